@@ -1,0 +1,60 @@
+# One interface target for the warnings and the language level, one function for a folder's library, one for its tests.
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+set(ASSAY_SANITIZE "" CACHE STRING "Sanitizer for Assay's own code: address, thread or empty")
+
+add_library(assay_options INTERFACE)
+target_compile_options(assay_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Werror)
+target_include_directories(assay_options INTERFACE
+  ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+if(ASSAY_SANITIZE STREQUAL "address")
+  target_compile_options(assay_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(assay_options INTERFACE -fsanitize=address,undefined)
+elseif(ASSAY_SANITIZE STREQUAL "thread")
+  # GCC's -Wtsan warns that fences are not modelled; the doorbell uses none outside atomics.
+  target_compile_options(assay_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
+  target_link_options(assay_options INTERFACE -fsanitize=thread)
+endif()
+
+# assay_folder(name SOURCES a.cc ... USES assay_base ... LINKS external ...)
+function(assay_folder name)
+  cmake_parse_arguments(A "" "" "SOURCES;USES;LINKS" ${ARGN})
+  if(A_SOURCES)
+    add_library(${name} STATIC ${A_SOURCES})
+    target_link_libraries(${name} PUBLIC assay_options ${A_USES} PRIVATE ${A_LINKS})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE assay_options ${A_USES} ${A_LINKS})
+  endif()
+endfunction()
+
+# assay_test(name SOURCES a_test.cc ... USES ... [TIMEOUT seconds]): one test binary a folder.
+function(assay_test name)
+  if(NOT ASSAY_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;USES;DEPENDS" ${ARGN})
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${A_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE assay_options ${A_USES} GTest::gtest GTest::gmock GTest::gtest_main)
+  if(A_DEPENDS)
+    add_dependencies(${name} ${A_DEPENDS})
+  endif()
+  target_compile_definitions(${name} PRIVATE
+    ASSAY_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}" ASSAY_BUILD_DIRECTORY="${CMAKE_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT})
+endfunction()

@@ -1,0 +1,34 @@
+// The judge's clock: CLOCK_MONOTONIC in nanoseconds.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace assay {
+
+inline int64_t MonotonicNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// A point in time that bounds a wait.
+class Deadline {
+ public:
+  static Deadline AfterSeconds(double seconds) {
+    return Deadline(MonotonicNs() + static_cast<int64_t>(seconds * 1e9));
+  }
+  int64_t RemainingNs() const {
+    const int64_t left = end_ns_ - MonotonicNs();
+    return left > 0 ? left : 0;
+  }
+  int RemainingMs() const { return static_cast<int>((RemainingNs() + 999'999) / 1'000'000); }
+  bool Expired() const { return MonotonicNs() >= end_ns_; }
+
+ private:
+  explicit Deadline(int64_t end_ns) : end_ns_(end_ns) {}
+  int64_t end_ns_;
+};
+
+}  // namespace assay

@@ -1,0 +1,51 @@
+// Operating errors as values: std::expected with one error type. Bugs are CHECKs (check.h), and a bad
+// candidate is a verdict, never an Error.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <utility>
+
+namespace assay {
+
+// What the person at the keyboard can do about an error; each maps to one exit code (cli/exit_code.h).
+enum class ErrorKind {
+  kUsage,        // the request is wrong: a missing file, a bad flag, a problem file that does not load
+  kEnvironment,  // this machine lacks something, or an operation on it failed: never a verdict
+  kInterrupted,  // the user asked to stop
+};
+
+struct Error {
+  ErrorKind kind = ErrorKind::kEnvironment;
+  std::string message;  // one clear sentence or a few lines, saying what to do
+};
+
+template <typename T>
+using Result = std::expected<T, Error>;
+
+inline std::unexpected<Error> Fail(ErrorKind kind, std::string message) {
+  return std::unexpected(Error{kind, std::move(message)});
+}
+inline std::unexpected<Error> UsageError(std::string message) {
+  return Fail(ErrorKind::kUsage, std::move(message));
+}
+inline std::unexpected<Error> EnvironmentError(std::string message) {
+  return Fail(ErrorKind::kEnvironment, std::move(message));
+}
+
+}  // namespace assay
+
+// Evaluates a Result expression; returns its error from the enclosing function, else binds the value.
+#define ASSAY_CONCATENATE_(a, b) a##b
+#define ASSAY_CONCATENATE(a, b) ASSAY_CONCATENATE_(a, b)
+#define ASSAY_ASSIGN_OR_RETURN_(result, target, expression)       \
+  auto result = (expression);                                     \
+  if (!result) return std::unexpected(std::move(result).error()); \
+  target = std::move(result).value()
+#define ASSAY_ASSIGN_OR_RETURN(target, expression) \
+  ASSAY_ASSIGN_OR_RETURN_(ASSAY_CONCATENATE(assay_result_, __LINE__), target, expression)
+#define ASSAY_RETURN_IF_ERROR(expression)                                                  \
+  do {                                                                                     \
+    if (auto assay_status = (expression); !assay_status)                                   \
+      return std::unexpected(std::move(assay_status).error());                             \
+  } while (false)

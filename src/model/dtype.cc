@@ -1,0 +1,90 @@
+#include "model/dtype.h"
+
+#include <array>
+#include <utility>
+
+namespace assay {
+namespace {
+
+constexpr std::array<std::pair<DType, std::string_view>, 10> kDTypes{{
+    {DType::kFloat64, "float64"},
+    {DType::kFloat32, "float32"},
+    {DType::kFloat16, "float16"},
+    {DType::kBFloat16, "bfloat16"},
+    {DType::kInt64, "int64"},
+    {DType::kInt32, "int32"},
+    {DType::kInt16, "int16"},
+    {DType::kInt8, "int8"},
+    {DType::kUInt8, "uint8"},
+    {DType::kBool, "bool"},
+}};
+
+constexpr std::array<std::pair<PrecisionClass, std::string_view>, 5> kClasses{{
+    {PrecisionClass::kFloat64, "float64"},
+    {PrecisionClass::kFloat32, "float32"},
+    {PrecisionClass::kTf32, "tf32"},
+    {PrecisionClass::kBFloat16, "bfloat16"},
+    {PrecisionClass::kExact, "exact"},
+}};
+
+}  // namespace
+
+std::string_view DTypeName(DType dtype) {
+  for (const auto& [value, name] : kDTypes)
+    if (value == dtype) return name;
+  return "unknown";
+}
+
+std::optional<DType> DTypeFromName(std::string_view name) {
+  for (const auto& [value, known] : kDTypes)
+    if (known == name) return value;
+  return std::nullopt;
+}
+
+bool IsFloatingPoint(DType dtype) { return NativeClass(dtype) != PrecisionClass::kExact; }
+
+std::string_view PrecisionClassName(PrecisionClass precision) {
+  for (const auto& [value, name] : kClasses)
+    if (value == precision) return name;
+  return "unknown";
+}
+
+std::optional<PrecisionClass> PrecisionClassFromName(std::string_view name) {
+  if (name == "float16") return PrecisionClass::kTf32;
+  for (const auto& [value, known] : kClasses)
+    if (known == name) return value;
+  return std::nullopt;
+}
+
+double UnitRoundoff(PrecisionClass precision) {
+  switch (precision) {
+    case PrecisionClass::kFloat64:
+      return 0x1p-53;
+    case PrecisionClass::kFloat32:
+      return 0x1p-24;
+    case PrecisionClass::kTf32:
+      return 0x1p-11;
+    case PrecisionClass::kBFloat16:
+      return 0x1p-8;
+    case PrecisionClass::kExact:
+      return 0;
+  }
+  return 0;
+}
+
+PrecisionClass NativeClass(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return PrecisionClass::kFloat64;
+    case DType::kFloat32:
+      return PrecisionClass::kFloat32;
+    case DType::kFloat16:
+      return PrecisionClass::kTf32;
+    case DType::kBFloat16:
+      return PrecisionClass::kBFloat16;
+    default:
+      return PrecisionClass::kExact;
+  }
+}
+
+}  // namespace assay

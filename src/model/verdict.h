@@ -1,0 +1,149 @@
+// The verdict: the immutable record of one judgement (docs/verdict.md, schema assay.verdict/1).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+enum class Outcome {
+  kFaster,
+  kSlower,
+  kTie,
+  kUnsettled,
+  kWrong,
+  kBuildFailed,
+  kCrashed,
+  kTimedOut,
+  kOutOfMemory,
+  kFoul,
+};
+std::string_view OutcomeName(Outcome outcome);  // as in JSON: "faster", "build_failed"...
+std::optional<Outcome> OutcomeFromName(std::string_view name);
+
+struct ProblemRecord {
+  std::string name;
+  std::string path;
+  std::string hash;  // SHA-256 of the file
+  int level = 0;     // 0: not in a suite
+  std::string size;  // named size, or empty
+  std::map<std::string, std::string> set;  // constants that were changed, as given
+  std::string dtype;                       // of the first output
+  std::vector<std::string> signature;      // one line an argument: "input x float32[1024, 1024]"
+};
+
+struct CandidateRecord {
+  std::string path;
+  std::string hash;      // SHA-256 of the source
+  std::string form;      // "native" or "python"
+  std::string language;  // "cpp", "c", "python"
+  std::string trust;     // "sandboxed"
+  std::string flags;     // of the compiler
+};
+
+struct Mismatch {
+  std::string output;          // name of the argument
+  std::vector<int64_t> index;  // of the first element that is wrong
+  double expected = 0;
+  double got = 0;
+  double share_wrong = 0;  // of the elements of that output, 0 to 1
+};
+
+// One draw of gate 1, enough to make it again: `assay explain` does.
+struct DrawRecord {
+  std::string kind;  // "ordinary", "large-offset"...
+  uint64_t seed = 0;
+  std::string result;      // "passed", "failed", "dropped"
+  std::string reason;      // why it was dropped or failed
+  double error_ratio = 0;  // error over its bound: up to 1 passes
+};
+
+struct Correctness {
+  bool passed = false;
+  int64_t calls_checked = 0;
+  double error_ratio = 0;  // largest error over its bound, over all checked calls
+  double max_abs_error = 0;
+  std::string precision_class;  // that the errors show
+  std::string required_class;
+  std::string tolerance;  // "error-ratio" or "allclose:1e-4"
+  std::optional<Mismatch> first_mismatch;
+  std::string hint;
+  std::vector<DrawRecord> draws;
+};
+
+struct BaselineResult {
+  double time_ns = 0;          // of one call, median over pairs
+  double candidate_time_ns = 0;
+  double speedup = 0;          // median over pairs of t_reference / t_candidate
+  double ci_low = 0, ci_high = 0;
+  double confidence = 0;         // of that interval, by exact order statistics
+  std::string decision;          // "faster", "slower", "tie", "unsettled"
+  double smallest_visible = 0;   // smallest gain that could have been seen, as a factor (1.01)
+  int pairs = 0;
+  int rounds = 0;
+  int calls_per_block = 0;
+  std::string note;  // what limits the number, in one sentence; may be empty
+};
+
+struct Speed {
+  bool passed = false;
+  double threshold = 1;  // --p
+  std::map<std::string, BaselineResult> baselines;  // "eager", "compiled", or "against"
+  std::string headline;                             // the baseline that decides the outcome
+};
+
+// Raw block times, so that every number can be derived again.
+struct PairSamples {
+  std::string baseline;
+  std::string order;                   // one letter a block: r(eference) or c(andidate)
+  std::vector<int64_t> block_ns;       // judge's clock, whole block
+  std::vector<int64_t> settle_ns;      // reference blocks: time spent copying results, 0 elsewhere
+};
+
+struct Foul {
+  std::string rule;  // "ran-while-asleep", "late-write", "process-creation"...
+  std::string seen;  // one line: what was observed
+};
+
+struct Cost {
+  double build_s = 0;
+  double start_s = 0;     // hosts starting
+  double fill_s = 0;      // filling, poisoning, flushing and checking slots
+  double timed_s = 0;     // inside blocks
+  double overhead_s = 0;  // none of these
+  double total_s = 0;
+  bool build_cached = false;
+};
+
+struct Machine {
+  std::string cpu;
+  int cores = 0;
+  int threads = 0;  // given to each side
+  std::string kernel;
+  std::string isolation;  // "bubblewrap, own uid, seccomp, landlock, cgroup v1" as in force
+};
+
+struct Verdict {
+  std::string id;
+  std::string created;  // ISO 8601, UTC
+  Outcome outcome = Outcome::kUnsettled;
+  std::string message;  // one sentence for people: why this outcome
+  ProblemRecord problem;
+  CandidateRecord candidate;
+  std::optional<Correctness> correctness;  // absent where gate 1 never ran
+  std::optional<Speed> speed;              // absent where gate 2 never ran
+  std::optional<Foul> foul;
+  Cost cost;
+  Machine machine;
+  std::map<std::string, std::string> toolchain;  // "compiler", "pytorch", "assay"
+  uint64_t seed = 0;
+  std::vector<PairSamples> samples;
+  std::string log;  // what the compiler or the candidate printed, capped
+};
+
+}  // namespace assay
