@@ -113,7 +113,8 @@ struct Report {
   uint64_t settle_ns;             // time within the block spent copying results into slots (python hosts)
   alignas(64) Fault fault;        // why the process is about to die, as far as it knows
   int32_t fault_signal;
-  uint64_t fault_address;
+  Region fault_region;            // that the address lies in, as far as the host knows; else 0
+  uint64_t fault_address;         // from the start of that region, or absolute
   uint32_t fault_call;            // index in order[] of the call that ran, when known
   uint32_t argument_count;        // of `arguments`
   char message[kMessageBytes];    // NUL-terminated text of the last failure

@@ -1,0 +1,193 @@
+// The native host: loads one candidate and runs it on slots that the judge fills. Started by the judge inside a sandbox
+// as `native_host [CANDIDATE]`, with the judge's socket as descriptor 3 and a seccomp program as descriptor 4 (an empty
+// file: none). libc only. From kLoad on, everything in this process may be the candidate's doing: nothing that it says
+// is believed.
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "calls.h"
+#include "faults.h"
+#include "lockdown.h"
+#include "plan.h"
+#include "regions.h"
+#include "text.h"
+#include "wire/channel.h"
+
+namespace assay::native {
+namespace {
+
+constexpr int kSocket = 3;
+constexpr int kLockdownFile = 4;
+constexpr int kExitMalformed = 2;
+constexpr uint32_t kLoaderTextBytesMax = 2000;
+
+// Everything that a request may need; one a process, owned by main.
+struct Host {
+  const char* candidate_path;
+  LockdownProgram lockdown;
+  Regions regions;
+  const AssayKernel* kernel;  // null until loaded
+  wire::BlockLoop loop;
+  Calls calls;
+};
+
+wire::Report* ReportOf(const Host& host) {
+  return reinterpret_cast<wire::Report*>(host.regions[wire::Region::kReport].data);
+}
+const wire::Plan* PlanOf(const Host& host) {
+  return reinterpret_cast<const wire::Plan*>(host.regions[wire::Region::kPlan].data);
+}
+
+bool Answer(wire::FrameKind kind, uint64_t argument = 0) {
+  return wire::SendFrame(kSocket, wire::Frame{wire::kMagic, kind, {argument}});
+}
+
+// Puts a text into the Report where there is one, then answers kFailed.
+bool AnswerFailed(Host& host, wire::Failure failure, const char* what, const char* why = nullptr) {
+  if (wire::Report* report = ReportOf(host); report != nullptr) {
+    Text text(report->message, sizeof report->message);
+    text.Add(what);
+    if (why != nullptr) text.Add(": ").Add(why, kLoaderTextBytesMax);
+  }
+  return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(failure));
+}
+
+bool AnswerAttach(Host& host, const wire::Frame& frame, int fd) {
+  if (!Attach(host.regions, frame, fd))
+    return AnswerFailed(host, wire::Failure::kEnvironment, "the native host cannot map a shared region", strerror(errno));
+  FaultContext& fault = TheFaultContext();
+  fault.regions = &host.regions;
+  fault.report = ReportOf(host);
+  fault.plan = PlanOf(host);
+  return Answer(wire::FrameKind::kDone);
+}
+
+// What dlerror() says, without the path that the user never wrote.
+const char* LoaderText(const char* path) {
+  const char* text = dlerror();
+  if (text == nullptr) return "the loader gives no reason";
+  const size_t length = strlen(path);
+  return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
+}
+
+// Finds the entry in the loaded candidate and holds it against the plan. Answers.
+bool AnswerEntry(Host& host, void* library) {
+  const auto* kernel = static_cast<const AssayKernel*>(dlsym(library, "assay_kernel_v1"));
+  Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
+  if (kernel == nullptr) {
+    message.Add("the candidate has no ASSAY_KERNEL (C: ASSAY_KERNEL_C); the problem needs:\n  ");
+    AddDeclaration(*PlanOf(host), ASSAY_LANGUAGE_CPP, message);
+    return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateEntry));
+  }
+  if (kernel->abi_version != ASSAY_ABI_VERSION || kernel->invoke == nullptr ||
+      kernel->parameter_count > wire::kArgumentsMax ||
+      (kernel->parameters == nullptr && kernel->parameter_count > 0)) {
+    message.Add("the candidate's assay_kernel_v1 is not what ASSAY_KERNEL defines (ABI version ");
+    message.Add(int64_t{ASSAY_ABI_VERSION}).Add("): include <assay/kernel.h> and use the macro");
+    return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateEntry));
+  }
+  if (!SignatureFits(*kernel, *PlanOf(host), message))
+    return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateSignature));
+  host.kernel = kernel;
+  return Answer(wire::FrameKind::kDone);
+}
+
+bool AnswerLoad(Host& host) {
+  if (ReportOf(host) == nullptr || PlanOf(host) == nullptr)
+    return AnswerFailed(host, wire::Failure::kEnvironment, "the native host was asked to load before report and plan");
+  if (host.kernel != nullptr)
+    return AnswerFailed(host, wire::Failure::kEnvironment, "the native host has loaded a candidate already");
+  Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
+  if (!PlanIsSound(*PlanOf(host), host.regions, message))
+    return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kEnvironment));
+  if (!InstallFaultHandlers())
+    return AnswerFailed(host, wire::Failure::kEnvironment, "signal handlers", strerror(errno));
+  // The filter goes first: the constructors that dlopen runs are foreign code.
+  if (!InstallLockdown(host.lockdown))
+    return AnswerFailed(host, wire::Failure::kEnvironment, "the seccomp filter", strerror(errno));
+  TheFaultContext().doing = "while loading the candidate";
+  void* library = dlopen(host.candidate_path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return AnswerFailed(host, wire::Failure::kCandidateLoad, "the candidate does not load",
+                        LoaderText(host.candidate_path));
+  TheFaultContext().doing = "outside of a call";
+  return AnswerEntry(host, library);
+}
+
+bool AnswerBlocks(Host& host) {
+  const Mapping& control = host.regions[wire::Region::kControl];
+  if (host.kernel == nullptr || control.data == nullptr)
+    return AnswerFailed(host, wire::Failure::kEnvironment, "the native host was asked for blocks before load and control");
+  // The plan may have changed since the load: the slots are laid out anew for each use.
+  Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
+  if (!PlanIsSound(*PlanOf(host), host.regions, message) || !SignatureFits(*host.kernel, *PlanOf(host), message))
+    return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kEnvironment));
+  if (!host.calls.Prepare(*PlanOf(host), host.regions))
+    return AnswerFailed(host, wire::Failure::kEnvironment, "memory for the slots' arguments", strerror(errno));
+  host.loop.control = reinterpret_cast<const wire::Control*>(control.data);
+  host.loop.report = ReportOf(host);
+  RunBlocks(host.loop, *host.kernel, host.calls);
+  return Answer(wire::FrameKind::kDone);
+}
+
+// Serves frames until the judge quits or is gone. Returns the exit status.
+int Serve(Host& host) {
+  while (true) {
+    wire::Frame frame;
+    int fd;
+    switch (wire::ReceiveFrame(kSocket, &frame, -1, &fd)) {
+      case wire::Receive::kFrame:
+        break;
+      case wire::Receive::kClosed:
+        return 0;
+      default:
+        return kExitMalformed;
+    }
+    if (frame.kind != wire::FrameKind::kAttach && fd >= 0) close(fd);
+    bool answered = false;
+    switch (frame.kind) {
+      case wire::FrameKind::kAttach:
+        answered = AnswerAttach(host, frame, fd);
+        break;
+      case wire::FrameKind::kLoad:
+        answered = AnswerLoad(host);
+        break;
+      case wire::FrameKind::kBlocks:
+        answered = AnswerBlocks(host);
+        break;
+      case wire::FrameKind::kQuit:
+        return 0;
+      default:
+        return kExitMalformed;
+    }
+    if (!answered) return 0;  // the judge is gone
+  }
+}
+
+int Main(int argument_count, char** arguments) {
+  // Too large for the stack, and alive as long as the process.
+  static Host host{};
+  host.candidate_path = argument_count > 1 ? arguments[1] : "/candidate/kernel.so";
+  setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // what a candidate prints before it dies reaches the judge's log
+  if (!ReadLockdown(kLockdownFile, host.lockdown)) {
+    fprintf(stderr, "native_host: descriptor 4 holds no seccomp program: %s\n", strerror(errno));
+    return kExitMalformed;
+  }
+  if (!Answer(wire::FrameKind::kHello, wire::kVersion)) {
+    fprintf(stderr, "native_host: descriptor 3 is not the judge's socket\n");
+    return kExitMalformed;
+  }
+  return Serve(host);
+}
+
+}  // namespace
+}  // namespace assay::native
+
+int main(int argument_count, char** arguments) {
+  const int status = assay::native::Main(argument_count, arguments);
+  fflush(nullptr);
+  _exit(status);  // without the candidate's destructors: they are foreign code with nothing left to do
+}

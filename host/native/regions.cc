@@ -1,0 +1,72 @@
+#include "regions.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace assay::native {
+namespace {
+
+// An access that runs off a region by up to this much faults instead of reaching the next mapping.
+constexpr uint64_t kGuardBytes = uint64_t{1} << 20;
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46;
+
+// What a region must hold at least: the host reads and writes fixed structs in these.
+uint64_t BytesMin(wire::Region region) {
+  switch (region) {
+    case wire::Region::kControl:
+      return sizeof(wire::Control);
+    case wire::Region::kReport:
+      return sizeof(wire::Report);
+    case wire::Region::kPlan:
+      return sizeof(wire::Plan);
+    default:
+      return 1;
+  }
+}
+
+bool MapRegion(Mapping& mapping, wire::Region region, uint64_t size_bytes, bool writable, int fd) {
+  if (size_bytes < BytesMin(region) || size_bytes > kRegionBytesMax || (region == wire::Region::kReport && !writable)) {
+    errno = EINVAL;
+    return false;
+  }
+  // A mapping longer than its file would raise SIGBUS on the first touch past its end.
+  struct stat status;
+  if (fstat(fd, &status) != 0) return false;
+  if (status.st_size < 0 || static_cast<uint64_t>(status.st_size) < size_bytes) {
+    errno = EINVAL;
+    return false;
+  }
+  const uint64_t rounded = (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  void* reserved = mmap(nullptr, rounded + 2 * kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return false;
+  unsigned char* data = static_cast<unsigned char*>(reserved) + kGuardBytes;
+  const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  if (mmap(data, size_bytes, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) {
+    const int error = errno;
+    munmap(reserved, rounded + 2 * kGuardBytes);
+    errno = error;
+    return false;
+  }
+  mapping = {data, size_bytes, writable};
+  return true;
+}
+
+}  // namespace
+
+bool Attach(Regions& regions, const wire::Frame& frame, int fd) {
+  const uint64_t region = frame.args[0];
+  bool mapped = false;
+  if (fd < 0 || region == 0 || region >= wire::kRegionCount || frame.args[2] > 1)
+    errno = EINVAL;
+  else
+    mapped = MapRegion(regions.of[region], static_cast<wire::Region>(region), frame.args[1], frame.args[2] == 1, fd);
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  errno = error;
+  return mapped;
+}
+
+}  // namespace assay::native

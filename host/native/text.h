@@ -1,0 +1,51 @@
+// Text of bounded length, written into memory of the caller's: for messages to the judge. Never allocates, so that a
+// signal handler may use it. What does not fit is cut, with "..." at the end.
+#pragma once
+
+#include <stdint.h>
+
+namespace assay::native {
+
+class Text {
+ public:
+  // `bytes` must be at least 4; the text is always NUL-terminated.
+  Text(char* begin, uint32_t bytes) : at_(begin), last_(begin + bytes - 1) { *at_ = '\0'; }
+
+  Text& Add(const char* text) { return Add(text, UINT32_MAX); }
+
+  // At most `bytes_max` bytes of a string that may not end in time.
+  Text& Add(const char* text, uint32_t bytes_max) {
+    for (; bytes_max > 0 && *text != '\0'; ++text, --bytes_max) {
+      if (at_ == last_) {
+        for (int i = 1; i <= 3; ++i) last_[-i] = '.';
+        break;
+      }
+      *at_++ = *text;
+    }
+    *at_ = '\0';
+    return *this;
+  }
+
+  Text& Add(int64_t number) {
+    if (number < 0) return Add("-").AddDigits(0 - static_cast<uint64_t>(number), 10);
+    return AddDigits(static_cast<uint64_t>(number), 10);
+  }
+  Text& AddHex(uint64_t number) { return Add("0x").AddDigits(number, 16); }
+
+ private:
+  Text& AddDigits(uint64_t number, uint64_t base) {
+    char digits[24];
+    char* at = digits + sizeof digits - 1;
+    *at = '\0';
+    do {
+      *--at = "0123456789abcdef"[number % base];
+      number /= base;
+    } while (number != 0);
+    return Add(at);
+  }
+
+  char* at_;
+  char* last_;
+};
+
+}  // namespace assay::native

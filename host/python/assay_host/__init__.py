@@ -1,0 +1,1 @@
+"""Assay's python host: runs a PyTorch reference, or a candidate in Python, for the judge (docs/protocol.md)."""

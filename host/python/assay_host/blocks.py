@@ -1,0 +1,126 @@
+"""The host's half of the timed blocks (src/wire/block_loop.h), the same for reference and candidate."""
+
+import ctypes
+import gc
+import time
+
+import torch
+
+from assay_host import failure, structure
+
+# Objects that may pile up before cycles are collected, between being armed and being ready.
+_GARBAGE_MAX = 5000
+
+
+class OutputMismatch(Exception):
+    """A result of the wrong count, shape or dtype."""
+
+
+class FirstFailure:
+    """Keeps the first failure of a loop of blocks; the judge sees the poison that stays, and reads this text."""
+
+    def __init__(self, path, forward_number, output_number, say):
+        self.count = 0
+        self.number = 0
+        self._path = path
+        self._forward_number = forward_number
+        self._output_number = output_number
+        self._say = say
+
+    def note(self, error):
+        self.count += 1
+        if self.count > 1:
+            return
+        if isinstance(error, OutputMismatch):
+            self.number = self._output_number
+            self._say(str(error))
+        else:
+            self.number = self._forward_number
+            self._say("forward fails: " + failure.explain(error, self._path))
+
+
+class _FreshArguments:
+    """arguments[slot] with tensors copied, for a reference whose forward changes its inputs."""
+
+    def __init__(self, slots):
+        self._slots = slots
+
+    def __getitem__(self, slot):
+        return self._slots.arguments(slot, torch.clone)
+
+
+def _text(shape, dtype):
+    return f"{str(dtype).replace('torch.', '')}[{', '.join(map(str, shape))}]"
+
+
+def store(result, targets, names):
+    """Copies a result into a slot's outputs. Raises OutputMismatch."""
+    try:
+        tensors = structure.flatten_outputs(result, [])
+    except TypeError as error:
+        raise OutputMismatch(f"forward returns {error}; tensors are expected") from error
+    if len(tensors) != len(targets):
+        raise OutputMismatch(f"forward returns {len(tensors)} outputs; the problem has {len(targets)}")
+    for tensor, target, name in zip(tensors, targets, names):
+        if tensor.shape != target.shape or tensor.dtype != target.dtype:
+            raise OutputMismatch(f"output {name} is {_text(tensor.shape, tensor.dtype)}; the problem has "
+                                 f"{_text(target.shape, target.dtype)}")
+    for tensor, target in zip(tensors, targets):
+        target.copy_(tensor)
+
+
+def _run(order, forward, arguments, outputs, names, first_failure):
+    """Runs the named slots in order; returns the time spent on copying results [ns]."""
+    clock = time.perf_counter_ns
+    tensor_type = torch.Tensor
+    settle_ns = 0
+    result = None
+    for slot in order:
+        try:
+            result = forward(*arguments[slot])
+            start_ns = clock()
+            targets = outputs[slot]
+            if type(result) is tensor_type and len(targets) == 1:
+                target = targets[0]
+                if result.shape != target.shape or result.dtype is not target.dtype:
+                    store(result, targets, names)  # raises with the reason
+                target.copy_(result)
+            else:
+                store(result, targets, names)
+            settle_ns += clock() - start_ns
+        except BaseException as error:  # foreign code may raise anything, SystemExit included
+            first_failure.note(error)
+        result = None  # freed here, as a caller that drops its result would
+    return settle_ns
+
+
+def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failure):
+    """Serves timed blocks until the judge ends the loop."""
+    names = [spec.name.decode() for spec in slots.output_specs]
+    outputs = [slots.outputs(slot) for slot in range(slots.count)]
+
+    if copy_inputs:
+        arguments = _FreshArguments(slots)
+    else:
+        arguments = [tuple(slots.arguments(slot)) for slot in range(slots.count)]
+    numbers = slots.numbers()
+    loop_pointer = ctypes.byref(loop)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        while library.await_armed(loop_pointer):
+            # Tensors are views of the slots, but numbers were read out of them, and the judge has filled them again.
+            if numbers is not None and not copy_inputs:
+                for slot in numbers.changed_slots():
+                    arguments[slot] = tuple(slots.arguments(slot))
+            restore()
+            if gc.get_count()[0] > _GARBAGE_MAX:
+                gc.collect()
+            library.await_go(loop_pointer)
+            order = loop.order[:loop.call_count]
+            settle_ns = _run(order, forward, arguments, outputs, names, first_failure)
+            library.say_done(loop_pointer, settle_ns)
+    finally:
+        gc.enable()
+        gc.unfreeze()

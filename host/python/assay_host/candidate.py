@@ -1,0 +1,146 @@
+"""The candidate's side: imports a file with `class ModelNew`, gives it the reference's weights, runs timed blocks.
+
+Untrusted from the import on: whatever this process says is a diagnostic. Requests:
+  kLoad    [0 weights by name, 1 by order, 2 as constructed under the seed, 3 no weights]
+  kBlocks  [calls that failed, Failure of the first]; the first one's text is in the report
+Inputs are mapped read-only: a forward that writes to them ends the process, unless the reference does so too.
+"""
+
+import importlib.util
+import os
+import pickle
+import sys
+
+import torch
+
+from assay_host import blocks, extensions, failure, problem, values, wire
+from assay_host.failure import Failure
+
+BY_NAME, BY_ORDER, BY_SEED, NO_WEIGHTS = range(4)
+
+
+def read_record(path):
+    """The construction record that the reference host wrote. Raises Failure."""
+    try:
+        with open(path, "rb") as file:
+            record = pickle.load(file)
+        record["init_inputs"] = pickle.loads(record["init_inputs"])
+        return record
+    except Exception as error:
+        raise Failure(failure.CANDIDATE_LOAD, "the problem's get_init_inputs() cannot be handed to a candidate: "
+                                              f"{failure.describe_exception(error)}") from error
+
+
+def import_candidate(path):
+    """The candidate's module. Raises Failure(kCandidateLoad) with the line of the candidate's file."""
+    spec = importlib.util.spec_from_file_location("candidate", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["candidate"] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        raise Failure(failure.CANDIDATE_LOAD, failure.explain(error, path)) from error
+    return module
+
+
+def construct(module, record, seed, path):
+    """ModelNew(*init inputs) under the reference's seed. Raises Failure(kCandidateEntry or kCandidateLoad)."""
+    model_class = getattr(module, "ModelNew", None)
+    if not callable(model_class):
+        raise Failure(failure.CANDIDATE_ENTRY, f"{os.path.basename(path)} defines no class ModelNew: a candidate in "
+                                               "Python is a class ModelNew that is called like the problem's Model")
+    arguments = record["init_inputs"]
+    problem.seed_everything(seed)
+    try:
+        model = model_class(*arguments)
+    except BaseException as error:
+        raise Failure(failure.CANDIDATE_LOAD,
+                      f"ModelNew({len(arguments)} arguments) fails: {failure.explain(error, path)}") from error
+    if not callable(model):
+        raise Failure(failure.CANDIDATE_ENTRY, "ModelNew has no forward")
+    return model
+
+
+def load_weights(model, names, views):
+    """Copies the reference's weights into the model: by name, else by order, else not at all; returns which."""
+    if not views:
+        return NO_WEIGHTS
+    state = {}
+    if hasattr(model, "state_dict"):
+        state = {name: tensor.detach() for name, tensor in model.state_dict(keep_vars=True).items()
+                 if isinstance(tensor, torch.Tensor)}
+    if list(sorted(state)) == list(sorted(names)) and all(
+            state[name].shape == view.shape for name, view in zip(names, views)):
+        pairs, how = [(state[name], view) for name, view in zip(names, views)], BY_NAME
+    elif len(state) == len(views) and all(
+            tensor.shape == view.shape for tensor, view in zip(state.values(), views)):
+        pairs, how = list(zip(state.values(), views)), BY_ORDER
+    else:
+        return BY_SEED
+    for tensor, view in pairs:
+        tensor.copy_(view)
+    return how
+
+
+class Candidate:
+    def __init__(self, context, lockdown_fd):
+        self._context = context
+        self._lockdown_fd = lockdown_fd
+        self._path = context.path("candidate", "candidate.py")
+        self._model = None
+        self._state = []
+
+    def handlers(self):
+        return {wire.LOAD: self._load, wire.BLOCKS: self._blocks}
+
+    def _load(self, _args, _fd):
+        if self._model is not None:
+            raise Failure(failure.ENVIRONMENT, "a candidate host loads one candidate")
+        context = self._context
+        extensions.prepare(context.root)
+        if extensions.unpack(context.path("candidate", "extensions.tar"), context.root):
+            extensions.skip_finished_builds()
+        self._record = read_record(context.path("candidate", "init.pickle"))
+        module = import_candidate(self._path)
+        model = construct(module, self._record, int(context.settings.get("weights_seed", 0)), self._path)
+        torch.set_grad_enabled(False)  # foreign code may have changed it
+        views = []
+        if wire.WEIGHTS in context.regions:
+            views = values.parameter_views(context.plan, context.region(wire.WEIGHTS))
+        try:
+            how = load_weights(model, self._record["parameters"], views)
+            self._keep_state(model)
+        except Exception as error:
+            raise Failure(failure.CANDIDATE_LOAD,
+                          f"ModelNew does not take the weights: {failure.describe_exception(error)}") from error
+        self._model = model
+        self._lock_down()
+        return (how,)
+
+    def _keep_state(self, model):
+        """Buffers are put back before each block, as the reference's are."""
+        buffers = model.named_buffers() if hasattr(model, "named_buffers") else []
+        self._state = [(tensor.detach(), tensor.detach().clone()) for _, tensor in buffers]
+
+    def _restore(self):
+        for tensor, saved in self._state:
+            tensor.copy_(saved)
+
+    def _lock_down(self):
+        library = self._context.library
+        error = library.report_faults(self._context.region(wire.REPORT).address)
+        error = error or library.lock_down(self._lockdown_fd)
+        if error:
+            raise Failure(failure.ENVIRONMENT, f"the candidate host cannot lock itself down: {os.strerror(error)}")
+        os.close(self._lockdown_fd)
+
+    def _blocks(self, _args, _fd):
+        if self._model is None:
+            raise Failure(failure.ENVIRONMENT, "no candidate is loaded")
+        torch.set_grad_enabled(False)
+        slots = values.Slots(self._context.plan, self._context.regions, self._record["template"])
+        first = blocks.FirstFailure(self._path, failure.CANDIDATE_FORWARD, failure.CANDIDATE_OUTPUT,
+                                    self._context.say)
+        blocks.run_blocks(self._context.library, self._context.loop, slots, self._model,
+                          self._record["copy_inputs"], self._restore, first)
+        return first.count, first.number

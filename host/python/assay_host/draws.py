@@ -1,0 +1,173 @@
+"""Adversarial draws: the values of an ordinary draw changed so that careless kernels fail.
+
+Only floating-point tensors change. Shape, dtype and structure stay: every change is a function of the element's own
+value (so a symmetric matrix stays symmetric), zeros that are structure (a triangle, a mask) stay zero, a tensor of at
+most two distinct values (a mask, labels) and infinities stay as they are, and where the ordinary draw has no negative
+value, neither has this one. docs/problems.md lists the kinds.
+"""
+
+import torch
+
+(ORDINARY, LARGE_OFFSET, WIDE_RANGE, TINY_SCALE, HUGE_SCALE, SIGNED_ZEROS, TIES, SMALL_INTEGERS, ZERO_ONE, OUTLIER,
+ SPECIAL_VALUES) = range(11)
+KIND_COUNT = 11
+
+# Share of exact zeros from which on they are taken for structure.
+_ZERO_SHARE = 0.25
+
+
+class _Facts:
+    """What an ordinary tensor looks like, in a working precision that holds every change."""
+
+    def __init__(self, tensor):
+        self.dtype = tensor.dtype
+        work = torch.float64 if tensor.dtype == torch.float64 else torch.float32
+        self.values = tensor.to(work)
+        finite = torch.isfinite(self.values)
+        self.kept = ~finite
+        inside = self.values[finite]
+        self.low = inside.min().item() if inside.numel() else 0.0
+        self.high = inside.max().item() if inside.numel() else 0.0
+        zeros = self.values == 0
+        if tensor.numel() > 1 and zeros.sum().item() >= _ZERO_SHARE * tensor.numel():
+            self.kept |= zeros
+        if inside.numel() > 1:
+            self.mean = inside.mean().item()
+            self.deviation = inside.std(unbiased=False).item()
+        else:
+            self.mean, self.deviation = 0.0, abs(self.low) or 1.0
+        self.is_structure = tensor.numel() > 1 and bool(
+            ((self.values == self.low) | (self.values == self.high) | ~finite).all())
+        self.non_negative = self.low >= 0
+        self.symmetric = (tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2]
+                          and torch.equal(self.values, self.values.transpose(-1, -2)))
+        self.narrow_range = torch.finfo(tensor.dtype).max < 1e6  # float16
+
+    def standardised(self):
+        """Mean 0 and deviation 1, element by element from the value."""
+        return (self.values - self.mean) / (self.deviation or 1.0)
+
+    def uniform(self):
+        """A number in [0, 1) from each element's value: random between values, equal for equal ones."""
+        scaled = self.standardised() * 7919.773
+        return scaled - torch.floor(scaled)
+
+
+def _large_offset(facts, _):
+    # In a short dtype a deviation of 0.1 around 1000 would round away: at least four spacings.
+    deviation = max(0.1, 4 * 1000 * torch.finfo(facts.dtype).eps)
+    return 1000 + deviation * facts.standardised()
+
+
+def _wide_range(facts, _):
+    decades = 2.0 if facts.narrow_range else 4.0
+    return facts.values * torch.pow(torch.tensor(10.0, dtype=facts.values.dtype),
+                                    decades * (2 * facts.uniform() - 1))
+
+
+def _tiny_scale(facts, _):
+    return facts.values * (2.0 ** -10 if facts.narrow_range else 2.0 ** -40)
+
+
+def _huge_scale(facts, _):
+    return facts.values * (2.0 ** 6 if facts.narrow_range else 2.0 ** 20)
+
+
+def _signed_zeros(facts, _):
+    share = facts.uniform()
+    zero = torch.zeros_like(facts.values)
+    negative = zero if facts.non_negative else -zero
+    return torch.where(share < 0.25, zero, torch.where(share < 0.5, negative, facts.values))
+
+
+def _ties(facts, _):
+    steps = facts.standardised().round().clamp(-2, 2)
+    return steps.abs() if facts.non_negative else steps
+
+
+def _small_integers(facts, _):
+    steps = (3 * facts.standardised()).round().clamp(-8, 8)
+    return steps.abs() if facts.non_negative else steps
+
+
+def _zero_one(facts, _):
+    return (facts.uniform() < 0.5).to(facts.values.dtype)
+
+
+def _mirrored(facts, mask):
+    return mask | mask.transpose(-1, -2) if facts.symmetric else mask
+
+
+def _outlier(facts, generator):
+    """One element a row becomes the largest by far."""
+    shape = facts.values.shape
+    if not shape:
+        return facts.values * 100
+    # Random ranks among the elements that may change; a row of structure alone keeps its values.
+    rank = torch.rand(shape, generator=generator, dtype=torch.float32)
+    rank = torch.where(facts.kept, torch.full_like(rank, -1), rank)
+    mask = torch.zeros(shape, dtype=torch.bool).scatter_(-1, rank.argmax(-1, keepdim=True), True)
+    size = max(abs(facts.low), abs(facts.high)) * (100 if facts.narrow_range else 1e4)
+    outlier = size * torch.where(facts.values < 0, -1.0, 1.0).to(facts.values.dtype)
+    return torch.where(_mirrored(facts, mask), outlier, facts.values)
+
+
+def _special_values(facts, generator):
+    """Two elements each become NaN, infinities, a denormal and the extremes of the dtype."""
+    info = torch.finfo(facts.dtype)
+    specials = [float("nan"), float("inf"), info.tiny / 4, info.max]
+    if not facts.non_negative:
+        specials += [float("-inf"), -info.tiny / 4, -info.max]
+    result = facts.values.clone()
+    count = result.numel()
+    # Few places, so that most rows stay finite and comparable; a tiny tensor gets only the first of them.
+    for index, special in enumerate(specials[:max(1, count // 8)]):
+        places = torch.randint(0, count, (2 if count >= 64 else 1,), generator=generator)
+        mask = torch.zeros(count, dtype=torch.bool)
+        mask[places] = True
+        result[_mirrored(facts, mask.view(result.shape))] = special
+    return result
+
+
+_CHANGES = {
+    LARGE_OFFSET: _large_offset,
+    WIDE_RANGE: _wide_range,
+    TINY_SCALE: _tiny_scale,
+    HUGE_SCALE: _huge_scale,
+    SIGNED_ZEROS: _signed_zeros,
+    TIES: _ties,
+    SMALL_INTEGERS: _small_integers,
+    ZERO_ONE: _zero_one,
+    OUTLIER: _outlier,
+    SPECIAL_VALUES: _special_values,
+}
+
+
+def change(tensor, kind, generator):
+    """The tensor as this kind of draw has it: a new tensor, or the same one where nothing may change."""
+    if kind == ORDINARY or not tensor.dtype.is_floating_point or tensor.numel() == 0:
+        return tensor
+    facts = _Facts(tensor)
+    if facts.is_structure:
+        return tensor
+    changed = _CHANGES[kind](facts, generator)
+    if facts.non_negative and kind != SPECIAL_VALUES:
+        changed = changed.clamp_min(0)
+    if kind != SPECIAL_VALUES:
+        info = torch.finfo(tensor.dtype)
+        changed = changed.clamp(-info.max, info.max)  # rounding to a short dtype must not overflow
+    return torch.where(facts.kept, facts.values, changed).to(tensor.dtype)
+
+
+def change_all(leaves, kind, seed):
+    """Applies a kind to (name, value) leaves; returns the new leaves and how many tensors changed."""
+    generator = torch.Generator().manual_seed((seed * 31 + kind) & (2**63 - 1))
+    result = []
+    changed = 0
+    for name, value in leaves:
+        if isinstance(value, torch.Tensor):
+            other = change(value.detach(), kind, generator)
+            changed += other is not value and kind != ORDINARY and other.dtype.is_floating_point
+            value = other
+        result.append((name, value))
+    return result, changed

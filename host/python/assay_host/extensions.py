@@ -1,0 +1,88 @@
+"""Compiled extensions of a candidate (torch's load_inline) on their way from the builder to the hosts.
+
+The builder packs the extensions folder; a host unpacks it to the same path. Older PyTorch writes an extension's
+sources anew at each load, so ninja would compile again: here a build counts as finished when the sources and the
+build file are those that were built, whatever their times.
+"""
+
+import glob
+import hashlib
+import os
+import re
+import tarfile
+
+_STAMP = ".assay_built"
+_LEFT_OUT = re.compile(r"(\.o|\.o\.d|/lock|/\.ninja_log|/\.ninja_deps)$")
+
+
+def folder(root):
+    return os.path.join(root, "tmp", "extensions")
+
+
+def prepare(root):
+    """Points torch at the folder, before anything of the candidate is imported."""
+    os.makedirs(folder(root), exist_ok=True)
+    os.environ["TORCH_EXTENSIONS_DIR"] = folder(root)
+
+
+def _digest(build_folder):
+    """SHA-256 over build.ninja and the sources that it names; None where they cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with open(os.path.join(build_folder, "build.ninja"), "rb") as file:
+            text = file.read()
+        digest.update(text)
+        for line in re.findall(r"(?m)^build [^:\n]+: (?:compile|cuda_compile) (.+)$", text.decode()):
+            path = line.strip().replace("$ ", " ").replace("$:", ":")
+            with open(os.path.join(build_folder, path), "rb") as file:
+                digest.update(file.read() + b"\0")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return digest.hexdigest()
+
+
+def _build_folders(root):
+    return [os.path.dirname(path) for path in glob.glob(os.path.join(folder(root), "**", "build.ninja"), recursive=True)]
+
+
+def pack(root, path):
+    """Writes the folder as a tar (an empty one where nothing was built). Objects and locks stay behind."""
+    for build_folder in _build_folders(root):
+        digest = _digest(build_folder)
+        if digest and glob.glob(os.path.join(build_folder, "*.so")):
+            with open(os.path.join(build_folder, _STAMP), "w", encoding="ascii") as file:
+                file.write(digest)
+    def keep(entry):
+        return None if _LEFT_OUT.search(entry.name) or not (entry.isfile() or entry.isdir()) else entry
+    with tarfile.open(path, "w") as archive:
+        for name in sorted(os.listdir(folder(root))):
+            archive.add(os.path.join(folder(root), name), arcname=name, filter=keep)
+
+
+def unpack(path, root):
+    """Unpacks what pack() wrote, keeping times; returns whether there was anything."""
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
+        return False
+    with tarfile.open(path, "r:") as archive:
+        members = [member for member in archive.getmembers() if member.isfile() or member.isdir()]
+        archive.extractall(folder(root), members)
+    return bool(members)
+
+
+def skip_finished_builds():
+    """Makes torch's loader take an unpacked build as it is."""
+    from torch.utils import cpp_extension
+    run_ninja = getattr(cpp_extension, "_run_ninja_build", None)
+    if run_ninja is None:
+        return  # a loader without that step: ninja itself compares times, which the tar has kept
+
+    def run_unless_finished(build_directory, *args, **keywords):
+        try:
+            with open(os.path.join(build_directory, _STAMP), encoding="ascii") as file:
+                finished = file.read() == _digest(build_directory)
+        except OSError:
+            finished = False
+        if not finished:
+            run_ninja(build_directory, *args, **keywords)
+
+    cpp_extension._run_ninja_build = run_unless_finished

@@ -1,0 +1,77 @@
+"""Failures as the wire names them, and short texts for exceptions of foreign code."""
+
+import os
+import traceback
+
+PROBLEM_LOAD = 1
+PROBLEM_SET = 2
+PROBLEM_INPUTS = 3
+PROBLEM_FORWARD = 4
+PROBLEM_OUTPUT = 5
+PROBLEM_RANDOM = 6
+DRAW_MEANINGLESS = 7
+FLOAT64_UNSUPPORTED = 8
+CANDIDATE_LOAD = 20
+CANDIDATE_ENTRY = 21
+CANDIDATE_SIGNATURE = 22
+CANDIDATE_FORWARD = 23
+CANDIDATE_OUTPUT = 24
+ENVIRONMENT = 40
+
+TEXT_LENGTH_MAX = 600
+
+
+class Failure(Exception):
+    """A request that cannot be met; becomes a kFailed frame with this number, and this text in the report."""
+
+    def __init__(self, number, message):
+        super().__init__(message)
+        self.number = number
+        self.message = message
+
+
+def first_compiler_error(text):
+    """The first line of a compiler's or linker's output that says what is wrong, or None."""
+    for line in text.splitlines():
+        if "error:" in line and "ninja" not in line and not line.startswith("RuntimeError"):
+            return line.strip()
+    for line in text.splitlines():
+        if "undefined reference" in line or "cannot find -l" in line:
+            return line.strip()
+    return None
+
+
+def describe_exception(error):
+    """'RuntimeError: mat1 and mat2 ...' on one line of bounded length; a failed build gives its first error."""
+    text = str(error)
+    if "Error building extension" in text:
+        found = first_compiler_error(text)
+        if found:
+            return ("the extension does not compile: " + found)[:TEXT_LENGTH_MAX]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    name = type(error).__name__
+    if isinstance(error, SystemExit):
+        return f"it calls sys.exit({error.code!r})"[:TEXT_LENGTH_MAX]
+    if isinstance(error, MemoryError) or "can't allocate memory" in text:
+        return ("out of memory: " + (lines[0] if lines else name))[:TEXT_LENGTH_MAX]
+    return (f"{name}: {lines[0]}" if lines else name)[:TEXT_LENGTH_MAX]
+
+
+def line_in_file(error, path):
+    """Number of the last line of `path` that the exception passed through; None when it never did."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return error.lineno
+    line = None
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == path:
+            line = number
+    return line
+
+
+def explain(error, path):
+    """'softmax.py line 12: TypeError: ...': the place in the file of interest, then what happened."""
+    line = line_in_file(error, path)
+    place = os.path.basename(path) + (f" line {line}" if line is not None else "")
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return f"{place}: not valid Python: {error.msg}"
+    return f"{place}: {describe_exception(error)}"

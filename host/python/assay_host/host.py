@@ -1,0 +1,186 @@
+"""The host process: answers the judge's frames until it quits or hangs up (docs/protocol.md).
+
+Every request is answered by one frame: kDone with what the request defines, or kFailed with a Failure and a text in
+Report::message. Nothing here imports torch before the greeting, so that a missing PyTorch is told like any failure.
+"""
+
+import ctypes
+import json
+import os
+import sys
+import traceback
+
+from assay_host import failure, wire
+from assay_host.failure import Failure
+
+SOCKET = 3
+LOCKDOWN = 4
+HELLO_ROLES = {"reference": 1, "candidate": 2}
+EXIT_BUG = 70
+
+
+class Context:
+    """What a role needs of its process: the library, the attached regions, the settings, the report."""
+
+    def __init__(self, library, root):
+        self.library = library
+        self.root = root
+        self.settings = read_settings(os.path.join(root, "problem", "settings.json"))
+        self.regions = {}
+        self.on_attach = []
+        self.loop = wire.BlockLoop()
+
+    def path(self, *parts):
+        return os.path.join(self.root, *parts)
+
+    @property
+    def report(self):
+        return self.region(wire.REPORT).as_struct(wire.Report)
+
+    @property
+    def plan(self):
+        return self.region(wire.PLAN).as_struct(wire.Plan)
+
+    def region(self, number):
+        if number not in self.regions:
+            raise Failure(failure.ENVIRONMENT, f"region {number} is not attached")
+        return self.regions[number]
+
+    def say(self, text):
+        if wire.REPORT in self.regions:
+            self.report.message = wire.encode_text(text, wire.MESSAGE_BYTES)
+
+    def attach(self, args, fd):
+        number, size_bytes, writable = args[0], args[1], args[2] != 0
+        if fd < 0:
+            raise Failure(failure.ENVIRONMENT, "an attach frame came without a descriptor")
+        try:
+            mapping = wire.Mapping(self.library, fd, number, size_bytes, writable)
+        except OSError as error:
+            raise Failure(failure.ENVIRONMENT, f"cannot map region {number}: {error.strerror}") from error
+        old = self.regions.get(number)
+        self.regions[number] = mapping
+        for callback in self.on_attach:
+            callback(number)
+        if old is not None:
+            old.close()
+        if number in (wire.CONTROL, wire.REPORT):
+            # Sequence numbers start again with new regions, and only with them.
+            self.loop = wire.BlockLoop()
+            if wire.CONTROL in self.regions and wire.REPORT in self.regions:
+                self.regions[wire.CONTROL].as_struct(wire.Control)  # large enough
+                self.loop.control = self.regions[wire.CONTROL].address
+                self.loop.report = ctypes.addressof(self.report)
+        return ()
+
+
+def read_settings(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            settings = json.load(file)
+        return settings if isinstance(settings, dict) else {}
+    except FileNotFoundError:
+        return {}
+
+
+def set_threads(torch, settings):
+    torch.set_num_threads(max(1, int(settings.get("threads", 1))))
+    try:
+        torch.set_num_interop_threads(1)
+    except RuntimeError:
+        pass  # set already: only once a process
+
+
+def _make_role(role, context):
+    """The role's request handlers by frame kind. Raises Failure where PyTorch is missing."""
+    try:
+        import torch
+    except BaseException as error:
+        raise Failure(failure.ENVIRONMENT, f"PyTorch cannot be imported by {sys.executable}: "
+                                           f"{failure.describe_exception(error)}") from error
+    set_threads(torch, context.settings)
+    torch.set_grad_enabled(False)
+    if role == "reference":
+        from assay_host.reference import Reference
+        return Reference(context).handlers()
+    from assay_host.candidate import Candidate
+    return Candidate(context, LOCKDOWN).handlers()
+
+
+def _answer(handlers, context, frame, fd):
+    """Runs one request; returns the reply."""
+    reply = wire.Frame(magic=wire.MAGIC, kind=wire.DONE)
+    try:
+        if frame.kind == wire.ATTACH:
+            handler = context.attach
+        elif frame.kind in handlers:
+            handler = handlers[frame.kind]
+        else:
+            raise Failure(failure.ENVIRONMENT, f"this host does not answer frames of kind {frame.kind}")
+        results = handler(list(frame.args), fd)
+        reply.args[:len(results)] = results
+        return reply
+    except Failure as error:
+        number, text = error.number, error.message
+    except MemoryError:
+        number, text = failure.ENVIRONMENT, "the python host ran out of memory"
+    except Exception as error:
+        traceback.print_exc()
+        number, text = failure.ENVIRONMENT, "the python host failed: " + failure.describe_exception(error)
+    context.say(text)
+    reply.kind = wire.FAILED
+    reply.args[0] = number
+    return reply
+
+
+class _Unavailable(dict):
+    """Handlers of a host without PyTorch: every request fails with the reason."""
+
+    def __init__(self, error):
+        super().__init__()
+        self._error = error
+
+    def __contains__(self, kind):
+        return True
+
+    def __missing__(self, kind):
+        def fail(_args, _fd):
+            raise Failure(self._error.number, self._error.message)
+        return fail
+
+
+def main(role):
+    try:
+        library = wire.Library(wire.library_path())
+    except (OSError, RuntimeError) as error:
+        print(f"assay: the python host cannot use its library: {error}", file=sys.stderr)
+        sys.exit(EXIT_BUG)
+    context = Context(library, os.environ.get("ASSAY_HOST_ROOT", "/"))
+    hello = wire.Frame(magic=wire.MAGIC, kind=wire.HELLO)
+    hello.args[:2] = [wire.VERSION, HELLO_ROLES[role]]
+    if not library.send(SOCKET, ctypes.byref(hello)):
+        _leave(1)
+    try:
+        handlers = _make_role(role, context)
+    except Failure as error:
+        handlers = _Unavailable(error)
+    frame = wire.Frame()
+    while True:
+        fd = ctypes.c_int(-1)
+        received = library.receive(SOCKET, ctypes.byref(frame), ctypes.byref(fd))
+        if received != wire.RECEIVED:
+            _leave(0 if received == wire.CLOSED else 1)
+        if frame.kind == wire.QUIT:
+            _leave(0)
+        reply = _answer(handlers, context, frame, fd.value)
+        if fd.value >= 0:
+            os.close(fd.value)
+        if not library.send(SOCKET, ctypes.byref(reply)):
+            _leave(1)
+
+
+def _leave(status):
+    # Destructors of PyTorch and of a candidate could take seconds, or hang.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

@@ -1,0 +1,208 @@
+"""Loading a problem file: source, changed constants, a fresh module, Model, get_inputs, get_init_inputs."""
+
+import ast
+import difflib
+import random
+import sys
+import types
+
+import torch
+
+from assay_host import failure
+from assay_host.failure import Failure
+
+SOURCE_BYTES_MAX = 4 << 20
+_EXPONENT_MAX = 1000
+
+
+def read_source(path):
+    """The file's text. Raises Failure for one that is too large or not text."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(SOURCE_BYTES_MAX + 1)
+    except OSError as error:
+        raise Failure(failure.PROBLEM_LOAD, f"the problem file cannot be read: {error.strerror}") from error
+    if len(data) > SOURCE_BYTES_MAX:
+        raise Failure(failure.PROBLEM_LOAD, "the problem file is larger than 4 MiB")
+    if b"\0" in data:
+        raise Failure(failure.PROBLEM_LOAD, "the problem file is not Python: it holds NUL bytes")
+    return data
+
+
+def parse(path):
+    """The file as a syntax tree. Raises Failure with the line of the first error."""
+    try:
+        return ast.parse(read_source(path), filename=path)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Failure(failure.PROBLEM_LOAD, failure.explain(error, path)) from error
+
+
+def assigned_names(statement):
+    if isinstance(statement, ast.Assign):
+        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None and statement.simple:
+        return [statement.target.id]
+    return []
+
+
+def constant_names(tree):
+    """Names that the module assigns at top level, in order: what --set can change."""
+    names = []
+    for statement in tree.body:
+        names += [name for name in assigned_names(statement) if name not in names]
+    return names
+
+
+def parse_value(name, text):
+    """The expression that --set gives: a Python literal, arithmetic on numbers, or a torch dtype."""
+    hint = f"--set {name}={text}: the value must be a Python literal (text needs quotes) or arithmetic on numbers"
+    try:
+        expression = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Failure(failure.PROBLEM_SET, hint) from error
+    if not is_constant(expression):
+        raise Failure(failure.PROBLEM_SET, hint)
+    return expression
+
+
+def is_constant(node):
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return is_constant(node.operand)
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, (ast.Pow, ast.LShift)) and not _is_small(node.right):
+            return False
+        numeric = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift)
+        return isinstance(node.op, numeric) and _is_number(node.left) and _is_number(node.right)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return all(is_constant(item) for item in node.elts)
+    if isinstance(node, ast.Dict):
+        return all(key is not None and is_constant(key) for key in node.keys) and all(
+            is_constant(value) for value in node.values)
+    return (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch"
+            and isinstance(getattr(torch, node.attr, None), torch.dtype))
+
+
+def _is_number(node):
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float))
+    return isinstance(node, (ast.UnaryOp, ast.BinOp)) and is_constant(node)
+
+
+def _is_small(node):
+    # Keeps 9**9**9 from running without end.
+    if isinstance(node, ast.UnaryOp):
+        return _is_small(node.operand)
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and abs(node.value) <= _EXPONENT_MAX
+
+
+def apply_settings(tree, settings):
+    """Replaces the value of every top-level assignment to each name; raises Failure(kProblemSet) where none is."""
+    for name, text in settings.items():
+        value = parse_value(name, text)
+        _refuse_other_forms(tree, name)
+        body = []
+        changed = False
+        for statement in tree.body:
+            if name not in assigned_names(statement):
+                body.append(statement)
+                continue
+            changed = True
+            if isinstance(statement, ast.Assign) and len(statement.targets) > 1:  # A = B = 4
+                statement.targets = [target for target in statement.targets
+                                     if not (isinstance(target, ast.Name) and target.id == name)]
+                body.append(statement)
+                statement = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], None), statement)
+            statement.value = ast.copy_location(value, statement)
+            for node in ast.walk(value):
+                ast.copy_location(node, statement)
+            body.append(statement)
+        if not changed:
+            raise Failure(failure.PROBLEM_SET, _unknown_name(tree, name))
+        tree.body = body
+    return ast.fix_missing_locations(tree)
+
+
+def _refuse_other_forms(tree, name):
+    for statement in tree.body:
+        if isinstance(statement, ast.AugAssign) and getattr(statement.target, "id", None) == name:
+            raise Failure(failure.PROBLEM_SET, f"--set {name}: line {statement.lineno} of the problem changes {name} "
+                                               "in place, so its value cannot be replaced")
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, (ast.Tuple, ast.List)) and any(
+                        isinstance(node, ast.Name) and node.id == name for node in ast.walk(target)):
+                    raise Failure(failure.PROBLEM_SET, f"--set {name}: line {statement.lineno} of the problem assigns "
+                                                       "several names at once, which --set cannot change; write one "
+                                                       "assignment a line")
+
+
+def _unknown_name(tree, name):
+    names = constant_names(tree)
+    if not names:
+        return f"--set {name}: the problem has no constants at module level"
+    near = difflib.get_close_matches(name, names, 1) or [
+        other for other in names if other.lower() == name.lower()]
+    nearest = f" (did you mean {near[0]}?)" if near else ""
+    shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    return f"--set {name}: the problem has no such constant{nearest}; it has {shown}"
+
+
+def execute(tree, path):
+    """Runs the module in a fresh namespace. Raises Failure(kProblemLoad)."""
+    module = types.ModuleType("problem")
+    module.__file__ = path
+    sys.modules["problem"] = module
+    try:
+        exec(compile(tree, path, "exec"), module.__dict__)  # the problem file is the user's own
+    except BaseException as error:
+        raise Failure(failure.PROBLEM_LOAD, failure.explain(error, path)) from error
+    missing = [name for name in ("Model", "get_inputs") if not callable(getattr(module, name, None))]
+    if missing:
+        raise Failure(failure.PROBLEM_LOAD, f"the problem file defines no {' and no '.join(missing)}: a problem has a "
+                                            "class Model and a function get_inputs()")
+    return module
+
+
+def seed_everything(seed):
+    """Every generator that get_inputs() or a constructor may draw from."""
+    torch.manual_seed(seed & (2**63 - 1))
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed & 0xFFFFFFFF)
+
+
+def init_inputs(module, path):
+    """get_init_inputs() as a list; a problem without that function has none."""
+    if not hasattr(module, "get_init_inputs"):
+        return []
+    return _call_for_list(module.get_init_inputs, "get_init_inputs", path)
+
+
+def inputs(module, path):
+    return _call_for_list(module.get_inputs, "get_inputs", path)
+
+
+def _call_for_list(function, name, path):
+    try:
+        result = function()
+    except BaseException as error:
+        raise Failure(failure.PROBLEM_INPUTS, f"{name}() fails: {failure.explain(error, path)}") from error
+    if not isinstance(result, (list, tuple)):
+        raise Failure(failure.PROBLEM_INPUTS,
+                      f"{name}() returns {type(result).__name__}; it must return a list of arguments")
+    return list(result)
+
+
+def construct(module, arguments, path):
+    """Model(*arguments), in the mode in which it is constructed. Raises Failure(kProblemLoad)."""
+    try:
+        model = module.Model(*arguments)
+    except BaseException as error:
+        raise Failure(failure.PROBLEM_LOAD,
+                      f"Model({len(arguments)} arguments) fails: {failure.explain(error, path)}") from error
+    if not isinstance(model, torch.nn.Module):
+        raise Failure(failure.PROBLEM_LOAD, "Model is not a torch.nn.Module")
+    return model

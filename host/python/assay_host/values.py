@@ -1,0 +1,189 @@
+"""Tensors and numbers in shared memory: dtypes, views without copying, slots."""
+
+import struct
+
+import torch
+
+from assay_host import structure, wire
+
+DTYPES = {
+    1: torch.float64,
+    2: torch.float32,
+    3: torch.float16,
+    4: torch.bfloat16,
+    5: torch.int64,
+    6: torch.int32,
+    7: torch.int16,
+    8: torch.int8,
+    9: torch.uint8,
+    10: torch.bool,
+}
+DTYPE_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+DTYPE_NAMES = ", ".join(str(dtype).replace("torch.", "") for dtype in DTYPES.values())
+
+_SCALAR_FORMATS = {wire.INT: "<q", wire.FLOAT: "<d", wire.BOOL: "<q"}
+
+
+def unsupported(tensor):
+    """Why a tensor cannot travel through a slot ('complex64', 'a sparse tensor'), or None."""
+    if tensor.is_quantized:
+        return f"a quantised tensor ({tensor.dtype})"
+    if tensor.layout != torch.strided:
+        return f"a sparse tensor ({tensor.layout})"
+    if getattr(tensor, "is_nested", False):
+        return "a nested tensor"
+    if tensor.dtype not in DTYPE_NUMBERS:
+        return f"{str(tensor.dtype).replace('torch.', '')}; supported are {DTYPE_NAMES}"
+    if tensor.device.type != "cpu":
+        return f"on {tensor.device}; only the CPU is supported"
+    if tensor.dim() > wire.RANK_MAX:
+        return f"of {tensor.dim()} dimensions; at most {wire.RANK_MAX} are supported"
+    return None
+
+
+def dense(tensor):
+    """Contiguous, no lazy conjugation or negation, no autograd."""
+    tensor = tensor.detach()
+    if hasattr(tensor, "resolve_neg"):
+        tensor = tensor.resolve_neg()
+    return tensor.contiguous()
+
+
+def view(mapping, dtype, shape, offset):
+    """A tensor over a region's bytes; writes go to the region. Raises ValueError when it does not lie inside."""
+    count = 1
+    for size in shape:
+        count *= size
+    size_bytes = count * torch.empty((), dtype=dtype).element_size()
+    if count == 0:
+        return torch.empty(shape, dtype=dtype)
+    if offset + size_bytes > mapping.size_bytes:
+        raise ValueError(f"{size_bytes} bytes at {offset} lie outside of a region of {mapping.size_bytes} bytes")
+    return torch.frombuffer(mapping.buffer, dtype=dtype, count=count, offset=offset).view(shape)
+
+
+def spec_view(mapping, spec, offset):
+    return view(mapping, DTYPES[spec.dtype], tuple(spec.shape[:spec.rank]), offset)
+
+
+def read_scalar(mapping, kind, offset):
+    value = struct.unpack_from(_SCALAR_FORMATS[kind], mapping.buffer, offset)[0]
+    return bool(value) if kind == wire.BOOL else value
+
+
+def write_scalar(mapping, kind, offset, value):
+    struct.pack_into(_SCALAR_FORMATS[kind], mapping.buffer, offset, value)
+
+
+def same_bytes(a, b):
+    """Equal bit for bit, so that NaN equals itself and -0 differs from 0."""
+    a, b = dense(a), dense(b)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.numel() == 0:
+        return True
+    if a.dtype == torch.bool:
+        return torch.equal(a, b)
+    return torch.equal(a.view(-1).view(torch.uint8), b.view(-1).view(torch.uint8))
+
+
+def is_floating(spec):
+    return spec.kind == wire.TENSOR and DTYPES[spec.dtype].is_floating_point
+
+
+class Slots:
+    """Views of every slot's arguments, built once for a plan and its regions. Raises ValueError on a bad plan."""
+
+    def __init__(self, plan, regions, template):
+        specs = [plan.arguments[index] for index in range(plan.argument_count)]
+        self.input_specs = [spec for spec in specs if spec.role == wire.INPUT]
+        self.output_specs = [spec for spec in specs if spec.role == wire.OUTPUT]
+        self.count = plan.slot_count
+        self._plan = plan
+        self._regions = regions
+        self._template = template
+        self._tensors = {}
+        self._outputs = {}
+
+    def _offset(self, slot, stride, spec):
+        if slot >= self.count:
+            raise ValueError(f"slot {slot} of {self.count}")
+        return slot * stride + spec.offset
+
+    def input_tensors(self, slot):
+        """Views of a slot's inputs in order; None where the input is a number."""
+        if slot not in self._tensors:
+            mapping = self._regions[wire.INPUTS]
+            self._tensors[slot] = [
+                spec_view(mapping, spec, self._offset(slot, self._plan.input_stride, spec))
+                if spec.kind == wire.TENSOR else None for spec in self.input_specs]
+        return self._tensors[slot]
+
+    def arguments(self, slot, convert=None):
+        """forward()'s positional arguments for a slot; `convert` is applied to each tensor."""
+        leaves = []
+        for spec, tensor in zip(self.input_specs, self.input_tensors(slot)):
+            if tensor is None:
+                offset = self._offset(slot, self._plan.input_stride, spec)
+                leaves.append(read_scalar(self._regions[wire.INPUTS], spec.kind, offset))
+            else:
+                leaves.append(convert(tensor) if convert else tensor)
+        if self._template is None:
+            return leaves
+        return structure.rebuild(self._template, leaves)
+
+    def numbers(self):
+        """What tells which slots' scalar arguments changed; None where the problem has none."""
+        offsets = [spec.offset for spec in self.input_specs if spec.kind != wire.TENSOR]
+        if not offsets or self.count == 0:
+            return None
+        return _Numbers(self._regions[wire.INPUTS], offsets, self._plan.input_stride, self.count)
+
+    def store_inputs(self, slot, leaves):
+        for spec, tensor, value in zip(self.input_specs, self.input_tensors(slot), leaves):
+            if tensor is None:
+                offset = self._offset(slot, self._plan.input_stride, spec)
+                write_scalar(self._regions[wire.INPUTS], spec.kind, offset, value)
+            else:
+                tensor.copy_(value)
+
+    def outputs(self, slot):
+        if slot not in self._outputs:
+            mapping = self._regions[wire.OUTPUTS]
+            self._outputs[slot] = [
+                spec_view(mapping, spec, self._offset(slot, self._plan.output_stride, spec))
+                for spec in self.output_specs]
+        return self._outputs[slot]
+
+    def oracle_outputs(self, slot):
+        """float64 views; None for outputs that are integers or bool, which have no finer truth."""
+        mapping = self._regions[wire.ORACLE]
+        views = []
+        for spec in self.output_specs:
+            offset = slot * self._plan.oracle_stride + spec.oracle_offset
+            views.append(view(mapping, torch.float64, tuple(spec.shape[:spec.rank]), offset)
+                         if is_floating(spec) else None)
+        return views
+
+
+class _Numbers:
+    """The scalar arguments of all slots, looked at in one strided read: the time counts against the host."""
+
+    def __init__(self, mapping, offsets, stride, count):
+        words = view(mapping, torch.int64, (mapping.size_bytes // 8,), 0)
+        self._columns = [words[offset // 8:][::stride // 8][:count] for offset in offsets]
+        self._seen = [column.clone() for column in self._columns]
+
+    def changed_slots(self):
+        changed = set()
+        for column, seen in zip(self._columns, self._seen):
+            if not torch.equal(column, seen):
+                changed.update(torch.nonzero(column != seen).flatten().tolist())
+                seen.copy_(column)
+        return changed
+
+
+def parameter_views(plan, mapping):
+    """Views of the weights region, in state_dict order."""
+    return [spec_view(mapping, plan.arguments[index], plan.arguments[index].offset)
+            for index in range(plan.argument_count) if plan.arguments[index].role == wire.PARAMETER]

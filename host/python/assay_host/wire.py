@@ -1,0 +1,194 @@
+"""The wire's structs as ctypes, checked against the C++ at start-up, and the functions of libassay_host.so.
+
+src/wire/types.h is the definition; nothing here may differ from it, and check_layout() proves that it does not.
+"""
+
+import ctypes
+import os
+
+MAGIC = 0x59415341
+VERSION = 1
+RANK_MAX = 8
+ARGUMENTS_MAX = 2048
+CALLS_MAX = 4096
+NAME_BYTES = 120
+MESSAGE_BYTES = 16 * 1024
+
+# Role
+INPUT, PARAMETER, OUTPUT = 1, 2, 3
+# Kind
+TENSOR, INT, FLOAT, BOOL = 1, 2, 3, 4
+# Region
+CONTROL, REPORT, PLAN, INPUTS, OUTPUTS, ORACLE, WEIGHTS = 1, 2, 3, 4, 5, 6, 7
+# FrameKind
+ATTACH, LOAD, STORE_WEIGHTS, DRAW, EVALUATE, BLOCKS, QUIT, ESTIMATE = 1, 2, 3, 4, 5, 6, 7, 8
+HELLO, DONE, FAILED = 100, 101, 102
+# Receive
+RECEIVED, CLOSED, TIMEOUT, MALFORMED = 0, 1, 2, 3
+
+_u32, _u64 = ctypes.c_uint32, ctypes.c_uint64
+
+
+class Frame(ctypes.Structure):
+    _fields_ = [("magic", _u32), ("kind", _u32), ("args", _u64 * 8)]
+
+
+class ArgumentSpec(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char * NAME_BYTES),
+        ("role", _u32),
+        ("kind", _u32),
+        ("dtype", _u32),
+        ("rank", _u32),
+        ("shape", ctypes.c_int64 * RANK_MAX),
+        ("size_bytes", _u64),
+        ("offset", _u64),
+        ("oracle_offset", _u64),
+    ]
+
+
+class Plan(ctypes.Structure):
+    _fields_ = [
+        ("argument_count", _u32),
+        ("slot_count", _u32),
+        ("input_stride", _u64),
+        ("output_stride", _u64),
+        ("oracle_stride", _u64),
+        ("weights_bytes", _u64),
+        ("arguments", ArgumentSpec * ARGUMENTS_MAX),
+    ]
+
+
+class Control(ctypes.Structure):
+    _fields_ = [
+        ("armed", _u32),
+        ("spin", _u32),
+        ("padding", _u32 * 14),
+        ("go", _u32),
+        ("call_count", _u32),
+        ("order", _u32 * CALLS_MAX),
+        ("padding_end", _u32 * 14),
+    ]
+
+
+class Report(ctypes.Structure):
+    _fields_ = [
+        ("ready", _u32),
+        ("padding_ready", _u32 * 15),
+        ("done", _u32),
+        ("settle_ns", _u64),
+        ("padding_done", _u32 * 12),
+        ("fault", _u32),
+        ("fault_signal", ctypes.c_int32),
+        ("fault_region", _u32),
+        ("fault_address", _u64),
+        ("fault_call", _u32),
+        ("argument_count", _u32),
+        ("message", ctypes.c_char * MESSAGE_BYTES),
+        ("arguments", ArgumentSpec * ARGUMENTS_MAX),
+        ("padding_end", _u32 * 8),
+    ]
+
+
+class BlockLoop(ctypes.Structure):
+    _fields_ = [
+        ("control", ctypes.c_void_p),
+        ("report", ctypes.c_void_p),
+        ("sequence", _u32),
+        ("call_count", _u32),
+        ("order", ctypes.POINTER(_u32)),
+    ]
+
+
+def _sizes_and_offsets():
+    fields = [
+        (Frame, "kind args"),
+        (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset"),
+        (Plan, "slot_count input_stride output_stride oracle_stride weights_bytes arguments"),
+        (Control, "armed spin go call_count order"),
+        (Report, "ready done settle_ns fault fault_signal fault_region fault_address fault_call argument_count "
+                 "message arguments"),
+        (BlockLoop, "control report sequence call_count order"),
+    ]
+    rows = []
+    for struct, names in fields:
+        rows.append((f"sizeof({struct.__name__})", ctypes.sizeof(struct)))
+        rows += [(f"{struct.__name__}.{name}", getattr(struct, name).offset) for name in names.split()]
+    rows += [("kMagic", MAGIC), ("kVersion", VERSION), ("kRankMax", RANK_MAX), ("kArgumentsMax", ARGUMENTS_MAX),
+             ("kCallsMax", CALLS_MAX), ("kNameBytes", NAME_BYTES), ("kMessageBytes", MESSAGE_BYTES)]
+    return rows
+
+
+class Library:
+    """libassay_host.so. Raises OSError when it cannot be loaded, RuntimeError when it disagrees with this file."""
+
+    def __init__(self, path):
+        waiting = ctypes.CDLL(path)
+        # PyDLL keeps the interpreter's lock: taking it again would be inside the clock.
+        holding = ctypes.PyDLL(path)
+        self._check_layout(waiting)
+        loop = ctypes.POINTER(BlockLoop)
+        self.send = _function(waiting.AssaySend, ctypes.c_int, ctypes.c_int, ctypes.POINTER(Frame))
+        self.receive = _function(waiting.AssayReceive, ctypes.c_int, ctypes.c_int, ctypes.POINTER(Frame),
+                                 ctypes.POINTER(ctypes.c_int))
+        self.map = _function(waiting.AssayMap, ctypes.c_void_p, ctypes.c_int, _u32, _u64, ctypes.c_int,
+                             ctypes.POINTER(ctypes.c_int))
+        self.unmap = _function(waiting.AssayUnmap, None, ctypes.c_void_p, _u64)
+        self.await_armed = _function(waiting.AssayAwaitArmed, ctypes.c_int, loop)
+        self.await_go = _function(holding.AssayAwaitGo, None, loop)
+        self.say_done = _function(holding.AssaySayDone, None, loop, _u64)
+        self.report_faults = _function(waiting.AssayReportFaults, ctypes.c_int, ctypes.c_void_p)
+        self.lock_down = _function(waiting.AssayLockDown, ctypes.c_int, ctypes.c_int)
+
+    @staticmethod
+    def _check_layout(library):
+        layout = _function(library.AssayLayout, ctypes.POINTER(_u64), ctypes.POINTER(_u32))
+        count = _u32()
+        values = layout(ctypes.byref(count))
+        rows = _sizes_and_offsets()
+        if count.value != len(rows):
+            raise RuntimeError(f"libassay_host.so lists {count.value} layout values, wire.py {len(rows)}")
+        for (name, value), other in zip(rows, values[:count.value]):
+            if value != other:
+                raise RuntimeError(f"{name} is {other} in libassay_host.so but {value} in wire.py")
+
+
+def _function(function, result, *arguments):
+    function.restype = result
+    function.argtypes = arguments
+    return function
+
+
+def library_path():
+    """Beside the folder python/, both as installed and as bound into a sandbox."""
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return os.path.join(folder, "libassay_host.so")
+
+
+class Mapping:
+    """One attached region: an address range that stays valid until close()."""
+
+    def __init__(self, library, fd, number, size_bytes, writable):
+        error = ctypes.c_int()
+        self.address = library.map(fd, number, size_bytes, 1 if writable else 0, ctypes.byref(error))
+        if not self.address:
+            raise OSError(error.value, os.strerror(error.value))
+        self.size_bytes = size_bytes
+        self.writable = writable
+        self._library = library
+        # A buffer for torch.frombuffer. ctypes believes it writable; where the pages are not, a write is a fault.
+        self.buffer = (ctypes.c_char * size_bytes).from_address(self.address)
+
+    def as_struct(self, struct):
+        if self.size_bytes < ctypes.sizeof(struct):
+            raise ValueError(f"region of {self.size_bytes} bytes is too small for {struct.__name__}")
+        return struct.from_address(self.address)
+
+    def close(self):
+        self._library.unmap(self.address, self.size_bytes)
+
+
+def encode_text(text, size_bytes):
+    """UTF-8 of at most size_bytes - 1 bytes, cut between characters, so that a NUL still fits."""
+    data = text.replace("\0", " ").encode("utf-8", "replace")
+    return data[:size_bytes - 1].decode("utf-8", "ignore").encode("utf-8")

@@ -1,0 +1,197 @@
+// libassay_host.so: what the python host takes from C++ through ctypes: frames, mapping of regions, the timed block
+// loop, the lockdown filter and the fault report. libc only; no Python or PyTorch symbol is used, so any interpreter
+// can load it. Every function is called from the host's main thread.
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "wire/block_loop.h"
+#include "wire/channel.h"
+#include "wire/types.h"
+
+namespace {
+
+using assay::wire::ArgumentSpec;
+using assay::wire::BlockLoop;
+using assay::wire::Control;
+using assay::wire::Fault;
+using assay::wire::Frame;
+using assay::wire::kRegionCount;
+using assay::wire::Plan;
+using assay::wire::Region;
+using assay::wire::Report;
+
+
+// Sizes and offsets, in the order in which wire.py lists them; the host refuses to start when one differs.
+constexpr uint64_t kLayout[] = {
+    sizeof(Frame),
+    offsetof(Frame, kind),
+    offsetof(Frame, args),
+    sizeof(ArgumentSpec),
+    offsetof(ArgumentSpec, role),
+    offsetof(ArgumentSpec, kind),
+    offsetof(ArgumentSpec, dtype),
+    offsetof(ArgumentSpec, rank),
+    offsetof(ArgumentSpec, shape),
+    offsetof(ArgumentSpec, size_bytes),
+    offsetof(ArgumentSpec, offset),
+    offsetof(ArgumentSpec, oracle_offset),
+    sizeof(Plan),
+    offsetof(Plan, slot_count),
+    offsetof(Plan, input_stride),
+    offsetof(Plan, output_stride),
+    offsetof(Plan, oracle_stride),
+    offsetof(Plan, weights_bytes),
+    offsetof(Plan, arguments),
+    sizeof(Control),
+    offsetof(Control, armed),
+    offsetof(Control, spin),
+    offsetof(Control, go),
+    offsetof(Control, call_count),
+    offsetof(Control, order),
+    sizeof(Report),
+    offsetof(Report, ready),
+    offsetof(Report, done),
+    offsetof(Report, settle_ns),
+    offsetof(Report, fault),
+    offsetof(Report, fault_signal),
+    offsetof(Report, fault_region),
+    offsetof(Report, fault_address),
+    offsetof(Report, fault_call),
+    offsetof(Report, argument_count),
+    offsetof(Report, message),
+    offsetof(Report, arguments),
+    sizeof(BlockLoop),
+    offsetof(BlockLoop, control),
+    offsetof(BlockLoop, report),
+    offsetof(BlockLoop, sequence),
+    offsetof(BlockLoop, call_count),
+    offsetof(BlockLoop, order),
+    assay::wire::kMagic,
+    assay::wire::kVersion,
+    assay::wire::kRankMax,
+    assay::wire::kArgumentsMax,
+    assay::wire::kCallsMax,
+    assay::wire::kNameBytes,
+    assay::wire::kMessageBytes,
+};
+
+// What the signal handler reads; it can be handed nothing, so there is one a process.
+struct AttachedRegion {
+  uint64_t begin;
+  uint64_t size_bytes;
+};
+struct FaultContext {
+  Report* report;
+  AttachedRegion regions[kRegionCount];
+};
+FaultContext fault_context;
+
+void ReportFault(int signal_number, siginfo_t* info, void*) {
+  if (Report* report = fault_context.report; report != nullptr) {
+    report->fault_signal = signal_number;
+    report->fault_region = Region{0};
+    report->fault_address = reinterpret_cast<uint64_t>(info->si_addr);
+    report->fault_call = UINT32_MAX;
+    for (uint32_t i = 0; i < kRegionCount; ++i) {
+      const AttachedRegion& region = fault_context.regions[i];
+      const uint64_t offset = reinterpret_cast<uint64_t>(info->si_addr) - region.begin;
+      if (region.begin == 0 || offset >= region.size_bytes || info->si_code <= 0) continue;
+      report->fault_region = static_cast<Region>(i);
+      report->fault_address = offset;
+    }
+    __atomic_store_n(&report->fault, Fault::kSignal, __ATOMIC_RELEASE);
+  }
+  // SA_RESETHAND put the default action back: the return runs the faulting instruction again, which ends the process.
+  // A signal that was sent (abort) has no instruction to run again.
+  if (info->si_code <= 0) raise(signal_number);
+}
+
+}  // namespace
+
+#define ASSAY_EXPORT extern "C" __attribute__((visibility("default")))
+
+ASSAY_EXPORT const uint64_t* AssayLayout(uint32_t* count) {
+  *count = sizeof kLayout / sizeof kLayout[0];
+  return kLayout;
+}
+
+ASSAY_EXPORT int AssaySend(int socket, const Frame* frame) { return assay::wire::SendFrame(socket, *frame) ? 1 : 0; }
+
+// Waits without end for one frame. 0: a frame; else assay::wire::Receive's number. *fd is -1 or the caller's to close.
+ASSAY_EXPORT int AssayReceive(int socket, Frame* frame, int* fd) {
+  return static_cast<int>(assay::wire::ReceiveFrame(socket, frame, -1, fd));
+}
+
+// Maps `size_bytes` of a memfd, shared, as the given region. Null on failure, with *error set to errno. The descriptor
+// stays the caller's.
+ASSAY_EXPORT void* AssayMap(int fd, uint32_t region, uint64_t size_bytes, int writable, int* error) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) {
+    *error = errno;
+    return nullptr;
+  }
+  if (region >= kRegionCount || size_bytes == 0 || static_cast<uint64_t>(status.st_size) < size_bytes) {
+    *error = EINVAL;
+    return nullptr;
+  }
+  const int protection = writable != 0 ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* address = mmap(nullptr, size_bytes, protection, MAP_SHARED, fd, 0);
+  if (address == MAP_FAILED) {
+    *error = errno;
+    return nullptr;
+  }
+  fault_context.regions[region] = {reinterpret_cast<uint64_t>(address), size_bytes};
+  return address;
+}
+
+ASSAY_EXPORT void AssayUnmap(void* address, uint64_t size_bytes) { munmap(address, size_bytes); }
+
+ASSAY_EXPORT int AssayAwaitArmed(BlockLoop* loop) { return assay::wire::AwaitArmed(*loop) ? 1 : 0; }
+ASSAY_EXPORT void AssayAwaitGo(BlockLoop* loop) { assay::wire::AwaitGo(*loop); }
+ASSAY_EXPORT void AssaySayDone(BlockLoop* loop, uint64_t settle_ns) { assay::wire::SayDone(*loop, settle_ns); }
+
+// From now on a crash leaves its signal and address in the report before the process dies of it. 0, or errno.
+ASSAY_EXPORT int AssayReportFaults(Report* report) {
+  static char stack[64 * 1024];
+  fault_context.report = report;
+  stack_t alternate{};
+  alternate.ss_sp = stack;
+  alternate.ss_size = sizeof stack;
+  if (sigaltstack(&alternate, nullptr) != 0) return errno;
+  struct sigaction action {};
+  action.sa_sigaction = ReportFault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  for (const int signal_number : kSignals)
+    if (sigaction(signal_number, &action, nullptr) != 0) return errno;
+  return 0;
+}
+
+// Installs the BPF program (an array of sock_filter) that the descriptor holds on every thread of this process, for
+// good; an empty file: none. 0, or errno; ENOEXEC for a file that is no such program, ESRCH when a thread could not be
+// brought along.
+ASSAY_EXPORT int AssayLockDown(int fd) {
+  static sock_filter filters[4096];
+  const ssize_t size_bytes = pread(fd, filters, sizeof filters, 0);
+  if (size_bytes < 0) return errno;
+  const size_t count = static_cast<size_t>(size_bytes) / sizeof(sock_filter);
+  if (size_bytes == 0) return 0;
+  if (count == 0 || count >= sizeof filters / sizeof filters[0] || size_bytes % ssize_t{sizeof(sock_filter)} != 0)
+    return ENOEXEC;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+  sock_fprog program{static_cast<unsigned short>(count), filters};
+  const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+  if (result < 0) return errno;
+  return result == 0 ? 0 : ESRCH;
+}

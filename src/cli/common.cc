@@ -1,0 +1,66 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/exit_code.h"
+#include "cli/options.h"
+#include "problem/suite.h"
+#include "sandbox/sandbox.h"
+
+namespace assay {
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+void OnInterrupt(int) {
+  if (interrupted.exchange(true)) ::_exit(130);  // sandboxes die with their parent
+}
+
+}  // namespace
+
+const std::atomic<bool>& InstallInterruptHandler() {
+  struct sigaction action {};
+  action.sa_handler = OnInterrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return interrupted;
+}
+
+int ReportError(const Error& error) {
+  std::fputs(fmt::format("assay: {}\n", error.message).c_str(), stderr);
+  return ExitCodeOf(error.kind);
+}
+
+std::vector<std::string> SuiteFolders() {
+  std::vector<std::string> folders{"problems"};
+  if (const auto support = SupportFolder()) {
+    const std::filesystem::path path(*support);
+    folders.push_back((path / "problems").string());
+  }
+  return folders;
+}
+
+void ProblemOptions::AddTo(CLI::App& command) {
+  command.add_option("PROBLEM", problem, "A KernelBench-form .py file, or the name of a problem in an installed suite")
+      ->required();
+  command.add_option("--size", size, "Named size from suite.toml, such as tiny, small or large");
+  command.add_option("--set", set, "NAME=VALUE: change a module-level constant of the problem (repeatable)")
+      ->allow_extra_args(false);
+}
+
+Result<ProblemRequest> ProblemOptions::Resolve() const {
+  ProblemChoice choice{problem, size, {}};
+  for (const std::string& text : set) {
+    ASSAY_ASSIGN_OR_RETURN(auto setting, ParseSetting(text));
+    choice.set[setting.first] = setting.second;
+  }
+  return ResolveProblem(choice, SuiteFolders());
+}
+
+}  // namespace assay

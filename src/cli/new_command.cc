@@ -1,0 +1,53 @@
+#include <cstdio>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "cli/exit_code.h"
+#include "cli/options.h"
+#include "pipeline/machine.h"
+#include "pipeline/oracle.h"
+#include "problem/suite.h"
+
+namespace assay {
+
+void NewOptions::AddTo(CLI::App& command) {
+  problem.AddTo(command);
+  command.add_option("--form", form, "native (C++), c or python")->capture_default_str()->check(CLI::IsMember({"native", "c", "python"}));
+  command.add_option("-o,--output", output, "File to write (default: the problem's name); - for stdout");
+  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  command.add_flag("--force", force, "Overwrite the file");
+  command.footer("Examples:\n  assay new softmax --size small -o mine.cpp\n  assay new path/to/problem.py --form python");
+}
+
+int RunNew(const NewOptions& options) {
+  InstallInterruptHandler();
+  auto request = options.problem.Resolve();
+  if (!request) return ReportError(request.error());
+  const std::string suffix = options.form == "python" ? ".py" : options.form == "c" ? ".c" : ".cpp";
+  const std::string output = options.output.empty() ? request->name + suffix : options.output;
+  if (output != "-" && !options.force && std::filesystem::exists(output))
+    return ReportError({ErrorKind::kUsage, fmt::format("{} exists: name another file with -o, or add --force", output)});
+  if (!ProbeSandbox().available) return ReportError({ErrorKind::kEnvironment, ProbeSandbox().missing});
+  auto python = FindPython(options.python);
+  if (!python) return ReportError(python.error());
+  OracleOptions oracle_options;
+  oracle_options.problem = *request;
+  oracle_options.python = *python;
+  oracle_options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
+  auto oracle = Oracle::Open(std::move(oracle_options));
+  if (!oracle) return ReportError(oracle.error());
+  auto stub = WriteStub(*request, oracle->description(), options.form);
+  if (!stub) return ReportError(stub.error());
+  if (output == "-") {
+    std::fputs(stub->c_str(), stdout);
+    return 0;
+  }
+  if (auto written = WriteFileAtomically(output, *stub); !written) return ReportError(written.error());
+  std::fputs(fmt::format("wrote {}\n", output).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace assay

@@ -1,0 +1,75 @@
+// Command-line options shared by subcommands, and the subcommands themselves: each returns its exit code.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/problem.h"
+#include "pipeline/judge.h"
+
+namespace CLI {
+class App;
+}
+
+namespace assay {
+
+// PROBLEM, --size and --set.
+struct ProblemOptions {
+  std::string problem;
+  std::string size;
+  std::vector<std::string> set;  // NAME=VALUE, as typed
+
+  void AddTo(CLI::App& command);
+  Result<ProblemRequest> Resolve() const;
+};
+
+struct JudgeOptions {
+  ProblemOptions problem;
+  std::vector<std::string> candidates;
+  std::string baselines = "eager";
+  std::string against;
+  double threshold = 1;
+  int threads = 0;
+  std::string python, precision, tolerance;
+  uint64_t seed = 0;
+  double timeout_s = 10, build_timeout_s = 60, budget_s = 60;
+  std::string memory = "4G";
+  bool json = false, quiet = false, verbose = false, correctness_only = false, no_save = false;
+
+  void AddTo(CLI::App& command);
+};
+
+struct NewOptions {
+  ProblemOptions problem;
+  std::string form = "native";
+  std::string output;
+  std::string python;
+  bool force = false;
+
+  void AddTo(CLI::App& command);
+};
+
+struct ExplainOptions {
+  std::string verdict;  // a file, or the id of a saved verdict
+  std::string output;   // folder to write to
+  std::string python;
+
+  void AddTo(CLI::App& command);
+};
+
+int RunJudge(const JudgeOptions& options);
+int RunNew(const NewOptions& options);
+int RunExplain(const ExplainOptions& options);
+
+// Folders with installed suites, nearest first: the working folder's problems/, then those beside the program.
+std::vector<std::string> SuiteFolders();
+
+// Prints "assay: MESSAGE" on stderr; returns the error's exit code.
+int ReportError(const Error& error);
+
+// Set by the first Ctrl-C; the second ends the process.
+const std::atomic<bool>& InstallInterruptHandler();
+
+}  // namespace assay

@@ -1,0 +1,241 @@
+#include "judge/gate2.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace assay {
+namespace {
+
+constexpr std::array<Look, 4> kLooks{{{9, 9}, {14, 13}, {24, 20}, {32, 25}}};
+constexpr int kClearPairsMin = 3;
+constexpr double kCoverageMin = 0.99;
+
+// A tie is called where the interval lies within this distance of the threshold: what two deltas, or 1%, span.
+constexpr double kTieDeltas = 2;
+constexpr double kTieMin = 0.01;
+// Where no side can win any more, an interval within this many tie widths still is a tie; a wider one says nothing.
+constexpr double kUsefulTieWidths = 3;
+
+// Noise floor and clear margin by the duration of one call. One row a measured duration, in growing order; durations
+// between rows are interpolated in log(duration), those outside take the nearest row. Preliminary: to be replaced by
+// bench/results/*/noise.json, the 99th percentile of |ln ratio| of identical programs, over many hosts.
+struct NoiseRow {
+  double call_ns;
+  double delta;
+  double clear_margin;
+};
+constexpr std::array<NoiseRow, 4> kNoise{{
+    {2e3, 0.05, 0.50},
+    {20e3, 0.02, 0.35},
+    {100e3, 0.01, 0.20},
+    {1e6, 0.005, 0.20},
+}};
+
+double Interpolate(double low, double high, double share) { return low + (high - low) * share; }
+
+// Binomial(n, 1/2) probabilities of 0..n; exact in double for the n used here.
+std::vector<double> FairCoinProbabilities(int n) {
+  std::vector<double> probabilities(static_cast<size_t>(n) + 1);
+  double value = std::ldexp(1.0, -n);
+  for (int k = 0; k <= n; ++k) {
+    probabilities[static_cast<size_t>(k)] = value;
+    value = value * (n - k) / (k + 1);
+  }
+  return probabilities;
+}
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+  double confidence = 0;
+};
+
+// The median lies between the k-th smallest and the k-th largest value unless fewer than k values lie on one side of it:
+// coverage 1 - 2 P(Binomial(n, 1/2) < k), whatever the distribution. Takes the largest k with coverage enough, else 1.
+Interval MedianInterval(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const int n = static_cast<int>(values.size());
+  const std::vector<double> probabilities = FairCoinProbabilities(n);
+  Interval interval;
+  double below = 0;
+  for (int k = 1; k <= (n + 1) / 2; ++k) {
+    below += probabilities[static_cast<size_t>(k) - 1];
+    const double coverage = std::max(0.0, 1 - 2 * below);
+    if (k > 1 && coverage < kCoverageMin) break;
+    interval = {values[static_cast<size_t>(k) - 1], values[static_cast<size_t>(n - k)], coverage};
+  }
+  return interval;
+}
+
+double Median(std::vector<double> values) {
+  ASSAY_CHECK(!values.empty());
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  if (values.size() % 2 == 1) return values[middle];
+  return (values[middle - 1] + values[middle]) / 2;
+}
+
+struct Tally {
+  int faster = 0;
+  int slower = 0;
+};
+
+Tally Count(std::span<const double> values, double center, double distance) {
+  Tally tally;
+  for (double value : values) {
+    if (value > center + distance) ++tally.faster;
+    if (value < center - distance) ++tally.slower;
+  }
+  return tally;
+}
+
+// Whether some look still ahead could find enough successes if every further pair were one.
+bool Reachable(int successes, int pairs, int pairs_max) {
+  return std::any_of(kLooks.begin(), kLooks.end(), [=](const Look& look) {
+    return look.pairs > pairs && look.pairs <= pairs_max &&
+           successes + (look.pairs - pairs) >= look.needed;
+  });
+}
+
+double TieWidth(const SpeedRule& rule) { return std::max(kTieDeltas * rule.delta, kTieMin); }
+
+bool Within(const Interval& interval, double center, double distance) {
+  return interval.low >= center - distance && interval.high <= center + distance;
+}
+
+// Neither side was shown and none will be.
+Decision Undecided(std::span<const double> values, const SpeedRule& rule, double center) {
+  const Interval interval = MedianInterval({values.begin(), values.end()});
+  const bool sure = interval.confidence >= kCoverageMin;
+  const bool near = interval.low <= center + rule.delta && interval.high >= center - rule.delta;
+  if (sure && near && Within(interval, center, kUsefulTieWidths * TieWidth(rule)))
+    return Decision::kTie;
+  return Decision::kUnsettled;
+}
+
+// What the look after these pairs says.
+Decision AtLook(std::span<const double> values, int needed, const SpeedRule& rule, double center) {
+  const Tally tally = Count(values, center, rule.delta);
+  if (tally.faster >= needed) return Decision::kFaster;
+  if (tally.slower >= needed) return Decision::kSlower;
+  const Interval interval = MedianInterval({values.begin(), values.end()});
+  if (interval.confidence >= kCoverageMin && Within(interval, center, TieWidth(rule)))
+    return Decision::kTie;
+  const int pairs = static_cast<int>(values.size());
+  if (!Reachable(tally.faster, pairs, rule.pairs_max) &&
+      !Reachable(tally.slower, pairs, rule.pairs_max))
+    return Undecided(values, rule, center);
+  return Decision::kContinue;
+}
+
+}  // namespace
+
+std::string_view DecisionName(Decision decision) {
+  switch (decision) {
+    case Decision::kContinue:
+      return "continue";
+    case Decision::kFaster:
+      return "faster";
+    case Decision::kSlower:
+      return "slower";
+    case Decision::kTie:
+      return "tie";
+    case Decision::kUnsettled:
+      return "unsettled";
+  }
+  return "unknown";
+}
+
+SpeedRule RuleForDuration(double call_ns, double threshold) {
+  ASSAY_CHECK(call_ns > 0 && threshold > 0);
+  SpeedRule rule;
+  rule.threshold = threshold;
+  const auto above = std::find_if(kNoise.begin(), kNoise.end(),
+                                  [=](const NoiseRow& row) { return row.call_ns >= call_ns; });
+  const NoiseRow& high = above == kNoise.end() ? kNoise.back() : *above;
+  const NoiseRow& low = above == kNoise.begin() ? kNoise.front() : *(above - 1);
+  const double span = std::log(high.call_ns / low.call_ns);
+  const double share = span > 0 ? std::clamp(std::log(call_ns / low.call_ns) / span, 0.0, 1.0) : 0;
+  rule.delta = Interpolate(low.delta, high.delta, share);
+  rule.clear_margin = Interpolate(low.clear_margin, high.clear_margin, share);
+  return rule;
+}
+
+double RoundLogRatio(const RoundTimes& round) {
+  double sum = 0;
+  for (int half = 0; half < 2; ++half) {
+    ASSAY_CHECK(round.reference_ns[half] > 0 && round.candidate_ns[half] > 0);
+    sum += std::log(round.reference_ns[half]) - std::log(round.candidate_ns[half]);
+  }
+  return sum / 2;
+}
+
+double PairLogRatio(std::span<const RoundTimes> rounds) {
+  std::vector<double> values;
+  values.reserve(rounds.size());
+  for (const RoundTimes& round : rounds) values.push_back(RoundLogRatio(round));
+  return Median(std::move(values));
+}
+
+std::span<const Look> Looks() { return kLooks; }
+
+Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,
+                bool last) {
+  ASSAY_CHECK(rule.threshold > 0 && rule.delta >= 0 && rule.clear_margin >= rule.delta);
+  const double center = std::log(rule.threshold);
+  const int pairs = static_cast<int>(pair_log_ratios.size());
+  // Looks that lie behind are taken again, so that the answer depends on the pairs alone.
+  for (const Look& look : kLooks) {
+    if (look.pairs > pairs || look.pairs > rule.pairs_max) break;
+    const Decision decision = AtLook(pair_log_ratios.first(static_cast<size_t>(look.pairs)),
+                                     look.needed, rule, center);
+    if (decision != Decision::kContinue) return decision;
+  }
+  if (pairs >= kClearPairsMin && (enough_spent || last)) {
+    const Tally tally = Count(pair_log_ratios, center, rule.clear_margin);
+    if (tally.faster == pairs) return Decision::kFaster;
+    if (tally.slower == pairs) return Decision::kSlower;
+  }
+  if (last || pairs >= rule.pairs_max) return Undecided(pair_log_ratios, rule, center);
+  return Decision::kContinue;
+}
+
+SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule& rule) {
+  SpeedEstimate estimate;
+  if (pair_log_ratios.empty()) return estimate;
+  const std::vector<double> values(pair_log_ratios.begin(), pair_log_ratios.end());
+  const Interval interval = MedianInterval(values);
+  estimate.speedup = std::exp(Median(values));
+  estimate.low = std::exp(interval.low);
+  estimate.high = std::exp(interval.high);
+  estimate.confidence = interval.confidence;
+  estimate.smallest_visible = std::exp(rule.delta + (interval.high - interval.low) / 2);
+  return estimate;
+}
+
+double FalseWinBound() {
+  // probability[k]: k successes so far, and no look has called a win.
+  std::vector<double> probability{1.0};
+  double won = 0;
+  int pairs = 0;
+  for (const Look& look : kLooks) {
+    for (; pairs < look.pairs; ++pairs) {
+      std::vector<double> next(probability.size() + 1, 0.0);
+      for (size_t k = 0; k < probability.size(); ++k) {
+        next[k] += probability[k] / 2;
+        next[k + 1] += probability[k] / 2;
+      }
+      probability = std::move(next);
+    }
+    for (size_t k = static_cast<size_t>(look.needed); k < probability.size(); ++k) {
+      won += probability[k];
+      probability[k] = 0;
+    }
+  }
+  return won;
+}
+
+}  // namespace assay

@@ -1,0 +1,246 @@
+#include "judge/gate2.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace assay {
+namespace {
+
+std::vector<double> Pairs(int high, double high_value, int low, double low_value) {
+  std::vector<double> values(static_cast<size_t>(high), high_value);
+  values.insert(values.end(), static_cast<size_t>(low), low_value);
+  return values;
+}
+
+SpeedRule Rule(double threshold = 1) { return RuleForDuration(10e6, threshold); }
+
+double BinomialTail(int n, int at_least) {
+  double sum = 0;
+  for (int k = at_least; k <= n; ++k)
+    sum += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
+  return sum;
+}
+
+TEST(Gate2, FalseWinsAreBoundedByHalfAPercent) {
+  const double bound = FalseWinBound();
+  EXPECT_LT(bound, 0.005);
+  // At least the first look's, at most the sum over looks.
+  double sum = 0;
+  for (const Look& look : Looks()) {
+    EXPECT_LT(BinomialTail(look.pairs, look.needed), 0.002);
+    // One success fewer would break 0.002 a look.
+    EXPECT_GT(BinomialTail(look.pairs, look.needed - 1), 0.002);
+    sum += BinomialTail(look.pairs, look.needed);
+  }
+  EXPECT_GT(bound, BinomialTail(9, 9));
+  EXPECT_LT(bound, sum);
+}
+
+TEST(Gate2, FalseWinBoundEqualsCountingEveryCoinSequence) {
+  // All 2^14 sequences up to the second look, then the exact share that wins at 24 or 32 by brute recursion.
+  struct Walk {
+    static double Wins(int pairs, int successes) {
+      for (const Look& look : Looks())
+        if (look.pairs == pairs && successes >= look.needed) return 1;
+      if (pairs == Looks().back().pairs) return 0;
+      // Nothing left to reach: prune, exactly.
+      bool reachable = false;
+      for (const Look& look : Looks())
+        reachable |= look.pairs > pairs && successes + look.pairs - pairs >= look.needed;
+      if (!reachable) return 0;
+      return (Wins(pairs + 1, successes) + Wins(pairs + 1, successes + 1)) / 2;
+    }
+  };
+  // The recursion branches 2^32 times without memory; start at the second look with exact weights instead.
+  double total = 0;
+  for (int bits = 0; bits < 1 << 14; ++bits) {
+    const int first = __builtin_popcount(static_cast<unsigned>(bits & 0x1ff));
+    const int all = __builtin_popcount(static_cast<unsigned>(bits));
+    if (first >= 9 || all >= 13) {
+      total += 1;
+      continue;
+    }
+    static std::vector<double> later(15, -1);
+    double& known = later[static_cast<size_t>(all)];
+    if (known < 0) known = all < 7 ? 0 : Walk::Wins(14, all);
+    // Fewer than 7 of 14 can reach 20 of 24 no more (7 + 10 < 20 needs 10) but 25 of 32 needs 18 more of 18.
+    if (all == 7) {
+      EXPECT_LT(known, 1e-5);
+    }
+    total += known;
+  }
+  EXPECT_NEAR(total / (1 << 14), FalseWinBound(), 1e-12);
+}
+
+TEST(Gate2, NothingIsDecidedWithFewerThanThreePairs) {
+  EXPECT_EQ(Decide({}, Rule(), true, false), Decision::kContinue);
+  EXPECT_EQ(Decide({}, Rule(), true, true), Decision::kUnsettled);
+  const std::vector<double> two(2, 3.0);
+  EXPECT_EQ(Decide(two, Rule(), true, false), Decision::kContinue);
+  EXPECT_EQ(Decide(two, Rule(), true, true), Decision::kUnsettled);
+}
+
+TEST(Gate2, AClearCaseStopsAtThreePairsOnceEnoughWasSpent) {
+  const std::vector<double> clear(3, std::log(2.0));
+  EXPECT_EQ(Decide(clear, Rule(), true, false), Decision::kFaster);
+  EXPECT_EQ(Decide(clear, Rule(), false, false), Decision::kContinue);
+  EXPECT_EQ(Decide(clear, Rule(), false, true), Decision::kFaster);
+  const std::vector<double> slow(3, -std::log(2.0));
+  EXPECT_EQ(Decide(slow, Rule(), true, false), Decision::kSlower);
+  // Against a threshold of 2 a ratio of 2 is not clear.
+  EXPECT_EQ(Decide(clear, Rule(2), true, false), Decision::kContinue);
+}
+
+TEST(Gate2, OneWeakPairHoldsTheClearCaseBack) {
+  const std::vector<double> pairs{0.7, 0.7, 0.15, 0.7};
+  EXPECT_EQ(Decide(pairs, Rule(), true, false), Decision::kContinue);
+}
+
+TEST(Gate2, NineOfNineBeyondDeltaIsFaster) {
+  EXPECT_EQ(Decide(Pairs(9, 0.006, 0, 0), Rule(), false, false), Decision::kFaster);
+  EXPECT_EQ(Decide(Pairs(9, -0.006, 0, 0), Rule(), false, false), Decision::kSlower);
+  EXPECT_EQ(Decide(Pairs(8, 0.02, 0, 0), Rule(), false, false), Decision::kContinue);
+}
+
+TEST(Gate2, ExactlyDeltaIsNoSuccess) {
+  const SpeedRule rule = Rule();
+  EXPECT_NE(Decide(Pairs(9, rule.delta, 0, 0), rule, false, false), Decision::kFaster);
+}
+
+TEST(Gate2, LaterLooksAllowFailures) {
+  // One miss among the first nine, so the first look passes it on; 13 of 14 decides.
+  EXPECT_EQ(Decide(Pairs(1, -0.03, 12, 0.02), Rule(), false, false), Decision::kContinue);
+  EXPECT_EQ(Decide(Pairs(1, -0.03, 13, 0.02), Rule(), false, false), Decision::kFaster);
+  EXPECT_EQ(Decide(Pairs(4, -0.03, 20, 0.02), Rule(), false, false), Decision::kFaster);
+  EXPECT_EQ(Decide(Pairs(7, -0.03, 25, 0.02), Rule(), false, false), Decision::kFaster);
+  EXPECT_EQ(Decide(Pairs(4, 0.03, 20, -0.02), Rule(), false, false), Decision::kSlower);
+}
+
+TEST(Gate2, LooksAreOnlyAtTheirCounts) {
+  // 20 successes of 23 are not looked at; the 24th pair brings the look.
+  std::vector<double> pairs = Pairs(3, -0.03, 20, 0.02);
+  EXPECT_EQ(Decide(pairs, Rule(), false, false), Decision::kContinue);
+  pairs.push_back(-0.03);
+  EXPECT_EQ(Decide(pairs, Rule(), false, false), Decision::kFaster);
+}
+
+TEST(Gate2, AnEarlierLookStandsWhateverFollows) {
+  std::vector<double> pairs = Pairs(9, 0.02, 15, -0.5);
+  EXPECT_EQ(Decide(pairs, Rule(), false, false), Decision::kFaster);
+}
+
+TEST(Gate2, IdenticalProgramsTieAtTheFirstLook) {
+  EXPECT_EQ(Decide(Pairs(5, 0.002, 4, -0.003), Rule(), false, false), Decision::kTie);
+  EXPECT_EQ(Decide(Pairs(5, std::log(2) + 0.002, 4, std::log(2) - 0.003), Rule(2), false, false),
+            Decision::kTie);
+}
+
+TEST(Gate2, NoReachableSideEndsEarlyAsATieOrUnsettled) {
+  std::vector<double> narrow;
+  std::vector<double> wide;
+  for (int i = 0; i < 24; ++i) {
+    narrow.push_back(i % 2 == 0 ? 0.015 : -0.015);
+    wide.push_back(i % 2 == 0 ? 0.2 : -0.2);
+  }
+  EXPECT_EQ(Decide(narrow, Rule(), false, false), Decision::kTie);
+  EXPECT_EQ(Decide(wide, Rule(), false, false), Decision::kUnsettled);
+}
+
+TEST(Gate2, OutOfPairsWithAnIntervalAwayFromTheThresholdIsUnsettled) {
+  // Likely faster, never proven: 24 of 32, an interval above delta.
+  std::vector<double> pairs = Pairs(8, -0.001, 24, 0.02);
+  std::vector<double> shuffled;
+  for (size_t i = 0; i < pairs.size(); ++i) shuffled.push_back(pairs[i * 5 % pairs.size()]);
+  const Decision decision = Decide(shuffled, Rule(), false, false);
+  EXPECT_NE(decision, Decision::kContinue);
+  EXPECT_NE(decision, Decision::kFaster);
+}
+
+TEST(Gate2, LastNeverContinues) {
+  for (int n = 0; n <= 40; ++n) {
+    std::vector<double> pairs;
+    for (int i = 0; i < n; ++i) pairs.push_back(0.011 * ((i * 7) % 5 - 1.5));
+    EXPECT_NE(Decide(pairs, Rule(), false, true), Decision::kContinue) << n;
+  }
+  SpeedRule few = Rule();
+  few.pairs_max = 5;
+  EXPECT_EQ(Decide(Pairs(5, 0.03, 0, 0), few, false, false), Decision::kUnsettled);
+}
+
+TEST(Gate2, RulesFollowTheDuration) {
+  EXPECT_DOUBLE_EQ(RuleForDuration(1e6, 1).delta, 0.005);
+  EXPECT_DOUBLE_EQ(RuleForDuration(1e9, 1).delta, 0.005);
+  EXPECT_DOUBLE_EQ(RuleForDuration(100e3, 1).delta, 0.01);
+  EXPECT_DOUBLE_EQ(RuleForDuration(20e3, 1).delta, 0.02);
+  EXPECT_DOUBLE_EQ(RuleForDuration(2e3, 1).delta, 0.05);
+  EXPECT_DOUBLE_EQ(RuleForDuration(1, 1).delta, 0.05);
+  EXPECT_DOUBLE_EQ(RuleForDuration(100e3, 1).clear_margin, 0.20);
+  EXPECT_DOUBLE_EQ(RuleForDuration(2e3, 1).clear_margin, 0.5);
+  double before = 1;
+  for (double ns = 500; ns < 1e8; ns *= 1.3) {
+    const SpeedRule rule = RuleForDuration(ns, 3);
+    EXPECT_LE(rule.delta, before);
+    EXPECT_GT(rule.clear_margin, rule.delta);
+    EXPECT_EQ(rule.threshold, 3);
+    before = rule.delta;
+  }
+  // Half way in log(duration) is half way in delta.
+  EXPECT_NEAR(RuleForDuration(std::sqrt(1e5 * 1e6), 1).delta, 0.0075, 1e-12);
+}
+
+TEST(Gate2, ARoundCancelsDriftThatIsLinear) {
+  // ABBA under a drift of 1% a block: both sides see the same mean.
+  const RoundTimes round{{1.00, 1.03}, {1.01, 1.02}};
+  EXPECT_NEAR(RoundLogRatio(round), 0, 2e-4);
+  const RoundTimes twice{{2e6, 2e6}, {1e6, 1e6}};
+  EXPECT_DOUBLE_EQ(RoundLogRatio(twice), std::log(2.0));
+}
+
+TEST(Gate2, APairIsTheMedianOfItsRounds) {
+  const RoundTimes even{{1, 1}, {1, 1}};
+  const RoundTimes twice{{2, 2}, {1, 1}};
+  const RoundTimes spike{{1, 1}, {50, 50}};
+  EXPECT_DOUBLE_EQ(PairLogRatio(std::vector{twice, spike, twice}), std::log(2.0));
+  EXPECT_DOUBLE_EQ(PairLogRatio(std::vector{even, twice}), std::log(2.0) / 2);
+}
+
+TEST(Gate2, EstimateGivesExactCoverage) {
+  std::vector<double> values;
+  for (int i = 1; i <= 9; ++i) values.push_back(0.01 * i);
+  const SpeedEstimate nine = Estimate(values, Rule());
+  EXPECT_DOUBLE_EQ(nine.speedup, std::exp(0.05));
+  EXPECT_DOUBLE_EQ(nine.low, std::exp(0.01));
+  EXPECT_DOUBLE_EQ(nine.high, std::exp(0.09));
+  EXPECT_DOUBLE_EQ(nine.confidence, 1 - std::ldexp(1.0, -8));  // 0.9961, with k = 2 it is 0.961
+  EXPECT_NEAR(nine.smallest_visible, std::exp(0.005 + 0.04), 1e-12);
+
+  for (int i = 10; i <= 32; ++i) values.push_back(0.01 * i);
+  const SpeedEstimate all = Estimate(values, Rule());
+  // 9th smallest to 9th largest: 1 - 2 P(Bin(32) <= 8) = 0.9930; with the 10th it is 0.980.
+  EXPECT_DOUBLE_EQ(all.low, std::exp(0.09));
+  EXPECT_NEAR(all.high, std::exp(0.24), 1e-12);
+  EXPECT_NEAR(all.confidence, 1 - 2 * (1 - BinomialTail(32, 9)), 1e-12);
+  EXPECT_GE(all.confidence, 0.99);
+}
+
+TEST(Gate2, FewPairsGiveTheWidestIntervalAndSayHowSure) {
+  const SpeedEstimate three = Estimate(std::vector{0.1, 0.3, 0.2}, Rule());
+  EXPECT_DOUBLE_EQ(three.low, std::exp(0.1));
+  EXPECT_DOUBLE_EQ(three.high, std::exp(0.3));
+  EXPECT_DOUBLE_EQ(three.confidence, 0.75);
+  EXPECT_EQ(Estimate(std::vector{0.1}, Rule()).confidence, 0);
+  EXPECT_EQ(Estimate({}, Rule()).confidence, 0);
+}
+
+TEST(Gate2, EveryDecisionHasItsName) {
+  EXPECT_EQ(DecisionName(Decision::kFaster), "faster");
+  EXPECT_EQ(DecisionName(Decision::kSlower), "slower");
+  EXPECT_EQ(DecisionName(Decision::kTie), "tie");
+  EXPECT_EQ(DecisionName(Decision::kUnsettled), "unsettled");
+  EXPECT_EQ(DecisionName(Decision::kContinue), "continue");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,205 @@
+#include "model/sample_verdicts.h"
+
+#include "base/hash.h"
+
+namespace assay {
+namespace {
+
+constexpr Outcome kAllOutcomes[] = {
+    Outcome::kFaster,      Outcome::kSlower,      Outcome::kTie,     Outcome::kUnsettled,
+    Outcome::kWrong,       Outcome::kBuildFailed, Outcome::kCrashed, Outcome::kTimedOut,
+    Outcome::kOutOfMemory, Outcome::kFoul,
+};
+
+Verdict Common(const std::string& file) {
+  Verdict verdict;
+  verdict.id = "3f2a9c01d4e7";
+  verdict.created = "2026-11-21T07:00:00Z";
+  verdict.problem.name = "softmax";
+  verdict.problem.path = "problems/level1/softmax.py";
+  verdict.problem.hash = Sha256Hex("problem");
+  verdict.problem.level = 1;
+  verdict.problem.size = "small";
+  verdict.problem.dtype = "float32";
+  verdict.problem.signature = {"input x float32[512, 4096]", "output out float32[512, 4096]"};
+  verdict.candidate.path = "kernels/softmax/" + file;
+  verdict.candidate.hash = Sha256Hex(file);
+  verdict.candidate.form = "native";
+  verdict.candidate.language = "cpp";
+  verdict.candidate.trust = "sandboxed";
+  verdict.candidate.flags = "-O3 -march=native -fopenmp";
+  verdict.cost = {.build_s = 0.84,
+                  .start_s = 0.31,
+                  .fill_s = 0.92,
+                  .timed_s = 0.71,
+                  .overhead_s = 0.18,
+                  .total_s = 2.96,
+                  .build_cached = false};
+  verdict.machine = {
+      .cpu = "AMD EPYC 7B13",
+      .cores = 2,
+      .threads = 2,
+      .kernel = "6.1.0-28-amd64",
+      .isolation = "bubblewrap 0.8.0, own uid, seccomp, landlock 2, cgroup v1 (memory, pids)"};
+  verdict.toolchain = {{"assay", "0.1.0"},
+                       {"compiler", "g++ (Debian 12.2.0-14) 12.2.0"},
+                       {"pytorch", "1.13.1"},
+                       {"python", "3.11.2"}};
+  verdict.seed = 17264218839157064961u;
+  return verdict;
+}
+
+Correctness Passed() {
+  Correctness correctness;
+  correctness.passed = true;
+  correctness.calls_checked = 412;
+  correctness.error_ratio = 0.4375;
+  correctness.max_abs_error = 1.1920928955078125e-7;
+  correctness.precision_class = "float32";
+  correctness.required_class = "float32";
+  correctness.tolerance = "error-ratio";
+  uint64_t seed = 9007199254740993u;  // beyond what a double can hold
+  for (const char* kind :
+       {"ordinary", "ordinary", "ordinary", "large-offset", "wide-range", "tiny-scale",
+        "signed-zeros", "ties", "small-integers", "zero-one", "outlier"})
+    correctness.draws.push_back({kind, seed++, "passed", "", 0.3125});
+  correctness.draws.push_back({"huge-scale", seed, "dropped", "the reference gives infinity", 0});
+  return correctness;
+}
+
+Speed Measured(double speedup, const std::string& decision) {
+  const double reference_ns = 4.02e6;
+  BaselineResult result;
+  result.time_ns = reference_ns;
+  result.candidate_time_ns = reference_ns / speedup;
+  result.speedup = speedup;
+  result.ci_low = speedup * 0.988;
+  result.ci_high = speedup * 1.009;
+  result.confidence = 0.9961;
+  result.decision = decision;
+  result.smallest_visible = 1.016;
+  result.pairs = 9;
+  result.rounds = 4;
+  result.calls_per_block = 24;
+  Speed speed;
+  speed.passed = decision == "faster";
+  speed.headline = "eager";
+  speed.baselines["eager"] = result;
+  return speed;
+}
+
+std::vector<PairSamples> Samples() {
+  return {{"eager",
+           "rccrcrrc",
+           {96480000, 38400000, 38510000, 96900000, 38200000, 96500000, 96610000, 38290000},
+           {0, 0, 0, 0, 0, 0, 0, 0}},
+          {"eager", "crrc", {38300000, 96700000, 96600000, 38250000}, {0, 0, 0, 0}}};
+}
+
+Verdict Timed(Outcome outcome, const std::string& file, double speedup,
+              const std::string& message) {
+  Verdict verdict = Common(file);
+  verdict.outcome = outcome;
+  verdict.message = message;
+  verdict.correctness = Passed();
+  verdict.speed = Measured(speedup, std::string(OutcomeName(outcome)));
+  verdict.samples = Samples();
+  return verdict;
+}
+
+Verdict Broken(Outcome outcome, const std::string& file, const std::string& message,
+               const std::string& log) {
+  Verdict verdict = Common(file);
+  verdict.outcome = outcome;
+  verdict.message = message;
+  verdict.log = log;
+  return verdict;
+}
+
+Verdict Wrong() {
+  Verdict verdict =
+      Broken(Outcome::kWrong, "off_by_one.cpp",
+             "Outputs differ from the reference beyond the bound on the first ordinary draw.", "");
+  Correctness correctness = Passed();
+  correctness.passed = false;
+  correctness.calls_checked = 1;
+  correctness.error_ratio = 5421.8;
+  correctness.max_abs_error = 0.0021;
+  correctness.precision_class = "";
+  correctness.first_mismatch = Mismatch{"out", {0, 4095}, 0.00021734, 0, 1.0 / 4096};
+  correctness.hint =
+      "Only the last column is wrong, in every row: a loop that stops one element early.";
+  correctness.draws = {{"ordinary", 77, "failed", "out[0, 4095] is outside its bound", 5421.8}};
+  verdict.correctness = correctness;
+  return verdict;
+}
+
+// Judged at constants of the user's choice, against two baselines and a threshold above 1.
+Verdict Slower() {
+  Verdict verdict = Timed(Outcome::kSlower, "naive.cpp", 0.314,
+                          "naive.cpp is correct, but takes 3.18 times as long as eager PyTorch.");
+  verdict.problem.size = "";
+  verdict.problem.set = {{"batch_size", "512"}, {"dim", "4096 * 2"}};
+  verdict.speed->threshold = 1.5;
+  verdict.speed->baselines["compiled"] = Measured(0.21, "slower").baselines.at("eager");
+  return verdict;
+}
+
+Verdict CaughtCheating() {
+  Verdict verdict = Broken(Outcome::kFoul, "thread_behind.cpp",
+                           "The candidate ran while it had to be asleep.", "");
+  verdict.correctness = Passed();
+  verdict.foul = Foul{
+      "ran-while-asleep",
+      "its processor clock advanced by 3.1 ms between freeze and thaw, before block 4 of pair 1"};
+  verdict.samples = Samples();
+  return verdict;
+}
+
+}  // namespace
+
+Verdict SampleVerdict(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kFaster:
+      return Timed(outcome, "fused.cpp", 2.512,
+                   "fused.cpp is correct, and 2.51 times as fast as eager PyTorch.");
+    case Outcome::kSlower:
+      return Slower();
+    case Outcome::kTie:
+      return Timed(outcome, "plain.cpp", 1.003,
+                   "plain.cpp is correct, and no faster or slower than this test can see.");
+    case Outcome::kUnsettled: {
+      Verdict verdict =
+          Timed(outcome, "jumpy.cpp", 1.04, "32 pairs were too noisy to say which is faster.");
+      verdict.speed->baselines["eager"].pairs = 32;
+      verdict.speed->baselines["eager"].note =
+          "pairs differ by 9%, more than the gain that was looked for";
+      return verdict;
+    }
+    case Outcome::kWrong:
+      return Wrong();
+    case Outcome::kBuildFailed:
+      return Broken(outcome, "typo.cpp", "line 12: error: 'exqf' was not declared in this scope",
+                    "/candidate/typo.cpp:12:14: error: 'exqf' was not declared in this scope\n");
+    case Outcome::kCrashed:
+      return Broken(outcome, "wild.cpp", "SIGSEGV at address 0x10 in call 1 of gate 1.",
+                    "rows 512\n\x1b[31mcolumns 4096\x1b[0m\n");
+    case Outcome::kTimedOut:
+      return Broken(outcome, "endless.cpp",
+                    "The first call had not returned after 10 s, when it was stopped.", "");
+    case Outcome::kOutOfMemory:
+      return Broken(outcome, "greedy.cpp",
+                    "Stopped at its memory limit of 4.0 GiB in call 1 of gate 1.", "");
+    case Outcome::kFoul:
+      return CaughtCheating();
+  }
+  return Common("unknown.cpp");
+}
+
+std::vector<Verdict> SampleVerdicts() {
+  std::vector<Verdict> verdicts;
+  for (const Outcome outcome : kAllOutcomes) verdicts.push_back(SampleVerdict(outcome));
+  return verdicts;
+}
+
+}  // namespace assay

@@ -1,0 +1,176 @@
+// Writing a verdict. Members stand in the order of docs/verdict.md; reading is in verdict_parse.cc.
+#include "model/verdict_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::ordered_json;  // keeps `schema` first
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+// Seeds use all 64 bits, of which many readers of JSON numbers keep 53: text keeps them all.
+Json SeedText(uint64_t seed) { return std::to_string(seed); }
+
+Json ToJson(const ProblemRecord& problem) {
+  Json set = Json::object();
+  for (const auto& [name, value] : problem.set) set[name] = value;
+  Json signature = Json::array();
+  for (const std::string& line : problem.signature) signature.push_back(line);
+  return {{"name", problem.name},
+          {"path", problem.path},
+          {"hash", problem.hash},
+          {"level", problem.level},
+          {"size", TextOrNull(problem.size)},
+          {"set", set},
+          {"dtype", TextOrNull(problem.dtype)},
+          {"signature", signature}};
+}
+
+Json ToJson(const CandidateRecord& candidate) {
+  return {{"path", candidate.path},         {"hash", candidate.hash},   {"form", candidate.form},
+          {"language", candidate.language}, {"trust", candidate.trust}, {"flags", candidate.flags}};
+}
+
+Json ToJson(const Correctness& correctness) {
+  Json first = nullptr;
+  if (const auto& mismatch = correctness.first_mismatch)
+    first = {{"output", mismatch->output},
+             {"index", mismatch->index},
+             {"expected", mismatch->expected},
+             {"got", mismatch->got},
+             {"share_wrong", mismatch->share_wrong}};
+  Json draws = Json::array();
+  for (const DrawRecord& draw : correctness.draws)
+    draws.push_back({{"kind", draw.kind},
+                     {"seed", SeedText(draw.seed)},
+                     {"result", draw.result},
+                     {"reason", TextOrNull(draw.reason)},
+                     {"error_ratio", draw.error_ratio}});
+  return {{"passed", correctness.passed},
+          {"calls_checked", correctness.calls_checked},
+          {"error_ratio", correctness.error_ratio},
+          {"max_abs_error", correctness.max_abs_error},
+          {"precision_class", TextOrNull(correctness.precision_class)},
+          {"required_class", TextOrNull(correctness.required_class)},
+          {"tolerance", correctness.tolerance},
+          {"first_mismatch", first},
+          {"hint", TextOrNull(correctness.hint)},
+          {"draws", draws}};
+}
+
+Json ToJson(const BaselineResult& result) {
+  return {{"time_ns", result.time_ns},
+          {"candidate_time_ns", result.candidate_time_ns},
+          {"speedup", result.speedup},
+          {"ci", Json::array({result.ci_low, result.ci_high})},
+          {"confidence", result.confidence},
+          {"decision", result.decision},
+          {"smallest_visible", result.smallest_visible},
+          {"pairs", result.pairs},
+          {"rounds", result.rounds},
+          {"calls_per_block", result.calls_per_block},
+          {"note", TextOrNull(result.note)}};
+}
+
+Json ToJson(const Speed& speed) {
+  Json baselines = Json::object();
+  for (const auto& [name, result] : speed.baselines) baselines[name] = ToJson(result);
+  return {{"passed", speed.passed},
+          {"threshold", speed.threshold},
+          {"headline", speed.headline},
+          {"baselines", baselines}};
+}
+
+Json ToJson(const Cost& cost) {
+  return {{"build_s", cost.build_s},
+          {"start_s", cost.start_s},
+          {"fill_s", cost.fill_s},
+          {"timed_s", cost.timed_s},
+          {"overhead_s", cost.overhead_s},
+          {"total_s", cost.total_s},
+          {"build_cached", cost.build_cached}};
+}
+
+Json ToJson(const Machine& machine) {
+  return {{"cpu", machine.cpu},
+          {"cores", machine.cores},
+          {"threads", machine.threads},
+          {"kernel", machine.kernel},
+          {"isolation", machine.isolation}};
+}
+
+Json ToJson(const PairSamples& pair) {
+  return {{"baseline", pair.baseline},
+          {"order", pair.order},
+          {"block_ns", pair.block_ns},
+          {"settle_ns", pair.settle_ns}};
+}
+
+std::string OnOneLine(const Json& json) {
+  // Compilers and candidates print what they like: bytes that are not UTF-8 become U+FFFD.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Indented like dump(indent), but arrays of plain values stay on one line: hundreds of samples
+// would fill the screen.
+void WriteIndented(const Json& json, size_t step, size_t depth, std::string& text) {
+  bool plain = json.empty() || !json.is_structured();
+  if (json.is_array() && !plain) {
+    plain = true;
+    for (const Json& item : json) plain = plain && !item.is_structured();
+  }
+  if (plain) {
+    text += OnOneLine(json);
+    return;
+  }
+  const bool object = json.is_object();
+  bool first = true;
+  text += object ? '{' : '[';
+  for (const auto& [key, item] : json.items()) {
+    text += first ? "\n" : ",\n";
+    first = false;
+    text.append((depth + 1) * step, ' ');
+    if (object) text += OnOneLine(key) + ": ";
+    WriteIndented(item, step, depth + 1, text);
+  }
+  text += '\n';
+  text.append(depth * step, ' ');
+  text += object ? '}' : ']';
+}
+
+}  // namespace
+
+std::string VerdictToJson(const Verdict& verdict, int indent) {
+  Json toolchain = Json::object();
+  for (const auto& [name, value] : verdict.toolchain) toolchain[name] = value;
+  Json samples = Json::array();
+  for (const PairSamples& pair : verdict.samples) samples.push_back(ToJson(pair));
+  Json foul = nullptr;
+  if (verdict.foul) foul = {{"rule", verdict.foul->rule}, {"seen", verdict.foul->seen}};
+  const Json document = {
+      {"schema", kVerdictSchema},
+      {"id", verdict.id},
+      {"created", verdict.created},
+      {"outcome", OutcomeName(verdict.outcome)},
+      {"message", verdict.message},
+      {"problem", ToJson(verdict.problem)},
+      {"candidate", ToJson(verdict.candidate)},
+      {"correctness", verdict.correctness ? ToJson(*verdict.correctness) : Json()},
+      {"speed", verdict.speed ? ToJson(*verdict.speed) : Json()},
+      {"foul", foul},
+      {"cost", ToJson(verdict.cost)},
+      {"machine", ToJson(verdict.machine)},
+      {"toolchain", toolchain},
+      {"seed", SeedText(verdict.seed)},
+      {"samples", samples},
+      {"log", verdict.log},
+  };
+  if (indent < 0) return OnOneLine(document);
+  std::string text;
+  WriteIndented(document, static_cast<size_t>(indent), 0, text);
+  return text;
+}
+
+}  // namespace assay

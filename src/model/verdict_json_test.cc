@@ -1,0 +1,190 @@
+#include "model/verdict_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "model/sample_verdicts.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// The text with `from` replaced, where it must occur.
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+std::string ErrorOf(const std::string& text) {
+  const auto verdict = VerdictFromJson(text);
+  if (verdict) return "no error";
+  EXPECT_EQ(verdict.error().kind, ErrorKind::kUsage);
+  return verdict.error().message;
+}
+
+TEST(VerdictJson, SchemaStandsFirst) {
+  EXPECT_THAT(VerdictToJson(SampleVerdict(Outcome::kTie), -1),
+              StartsWith(R"({"schema":"assay.verdict/1")"));
+}
+
+TEST(VerdictJson, EveryOutcomeSurvivesARoundTrip) {
+  for (const Verdict& verdict : SampleVerdicts()) {
+    for (const int indent : {-1, 0, 2}) {
+      const std::string text = VerdictToJson(verdict, indent);
+      const auto read = VerdictFromJson(text);
+      ASSERT_TRUE(read) << read.error().message;
+      EXPECT_EQ(VerdictToJson(*read, indent), text);
+      EXPECT_EQ(read->outcome, verdict.outcome);
+    }
+  }
+}
+
+TEST(VerdictJson, EveryFieldSurvives) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  verdict.problem.set = {{"batch_size", "512"}, {"name", "'\"quoted\"'"}};
+  const Verdict read = VerdictFromJson(VerdictToJson(verdict, 2)).value();
+  EXPECT_EQ(read.id, verdict.id);
+  EXPECT_EQ(read.created, verdict.created);
+  EXPECT_EQ(read.message, verdict.message);
+  EXPECT_EQ(read.problem.set, verdict.problem.set);
+  EXPECT_EQ(read.problem.signature, verdict.problem.signature);
+  EXPECT_EQ(read.problem.level, 1);
+  EXPECT_EQ(read.candidate.flags, verdict.candidate.flags);
+  EXPECT_EQ(read.correctness->draws.size(), verdict.correctness->draws.size());
+  EXPECT_EQ(read.correctness->draws[0].seed, 9007199254740993u);
+  EXPECT_EQ(read.correctness->max_abs_error, verdict.correctness->max_abs_error);
+  const BaselineResult& eager = read.speed->baselines.at("eager");
+  EXPECT_EQ(eager.ci_low, verdict.speed->baselines.at("eager").ci_low);
+  EXPECT_EQ(eager.ci_high, verdict.speed->baselines.at("eager").ci_high);
+  EXPECT_EQ(eager.calls_per_block, 24);
+  EXPECT_EQ(read.speed->headline, "eager");
+  EXPECT_EQ(read.cost.total_s, verdict.cost.total_s);
+  EXPECT_EQ(read.machine.threads, 2);
+  EXPECT_EQ(read.toolchain, verdict.toolchain);
+  EXPECT_EQ(read.seed, verdict.seed);
+  ASSERT_EQ(read.samples.size(), 2u);
+  EXPECT_EQ(read.samples[0].order, "rccrcrrc");
+  EXPECT_EQ(read.samples[0].block_ns, verdict.samples[0].block_ns);
+  EXPECT_EQ(read.samples[1].settle_ns, verdict.samples[1].settle_ns);
+}
+
+TEST(VerdictJson, DoublesAreExact) {
+  Verdict verdict = SampleVerdict(Outcome::kTie);
+  const double values[] = {0.1,  1.0 / 3, 5e-324, 1.7976931348623157e308, 4503599627370497.5,
+                           1e23, -0.0};
+  for (const double value : values) {
+    verdict.cost.timed_s = value;
+    const double read = VerdictFromJson(VerdictToJson(verdict, -1)).value().cost.timed_s;
+    EXPECT_EQ(read, value);
+    EXPECT_EQ(std::signbit(read), std::signbit(value));
+  }
+  verdict.cost.timed_s = 0.1;
+  EXPECT_THAT(VerdictToJson(verdict, -1), HasSubstr(R"("timed_s":0.1,)"));
+}
+
+TEST(VerdictJson, NumbersThatJsonCannotHoldBecomeNull) {
+  Verdict verdict = SampleVerdict(Outcome::kWrong);
+  verdict.correctness->error_ratio = std::numeric_limits<double>::infinity();
+  verdict.correctness->first_mismatch->got = std::numeric_limits<double>::quiet_NaN();
+  const std::string text = VerdictToJson(verdict, -1);
+  EXPECT_THAT(text, HasSubstr(R"("error_ratio":null)"));
+  EXPECT_THAT(text, HasSubstr(R"("got":null)"));
+  const Verdict read = VerdictFromJson(text).value();
+  EXPECT_TRUE(std::isnan(read.correctness->error_ratio));
+  EXPECT_TRUE(std::isnan(read.correctness->first_mismatch->got));
+}
+
+TEST(VerdictJson, AbsentPartsAreNull) {
+  const std::string text = VerdictToJson(SampleVerdict(Outcome::kBuildFailed), -1);
+  EXPECT_THAT(text, HasSubstr(R"("correctness":null,"speed":null,"foul":null)"));
+  const Verdict read = VerdictFromJson(text).value();
+  EXPECT_FALSE(read.correctness);
+  EXPECT_FALSE(read.speed);
+  EXPECT_FALSE(read.foul);
+}
+
+TEST(VerdictJson, SamplesStayOnOneLineWhenIndented) {
+  EXPECT_THAT(VerdictToJson(SampleVerdict(Outcome::kFaster), 2),
+              HasSubstr("      \"block_ns\": [38300000,96700000,96600000,38250000],\n"));
+}
+
+TEST(VerdictJson, BytesThatAreNotTextDoNotStopTheWriter) {
+  Verdict verdict = SampleVerdict(Outcome::kCrashed);
+  verdict.log = std::string("\xff\xfe\0bell\a", 8);
+  const std::string text = VerdictToJson(verdict, 2);
+  EXPECT_EQ(VerdictFromJson(text).value().log, std::string("\uFFFD\uFFFD\0bell\a", 12));
+}
+
+TEST(VerdictJson, UnknownFieldsAreIgnored) {
+  std::string text = VerdictToJson(SampleVerdict(Outcome::kFaster), -1);
+  text = Replaced(text, R"("outcome":)", R"("roofline":{"bound":"memory"},"outcome":)");
+  text = Replaced(text, R"("cpu":)", R"("gpu":["H200"],"cpu":)");
+  EXPECT_TRUE(VerdictFromJson(text));
+}
+
+TEST(VerdictJson, AnotherSchemaIsRefused) {
+  const std::string text = VerdictToJson(SampleVerdict(Outcome::kFaster), -1);
+  EXPECT_THAT(ErrorOf(Replaced(text, "assay.verdict/1", "assay.verdict/2")),
+              HasSubstr("assay.verdict/2"));
+  EXPECT_THAT(ErrorOf("{}"), HasSubstr("schema is missing"));
+  EXPECT_THAT(ErrorOf("[]"), HasSubstr("the document must be an object"));
+}
+
+TEST(VerdictJson, WhatIsNotJsonIsRefused) {
+  EXPECT_THAT(ErrorOf(""), HasSubstr("not a verdict"));
+  EXPECT_THAT(ErrorOf("faster"), HasSubstr("not a verdict"));
+  const std::string text = VerdictToJson(SampleVerdict(Outcome::kFaster), -1);
+  EXPECT_THAT(ErrorOf(text.substr(0, text.size() / 2)), HasSubstr("not a verdict"));
+  EXPECT_THAT(ErrorOf(std::string(200'000, '[')), HasSubstr("not a verdict"));
+}
+
+TEST(VerdictJson, ErrorsNameTheField) {
+  const std::string text = VerdictToJson(SampleVerdict(Outcome::kFaster), -1);
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    return ErrorOf(Replaced(text, from, to));
+  };
+  EXPECT_THAT(changed(R"("outcome":"faster")", R"("outcome":"best")"),
+              HasSubstr("outcome is \"best\""));
+  EXPECT_THAT(changed(R"("form":"native")", R"("form":"perl")"),
+              HasSubstr("candidate.form is \"perl\""));
+  EXPECT_THAT(changed(R"("decision":"faster")", R"("decision":"")"),
+              HasSubstr("speed.baselines.eager.decision"));
+  EXPECT_THAT(changed(R"("level":1)", R"("level":"1")"),
+              HasSubstr("problem.level must be a whole number"));
+  EXPECT_THAT(changed(R"("level":1)", R"("level":3000000000)"),
+              HasSubstr("problem.level is out of range"));
+  EXPECT_THAT(changed(R"("pairs":9)", R"("pairs":9.5)"), HasSubstr("speed.baselines.eager.pairs"));
+  EXPECT_THAT(changed(R"("ci":[)", R"("ci":[1,)"),
+              HasSubstr("speed.baselines.eager.ci must be an array of 2"));
+  EXPECT_THAT(changed(R"("block_ns":[)", R"("block_ns":[true,)"),
+              HasSubstr("samples[0].block_ns[0]"));
+  EXPECT_THAT(changed(R"("passed":true,"calls)", R"("passed":1,"calls)"),
+              HasSubstr("correctness.passed"));
+  EXPECT_THAT(changed(R"("cpu":)", R"("zpu":)"), HasSubstr("machine.cpu is missing"));
+  EXPECT_THAT(changed(R"("pytorch":"1.13.1")", R"("pytorch":1.13)"),
+              HasSubstr("toolchain.pytorch"));
+  EXPECT_THAT(changed(R"("seed":"17264218839157064961")", R"("seed":"-1")"),
+              HasSubstr("seed must be a whole number"));
+  EXPECT_THAT(changed(R"("seed":"17264218839157064961")", R"("seed":"99999999999999999999")"),
+              HasSubstr("seed must"));
+  EXPECT_THAT(changed(R"("result":"passed")", R"("result":"lucky")"),
+              HasSubstr("correctness.draws[0].result"));
+  EXPECT_THAT(changed(R"("precision_class":"float32")", R"("precision_class":"fp8")"),
+              HasSubstr("correctness.precision_class"));
+}
+
+TEST(OutcomeNames, AreUniqueAndReadBack) {
+  for (const Verdict& verdict : SampleVerdicts())
+    EXPECT_EQ(OutcomeFromName(OutcomeName(verdict.outcome)), verdict.outcome);
+  EXPECT_FALSE(OutcomeFromName("FASTER"));
+  EXPECT_FALSE(OutcomeFromName(""));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,224 @@
+#include "pipeline/candidate.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/clock.h"
+#include "base/files.h"
+
+namespace assay {
+
+using Kind = HostTrouble::Kind;
+using wire::FrameKind;
+using wire::Region;
+
+namespace {
+
+constexpr size_t kLogBytesMax = 16 * 1024;
+
+std::string Capped(std::string text) {
+  if (text.size() > kLogBytesMax) text = text.substr(0, kLogBytesMax) + "\n[cut]";
+  return text;
+}
+
+// Fills in `failure` from a tool that ended badly.
+void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes, BuiltCandidate* built) {
+  if (run.timed_out) {
+    built->failure = fmt::format("building took longer than {:.0f} s and was stopped", timeout_s);
+    built->timed_out = true;
+  } else if (run.exit.out_of_memory) {
+    built->failure = fmt::format("building took more than {:.1f} GB of memory", static_cast<double>(memory_bytes) / 1e9);
+  } else {
+    built->failure = FirstDiagnostic(run.output);
+    if (built->failure->empty()) built->failure = fmt::format("the compiler failed with exit code {}", run.exit.status);
+  }
+}
+
+Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& limits) {
+  const CandidateSource& source = built.source;
+  auto options = ParseBuildOptions(source.content, source.language);
+  if (!options) {
+    built.failure = options.error();
+    return built;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const Compiler compiler, FindCompiler(options->compiler, source.language));
+  ASSAY_ASSIGN_OR_RETURN(const std::string header, KernelHeader());
+  const std::string input = source.language == "c" ? "/candidate/kernel.c" : "/candidate/kernel.cpp";
+  const auto command = CompileCommand(compiler, *options, source.language, input, "/tmp/kernel.so");
+  built.compiler = compiler.version;
+  built.flags = fmt::format("{}", fmt::join(options->flags, " "));
+  const ArtifactCache cache((CacheFolder() / "artifacts").string());
+  const std::string key = ArtifactCache::Key({source.content, fmt::format("{}", fmt::join(command, "\n")),
+                                              compiler.path, compiler.version, header, ProcessorIdentity()});
+  if (auto artifact = cache.Get(key)) {
+    built.artifact = std::move(*artifact);
+    built.cached = true;
+    return built;
+  }
+  SandboxRequest request;
+  request.arguments = command;
+  request.environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}, {"TMPDIR", "/tmp"}, {"HOME", "/tmp"}};
+  request.files = {{input, source.content, false}, {"/assay/include/assay/kernel.h", header, false}};
+  request.may_start_processes = true;
+  request.limits.memory_bytes = uint64_t{2} << 30;
+  request.limits.address_space_bytes = uint64_t{4} << 30;
+  ASSAY_ASSIGN_OR_RETURN(ToolRun run, RunToolInSandbox(request, "/tmp/kernel.so",
+                                                       Deadline::AfterSeconds(limits.build_timeout_s)));
+  built.log = Capped(run.output);
+  if (run.artifact.empty()) {
+    ExplainToolFailure(run, limits.build_timeout_s, request.limits.memory_bytes, &built);
+    return built;
+  }
+  built.artifact = std::move(run.artifact);
+  [[maybe_unused]] auto stored = ArtifactCache((CacheFolder() / "artifacts").string()).Put(key, built.artifact);
+  return built;
+}
+
+Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& limits, const PythonRuntime& python,
+                                   const std::string& init_arguments, const std::string& settings) {
+  built.compiler = "Python " + python.version;
+  const std::string key = ArtifactCache::Key({"python", built.source.content, python.executable, python.torch_version,
+                                              init_arguments, ProcessorIdentity()});
+  const ArtifactCache cache((CacheFolder() / "artifacts").string());
+  if (auto artifact = cache.Get(key)) {
+    built.artifact = std::move(*artifact);
+    built.cached = true;
+    return built;
+  }
+  PythonHostFiles files;
+  files.settings = settings;
+  files.candidate_source = built.source.content;
+  files.init_arguments = init_arguments;
+  ASSAY_ASSIGN_OR_RETURN(SandboxRequest request, PythonSandbox(python, PythonRole::kBuild, 1, files));
+  request.limits.memory_bytes = limits.memory_bytes;
+  const double timeout_s = 5 * limits.build_timeout_s;
+  ASSAY_ASSIGN_OR_RETURN(ToolRun run, RunToolInSandbox(request, "/tmp/extensions.tar", Deadline::AfterSeconds(timeout_s)));
+  built.log = Capped(run.output);
+  if (run.artifact.empty()) {
+    ExplainToolFailure(run, timeout_s, request.limits.memory_bytes, &built);
+    if (!run.timed_out && !run.exit.out_of_memory) built.failure = Capped(run.output);
+    return built;
+  }
+  built.artifact = std::move(run.artifact);
+  [[maybe_unused]] auto stored = ArtifactCache((CacheFolder() / "artifacts").string()).Put(key, built.artifact);
+  return built;
+}
+
+}  // namespace
+
+Result<std::string> KernelHeader() {
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  return ReadFile(std::filesystem::path(support) / "include" / "assay" / "kernel.h", 1 << 20);
+}
+
+Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
+                                      const PythonRuntime& python,
+                                      const std::string& init_arguments,
+                                      const std::string& settings) {
+  const int64_t begin_ns = MonotonicNs();
+  BuiltCandidate built;
+  built.source = source;
+  auto result = source.form == CandidateForm::kNative
+                    ? BuildNative(std::move(built), limits)
+                    : BuildPython(std::move(built), limits, python, init_arguments, settings);
+  if (result) result->build_s = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
+  return result;
+}
+
+namespace {
+
+HostResult<HostOptions> CandidateHostOptions(const BuiltCandidate& candidate, const CandidateLimits& limits,
+                                             const PythonRuntime& python, const Oracle& oracle,
+                                             const HostPlacement& placement, const std::string& settings) {
+  const auto environment = [](const Error& error) { return HostFailed(Kind::kEnvironment, error.message); };
+  HostOptions options;
+  if (candidate.source.form == CandidateForm::kPython) {
+    PythonHostFiles files;
+    files.settings = settings;
+    files.candidate_source = candidate.source.content;
+    files.init_arguments = oracle.init_arguments();
+    files.extensions = candidate.artifact;
+    auto request = PythonSandbox(python, PythonRole::kCandidate, placement.threads, files);
+    if (!request) return environment(request.error());
+    options.sandbox = std::move(*request);
+    options.lockdown = LockdownProgram(false);
+  } else {
+    auto support = SupportFolder();
+    if (!support) return environment(support.error());
+    auto binary = ReadFile(std::filesystem::path(*support) / "native_host", 64 << 20);
+    if (!binary) return environment(binary.error());
+    options.sandbox.arguments = {"/assay/native_host"};
+    options.sandbox.environment = HostEnvironment(placement.threads);
+    options.sandbox.files = {{"/assay/native_host", std::move(*binary), true},
+                             {"/candidate/kernel.so", candidate.artifact, true}};
+    options.lockdown = LockdownProgram(true);
+  }
+  options.sandbox.cpus = placement.cpus;
+  options.sandbox.limits.memory_bytes = limits.memory_bytes;
+  options.spin = placement.spin;
+  return options;
+}
+
+}  // namespace
+
+HostResult<LiveHost> StartCandidate(const BuiltCandidate& candidate, const CandidateLimits& limits,
+                                    const PythonRuntime& python, const Oracle& oracle, const LiveSlots& live,
+                                    const HostPlacement& placement, const std::string& settings,
+                                    InterruptFlag interrupt) {
+  auto options = CandidateHostOptions(candidate, limits, python, oracle, placement, settings);
+  if (!options) return std::unexpected(options.error());
+  auto outputs = live.CreateOutputs();
+  if (!outputs) return HostFailed(Kind::kEnvironment, outputs.error().message);
+  const uint64_t shared = live.inputs().size_bytes() + outputs->size_bytes() + oracle.weights().size_bytes();
+  options->sandbox.limits.memory_bytes += TensorBytes(oracle.plan(), wire::Role::kParameter);
+  options->sandbox.limits.address_space_bytes = 2 * options->sandbox.limits.memory_bytes + shared + (uint64_t{1} << 30);
+  if (candidate.source.form == CandidateForm::kPython) options->sandbox.limits.address_space_bytes += uint64_t{16} << 30;
+  auto host = Host::Start(std::move(*options));
+  if (!host) return std::unexpected(host.error());
+  LiveHost started{std::move(*host), std::move(*outputs), {}};
+  started.host.set_interrupt(interrupt);
+  const struct {
+    Region region;
+    const SharedRegion& memory;
+    bool writable;
+  } regions[] = {{Region::kPlan, live.plan_region(), false},
+                 {Region::kInputs, live.inputs(), false},
+                 {Region::kWeights, oracle.weights(), false},
+                 {Region::kOutputs, started.outputs, true}};
+  for (const auto& [region, memory, writable] : regions)
+    if (auto done = started.host.Attach(region, memory, writable); !done) return std::unexpected(done.error());
+  const double load_timeout_s = candidate.source.form == CandidateForm::kPython ? 120 : 10;
+  auto loaded = started.host.Request(FrameKind::kLoad, {}, load_timeout_s);
+  if (!loaded) return std::unexpected(loaded.error());
+  if (candidate.source.form == CandidateForm::kPython) {
+    constexpr const char* kNotes[] = {"", "weights were matched by order, not by name",
+                                      "weights are the candidate's own, made under the reference's seed", ""};
+    started.note = kNotes[loaded->args[0] & 3];
+  }
+  if (auto entered = started.host.EnterBlocks(60); !entered) return std::unexpected(entered.error());
+  return started;
+}
+
+std::string DescribeFault(const LiveHost& live_host, const LiveSlots& live) {
+  const wire::Report& report = live_host.host.report();
+  if (report.fault != wire::Fault::kSignal) return {};
+  // The host's addresses are not the judge's; it reports faults in its regions as region-relative (docs/protocol.md).
+  const uint64_t address = report.fault_address;
+  const uint64_t stride = live.plan().input_stride;
+  if (report.fault_region == wire::Region::kInputs && stride > 0) {
+    for (uint32_t i = 0; i < live.plan().argument_count; ++i) {
+      const wire::ArgumentSpec& argument = live.plan().arguments[i];
+      const uint64_t within = address % stride;
+      if (argument.role == wire::Role::kInput && within >= argument.offset &&
+          within < argument.offset + argument.size_bytes)
+        return fmt::format("it wrote to its input {}: inputs are read-only", argument.name);
+    }
+    return "it wrote beside its inputs: inputs are read-only";
+  }
+  if (report.fault_region == wire::Region::kWeights) return "it wrote to a parameter: parameters are read-only";
+  return fmt::format("it touched address {:#x}, outside of every buffer", address);
+}
+
+}  // namespace assay

@@ -1,0 +1,67 @@
+// A candidate on its way to the gates: built in the builder's sandbox, then started in fresh hosts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "build/build.h"
+#include "model/verdict.h"
+#include "pipeline/host.h"
+#include "pipeline/live_slots.h"
+#include "pipeline/oracle.h"
+#include "pipeline/python_runtime.h"
+
+namespace assay {
+
+struct CandidateLimits {
+  uint64_t memory_bytes = uint64_t{4} << 30;
+  double build_timeout_s = 60;          // native; a python build (load_inline) gets five times that
+  double call_timeout_s = 10;
+};
+
+// A built candidate, or why there is none.
+struct BuiltCandidate {
+  CandidateSource source;
+  std::string artifact;  // shared library, or tar of extensions
+  std::string flags;
+  std::string compiler;
+  double build_s = 0;
+  bool cached = false;
+  std::optional<std::string> failure;  // set: it did not build, and this is the message
+  bool timed_out = false;
+  std::string log;
+};
+
+// The text of assay/kernel.h, as candidates include it.
+Result<std::string> KernelHeader();
+
+// Compiles (or, for a python candidate, imports once) in a sandbox. Errors (kEnvironment): no compiler, no sandbox.
+Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
+                                      const PythonRuntime& python,
+                                      const std::string& init_arguments,
+                                      const std::string& settings);
+
+// A host with its own outputs, attached to the live slots.
+struct LiveHost {
+  Host host;
+  SharedRegion outputs;
+  std::string note;  // "weights matched by order", for the card
+};
+
+struct HostPlacement {
+  std::vector<int> cpus;
+  int threads = 1;
+  bool spin = true;
+};
+
+// Starts a fresh host, loads the candidate into it and enters the block loop.
+HostResult<LiveHost> StartCandidate(const BuiltCandidate& candidate, const CandidateLimits& limits,
+                                    const PythonRuntime& python, const Oracle& oracle,
+                                    const LiveSlots& live, const HostPlacement& placement,
+                                    const std::string& settings, InterruptFlag interrupt);
+
+// A fault that the host reported, in words: "it wrote to its input x (inputs are read-only)" or "it read or wrote
+// at 0x10, outside of every buffer"; empty when it reported none.
+std::string DescribeFault(const LiveHost& host, const LiveSlots& live);
+
+}  // namespace assay

@@ -1,0 +1,88 @@
+#include "pipeline/freezer.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+
+namespace assay {
+namespace {
+
+enum class ThreadsState { kStopped, kRunning, kGone };
+
+// State letter of one thread: the field after the name, which stands in parentheses and may hold any character.
+char ThreadState(int task_folder_fd, const char* thread) {
+  char path[300];
+  std::snprintf(path, sizeof path, "%s/stat", thread);
+  UniqueFd fd(::openat(task_folder_fd, path, O_RDONLY | O_CLOEXEC));
+  if (!fd) return 'X';  // the thread ended meanwhile
+  char text[512];
+  const ssize_t count = ::read(fd.get(), text, sizeof text - 1);
+  if (count <= 0) return 'X';
+  text[count] = '\0';
+  const char* name_end = std::strrchr(text, ')');
+  return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : 'X';
+}
+
+ThreadsState AllThreads(pid_t pid) {
+  char path[300];
+  std::snprintf(path, sizeof path, "/proc/%d/task", static_cast<int>(pid));
+  std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path), &::closedir);
+  if (!folder) return ThreadsState::kGone;
+  int stopped = 0;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (entry->d_name[0] == '.') continue;
+    switch (ThreadState(::dirfd(folder.get()), entry->d_name)) {
+      case 'T':
+        ++stopped;
+        break;
+      case 'X':
+      case 'Z':
+        break;
+      default:
+        return ThreadsState::kRunning;
+    }
+  }
+  return stopped > 0 ? ThreadsState::kStopped : ThreadsState::kGone;
+}
+
+}  // namespace
+
+std::optional<int64_t> ProcessCpuNs(pid_t pid) {
+  clockid_t clock;
+  timespec time;
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+    return std::nullopt;
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+bool Freezer::Freeze() {
+  if (::kill(pid_, SIGSTOP) != 0) return false;
+  const Deadline deadline = Deadline::AfterSeconds(1);
+  ThreadsState state;
+  do {
+    state = AllThreads(pid_);
+  } while (state == ThreadsState::kRunning && !deadline.Expired());
+  const auto cpu_ns = ProcessCpuNs(pid_);
+  if (state != ThreadsState::kStopped || !cpu_ns) return false;
+  cpu_ns_ = *cpu_ns;
+  frozen_ = true;
+  return true;
+}
+
+bool Freezer::SleptSinceFreeze() const { return frozen_ && ProcessCpuNs(pid_) == cpu_ns_; }
+
+void Freezer::Thaw() {
+  frozen_ = false;
+  ::kill(pid_, SIGCONT);
+}
+
+}  // namespace assay

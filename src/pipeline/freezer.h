@@ -1,0 +1,34 @@
+// Puts a host to sleep and proves that it slept: SIGSTOP, every thread seen stopped, and the CPU time of the whole
+// process exactly the same when it is woken. Nothing that a process can do keeps it running through SIGSTOP; what could
+// wake it again (a timer that sends SIGCONT) shows in the CPU time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace assay {
+
+// CPU time that all threads of the process used so far, exited ones included [ns]; nullopt when it is gone.
+std::optional<int64_t> ProcessCpuNs(pid_t pid);
+
+class Freezer {
+ public:
+  explicit Freezer(pid_t pid) : pid_(pid) {}
+
+  // Stops the process and waits until each of its threads is stopped. False: it is gone, or did not stop within a
+  // second.
+  bool Freeze();
+  // True when the process used no CPU time since Freeze() returned.
+  bool SleptSinceFreeze() const;
+  void Thaw();
+  bool frozen() const { return frozen_; }
+
+ private:
+  pid_t pid_;
+  bool frozen_ = false;
+  int64_t cpu_ns_ = 0;
+};
+
+}  // namespace assay

@@ -1,0 +1,260 @@
+#include "pipeline/gate1_run.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <fmt/format.h>
+
+namespace assay {
+
+using wire::ArgumentSpec;
+using wire::DrawKind;
+using wire::Role;
+
+namespace {
+
+constexpr std::array<std::string_view, wire::kDrawKindCount> kDrawNames = {
+    "ordinary",     "large-offset", "wide-range",     "tiny-scale", "huge-scale",    "signed-zeros",
+    "ties",         "small-integers", "zero-one",     "outlier",    "special-values"};
+
+constexpr int kOrdinaryDraws = 3;
+
+std::vector<int64_t> Shape(const ArgumentSpec& argument) {
+  return {argument.shape, argument.shape + argument.rank};
+}
+
+int64_t Count(const ArgumentSpec& argument) {
+  const uint32_t element = argument.kind == wire::Kind::kTensor ? wire::ElementBytes(argument.dtype) : 8;
+  return static_cast<int64_t>(argument.size_bytes / element);
+}
+
+bool HasFloatInputs(const wire::Plan& plan) {
+  return std::any_of(plan.arguments, plan.arguments + plan.argument_count, [](const ArgumentSpec& a) {
+    return a.role == Role::kInput && a.kind == wire::Kind::kTensor && IsFloatingPoint(a.dtype);
+  });
+}
+
+// Views of each output of a master slot, with `candidate` bytes from elsewhere.
+std::vector<OutputView> Views(const Oracle& oracle, uint32_t master, const std::byte* candidate, bool float64) {
+  std::vector<OutputView> views;
+  const wire::Plan& plan = oracle.plan();
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const ArgumentSpec& argument = plan.arguments[i];
+    if (argument.role != Role::kOutput) continue;
+    OutputView view;
+    view.name = argument.name;
+    view.dtype = argument.dtype;
+    view.shape = Shape(argument);
+    view.count = Count(argument);
+    view.reference = oracle.outputs(master) + argument.offset;
+    view.candidate = candidate != nullptr ? candidate + argument.offset : view.reference;
+    if (float64 && oracle.description().float64_supported && IsFloatingPoint(argument.dtype))
+      view.oracle = reinterpret_cast<const double*>(oracle.oracle(master) + argument.oracle_offset);
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::vector<InputView> Inputs(const Oracle& oracle, uint32_t master) {
+  std::vector<InputView> views;
+  const wire::Plan& plan = oracle.plan();
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const ArgumentSpec& argument = plan.arguments[i];
+    if (argument.role != Role::kInput || argument.kind != wire::Kind::kTensor) continue;
+    views.push_back({argument.name, argument.dtype, Count(argument), oracle.inputs(master) + argument.offset});
+  }
+  return views;
+}
+
+}  // namespace
+
+std::string_view DrawKindName(DrawKind kind) {
+  const auto index = static_cast<size_t>(kind);
+  return index < kDrawNames.size() ? kDrawNames[index] : "unknown";
+}
+
+std::optional<DrawKind> DrawKindFromName(std::string_view name) {
+  for (size_t i = 0; i < kDrawNames.size(); ++i)
+    if (kDrawNames[i] == name) return static_cast<DrawKind>(i);
+  return std::nullopt;
+}
+
+HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
+                                  const std::function<void(size_t, size_t)>& progress) {
+  DrawSet set;
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < kOrdinaryDraws; ++i) set.draws_.push_back({DrawKind::kOrdinary, random() >> 1, 0, false, {}});
+  if (HasFloatInputs(oracle.plan()))
+    for (uint64_t kind = 1; kind < wire::kDrawKindCount; ++kind)
+      set.draws_.push_back({static_cast<DrawKind>(kind), random() >> 1, 0, false, {}});
+  // Masters are shared with the value pool: at most half of them, and one for all where memory is short.
+  const auto wanted = static_cast<uint32_t>(set.draws_.size());
+  const uint32_t room = std::min(oracle.slots_max() / 2, oracle.oracle_slots_max());
+  set.slots_used_ = room >= wanted ? wanted : 1;
+  const auto outputs = Views(oracle, 0, nullptr, false).size();
+  set.errors_.resize(outputs);
+  for (size_t i = 0; i < set.draws_.size(); ++i) {
+    progress(i, set.draws_.size());
+    Draw& draw = set.draws_[i];
+    draw.master = set.slots_used_ == 1 ? 0 : static_cast<uint32_t>(i);
+    const bool ordinary = draw.kind == DrawKind::kOrdinary;
+    auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true);
+    if (!filled) {
+      if (ordinary || filled.error().kind != HostTrouble::Kind::kFailed) return std::unexpected(filled.error());
+      draw.dropped = true;
+      draw.reason = filled.error().message;
+      continue;
+    }
+    const auto views = Views(oracle, draw.master, nullptr, true);
+    for (size_t output = 0; output < views.size(); ++output) {
+      std::string reason;
+      if (!DrawIsMeaningful(views[output], draw.kind == DrawKind::kSpecialValues, &reason)) {
+        if (ordinary)
+          return HostFailed(HostTrouble::Kind::kFailed,
+                            fmt::format("the reference is meaningless on its own inputs: {}", reason));
+        draw.dropped = true;
+        draw.reason = reason;
+      } else if (ordinary) {
+        CompareWithOracle(views[output], rule, &set.errors_[output]);
+      }
+    }
+  }
+  return set;
+}
+
+HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
+  const Draw& draw = draws_[index];
+  if (slots_used_ > 1) return draw.master;
+  if (auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true); !filled)
+    return std::unexpected(filled.error());
+  return draw.master;
+}
+
+CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host, uint32_t slot,
+                    uint32_t master, bool float64, const CompareRule& rule,
+                    std::span<const ReferenceError> errors, const HintContext& context) {
+  CallCheck check;
+  const std::byte* written = host.outputs.data() + slot * live.plan().output_stride;
+  const auto views = Views(oracle, master, written, float64);
+  for (size_t i = 0; i < views.size(); ++i) {
+    CompareRule output_rule = rule;
+    if (!IsFloatingPoint(views[i].dtype)) output_rule.required = PrecisionClass::kExact;
+    const bool with_oracle = views[i].oracle != nullptr;
+    const OutputComparison result = with_oracle ? CompareWithOracle(views[i], output_rule, nullptr)
+                                                : CompareWithReference(views[i], output_rule, errors[i]);
+    check.error_ratio = std::max(check.error_ratio, result.error_ratio);
+    if (std::isnan(result.error_ratio)) check.error_ratio = std::numeric_limits<double>::infinity();
+    check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
+    if (IsFloatingPoint(views[i].dtype) && result.meets_a_class) check.shown = std::max(check.shown, result.shown);
+    if (result.passed || !check.passed) continue;
+    check.passed = false;
+    check.mismatch = result.mismatch;
+    HintContext full = context;
+    std::vector<std::byte> poison(static_cast<size_t>(views[i].count) * wire::ElementBytes(views[i].dtype),
+                                  PoisonByte(views[i].dtype));
+    full.poison = poison.data();
+    full.inputs = Inputs(oracle, master);
+    check.hint = FailureHint(views[i], result, full);
+  }
+  return check;
+}
+
+std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost& host,
+                                           std::span<const uint32_t> called) {
+  const wire::Plan& plan = live.plan();
+  if (const auto damage = FindGuardDamage(plan, host.outputs.data(), called, live.guard())) {
+    const int64_t distance = damage->distance_bytes;
+    return fmt::format("it wrote out of bounds: {} bytes {} {}", std::abs(distance) + (distance >= 0 ? 1 : 0),
+                       distance >= 0 ? "past the end of output" : "before the start of output", damage->output);
+  }
+  std::vector<bool> was_called(plan.slot_count);
+  for (const uint32_t slot : called) was_called[slot] = true;
+  for (uint32_t slot = 0; slot < plan.slot_count; ++slot) {
+    if (was_called[slot]) continue;
+    if (!SlotIsUntouched(plan, host.outputs.data(), slot, live.guard()))
+      return "it wrote into the outputs of a call that it was not asked to make";
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// One call of the candidate on one draw, checked against the oracle.
+HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t index, uint32_t slot,
+                              bool ordinary_passed, Gate1Result* result) {
+  const Draw& draw = setup.draws.draws()[index];
+  auto master = setup.draws.Master(setup.oracle, index);
+  if (!master) return std::unexpected(master.error());
+  const wire::Plan& plan = setup.live.plan();
+  const std::vector<uint32_t> masters(plan.slot_count, *master);
+  setup.live.FillInputs(setup.oracle, masters);
+  PoisonOutputs(plan, host.outputs.data(), plan.slot_count, setup.live.guard());
+  const uint32_t order[] = {slot};
+  auto block = host.host.RunBlock(plan, host.outputs.data(), order, setup.call_timeout_s);
+  if (!block) return std::unexpected(block.error());
+  result->timed_ns += block->time_ns;
+  const auto call_ns = static_cast<double>(block->time_ns);
+  result->call_ns = result->call_ns == 0 ? call_ns : std::min(result->call_ns, call_ns);
+  HintContext context;
+  context.draw_kind = DrawKindName(draw.kind);
+  context.ordinary_passed = ordinary_passed;
+  CallCheck check = CheckCall(setup.oracle, setup.live, host, slot, *master, true, setup.rule,
+                              setup.draws.reference_errors(), context);
+  if (const auto stray = FindStrayWrites(setup.live, host, order)) {
+    check.passed = false;
+    check.hint = *stray;
+  }
+  const std::string said = host.host.Message();
+  if (!check.passed && !said.empty()) check.hint = said;
+  return check;
+}
+
+}  // namespace
+
+HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
+  Gate1Result result;
+  Correctness& correctness = result.correctness;
+  correctness.passed = true;
+  correctness.tolerance = setup.tolerance_text;
+  correctness.required_class = PrecisionClassName(setup.rule.required);
+  PrecisionClass shown = PrecisionClass::kFloat64;
+  std::mt19937 random(std::random_device{}());
+  const auto& draws = setup.draws.draws();
+  bool ordinary_passed = false;
+  for (size_t i = 0; i < draws.size(); ++i) {
+    setup.progress(i, draws.size());
+    DrawRecord record{std::string(DrawKindName(draws[i].kind)), draws[i].seed, "passed", "", 0};
+    if (draws[i].dropped || !correctness.passed) {
+      record.result = "dropped";
+      record.reason = draws[i].dropped ? draws[i].reason : "not run: an earlier draw failed";
+      correctness.draws.push_back(std::move(record));
+      continue;
+    }
+    const auto slot = static_cast<uint32_t>(random() % setup.live.plan().slot_count);
+    auto check = RunDraw(setup, host, i, slot, ordinary_passed, &result);
+    if (!check) return std::unexpected(check.error());
+    ++correctness.calls_checked;
+    correctness.error_ratio = std::max(correctness.error_ratio, check->error_ratio);
+    correctness.max_abs_error = std::max(correctness.max_abs_error, check->max_abs_error);
+    shown = std::max(shown, check->shown);
+    record.error_ratio = check->error_ratio;
+    if (check->passed) {
+      ordinary_passed = ordinary_passed || draws[i].kind == DrawKind::kOrdinary;
+    } else {
+      correctness.passed = false;
+      correctness.hint = check->hint;
+      correctness.first_mismatch = check->mismatch;
+      record.result = "failed";
+      record.reason = check->hint;
+    }
+    correctness.draws.push_back(std::move(record));
+  }
+  // A finer class than the problem's dtype says nothing: the result was rounded to that dtype.
+  correctness.precision_class = PrecisionClassName(setup.rule.required == PrecisionClass::kExact ? PrecisionClass::kExact : shown);
+  return result;
+}
+
+}  // namespace assay

@@ -1,0 +1,87 @@
+// Runs gate 1: the draws, made once and kept for all candidates, and each candidate's calls on them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "judge/gate1.h"
+#include "model/verdict.h"
+#include "pipeline/candidate.h"
+#include "pipeline/live_slots.h"
+#include "pipeline/oracle.h"
+
+namespace assay {
+
+std::string_view DrawKindName(wire::DrawKind kind);
+std::optional<wire::DrawKind> DrawKindFromName(std::string_view name);
+
+// One call's output against what was expected.
+struct CallCheck {
+  bool passed = true;
+  double error_ratio = 0;
+  double max_abs_error = 0;
+  PrecisionClass shown = PrecisionClass::kFloat64;
+  std::optional<Mismatch> mismatch;
+  std::string hint;
+};
+
+struct Draw {
+  wire::DrawKind kind = wire::DrawKind::kOrdinary;
+  uint64_t seed = 0;
+  uint32_t master = 0;  // slot that holds it, when kept
+  bool dropped = false;
+  std::string reason;
+};
+
+class DrawSet {
+ public:
+  // Makes the draws under seeds from `seed`; learns the reference's own error. Errors: the reference fails on ordinary
+  // values. Uses master slots from 0; where they do not all fit, draws are made anew for each candidate.
+  static HostResult<DrawSet> Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
+                                  const std::function<void(size_t, size_t)>& progress);
+
+  const std::vector<Draw>& draws() const { return draws_; }
+  uint32_t slots_used() const { return slots_used_; }
+  const std::vector<ReferenceError>& reference_errors() const { return errors_; }  // one an output
+  // The master slot with this draw's values, made anew where it was not kept.
+  HostResult<uint32_t> Master(Oracle& oracle, size_t index) const;
+
+ private:
+  std::vector<Draw> draws_;
+  uint32_t slots_used_ = 0;
+  std::vector<ReferenceError> errors_;
+};
+
+struct Gate1Result {
+  Correctness correctness;
+  double call_ns = 0;      // shortest single call, for calibration alone
+  int64_t timed_ns = 0;    // inside blocks
+  std::string note;        // of the host
+};
+
+// Runs the candidate on every draw in one fresh host. A failed comparison is a result with passed false; trouble with
+// the host is the error, with `hint` text in its message where a fault explains it.
+struct Gate1Setup {
+  Oracle& oracle;
+  LiveSlots& live;
+  const DrawSet& draws;
+  CompareRule rule;
+  std::string tolerance_text;
+  double call_timeout_s = 10;
+  std::function<void(size_t, size_t)> progress;
+};
+HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host);
+
+// Compares what a host left in `slot` with a master. `float64`: against the oracle; else natively with `errors`.
+CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host, uint32_t slot,
+                    uint32_t master, bool float64, const CompareRule& rule,
+                    std::span<const ReferenceError> errors, const HintContext& context);
+
+// Guards of all slots and the poison of those that were not called: a message when the host wrote where it must not.
+std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost& host,
+                                           std::span<const uint32_t> called);
+
+}  // namespace assay

@@ -1,0 +1,296 @@
+#include "pipeline/gate2_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "pipeline/machine.h"
+
+namespace assay {
+namespace {
+
+// A block of the faster side lasts about this long: the doorbell (1 us spinning, 50 us on a futex) and what a head
+// start between wake-up and go could hide (about 50 us) stay near 1%.
+constexpr double kBlockNs = 4e6;
+// A block of the slower side lasts at most about this long, unless one call does.
+constexpr double kSlowBlockNs = 2e8;
+constexpr int kWarmUps = 2;
+constexpr int kRoundsMin = 2;
+constexpr int kRoundsMax = 8;
+constexpr double kPairNs = 2e8;  // rounds are added while a pair takes less than this
+// A clear case gets this many pairs even so, for a tighter interval, while they are cheap.
+constexpr int kClearPairs = 5;
+constexpr int64_t kClearSpentNs = 1'200'000'000;
+
+// Adds the time it lives to a sum.
+class Meter {
+ public:
+  explicit Meter(int64_t* sum_ns) : sum_ns_(sum_ns), begin_ns_(MonotonicNs()) {}
+  Meter(const Meter&) = delete;
+  Meter& operator=(const Meter&) = delete;
+  ~Meter() { *sum_ns_ += MonotonicNs() - begin_ns_; }
+
+ private:
+  int64_t* sum_ns_;
+  int64_t begin_ns_;
+};
+
+// One pair at a time: a candidate's host and its opponent's, and what happens between them.
+class PairRunner {
+ public:
+  PairRunner(const Gate2Setup& setup, Gate2Result* result)
+      : setup_(setup), result_(result), random_(std::random_device{}()) {}
+
+  // Chooses the calls of a block from the opponent's time for one call and the candidate's rough one.
+  HostResult<void> Calibrate();
+  // Runs pair `index`; its log ratio, or nullopt when a timed call was wrong (result->wrong says how).
+  HostResult<std::optional<double>> Run(int index);
+  uint32_t calls() const { return calls_; }
+  double call_ns() const { return call_ns_; }
+  int rounds() const { return rounds_; }
+  const std::vector<double>& reference_ns() const { return reference_ns_; }
+  const std::vector<double>& candidate_ns() const { return candidate_ns_; }
+
+ private:
+  struct Side {
+    LiveHost* host;
+    bool is_candidate;
+  };
+  // Fills the slots once and runs both sides on them. False: a call of the candidate was wrong.
+  HostResult<bool> Exchange(Side first, Side second, double* reference_ns, double* candidate_ns,
+                            PairSamples* samples);
+  HostResult<double> RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples);
+  bool Check(Side side, std::span<const uint32_t> order, std::span<const uint32_t> masters);
+  std::vector<uint32_t> RandomOrder();
+
+  const Gate2Setup& setup_;
+  Gate2Result* result_;
+  std::mt19937_64 random_;
+  uint32_t calls_ = 1, slots_ = 2;
+  double call_ns_ = 0;
+  int rounds_ = kRoundsMin;
+  std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
+};
+
+HostResult<void> PairRunner::Calibrate() {
+  setup_.live.SetSlotCount(2);
+  auto opponent = setup_.opponent(0);
+  if (!opponent) return std::unexpected(opponent.error());
+  setup_.pool.BeginProcess();
+  double reference_ns = 0;
+  for (int i = 0; i < 3; ++i) {
+    auto masters = setup_.pool.Take(2);
+    if (!masters) return std::unexpected(masters.error());
+    setup_.live.FillInputs(setup_.oracle, *masters);
+    const uint32_t order[] = {static_cast<uint32_t>(random_() % 2)};
+    auto time = RunSide({opponent->host(), false}, order, nullptr);
+    if (!time) return std::unexpected(time.error());
+    reference_ns = i == 0 ? *time : std::min(reference_ns, *time);
+  }
+  const double candidate_ns = setup_.candidate_call_ns > 0 ? setup_.candidate_call_ns : reference_ns;
+  call_ns_ = std::max(100.0, std::min(reference_ns, candidate_ns));
+  const double wanted = std::ceil(kBlockNs / call_ns_);
+  const double bearable = std::floor(kSlowBlockNs / std::max(reference_ns, candidate_ns));
+  const uint32_t room = std::min(setup_.live.capacity(), setup_.pool.capacity());
+  const double limit = std::min<double>(wire::kCallsMax, (room - 1) * 8.0 / 9.0);
+  calls_ = static_cast<uint32_t>(std::max(1.0, std::min({wanted, bearable, limit})));
+  slots_ = std::min(room, calls_ + 1 + calls_ / 8);
+  setup_.live.SetSlotCount(slots_);
+  return {};
+}
+
+std::vector<uint32_t> PairRunner::RandomOrder() {
+  std::vector<uint32_t> order(slots_);
+  std::iota(order.begin(), order.end(), 0u);
+  std::shuffle(order.begin(), order.end(), random_);
+  order.resize(calls_);
+  return order;
+}
+
+HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples) {
+  const LiveSlots& live = setup_.live;
+  {
+    Meter meter(&result_->spent.fill_ns);
+    PoisonOutputs(live.plan(), side.host->outputs.data(), live.plan().slot_count, live.guard());
+    live.Flush(setup_.oracle, side.host->outputs.data());
+  }
+  auto block = side.host->host.RunBlock(live.plan(), side.host->outputs.data(), order,
+                                        setup_.call_timeout_s * static_cast<double>(order.size()));
+  if (!block) return std::unexpected(block.error());
+  result_->spent.timed_ns += block->time_ns;
+  const bool subtract = setup_.subtract_settle && !side.is_candidate;
+  const int64_t settle_ns = subtract ? std::clamp<int64_t>(block->settle_ns, 0, block->time_ns) : 0;
+  if (samples != nullptr) {
+    samples->order += side.is_candidate ? 'c' : 'r';
+    samples->block_ns.push_back(block->time_ns);
+    samples->settle_ns.push_back(settle_ns);
+  }
+  return static_cast<double>(block->time_ns - settle_ns) / static_cast<double>(order.size());
+}
+
+bool PairRunner::Check(Side side, std::span<const uint32_t> order, std::span<const uint32_t> masters) {
+  Meter meter(&result_->spent.fill_ns);
+  HintContext context;
+  context.draw_kind = "ordinary";
+  for (const uint32_t slot : order) {
+    CallCheck check = CheckCall(setup_.oracle, setup_.live, *side.host, slot, masters[slot], false,
+                                setup_.rule, setup_.errors, context);
+    if (side.is_candidate) {
+      ++result_->calls_checked;
+      result_->error_ratio = std::max(result_->error_ratio, check.error_ratio);
+    }
+    if (!check.passed) {
+      result_->wrong = std::move(check);
+      return false;
+    }
+  }
+  if (const auto stray = FindStrayWrites(setup_.live, *side.host, order)) {
+    result_->wrong = CallCheck{};
+    result_->wrong->passed = false;
+    result_->wrong->hint = *stray;
+    return false;
+  }
+  return true;
+}
+
+HostResult<bool> PairRunner::Exchange(Side first, Side second, double* reference_ns,
+                                      double* candidate_ns, PairSamples* samples) {
+  std::span<const uint32_t> masters;
+  {
+    Meter meter(&result_->spent.fill_ns);
+    auto taken = setup_.pool.Take(slots_);
+    if (!taken) {
+      result_->opponent_trouble = taken.error();
+      return std::unexpected(taken.error());
+    }
+    masters = *taken;
+    setup_.live.FillInputs(setup_.oracle, masters);
+  }
+  const std::vector<uint32_t> order = RandomOrder();
+  for (const Side side : {first, second}) {
+    auto time = RunSide(side, order, samples);
+    if (!time) {
+      if (!side.is_candidate) result_->opponent_trouble = time.error();
+      return std::unexpected(time.error());
+    }
+    *(side.is_candidate ? candidate_ns : reference_ns) = *time;
+    if (side.is_candidate) {
+      if (!Check(side, order, masters)) return false;
+    } else if (samples == nullptr && !Check(side, order, masters)) {
+      // Warm-up blocks check the opponent too: a reference that disagrees with itself cannot be judged against.
+      const std::string hint = result_->wrong->hint;
+      result_->wrong.reset();
+      result_->opponent_trouble = HostTrouble{};
+      result_->opponent_trouble->kind = HostTrouble::Kind::kFailed;
+      result_->opponent_trouble->message =
+          "the baseline's own outputs are not the expected ones: " + hint;
+      return std::unexpected(*result_->opponent_trouble);
+    }
+  }
+  return true;
+}
+
+HostResult<std::optional<double>> PairRunner::Run(int index) {
+  auto opponent = [&] {
+    Meter meter(&result_->spent.start_ns);
+    return setup_.opponent(index);
+  }();
+  if (!opponent) {
+    result_->opponent_trouble = opponent.error();
+    return std::unexpected(opponent.error());
+  }
+  auto candidate = [&] {
+    Meter meter(&result_->spent.start_ns);
+    return setup_.candidate(index);
+  }();
+  if (!candidate) return std::unexpected(candidate.error());
+  setup_.pool.BeginProcess();
+  const Side reference{opponent->host(), false}, tried{&*candidate, true};
+  double ignored_ns;
+  for (int i = 0; i < kWarmUps; ++i) {
+    auto right = Exchange(reference, tried, &ignored_ns, &ignored_ns, nullptr);
+    if (!right) return std::unexpected(right.error());
+    if (!*right) return std::nullopt;
+  }
+  PairSamples samples;
+  std::vector<RoundTimes> rounds;
+  const int64_t begin_ns = MonotonicNs();
+  while (static_cast<int>(rounds.size()) < kRoundsMin ||
+         (static_cast<int>(rounds.size()) < kRoundsMax &&
+          static_cast<double>(MonotonicNs() - begin_ns) < kPairNs)) {
+    RoundTimes round;
+    const bool reference_first = random_() % 2 == 0;
+    for (int half = 0; half < 2; ++half) {
+      const bool flip = (half == 0) == reference_first;
+      auto right = Exchange(flip ? reference : tried, flip ? tried : reference,
+                            &round.reference_ns[half], &round.candidate_ns[half], &samples);
+      if (!right) return std::unexpected(right.error());
+      if (!*right) return std::nullopt;
+      reference_ns_.push_back(round.reference_ns[half]);
+      candidate_ns_.push_back(round.candidate_ns[half]);
+    }
+    rounds.push_back(round);
+  }
+  rounds_ = static_cast<int>(rounds.size());
+  result_->samples.push_back(std::move(samples));
+  return PairLogRatio(rounds);
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
+  Gate2Result result;
+  PairRunner runner(setup, &result);
+  if (auto calibrated = runner.Calibrate(); !calibrated) {
+    result.opponent_trouble = calibrated.error();
+    return result;
+  }
+  const SpeedRule rule = RuleForDuration(runner.call_ns(), setup.threshold);
+  const Deadline budget = Deadline::AfterSeconds(setup.budget_s);
+  std::vector<double> log_ratios;
+  Decision decision = Decision::kContinue;
+  while (decision == Decision::kContinue) {
+    const int index = static_cast<int>(log_ratios.size());
+    BindThisThread(PlanCores(UsableCpus(), setup.threads, index).judge);
+    auto ratio = runner.Run(index);
+    BindThisThread(UsableCpus());
+    if (!ratio) {
+      if (result.opponent_trouble) return result;
+      return std::unexpected(ratio.error());
+    }
+    if (!*ratio) return result;
+    log_ratios.push_back(**ratio);
+    const bool enough_spent = static_cast<int>(log_ratios.size()) >= kClearPairs ||
+                              result.spent.fill_ns + result.spent.timed_ns > kClearSpentNs;
+    const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max || budget.Expired();
+    decision = Decide(log_ratios, rule, enough_spent, last);
+    setup.progress(static_cast<int>(log_ratios.size()), Estimate(log_ratios, rule));
+  }
+  const SpeedEstimate estimate = Estimate(log_ratios, rule);
+  BaselineResult& speed = result.result;
+  speed.time_ns = Median(runner.reference_ns());
+  speed.candidate_time_ns = Median(runner.candidate_ns());
+  speed.speedup = estimate.speedup;
+  speed.ci_low = estimate.low;
+  speed.ci_high = estimate.high;
+  speed.confidence = estimate.confidence;
+  speed.smallest_visible = estimate.smallest_visible;
+  speed.decision = DecisionName(decision);
+  speed.pairs = static_cast<int>(log_ratios.size());
+  speed.rounds = runner.rounds();
+  speed.calls_per_block = static_cast<int>(runner.calls());
+  return result;
+}
+
+}  // namespace assay

@@ -1,0 +1,66 @@
+// Runs gate 2: interleaved rounds over pairs of fresh hosts until the sequential test decides.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "judge/gate2.h"
+#include "pipeline/gate1_run.h"
+
+namespace assay {
+
+// Time spent, by kind [ns].
+struct SpentTime {
+  int64_t start_ns = 0;  // hosts starting
+  int64_t fill_ns = 0;   // filling, poisoning, flushing and checking slots
+  int64_t timed_ns = 0;  // inside blocks
+};
+
+// Where the opponent of each pair comes from: a warm reference host, or a fresh native one for --against.
+struct Opponent {
+  LiveHost* warm = nullptr;     // valid until the next call
+  std::optional<LiveHost> own;  // a fresh host, instead
+  LiveHost* host() { return own ? &*own : warm; }
+};
+using OpponentSource = std::function<HostResult<Opponent>(int pair_index)>;
+using CandidateStarter = std::function<HostResult<LiveHost>(int pair_index)>;
+
+struct Gate2Setup {
+  Gate2Setup(Oracle& oracle_in, LiveSlots& live_in, ValuePool& pool_in)
+      : oracle(oracle_in), live(live_in), pool(pool_in) {}
+  Oracle& oracle;
+  LiveSlots& live;
+  ValuePool& pool;
+  CompareRule rule;
+  std::span<const ReferenceError> errors;
+  OpponentSource opponent;
+  CandidateStarter candidate;
+  // True: the reference's copying into slots is taken off its time (the candidate writes there directly and the host is
+  // trusted to say how long it took). False: both sides copy, inside their times.
+  bool subtract_settle = false;
+  double threshold = 1;
+  double call_timeout_s = 10;
+  int threads = 1;
+  double budget_s = 60;           // no new pair is begun after this
+  double candidate_call_ns = 0;             // rough, from gate 1
+  std::function<void(int pairs, const SpeedEstimate&)> progress;
+};
+
+struct Gate2Result {
+  BaselineResult result;
+  std::vector<PairSamples> samples;
+  int64_t calls_checked = 0;
+  double error_ratio = 0;
+  SpentTime spent;
+  // Set when a timed call was wrong: gate 1 failed after all.
+  std::optional<CallCheck> wrong;
+  // Set when the opponent failed; the candidate is not to blame.
+  std::optional<HostTrouble> opponent_trouble;
+};
+
+HostResult<Gate2Result> RunGate2(const Gate2Setup& setup);
+
+}  // namespace assay

@@ -1,0 +1,326 @@
+#include "pipeline/host.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "wire/channel.h"
+#include "wire/doorbell.h"
+
+namespace assay {
+
+using wire::Frame;
+using wire::FrameKind;
+using Kind = HostTrouble::Kind;
+
+namespace {
+
+// An honest host answers its wake-up within this time nearly always; what it takes longer is added to its block.
+constexpr int64_t kReadyAllowanceNs = 150'000;
+// Lines of output compared between "done" and the freeze, about 30 us later.
+constexpr uint32_t kSampleLines = 128;
+
+int64_t LookAliveIntervalNs() { return 20'000'000; }
+
+UniqueFd MemoryFile(const std::string& content) {
+  UniqueFd fd(::memfd_create("assay-program", MFD_CLOEXEC));
+  if (fd && !content.empty()) {
+    const ssize_t count = ::pwrite(fd.get(), content.data(), content.size(), 0);
+    if (count != static_cast<ssize_t>(content.size())) return UniqueFd();
+  }
+  return fd;
+}
+
+std::string SignalText(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  const char* description = ::sigdescr_np(signal);
+  return fmt::format("SIG{} ({})", name != nullptr ? name : std::to_string(signal),
+                     description != nullptr ? description : "unknown signal");
+}
+
+}  // namespace
+
+std::unexpected<HostTrouble> HostFailed(Kind kind, std::string message) {
+  HostTrouble trouble;
+  trouble.kind = kind;
+  trouble.message = std::move(message);
+  return std::unexpected(std::move(trouble));
+}
+
+HostResult<Host> Host::Start(HostOptions options) {
+  auto host = Spawn(std::move(options));
+  if (!host) return host;
+  if (auto greeted = host->Greet(); !greeted) return std::unexpected(greeted.error());
+  return host;
+}
+
+HostResult<Host> Host::Spawn(HostOptions options) {
+  const auto environment = [](std::string message) {
+    return HostFailed(Kind::kEnvironment, std::move(message));
+  };
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    return environment(fmt::format("cannot create a socket: {}", strerror(errno)));
+  Host host;
+  host.socket_ = UniqueFd(pair[0]);
+  UniqueFd theirs(pair[1]);
+  const int on = 1;
+  ::setsockopt(host.socket_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  UniqueFd lockdown = MemoryFile(options.lockdown);
+  if (!lockdown) return environment("cannot create shared memory for the lockdown program");
+  options.sandbox.descriptors.emplace_back(theirs.get(), 3);
+  options.sandbox.descriptors.emplace_back(lockdown.get(), 4);
+  auto sandbox = Sandbox::Start(options.sandbox);
+  if (!sandbox) return environment(sandbox.error().message);
+  host.sandbox_.emplace(std::move(*sandbox));
+  host.spin_ = options.spin;
+  host.start_timeout_s_ = options.start_timeout_s;
+  return host;
+}
+
+HostResult<void> Host::Greet() {
+  Frame hello;
+  const auto received = wire::ReceiveFrame(socket_.get(), &hello,
+                                           static_cast<int>(start_timeout_s_ * 1000), nullptr, &pid_);
+  if (received == wire::Receive::kTimeout)
+    return std::unexpected(TimedOut("starting", start_timeout_s_));
+  if (received != wire::Receive::kFrame || hello.kind != FrameKind::kHello ||
+      hello.args[0] != wire::kVersion || pid_ <= 0)
+    return std::unexpected(Death("while it started"));
+  freezer_.emplace(pid_);
+  auto control = SharedRegion::Create("assay-control", sizeof(wire::Control));
+  if (!control) return HostFailed(Kind::kEnvironment, control.error().message);
+  auto report = SharedRegion::Create("assay-report", sizeof(wire::Report));
+  if (!report) return HostFailed(Kind::kEnvironment, report.error().message);
+  control_ = std::move(*control);
+  report_ = std::move(*report);
+  control_.as<wire::Control>()->spin = spin_ ? 1 : 0;
+  if (auto sealed = control_.SealAgainstNewWriters(); !sealed)
+    return HostFailed(Kind::kEnvironment, sealed.error().message);
+  if (auto sealed = report_.SealSize(); !sealed)
+    return HostFailed(Kind::kEnvironment, sealed.error().message);
+  if (auto done = Attach(wire::Region::kControl, control_, false); !done) return done;
+  return Attach(wire::Region::kReport, report_, true);
+}
+
+HostResult<void> Host::Attach(wire::Region region, const SharedRegion& memory, bool writable) {
+  const uint64_t args[] = {static_cast<uint64_t>(region), memory.size_bytes(), writable ? 1u : 0u};
+  auto done = Request(FrameKind::kAttach, args, 30, memory.fd());
+  if (!done) return std::unexpected(done.error());
+  return {};
+}
+
+HostResult<Frame> Host::Request(FrameKind kind, std::span<const uint64_t> args, double timeout_s,
+                                int fd) {
+  if (auto posted = Post(kind, args, fd); !posted) return std::unexpected(posted.error());
+  return Collect(timeout_s);
+}
+
+HostResult<void> Host::Post(FrameKind kind, std::span<const uint64_t> args, int fd) {
+  ASSAY_CHECK(!in_blocks_ && args.size() <= 8);
+  Frame request{wire::kMagic, kind, {}};
+  std::copy(args.begin(), args.end(), request.args);
+  if (!wire::SendFrame(socket_.get(), request, fd)) return std::unexpected(Death("before a request"));
+  return {};
+}
+
+HostResult<Frame> Host::Collect(double timeout_s) {
+  const Deadline deadline = Deadline::AfterSeconds(timeout_s);
+  Frame reply;
+  while (true) {
+    const int wait_ms = std::min(deadline.RemainingMs(), 100);
+    const auto received = wire::ReceiveFrame(socket_.get(), &reply, wait_ms);
+    if (received == wire::Receive::kFrame) break;
+    if (received == wire::Receive::kClosed) return std::unexpected(Death("during a request"));
+    if (received == wire::Receive::kMalformed) {
+      sandbox_->Kill();
+      HostTrouble trouble{Kind::kFoul, {}, "the host sent a malformed message to the judge",
+                          "forged-message", Output()};
+      return std::unexpected(trouble);
+    }
+    if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
+    if (deadline.Expired()) return std::unexpected(TimedOut("answering a request", timeout_s));
+  }
+  if (reply.kind == FrameKind::kDone) return reply;
+  HostTrouble trouble;
+  trouble.kind = Kind::kFailed;
+  trouble.failure = static_cast<wire::Failure>(reply.args[0]);
+  trouble.message = Message();
+  trouble.output = Output();
+  return std::unexpected(std::move(trouble));
+}
+
+HostResult<void> Host::EnterBlocks(double timeout_s) {
+  ASSAY_CHECK(!in_blocks_);
+  auto* control = control_.as<wire::Control>();
+  control->call_count = 0;
+  if (!wire::SendFrame(socket_.get(), Frame{wire::kMagic, FrameKind::kBlocks, {}}))
+    return std::unexpected(Death("before the blocks"));
+  in_blocks_ = true;
+  // The first block has no calls: its answer shows that the loop is entered.
+  auto ran = [&]() -> HostResult<void> {
+    const uint32_t sequence = ++sequence_;
+    wire::Ring(control->armed, sequence, true);
+    const Deadline deadline = Deadline::AfterSeconds(timeout_s);
+    if (auto ready = AwaitWord(report().ready, sequence, deadline, false, "preparing its slots"); !ready)
+      return ready;
+    wire::Ring(control->go, sequence, true);
+    return AwaitWord(report().done, sequence, deadline, false, "preparing its slots");
+  }();
+  if (!ran) return ran;
+  if (!freezer_->Freeze()) return std::unexpected(Death("before the first block"));
+  return {};
+}
+
+HostResult<void> Host::LeaveBlocks(double timeout_s) {
+  ASSAY_CHECK(in_blocks_);
+  auto* control = control_.as<wire::Control>();
+  __atomic_store_n(&control->call_count, wire::kLeaveBlocks, __ATOMIC_RELEASE);
+  wire::Ring(control->armed, ++sequence_, true);
+  freezer_->Thaw();
+  in_blocks_ = false;
+  Frame reply;
+  const auto received =
+      wire::ReceiveFrame(socket_.get(), &reply, static_cast<int>(timeout_s * 1000));
+  if (received == wire::Receive::kTimeout) return std::unexpected(TimedOut("leaving", timeout_s));
+  if (received != wire::Receive::kFrame || reply.kind != FrameKind::kDone)
+    return std::unexpected(Death("while it left the blocks"));
+  return {};
+}
+
+HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* outputs,
+                                       std::span<const uint32_t> order, double timeout_s) {
+  ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
+  if (!freezer_->SleptSinceFreeze()) {
+    sandbox_->Kill();
+    HostTrouble trouble{Kind::kFoul, {}, "it used CPU time while it was stopped and its slots were being filled",
+                        "ran-while-asleep", Output()};
+    return std::unexpected(trouble);
+  }
+  auto* control = control_.as<wire::Control>();
+  const uint32_t sequence = ++sequence_;
+  const Deadline deadline = Deadline::AfterSeconds(timeout_s);
+  __atomic_store_n(&control->call_count, 0, __ATOMIC_RELEASE);
+  wire::Ring(control->armed, sequence, true);
+  const int64_t woken_ns = MonotonicNs();
+  freezer_->Thaw();
+  if (auto ready = AwaitWord(report().ready, sequence, deadline, spin_, "getting ready"); !ready)
+    return std::unexpected(ready.error());
+  BlockResult result;
+  result.ready_ns = MonotonicNs() - woken_ns;
+  std::copy(order.begin(), order.end(), control->order);
+  control->call_count = static_cast<uint32_t>(order.size());
+
+  const int64_t start_ns = MonotonicNs();
+  wire::Ring(control->go, sequence, !spin_);
+  if (auto done = AwaitWord(report().done, sequence, deadline, spin_, "running"); !done)
+    return std::unexpected(done.error());
+  result.time_ns = MonotonicNs() - start_ns;
+  result.time_ns += std::max<int64_t>(0, result.ready_ns - kReadyAllowanceNs);
+
+  const auto sample = OutputSample::Take(plan, outputs, order, kSampleLines, std::random_device{}());
+  if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
+  result.settle_ns = static_cast<int64_t>(report().settle_ns);
+  if (!sample.StillHolds()) {
+    sandbox_->Kill();
+    HostTrouble trouble{Kind::kFoul, {}, "outputs still changed after the call had returned", "late-write", Output()};
+    return std::unexpected(trouble);
+  }
+  return result;
+}
+
+HostResult<void> Host::AwaitWord(const uint32_t& word, uint32_t value, Deadline deadline, bool spin,
+                                 std::string_view doing) {
+  const int64_t begin_ns = MonotonicNs();
+  int64_t next_look_ns = begin_ns + LookAliveIntervalNs();
+  while (true) {
+    if (spin) {
+      for (int look = 0; look < 2000; ++look) {
+        if (wire::LoadAcquire(word) == value) return {};
+        wire::Pause();
+      }
+    } else {
+      const uint32_t current = wire::LoadAcquire(word);
+      if (current == value) return {};
+      wire::FutexWait(word, current, LookAliveIntervalNs());
+      if (wire::LoadAcquire(word) == value) return {};
+    }
+    const int64_t now_ns = MonotonicNs();
+    if (now_ns < next_look_ns) continue;
+    next_look_ns = now_ns + LookAliveIntervalNs();
+    pollfd ended{sandbox_->pidfd(), POLLIN, 0};
+    if (::poll(&ended, 1, 0) > 0) {
+      if (wire::LoadAcquire(word) == value) return {};
+      return std::unexpected(Death(fmt::format("while {}", doing)));
+    }
+    if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
+    if (deadline.Expired())
+      return std::unexpected(TimedOut(doing, static_cast<double>(now_ns - begin_ns) / 1e9));
+  }
+}
+
+HostTrouble Host::TimedOut(std::string_view doing, double timeout_s) {
+  HostTrouble trouble;
+  trouble.kind = Kind::kTimedOut;
+  trouble.message = fmt::format("no answer within {:.1f} s while {}", timeout_s, doing);
+  trouble.output = Output();
+  sandbox_->Kill();
+  return trouble;
+}
+
+HostTrouble Host::Death(std::string_view doing) {
+  HostTrouble trouble;
+  trouble.kind = Kind::kDied;
+  auto exit = sandbox_->Wait(Deadline::AfterSeconds(2));
+  trouble.output = Output();
+  if (!exit) {
+    trouble.kind = Kind::kEnvironment;
+    trouble.message = exit.error().message;
+    return trouble;
+  }
+  if (exit->out_of_memory) {
+    trouble.kind = Kind::kOutOfMemory;
+    trouble.message = fmt::format("the process reached its memory limit {}", doing);
+    return trouble;
+  }
+  if (sandbox_->timed_out()) {
+    trouble.message = fmt::format("the process hung {} and was killed", doing);
+    return trouble;
+  }
+  // bwrap reports a signal as 128 + its number.
+  int signal = exit->exited ? 0 : exit->status;
+  if (exit->exited && exit->status > 128 && exit->status < 128 + 65) signal = exit->status - 128;
+  if (signal == SIGSYS) {
+    trouble.kind = Kind::kFoul;
+    trouble.rule = "process-creation";
+    trouble.message = "it tried to start a process, which the sandbox refuses";
+    return trouble;
+  }
+  if (signal != 0)
+    trouble.message = fmt::format("the process was ended by {} {}", SignalText(signal), doing);
+  else
+    trouble.message = fmt::format("the process ended itself with exit code {} {}", exit->status, doing);
+  return trouble;
+}
+
+std::string Host::Message() const {
+  const wire::Report* report = report_.as<wire::Report>();
+  if (report == nullptr) return {};
+  std::string text(report->message, ::strnlen(report->message, wire::kMessageBytes));
+  std::erase_if(text, [](unsigned char c) { return c < 32 && c != '\n' && c != '\t'; });
+  return text;
+}
+
+}  // namespace assay

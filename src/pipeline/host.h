@@ -1,0 +1,120 @@
+// The judge's end of one sandboxed host: start, requests with deadlines, timed blocks, freeze, end.
+//
+// Theory of operation. A host is asleep (stopped by SIGSTOP, proven by its CPU time) except while it answers a request
+// or runs a block. docs/protocol.md has the state diagram. Everything that a host says is checked or bounded; a host
+// that misbehaves is killed and the trouble says how. Use a Host from the thread that started it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/freezer.h"
+#include "pipeline/shared_region.h"
+#include "pipeline/slots.h"
+#include "sandbox/sandbox.h"
+#include "wire/types.h"
+
+namespace assay {
+
+// What went wrong with a host.
+struct HostTrouble {
+  enum class Kind {
+    kFailed,       // it answered with a failure: `failure` and `message`
+    kDied,         // the process ended: `message` says how
+    kOutOfMemory,  // it ended at its memory limit
+    kTimedOut,     // no answer in time
+    kFoul,         // caught: `rule`, `message`
+    kEnvironment,  // this machine: the sandbox does not start, no shared memory
+    kInterrupted,  // the user asked to stop
+  };
+  Kind kind = Kind::kEnvironment;
+  wire::Failure failure = wire::Failure::kEnvironment;
+  std::string message;
+  std::string rule;
+  std::string output;  // what it printed, capped
+
+  Error ToError(ErrorKind error_kind) const { return Error{error_kind, message}; }
+};
+template <typename T>
+using HostResult = std::expected<T, HostTrouble>;
+
+std::unexpected<HostTrouble> HostFailed(HostTrouble::Kind kind, std::string message);
+
+// Asked between waits; true ends the wait with kInterrupted. Shared by a whole run.
+using InterruptFlag = const std::atomic<bool>*;
+
+struct HostOptions {
+  SandboxRequest sandbox;      // `descriptors` gets the socket (3) and the lockdown program (4) added
+  std::string lockdown;        // BPF program for descriptor 4; may be empty
+  double start_timeout_s = 60;
+  bool spin = true;            // the judge has a core of its own: both sides spin on the doorbell
+};
+
+struct BlockResult {
+  int64_t time_ns = 0;      // judge's clock, go to done, plus a late answer's excess
+  int64_t settle_ns = 0;    // as the host says; only a trusted host's counts
+  int64_t ready_ns = 0;     // wake to ready: what a head start could hide
+};
+
+class Host {
+ public:
+  // Spawn() starts the process, Greet() waits until it is there; Start() does both. Several hosts start side by side
+  // when all are spawned before the first is greeted.
+  static HostResult<Host> Spawn(HostOptions options);
+  HostResult<void> Greet();
+  static HostResult<Host> Start(HostOptions options);
+  Host(Host&&) noexcept = default;
+  Host& operator=(Host&&) noexcept = default;
+
+  // Shares a region with the host.
+  HostResult<void> Attach(wire::Region region, const SharedRegion& memory, bool writable);
+  // Sends a request and waits for kDone; the returned frame has its args. `fd` goes along when >= 0.
+  HostResult<wire::Frame> Request(wire::FrameKind kind, std::span<const uint64_t> args,
+                                  double timeout_s, int fd = -1);
+  // The two halves of Request(), so that several hosts can work on theirs at once.
+  HostResult<void> Post(wire::FrameKind kind, std::span<const uint64_t> args, int fd = -1);
+  HostResult<wire::Frame> Collect(double timeout_s);
+
+  // Enters the block loop and freezes the host.
+  HostResult<void> EnterBlocks(double timeout_s);
+  // Thaws the host and has it leave the loop: it serves requests again.
+  HostResult<void> LeaveBlocks(double timeout_s);
+  // Runs one block over the slots in `order` and freezes the host again. Before: the host is frozen, slots are filled.
+  // A host that ran while it should have slept, or changed `outputs` after it said done, is a foul.
+  HostResult<BlockResult> RunBlock(const wire::Plan& plan, const std::byte* outputs,
+                                   std::span<const uint32_t> order, double timeout_s);
+
+  const wire::Report& report() const { return *report_.as<wire::Report>(); }
+  pid_t pid() const { return pid_; }
+  // The last message that the host left, made safe: bounded and printable.
+  std::string Message() const;
+  std::string Output() { return sandbox_->Output(); }
+  void set_interrupt(InterruptFlag interrupt) { interrupt_ = interrupt; }
+
+ private:
+  Host() = default;
+  HostTrouble Death(std::string_view doing);
+  HostResult<void> AwaitWord(const uint32_t& word, uint32_t value, Deadline deadline, bool spin,
+                             std::string_view doing);
+  HostTrouble TimedOut(std::string_view doing, double timeout_s);
+  bool Interrupted() const { return interrupt_ != nullptr && *interrupt_; }
+
+  std::optional<Sandbox> sandbox_;
+  UniqueFd socket_;
+  pid_t pid_ = 0;
+  bool spin_ = true;
+  double start_timeout_s_ = 60;
+  bool in_blocks_ = false;
+  uint32_t sequence_ = 0;
+  std::optional<Freezer> freezer_;
+  SharedRegion control_, report_;
+  InterruptFlag interrupt_ = nullptr;
+};
+
+}  // namespace assay

@@ -1,0 +1,456 @@
+#include "pipeline/judge.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <map>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "pipeline/gate1_run.h"
+#include "pipeline/gate2_run.h"
+#include "pipeline/machine.h"
+#include "pipeline/oracle.h"
+#include "pipeline/reference_pool.h"
+#include "pipeline/seeds.h"
+#include "pipeline/version.h"
+
+namespace assay {
+namespace {
+
+using Kind = HostTrouble::Kind;
+
+double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+std::string Timestamp() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+}
+
+// Builds several candidates side by side. Each thread runs one build at a time and outlives its sandbox.
+class Builds {
+ public:
+  using Function = std::function<Result<BuiltCandidate>(const CandidateSource&)>;
+  Builds(std::vector<const CandidateSource*> sources, Function build)
+      : sources_(std::move(sources)), build_(std::move(build)), promises_(sources_.size()) {
+    for (auto& promise : promises_) futures_.push_back(promise.get_future());
+    const size_t workers = std::min(sources_.size(), UsableCpus().size());
+    for (size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { Work(); });
+  }
+  Result<BuiltCandidate> Take(size_t index) { return futures_[index].get(); }
+
+ private:
+  void Work() {
+    for (size_t index; (index = next_++) < sources_.size();)
+      promises_[index].set_value(build_(*sources_[index]));
+  }
+
+  std::vector<const CandidateSource*> sources_;
+  Function build_;
+  std::vector<std::promise<Result<BuiltCandidate>>> promises_;
+  std::vector<std::future<Result<BuiltCandidate>>> futures_;
+  std::atomic<size_t> next_ = 0;
+  std::vector<std::jthread> threads_;  // last: joined before what they use goes
+};
+
+class Judgement {
+ public:
+  Judgement(const JudgeRequest& request, const JudgeEvents& events) : request_(request), events_(events) {}
+  Result<void> Run();
+
+ private:
+  Result<void> Prepare();
+  Result<CompareRule> MakeRule() const;
+  Result<Verdict> JudgeOne(BuiltCandidate candidate);
+  Verdict NewVerdict(const BuiltCandidate& candidate) const;
+  // Each returns true when the verdict is final.
+  Result<bool> PassGate1(const BuiltCandidate& candidate, Verdict* verdict);
+  Result<bool> PassGate2(const BuiltCandidate& candidate, const std::string& baseline, Verdict* verdict);
+  Result<void> Blame(const HostTrouble& trouble, std::string_view where, Verdict* verdict) const;
+  HostResult<LiveHost> StartHost(const BuiltCandidate& candidate, int pair_index) const;
+  ReferencePool& Pool(const std::string& baseline);
+  void Settle(Verdict* verdict) const;
+  void Progress(const std::string& stage, double fraction) const { events_.progress(label_ + stage, fraction); }
+
+  const JudgeRequest& request_;
+  const JudgeEvents& events_;
+  std::string label_;
+  uint64_t seed_ = 0;
+  int threads_ = 1;
+  PythonRuntime python_;
+  std::string settings_;
+  std::optional<Oracle> oracle_;
+  std::optional<LiveSlots> live_;
+  std::optional<DrawSet> draws_;
+  std::optional<ValuePool> values_;
+  CompareRule rule_;
+  std::string tolerance_;
+  std::map<std::string, std::unique_ptr<ReferencePool>> pools_;
+  std::vector<BuiltCandidate> built_;
+  std::optional<BuiltCandidate> against_;
+  double candidate_call_ns_ = 0;  // of the candidate in hand, from gate 1
+};
+
+Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
+  if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
+  const bool problem = trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad;
+  std::string message = fmt::format("{}: {}", what, trouble.message);
+  if (!problem && !trouble.output.empty()) message += "\n" + trouble.output;
+  return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
+}
+
+Result<CompareRule> Judgement::MakeRule() const {
+  CompareRule rule;
+  rule.required = PrecisionClass::kExact;
+  for (const wire::ArgumentSpec& argument : oracle_->description().arguments)
+    if (argument.role == wire::Role::kOutput && IsFloatingPoint(argument.dtype)) {
+      rule.required = NativeClass(argument.dtype);
+      break;
+    }
+  const std::string& precision = request_.precision.empty() ? request_.problem.precision : request_.precision;
+  if (!precision.empty()) {
+    const auto required = PrecisionClassFromName(precision);
+    if (!required)
+      return UsageError(fmt::format("unknown precision '{}': use float64, float32, tf32, float16 or bfloat16", precision));
+    rule.required = *required;
+  }
+  const std::string& tolerance = request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance;
+  if (!tolerance.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(rule.allclose, ParseTolerance(tolerance));
+  }
+  return rule;
+}
+
+Result<void> Judgement::Prepare() {
+  seed_ = request_.seed != 0 ? request_.seed : (uint64_t{std::random_device{}()} << 20 ^ std::random_device{}());
+  threads_ = request_.threads > 0 ? request_.threads : DefaultThreads();
+  if (threads_ > static_cast<int>(UsableCpus().size()))
+    return UsageError(fmt::format("--threads {} asks for more than the {} cores that this process may use", threads_,
+                                  UsableCpus().size()));
+  const uint64_t weights_seed = DeriveSeed(seed_, SeedStream::kWeights);
+  settings_ = HostSettings(request_.problem, threads_, weights_seed, "eager");
+  OracleOptions options;
+  options.problem = request_.problem;
+  options.python = python_;
+  options.threads = threads_;
+  options.weights_seed = weights_seed;
+  options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
+  options.interrupt = events_.interrupt;
+  Progress("starting the reference", 0);
+  ASSAY_ASSIGN_OR_RETURN(oracle_, Oracle::Open(std::move(options)));
+  ASSAY_ASSIGN_OR_RETURN(rule_, MakeRule());
+  tolerance_ = rule_.allclose ? (request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance)
+                              : "error-ratio";
+  ASSAY_ASSIGN_OR_RETURN(live_, LiveSlots::Create(*oracle_));
+  auto draws = DrawSet::Make(*oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), [&](size_t done, size_t all) {
+    Progress("drawing inputs", static_cast<double>(done) / static_cast<double>(all));
+  });
+  if (!draws) return std::unexpected(TroubleAsError(draws.error(), request_.problem.path));
+  draws_ = std::move(*draws);
+  const uint32_t first = draws_->slots_used();
+  const uint64_t value_bytes = oracle_->plan().input_stride + oracle_->plan().output_stride;
+  constexpr uint64_t kPoolBytes = uint64_t{1} << 30;
+  const auto capacity = static_cast<uint32_t>(
+      std::clamp<uint64_t>(kPoolBytes / value_bytes, 2, oracle_->slots_max() - std::min(first, oracle_->slots_max() - 2)));
+  values_.emplace(*oracle_, first, capacity, DeriveSeed(seed_, SeedStream::kValues));
+  return {};
+}
+
+Result<void> Judgement::Run() {
+  if (!ProbeSandbox().available) return EnvironmentError(ProbeSandbox().missing);
+  ASSAY_ASSIGN_OR_RETURN(python_, FindPython(request_.python));
+  // Native candidates compile while the reference's PyTorch is imported.
+  std::vector<const CandidateSource*> native;
+  for (const CandidateSource& source : request_.candidates)
+    if (source.form == CandidateForm::kNative) native.push_back(&source);
+  if (request_.against && request_.against->form == CandidateForm::kNative) native.push_back(&*request_.against);
+  Builds native_builds(native, [this](const CandidateSource& source) {
+    return BuildCandidate(source, request_.limits, python_, "", "");
+  });
+  ASSAY_RETURN_IF_ERROR(Prepare());
+  std::vector<const CandidateSource*> python;
+  for (const CandidateSource& source : request_.candidates)
+    if (source.form == CandidateForm::kPython) python.push_back(&source);
+  if (request_.against && request_.against->form == CandidateForm::kPython) python.push_back(&*request_.against);
+  Builds python_builds(python, [this](const CandidateSource& source) {
+    return BuildCandidate(source, request_.limits, python_, oracle_->init_arguments(), settings_);
+  });
+  size_t next_native = 0, next_python = 0;
+  const auto take = [&](const CandidateSource& source) {
+    return source.form == CandidateForm::kNative ? native_builds.Take(next_native++) : python_builds.Take(next_python++);
+  };
+  // All builds end before anything is timed: a compiler beside a measurement would be noise.
+  for (size_t i = 0; i < request_.candidates.size(); ++i) {
+    Progress(fmt::format("compiling {} of {}", i + 1, request_.candidates.size()),
+             static_cast<double>(i) / static_cast<double>(request_.candidates.size()));
+    ASSAY_ASSIGN_OR_RETURN(BuiltCandidate candidate, take(request_.candidates[i]));
+    built_.push_back(std::move(candidate));
+  }
+  if (request_.against) {
+    ASSAY_ASSIGN_OR_RETURN(against_, take(*request_.against));
+    if (against_->failure)
+      return UsageError(fmt::format("--against {} does not build: {}", request_.against->path, *against_->failure));
+  }
+  for (size_t i = 0; i < built_.size(); ++i) {
+    if (built_.size() > 1) label_ = fmt::format("[{}/{}] ", i + 1, built_.size());
+    ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, JudgeOne(std::move(built_[i])));
+    events_.verdict(verdict);
+  }
+  return {};
+}
+
+Verdict Judgement::NewVerdict(const BuiltCandidate& candidate) const {
+  Verdict verdict;
+  verdict.created = Timestamp();
+  verdict.seed = seed_;
+  ProblemRecord& problem = verdict.problem;
+  problem.name = request_.problem.name;
+  problem.path = request_.problem.path;
+  problem.hash = Sha256Hex(request_.problem.source);
+  problem.level = request_.problem.level;
+  problem.size = request_.problem.size;
+  problem.set = request_.problem.set;
+  for (const wire::ArgumentSpec& argument : oracle_->description().arguments) {
+    problem.signature.push_back(DescribeArgument(argument));
+    if (problem.dtype.empty() && argument.role == wire::Role::kOutput) problem.dtype = DTypeName(argument.dtype);
+  }
+  verdict.candidate = {candidate.source.path, candidate.source.hash,
+                       candidate.source.form == CandidateForm::kNative ? "native" : "python",
+                       candidate.source.language, "sandboxed", candidate.flags};
+  verdict.machine = DescribeMachine();
+  verdict.machine.threads = threads_;
+  verdict.machine.isolation = ProbeSandbox().isolation;
+  verdict.toolchain = {{"assay", std::string(kAssayVersion)},
+                       {"compiler", candidate.compiler},
+                       {"python", python_.version},
+                       {"pytorch", python_.torch_version}};
+  verdict.log = candidate.log;
+  verdict.cost.build_s = candidate.build_s;
+  verdict.cost.build_cached = candidate.cached;
+  verdict.id = Sha256Hex(fmt::format("{} {} {} {} {}", verdict.created, MonotonicNs(), seed_, problem.hash,
+                                     verdict.candidate.hash)).substr(0, 12);
+  return verdict;
+}
+
+Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
+  const int64_t begin_ns = MonotonicNs();
+  Verdict verdict = NewVerdict(candidate);
+  const auto finish = [&] {
+    Cost& cost = verdict.cost;
+    const double judged_s = Seconds(MonotonicNs() - begin_ns);
+    cost.total_s = cost.build_s + judged_s;
+    cost.overhead_s = std::max(0.0, judged_s - cost.start_s - cost.fill_s - cost.timed_s);
+    return verdict;
+  };
+  if (candidate.failure) {
+    verdict.outcome = Outcome::kBuildFailed;
+    verdict.message = *candidate.failure;
+    return finish();
+  }
+  ASSAY_ASSIGN_OR_RETURN(bool final, PassGate1(candidate, &verdict));
+  if (final) return finish();
+  if (request_.correctness_only) {
+    verdict.outcome = Outcome::kUnsettled;
+    verdict.message = "correct; its speed was not asked for";
+    return finish();
+  }
+  verdict.speed.emplace();
+  verdict.speed->threshold = request_.threshold;
+  const std::vector<std::string> baselines = against_ ? std::vector<std::string>{"against"} : request_.baselines;
+  verdict.speed->headline = baselines.front();
+  for (const std::string& baseline : baselines) {
+    ASSAY_ASSIGN_OR_RETURN(final, PassGate2(candidate, baseline, &verdict));
+    if (final) return finish();
+  }
+  Settle(&verdict);
+  return finish();
+}
+
+HostResult<LiveHost> Judgement::StartHost(const BuiltCandidate& candidate, int pair_index) const {
+  const CorePlan cores = PlanCores(UsableCpus(), threads_, pair_index);
+  const HostPlacement placement{cores.hosts, threads_, cores.judge_has_own_core};
+  return StartCandidate(candidate, request_.limits, python_, *oracle_, *live_, placement, settings_, events_.interrupt);
+}
+
+Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verdict) {
+  const int64_t begin_ns = MonotonicNs();
+  live_->SetSlotCount(2);
+  auto host = StartHost(candidate, 0);
+  const int64_t started_ns = MonotonicNs();
+  verdict->cost.start_s += Seconds(started_ns - begin_ns);
+  if (!host) {
+    ASSAY_RETURN_IF_ERROR(Blame(host.error(), "loading", verdict));
+    return true;
+  }
+  Gate1Setup setup{*oracle_, *live_, *draws_, rule_, tolerance_, request_.limits.call_timeout_s,
+                   [&](size_t done, size_t all) {
+                     Progress(fmt::format("gate 1: draw {} of {}", done + 1, all),
+                              static_cast<double>(done) / static_cast<double>(all));
+                   }};
+  auto result = RunGate1(setup, *host);
+  if (!result) {
+    HostTrouble trouble = result.error();
+    if (const std::string fault = DescribeFault(*host, *live_); !fault.empty()) trouble.message += "; " + fault;
+    ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1", verdict));
+    return true;
+  }
+  verdict->cost.timed_s += Seconds(result->timed_ns);
+  verdict->cost.fill_s += Seconds(MonotonicNs() - started_ns - result->timed_ns);
+  verdict->correctness = std::move(result->correctness);
+  candidate_call_ns_ = result->call_ns;
+  if (verdict->correctness->passed) return false;
+  verdict->outcome = Outcome::kWrong;
+  verdict->message = "wrong: " + verdict->correctness->hint;
+  return true;
+}
+
+ReferencePool& Judgement::Pool(const std::string& baseline) {
+  auto& pool = pools_[baseline];
+  if (!pool) {
+    ReferencePool::Options options;
+    options.problem = request_.problem;
+    options.python = python_;
+    options.threads = threads_;
+    options.weights_seed = DeriveSeed(seed_, SeedStream::kWeights);
+    options.baseline = baseline;
+    options.interrupt = events_.interrupt;
+    pool = std::make_unique<ReferencePool>(std::move(options), *oracle_, *live_);
+  }
+  return *pool;
+}
+
+Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::string& baseline, Verdict* verdict) {
+  Progress("gate 2: starting hosts", 0);
+  const auto opponent = [&](int pair_index) -> HostResult<Opponent> {
+    Opponent found;
+    if (against_) {
+      auto own = StartHost(*against_, pair_index);
+      if (!own) return std::unexpected(own.error());
+      found.own = std::move(*own);
+      return found;
+    }
+    ReferencePool& pool = Pool(baseline);
+    // The first pairs come for certain; when they do not decide, the first look is at nine.
+    if (auto started = pool.StartUpTo(pair_index < 5 ? 5 : 9); !started) return std::unexpected(started.error());
+    auto host = pool.Get(pair_index);
+    if (!host) return std::unexpected(host.error());
+    found.warm = *host;
+    return found;
+  };
+  Gate2Setup setup{*oracle_, *live_, *values_};
+  setup.rule = rule_;
+  setup.errors = draws_->reference_errors();
+  setup.opponent = opponent;
+  setup.candidate = [&](int pair_index) { return StartHost(candidate, pair_index); };
+  setup.subtract_settle = !against_ && candidate.source.form == CandidateForm::kNative;
+  setup.threshold = request_.threshold;
+  setup.threads = threads_;
+  setup.call_timeout_s = request_.limits.call_timeout_s;
+  setup.budget_s = request_.speed_budget_s;
+  setup.candidate_call_ns = candidate_call_ns_;
+  setup.progress = [&](int pairs, const SpeedEstimate& estimate) {
+    Progress(fmt::format("gate 2: pair {}, {:.3g}x so far", pairs, estimate.speedup),
+             std::min(1.0, static_cast<double>(pairs) / 9));
+  };
+  auto result = RunGate2(setup);
+  if (!result) {
+    ASSAY_RETURN_IF_ERROR(Blame(result.error(), "gate 2", verdict));
+    return true;
+  }
+  verdict->cost.start_s += Seconds(result->spent.start_ns);
+  verdict->cost.fill_s += Seconds(result->spent.fill_ns);
+  verdict->cost.timed_s += Seconds(result->spent.timed_ns);
+  if (result->opponent_trouble) return std::unexpected(TroubleAsError(*result->opponent_trouble, "the baseline failed"));
+  Correctness& correctness = *verdict->correctness;
+  correctness.calls_checked += result->calls_checked;
+  correctness.error_ratio = std::max(correctness.error_ratio, result->error_ratio);
+  if (result->wrong) {
+    correctness.passed = false;
+    correctness.hint = result->wrong->hint;
+    correctness.first_mismatch = result->wrong->mismatch;
+    verdict->outcome = Outcome::kWrong;
+    verdict->message = "wrong in a timed call, though right on the draws of gate 1: " + result->wrong->hint;
+    verdict->speed.reset();
+    return true;
+  }
+  for (PairSamples& samples : result->samples) {
+    samples.baseline = baseline;
+    verdict->samples.push_back(std::move(samples));
+  }
+  verdict->speed->baselines[baseline] = std::move(result->result);
+  return false;
+}
+
+// A host's trouble as the candidate's outcome; what is not the candidate's doing is an error.
+Result<void> Judgement::Blame(const HostTrouble& trouble, std::string_view where, Verdict* verdict) const {
+  verdict->message = trouble.message;
+  if (!trouble.output.empty() && verdict->log.empty()) verdict->log = trouble.output;
+  verdict->speed.reset();
+  switch (trouble.kind) {
+    case Kind::kEnvironment:
+      return EnvironmentError(trouble.message);
+    case Kind::kInterrupted:
+      return Fail(ErrorKind::kInterrupted, "interrupted");
+    case Kind::kFoul:
+      verdict->outcome = Outcome::kFoul;
+      verdict->foul = Foul{trouble.rule, trouble.message};
+      return {};
+    case Kind::kOutOfMemory:
+      verdict->outcome = Outcome::kOutOfMemory;
+      return {};
+    case Kind::kTimedOut:
+      verdict->outcome = Outcome::kTimedOut;
+      return {};
+    case Kind::kDied:
+      verdict->outcome = Outcome::kCrashed;
+      verdict->message = fmt::format("{} ({})", trouble.message, where);
+      return {};
+    case Kind::kFailed:
+      if (trouble.failure == wire::Failure::kEnvironment) return EnvironmentError(trouble.message);
+      if (trouble.failure < wire::Failure::kCandidateLoad) return UsageError(trouble.message);
+      verdict->outcome = Outcome::kBuildFailed;
+      return {};
+  }
+  return {};
+}
+
+// The headline baseline decides the outcome.
+void Judgement::Settle(Verdict* verdict) const {
+  Speed& speed = *verdict->speed;
+  const BaselineResult& headline = speed.baselines.at(speed.headline);
+  const auto outcome = OutcomeFromName(headline.decision);
+  ASSAY_CHECK(outcome.has_value());
+  verdict->outcome = *outcome;
+  speed.passed = *outcome == Outcome::kFaster;
+  const std::string against = against_ ? against_->source.path : speed.headline;
+  const std::string target = speed.threshold == 1 ? "" : fmt::format(" than {:g} times", speed.threshold);
+  switch (verdict->outcome) {
+    case Outcome::kFaster:
+      verdict->message = fmt::format("correct, and {:.2f}x the speed of {}", headline.speedup, against);
+      break;
+    case Outcome::kSlower:
+      verdict->message = fmt::format("correct, but slower{}: {:.2f}x the speed of {}", target, headline.speedup, against);
+      break;
+    case Outcome::kTie:
+      verdict->message = fmt::format("correct, and as fast as {}{}: {:.3f}x", speed.threshold == 1 ? "" : fmt::format("{:g} times ", speed.threshold), against, headline.speedup);
+      break;
+    default:
+      verdict->message = fmt::format("correct, but too noisy here to say whether it beats {}{}", against, target);
+      break;
+  }
+}
+
+}  // namespace
+
+Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& events) {
+  return Judgement(request, events).Run();
+}
+
+}  // namespace assay

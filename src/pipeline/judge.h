@@ -1,0 +1,45 @@
+// The judgement from request to verdicts: build, run, gate 1, gate 2. The one place that sequences them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "build/build.h"
+#include "model/problem.h"
+#include "model/verdict.h"
+#include "pipeline/candidate.h"
+
+namespace assay {
+
+struct JudgeRequest {
+  ProblemRequest problem;
+  std::vector<CandidateSource> candidates;
+  std::optional<CandidateSource> against;         // set: the opponent, instead of baselines
+  std::vector<std::string> baselines = {"eager"};  // the first decides the outcome
+  double threshold = 1;                            // --p
+  int threads = 0;                                 // each side; 0: DefaultThreads()
+  std::string python;                              // --python
+  std::string precision;                           // --precision; empty: the problem's
+  std::string tolerance;                           // --tolerance; empty: the problem's
+  uint64_t seed = 0;                               // 0: a fresh one
+  double speed_budget_s = 60;                      // for gate 2, a candidate and baseline
+  bool correctness_only = false;                   // stop after gate 1; outcome `unsettled`
+  CandidateLimits limits;
+};
+
+struct JudgeEvents {
+  std::function<void(const std::string& stage, double fraction)> progress;
+  // Each verdict as soon as it stands, in the order of the candidates.
+  std::function<void(const Verdict&)> verdict;
+  InterruptFlag interrupt = nullptr;
+};
+
+// Judges every candidate. A bad candidate is a verdict; errors are the request's (kUsage) or the machine's
+// (kEnvironment), or kInterrupted. Verdicts already given to `events.verdict` stand whatever comes after.
+Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& events);
+
+}  // namespace assay

@@ -1,0 +1,66 @@
+// The slots that hosts under test see, and the pool of values that fills them.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "pipeline/host.h"
+#include "pipeline/oracle.h"
+#include "pipeline/shared_region.h"
+
+namespace assay {
+
+// Inputs that every host under test maps read-only, and the plan that goes with them. Both sides of a pair read the
+// same inputs from the same pages; outputs belong to each side alone.
+class LiveSlots {
+ public:
+  static Result<LiveSlots> Create(const Oracle& oracle);
+
+  const wire::Plan& plan() const { return *plan_.as<wire::Plan>(); }
+  const SharedRegion& plan_region() const { return plan_; }
+  const SharedRegion& inputs() const { return inputs_; }
+  uint32_t capacity() const { return capacity_; }
+  uint64_t guard() const { return guard_; }
+
+  // How many slots hosts prepare when they next enter blocks; at most capacity().
+  void SetSlotCount(uint32_t count);
+  // Copies masters[i] into slot i, for each i. No host may run.
+  void FillInputs(const Oracle& oracle, std::span<const uint32_t> masters);
+  // Drops inputs, weights and these outputs from the caches.
+  void Flush(const Oracle& oracle, const std::byte* outputs) const;
+  // Outputs for one host, poisoned when a block is prepared.
+  Result<SharedRegion> CreateOutputs() const;
+
+ private:
+  LiveSlots() = default;
+  SharedRegion plan_, inputs_;
+  uint32_t capacity_ = 0;
+  uint64_t guard_ = 0;
+};
+
+// Master slots filled with ordinary draws. A fresh process has seen none of them; within a process each is shown once.
+class ValuePool {
+ public:
+  // Uses the master slots [first, first + capacity).
+  ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed);
+
+  // A fresh process comes: every value is new to it. The order is shuffled.
+  void BeginProcess();
+  // `count` masters that this process has not seen; draws new values where none are left. count <= capacity.
+  HostResult<std::span<const uint32_t>> Take(uint32_t count);
+  uint32_t capacity() const { return capacity_; }
+
+ private:
+  HostResult<void> Draw(uint32_t master);
+
+  Oracle& oracle_;
+  uint32_t first_, capacity_;
+  std::mt19937_64 random_;
+  std::vector<uint32_t> filled_;  // masters that hold values
+  std::vector<uint32_t> order_;   // of this process
+  size_t next_ = 0;
+};
+
+}  // namespace assay

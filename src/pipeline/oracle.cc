@@ -1,0 +1,174 @@
+#include "pipeline/oracle.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "pipeline/machine.h"
+
+namespace assay {
+
+using wire::FrameKind;
+using wire::Region;
+
+namespace {
+
+constexpr uint32_t kSlotsMax = 8192;
+constexpr uint32_t kOracleSlotsMax = 64;
+constexpr uint64_t kInitArgumentsMax = 64 << 20;
+
+Error FromTrouble(const HostTrouble& trouble) {
+  using Kind = HostTrouble::Kind;
+  if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
+  if (trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad)
+    return {ErrorKind::kUsage, trouble.message};
+  std::string message = "the reference host failed: " + trouble.message;
+  if (!trouble.output.empty()) message += "\n" + trouble.output;
+  return {ErrorKind::kEnvironment, message};
+}
+
+// A description comes from another process: names end, numbers are in range, sizes follow from shapes.
+bool IsSane(const wire::ArgumentSpec& argument) {
+  if (::strnlen(argument.name, wire::kNameBytes) == wire::kNameBytes) return false;
+  if (argument.kind != wire::Kind::kTensor) return argument.size_bytes == 8;
+  const uint32_t element = wire::ElementBytes(argument.dtype);
+  if (element == 0 || argument.rank > wire::kRankMax) return false;
+  uint64_t size = element;
+  for (uint32_t i = 0; i < argument.rank; ++i) {
+    if (argument.shape[i] < 0) return false;
+    if (__builtin_mul_overflow(size, static_cast<uint64_t>(argument.shape[i]), &size)) return false;
+  }
+  return size == argument.size_bytes;
+}
+
+}  // namespace
+
+std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
+                         std::string_view baseline) {
+  nlohmann::json settings;
+  settings["set"] = problem.set;
+  settings["threads"] = threads;
+  settings["weights_seed"] = weights_seed;
+  settings["baseline"] = baseline;
+  return settings.dump();
+}
+
+Result<Oracle> Oracle::Open(OracleOptions options) {
+  Oracle oracle;
+  oracle.options_ = std::move(options);
+  const OracleOptions& given = oracle.options_;
+  PythonHostFiles files;
+  files.problem_source = given.problem.source;
+  files.settings = HostSettings(given.problem, given.threads, given.weights_seed, "eager");
+  HostOptions host_options;
+  ASSAY_ASSIGN_OR_RETURN(host_options.sandbox,
+                         PythonSandbox(given.python, PythonRole::kReference, given.threads, files));
+  host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
+  host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
+  auto host = Host::Start(std::move(host_options));
+  if (!host) return std::unexpected(FromTrouble(host.error()));
+  oracle.host_ = std::make_unique<Host>(std::move(*host));
+  oracle.host_->set_interrupt(given.interrupt);
+  ASSAY_RETURN_IF_ERROR(oracle.CheckMemory());
+  ASSAY_RETURN_IF_ERROR(oracle.Load());
+  ASSAY_RETURN_IF_ERROR(oracle.ShareSlots());
+  return oracle;
+}
+
+// A problem that does not fit is refused before it is tried. What judging takes, in slots: at least two values with
+// their expected outputs, two live slots for each of the two sides, and the reference's own working memory.
+Result<void> Oracle::CheckMemory() {
+  const uint64_t limit = options_.memory_bytes;
+  const uint64_t args[] = {limit / 8};
+  auto reply = host_->Request(FrameKind::kEstimate, args, options_.timeout_s);
+  if (!reply) return std::unexpected(FromTrouble(reply.error()));
+  if (reply->args[3] == 0) return {};
+  const double needed = 8.0 * static_cast<double>(reply->args[0] + reply->args[1] + reply->args[2]);
+  if (needed <= static_cast<double>(limit)) return {};
+  return EnvironmentError(fmt::format(
+      "this problem needs about {:.1f} GB to be judged and {:.1f} GB are free: {:.2f} GB of inputs, {:.2f} GB of "
+      "parameters, {:.2f} GB of outputs. {}",
+      needed / 1e9, static_cast<double>(limit) / 1e9, static_cast<double>(reply->args[0]) / 1e9,
+      static_cast<double>(reply->args[1]) / 1e9, static_cast<double>(reply->args[2]) / 1e9, host_->Message()));
+}
+
+Result<void> Oracle::Load() {
+  ASSAY_ASSIGN_OR_RETURN(const SharedRegion pickle, SharedRegion::Create("assay-init", kInitArgumentsMax));
+  auto reply = host_->Request(FrameKind::kLoad, {}, options_.timeout_s, pickle.fd());
+  if (!reply) return std::unexpected(FromTrouble(reply.error()));
+  const wire::Report& report = host_->report();
+  const uint64_t count = reply->args[0];
+  if (count > wire::kArgumentsMax) return EnvironmentError("the reference host described too many arguments");
+  description_.arguments.assign(report.arguments, report.arguments + count);
+  description_.float64_supported = (reply->args[1] & 2) != 0;
+  if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSane))
+    return EnvironmentError("the reference host described an argument that cannot be");
+  init_arguments_.assign(reinterpret_cast<const char*>(pickle.data()),
+                         std::min<uint64_t>(reply->args[3], kInitArgumentsMax));
+  return {};
+}
+
+Result<void> Oracle::ShareSlots() {
+  ASSAY_ASSIGN_OR_RETURN(plan_, SharedRegion::Create("assay-plan", sizeof(wire::Plan)));
+  auto& plan = *plan_.as<wire::Plan>();
+  {
+    auto laid = LayOutSlots(description_);
+    if (!laid) return std::unexpected(laid.error());
+    plan = *laid;
+  }
+  const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
+  slots_max_ = static_cast<uint32_t>(
+      std::clamp<uint64_t>(options_.memory_bytes / 2 / slot_bytes, 2, kSlotsMax));
+  oracle_slots_max_ = std::min(
+      {kOracleSlotsMax, slots_max_,
+       static_cast<uint32_t>(std::max<uint64_t>(1, options_.memory_bytes / 4 / plan.oracle_stride))});
+  plan.slot_count = slots_max_;
+  ASSAY_ASSIGN_OR_RETURN(inputs_, SharedRegion::Create("assay-masters", slots_max_ * plan.input_stride));
+  ASSAY_ASSIGN_OR_RETURN(outputs_, SharedRegion::Create("assay-expected", slots_max_ * plan.output_stride));
+  ASSAY_ASSIGN_OR_RETURN(oracle_,
+                         SharedRegion::Create("assay-float64", oracle_slots_max_ * plan.oracle_stride));
+  ASSAY_ASSIGN_OR_RETURN(weights_, SharedRegion::Create("assay-weights", plan.weights_bytes));
+  const struct {
+    Region region;
+    const SharedRegion& memory;
+    bool writable;
+  } regions[] = {{Region::kPlan, plan_, false},
+                 {Region::kInputs, inputs_, true},
+                 {Region::kOutputs, outputs_, true},
+                 {Region::kOracle, oracle_, true},
+                 {Region::kWeights, weights_, true}};
+  for (const auto& [region, memory, writable] : regions)
+    if (auto done = host_->Attach(region, memory, writable); !done)
+      return std::unexpected(FromTrouble(done.error()));
+  const uint64_t store[] = {0};
+  if (auto done = host_->Request(FrameKind::kStoreWeights, store, options_.timeout_s); !done)
+    return std::unexpected(FromTrouble(done.error()));
+  return weights_.SealAgainstNewWriters();
+}
+
+HostResult<void> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
+  ASSAY_CHECK(slot < slots_max_);
+  const uint64_t draw[] = {seed, static_cast<uint64_t>(kind), slot};
+  if (auto done = host_->Request(FrameKind::kDraw, draw, options_.timeout_s); !done)
+    return std::unexpected(done.error());
+  const uint64_t native[] = {slot, 0};
+  if (auto done = host_->Request(FrameKind::kEvaluate, native, options_.timeout_s); !done)
+    return std::unexpected(done.error());
+  if (!float64 || !description_.float64_supported) return {};
+  ASSAY_CHECK(slot < oracle_slots_max_);
+  const uint64_t double_precision[] = {slot, 1};
+  auto done = host_->Request(FrameKind::kEvaluate, double_precision, options_.timeout_s);
+  if (done) return {};
+  if (done.error().kind != HostTrouble::Kind::kFailed ||
+      done.error().failure != wire::Failure::kFloat64Unsupported)
+    return std::unexpected(done.error());
+  description_.float64_supported = false;
+  return {};
+}
+
+}  // namespace assay

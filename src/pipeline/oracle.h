@@ -1,0 +1,72 @@
+// The trusted reference host that knows the answers: it describes the problem, makes inputs under the judge's seeds,
+// and computes expected outputs in the native dtype and in float64. Its slots (the masters) are never shown to a
+// candidate's host. Masters lie in memory that exists only once touched.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "model/problem.h"
+#include "pipeline/host.h"
+#include "pipeline/python_runtime.h"
+#include "pipeline/shared_region.h"
+
+namespace assay {
+
+struct OracleOptions {
+  ProblemRequest problem;
+  PythonRuntime python;
+  int threads = 1;
+  uint64_t weights_seed = 0;
+  uint64_t memory_bytes = 0;  // that all slots together may take
+  double timeout_s = 120;     // for one evaluation
+  InterruptFlag interrupt = nullptr;
+};
+
+class Oracle {
+ public:
+  // Errors: kUsage for whatever is wrong with the problem's file, kEnvironment for the machine.
+  static Result<Oracle> Open(OracleOptions options);
+
+  const ProblemDescription& description() const { return description_; }
+  const wire::Plan& plan() const { return *plan_.as<wire::Plan>(); }
+  const SharedRegion& weights() const { return weights_; }
+  const std::string& init_arguments() const { return init_arguments_; }
+  // Master slots that there may be, and how many of them have a float64 side.
+  uint32_t slots_max() const { return slots_max_; }
+  uint32_t oracle_slots_max() const { return oracle_slots_max_; }
+
+  // Draws inputs into a master slot and computes its native outputs (and float64 ones where asked and supported).
+  // kFailed with kDrawMeaningless or kProblemForward: the reference cannot take such a draw.
+  HostResult<void> Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64);
+
+  const std::byte* inputs(uint32_t slot) const {
+    return inputs_.data() + uint64_t{slot} * plan().input_stride;
+  }
+  const std::byte* outputs(uint32_t slot) const {
+    return outputs_.data() + uint64_t{slot} * plan().output_stride;
+  }
+  const std::byte* oracle(uint32_t slot) const {
+    return oracle_.data() + uint64_t{slot} * plan().oracle_stride;
+  }
+
+ private:
+  Oracle() = default;
+  Result<void> CheckMemory();
+  Result<void> Load();
+  Result<void> ShareSlots();
+
+  OracleOptions options_;
+  std::unique_ptr<Host> host_;
+  ProblemDescription description_;
+  SharedRegion plan_, inputs_, outputs_, oracle_, weights_;
+  std::string init_arguments_;
+  uint32_t slots_max_ = 0, oracle_slots_max_ = 0;
+};
+
+// settings.json of a reference or candidate host.
+std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
+                         std::string_view baseline);
+
+}  // namespace assay

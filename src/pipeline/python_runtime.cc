@@ -1,0 +1,159 @@
+#include "pipeline/python_runtime.h"
+
+#include <stdlib.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+
+namespace assay {
+namespace fs = std::filesystem;
+namespace {
+
+// Prints, a line each: executable, version, torch's version or "-", then the folders that are needed.
+constexpr const char* kProbe = R"python(
+import importlib.util, os, re, sys
+spec = importlib.util.find_spec('torch')
+version = '-'
+if spec and spec.origin:
+    try:
+        with open(os.path.join(os.path.dirname(spec.origin), 'version.py')) as file:
+            version = re.search(r"__version__ = '([^']+)'", file.read()).group(1)
+    except (OSError, AttributeError):
+        version = 'unknown'
+print(os.path.realpath(sys.executable)); print(sys.version.split()[0]); print(version)
+for path in dict.fromkeys([sys.prefix, sys.base_prefix, sys.exec_prefix] + sys.path):
+    if path and os.path.isdir(path): print(os.path.realpath(path))
+)python";
+
+// Runs a command of our own, without a shell; stdout as text. nullopt when it fails or does not exist.
+std::optional<std::string> Capture(const std::string& executable) {
+  int pipe_fds[2];
+  if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return std::nullopt;
+  UniqueFd read_end(pipe_fds[0]), write_end(pipe_fds[1]);
+  const char* arguments[] = {executable.c_str(), "-c", kProbe, nullptr};
+  const pid_t pid = ::fork();
+  if (pid < 0) return std::nullopt;
+  if (pid == 0) {
+    const int null = ::open("/dev/null", O_RDWR);
+    ::dup2(null, 0);
+    ::dup2(write_end.get(), 1);
+    ::dup2(null, 2);
+    ::execvp(arguments[0], const_cast<char* const*>(arguments));
+    ::_exit(127);
+  }
+  write_end.Close();
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count; (count = ::read(read_end.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(count));
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+  return text;
+}
+
+bool IsSystemFolder(const std::string& folder) {
+  return folder == "/usr" || folder.starts_with("/usr/") || folder == "/lib" ||
+         folder.starts_with("/lib/");
+}
+
+std::optional<PythonRuntime> Probe(const std::string& executable) {
+  const auto text = Capture(executable);
+  if (!text) return std::nullopt;
+  std::istringstream lines(*text);
+  PythonRuntime python;
+  std::getline(lines, python.executable);
+  std::getline(lines, python.version);
+  std::getline(lines, python.torch_version);
+  for (std::string folder; std::getline(lines, folder);)
+    if (!IsSystemFolder(folder) && fs::path(folder) != fs::current_path())
+      python.folders.push_back(folder);
+  return python;
+}
+
+}  // namespace
+
+Result<PythonRuntime> FindPython(const std::string& requested) {
+  std::vector<std::string> choices;
+  if (!requested.empty()) {
+    choices = {requested};
+  } else if (const char* variable = ::getenv("ASSAY_PYTHON"); variable != nullptr && *variable) {
+    choices = {variable};
+  } else {
+    choices = {"python3", "/usr/bin/python3"};
+  }
+  std::string tried;
+  for (const std::string& choice : choices) {
+    auto python = Probe(choice);
+    if (python && python->torch_version != "-") return *python;
+    tried += fmt::format("{}{} ({})", tried.empty() ? "" : ", ", choice,
+                         python ? "has no torch" : "does not run");
+  }
+  return EnvironmentError(fmt::format(
+      "no Python with PyTorch was found: tried {}. Install it (Debian: apt-get install python3-torch) "
+      "or name another interpreter with --python or ASSAY_PYTHON",
+      tried));
+}
+
+std::map<std::string, std::string> HostEnvironment(int threads) {
+  const std::string count = std::to_string(threads);
+  return {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+          {"HOME", "/tmp"},
+          {"TMPDIR", "/tmp"},
+          {"LANG", "C.UTF-8"},
+          {"OMP_NUM_THREADS", count},
+          {"OPENBLAS_NUM_THREADS", count},
+          {"MKL_NUM_THREADS", count},
+          {"NUMEXPR_NUM_THREADS", count},
+          {"PYTHONHASHSEED", "0"},
+          {"PYTHONDONTWRITEBYTECODE", "1"},
+          {"PYTHONUNBUFFERED", "1"},
+          {"TORCH_EXTENSIONS_DIR", "/tmp/extensions"}};
+}
+
+Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole role, int threads,
+                                     const PythonHostFiles& files) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  SandboxRequest request;
+  const char* role_name = role == PythonRole::kReference   ? "reference"
+                          : role == PythonRole::kCandidate ? "candidate"
+                                                           : "build";
+  request.arguments = {python.executable, "-B", "-s", "/assay/python/assay_host/__main__.py", role_name};
+  request.environment = HostEnvironment(threads);
+  request.may_start_processes = true;
+  for (const std::string& folder : python.folders) request.binds.push_back({folder, folder});
+  std::error_code code;
+  const fs::path sources = fs::path(support) / "python" / "assay_host";
+  for (const auto& entry : fs::directory_iterator(sources, code)) {
+    if (entry.path().extension() != ".py") continue;
+    ASSAY_ASSIGN_OR_RETURN(std::string content, ReadFile(entry.path(), 1 << 20));
+    request.files.push_back(
+        {"/assay/python/assay_host/" + entry.path().filename().string(), std::move(content), false});
+  }
+  if (code || request.files.empty())
+    return EnvironmentError(fmt::format("Assay's python hosts are missing from {}; rebuild or reinstall it", sources.string()));
+  ASSAY_ASSIGN_OR_RETURN(std::string library, ReadFile(fs::path(support) / "libassay_host.so", 64 << 20));
+  request.files.push_back({"/assay/libassay_host.so", std::move(library), true});
+  const auto add = [&](const char* target, const std::string& content) {
+    if (!content.empty()) request.files.push_back({target, content, false});
+  };
+  add("/problem/problem.py", files.problem_source);
+  add("/problem/settings.json", files.settings);
+  add("/candidate/candidate.py", files.candidate_source);
+  add("/candidate/init.pickle", files.init_arguments);
+  add("/candidate/extensions.tar", files.extensions);
+  return request;
+}
+
+}  // namespace assay

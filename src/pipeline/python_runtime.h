@@ -1,0 +1,41 @@
+// The Python that has PyTorch, and how a python host is started with it in the sandbox.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "pipeline/host.h"
+
+namespace assay {
+
+struct PythonRuntime {
+  std::string executable;            // absolute
+  std::string version;               // "3.11.2"
+  std::string torch_version;         // "1.13.0a0"
+  std::vector<std::string> folders;  // that the interpreter and its packages live in, outside of the system's
+};
+
+// `requested`: --python, may be empty; then $ASSAY_PYTHON, then the first of python3 and /usr/bin/python3 that has
+// torch. Errors (kEnvironment) say which interpreters were tried and how to install PyTorch.
+Result<PythonRuntime> FindPython(const std::string& requested);
+
+enum class PythonRole { kReference, kCandidate, kBuild };
+
+struct PythonHostFiles {
+  std::string problem_source;     // reference only
+  std::string settings;           // JSON text
+  std::string candidate_source;   // candidate and build only
+  std::string init_arguments;     // pickle of get_init_inputs(), from the trusted host
+  std::string extensions;         // tar of what the build made
+};
+
+// The sandbox request for a python host; limits, cpus and descriptors are the caller's to set.
+Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole role, int threads,
+                                     const PythonHostFiles& files);
+
+// Environment of every host: a clean one, with equal thread counts for each library that reads one.
+std::map<std::string, std::string> HostEnvironment(int threads);
+
+}  // namespace assay

@@ -1,0 +1,273 @@
+// The candidate that `assay new` writes: what every argument is, a signature that fits, and no computation yet.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "model/dtype.h"
+#include "problem/suite.h"
+
+namespace assay {
+namespace {
+
+using wire::ArgumentSpec;
+using wire::Kind;
+using wire::Role;
+
+enum class Form { kCpp, kC, kPython };
+
+// ASSAY_KERNEL_C expands its list at most this often (assay/kernel.h).
+constexpr size_t kArgumentsMaxInC = 256;
+
+// One argument as the stub names it.
+struct StubArgument {
+  const ArgumentSpec* spec;
+  std::string name;
+};
+
+// Words that cannot name a parameter in C or C++, and type names that the signature itself uses.
+constexpr auto kReservedWords = std::to_array<std::string_view>(
+    {"alignas",   "alignof",      "and",         "and_eq",     "asm",       "assay",        "auto",
+     "bitand",    "bitor",        "bool",        "break",      "case",      "catch",        "char",
+     "char16_t",  "char32_t",     "char8_t",     "class",      "co_await",  "co_return",    "co_yield",
+     "compl",     "concept",      "const",       "const_cast", "consteval", "constexpr",    "constinit",
+     "continue",  "decltype",     "default",     "delete",     "do",        "double",       "dynamic_cast",
+     "else",      "enum",         "explicit",    "export",     "extern",    "false",        "float",
+     "for",       "friend",       "goto",        "if",         "inline",    "int",          "int16_t",
+     "int32_t",   "int64_t",      "int8_t",      "linux",      "long",      "mutable",      "namespace",
+     "new",       "noexcept",     "not",         "not_eq",     "nullptr",   "operator",     "or",
+     "or_eq",     "private",      "protected",   "public",     "register",  "reinterpret_cast",
+     "requires",  "restrict",     "return",      "short",      "signed",    "sizeof",       "static",
+     "static_assert", "static_cast", "struct",   "switch",     "template",  "this",         "thread_local",
+     "throw",     "true",         "try",         "typedef",    "typeid",    "typename",     "uint8_t",
+     "union",     "unix",         "unsigned",    "using",      "virtual",   "void",         "volatile",
+     "wchar_t",   "while",        "xor",         "xor_eq"});
+
+std::string_view NameOf(const ArgumentSpec& spec) { return {spec.name, strnlen(spec.name, wire::kNameBytes)}; }
+
+std::string Identifier(std::string_view name) {
+  std::string result;
+  for (const char c : name) result += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0])) != 0) result.insert(0, "_");
+  return result;
+}
+
+// Names that are free: a word of the language, or a name that an earlier argument took, gets an underscore.
+std::vector<StubArgument> NameArguments(const ProblemDescription& description, Form form) {
+  std::set<std::string, std::less<>> taken;
+  if (form != Form::kPython) taken.insert(kReservedWords.begin(), kReservedWords.end());
+  std::vector<StubArgument> arguments;
+  for (const ArgumentSpec& spec : description.arguments) {
+    // A C tensor x brings x_size along.
+    const auto is_free = [&](const std::string& name) {
+      return !taken.contains(name) && (form != Form::kC || !taken.contains(name + "_size"));
+    };
+    std::string name = Identifier(NameOf(spec));
+    while (!is_free(name)) name += '_';
+    taken.insert(name);
+    if (form == Form::kC) taken.insert(name + "_size");
+    arguments.push_back({&spec, std::move(name)});
+  }
+  return arguments;
+}
+
+std::string ShapeText(const ArgumentSpec& spec) {
+  return fmt::format("[{}]", fmt::join(spec.shape, spec.shape + spec.rank, ", "));
+}
+
+std::string_view ElementType(DType dtype, Form form) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return "double";
+    case DType::kFloat32:
+      return "float";
+    case DType::kFloat16:
+      return form == Form::kC ? "assay_float16" : "assay::float16";
+    case DType::kBFloat16:
+      return form == Form::kC ? "assay_bfloat16" : "assay::bfloat16";
+    case DType::kInt64:
+      return "int64_t";
+    case DType::kInt32:
+      return "int32_t";
+    case DType::kInt16:
+      return "int16_t";
+    case DType::kInt8:
+      return "int8_t";
+    case DType::kUInt8:
+      return "uint8_t";
+    case DType::kBool:
+      return "bool";
+  }
+  return {};
+}
+
+std::string_view ScalarType(Kind kind) {
+  switch (kind) {
+    case Kind::kInt:
+      return "int64_t";
+    case Kind::kFloat:
+      return "double";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kTensor:
+      break;
+  }
+  return {};
+}
+
+// "assay::Tensor<const float, 2> x", or the same in C.
+std::string Declaration(const StubArgument& argument, Form form) {
+  const ArgumentSpec& spec = *argument.spec;
+  const bool c = form == Form::kC;
+  if (spec.kind != Kind::kTensor)
+    return fmt::format("{}{}{}{}{}", c ? "ASSAY_SCALAR(" : "", ScalarType(spec.kind), c ? ", " : " ", argument.name,
+                       c ? ")" : "");
+  return fmt::format("{}{}{}, {}{}{}{}", c ? "ASSAY_TENSOR(" : "assay::Tensor<",
+                     spec.role == Role::kOutput ? "" : "const ", ElementType(spec.dtype, form), spec.rank,
+                     c ? ", " : "> ", argument.name, c ? ")" : "");
+}
+
+// Text for a one-line comment: no control characters, and no backslash at the end that would join the next line to it.
+std::string CommentText(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += std::iscntrl(static_cast<unsigned char>(c)) != 0 ? ' ' : c;
+  if (result.ends_with('\\')) result.back() = '?';
+  return result;
+}
+
+// A word as a shell takes it.
+std::string ShellWord(std::string_view word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_-+=./,:@%").contains(c);
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// The command that judges the stub at the same size, with only those constants that the size does not set itself.
+std::string JudgeCommand(const ProblemRequest& request, std::string_view suffix) {
+  std::string command = fmt::format("assay judge {} {}", ShellWord(request.path), ShellWord(request.name + std::string(suffix)));
+  std::map<std::string, std::string> set_by_size;
+  if (!request.size.empty()) {
+    command += fmt::format(" --size {}", ShellWord(request.size));
+    if (const auto plain = ResolveProblem({request.path, request.size, {}}, {})) set_by_size = plain->set;
+  }
+  for (const auto& [name, value] : request.set) {
+    const auto by_size = set_by_size.find(name);
+    if (by_size == set_by_size.end() || by_size->second != value)
+      command += fmt::format(" --set {}", ShellWord(name + "=" + value));
+  }
+  return command;
+}
+
+// The header: problem, sizes, every argument with shape and dtype, the rules in short, the command.
+std::vector<std::string> HeaderLines(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
+                                     Form form, std::string_view suffix) {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("{}{}: a {} candidate that computes nothing yet.", request.name,
+                              request.size.empty() ? "" : ", size " + request.size,
+                              form == Form::kCpp ? "C++" : form == Form::kC ? "C" : "Python"));
+  if (!request.set.empty()) {
+    std::vector<std::string> constants;
+    for (const auto& [name, value] : request.set) constants.push_back(fmt::format("{} = {}", name, value));
+    lines.push_back(fmt::format("Constants set: {}.", fmt::join(constants, ", ")));
+  }
+  lines.push_back("");
+  size_t width = 0;
+  for (const StubArgument& argument : arguments) width = std::max(width, argument.name.size());
+  for (const StubArgument& argument : arguments) {
+    const ArgumentSpec& spec = *argument.spec;
+    const char* role = spec.role == Role::kInput ? "input" : spec.role == Role::kParameter ? "parameter" : "output";
+    const std::string type = spec.kind == Kind::kTensor
+                                 ? fmt::format("{:<8} {}", DTypeName(spec.dtype), ShapeText(spec))
+                                 : std::string(spec.kind == Kind::kInt     ? "whole number"
+                                               : spec.kind == Kind::kFloat ? "float"
+                                                                           : "bool");
+    lines.push_back(fmt::format("  {:<9}  {:<{}}  {}", role, argument.name, width, type));
+  }
+  lines.push_back("");
+  if (form == Form::kPython) {
+    lines.push_back("Parameters are set by name from the reference's state_dict after construction.");
+  } else {
+    lines.push_back("Tensors are contiguous, row-major and 64-byte aligned. Inputs and parameters are read-only;");
+    lines.push_back("every element of every output must be written. As it stands it is judged wrong: never written.");
+  }
+  lines.push_back("");
+  lines.push_back("  " + JudgeCommand(request, suffix));
+  return lines;
+}
+
+std::string Comment(const std::vector<std::string>& lines, std::string_view mark) {
+  std::string text;
+  for (const std::string& line : lines) text += line.empty() ? fmt::format("{}\n", mark) : fmt::format("{} {}\n", mark, CommentText(line));
+  return text;
+}
+
+std::string WriteNative(const ProblemRequest& request, const std::vector<StubArgument>& arguments, Form form) {
+  std::string text = Comment(HeaderLines(request, arguments, form, form == Form::kC ? ".c" : ".cpp"), "//");
+  text += "#include <assay/kernel.h>\n\n";
+  const std::string_view macro = form == Form::kC ? "ASSAY_KERNEL_C(" : "ASSAY_KERNEL(";
+  std::vector<std::string> declarations;
+  size_t width = 0;
+  for (const StubArgument& argument : arguments) {
+    const bool last = &argument == &arguments.back();
+    declarations.push_back(Declaration(argument, form) + (last ? ") {" : ","));
+    width = std::max(width, declarations.back().size());
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string lead = i == 0 ? std::string(macro) : std::string(macro.size(), ' ');
+    const ArgumentSpec& spec = *arguments[i].spec;
+    text += spec.kind == Kind::kTensor ? fmt::format("{}{:<{}}  // {}\n", lead, declarations[i], width, ShapeText(spec))
+                                       : fmt::format("{}{}\n", lead, declarations[i]);
+  }
+  text += "  // Write the kernel here, and delete the lines below: they say that nothing is used yet.\n";
+  for (const StubArgument& argument : arguments) text += fmt::format("  (void){};\n", argument.name);
+  return text + "}\n";
+}
+
+std::string WritePython(const ProblemRequest& request, const std::vector<StubArgument>& arguments) {
+  std::string text = Comment(HeaderLines(request, arguments, Form::kPython, ".py"), "#");
+  text += "import torch\nfrom torch import nn\n\n\nclass ModelNew(nn.Module):\n";
+  text += "    def __init__(self, *args):  # what the problem's get_init_inputs() returns\n";
+  text += "        super().__init__()\n";
+  for (const StubArgument& argument : arguments)
+    if (argument.spec->role == Role::kParameter)
+      text += fmt::format("        # {} {} {}\n", CommentText(argument.name), DTypeName(argument.spec->dtype),
+                          ShapeText(*argument.spec));
+  std::string inputs;
+  for (const StubArgument& argument : arguments)
+    if (argument.spec->role == Role::kInput) inputs += ", " + argument.name;
+  text += fmt::format("\n    def forward(self{}):\n", inputs);
+  text += "        raise NotImplementedError(\"ModelNew.forward computes nothing yet\")\n";
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
+                              std::string_view form_name) {
+  if (form_name != "native" && form_name != "c" && form_name != "python")
+    return UsageError(fmt::format("unknown form '{}': native, c or python", form_name));
+  const Form form = form_name == "native" ? Form::kCpp : form_name == "c" ? Form::kC : Form::kPython;
+  for (const ArgumentSpec& spec : description.arguments) {
+    const bool known = spec.kind == Kind::kTensor
+                           ? wire::ElementBytes(spec.dtype) != 0 && spec.rank <= wire::kRankMax
+                           : !ScalarType(spec.kind).empty();
+    if (!known) return UsageError(fmt::format("argument {} has a type that no candidate can take", NameOf(spec)));
+  }
+  if (description.arguments.empty()) return UsageError("the problem has no inputs and no outputs");
+  if (form == Form::kC && description.arguments.size() > kArgumentsMaxInC)
+    return UsageError(fmt::format("the problem has {} inputs, parameters and outputs; the C form takes at most {}: "
+                                  "use --form native (C++)",
+                                  description.arguments.size(), kArgumentsMaxInC));
+  const std::vector<StubArgument> arguments = NameArguments(description, form);
+  return form == Form::kPython ? WritePython(request, arguments) : WriteNative(request, arguments, form);
+}
+
+}  // namespace assay

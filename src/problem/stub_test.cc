@@ -1,0 +1,177 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "problem/suite.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using wire::ArgumentSpec;
+using wire::Kind;
+using wire::Role;
+
+ArgumentSpec Tensor(std::string_view name, Role role, DType dtype, std::vector<int64_t> shape) {
+  ArgumentSpec spec{};
+  name.copy(spec.name, wire::kNameBytes - 1);
+  spec.role = role;
+  spec.kind = Kind::kTensor;
+  spec.dtype = dtype;
+  spec.rank = static_cast<uint32_t>(shape.size());
+  spec.size_bytes = wire::ElementBytes(dtype);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    spec.shape[axis] = shape[axis];
+    spec.size_bytes *= static_cast<uint64_t>(shape[axis]);
+  }
+  return spec;
+}
+
+ArgumentSpec Scalar(std::string_view name, Kind kind) {
+  ArgumentSpec spec{};
+  name.copy(spec.name, wire::kNameBytes - 1);
+  spec.role = Role::kInput;
+  spec.kind = kind;
+  spec.size_bytes = 8;
+  return spec;
+}
+
+ProblemRequest Softmax() {
+  ProblemRequest request;
+  request.name = "softmax";
+  request.path = "my problems/softmax.py";
+  request.set = {{"COLUMNS", "16"}, {"ROWS", "4"}};
+  return request;
+}
+
+// Every dtype and kind, names that are words of C or C++, and names that collide.
+ProblemDescription Everything() {
+  ProblemDescription description;
+  description.arguments.push_back(Tensor("x", Role::kInput, DType::kFloat32, {4, 16}));
+  for (uint32_t number = 1; number <= 10; ++number)
+    description.arguments.push_back(Tensor(fmt::format("t{}", number), Role::kInput, static_cast<DType>(number), {2}));
+  for (const char* name : {"new", "restrict", "int64_t", "x_size", "bool"})
+    description.arguments.push_back(Tensor(name, Role::kInput, DType::kFloat32, {1}));
+  description.arguments.push_back(Scalar("axis", Kind::kInt));
+  description.arguments.push_back(Scalar("epsilon", Kind::kFloat));
+  description.arguments.push_back(Scalar("causal", Kind::kBool));
+  description.arguments.push_back(Tensor("norm_weight", Role::kParameter, DType::kBFloat16, {16}));
+  description.arguments.push_back(Tensor("out", Role::kOutput, DType::kFloat32, {}));
+  description.arguments.push_back(Tensor("out1", Role::kOutput, DType::kInt64, {1, 2, 3, 4, 5, 6, 7, 8}));
+  return description;
+}
+
+void ExpectCompiles(const std::string& stub, const std::string& suffix, const std::string& compiler) {
+  auto folder = TemporaryFolder::Create();
+  ASSERT_TRUE(folder);
+  const std::string source = (folder->path() / ("stub" + suffix)).string();
+  ASSERT_TRUE(WriteFileAtomically(source, stub));
+  const std::string command = fmt::format("{} -Wall -Wextra -Werror -fsyntax-only -I{}/include {}", compiler,
+                                          ASSAY_SOURCE_DIRECTORY, source);
+  EXPECT_EQ(std::system(command.c_str()), 0) << command << "\n" << stub;
+}
+
+TEST(Stub, CompilesWithoutWarningsForEveryTypeAndAwkwardName) {
+  const auto cpp = WriteStub(Softmax(), Everything(), "native");
+  ASSERT_TRUE(cpp) << cpp.error().message;
+  for (const char* compiler : {"g++ -std=c++17", "g++ -std=c++20", "clang++ -std=c++20"})
+    ExpectCompiles(*cpp, ".cpp", compiler);
+  const auto c = WriteStub(Softmax(), Everything(), "c");
+  ASSERT_TRUE(c) << c.error().message;
+  for (const char* compiler : {"gcc -std=c11", "clang -std=c11"}) ExpectCompiles(*c, ".c", compiler);
+}
+
+TEST(Stub, PythonStubIsPython) {
+  const auto stub = WriteStub(Softmax(), Everything(), "python");
+  ASSERT_TRUE(stub) << stub.error().message;
+  EXPECT_THAT(*stub, HasSubstr("class ModelNew(nn.Module):"));
+  EXPECT_THAT(*stub, HasSubstr("def forward(self, x, t1,"));
+  EXPECT_THAT(*stub, HasSubstr("axis, epsilon, causal):"));
+  EXPECT_THAT(*stub, HasSubstr("# norm_weight bfloat16 [16]"));
+  auto folder = TemporaryFolder::Create();
+  ASSERT_TRUE(folder);
+  const std::string path = (folder->path() / "stub.py").string();
+  // `new` and the like are fine in Python; this problem's names hold no Python keyword.
+  ASSERT_TRUE(WriteFileAtomically(path, *stub));
+  const std::string command = "python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' " + path;
+  EXPECT_EQ(std::system(command.c_str()), 0) << *stub;
+}
+
+TEST(Stub, NamesEveryArgumentWithShapeAndDtypeAndTheCommandThatJudgesIt) {
+  ProblemDescription description;
+  description.arguments = {Tensor("x", Role::kInput, DType::kFloat32, {4, 16}),
+                           Tensor("out", Role::kOutput, DType::kFloat16, {4, 16})};
+  const auto stub = WriteStub(Softmax(), description, "native");
+  ASSERT_TRUE(stub);
+  EXPECT_THAT(*stub, HasSubstr("//   input      x    float32  [4, 16]"));
+  EXPECT_THAT(*stub, HasSubstr("//   output     out  float16  [4, 16]"));
+  EXPECT_THAT(*stub, HasSubstr("ASSAY_KERNEL(assay::Tensor<const float, 2> x,"));
+  EXPECT_THAT(*stub, HasSubstr("assay::Tensor<assay::float16, 2> out) {"));
+  EXPECT_THAT(*stub,
+              HasSubstr("assay judge 'my problems/softmax.py' softmax.cpp --set COLUMNS=16 --set ROWS=4"));
+  EXPECT_THAT(*stub, HasSubstr("COLUMNS = 16, ROWS = 4"));
+}
+
+TEST(Stub, LeavesOutConstantsThatTheNamedSizeSets) {
+  auto folder = TemporaryFolder::Create();
+  ASSERT_TRUE(folder);
+  const std::filesystem::path root = folder->path();
+  ASSERT_TRUE(WriteFileAtomically(root / "relu.py", "N = 1\n"));
+  ASSERT_TRUE(WriteFileAtomically(root / "suite.toml",
+                                  "[[problem]]\nname = \"relu\"\nfile = \"relu.py\"\nlevel = 1\n"
+                                  "[problem.sizes]\nsmall = {N = 8, M = 9}\n"));
+  const auto request = ResolveProblem({(root / "relu.py").string(), "small", {{"M", "10"}}}, {});
+  ASSERT_TRUE(request) << request.error().message;
+  const auto stub = WriteStub(*request, {{Tensor("out", Role::kOutput, DType::kFloat32, {8})}, true}, "c");
+  ASSERT_TRUE(stub);
+  EXPECT_THAT(*stub, HasSubstr("--size small --set M=10\n"));
+  EXPECT_THAT(*stub, Not(HasSubstr("--set N")));
+}
+
+// A line break or a last backslash in a name must not turn a comment into code.
+TEST(Stub, TextOfOthersStaysInsideItsComment) {
+  ProblemRequest request = Softmax();
+  request.path = "p.py\nint injected;";
+  request.set = {{"A", "'x\\'\\"}};
+  const auto stub = WriteStub(request, Everything(), "native");
+  ASSERT_TRUE(stub);
+  EXPECT_THAT(*stub, Not(HasSubstr("\nint injected")));
+  ExpectCompiles(*stub, ".cpp", "g++ -std=c++20");
+}
+
+TEST(Stub, RefusesWhatCannotBeWritten) {
+  EXPECT_FALSE(WriteStub(Softmax(), Everything(), "fortran"));
+  EXPECT_FALSE(WriteStub(Softmax(), {}, "native"));
+  ProblemDescription odd;
+  odd.arguments = {Tensor("x", Role::kInput, static_cast<DType>(99), {1})};
+  EXPECT_FALSE(WriteStub(Softmax(), odd, "native"));
+  ProblemDescription many;
+  for (int i = 0; i < 300; ++i)
+    many.arguments.push_back(Tensor(fmt::format("w{}", i), Role::kParameter, DType::kFloat32, {1}));
+  many.arguments.push_back(Tensor("out", Role::kOutput, DType::kFloat32, {1}));
+  const auto c = WriteStub(Softmax(), many, "c");
+  ASSERT_FALSE(c);
+  EXPECT_THAT(c.error().message, HasSubstr("--form native"));
+  const auto cpp = WriteStub(Softmax(), many, "native");
+  ASSERT_TRUE(cpp);
+  ExpectCompiles(*cpp, ".cpp", "g++ -std=c++20");
+}
+
+TEST(Stub, TheLargestCStubCompiles) {
+  ProblemDescription many;
+  for (int i = 0; i < 255; ++i)
+    many.arguments.push_back(Tensor(fmt::format("w{}", i), Role::kParameter, DType::kFloat32, {1}));
+  many.arguments.push_back(Tensor("out", Role::kOutput, DType::kFloat32, {1}));
+  const auto c = WriteStub(Softmax(), many, "c");
+  ASSERT_TRUE(c);
+  for (const char* compiler : {"gcc -std=c11", "clang -std=c11"}) ExpectCompiles(*c, ".c", compiler);
+}
+
+}  // namespace
+}  // namespace assay

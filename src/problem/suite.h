@@ -1,0 +1,55 @@
+// Finding a problem by path or by name, and what suite.toml says of it. The Python file itself is
+// loaded by the reference host alone.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/problem.h"
+
+namespace assay {
+
+struct SuiteProblem {
+  std::string name;
+  std::string file;  // relative to the suite's folder
+  int level = 0;
+  std::string mechanism;
+  std::map<std::string, std::map<std::string, std::string>>
+      sizes;  // size -> NAME -> Python literal
+  std::string precision;
+  std::string tolerance;
+};
+
+struct Suite {
+  std::string folder;
+  std::vector<SuiteProblem> problems;
+};
+
+// Reads FOLDER/suite.toml. Errors (kUsage) name the file, the line, and an unknown key with the
+// nearest known one.
+Result<Suite> LoadSuite(const std::string& folder);
+
+struct ProblemChoice {
+  std::string problem;                     // path to a .py file, or a name in an installed suite
+  std::string size;                        // may be empty
+  std::map<std::string, std::string> set;  // on top of the size's values
+};
+// `suite_folders`: where installed suites lie. For a path, the nearest suite.toml in the file's
+// folder or its parents describes it. Errors (kUsage): missing file, unknown name (with the
+// nearest), unknown size (with those there are).
+Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
+                                      const std::vector<std::string>& suite_folders);
+
+// Parses "NAME=VALUE"; NAME must be a Python identifier, VALUE non-empty.
+Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text);
+
+// The C++ or Python stub that `assay new` writes: it compiles, names every argument with its shape
+// and dtype, and does nothing yet. form: "native", "c" or "python".
+Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
+                              std::string_view form);
+
+}  // namespace assay

@@ -1,0 +1,337 @@
+#include "report/card.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "report/next_step.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+struct Face {
+  const char* word;
+  const char* symbol;
+  const char* ascii_symbol;
+  Tone badge;
+  Tone tone;
+};
+
+Face FaceOf(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kFaster:
+      return {"FASTER", "▲", "^", Tone::kGoodBadge, Tone::kGood};
+    case Outcome::kSlower:
+      return {"SLOWER", "▼", "v", Tone::kWarningBadge, Tone::kWarning};
+    case Outcome::kTie:
+      return {"TIE", "=", "=", Tone::kWarningBadge, Tone::kWarning};
+    case Outcome::kUnsettled:
+      return {"UNSETTLED", "~", "~", Tone::kWarningBadge, Tone::kWarning};
+    case Outcome::kWrong:
+      return {"WRONG", "✘", "x", Tone::kBadBadge, Tone::kBad};
+    case Outcome::kBuildFailed:
+      return {"BUILD FAILED", "✘", "x", Tone::kBadBadge, Tone::kBad};
+    case Outcome::kCrashed:
+      return {"CRASHED", "✘", "x", Tone::kBadBadge, Tone::kBad};
+    case Outcome::kTimedOut:
+      return {"TIMED OUT", "✘", "x", Tone::kBadBadge, Tone::kBad};
+    case Outcome::kOutOfMemory:
+      return {"OUT OF MEMORY", "✘", "x", Tone::kBadBadge, Tone::kBad};
+    case Outcome::kFoul:
+      return {"FOUL", "!", "!", Tone::kBadBadge, Tone::kBad};
+  }
+  return {"UNKNOWN", "?", "?", Tone::kBadBadge, Tone::kBad};
+}
+
+class CardWriter {
+ public:
+  CardWriter(const Verdict& verdict, const CardStyle& style)
+      : verdict_(verdict), frame_(style), unicode_(style.unicode) {}
+
+  std::string Write() {
+    Title();
+    Headline();
+    Gate1();
+    Gate2();
+    Caught();
+    Printed();
+    Circumstances();
+    frame_.Bottom();
+    return frame_.Take() + Next();
+  }
+
+ private:
+  std::string Safe(std::string_view text) const { return Printable(text, unicode_); }
+  std::string FileName() const {
+    return Safe(std::filesystem::path(verdict_.candidate.path).filename().string());
+  }
+  std::string Joined(const std::vector<std::string>& parts) const {
+    const std::string dot = fmt::format(" {} ", GlyphsOf(frame_.style()).dot);
+    return fmt::format("{}", fmt::join(parts, dot));
+  }
+  Span Passed(bool passed, const char* word_passed, const char* word_failed) const {
+    const char* symbol = passed ? (unicode_ ? "✔ " : "+ ") : (unicode_ ? "✘ " : "x ");
+    return {std::string(symbol) + (passed ? word_passed : word_failed),
+            passed ? Tone::kGood : Tone::kBad};
+  }
+  const BaselineResult* HeadlineResult() const {
+    if (!verdict_.speed) return nullptr;
+    const auto found = verdict_.speed->baselines.find(verdict_.speed->headline);
+    return found == verdict_.speed->baselines.end() ? nullptr : &found->second;
+  }
+  // What stands on the other side of a comparison, for people.
+  static std::string SideName(const std::string& baseline) {
+    return baseline == "against" ? "other" : baseline;
+  }
+
+  void Title() {
+    const ProblemRecord& problem = verdict_.problem;
+    std::vector<std::string> parts{Safe(problem.name)};
+    if (!problem.size.empty()) parts.push_back(Safe(problem.size));
+    if (problem.size.empty())
+      for (const auto& [name, value] : problem.set) parts.push_back(Safe(name + "=" + value));
+    if (!problem.dtype.empty()) parts.push_back(Safe(problem.dtype));
+    frame_.Top(Joined(parts), FileName());
+  }
+
+  void Headline() {
+    const Face face = FaceOf(verdict_.outcome);
+    const std::string symbol = unicode_ ? face.symbol : face.ascii_symbol;
+    Line line{{fmt::format(" {} {} ", symbol, face.word), face.badge}};
+    const BaselineResult* result = HeadlineResult();
+    if (result != nullptr && verdict_.outcome != Outcome::kFoul &&
+        verdict_.outcome != Outcome::kWrong) {
+      line.push_back({"   " + FormatRatio(result->speedup), Tone::kStrong});
+      line.push_back(
+          {fmt::format(" as fast as {}", SideName(Safe(verdict_.speed->headline))), Tone::kPlain});
+    }
+    frame_.Blank();
+    frame_.Row(line);
+    frame_.Blank();
+    frame_.Prose(Safe(verdict_.message), Tone::kPlain);
+    frame_.Blank();
+  }
+
+  void Gate1() {
+    const auto& correctness = verdict_.correctness;
+    if (!correctness) {
+      const bool reached = verdict_.outcome != Outcome::kBuildFailed;
+      frame_.Section("gate 1: correctness",
+                     {reached ? "not finished" : "not reached", Tone::kFaint});
+      return;
+    }
+    frame_.Section("gate 1: correctness", Passed(correctness->passed, "passed", "failed"));
+    frame_.Labelled("checked", Checked(*correctness));
+    if (correctness->tolerance.starts_with("allclose"))
+      frame_.Labelled("tolerance", Safe(correctness->tolerance));
+    frame_.Labelled("errors", Errors(*correctness));
+    Precision(*correctness);
+    Mismatched(*correctness);
+    // Some messages are the hint already.
+    if (!correctness->hint.empty() && verdict_.message.find(correctness->hint) == std::string::npos)
+      frame_.Labelled("hint", Safe(correctness->hint), Tone::kStrong);
+  }
+
+  std::string Checked(const Correctness& correctness) const {
+    size_t passed = 0;
+    std::vector<std::string> dropped, failed;
+    for (const DrawRecord& draw : correctness.draws) {
+      if (draw.result == "passed") ++passed;
+      if (draw.result == "dropped") dropped.push_back(Safe(draw.kind));
+      if (draw.result == "failed") failed.push_back(Safe(draw.kind));
+    }
+    std::string text = Counted(correctness.calls_checked, "call");
+    const size_t judged = passed + failed.size();
+    if (judged > 0)
+      text +=
+          fmt::format("; {} of {} passed", passed, Counted(static_cast<long long>(judged), "draw"));
+    if (!failed.empty()) return text + fmt::format(", failed: {}", fmt::join(failed, ", "));
+    if (!dropped.empty())
+      text += fmt::format("; the reference has no answer to: {}", fmt::join(dropped, ", "));
+    return text;
+  }
+
+  static std::string Errors(const Correctness& correctness) {
+    const double ratio = correctness.error_ratio;
+    std::string text = "beyond any bound";
+    if (ratio <= 1)
+      text = fmt::format("at most {:.2f} of the bound", ratio);
+    else if (std::isfinite(ratio) && ratio < 1e6)
+      text = fmt::format("{:.{}f} times the bound", ratio, ratio < 10 ? 2 : 0);
+    else if (std::isfinite(ratio))
+      text = fmt::format("{:.1e} times the bound", ratio);
+    if (std::isfinite(correctness.max_abs_error))
+      text += fmt::format("; largest {:.2g}", correctness.max_abs_error);
+    return text;
+  }
+
+  void Precision(const Correctness& correctness) {
+    const std::string shown = Safe(correctness.precision_class);
+    const std::string required = Safe(correctness.required_class);
+    if (shown.empty() && required.empty()) return;
+    if (shown == required)
+      frame_.Labelled("precision", shown + ", as required");
+    else if (required.empty())
+      frame_.Labelled("precision", shown);
+    else if (shown.empty())
+      frame_.Labelled("precision", fmt::format("none; {} is required", required));
+    else
+      frame_.Labelled("precision", fmt::format("{}; {} is required", shown, required));
+  }
+
+  void Mismatched(const Correctness& correctness) {
+    if (!correctness.first_mismatch) return;
+    const Mismatch& mismatch = *correctness.first_mismatch;
+    frame_.Labelled("first wrong",
+                    fmt::format("{}[{}]: expected {:.6g}, got {:.6g}", Safe(mismatch.output),
+                                fmt::join(mismatch.index, ", "), mismatch.expected, mismatch.got));
+    frame_.Labelled("share wrong", fmt::format("{} of {}", FormatShare(mismatch.share_wrong),
+                                               Safe(mismatch.output)));
+  }
+
+  void Gate2() {
+    const auto& speed = verdict_.speed;
+    const std::string title =
+        speed && speed->threshold != 1
+            ? fmt::format("gate 2: speed above {}", FormatRatio(speed->threshold))
+            : std::string("gate 2: speed");
+    if (!speed) {
+      const bool reached = verdict_.correctness && verdict_.correctness->passed;
+      const bool wanted = verdict_.outcome != Outcome::kUnsettled;
+      frame_.Section(title, {!reached ? "not reached"
+                             : wanted ? "not finished"
+                                      : "not run",
+                             Tone::kFaint});
+      return;
+    }
+    frame_.Section(title, Passed(speed->passed, "passed", "not passed"));
+    Baseline(speed->headline);
+    for (const auto& [name, result] : speed->baselines) {
+      if (name == speed->headline) continue;
+      frame_.Blank();
+      Baseline(name);
+    }
+  }
+
+  void Baseline(const std::string& name) {
+    const auto found = verdict_.speed->baselines.find(name);
+    if (found == verdict_.speed->baselines.end()) return;
+    const BaselineResult& result = found->second;
+    const Face face = FaceOf(OutcomeFromName(result.decision).value_or(Outcome::kUnsettled));
+    const double longest = std::max(result.time_ns, result.candidate_time_ns);
+    TimeBar(SideName(Safe(name)), result.time_ns, longest, Tone::kPlain);
+    TimeBar("candidate", result.candidate_time_ns, longest, face.tone);
+    frame_.Row(
+        {{Padded("speedup"), Tone::kFaint},
+         {FormatRatio(result.speedup), Tone::kStrong},
+         {fmt::format("  {} to {} with {} confidence: ", FormatRatio(result.ci_low),
+                      FormatRatio(result.ci_high), FormatConfidence(result.confidence)),
+          Tone::kPlain},
+         {fmt::format("{} {}", unicode_ ? face.symbol : face.ascii_symbol, Safe(result.decision)),
+          face.tone}});
+    const char* times = unicode_ ? "×" : "x";
+    frame_.Labelled(
+        "rests on",
+        fmt::format("{} of fresh hosts {} {} {} {} a block; the smallest gain that could have "
+                    "been seen is {}",
+                    Counted(result.pairs, "pair"), times, Counted(result.rounds, "round"), times,
+                    Counted(result.calls_per_block, "call"), FormatGain(result.smallest_visible)));
+    if (!result.note.empty()) frame_.Labelled("note", Safe(result.note));
+  }
+
+  static std::string Padded(std::string_view label) {
+    std::string text(label);
+    text.resize(Frame::kLabelWidth, ' ');
+    return text;
+  }
+
+  void TimeBar(const std::string& name, double time_ns, double longest_ns, Tone tone) {
+    constexpr int kTimeWidth = 9;
+    const Glyphs& glyphs = GlyphsOf(frame_.style());
+    const int room = frame_.inner_width() - Frame::kLabelWidth - kTimeWidth;
+    std::string bar;
+    if (std::isfinite(time_ns) && longest_ns > 0 && time_ns > 0) {
+      const int halves = std::max(
+          1, static_cast<int>(std::lround(2 * room * std::min(1.0, time_ns / longest_ns))));
+      bar = Repeated(glyphs.bar, halves / 2);
+      if (halves % 2 == 1)
+        bar += halves == 1 && *glyphs.half_bar == 0 ? glyphs.bar : glyphs.half_bar;
+    }
+    const std::string label = Shortened(name, Frame::kLabelWidth - 1, unicode_);
+    const std::string gap(static_cast<size_t>(Frame::kLabelWidth - DisplayWidth(label)), ' ');
+    frame_.Row({{label + gap, Tone::kFaint},
+                {fmt::format("{:<{}}", FormatDuration(time_ns), kTimeWidth), Tone::kStrong},
+                {bar, tone}});
+  }
+
+  void Caught() {
+    if (!verdict_.foul) return;
+    frame_.Section("foul", {});
+    frame_.Labelled("rule", Safe(verdict_.foul->rule), Tone::kStrong);
+    if (verdict_.foul->seen != verdict_.message) frame_.Labelled("seen", Safe(verdict_.foul->seen));
+  }
+
+  // The last lines of what a candidate printed before it died. A compiler's first error is the
+  // message itself.
+  void Printed() {
+    constexpr size_t kLinesMax = 5;
+    const bool died = verdict_.outcome == Outcome::kCrashed ||
+                      verdict_.outcome == Outcome::kTimedOut ||
+                      verdict_.outcome == Outcome::kOutOfMemory;
+    if (!died || verdict_.log.empty()) return;
+    std::vector<std::string> lines;
+    for (size_t at = 0; at < verdict_.log.size();) {
+      const size_t end = std::min(verdict_.log.find('\n', at), verdict_.log.size());
+      lines.push_back(verdict_.log.substr(at, end - at));
+      at = end + 1;
+    }
+    frame_.Section("the last that it printed", {});
+    for (size_t i = lines.size() > kLinesMax ? lines.size() - kLinesMax : 0; i < lines.size(); ++i)
+      frame_.Row({{Safe(lines[i]), Tone::kFaint}});
+  }
+
+  void Circumstances() {
+    const Cost& cost = verdict_.cost;
+    const Machine& machine = verdict_.machine;
+    frame_.Section("", {});
+    frame_.Labelled(
+        "cost",
+        fmt::format(
+            "{:.2f} s: compile {:.2f}{}, start {:.2f}, fill {:.2f}, timed {:.2f}, overhead {:.2f}",
+            cost.total_s, cost.build_s, cost.build_cached ? " (cached)" : "", cost.start_s,
+            cost.fill_s, cost.timed_s, cost.overhead_s));
+    std::vector<std::string> parts;
+    if (!machine.cpu.empty()) parts.push_back(Safe(machine.cpu));
+    parts.push_back(Counted(machine.cores, "core"));
+    parts.push_back(Counted(machine.threads, "thread") + " a side");
+    if (const auto pytorch = verdict_.toolchain.find("pytorch");
+        pytorch != verdict_.toolchain.end())
+      parts.push_back("PyTorch " + Safe(pytorch->second));
+    frame_.Labelled("machine", fmt::format("{}", fmt::join(parts, ", ")));
+    if (!machine.isolation.empty()) frame_.Labelled("isolation", Safe(machine.isolation));
+    frame_.Labelled("verdict", fmt::format("{}, seed {}", Safe(verdict_.id), verdict_.seed),
+                    Tone::kFaint);
+  }
+
+  std::string Next() const {
+    const NextStep step = NextStepAfter(verdict_);
+    if (step.command.empty()) return {};
+    std::string text = fmt::format("   next: {}\n", Safe(step.advice));
+    return text + "   " + Painted({Safe(step.command), Tone::kStrong}, frame_.style()) + "\n";
+  }
+
+  const Verdict& verdict_;
+  Frame frame_;
+  bool unicode_;
+};
+
+}  // namespace
+
+std::string RenderCard(const Verdict& verdict, const CardStyle& style) {
+  return CardWriter(verdict, style).Write();
+}
+
+}  // namespace assay

@@ -1,0 +1,139 @@
+#include "report/next_step.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "model/dtype.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+// The number after "line " in the compiler's message; empty where there is none.
+std::string LineNumber(const std::string& message) {
+  for (size_t at = message.find("line "); at != std::string::npos;
+       at = message.find("line ", at + 1)) {
+    const std::string_view rest = std::string_view(message).substr(at + 5);
+    const std::string_view digits = rest.substr(0, rest.find_first_not_of("0123456789"));
+    if (!digits.empty()) return std::string(digits);
+  }
+  return {};
+}
+
+// The highest usual threshold that this result should still pass, above the one that it passed; 0
+// where none is.
+double NextThreshold(const Speed& speed) {
+  const auto result = speed.baselines.find(speed.headline);
+  double next = 0;
+  if (result == speed.baselines.end()) return next;
+  for (const double threshold : {1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0})
+    if (threshold > speed.threshold && threshold < result->second.ci_low) next = threshold;
+  return next;
+}
+
+// --tolerance and --precision, where they are not what the problem's dtype asks for.
+std::string ComparisonFlags(const ProblemRecord& problem, const Correctness& correctness) {
+  std::string flags;
+  if (correctness.tolerance.starts_with("allclose"))
+    flags += " --tolerance " + ShellQuoted(correctness.tolerance);
+  const auto dtype = DTypeFromName(problem.dtype);
+  const auto required = PrecisionClassFromName(correctness.required_class);
+  if (dtype && required && *required != NativeClass(*dtype) && *required != PrecisionClass::kExact)
+    flags += " --precision " + ShellQuoted(correctness.required_class);
+  return flags;
+}
+
+// --baseline, the headline first; nothing for eager alone, which is the default, or for another
+// candidate.
+std::string BaselineFlag(const Speed& speed) {
+  std::string names = speed.headline;
+  for (const auto& [name, result] : speed.baselines)
+    if (name != speed.headline) names += "," + name;
+  return names == "eager" || speed.headline == "against" ? std::string()
+                                                         : " --baseline " + ShellQuoted(names);
+}
+
+// A name for the next version beside the candidate: softmax.cpp -> softmax_next.cpp.
+std::string NextVersion(const std::string& path) {
+  std::filesystem::path next(path);
+  next.replace_filename(next.stem().string() + "_next" + next.extension().string());
+  return next.string();
+}
+
+}  // namespace
+
+std::string JudgeCommand(const Verdict& verdict, const std::string& candidate,
+                         const std::string& extra) {
+  const ProblemRecord& problem = verdict.problem;
+  std::string command =
+      "assay judge " + ShellQuoted(problem.path.empty() ? problem.name : problem.path);
+  command += " " + ShellQuoted(candidate);
+  // The record does not tell the size's own constants from those that the user changed on top: name
+  // them all.
+  if (!problem.size.empty()) command += " --size " + ShellQuoted(problem.size);
+  for (const auto& [name, value] : problem.set)
+    command += " --set " + ShellQuoted(name + "=" + value);
+  if (verdict.correctness) command += ComparisonFlags(problem, *verdict.correctness);
+  if (verdict.speed && !extra.starts_with("--against")) command += BaselineFlag(*verdict.speed);
+  if (!extra.empty()) command += " " + extra;
+  return command;
+}
+
+namespace {
+
+// A failing draw can be made again from its seed; a failing timed call was on values of its own.
+bool HasFailedDraw(const Verdict& verdict) {
+  if (!verdict.correctness) return false;
+  for (const DrawRecord& draw : verdict.correctness->draws)
+    if (draw.result == "failed") return true;
+  return false;
+}
+
+// Native candidates can be judged against each other directly; Python ones against the reference
+// only.
+NextStep CompareWithNextVersion(const Verdict& verdict) {
+  const std::string& path = verdict.candidate.path;
+  if (verdict.candidate.form != "native")
+    return {"write the next version, then", JudgeCommand(verdict, NextVersion(path), "")};
+  return {"does the next version beat this one?",
+          JudgeCommand(verdict, NextVersion(path), "--against " + ShellQuoted(path))};
+}
+
+}  // namespace
+
+NextStep NextStepAfter(const Verdict& verdict) {
+  const std::string& path = verdict.candidate.path;
+  const std::string file = std::filesystem::path(path).filename().string();
+  const std::string again = JudgeCommand(verdict, path, "");
+  switch (verdict.outcome) {
+    case Outcome::kFaster:
+      if (const double threshold = verdict.speed ? NextThreshold(*verdict.speed) : 0; threshold > 0)
+        return {"ask for more", JudgeCommand(verdict, path, fmt::format("--p {}", threshold))};
+      return CompareWithNextVersion(verdict);
+    case Outcome::kSlower:
+    case Outcome::kTie:
+      return CompareWithNextVersion(verdict);
+    case Outcome::kUnsettled:
+      return {"close what else runs on this machine, then", again};
+    case Outcome::kWrong:
+      if (HasFailedDraw(verdict))
+        return {"see the failing call", "assay explain " + ShellQuoted(verdict.id)};
+      return {fmt::format("mend {}, then", file), again};
+    case Outcome::kBuildFailed: {
+      const std::string line = LineNumber(verdict.message);
+      return {line.empty() ? fmt::format("mend {}, then", file)
+                           : fmt::format("fix line {} of {}, then", line, file),
+              again};
+    }
+    case Outcome::kCrashed:
+    case Outcome::kTimedOut:
+    case Outcome::kOutOfMemory:
+      return {fmt::format("mend {}, then", file), again};
+    case Outcome::kFoul:
+      return {"take out what broke the rule, then", again};
+  }
+  return {};
+}
+
+}  // namespace assay

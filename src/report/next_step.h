@@ -1,0 +1,21 @@
+// What to do after a verdict: the one command that most people will want next.
+#pragma once
+
+#include <string>
+
+#include "model/verdict.h"
+
+namespace assay {
+
+struct NextStep {
+  std::string advice;   // what to do before the command, without a full stop; may be empty
+  std::string command;  // ready for a shell; may be empty
+};
+NextStep NextStepAfter(const Verdict& verdict);
+
+// `assay judge ...` for the same question again, with `candidate` in its place and `extra` flags at
+// the end.
+std::string JudgeCommand(const Verdict& verdict, const std::string& candidate,
+                         const std::string& extra);
+
+}  // namespace assay

@@ -1,0 +1,78 @@
+#include "report/next_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/sample_verdicts.h"
+
+namespace assay {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(JudgeCommand, AsksTheSameQuestionAgain) {
+  Verdict verdict = SampleVerdict(Outcome::kSlower);
+  EXPECT_EQ(
+      JudgeCommand(verdict, "a b.cpp", ""),
+      "assay judge problems/level1/softmax.py 'a b.cpp' --set batch_size=512 --set 'dim=4096 * 2' "
+      "--baseline eager,compiled");
+  verdict = SampleVerdict(Outcome::kTie);
+  EXPECT_EQ(JudgeCommand(verdict, "a.cpp", "--p 2"),
+            "assay judge problems/level1/softmax.py a.cpp --size small --p 2");
+  verdict.correctness->tolerance = "allclose:1e-4";
+  verdict.correctness->required_class = "tf32";
+  EXPECT_THAT(JudgeCommand(verdict, "a.cpp", ""),
+              EndsWith(" --size small --tolerance allclose:1e-4 --precision tf32"));
+}
+
+TEST(JudgeCommand, AnotherCandidateIsNoBaseline) {
+  Verdict verdict = SampleVerdict(Outcome::kTie);
+  verdict.speed->baselines = {{"against", verdict.speed->baselines.at("eager")}};
+  verdict.speed->headline = "against";
+  EXPECT_THAT(JudgeCommand(verdict, "a.cpp", ""), Not(HasSubstr("against")));
+}
+
+TEST(NextStep, FasterAsksForWhatTheIntervalStillAllows) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);  // 2.48 to 2.53
+  EXPECT_THAT(NextStepAfter(verdict).command, EndsWith(" --p 2"));
+  verdict.speed->baselines["eager"].ci_low = 1.99;
+  EXPECT_THAT(NextStepAfter(verdict).command, EndsWith(" --p 1.5"));
+  verdict.speed->threshold = 1.5;
+  EXPECT_THAT(NextStepAfter(verdict).command,
+              HasSubstr("fused_next.cpp --size small --against kernels/softmax/fused.cpp"));
+}
+
+TEST(NextStep, PythonCandidatesAreNotJudgedAgainstEachOther) {
+  Verdict verdict = SampleVerdict(Outcome::kTie);
+  verdict.candidate.form = "python";
+  verdict.candidate.path = "new.py";
+  EXPECT_THAT(NextStepAfter(verdict).command, Not(HasSubstr("--against")));
+  EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("new_next.py"));
+}
+
+TEST(NextStep, BuildFailureNamesTheLine) {
+  Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
+  EXPECT_EQ(NextStepAfter(verdict).advice, "fix line 12 of typo.cpp, then");
+  verdict.message = "in line with nothing: the compiler was stopped after 30 s";
+  EXPECT_EQ(NextStepAfter(verdict).advice, "mend typo.cpp, then");
+}
+
+TEST(NextStep, WrongIsExplainedWhereADrawFailed) {
+  Verdict verdict = SampleVerdict(Outcome::kWrong);
+  EXPECT_EQ(NextStepAfter(verdict).command, "assay explain 3f2a9c01d4e7");
+  verdict.correctness->draws.back().result = "passed";  // wrong in a timed call only
+  EXPECT_THAT(NextStepAfter(verdict).command, testing::StartsWith("assay judge "));
+}
+
+TEST(NextStep, EveryOutcomeHasOne) {
+  for (const Verdict& verdict : SampleVerdicts()) {
+    const NextStep step = NextStepAfter(verdict);
+    EXPECT_THAT(step.command, testing::StartsWith("assay "));
+    EXPECT_FALSE(step.advice.empty());
+  }
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,119 @@
+// One sandbox for everything that runs foreign code: bubblewrap with its own namespaces, a read-only root, a seccomp
+// filter, Landlock, rlimits, a cgroup where one is writable, no inherited descriptors or environment, and when started
+// by root a uid of its own. Killed as a group. docs/sandbox.md lists the measures and what was measured.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay {
+
+// A file that appears read-only inside, with the given content (it is copied in: no path of the host's leaks).
+struct SandboxFile {
+  std::string target;  // absolute path inside, outside of every writable folder
+  std::string content;
+  bool executable = false;
+};
+
+// A folder or file of the host's that appears read-only inside.
+struct SandboxBind {
+  std::string source;
+  std::string target;
+};
+
+struct SandboxLimits {
+  uint64_t memory_bytes = uint64_t{4} << 30;        // cgroup where there is one; RLIMIT_AS always
+  uint64_t address_space_bytes = 0;                 // RLIMIT_AS; 0: memory_bytes + 16 GiB
+  uint64_t file_bytes = uint64_t{256} << 20;        // RLIMIT_FSIZE
+  uint64_t scratch_bytes = uint64_t{256} << 20;     // size of the writable tmpfs on /tmp
+  uint32_t processes = 64;                          // cgroup pids, RLIMIT_NPROC
+  double cpu_seconds = 600;                         // RLIMIT_CPU, a backstop
+};
+
+struct SandboxRequest {
+  std::vector<std::string> arguments;  // argv inside; arguments[0] is an absolute path inside
+  std::map<std::string, std::string> environment;
+  std::vector<SandboxFile> files;
+  std::vector<SandboxBind> binds;  // besides the system's own folders (/usr, /lib*, /bin, parts of /etc)
+  std::vector<std::pair<int, int>> descriptors;  // (ours, number inside); numbers from 3 up
+  std::vector<int> cpus;                         // affinity; empty: all
+  SandboxLimits limits;
+  bool may_start_processes = false;  // builders, and python hosts until they lock down
+};
+
+// How a sandboxed command ended.
+struct SandboxExit {
+  bool exited = false;         // false: killed by a signal, or still running when killed by us
+  int status = 0;              // exit status, or the signal
+  bool out_of_memory = false;  // as the cgroup counted it, or the peak stood at the limit
+  double cpu_seconds = 0;
+  uint64_t peak_memory_bytes = 0;
+};
+
+// What isolation this machine allows. Probed once a process.
+struct SandboxSupport {
+  bool available = false;
+  std::string missing;    // when not available: one line saying what is missing and the command that mends it
+  std::string isolation;  // "bubblewrap 0.8.0, own uid, seccomp, landlock 7, cgroup v1 (memory, pids)"
+  bool own_uid = false;
+  int landlock_abi = 0;
+  std::string memory_cgroup;  // folder under which groups can be made; empty: none
+  std::string pids_cgroup;
+};
+const SandboxSupport& ProbeSandbox();
+
+// A running sandbox. Destroying it kills everything inside and removes its cgroup. Use from one thread at a time; the
+// thread that starts it must outlive it (the kernel ties --die-with-parent to the thread).
+class Sandbox {
+ public:
+  static Result<Sandbox> Start(const SandboxRequest& request);
+  Sandbox(Sandbox&&) noexcept;
+  Sandbox& operator=(Sandbox&&) noexcept;
+  ~Sandbox();
+
+  // Waits for the end; nullopt-like Result error only on a system failure. Kills at the deadline: then exited is false
+  // and `timed_out` below is true.
+  Result<SandboxExit> Wait(Deadline deadline);
+  void Kill();          // everything inside, at once; idempotent
+  bool timed_out() const;
+  int pidfd() const;    // readable once the sandbox ended
+  // What it printed so far on stdout and stderr together, at most 64 KiB; the rest is discarded without blocking it.
+  std::string Output();
+
+ private:
+  struct State;
+  explicit Sandbox(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// A command run to its end whose product is one file.
+struct ToolRun {
+  SandboxExit exit;
+  bool timed_out = false;
+  std::string output;    // stdout and stderr, capped
+  std::string artifact;  // content of `artifact_path`, empty when it was not written
+};
+// Runs the request's command under `confine --artifact`; artifact_path lies in /tmp inside. artifact_path may be empty.
+Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path, Deadline deadline);
+
+// The BPF program (an array of struct sock_filter) that a host installs on itself, on all its threads, before it runs
+// foreign code in blocks: no new processes, no exec, no memfd, no sockets, no ptrace, no affinity or priority changes,
+// no timers that send signals. `kill` true: starting a process ends the host with SIGSYS; false: it gets EPERM.
+std::string LockdownProgram(bool kill);
+
+// The folder that holds Assay's own helpers (confine, native_host, libassay_host.so, python/): beside the running
+// binary (lib/assay) or in the installation (../lib/assay); $ASSAY_SUPPORT overrides it.
+Result<std::string> SupportFolder();
+
+}  // namespace assay

@@ -1,0 +1,197 @@
+"""Every way in which a problem or the machine can be unusable is said once, clearly, with the right exit code."""
+import os
+import textwrap
+
+import pytest
+
+from conftest import ENVIRONMENT, GOOD, NOT_FASTER, SOFTMAX, USAGE, WRONG
+
+COPY = """
+#include <assay/kernel.h>
+ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> out) {
+  for (int64_t i = 0; i < x.size(0) * x.size(1); ++i) out.data()[i] = 2 * x.data()[i];
+}
+"""
+
+GOOD_PROBLEM = """
+import torch
+import torch.nn as nn
+
+ROWS = 16
+COLUMNS = ROWS * 4
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        return x * 2
+
+def get_inputs():
+    return [torch.randn(ROWS, COLUMNS)]
+
+def get_init_inputs():
+    return []
+"""
+
+BAD = {
+    "not_python": ("int main() { return 0; }", USAGE, "line 1"),
+    "no_model": (GOOD_PROBLEM.replace("class Model(", "class Other("), USAGE, "Model"),
+    "no_get_inputs": (GOOD_PROBLEM.replace("def get_inputs", "def inputs"), USAGE, "get_inputs"),
+    "inputs_throw": (GOOD_PROBLEM.replace("return [torch.randn", "raise ValueError('no luck'); return [torch.randn"), USAGE, "no luck"),
+    "forward_throws": (GOOD_PROBLEM.replace("return x * 2", "raise RuntimeError('broken')"), USAGE, "broken"),
+    "gives_nan": (GOOD_PROBLEM.replace("return x * 2", "return torch.log(-x.abs() - 1)"), USAGE, "NaN"),
+    "complex_output": (GOOD_PROBLEM.replace("return x * 2", "return torch.complex(x, x)"), USAGE, "complex"),
+    "string_output": (GOOD_PROBLEM.replace("return x * 2", "return 'text'"), USAGE, "str"),
+    "random": (GOOD_PROBLEM.replace("return x * 2", "return torch.nn.functional.dropout(x, 0.5, training=True)"), USAGE, "random"),
+    "imports_missing": ("import no_such_module\n" + GOOD_PROBLEM, USAGE, "no_such_module"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_problem(assay, write, name):
+    source, code, text = BAD[name]
+    run = assay.judge(write("problem.py", source), write("copy.cpp", COPY))
+    assert run.code == code, run
+    assert text in run.err, run
+    assert run.out == "", run
+
+
+def test_missing_file_and_unknown_name(assay, write):
+    copy = write("copy.cpp", COPY)
+    assert assay.judge("missing.py", copy).code == USAGE
+    run = assay.judge("softmacks", copy)
+    assert run.code == USAGE, run
+
+
+def test_set_changes_what_is_derived(assay, write):
+    run = assay.judge(write("problem.py", GOOD_PROBLEM), write("copy.cpp", COPY), "--set", "ROWS=24", "--correctness-only")
+    assert "input x float32[24, 96]" in run.verdict["problem"]["signature"], run
+
+
+def test_unknown_set_name_lists_the_constants(assay, write):
+    run = assay.judge(write("problem.py", GOOD_PROBLEM), write("copy.cpp", COPY), "--set", "ROWZ=24")
+    assert run.code == USAGE and "ROWS" in run.err, run
+
+
+def test_unknown_size(assay, write):
+    run = assay.judge(SOFTMAX, write("copy.cpp", COPY), "--size", "gigantic")
+    assert run.code == USAGE and "tiny" in run.err, run
+
+
+def test_too_large_for_memory_is_said_before_it_is_tried(assay, write):
+    source = GOOD_PROBLEM.replace("ROWS = 16", "ROWS = 3000000").replace("ROWS * 4", "4000")
+    run = assay.judge(write("problem.py", source), write("copy.cpp", COPY))
+    assert run.code == ENVIRONMENT, run
+    assert "--set" in run.err and "GB" in run.err, run
+
+
+def test_machine_without_bubblewrap(assay, write):
+    run = assay.judge(SOFTMAX, write("copy.cpp", COPY), ASSAY_BWRAP="/no/such/bwrap")
+    assert run.code == ENVIRONMENT and "bubblewrap" in run.err, run
+
+
+def test_machine_without_pytorch(assay, write):
+    python = write("python", "#!/bin/sh\nexec /usr/bin/python3 -S -I \"$@\"\n")
+    os.chmod(python, 0o755)
+    run = assay.judge(SOFTMAX, write("copy.cpp", COPY), ASSAY_PYTHON=python)
+    assert run.code == ENVIRONMENT and "PyTorch" in run.err, run
+
+
+def test_machine_without_compiler(assay, write, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    os.symlink("/usr/bin/python3", empty / "python3")
+    os.symlink("/usr/bin/bwrap", empty / "bwrap")
+    run = assay.judge(SOFTMAX, write("copy.cpp", COPY), "--size", "tiny", PATH=str(empty))
+    assert run.code == ENVIRONMENT and "g++" in run.err, run
+
+
+def test_bad_flags(assay, write):
+    copy = write("copy.cpp", COPY)
+    for extra in (["--p", "0"], ["--p", "nan"], ["--threads", "1000"], ["--baseline", "lazy"], ["--memory", "much"],
+                  ["--tolerance", "loose"], ["--precision", "float12"], ["--set", "ROWS"], ["--no-such-flag"]):
+        run = assay.judge(SOFTMAX, copy, "--size", "tiny", *extra)
+        assert run.code == USAGE, (extra, run)
+
+
+def test_several_kinds_of_arguments(assay, write):
+    """Parameters, a scalar, several outputs, an integer output and a bool output, in one problem."""
+    problem = """
+        import torch
+        class Model(torch.nn.Module):
+            def __init__(self, features):
+                super().__init__()
+                self.scale = torch.nn.Parameter(torch.randn(features))
+            def forward(self, x, factor: float):
+                y = x * self.scale * factor
+                return y, x.argmax(dim=1), x > 0
+        def get_inputs():
+            return [torch.randn(32, 100), 1.5]
+        def get_init_inputs():
+            return [100]
+        """
+    candidate = """
+        #include <assay/kernel.h>
+        ASSAY_KERNEL(assay::Tensor<const float, 2> x, double factor, assay::Tensor<const float, 1> scale,
+                     assay::Tensor<float, 2> y, assay::Tensor<int64_t, 1> largest, assay::Tensor<bool, 2> positive) {
+          for (int64_t r = 0; r < x.size(0); ++r) {
+            int64_t best = 0;
+            for (int64_t c = 0; c < x.size(1); ++c) {
+              if (x(r, c) > x(r, best)) best = c;
+              y(r, c) = x(r, c) * scale(c) * float(factor);
+              positive(r, c) = x(r, c) > 0;
+            }
+            largest(r) = best;
+          }
+        }
+        """
+    run = assay.judge(write("problem.py", textwrap.dedent(problem)), write("kernel.cpp", textwrap.dedent(candidate)))
+    assert run.code in (GOOD, NOT_FASTER), run
+
+
+def test_python_form(assay, write):
+    """KernelBench's form of candidate, with weights taken over by name."""
+    problem = """
+        import torch
+        class Model(torch.nn.Module):
+            def __init__(self, features):
+                super().__init__()
+                self.linear = torch.nn.Linear(features, features)
+            def forward(self, x):
+                return torch.relu(self.linear(x))
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        def get_init_inputs():
+            return [64]
+        """
+    path = write("problem.py", textwrap.dedent(problem))
+    right = textwrap.dedent(problem).split("def get_inputs")[0].replace("class Model", "class ModelNew")
+    run = assay.judge(path, write("right.py", right))
+    assert run.verdict["correctness"]["passed"], run
+    assert run.verdict["outcome"] != "faster", run
+    run = assay.judge(path, write("wrong.py", right.replace("torch.relu", "torch.tanh")))
+    assert run.code == WRONG, run
+
+
+def test_half_precision_inside_is_named(assay, write):
+    problem = GOOD_PROBLEM.replace("return x * 2", "return x @ x.t()")
+    candidate = """
+        #include <assay/kernel.h>
+        ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> out) {
+          for (int64_t i = 0; i < x.size(0); ++i)
+            for (int64_t j = 0; j < x.size(0); ++j) {
+              float sum = 0;
+              for (int64_t k = 0; k < x.size(1); ++k)
+                sum += float(assay::float16(x(i, k))) * float(assay::float16(x(j, k)));
+              out(i, j) = sum;
+            }
+        }
+        """
+    path, kernel = write("problem.py", problem), write("kernel.cpp", textwrap.dedent(candidate))
+    run = assay.judge(path, kernel)
+    assert run.code == WRONG and "tf32" in str(run.verdict["correctness"]), run
+    run = assay.judge(path, kernel, "--precision", "tf32", "--correctness-only")
+    assert run.verdict["correctness"]["passed"], run
+    run = assay.judge(path, kernel, "--tolerance", "allclose:1e-2", "--correctness-only")
+    assert run.verdict["correctness"]["passed"] in (True, False) and run.verdict["correctness"]["tolerance"] == "allclose:1e-2"
