@@ -36,7 +36,8 @@ DLDataType DLPackType(DType dtype) {
   return {kDLOpaqueHandle, bits, 1};
 }
 
-unsigned char* AddressOf(const ArgumentSpec& argument, const Plan& plan, const Regions& regions, uint32_t slot) {
+unsigned char* AddressOf(const ArgumentSpec& argument, const Plan& plan, const Regions& regions,
+                         uint32_t slot) {
   switch (argument.role) {
     case Role::kInput:
       return regions[wire::Region::kInputs].data + slot * plan.input_stride + argument.offset;
@@ -90,7 +91,8 @@ void Calls::FillShapes(const Plan& plan) {
     for (uint32_t axis = argument.rank; axis-- > 0;) {
       shape[axis] = argument.shape[axis];
       strides[axis] = stride;
-      // An axis of 0 elements has no meaningful stride outside of it; 1 keeps the products from overflowing.
+      // An axis of 0 elements has no meaningful stride outside of it; 1 keeps the products from
+      // overflowing.
       stride *= shape[axis] > 0 ? shape[axis] : 1;
     }
   }
@@ -119,7 +121,8 @@ void Calls::FillSlot(const Plan& plan, const Regions& regions, uint32_t slot) {
 }
 
 void Calls::Touch() const {
-  for (size_t at = 0; at < memory_bytes_; at += 64) static_cast<void>(static_cast<volatile unsigned char*>(memory_)[at]);
+  for (size_t at = 0; at < memory_bytes_; at += 64)
+    static_cast<void>(static_cast<volatile unsigned char*>(memory_)[at]);
 }
 
 void RunBlocks(wire::BlockLoop& loop, const AssayKernel& kernel, const Calls& calls) {
@@ -130,7 +133,8 @@ void RunBlocks(wire::BlockLoop& loop, const AssayKernel& kernel, const Calls& ca
     wire::AwaitGo(loop);
     for (uint32_t i = 0; i < loop.call_count; ++i) {
       const uint32_t slot = loop.order[i];
-      if (slot >= slot_count) continue;  // a bug of the judge's, which shows as outputs never written
+      if (slot >= slot_count)
+        continue;  // a bug of the judge's, which shows as outputs never written
       fault.slot = slot;
       fault.call = i;
       calls.Run(kernel, slot);

@@ -10,7 +10,8 @@
 
 namespace assay::native {
 
-// Arguments of all slots of one plan, in one private mapping. Slots share the tensors of parameters and all shapes.
+// Arguments of all slots of one plan, in one private mapping. Slots share the tensors of parameters
+// and all shapes.
 class Calls {
  public:
   // Makes them anew for a plan that PlanIsSound accepts. False (with errno) when memory lacks.
@@ -18,7 +19,8 @@ class Calls {
 
   uint32_t slot_count() const { return slot_count_; }
 
-  // Reads the slot's scalars, then calls the kernel with its arguments. `slot` must be below slot_count().
+  // Reads the slot's scalars, then calls the kernel with its arguments. `slot` must be below
+  // slot_count().
   void Run(const AssayKernel& kernel, uint32_t slot) const {
     AssayArgument* arguments = arguments_ + size_t{slot} * argument_count_;
     for (uint32_t i = 0; i < scalar_count_; ++i) {
@@ -48,8 +50,9 @@ class Calls {
   uint32_t argument_count_ = 0;
   uint32_t scalar_count_ = 0;
   AssayArgument* arguments_ = nullptr;  // slot_count_ x argument_count_
-  DLTensor* tensors_ = nullptr;         // slot_count_ x argument_count_; a parameter's stand in slot 0 alone
-  int64_t* shapes_ = nullptr;           // argument_count_ x 2 x kRankMax: shape, then strides
+  DLTensor* tensors_ =
+      nullptr;                 // slot_count_ x argument_count_; a parameter's stand in slot 0 alone
+  int64_t* shapes_ = nullptr;  // argument_count_ x 2 x kRankMax: shape, then strides
   Scalar* scalars_ = nullptr;
 };
 

@@ -1,8 +1,9 @@
-// Theory of operation. The handler may run in any thread, at any point of foreign code, on a heap that is broken: it
-// allocates nothing, takes no lock, and writes to the Report alone. It describes the address by the regions: a fault in
-// the inputs or weights can only be a write, since they are mapped read-only; a fault in the guards beside a region is
-// an access past its end. Then it restores the default action and sends the signal again, so that the exit status
-// tells the truth; a fault of the processor's would recur by itself on return, a signal sent by abort() would not.
+// Theory of operation. The handler may run in any thread, at any point of foreign code, on a heap
+// that is broken: it allocates nothing, takes no lock, and writes to the Report alone. It describes
+// the address by the regions: a fault in the inputs or weights can only be a write, since they are
+// mapped read-only; a fault in the guards beside a region is an access past its end. Then it
+// restores the default action and sends the signal again, so that the exit status tells the truth;
+// a fault of the processor's would recur by itself on return, a signal sent by abort() would not.
 #include "faults.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr uint64_t kNearBytes = uint64_t{1} << 20;  // as far as the guards around a region reach
 constexpr size_t kStackBytes = 64 * 1024;
 
-alignas(16) unsigned char alternate_stack[kStackBytes];  // the kernel needs its address for as long as we live
+alignas(16) unsigned char alternate_stack[kStackBytes];  // the kernel needs its address for as long
+                                                         // as we live
 FaultContext fault_context{nullptr, nullptr, nullptr, kNoCall, 0, "before loading the candidate"};
 
 const char* SignalName(int signal) {
@@ -51,11 +53,13 @@ const char* AccessName(const void* context) {
 #endif
 }
 
-// True when the address lies near the stack pointer: no other mapping is that near to the main thread's stack.
+// True when the address lies near the stack pointer: no other mapping is that near to the main
+// thread's stack.
 bool IsNearStack(uint64_t address, const void* context) {
 #if defined(__x86_64__)
   constexpr uint64_t kNear = uint64_t{16} << 20;
-  const uint64_t stack = static_cast<uint64_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
+  const uint64_t stack =
+      static_cast<uint64_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
   return address < stack ? stack - address < kNear : address - stack < kNear;
 #else
   (void)address;
@@ -99,13 +103,16 @@ void AddNearestArgument(const KnownRegion& known, int64_t offset, Text& text) {
   }
   const int64_t within = offset - slot * stride;
   const wire::ArgumentSpec* nearest = nullptr;
-  const uint32_t count = plan->argument_count < wire::kArgumentsMax ? plan->argument_count : wire::kArgumentsMax;
+  const uint32_t count =
+      plan->argument_count < wire::kArgumentsMax ? plan->argument_count : wire::kArgumentsMax;
   for (uint32_t i = 0; i < count; ++i) {
     const wire::ArgumentSpec& argument = plan->arguments[i];
     if (argument.role != known.role) continue;
     const bool below = static_cast<int64_t>(argument.offset) <= within;
-    const bool nearest_below = nearest != nullptr && static_cast<int64_t>(nearest->offset) <= within;
-    if (nearest == nullptr || (below && (!nearest_below || argument.offset > nearest->offset))) nearest = &argument;
+    const bool nearest_below =
+        nearest != nullptr && static_cast<int64_t>(nearest->offset) <= within;
+    if (nearest == nullptr || (below && (!nearest_below || argument.offset > nearest->offset)))
+      nearest = &argument;
   }
   if (nearest == nullptr) return;
   const int64_t distance = within - static_cast<int64_t>(nearest->offset);
@@ -119,7 +126,8 @@ void AddNearestArgument(const KnownRegion& known, int64_t offset, Text& text) {
   text.Add(nearest->name, wire::kNameBytes);
 }
 
-// Describes the address, and puts it into the Report: from the start of a region where it lies in one.
+// Describes the address, and puts it into the Report: from the start of a region where it lies in
+// one.
 void AddAddress(const void* fault_address, const void* context, Text& text) {
   const uint64_t address = reinterpret_cast<uint64_t>(fault_address);
   constexpr uint64_t kNullPageBytes = 4096;
@@ -135,7 +143,8 @@ void AddAddress(const void* fault_address, const void* context, Text& text) {
     const Mapping& mapping = (*fault_context.regions)[known.region];
     if (mapping.data == nullptr) continue;
     const uint64_t begin = reinterpret_cast<uint64_t>(mapping.data);
-    if (address < begin - kNearBytes || address >= begin + mapping.size_bytes + kNearBytes) continue;
+    if (address < begin - kNearBytes || address >= begin + mapping.size_bytes + kNearBytes)
+      continue;
     const bool inside = address >= begin && address < begin + mapping.size_bytes;
     if (inside) {
       fault_context.report->fault_region = known.region;
@@ -165,7 +174,10 @@ void Describe(int signal, const siginfo_t& information, const void* context) {
   if (call == kNoCall)
     text.Add(fault_context.doing);
   else
-    text.Add("in call ").Add(int64_t{call} + 1).Add(" of the block, slot ").Add(int64_t{fault_context.slot});
+    text.Add("in call ")
+        .Add(int64_t{call} + 1)
+        .Add(" of the block, slot ")
+        .Add(int64_t{fault_context.slot});
   // A signal that a process sent (si_code <= 0) carries no address.
   const bool has_address = information.si_code > 0;
   switch (signal) {
@@ -174,13 +186,17 @@ void Describe(int signal, const siginfo_t& information, const void* context) {
       if (has_address) AddAddress(information.si_addr, context, text);
       break;
     case SIGFPE:
-      if (has_address) text.Add(": integer division by zero, or a trapped floating-point operation");
+      if (has_address)
+        text.Add(": integer division by zero, or a trapped floating-point operation");
       break;
     case SIGILL:
-      if (has_address) text.Add(": an instruction that this processor lacks, or a trap of the compiler's");
+      if (has_address)
+        text.Add(": an instruction that this processor lacks, or a trap of the compiler's");
       break;
     default:
-      text.Add(": abort() was called (an uncaught exception, assert, or heap damage that the C library saw)");
+      text.Add(
+          ": abort() was called (an uncaught exception, assert, or heap damage that the C library "
+          "saw)");
   }
   __atomic_store_n(&report.fault, wire::Fault::kSignal, __ATOMIC_RELEASE);
 }
@@ -190,9 +206,11 @@ void OnFault(int signal, siginfo_t* information, void* context) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_handler = SIG_DFL;
-  sigaction(signal, &action, nullptr);  // before anything else: a second fault, in here, must end it
+  sigaction(signal, &action,
+            nullptr);  // before anything else: a second fault, in here, must end it
   if (fault_context.report != nullptr) Describe(signal, *information, context);
-  syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);  // delivered on return, when it is unblocked
+  syscall(SYS_tgkill, getpid(), syscall(SYS_gettid),
+          signal);  // delivered on return, when it is unblocked
   errno = error;
 }
 

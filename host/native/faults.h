@@ -1,5 +1,5 @@
-// Says in the Report how this process is about to die of a signal, then lets it die of that signal. A diagnostic: a
-// candidate can replace the handlers, and the judge believes only the exit status.
+// Says in the Report how this process is about to die of a signal, then lets it die of that signal.
+// A diagnostic: a candidate can replace the handlers, and the judge believes only the exit status.
 #pragma once
 
 #include <assay/kernel.h>
@@ -13,17 +13,17 @@ namespace assay::native {
 struct FaultContext {
   wire::Report* report;  // null: nowhere to say it
   const Regions* regions;
-  const wire::Plan* plan;    // null while no plan is known
-  volatile uint32_t call;    // index in order[] of the call that runs, or kNoCall
-  volatile uint32_t slot;    // the slot of that call
+  const wire::Plan* plan;      // null while no plan is known
+  volatile uint32_t call;      // index in order[] of the call that runs, or kNoCall
+  volatile uint32_t slot;      // the slot of that call
   const char* volatile doing;  // "while loading the candidate", for faults outside of calls
 };
 inline constexpr uint32_t kNoCall = UINT32_MAX;
 
 FaultContext& TheFaultContext();
 
-// Handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT on an alternate stack of the calling thread. False (with errno)
-// when the system refuses.
+// Handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT on an alternate stack of the calling thread.
+// False (with errno) when the system refuses.
 bool InstallFaultHandlers();
 
 }  // namespace assay::native

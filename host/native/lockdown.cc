@@ -12,7 +12,8 @@ namespace assay::native {
 bool ReadLockdown(int fd, LockdownProgram& program) {
   program.size_bytes = 0;
   while (true) {
-    // One byte of room more than a program may have would be needed to see that it is too long: read it apart.
+    // One byte of room more than a program may have would be needed to see that it is too long:
+    // read it apart.
     unsigned char overflow;
     const bool full = program.size_bytes == kProgramBytesMax;
     void* into = full ? &overflow : program.bytes + program.size_bytes;
@@ -40,7 +41,8 @@ bool InstallLockdown(const LockdownProgram& program) {
   filter.len = static_cast<unsigned short>(program.size_bytes / sizeof(sock_filter));
   filter.filter = reinterpret_cast<sock_filter*>(const_cast<unsigned char*>(program.bytes));
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
-  const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
+  const long result =
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
   if (result > 0) errno = EACCES;  // the id of a thread that could not follow
   return result == 0;
 }

@@ -1,4 +1,5 @@
-// The seccomp program that the judge hands over: installed on every thread before foreign code is loaded.
+// The seccomp program that the judge hands over: installed on every thread before foreign code is
+// loaded.
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +14,8 @@ struct LockdownProgram {
   uint32_t size_bytes;  // 0: there is nothing to install
 };
 
-// Reads the whole descriptor and closes it. False (with errno) when it cannot be read or is no program.
+// Reads the whole descriptor and closes it. False (with errno) when it cannot be read or is no
+// program.
 bool ReadLockdown(int fd, LockdownProgram& program);
 
 // Installs it on all threads of this process, for good. False (with errno) when the system refuses.

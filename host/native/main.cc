@@ -1,7 +1,7 @@
-// The native host: loads one candidate and runs it on slots that the judge fills. Started by the judge inside a sandbox
-// as `native_host [CANDIDATE]`, with the judge's socket as descriptor 3 and a seccomp program as descriptor 4 (an empty
-// file: none). libc only. From kLoad on, everything in this process may be the candidate's doing: nothing that it says
-// is believed.
+// The native host: loads one candidate and runs it on slots that the judge fills. Started by the
+// judge inside a sandbox as `native_host [CANDIDATE]`, with the judge's socket as descriptor 3 and
+// a seccomp program as descriptor 4 (an empty file: none). libc only. From kLoad on, everything in
+// this process may be the candidate's doing: nothing that it says is believed.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,8 @@ bool AnswerFailed(Host& host, wire::Failure failure, const char* what, const cha
 
 bool AnswerAttach(Host& host, const wire::Frame& frame, int fd) {
   if (!Attach(host.regions, frame, fd))
-    return AnswerFailed(host, wire::Failure::kEnvironment, "the native host cannot map a shared region", strerror(errno));
+    return AnswerFailed(host, wire::Failure::kEnvironment,
+                        "the native host cannot map a shared region", strerror(errno));
   FaultContext& fault = TheFaultContext();
   fault.regions = &host.regions;
   fault.report = ReportOf(host);
@@ -70,7 +71,9 @@ const char* LoaderText(const char* path) {
   const char* text = dlerror();
   if (text == nullptr) return "the loader gives no reason";
   const size_t length = strlen(path);
-  return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
+  return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0
+             ? text + length + 2
+             : text;
 }
 
 // Finds the entry in the loaded candidate and holds it against the plan. Answers.
@@ -90,16 +93,19 @@ bool AnswerEntry(Host& host, void* library) {
     return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateEntry));
   }
   if (!SignatureFits(*kernel, *PlanOf(host), message))
-    return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateSignature));
+    return Answer(wire::FrameKind::kFailed,
+                  static_cast<uint64_t>(wire::Failure::kCandidateSignature));
   host.kernel = kernel;
   return Answer(wire::FrameKind::kDone);
 }
 
 bool AnswerLoad(Host& host) {
   if (ReportOf(host) == nullptr || PlanOf(host) == nullptr)
-    return AnswerFailed(host, wire::Failure::kEnvironment, "the native host was asked to load before report and plan");
+    return AnswerFailed(host, wire::Failure::kEnvironment,
+                        "the native host was asked to load before report and plan");
   if (host.kernel != nullptr)
-    return AnswerFailed(host, wire::Failure::kEnvironment, "the native host has loaded a candidate already");
+    return AnswerFailed(host, wire::Failure::kEnvironment,
+                        "the native host has loaded a candidate already");
   Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
   if (!PlanIsSound(*PlanOf(host), host.regions, message))
     return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kEnvironment));
@@ -120,13 +126,16 @@ bool AnswerLoad(Host& host) {
 bool AnswerBlocks(Host& host) {
   const Mapping& control = host.regions[wire::Region::kControl];
   if (host.kernel == nullptr || control.data == nullptr)
-    return AnswerFailed(host, wire::Failure::kEnvironment, "the native host was asked for blocks before load and control");
+    return AnswerFailed(host, wire::Failure::kEnvironment,
+                        "the native host was asked for blocks before load and control");
   // The plan may have changed since the load: the slots are laid out anew for each use.
   Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
-  if (!PlanIsSound(*PlanOf(host), host.regions, message) || !SignatureFits(*host.kernel, *PlanOf(host), message))
+  if (!PlanIsSound(*PlanOf(host), host.regions, message) ||
+      !SignatureFits(*host.kernel, *PlanOf(host), message))
     return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kEnvironment));
   if (!host.calls.Prepare(*PlanOf(host), host.regions))
-    return AnswerFailed(host, wire::Failure::kEnvironment, "memory for the slots' arguments", strerror(errno));
+    return AnswerFailed(host, wire::Failure::kEnvironment, "memory for the slots' arguments",
+                        strerror(errno));
   host.loop.control = reinterpret_cast<const wire::Control*>(control.data);
   host.loop.report = ReportOf(host);
   RunBlocks(host.loop, *host.kernel, host.calls);
@@ -171,7 +180,8 @@ int Main(int argument_count, char** arguments) {
   // Too large for the stack, and alive as long as the process.
   static Host host{};
   host.candidate_path = argument_count > 1 ? arguments[1] : "/candidate/kernel.so";
-  setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // what a candidate prints before it dies reaches the judge's log
+  setvbuf(stdout, nullptr, _IOLBF,
+          BUFSIZ);  // what a candidate prints before it dies reaches the judge's log
   if (!ReadLockdown(kLockdownFile, host.lockdown)) {
     fprintf(stderr, "native_host: descriptor 4 holds no seccomp program: %s\n", strerror(errno));
     return kExitMalformed;
@@ -189,5 +199,6 @@ int Main(int argument_count, char** arguments) {
 int main(int argument_count, char** arguments) {
   const int status = assay::native::Main(argument_count, arguments);
   fflush(nullptr);
-  _exit(status);  // without the candidate's destructors: they are foreign code with nothing left to do
+  _exit(status);  // without the candidate's destructors: they are foreign code with nothing left to
+                  // do
 }

@@ -35,8 +35,18 @@ const char* ElementName(uint32_t dtype, AssayLanguage language) {
       return "uint8_t";
     case ASSAY_BOOL:
       return "bool";
+    case ASSAY_FLOAT8_E4M3:
+      return "float8_e4m3";
+    case ASSAY_FLOAT8_E5M2:
+      return "float8_e5m2";
+    case ASSAY_INT4X2:
+      return "int4x2";
+    case ASSAY_UINT4X2:
+      return "uint4x2";
+    case ASSAY_FLOAT4_E2M1X2:
+      return "float4_e2m1x2";
     default:
-      return "(reserved)";
+      return "(an unknown type)";
   }
 }
 
@@ -72,6 +82,8 @@ void AddParameter(const AssayParameter& parameter, AssayLanguage language, Text&
     return;
   }
   message.Add(parameter.is_output != 0 ? "" : "const ").Add(ElementName(parameter.dtype, language));
+  if (parameter.dtype > ASSAY_BOOL && parameter.dtype <= ASSAY_FLOAT4_E2M1X2)
+    message.Add(" (reserved: this version of Assay cannot pass it)");
   message.Add(", rank ").Add(int64_t{parameter.rank});
 }
 
@@ -90,7 +102,8 @@ const char* RoleName(Role role) {
 void AddShape(const ArgumentSpec& argument, Text& message) {
   if (argument.kind != Kind::kTensor) return;
   message.Add(" [");
-  for (uint32_t axis = 0; axis < argument.rank; ++axis) message.Add(axis == 0 ? "" : ", ").Add(argument.shape[axis]);
+  for (uint32_t axis = 0; axis < argument.rank; ++axis)
+    message.Add(axis == 0 ? "" : ", ").Add(argument.shape[axis]);
   message.Add("]");
 }
 
@@ -104,12 +117,14 @@ bool NameIsSound(const char* name) {
 bool SizeOf(const ArgumentSpec& argument, uint64_t* size_bytes) {
   if (argument.kind != Kind::kTensor) {
     *size_bytes = 8;
-    return argument.kind == Kind::kInt || argument.kind == Kind::kFloat || argument.kind == Kind::kBool;
+    return argument.kind == Kind::kInt || argument.kind == Kind::kFloat ||
+           argument.kind == Kind::kBool;
   }
   uint64_t bytes = wire::ElementBytes(argument.dtype);
   if (bytes == 0 || argument.rank > wire::kRankMax) return false;
   for (uint32_t axis = 0; axis < argument.rank; ++axis)
-    if (argument.shape[axis] < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(argument.shape[axis]), &bytes))
+    if (argument.shape[axis] < 0 ||
+        __builtin_mul_overflow(bytes, static_cast<uint64_t>(argument.shape[axis]), &bytes))
       return false;
   *size_bytes = bytes;
   return true;
@@ -135,23 +150,27 @@ Place PlaceOf(Role role, const Plan& plan, const Regions& regions) {
 }
 
 // Null when the argument is sound, else what is wrong with it.
-const char* ArgumentProblem(const ArgumentSpec& argument, const Plan& plan, const Regions& regions) {
+const char* ArgumentProblem(const ArgumentSpec& argument, const Plan& plan,
+                            const Regions& regions) {
   if (!NameIsSound(argument.name)) return "has no name";
   const Place place = PlaceOf(argument.role, plan, regions);
   if (place.region == nullptr) return "has an unknown role";
   uint64_t size_bytes;
   if (!SizeOf(argument, &size_bytes)) return "has an unknown kind, dtype or shape";
   if (size_bytes != argument.size_bytes) return "has a size that its shape and dtype do not give";
-  if (argument.kind != Kind::kTensor && argument.role != Role::kInput) return "is a scalar but not an input";
+  if (argument.kind != Kind::kTensor && argument.role != Role::kInput)
+    return "is a scalar but not an input";
   if (place.region->data == nullptr) return "lies in a region that is not attached";
-  if (argument.role == Role::kOutput && !place.region->writable) return "lies in a region that cannot be written";
-  if (argument.offset % kAlignmentBytes != 0 || place.stride % kAlignmentBytes != 0) return "is not aligned to 64 bytes";
+  if (argument.role == Role::kOutput && !place.region->writable)
+    return "lies in a region that cannot be written";
+  if (argument.offset % kAlignmentBytes != 0 || place.stride % kAlignmentBytes != 0)
+    return "is not aligned to 64 bytes";
   uint64_t end, last;
   if (__builtin_add_overflow(argument.offset, size_bytes, &end)) return "does not fit its region";
   if (place.slots > 1 && end > place.stride) return "does not fit its slot";
   if (place.slots == 0) return nullptr;
-  if (__builtin_mul_overflow(place.slots - 1, place.stride, &last) || __builtin_add_overflow(last, end, &last) ||
-      last > place.region->size_bytes)
+  if (__builtin_mul_overflow(place.slots - 1, place.stride, &last) ||
+      __builtin_add_overflow(last, end, &last) || last > place.region->size_bytes)
     return "does not fit its region";
   return nullptr;
 }
@@ -159,7 +178,8 @@ const char* ArgumentProblem(const ArgumentSpec& argument, const Plan& plan, cons
 }  // namespace
 
 bool PlanIsSound(const Plan& plan, const Regions& regions, Text& message) {
-  if (plan.argument_count == 0 || plan.argument_count > wire::kArgumentsMax || plan.slot_count > kSlotsMax) {
+  if (plan.argument_count == 0 || plan.argument_count > wire::kArgumentsMax ||
+      plan.slot_count > kSlotsMax) {
     message.Add("the plan has ").Add(int64_t{plan.argument_count}).Add(" arguments and ");
     message.Add(int64_t{plan.slot_count}).Add(" slots, which the native host cannot serve");
     return false;
@@ -186,7 +206,8 @@ void AddDeclaration(const Plan& plan, AssayLanguage language, Text& message) {
       if (c) message.Add("ASSAY_SCALAR(");
       message.Add(ScalarName(parameter.kind)).Add(c ? ", " : " ").Add(argument.name);
     } else {
-      message.Add(c ? "ASSAY_TENSOR(" : "assay::Tensor<").Add(parameter.is_output != 0 ? "" : "const ");
+      message.Add(c ? "ASSAY_TENSOR(" : "assay::Tensor<")
+          .Add(parameter.is_output != 0 ? "" : "const ");
       message.Add(ElementName(parameter.dtype, language)).Add(", ").Add(int64_t{parameter.rank});
       message.Add(c ? ", " : "> ").Add(argument.name);
     }
@@ -197,7 +218,8 @@ void AddDeclaration(const Plan& plan, AssayLanguage language, Text& message) {
 
 bool SignatureFits(const AssayKernel& kernel, const Plan& plan, Text& message) {
   constexpr uint32_t kShownMax = 10;
-  const AssayLanguage language = kernel.language == ASSAY_LANGUAGE_C ? ASSAY_LANGUAGE_C : ASSAY_LANGUAGE_CPP;
+  const AssayLanguage language =
+      kernel.language == ASSAY_LANGUAGE_C ? ASSAY_LANGUAGE_C : ASSAY_LANGUAGE_CPP;
   const uint32_t declared = kernel.parameter_count;
   uint32_t wrong = declared == plan.argument_count ? 0 : 1;
   const uint32_t common = declared < plan.argument_count ? declared : plan.argument_count;
@@ -205,9 +227,13 @@ bool SignatureFits(const AssayKernel& kernel, const Plan& plan, Text& message) {
     if (!Same(kernel.parameters[i], ParameterOf(plan.arguments[i]))) ++wrong;
   if (wrong == 0) return true;
 
-  message.Add("the candidate's arguments are not the problem's (forward's inputs, then parameters, then outputs):\n");
+  message.Add(
+      "the candidate's arguments are not the problem's (forward's inputs, then parameters, then "
+      "outputs):\n");
   if (declared != plan.argument_count) {
-    message.Add("  it takes ").Add(int64_t{declared}).Add(declared == 1 ? " argument, " : " arguments, ");
+    message.Add("  it takes ")
+        .Add(int64_t{declared})
+        .Add(declared == 1 ? " argument, " : " arguments, ");
     message.Add("the problem has ").Add(int64_t{plan.argument_count}).Add("\n");
   }
   uint32_t shown = 0;
@@ -215,7 +241,12 @@ bool SignatureFits(const AssayKernel& kernel, const Plan& plan, Text& message) {
     const ArgumentSpec& argument = plan.arguments[i];
     if (Same(kernel.parameters[i], ParameterOf(argument))) continue;
     ++shown;
-    message.Add("  argument ").Add(int64_t{i} + 1).Add(" is ").Add(RoleName(argument.role)).Add(" ").Add(argument.name);
+    message.Add("  argument ")
+        .Add(int64_t{i} + 1)
+        .Add(" is ")
+        .Add(RoleName(argument.role))
+        .Add(" ")
+        .Add(argument.name);
     message.Add(": ");
     AddParameter(ParameterOf(argument), language, message);
     AddShape(argument, message);

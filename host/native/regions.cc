@@ -28,7 +28,8 @@ uint64_t BytesMin(wire::Region region) {
 }
 
 bool MapRegion(Mapping& mapping, wire::Region region, uint64_t size_bytes, bool writable, int fd) {
-  if (size_bytes < BytesMin(region) || size_bytes > kRegionBytesMax || (region == wire::Region::kReport && !writable)) {
+  if (size_bytes < BytesMin(region) || size_bytes > kRegionBytesMax ||
+      (region == wire::Region::kReport && !writable)) {
     errno = EINVAL;
     return false;
   }
@@ -40,11 +41,13 @@ bool MapRegion(Mapping& mapping, wire::Region region, uint64_t size_bytes, bool 
     return false;
   }
   const uint64_t rounded = (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  void* reserved = mmap(nullptr, rounded + 2 * kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* reserved = mmap(nullptr, rounded + 2 * kGuardBytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return false;
   unsigned char* data = static_cast<unsigned char*>(reserved) + kGuardBytes;
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-  if (mmap(data, size_bytes, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) {
+  if (mmap(data, size_bytes, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) ==
+      MAP_FAILED) {
     const int error = errno;
     munmap(reserved, rounded + 2 * kGuardBytes);
     errno = error;
@@ -62,7 +65,8 @@ bool Attach(Regions& regions, const wire::Frame& frame, int fd) {
   if (fd < 0 || region == 0 || region >= wire::kRegionCount || frame.args[2] > 1)
     errno = EINVAL;
   else
-    mapped = MapRegion(regions.of[region], static_cast<wire::Region>(region), frame.args[1], frame.args[2] == 1, fd);
+    mapped = MapRegion(regions.of[region], static_cast<wire::Region>(region), frame.args[1],
+                       frame.args[2] == 1, fd);
   const int error = errno;
   if (fd >= 0) close(fd);
   errno = error;

@@ -1,5 +1,5 @@
-// The shared regions as mapped into this process. A mapping stays for good: a candidate may keep pointers into it, and
-// a stale one must never come to point at something else.
+// The shared regions as mapped into this process. A mapping stays for good: a candidate may keep
+// pointers into it, and a stale one must never come to point at something else.
 #pragma once
 
 #include <stdint.h>
@@ -20,9 +20,9 @@ struct Regions {
   const Mapping& operator[](wire::Region region) const { return of[static_cast<uint32_t>(region)]; }
 };
 
-// Maps `fd` shared and populated, between two guards that no access survives, and closes it. Replaces an earlier
-// mapping of the same region in `regions`, which stays where it is. False (with errno) when the frame's values make
-// no sense or the system refuses.
+// Maps `fd` shared and populated, between two guards that no access survives, and closes it.
+// Replaces an earlier mapping of the same region in `regions`, which stays where it is. False (with
+// errno) when the frame's values make no sense or the system refuses.
 bool Attach(Regions& regions, const wire::Frame& frame, int fd);
 
 }  // namespace assay::native

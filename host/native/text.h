@@ -1,5 +1,5 @@
-// Text of bounded length, written into memory of the caller's: for messages to the judge. Never allocates, so that a
-// signal handler may use it. What does not fit is cut, with "..." at the end.
+// Text of bounded length, written into memory of the caller's: for messages to the judge. Never
+// allocates, so that a signal handler may use it. What does not fit is cut, with "..." at the end.
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,10 @@
-// The one header that a native candidate needs: typed views of the arguments, and the entry that Assay calls.
-// C++17 or newer, or C11; docs/candidate-abi.md has the rules. Light on purpose: every candidate compiles it.
+// The one header that a native candidate needs: typed views of the arguments, and the entry that
+// Assay calls. C++17 or newer, or C11; docs/candidate-abi.md has the rules. Light on purpose: every
+// candidate compiles it.
 //
 //   #include <assay/kernel.h>
-//   ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {   // inputs, parameters, outputs
+//   ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {   // inputs,
+//   parameters, outputs
 //     for (int64_t row = 0; row < x.size(0); ++row) ...
 //   }
 //
@@ -49,7 +51,7 @@ typedef enum {
   // Reserved: named so that their numbers stay theirs, refused when a candidate loads.
   ASSAY_FLOAT8_E4M3 = 11,
   ASSAY_FLOAT8_E5M2 = 12,
-  ASSAY_INT4X2 = 13,     // two values in a byte, the first in the low half
+  ASSAY_INT4X2 = 13,  // two values in a byte, the first in the low half
   ASSAY_UINT4X2 = 14,
   ASSAY_FLOAT4_E2M1X2 = 15,
 } AssayDType;
@@ -72,7 +74,11 @@ typedef struct {
   uint32_t is_output;
 } AssayParameter;
 
-typedef enum { ASSAY_LANGUAGE_OTHER = 0, ASSAY_LANGUAGE_CPP = 1, ASSAY_LANGUAGE_C = 2 } AssayLanguage;
+typedef enum {
+  ASSAY_LANGUAGE_OTHER = 0,
+  ASSAY_LANGUAGE_CPP = 1,
+  ASSAY_LANGUAGE_C = 2
+} AssayLanguage;
 
 typedef struct {
   uint32_t abi_version;
@@ -118,7 +124,8 @@ static inline float assay_float16_bits_to_float(uint16_t half) {
   __builtin_memcpy(&value, &half, sizeof value);
   return (float)value;
 #else
-  // Without branches, so that loops vectorise; without subnormal floats, so that it holds under -ffast-math.
+  // Without branches, so that loops vectorise; without subnormal floats, so that it holds under
+  // -ffast-math.
   const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
   const uint32_t magnitude = (uint32_t)(half & 0x7FFFu) << 13;
   const uint32_t moved = magnitude + (112u << 23);
@@ -126,8 +133,8 @@ static inline float assay_float16_bits_to_float(uint16_t half) {
   const uint32_t two_to_minus_14 = 113u << 23;
   const float subnormal =
       assay_float_of_bits_(magnitude + two_to_minus_14) - assay_float_of_bits_(two_to_minus_14);
-  return assay_float_of_bits_(
-      sign | (magnitude < (1u << 23) ? assay_bits_of_float_(subnormal) : normal));
+  return assay_float_of_bits_(sign |
+                              (magnitude < (1u << 23) ? assay_bits_of_float_(subnormal) : normal));
 #endif
 }
 
@@ -141,9 +148,11 @@ static inline uint16_t assay_float_to_float16_bits(float value) {
   const uint32_t sign = (assay_bits_of_float_(value) >> 16) & 0x8000u;
   const uint32_t magnitude = assay_bits_of_float_(value) & 0x7FFFFFFFu;
   const uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + ((magnitude >> 13) & 1u)) >> 13;
-  const uint32_t half_unit = 126u << 23;  // 0.5: adding it leaves a multiple of 2^-24 in the low bits, rounded to even
+  const uint32_t half_unit =
+      126u << 23;  // 0.5: adding it leaves a multiple of 2^-24 in the low bits, rounded to even
   const uint32_t subnormal =
-      assay_bits_of_float_(assay_float_of_bits_(magnitude) + assay_float_of_bits_(half_unit)) - half_unit;
+      assay_bits_of_float_(assay_float_of_bits_(magnitude) + assay_float_of_bits_(half_unit)) -
+      half_unit;
   const uint32_t special = magnitude > 0x7F800000u ? 0x7E00u : 0x7C00u;
   const uint32_t finite = magnitude < (113u << 23) ? subnormal : normal;
   return (uint16_t)(sign | (magnitude >= (143u << 23) ? special : finite));
@@ -167,8 +176,8 @@ static inline uint16_t assay_float_to_bfloat16_bits(float value) {
 
 namespace assay {
 
-// Arithmetic on them happens in float: they convert to it, and take it by assignment. Construction from float is
-// explicit, so that `x > 0 ? x : 0.0f` has one meaning.
+// Arithmetic on them happens in float: they convert to it, and take it by assignment. Construction
+// from float is explicit, so that `x > 0 ? x : 0.0f` has one meaning.
 struct float16 {
   uint16_t bits;
   float16() = default;
@@ -192,46 +201,57 @@ struct bfloat16 {
 };
 
 // Reserved names: a Tensor of them does not compile in this version.
-struct float8_e4m3 { uint8_t bits; };
-struct float8_e5m2 { uint8_t bits; };
-struct int4x2 { uint8_t bits; };
-struct uint4x2 { uint8_t bits; };
-struct float4_e2m1x2 { uint8_t bits; };
+struct float8_e4m3;
+struct float8_e5m2;
+struct int4x2;
+struct uint4x2;
+struct float4_e2m1x2;
 
 namespace detail {
 
-template <typename T> inline constexpr uint32_t kDType = 0;
-template <typename T> inline constexpr uint32_t kDType<const T> = kDType<T>;
-template <> inline constexpr uint32_t kDType<double> = ASSAY_FLOAT64;
-template <> inline constexpr uint32_t kDType<float> = ASSAY_FLOAT32;
-template <> inline constexpr uint32_t kDType<float16> = ASSAY_FLOAT16;
-template <> inline constexpr uint32_t kDType<bfloat16> = ASSAY_BFLOAT16;
-template <> inline constexpr uint32_t kDType<int64_t> = ASSAY_INT64;
-template <> inline constexpr uint32_t kDType<int32_t> = ASSAY_INT32;
-template <> inline constexpr uint32_t kDType<int16_t> = ASSAY_INT16;
-template <> inline constexpr uint32_t kDType<int8_t> = ASSAY_INT8;
-template <> inline constexpr uint32_t kDType<uint8_t> = ASSAY_UINT8;
-template <> inline constexpr uint32_t kDType<bool> = ASSAY_BOOL;
-template <> inline constexpr uint32_t kDType<float8_e4m3> = ASSAY_FLOAT8_E4M3;
-template <> inline constexpr uint32_t kDType<float8_e5m2> = ASSAY_FLOAT8_E5M2;
-template <> inline constexpr uint32_t kDType<int4x2> = ASSAY_INT4X2;
-template <> inline constexpr uint32_t kDType<uint4x2> = ASSAY_UINT4X2;
-template <> inline constexpr uint32_t kDType<float4_e2m1x2> = ASSAY_FLOAT4_E2M1X2;
+template <typename T>
+inline constexpr uint32_t kDType = 0;
+template <typename T>
+inline constexpr uint32_t kDType<const T> = kDType<T>;
+#define ASSAY_NUMBER_(type, number) \
+  template <>                       \
+  inline constexpr uint32_t kDType<type> = number
+ASSAY_NUMBER_(double, ASSAY_FLOAT64);
+ASSAY_NUMBER_(float, ASSAY_FLOAT32);
+ASSAY_NUMBER_(float16, ASSAY_FLOAT16);
+ASSAY_NUMBER_(bfloat16, ASSAY_BFLOAT16);
+ASSAY_NUMBER_(int64_t, ASSAY_INT64);
+ASSAY_NUMBER_(int32_t, ASSAY_INT32);
+ASSAY_NUMBER_(int16_t, ASSAY_INT16);
+ASSAY_NUMBER_(int8_t, ASSAY_INT8);
+ASSAY_NUMBER_(uint8_t, ASSAY_UINT8);
+ASSAY_NUMBER_(bool, ASSAY_BOOL);
+ASSAY_NUMBER_(float8_e4m3, ASSAY_FLOAT8_E4M3);
+ASSAY_NUMBER_(float8_e5m2, ASSAY_FLOAT8_E5M2);
+ASSAY_NUMBER_(int4x2, ASSAY_INT4X2);
+ASSAY_NUMBER_(uint4x2, ASSAY_UINT4X2);
+ASSAY_NUMBER_(float4_e2m1x2, ASSAY_FLOAT4_E2M1X2);
+#undef ASSAY_NUMBER_
 
-template <typename T> inline constexpr bool kIsConst = false;
-template <typename T> inline constexpr bool kIsConst<const T> = true;
+template <typename T>
+inline constexpr bool kIsConst = false;
+template <typename T>
+inline constexpr bool kIsConst<const T> = true;
 
 }  // namespace detail
 
-// A view of one argument: contiguous, row-major, 64-byte aligned, never overlapping another argument. `const T` for
-// inputs and parameters, `T` for outputs. Cheap to copy. Indices are not checked.
+// A view of one argument: contiguous, row-major, 64-byte aligned, never overlapping another
+// argument. `const T` for inputs and parameters, `T` for outputs. Cheap to copy. Indices are not
+// checked.
 template <typename T, int Rank>
 class Tensor {
   static_assert(detail::kDType<T> != 0,
-                "assay::Tensor: the element type must be float, double, assay::float16, assay::bfloat16, int64_t, "
-                "int32_t, int16_t, int8_t, uint8_t or bool (const for inputs and parameters)");
+                "assay::Tensor: the element type must be float, double, assay::float16, "
+                "assay::bfloat16, int64_t, int32_t, int16_t, int8_t, uint8_t or bool (const for "
+                "inputs and parameters)");
   static_assert(detail::kDType<T> <= ASSAY_BOOL,
-                "assay::Tensor: float8 and packed 4-bit types are reserved; this version of Assay cannot pass them");
+                "assay::Tensor: float8 and packed 4-bit types are reserved; this version of Assay "
+                "cannot pass them");
   static_assert(Rank >= 0 && Rank <= ASSAY_RANK_MAX, "assay::Tensor: the rank must be 0 to 8");
 
  public:
@@ -281,13 +301,18 @@ struct Passing {
   static constexpr AssayParameter kParameter = {};
   static T Unpack(const AssayArgument& argument);
 };
-template <typename T> struct Passing<const T> : Passing<T> {};
-template <typename T> struct Passing<const T&> : Passing<T> {};
+template <typename T>
+struct Passing<const T> : Passing<T> {};
+template <typename T>
+struct Passing<const T&> : Passing<T> {};
 template <typename T, int Rank>
 struct Passing<Tensor<T, Rank>> {
   static constexpr bool kKnown = true;
-  static constexpr AssayParameter kParameter = {ASSAY_KIND_TENSOR, kDType<T>, Rank, kIsConst<T> ? 0 : 1};
-  static Tensor<T, Rank> Unpack(const AssayArgument& argument) { return Tensor<T, Rank>(*argument.tensor); }
+  static constexpr AssayParameter kParameter = {ASSAY_KIND_TENSOR, kDType<T>, Rank,
+                                                kIsConst<T> ? 0 : 1};
+  static Tensor<T, Rank> Unpack(const AssayArgument& argument) {
+    return Tensor<T, Rank>(*argument.tensor);
+  }
 };
 template <>
 struct Passing<int64_t> {
@@ -308,9 +333,12 @@ struct Passing<bool> {
   static bool Unpack(const AssayArgument& argument) { return argument.integer != 0; }
 };
 
-// 0 .. N-1, by halves: a deep recursion would stop at a few hundred parameters. Saves including <utility>.
-template <int... I> struct Indices {};
-template <typename First, typename Second> struct Join;
+// 0 .. N-1, by halves: a deep recursion would stop at a few hundred parameters. Saves including
+// <utility>.
+template <int... I>
+struct Indices {};
+template <typename First, typename Second>
+struct Join;
 template <int... I, int... J>
 struct Join<Indices<I...>, Indices<J...>> {
   using Type = Indices<I..., (static_cast<int>(sizeof...(I)) + J)...>;
@@ -319,18 +347,25 @@ template <int N>
 struct Count {
   using Type = typename Join<typename Count<N / 2>::Type, typename Count<N - N / 2>::Type>::Type;
 };
-template <> struct Count<0> { using Type = Indices<>; };
-template <> struct Count<1> { using Type = Indices<0>; };
+template <>
+struct Count<0> {
+  using Type = Indices<>;
+};
+template <>
+struct Count<1> {
+  using Type = Indices<0>;
+};
 
 template <typename Function, Function* kernel>
 struct Entry;
 template <typename... Arguments, void (*kernel)(Arguments...)>
 struct Entry<void(Arguments...), kernel> {
   static_assert((Passing<Arguments>::kKnown && ...),
-                "ASSAY_KERNEL: every argument must be an assay::Tensor<T, Rank>, or int64_t, double or bool for a "
-                "scalar of forward()");
+                "ASSAY_KERNEL: every argument must be an assay::Tensor<T, Rank>, or int64_t, "
+                "double or bool for a scalar of forward()");
   static constexpr uint32_t kCount = sizeof...(Arguments);
-  static constexpr AssayParameter kParameters[] = {Passing<Arguments>::kParameter..., AssayParameter{}};
+  static constexpr AssayParameter kParameters[] = {Passing<Arguments>::kParameter...,
+                                                   AssayParameter{}};
 
   static void Invoke(const AssayArgument* arguments) {
     Call(arguments, typename Count<static_cast<int>(kCount)>::Type());
@@ -344,28 +379,35 @@ struct Entry<void(Arguments...), kernel> {
 }  // namespace detail
 }  // namespace assay
 
-// Defines the candidate's entry; the kernel's body follows. A second one in a candidate does not compile or link.
-#define ASSAY_KERNEL(...)                                                                                 \
-  static void assay_kernel_body(__VA_ARGS__);                                                             \
-  extern "C" {                                                                                            \
-  __attribute__((used)) const AssayKernel assay_kernel_v1 = {                      \
-      ASSAY_ABI_VERSION,                                                                                  \
-      ASSAY_LANGUAGE_CPP,                                                                                 \
-      ::assay::detail::Entry<decltype(assay_kernel_body), assay_kernel_body>::kCount,                     \
-      ::assay::detail::Entry<decltype(assay_kernel_body), assay_kernel_body>::kParameters,                \
-      "ASSAY_KERNEL(" #__VA_ARGS__ ")",                                                                   \
-      ::assay::detail::Entry<decltype(assay_kernel_body), assay_kernel_body>::Invoke};                    \
-  }                                                                                                       \
+// Defines the candidate's entry; the kernel's body follows. A second one in a candidate does not
+// compile or link.
+#define ASSAY_KERNEL(...)                                                                  \
+  static void assay_kernel_body(__VA_ARGS__);                                              \
+  extern "C" {                                                                             \
+  __attribute__((used)) const AssayKernel assay_kernel_v1 = {                              \
+      ASSAY_ABI_VERSION,                                                                   \
+      ASSAY_LANGUAGE_CPP,                                                                  \
+      ::assay::detail::Entry<decltype(assay_kernel_body), assay_kernel_body>::kCount,      \
+      ::assay::detail::Entry<decltype(assay_kernel_body), assay_kernel_body>::kParameters, \
+      "ASSAY_KERNEL(" #__VA_ARGS__ ")",                                                    \
+      ::assay::detail::Entry<decltype(assay_kernel_body), assay_kernel_body>::Invoke};     \
+  }                                                                                        \
   static void assay_kernel_body(__VA_ARGS__)
 
-#define ASSAY_KERNEL_C(...) static_assert(false, "in C++, write ASSAY_KERNEL(assay::Tensor<const float, 2> x, ...)")
+#define ASSAY_KERNEL_C(...)                                                                 \
+  static_assert(false, "in C++, write ASSAY_KERNEL(assay::Tensor<const float, 2> x, ...)"); \
+  [[maybe_unused]] static void assay_kernel_body()
 
 #else  // C
 
 // ---- C ----
 
-typedef struct { uint16_t bits; } assay_float16;
-typedef struct { uint16_t bits; } assay_bfloat16;
+typedef struct {
+  uint16_t bits;
+} assay_float16;
+typedef struct {
+  uint16_t bits;
+} assay_bfloat16;
 
 static inline float assay_float16_to_float(assay_float16 value) {
   return assay_float16_bits_to_float(value.bits);
@@ -387,16 +429,21 @@ static inline int64_t assay_count(const int64_t* size, int rank) {
   return result;
 }
 
-// The arguments of ASSAY_KERNEL_C. ASSAY_TENSOR(const float, 2, x) gives the kernel `const float* restrict x`, and
-// `const int64_t* x_size` with the elements along each axis. ASSAY_SCALAR(int64_t, n) gives it `int64_t n`.
+// The arguments of ASSAY_KERNEL_C. ASSAY_TENSOR(const float, 2, x) gives the kernel `const float*
+// restrict x`, and `const int64_t* x_size` with the elements along each axis. ASSAY_SCALAR(int64_t,
+// n) gives it `int64_t n`.
 #define ASSAY_TENSOR(type, rank, name) (assay_tensor_, type, rank, name)
 #define ASSAY_SCALAR(type, name) (assay_scalar_, type, 0, name)
 
 // Applies a macro to each item of a list, up to 256, with commas between.
-#define ASSAY_EXPAND_(...) ASSAY_EXPAND_4_(ASSAY_EXPAND_4_(ASSAY_EXPAND_4_(ASSAY_EXPAND_4_(__VA_ARGS__))))
-#define ASSAY_EXPAND_4_(...) ASSAY_EXPAND_3_(ASSAY_EXPAND_3_(ASSAY_EXPAND_3_(ASSAY_EXPAND_3_(__VA_ARGS__))))
-#define ASSAY_EXPAND_3_(...) ASSAY_EXPAND_2_(ASSAY_EXPAND_2_(ASSAY_EXPAND_2_(ASSAY_EXPAND_2_(__VA_ARGS__))))
-#define ASSAY_EXPAND_2_(...) ASSAY_EXPAND_1_(ASSAY_EXPAND_1_(ASSAY_EXPAND_1_(ASSAY_EXPAND_1_(__VA_ARGS__))))
+#define ASSAY_EXPAND_(...) \
+  ASSAY_EXPAND_4_(ASSAY_EXPAND_4_(ASSAY_EXPAND_4_(ASSAY_EXPAND_4_(__VA_ARGS__))))
+#define ASSAY_EXPAND_4_(...) \
+  ASSAY_EXPAND_3_(ASSAY_EXPAND_3_(ASSAY_EXPAND_3_(ASSAY_EXPAND_3_(__VA_ARGS__))))
+#define ASSAY_EXPAND_3_(...) \
+  ASSAY_EXPAND_2_(ASSAY_EXPAND_2_(ASSAY_EXPAND_2_(ASSAY_EXPAND_2_(__VA_ARGS__))))
+#define ASSAY_EXPAND_2_(...) \
+  ASSAY_EXPAND_1_(ASSAY_EXPAND_1_(ASSAY_EXPAND_1_(ASSAY_EXPAND_1_(__VA_ARGS__))))
 #define ASSAY_EXPAND_1_(...) __VA_ARGS__
 #define ASSAY_EMPTY_PAIR_ ()
 #define ASSAY_EACH_(macro, ...) ASSAY_EXPAND_(ASSAY_EACH_STEP_(macro, __VA_ARGS__))
@@ -404,25 +451,20 @@ static inline int64_t assay_count(const int64_t* size, int rank) {
   macro item __VA_OPT__(, ASSAY_EACH_AGAIN_ ASSAY_EMPTY_PAIR_(macro, __VA_ARGS__))
 #define ASSAY_EACH_AGAIN_() ASSAY_EACH_STEP_
 
-// The element type's number, plus ASSAY_CONST_ where it is const. An unknown type is an error here: use float, double,
-// assay_float16, assay_bfloat16, int64_t, int32_t, int16_t, int8_t, uint8_t or bool.
+// The element type's number, plus ASSAY_CONST_ where it is const. An unknown type is an error here:
+// use float, double, assay_float16, assay_bfloat16, int64_t, int32_t, int16_t, int8_t, uint8_t or
+// bool.
 #define ASSAY_CONST_ 0x100
-#define ASSAY_CASE_(type, number) type*: number, const type*: (number | ASSAY_CONST_)
-#define ASSAY_ELEMENT_(type)                     \
-  _Generic((type*)0,                             \
-      ASSAY_CASE_(double, ASSAY_FLOAT64),        \
-      ASSAY_CASE_(float, ASSAY_FLOAT32),         \
-      ASSAY_CASE_(assay_float16, ASSAY_FLOAT16), \
-      ASSAY_CASE_(assay_bfloat16, ASSAY_BFLOAT16), \
-      ASSAY_CASE_(int64_t, ASSAY_INT64),         \
-      ASSAY_CASE_(int32_t, ASSAY_INT32),         \
-      ASSAY_CASE_(int16_t, ASSAY_INT16),         \
-      ASSAY_CASE_(int8_t, ASSAY_INT8),           \
-      ASSAY_CASE_(uint8_t, ASSAY_UINT8),         \
-      ASSAY_CASE_(bool, ASSAY_BOOL))
+#define ASSAY_CASE_(type, number) type* : number, const type* : (number | ASSAY_CONST_)
+#define ASSAY_ELEMENT_(type)                                                                       \
+  _Generic((type*)0, ASSAY_CASE_(double, ASSAY_FLOAT64), ASSAY_CASE_(float, ASSAY_FLOAT32),        \
+           ASSAY_CASE_(assay_float16, ASSAY_FLOAT16), ASSAY_CASE_(assay_bfloat16, ASSAY_BFLOAT16), \
+           ASSAY_CASE_(int64_t, ASSAY_INT64), ASSAY_CASE_(int32_t, ASSAY_INT32),                   \
+           ASSAY_CASE_(int16_t, ASSAY_INT16), ASSAY_CASE_(int8_t, ASSAY_INT8),                     \
+           ASSAY_CASE_(uint8_t, ASSAY_UINT8), ASSAY_CASE_(bool, ASSAY_BOOL))
 // A scalar is int64_t, double or bool.
 #define ASSAY_SCALAR_KIND_(type) \
-  _Generic((type)0, int64_t: ASSAY_KIND_INT, double: ASSAY_KIND_FLOAT, bool: ASSAY_KIND_BOOL)
+  _Generic((type)0, int64_t : ASSAY_KIND_INT, double : ASSAY_KIND_FLOAT, bool : ASSAY_KIND_BOOL)
 
 #define ASSAY_DECLARE_(form, type, rank, name) ASSAY_DECLARE_##form(type, name)
 #define ASSAY_DECLARE_assay_tensor_(type, name) \
@@ -432,30 +474,40 @@ static inline int64_t assay_count(const int64_t* size, int rank) {
 #define ASSAY_INDEX_(form, type, rank, name) assay_index_of_##name
 
 #define ASSAY_DESCRIBE_(form, type, rank, name) ASSAY_DESCRIBE_##form(type, rank)
-#define ASSAY_DESCRIBE_assay_tensor_(type, rank) \
-  {ASSAY_KIND_TENSOR, ASSAY_ELEMENT_(type) & ~ASSAY_CONST_, rank, !(ASSAY_ELEMENT_(type) & ASSAY_CONST_)}
-#define ASSAY_DESCRIBE_assay_scalar_(type, rank) {ASSAY_SCALAR_KIND_(type), 0, 0, 0}
+#define ASSAY_DESCRIBE_assay_tensor_(type, rank)                   \
+  {                                                                \
+    ASSAY_KIND_TENSOR, ASSAY_ELEMENT_(type) & ~ASSAY_CONST_, rank, \
+        !(ASSAY_ELEMENT_(type) & ASSAY_CONST_)                     \
+  }
+#define ASSAY_DESCRIBE_assay_scalar_(type, rank) \
+  { ASSAY_SCALAR_KIND_(type), 0, 0, 0 }
 
 #define ASSAY_PASS_(form, type, rank, name) ASSAY_PASS_##form(type, assay_index_of_##name)
 #define ASSAY_PASS_assay_tensor_(type, index) \
   (type*)__builtin_assume_aligned(arguments[index].tensor->data, 64), arguments[index].tensor->shape
 #define ASSAY_PASS_assay_scalar_(type, index) \
-  (type)_Generic((type)0, double: arguments[index].real, default: arguments[index].integer)
+  (type) _Generic((type)0, double : arguments[index].real, default : arguments[index].integer)
 
-// Defines the candidate's entry; the kernel's body follows. A second one in a candidate does not compile or link.
-#define ASSAY_KERNEL_C(...)                                                                          \
-  static void assay_kernel_body(ASSAY_EACH_(ASSAY_DECLARE_, __VA_ARGS__));                           \
-  enum { ASSAY_EACH_(ASSAY_INDEX_, __VA_ARGS__), assay_parameter_count_ };                           \
-  static const AssayParameter assay_parameters_[] = {ASSAY_EACH_(ASSAY_DESCRIBE_, __VA_ARGS__)};     \
-  static void assay_invoke_(const AssayArgument* arguments) {                                        \
-    assay_kernel_body(ASSAY_EACH_(ASSAY_PASS_, __VA_ARGS__));                                        \
-  }                                                                                                  \
-  __attribute__((used)) const AssayKernel assay_kernel_v1 = {                 \
-      ASSAY_ABI_VERSION, ASSAY_LANGUAGE_C,  assay_parameter_count_,                                  \
-      assay_parameters_, "ASSAY_KERNEL_C(" #__VA_ARGS__ ")", assay_invoke_};                         \
+// Defines the candidate's entry; the kernel's body follows. A second one in a candidate does not
+// compile or link.
+#define ASSAY_KERNEL_C(...)                                                                      \
+  static void assay_kernel_body(ASSAY_EACH_(ASSAY_DECLARE_, __VA_ARGS__));                       \
+  enum { ASSAY_EACH_(ASSAY_INDEX_, __VA_ARGS__), assay_parameter_count_ };                       \
+  static const AssayParameter assay_parameters_[] = {ASSAY_EACH_(ASSAY_DESCRIBE_, __VA_ARGS__)}; \
+  static void assay_invoke_(const AssayArgument* arguments) {                                    \
+    assay_kernel_body(ASSAY_EACH_(ASSAY_PASS_, __VA_ARGS__));                                    \
+  }                                                                                              \
+  __attribute__((used)) const AssayKernel assay_kernel_v1 = {ASSAY_ABI_VERSION,                  \
+                                                             ASSAY_LANGUAGE_C,                   \
+                                                             assay_parameter_count_,             \
+                                                             assay_parameters_,                  \
+                                                             "ASSAY_KERNEL_C(" #__VA_ARGS__ ")", \
+                                                             assay_invoke_};                     \
   static void assay_kernel_body(ASSAY_EACH_(ASSAY_DECLARE_, __VA_ARGS__))
 
-#define ASSAY_KERNEL(...) _Static_assert(0, "in C, write ASSAY_KERNEL_C(ASSAY_TENSOR(const float, 2, x), ...)")
+#define ASSAY_KERNEL(...)                                                                \
+  _Static_assert(0, "in C, write ASSAY_KERNEL_C(ASSAY_TENSOR(const float, 2, x), ...)"); \
+  __attribute__((unused)) static void assay_kernel_body(void)
 
 #endif  // C
 

@@ -33,7 +33,6 @@ bool Passes(const TestOutput& output) {
   EXPECT_EQ(precise.passed, timed.passed)
       << "oracle " << precise.error_ratio << " reference " << timed.error_ratio;
   EXPECT_EQ(precise.passed, precise.error_ratio <= 1);
-  if(getenv("SHOW")) fprintf(stderr, "%s line ratio %.3g timed %.3g\n", precise.passed?"pass":"FAIL", precise.error_ratio, timed.error_ratio);
   return precise.passed && timed.passed;
 }
 

@@ -7,43 +7,71 @@
 namespace assay {
 namespace {
 
-constexpr int64_t kLanes = 8;
-typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
-typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
-typedef int64_t Masks __attribute__((vector_size(kLanes * sizeof(int64_t))));
-
 #define ASSAY_INLINE inline __attribute__((always_inline))
 
-ASSAY_INLINE void Load(const float* from, Doubles& to) {
-  Floats narrow;
+// Registers of a target, and so many of them at a time that additions need not wait for each other.
+constexpr int64_t kRegisters = 4;
+
+struct TwoLanes {  // what every x86-64 and ARM machine has
+  static constexpr int64_t kLanes = 2;
+  typedef double Doubles __attribute__((vector_size(16)));
+  typedef float Floats __attribute__((vector_size(8)));
+  typedef int64_t Masks __attribute__((vector_size(16)));
+};
+struct FourLanes {  // AVX2
+  static constexpr int64_t kLanes = 4;
+  typedef double Doubles __attribute__((vector_size(32)));
+  typedef float Floats __attribute__((vector_size(16)));
+  typedef int64_t Masks __attribute__((vector_size(32)));
+};
+
+template <typename V>
+ASSAY_INLINE void Load(const float* from, typename V::Doubles& to) {
+  typename V::Floats narrow;
   std::memcpy(&narrow, from, sizeof(narrow));
-  to = __builtin_convertvector(narrow, Doubles);
+  to = __builtin_convertvector(narrow, typename V::Doubles);
 }
-ASSAY_INLINE void Load(const double* from, Doubles& to) { std::memcpy(&to, from, sizeof(to)); }
-
-ASSAY_INLINE void Absolute(Doubles& value) {
+template <typename V>
+ASSAY_INLINE void Load(const double* from, typename V::Doubles& to) {
+  std::memcpy(&to, from, sizeof(to));
+}
+template <typename V>
+ASSAY_INLINE void MakeAbsolute(typename V::Doubles& value) {
+  using Masks = typename V::Masks;
   const Masks keep = Masks{} + std::numeric_limits<int64_t>::max();
-  value = reinterpret_cast<Doubles>(reinterpret_cast<Masks>(value) & keep);
+  value = reinterpret_cast<typename V::Doubles>(reinterpret_cast<Masks>(value) & keep);
 }
 
-template <typename T>
+template <typename V, typename T>
 ASSAY_INLINE void SumsBody(const T* y, const T* r, int64_t count, RowSums* sums) {
-  Doubles difference2{}, reference2{}, largest{};
+  constexpr int64_t kLanes = V::kLanes;
+  typename V::Doubles difference2[kRegisters] = {};
+  typename V::Doubles reference2[kRegisters] = {};
+  typename V::Doubles largest[kRegisters] = {};
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    Doubles a, b;
-    Load(y + i, a);
-    Load(r + i, b);
-    a -= b;
-    difference2 += a * a;
-    reference2 += b * b;
-    Absolute(a);
-    largest = a > largest ? a : largest;
+  for (; i + kRegisters * kLanes <= count; i += kRegisters * kLanes) {
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < kRegisters; ++k) {
+      typename V::Doubles a, b;
+      Load<V>(y + i + k * kLanes, a);
+      Load<V>(r + i + k * kLanes, b);
+      a -= b;
+      difference2[k] += a * a;
+      reference2[k] += b * b;
+      MakeAbsolute<V>(a);
+      largest[k] = a > largest[k] ? a : largest[k];
+    }
+  }
+#pragma GCC unroll 4
+  for (int64_t k = 1; k < kRegisters; ++k) {
+    difference2[0] += difference2[k];
+    reference2[0] += reference2[k];
+    largest[0] = largest[k] > largest[0] ? largest[k] : largest[0];
   }
   for (int64_t lane = 0; lane < kLanes; ++lane) {
-    sums->difference2 += difference2[lane];
-    sums->reference2 += reference2[lane];
-    if (largest[lane] > sums->difference_max) sums->difference_max = largest[lane];
+    sums->difference2 += difference2[0][lane];
+    sums->reference2 += reference2[0][lane];
+    if (largest[0][lane] > sums->difference_max) sums->difference_max = largest[0][lane];
   }
   for (; i < count; ++i) {
     const double b = static_cast<double>(r[i]);
@@ -54,27 +82,33 @@ ASSAY_INLINE void SumsBody(const T* y, const T* r, int64_t count, RowSums* sums)
   }
 }
 
-template <typename T>
+template <typename V, typename T>
 ASSAY_INLINE double RatioBody(const T* y, const T* r, int64_t count, double offset, double slope) {
-  Doubles largest{}, not_finite{};
+  constexpr int64_t kLanes = V::kLanes;
+  typename V::Doubles largest[kRegisters] = {};
+  typename V::Doubles not_finite[kRegisters] = {};
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    Doubles a, b;
-    Load(y + i, a);
-    Load(r + i, b);
-    a -= b;
-    not_finite += a - a;  // NaN from the first difference on that is NaN or infinite
-    Absolute(a);
-    Absolute(b);
-    const Doubles ratio = a / (offset + slope * b);
-    largest = ratio > largest ? ratio : largest;  // false for 0 / 0
+  for (; i + kRegisters * kLanes <= count; i += kRegisters * kLanes) {
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < kRegisters; ++k) {
+      typename V::Doubles a, b;
+      Load<V>(y + i + k * kLanes, a);
+      Load<V>(r + i + k * kLanes, b);
+      a -= b;
+      not_finite[k] += a - a;  // NaN from the first difference on that is NaN or infinite
+      MakeAbsolute<V>(a);
+      MakeAbsolute<V>(b);
+      const typename V::Doubles ratio = a / (offset + slope * b);
+      largest[k] = ratio > largest[k] ? ratio : largest[k];  // false for 0 / 0
+    }
   }
   double result = 0;
   double poison = 0;
-  for (int64_t lane = 0; lane < kLanes; ++lane) {
-    if (largest[lane] > result) result = largest[lane];
-    poison += not_finite[lane];
-  }
+  for (int64_t k = 0; k < kRegisters; ++k)
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      if (largest[k][lane] > result) result = largest[k][lane];
+      poison += not_finite[k][lane];
+    }
   for (; i < count; ++i) {
     const double b = static_cast<double>(r[i]);
     const double difference = static_cast<double>(y[i]) - b;
@@ -86,28 +120,28 @@ ASSAY_INLINE double RatioBody(const T* y, const T* r, int64_t count, double offs
 }
 
 // One set of instantiations a target: the bodies are inlined into functions that may use its instructions.
-#define ASSAY_ROW_KERNELS(NAME, TARGET)                                                                    \
-  struct NAME {                                                                                            \
-    TARGET static void SumsFloat(const float* y, const float* r, int64_t count, RowSums* sums) {           \
-      SumsBody(y, r, count, sums);                                                                         \
-    }                                                                                                      \
-    TARGET static void SumsDouble(const double* y, const double* r, int64_t count, RowSums* sums) {        \
-      SumsBody(y, r, count, sums);                                                                         \
-    }                                                                                                      \
-    TARGET static double RatioFloat(const float* y, const float* r, int64_t count, double offset,          \
-                                    double slope) {                                                        \
-      return RatioBody(y, r, count, offset, slope);                                                        \
-    }                                                                                                      \
-    TARGET static double RatioDouble(const double* y, const double* r, int64_t count, double offset,       \
-                                     double slope) {                                                       \
-      return RatioBody(y, r, count, offset, slope);                                                        \
-    }                                                                                                      \
-    static constexpr RowKernels kTable{SumsFloat, SumsDouble, RatioFloat, RatioDouble};                    \
+#define ASSAY_ROW_KERNELS(NAME, LANES, TARGET)                                                 \
+  struct NAME {                                                                                \
+    TARGET static void SumsFloat(const float* y, const float* r, int64_t n, RowSums* sums) {   \
+      SumsBody<LANES>(y, r, n, sums);                                                          \
+    }                                                                                          \
+    TARGET static void SumsDouble(const double* y, const double* r, int64_t n, RowSums* sums) { \
+      SumsBody<LANES>(y, r, n, sums);                                                          \
+    }                                                                                          \
+    TARGET static double RatioFloat(const float* y, const float* r, int64_t n, double offset,  \
+                                    double slope) {                                            \
+      return RatioBody<LANES>(y, r, n, offset, slope);                                         \
+    }                                                                                          \
+    TARGET static double RatioDouble(const double* y, const double* r, int64_t n, double offset, \
+                                     double slope) {                                           \
+      return RatioBody<LANES>(y, r, n, offset, slope);                                         \
+    }                                                                                          \
+    static constexpr RowKernels kTable{SumsFloat, SumsDouble, RatioFloat, RatioDouble};        \
   };
 
-ASSAY_ROW_KERNELS(Portable, )
+ASSAY_ROW_KERNELS(Portable, TwoLanes, )
 #if defined(__x86_64__)
-ASSAY_ROW_KERNELS(Avx2, __attribute__((target("avx2"))))
+ASSAY_ROW_KERNELS(Avx2, FourLanes, __attribute__((target("avx2"))))
 #endif
 
 }  // namespace

@@ -15,6 +15,9 @@ namespace assay {
 namespace {
 
 constexpr int64_t kStrideMax = 64;
+constexpr int64_t kLongLine = 4;        // elements of a row or column that luck does not make all right
+constexpr double kRightShareMin = 0.1;  // of single elements that must be right around a place
+constexpr double kFilled = 0.75;        // share of a place's rows or columns that must be wrong
 constexpr double kMostly = 0.9;         // share of a place that must be wrong to call it that place
 constexpr double kNearlyAll = 0.98;     // share of the samples that must fit a pattern of values
 constexpr size_t kSamplesMin = 4;       // below this many a pattern of values is luck
@@ -80,6 +83,11 @@ std::string DescribeStride(const Axis& axis, int64_t first, int64_t wrong_lines)
   return {};
 }
 
+// Few right elements beside many wrong ones may be right by luck, so they mark no place.
+bool LeavesEnoughRight(int64_t right, int64_t all) {
+  return static_cast<double>(right) >= kRightShareMin * static_cast<double>(all);
+}
+
 std::string DescribeAxis(const Axis& axis) {
   const int64_t lines = static_cast<int64_t>(axis.wrong_in.size());
   if (lines < 2) return {};
@@ -93,12 +101,14 @@ std::string DescribeAxis(const Axis& axis) {
     ++wrong_lines;
   }
   if (wrong_lines == lines || wrong_lines == 0) return {};
+  if (axis.line_elements < kLongLine && !LeavesEnoughRight(lines - wrong_lines, lines)) return {};
   const int64_t span = last - first + 1;
   if (wrong_lines == span) {
+    const char* verb = span == 1 ? "is" : "are";
     if (last == lines - 1)
-      return fmt::format("only the last {} of {} are wrong: a boundary", Plural(span, axis.noun), lines);
+      return fmt::format("only the last {} of {} {} wrong: a boundary", Plural(span, axis.noun), lines, verb);
     if (first == 0)
-      return fmt::format("only the first {} of {} are wrong: a boundary", Plural(span, axis.noun), lines);
+      return fmt::format("only the first {} of {} {} wrong: a boundary", Plural(span, axis.noun), lines, verb);
     if (span == 1) return fmt::format("only {} {} of {} is wrong", axis.noun, first, lines);
     return fmt::format("only {}s {} to {} of {} are wrong", axis.noun, first, last, lines);
   }
@@ -109,7 +119,7 @@ std::string DescribeAxis(const Axis& axis) {
 bool Fills(const WrongSet& wrong, const Axis& axis) {
   int64_t touched = 0;
   for (int64_t in_line : axis.wrong_in) touched += in_line > 0 ? axis.line_elements : 0;
-  return static_cast<double>(wrong.count) >= 0.5 * static_cast<double>(touched);
+  return static_cast<double>(wrong.count) >= kFilled * static_cast<double>(touched);
 }
 
 using Fits = std::function<bool(const WrongSample&)>;
@@ -209,7 +219,8 @@ std::string DescribePlace(const WrongSet& wrong) {
     if (!place.empty()) return place;
   }
   const int64_t span = wrong.last - wrong.first + 1;
-  const bool dense = static_cast<double>(wrong.count) >= kMostly * static_cast<double>(span);
+  const bool dense = static_cast<double>(wrong.count) >= kMostly * static_cast<double>(span) &&
+                     LeavesEnoughRight(wrong.elements - span, wrong.elements);
   if (dense && wrong.count > 1 && wrong.last == wrong.elements - 1)
     return fmt::format("only the last {} of {} elements, in memory order, are wrong: the last block",
                        span, wrong.elements);
@@ -226,9 +237,6 @@ std::string DescribeValues(const OutputView& output, const WrongSet& wrong) {
         return Near(sample.got, -sample.expected, relative);
       }))
     return "the sign is flipped";
-  std::string moved = DescribeMoved(output, wrong, relative);
-  if (!moved.empty()) return moved;
-
   std::vector<double> ratios;
   std::vector<double> differences;
   for (const WrongSample& sample : wrong.samples) {
@@ -249,7 +257,7 @@ std::string DescribeValues(const OutputView& output, const WrongSet& wrong) {
     if (!varied && center.median != 0 && center.spread <= kStableSpread * std::fabs(center.median))
       return fmt::format("off by a constant: {:+#.4g} everywhere", center.median);
   }
-  return {};
+  return DescribeMoved(output, wrong, relative);
 }
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "pipeline/machine.h"
 
 namespace assay {
 
@@ -129,76 +130,110 @@ Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const Candi
 
 namespace {
 
-HostResult<HostOptions> CandidateHostOptions(const BuiltCandidate& candidate, const CandidateLimits& limits,
-                                             const PythonRuntime& python, const Oracle& oracle,
-                                             const HostPlacement& placement, const std::string& settings) {
-  const auto environment = [](const Error& error) { return HostFailed(Kind::kEnvironment, error.message); };
+std::unexpected<HostTrouble> Environment(const Error& error) {
+  return HostFailed(Kind::kEnvironment, error.message);
+}
+
+HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, int pair_index) {
   HostOptions options;
-  if (candidate.source.form == CandidateForm::kPython) {
+  if (setup.candidate.source.form == CandidateForm::kPython) {
     PythonHostFiles files;
-    files.settings = settings;
-    files.candidate_source = candidate.source.content;
-    files.init_arguments = oracle.init_arguments();
-    files.extensions = candidate.artifact;
-    auto request = PythonSandbox(python, PythonRole::kCandidate, placement.threads, files);
-    if (!request) return environment(request.error());
+    files.settings = setup.settings;
+    files.candidate_source = setup.candidate.source.content;
+    files.init_arguments = setup.oracle.init_arguments();
+    files.extensions = setup.candidate.artifact;
+    auto request = PythonSandbox(setup.python, PythonRole::kCandidate, setup.threads, files);
+    if (!request) return Environment(request.error());
     options.sandbox = std::move(*request);
     options.lockdown = LockdownProgram(false);
   } else {
     auto support = SupportFolder();
-    if (!support) return environment(support.error());
+    if (!support) return Environment(support.error());
     auto binary = ReadFile(std::filesystem::path(*support) / "native_host", 64 << 20);
-    if (!binary) return environment(binary.error());
+    if (!binary) return Environment(binary.error());
     options.sandbox.arguments = {"/assay/native_host"};
-    options.sandbox.environment = HostEnvironment(placement.threads);
+    options.sandbox.environment = HostEnvironment(setup.threads);
     options.sandbox.files = {{"/assay/native_host", std::move(*binary), true},
-                             {"/candidate/kernel.so", candidate.artifact, true}};
+                             {"/candidate/kernel.so", setup.candidate.artifact, true}};
     options.lockdown = LockdownProgram(true);
   }
-  options.sandbox.cpus = placement.cpus;
-  options.sandbox.limits.memory_bytes = limits.memory_bytes;
-  options.spin = placement.spin;
+  const CorePlan cores = PlanCores(UsableCpus(), setup.threads, pair_index);
+  options.sandbox.cpus = cores.hosts;
+  options.spin = cores.judge_has_own_core;
+  options.sandbox.limits.memory_bytes = setup.limits.memory_bytes;
   return options;
 }
 
 }  // namespace
 
-HostResult<LiveHost> StartCandidate(const BuiltCandidate& candidate, const CandidateLimits& limits,
-                                    const PythonRuntime& python, const Oracle& oracle, const LiveSlots& live,
-                                    const HostPlacement& placement, const std::string& settings,
-                                    InterruptFlag interrupt) {
-  auto options = CandidateHostOptions(candidate, limits, python, oracle, placement, settings);
+HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
+  auto options = CandidateHostOptions(setup_, pair_index);
   if (!options) return std::unexpected(options.error());
-  auto outputs = live.CreateOutputs();
-  if (!outputs) return HostFailed(Kind::kEnvironment, outputs.error().message);
-  const uint64_t shared = live.inputs().size_bytes() + outputs->size_bytes() + oracle.weights().size_bytes();
-  options->sandbox.limits.memory_bytes += TensorBytes(oracle.plan(), wire::Role::kParameter);
-  options->sandbox.limits.address_space_bytes = 2 * options->sandbox.limits.memory_bytes + shared + (uint64_t{1} << 30);
-  if (candidate.source.form == CandidateForm::kPython) options->sandbox.limits.address_space_bytes += uint64_t{16} << 30;
-  auto host = Host::Start(std::move(*options));
+  auto outputs = setup_.live.CreateOutputs();
+  if (!outputs) return Environment(outputs.error());
+  SandboxLimits& limits = options->sandbox.limits;
+  const uint64_t shared = setup_.live.inputs().size_bytes() + outputs->size_bytes() +
+                          setup_.oracle.weights().size_bytes();
+  limits.memory_bytes += TensorBytes(setup_.oracle.plan(), wire::Role::kParameter);
+  limits.address_space_bytes = 2 * limits.memory_bytes + shared + (uint64_t{1} << 30);
+  if (setup_.candidate.source.form == CandidateForm::kPython)
+    limits.address_space_bytes += uint64_t{16} << 30;
+  auto host = Host::Spawn(std::move(*options));
   if (!host) return std::unexpected(host.error());
-  LiveHost started{std::move(*host), std::move(*outputs), {}};
-  started.host.set_interrupt(interrupt);
-  const struct {
-    Region region;
-    const SharedRegion& memory;
-    bool writable;
-  } regions[] = {{Region::kPlan, live.plan_region(), false},
-                 {Region::kInputs, live.inputs(), false},
-                 {Region::kWeights, oracle.weights(), false},
-                 {Region::kOutputs, started.outputs, true}};
-  for (const auto& [region, memory, writable] : regions)
-    if (auto done = started.host.Attach(region, memory, writable); !done) return std::unexpected(done.error());
-  const double load_timeout_s = candidate.source.form == CandidateForm::kPython ? 120 : 10;
-  auto loaded = started.host.Request(FrameKind::kLoad, {}, load_timeout_s);
+  host->set_interrupt(setup_.interrupt);
+  return LiveHost{std::move(*host), std::move(*outputs), {}};
+}
+
+HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
+  const bool python = setup_.candidate.source.form == CandidateForm::kPython;
+  auto loaded = started.host.Collect(python ? 120 : setup_.limits.call_timeout_s);
   if (!loaded) return std::unexpected(loaded.error());
-  if (candidate.source.form == CandidateForm::kPython) {
-    constexpr const char* kNotes[] = {"", "weights were matched by order, not by name",
-                                      "weights are the candidate's own, made under the reference's seed", ""};
+  if (python) {
+    constexpr const char* kNotes[] = {
+        "", "weights were matched by order, not by name",
+        "weights are the candidate's own, made under the reference's seed", ""};
     started.note = kNotes[loaded->args[0] & 3];
   }
-  if (auto entered = started.host.EnterBlocks(60); !entered) return std::unexpected(entered.error());
-  return started;
+  return {};
+}
+
+HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
+  for (int index = first_pair_index; index < first_pair_index + count; ++index) {
+    auto host = Spawn(index);
+    if (!host) return std::unexpected(host.error());
+    ready_.push_back(std::move(*host));
+  }
+  for (LiveHost& started : ready_) {
+    if (auto greeted = started.host.Greet(); !greeted) return greeted;
+    const struct {
+      Region region;
+      const SharedRegion& memory;
+      bool writable;
+    } regions[] = {{Region::kPlan, setup_.live.plan_region(), false},
+                   {Region::kInputs, setup_.live.inputs(), false},
+                   {Region::kWeights, setup_.oracle.weights(), false},
+                   {Region::kOutputs, started.outputs, true}};
+    for (const auto& [region, memory, writable] : regions)
+      if (auto done = started.host.Attach(region, memory, writable); !done) return done;
+    if (auto posted = started.host.Post(FrameKind::kLoad, {}); !posted) return posted;
+  }
+  for (LiveHost& started : ready_)
+    if (auto done = Finish(started); !done) return done;
+  return {};
+}
+
+HostResult<LiveHost> CandidateHosts::Take(int pair_index) {
+  if (ready_.empty()) {
+    const bool python = setup_.candidate.source.form == CandidateForm::kPython;
+    if (auto started = StartBatch(pair_index, python ? python_batch_ : 1); !started) {
+      ready_.clear();
+      return std::unexpected(started.error());
+    }
+  }
+  LiveHost host = std::move(ready_.front());
+  ready_.pop_front();
+  if (auto entered = host.host.EnterBlocks(60); !entered) return std::unexpected(entered.error());
+  return host;
 }
 
 std::string DescribeFault(const LiveHost& live_host, const LiveSlots& live) {

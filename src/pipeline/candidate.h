@@ -1,6 +1,7 @@
 // A candidate on its way to the gates: built in the builder's sandbox, then started in fresh hosts.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 
@@ -48,17 +49,37 @@ struct LiveHost {
   std::string note;  // "weights matched by order", for the card
 };
 
-struct HostPlacement {
-  std::vector<int> cpus;
+// What a candidate's hosts are made of; the same for all of them.
+struct CandidateHostSetup {
+  const BuiltCandidate& candidate;
+  const CandidateLimits& limits;
+  const PythonRuntime& python;
+  const Oracle& oracle;
+  const LiveSlots& live;
+  const std::string& settings;
   int threads = 1;
-  bool spin = true;
+  InterruptFlag interrupt = nullptr;
 };
 
-// Starts a fresh host, loads the candidate into it and enters the block loop.
-HostResult<LiveHost> StartCandidate(const BuiltCandidate& candidate, const CandidateLimits& limits,
-                                    const PythonRuntime& python, const Oracle& oracle,
-                                    const LiveSlots& live, const HostPlacement& placement,
-                                    const std::string& settings, InterruptFlag interrupt);
+// Hands out fresh hosts, each with the candidate loaded, in the block loop and frozen. Native hosts start when they are
+// asked for (10 ms); python hosts several at a time, since importing PyTorch takes a second of one core.
+class CandidateHosts {
+ public:
+  // `python_batch`: python hosts that start side by side.
+  CandidateHosts(CandidateHostSetup setup, int python_batch)
+      : setup_(setup), python_batch_(python_batch) {}
+  // The host of this pair. Pairs are asked for in order; the live slots must be those of the blocks to come.
+  HostResult<LiveHost> Take(int pair_index);
+
+ private:
+  HostResult<LiveHost> Spawn(int pair_index) const;
+  HostResult<void> Finish(LiveHost& host) const;
+  HostResult<void> StartBatch(int first_pair_index, int count);
+
+  CandidateHostSetup setup_;
+  int python_batch_;
+  std::deque<LiveHost> ready_;
+};
 
 // A fault that the host reported, in words: "it wrote to its input x (inputs are read-only)" or "it read or wrote
 // at 0x10, outside of every buffer"; empty when it reported none.

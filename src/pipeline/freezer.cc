@@ -64,6 +64,26 @@ std::optional<int64_t> ProcessCpuNs(pid_t pid) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+namespace {
+
+// A thread shows as stopped a moment before it leaves its core and its CPU time is final.
+constexpr int64_t kSettleNs = 20'000;
+
+std::optional<int64_t> SettledCpuNs(pid_t pid) {
+  auto before = ProcessCpuNs(pid);
+  for (int look = 0; look < 50; ++look) {
+    const int64_t begin_ns = MonotonicNs();
+    while (MonotonicNs() - begin_ns < kSettleNs) {
+    }
+    const auto after = ProcessCpuNs(pid);
+    if (after == before) return after;
+    before = after;
+  }
+  return before;
+}
+
+}  // namespace
+
 bool Freezer::Freeze() {
   if (::kill(pid_, SIGSTOP) != 0) return false;
   const Deadline deadline = Deadline::AfterSeconds(1);
@@ -71,14 +91,20 @@ bool Freezer::Freeze() {
   do {
     state = AllThreads(pid_);
   } while (state == ThreadsState::kRunning && !deadline.Expired());
-  const auto cpu_ns = ProcessCpuNs(pid_);
+  const auto cpu_ns = SettledCpuNs(pid_);
   if (state != ThreadsState::kStopped || !cpu_ns) return false;
   cpu_ns_ = *cpu_ns;
   frozen_ = true;
   return true;
 }
 
-bool Freezer::SleptSinceFreeze() const { return frozen_ && ProcessCpuNs(pid_) == cpu_ns_; }
+bool Freezer::SleptSinceFreeze() {
+  const auto cpu_ns = ProcessCpuNs(pid_);
+  if (!frozen_ || !cpu_ns) return false;
+  const bool slept = *cpu_ns == cpu_ns_;
+  cpu_ns_ = *cpu_ns;
+  return slept;
+}
 
 void Freezer::Thaw() {
   frozen_ = false;

@@ -20,8 +20,9 @@ class Freezer {
   // Stops the process and waits until each of its threads is stopped. False: it is gone, or did not stop within a
   // second.
   bool Freeze();
-  // True when the process used no CPU time since Freeze() returned.
-  bool SleptSinceFreeze() const;
+  // True when the process used no CPU time since Freeze() returned. Where it did, the time is counted from now on: what
+  // was filled meanwhile is void and must be filled again.
+  bool SleptSinceFreeze();
   void Thaw();
   bool frozen() const { return frozen_; }
 

@@ -194,6 +194,8 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
   PoisonOutputs(plan, host.outputs.data(), plan.slot_count, setup.live.guard());
   const uint32_t order[] = {slot};
   auto block = host.host.RunBlock(plan, host.outputs.data(), order, setup.call_timeout_s);
+  if (!block && block.error().kind == HostTrouble::Kind::kVoid)
+    return RunDraw(setup, host, index, slot, ordinary_passed, result);
   if (!block) return std::unexpected(block.error());
   result->timed_ns += block->time_ns;
   const auto call_ns = static_cast<double>(block->time_ns);

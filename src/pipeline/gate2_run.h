@@ -12,6 +12,9 @@
 
 namespace assay {
 
+// A clear case could stop at three pairs; while they are cheap it gets this many, for a tighter interval.
+inline constexpr int kClearPairs = 5;
+
 // Time spent, by kind [ns].
 struct SpentTime {
   int64_t start_ns = 0;  // hosts starting

@@ -31,6 +31,7 @@ namespace {
 constexpr int64_t kReadyAllowanceNs = 150'000;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
+constexpr int kVoidBlocksMax = 3;
 
 int64_t LookAliveIntervalNs() { return 20'000'000; }
 
@@ -204,11 +205,13 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
                                        std::span<const uint32_t> order, double timeout_s) {
   ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
   if (!freezer_->SleptSinceFreeze()) {
+    if (++void_blocks_ < kVoidBlocksMax) return HostFailed(Kind::kVoid, "its slots must be filled anew");
     sandbox_->Kill();
     HostTrouble trouble{Kind::kFoul, {}, "it used CPU time while it was stopped and its slots were being filled",
                         "ran-while-asleep", Output()};
     return std::unexpected(trouble);
   }
+  void_blocks_ = 0;
   auto* control = control_.as<wire::Control>();
   const uint32_t sequence = ++sequence_;
   const Deadline deadline = Deadline::AfterSeconds(timeout_s);

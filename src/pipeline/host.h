@@ -30,6 +30,7 @@ struct HostTrouble {
     kOutOfMemory,  // it ended at its memory limit
     kTimedOut,     // no answer in time
     kFoul,         // caught: `rule`, `message`
+    kVoid,         // it ran while its slots were being filled: fill them anew, with other values, and try again
     kEnvironment,  // this machine: the sandbox does not start, no shared memory
     kInterrupted,  // the user asked to stop
   };
@@ -86,7 +87,8 @@ class Host {
   // Thaws the host and has it leave the loop: it serves requests again.
   HostResult<void> LeaveBlocks(double timeout_s);
   // Runs one block over the slots in `order` and freezes the host again. Before: the host is frozen, slots are filled.
-  // A host that ran while it should have slept, or changed `outputs` after it said done, is a foul.
+  // A host that used CPU time since it was frozen gets no block: kVoid (a scheduler's late accounting may do that once);
+  // three times in a row is a foul. So is changing `outputs` after it said done.
   HostResult<BlockResult> RunBlock(const wire::Plan& plan, const std::byte* outputs,
                                    std::span<const uint32_t> order, double timeout_s);
 
@@ -112,6 +114,7 @@ class Host {
   double start_timeout_s_ = 60;
   bool in_blocks_ = false;
   uint32_t sequence_ = 0;
+  int void_blocks_ = 0;  // in a row
   std::optional<Freezer> freezer_;
   SharedRegion control_, report_;
   InterruptFlag interrupt_ = nullptr;

@@ -74,7 +74,7 @@ class Judgement {
   Result<bool> PassGate1(const BuiltCandidate& candidate, Verdict* verdict);
   Result<bool> PassGate2(const BuiltCandidate& candidate, const std::string& baseline, Verdict* verdict);
   Result<void> Blame(const HostTrouble& trouble, std::string_view where, Verdict* verdict) const;
-  HostResult<LiveHost> StartHost(const BuiltCandidate& candidate, int pair_index) const;
+  CandidateHostSetup HostSetup(const BuiltCandidate& candidate) const;
   ReferencePool& Pool(const std::string& baseline);
   void Settle(Verdict* verdict) const;
   void Progress(const std::string& stage, double fraction) const { events_.progress(label_ + stage, fraction); }
@@ -273,16 +273,15 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
   return finish();
 }
 
-HostResult<LiveHost> Judgement::StartHost(const BuiltCandidate& candidate, int pair_index) const {
-  const CorePlan cores = PlanCores(UsableCpus(), threads_, pair_index);
-  const HostPlacement placement{cores.hosts, threads_, cores.judge_has_own_core};
-  return StartCandidate(candidate, request_.limits, python_, *oracle_, *live_, placement, settings_, events_.interrupt);
+CandidateHostSetup Judgement::HostSetup(const BuiltCandidate& candidate) const {
+  return {candidate, request_.limits, python_, *oracle_, *live_, settings_, threads_, events_.interrupt};
 }
 
 Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verdict) {
   const int64_t begin_ns = MonotonicNs();
   live_->SetSlotCount(2);
-  auto host = StartHost(candidate, 0);
+  CandidateHosts hosts(HostSetup(candidate), 1);
+  auto host = hosts.Take(0);
   const int64_t started_ns = MonotonicNs();
   verdict->cost.start_s += Seconds(started_ns - begin_ns);
   if (!host) {
@@ -328,17 +327,20 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
 
 Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::string& baseline, Verdict* verdict) {
   Progress("gate 2: starting hosts", 0);
+  CandidateHosts hosts(HostSetup(candidate), kClearPairs);
+  std::optional<CandidateHosts> opponents;
+  if (against_) opponents.emplace(HostSetup(*against_), kClearPairs);
   const auto opponent = [&](int pair_index) -> HostResult<Opponent> {
     Opponent found;
-    if (against_) {
-      auto own = StartHost(*against_, pair_index);
+    if (opponents) {
+      auto own = opponents->Take(pair_index);
       if (!own) return std::unexpected(own.error());
       found.own = std::move(*own);
       return found;
     }
     ReferencePool& pool = Pool(baseline);
     // The first pairs come for certain; when they do not decide, the first look is at nine.
-    if (auto started = pool.StartUpTo(pair_index < 5 ? 5 : 9); !started) return std::unexpected(started.error());
+    if (auto started = pool.StartUpTo(pair_index < kClearPairs ? kClearPairs : Looks().front().pairs); !started) return std::unexpected(started.error());
     auto host = pool.Get(pair_index);
     if (!host) return std::unexpected(host.error());
     found.warm = *host;
@@ -348,7 +350,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
   setup.rule = rule_;
   setup.errors = draws_->reference_errors();
   setup.opponent = opponent;
-  setup.candidate = [&](int pair_index) { return StartHost(candidate, pair_index); };
+  setup.candidate = [&](int pair_index) { return hosts.Take(pair_index); };
   setup.subtract_settle = !against_ && candidate.source.form == CandidateForm::kNative;
   setup.threshold = request_.threshold;
   setup.threads = threads_;
@@ -394,6 +396,7 @@ Result<void> Judgement::Blame(const HostTrouble& trouble, std::string_view where
   if (!trouble.output.empty() && verdict->log.empty()) verdict->log = trouble.output;
   verdict->speed.reset();
   switch (trouble.kind) {
+    case Kind::kVoid:
     case Kind::kEnvironment:
       return EnvironmentError(trouble.message);
     case Kind::kInterrupted:

@@ -1,7 +1,6 @@
 #include "pipeline/live_slots.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
 
@@ -39,13 +38,12 @@ void LiveSlots::FillInputs(const Oracle& oracle, std::span<const uint32_t> maste
   ASSAY_CHECK(masters.size() <= plan().slot_count);
   const uint64_t stride = plan().input_stride;
   for (size_t i = 0; i < masters.size(); ++i)
-    std::memcpy(inputs_.data() + i * stride, oracle.inputs(masters[i]), stride);
+    CopyPastCaches(inputs_.data() + i * stride, oracle.inputs(masters[i]), stride);
 }
 
-void LiveSlots::Flush(const Oracle& oracle, const std::byte* outputs) const {
-  const uint32_t count = plan().slot_count;
-  FlushFromCaches(inputs_.data(), count * plan().input_stride);
-  FlushFromCaches(outputs, count * plan().output_stride);
+void LiveSlots::FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const {
+  for (const uint32_t slot : slots)
+    FlushFromCaches(inputs_.data() + slot * plan().input_stride, plan().input_stride);
   FlushFromCaches(oracle.weights().data(), oracle.weights().size_bytes());
 }
 

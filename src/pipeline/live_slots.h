@@ -26,10 +26,10 @@ class LiveSlots {
 
   // How many slots hosts prepare when they next enter blocks; at most capacity().
   void SetSlotCount(uint32_t count);
-  // Copies masters[i] into slot i, for each i. No host may run.
+  // Copies masters[i] into slot i, for each i, past the caches. No host may run.
   void FillInputs(const Oracle& oracle, std::span<const uint32_t> masters);
-  // Drops inputs, weights and these outputs from the caches.
-  void Flush(const Oracle& oracle, const std::byte* outputs) const;
+  // Drops the inputs of these slots and the weights from the caches: the side that ran before had read them.
+  void FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const;
   // Outputs for one host, poisoned when a block is prepared.
   Result<SharedRegion> CreateOutputs() const;
 

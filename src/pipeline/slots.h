@@ -27,7 +27,8 @@ uint64_t TensorBytes(const wire::Plan& plan, wire::Role role);
 // The bytes that outputs hold before a call: NaN for floating-point types, an unlikely pattern for others.
 std::byte PoisonByte(wire::DType dtype);
 
-// Poisons each output of the slots [0, slots) and sets every other byte of them to the guard pattern.
+// Poisons each output of the slots [0, slots) and sets every other byte of them to the guard pattern; cold, as
+// CopyPastCaches leaves its target.
 void PoisonOutputs(const wire::Plan& plan, std::byte* outputs, uint32_t slots, uint64_t guard);
 
 struct GuardDamage {
@@ -41,6 +42,9 @@ std::optional<GuardDamage> FindGuardDamage(const wire::Plan& plan, const std::by
 
 // Slots that were poisoned but must not have been written (not named in the block): true when all still are as set.
 bool SlotIsUntouched(const wire::Plan& plan, const std::byte* outputs, uint32_t slot, uint64_t guard);
+
+// Copies so that the target is in memory alone, not in a cache.
+void CopyPastCaches(std::byte* target, const std::byte* source, uint64_t size_bytes);
 
 // Writes the lines back and drops them from all caches, so that the next reader goes to memory.
 void FlushFromCaches(const std::byte* data, uint64_t size_bytes);

@@ -114,6 +114,8 @@ Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
   }
   ASSAY_RETURN_IF_ERROR(ApplySize(choice.size, found, request));
   for (const auto& [name, value] : choice.set) request.set[name] = value;
+  // Changed constants make it another size: the record then names each constant instead.
+  if (!choice.set.empty()) request.size.clear();
   return request;
 }
 

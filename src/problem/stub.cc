@@ -1,12 +1,13 @@
-// The candidate that `assay new` writes: what every argument is, a signature that fits, and no computation yet.
+// The candidate that `assay new` writes: what every argument is, a signature that fits, and no
+// computation yet.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstring>
 #include <set>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "model/dtype.h"
 #include "problem/suite.h"
@@ -30,33 +31,56 @@ struct StubArgument {
 };
 
 // Words that cannot name a parameter in C or C++, and type names that the signature itself uses.
-constexpr auto kReservedWords = std::to_array<std::string_view>(
-    {"alignas",   "alignof",      "and",         "and_eq",     "asm",       "assay",        "auto",
-     "bitand",    "bitor",        "bool",        "break",      "case",      "catch",        "char",
-     "char16_t",  "char32_t",     "char8_t",     "class",      "co_await",  "co_return",    "co_yield",
-     "compl",     "concept",      "const",       "const_cast", "consteval", "constexpr",    "constinit",
-     "continue",  "decltype",     "default",     "delete",     "do",        "double",       "dynamic_cast",
-     "else",      "enum",         "explicit",    "export",     "extern",    "false",        "float",
-     "for",       "friend",       "goto",        "if",         "inline",    "int",          "int16_t",
-     "int32_t",   "int64_t",      "int8_t",      "linux",      "long",      "mutable",      "namespace",
-     "new",       "noexcept",     "not",         "not_eq",     "nullptr",   "operator",     "or",
-     "or_eq",     "private",      "protected",   "public",     "register",  "reinterpret_cast",
-     "requires",  "restrict",     "return",      "short",      "signed",    "sizeof",       "static",
-     "static_assert", "static_cast", "struct",   "switch",     "template",  "this",         "thread_local",
-     "throw",     "true",         "try",         "typedef",    "typeid",    "typename",     "uint8_t",
-     "union",     "unix",         "unsigned",    "using",      "virtual",   "void",         "volatile",
-     "wchar_t",   "while",        "xor",         "xor_eq"});
+constexpr auto kReservedWords =
+    std::to_array<std::string_view>({"alignas",    "alignof",       "and",
+                                     "and_eq",     "asm",           "assay",
+                                     "auto",       "bitand",        "bitor",
+                                     "bool",       "break",         "case",
+                                     "catch",      "char",          "char16_t",
+                                     "char32_t",   "char8_t",       "class",
+                                     "co_await",   "co_return",     "co_yield",
+                                     "compl",      "concept",       "const",
+                                     "const_cast", "consteval",     "constexpr",
+                                     "constinit",  "continue",      "decltype",
+                                     "default",    "delete",        "do",
+                                     "double",     "dynamic_cast",  "else",
+                                     "enum",       "explicit",      "export",
+                                     "extern",     "false",         "float",
+                                     "for",        "friend",        "goto",
+                                     "if",         "inline",        "int",
+                                     "int16_t",    "int32_t",       "int64_t",
+                                     "int8_t",     "linux",         "long",
+                                     "mutable",    "namespace",     "new",
+                                     "noexcept",   "not",           "not_eq",
+                                     "nullptr",    "operator",      "or",
+                                     "or_eq",      "private",       "protected",
+                                     "public",     "register",      "reinterpret_cast",
+                                     "requires",   "restrict",      "return",
+                                     "short",      "signed",        "sizeof",
+                                     "static",     "static_assert", "static_cast",
+                                     "struct",     "switch",        "template",
+                                     "this",       "thread_local",  "throw",
+                                     "true",       "try",           "typedef",
+                                     "typeid",     "typename",      "uint8_t",
+                                     "union",      "unix",          "unsigned",
+                                     "using",      "virtual",       "void",
+                                     "volatile",   "wchar_t",       "while",
+                                     "xor",        "xor_eq"});
 
-std::string_view NameOf(const ArgumentSpec& spec) { return {spec.name, strnlen(spec.name, wire::kNameBytes)}; }
+std::string_view NameOf(const ArgumentSpec& spec) {
+  return {spec.name, strnlen(spec.name, wire::kNameBytes)};
+}
 
 std::string Identifier(std::string_view name) {
   std::string result;
   for (const char c : name) result += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0])) != 0) result.insert(0, "_");
+  if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0])) != 0)
+    result.insert(0, "_");
   return result;
 }
 
-// Names that are free: a word of the language, or a name that an earlier argument took, gets an underscore.
+// Names that are free: a word of the language, or a name that an earlier argument took, gets an
+// underscore.
 std::vector<StubArgument> NameArguments(const ProblemDescription& description, Form form) {
   std::set<std::string, std::less<>> taken;
   if (form != Form::kPython) taken.insert(kReservedWords.begin(), kReservedWords.end());
@@ -124,14 +148,15 @@ std::string Declaration(const StubArgument& argument, Form form) {
   const ArgumentSpec& spec = *argument.spec;
   const bool c = form == Form::kC;
   if (spec.kind != Kind::kTensor)
-    return fmt::format("{}{}{}{}{}", c ? "ASSAY_SCALAR(" : "", ScalarType(spec.kind), c ? ", " : " ", argument.name,
-                       c ? ")" : "");
+    return fmt::format("{}{}{}{}{}", c ? "ASSAY_SCALAR(" : "", ScalarType(spec.kind),
+                       c ? ", " : " ", argument.name, c ? ")" : "");
   return fmt::format("{}{}{}, {}{}{}{}", c ? "ASSAY_TENSOR(" : "assay::Tensor<",
-                     spec.role == Role::kOutput ? "" : "const ", ElementType(spec.dtype, form), spec.rank,
-                     c ? ", " : "> ", argument.name, c ? ")" : "");
+                     spec.role == Role::kOutput ? "" : "const ", ElementType(spec.dtype, form),
+                     spec.rank, c ? ", " : "> ", argument.name, c ? ")" : "");
 }
 
-// Text for a one-line comment: no control characters, and no backslash at the end that would join the next line to it.
+// Text for a one-line comment: no control characters, and no backslash at the end that would join
+// the next line to it.
 std::string CommentText(std::string_view text) {
   std::string result;
   for (const char c : text) result += std::iscntrl(static_cast<unsigned char>(c)) != 0 ? ' ' : c;
@@ -142,7 +167,8 @@ std::string CommentText(std::string_view text) {
 // A word as a shell takes it.
 std::string ShellWord(std::string_view word) {
   const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_-+=./,:@%").contains(c);
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-+=./,:@%").contains(c);
   };
   if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return std::string(word);
   std::string quoted = "'";
@@ -150,13 +176,16 @@ std::string ShellWord(std::string_view word) {
   return quoted + "'";
 }
 
-// The command that judges the stub at the same size, with only those constants that the size does not set itself.
+// The command that judges the stub at the same size, with only those constants that the size does
+// not set itself.
 std::string JudgeCommand(const ProblemRequest& request, std::string_view suffix) {
-  std::string command = fmt::format("assay judge {} {}", ShellWord(request.path), ShellWord(request.name + std::string(suffix)));
+  std::string command = fmt::format("assay judge {} {}", ShellWord(request.path),
+                                    ShellWord(request.name + std::string(suffix)));
   std::map<std::string, std::string> set_by_size;
   if (!request.size.empty()) {
     command += fmt::format(" --size {}", ShellWord(request.size));
-    if (const auto plain = ResolveProblem({request.path, request.size, {}}, {})) set_by_size = plain->set;
+    if (const auto plain = ResolveProblem({request.path, request.size, {}}, {}))
+      set_by_size = plain->set;
   }
   for (const auto& [name, value] : request.set) {
     const auto by_size = set_by_size.find(name);
@@ -167,15 +196,19 @@ std::string JudgeCommand(const ProblemRequest& request, std::string_view suffix)
 }
 
 // The header: problem, sizes, every argument with shape and dtype, the rules in short, the command.
-std::vector<std::string> HeaderLines(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
-                                     Form form, std::string_view suffix) {
+std::vector<std::string> HeaderLines(const ProblemRequest& request,
+                                     const std::vector<StubArgument>& arguments, Form form,
+                                     std::string_view suffix) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{}{}: a {} candidate that computes nothing yet.", request.name,
                               request.size.empty() ? "" : ", size " + request.size,
-                              form == Form::kCpp ? "C++" : form == Form::kC ? "C" : "Python"));
+                              form == Form::kCpp ? "C++"
+                              : form == Form::kC ? "C"
+                                                 : "Python"));
   if (!request.set.empty()) {
     std::vector<std::string> constants;
-    for (const auto& [name, value] : request.set) constants.push_back(fmt::format("{} = {}", name, value));
+    for (const auto& [name, value] : request.set)
+      constants.push_back(fmt::format("{} = {}", name, value));
     lines.push_back(fmt::format("Constants set: {}.", fmt::join(constants, ", ")));
   }
   lines.push_back("");
@@ -183,7 +216,9 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request, const std::v
   for (const StubArgument& argument : arguments) width = std::max(width, argument.name.size());
   for (const StubArgument& argument : arguments) {
     const ArgumentSpec& spec = *argument.spec;
-    const char* role = spec.role == Role::kInput ? "input" : spec.role == Role::kParameter ? "parameter" : "output";
+    const char* role = spec.role == Role::kInput       ? "input"
+                       : spec.role == Role::kParameter ? "parameter"
+                                                       : "output";
     const std::string type = spec.kind == Kind::kTensor
                                  ? fmt::format("{:<8} {}", DTypeName(spec.dtype), ShapeText(spec))
                                  : std::string(spec.kind == Kind::kInt     ? "whole number"
@@ -193,10 +228,15 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request, const std::v
   }
   lines.push_back("");
   if (form == Form::kPython) {
-    lines.push_back("Parameters are set by name from the reference's state_dict after construction.");
+    lines.push_back(
+        "Parameters are set by name from the reference's state_dict after construction.");
   } else {
-    lines.push_back("Tensors are contiguous, row-major and 64-byte aligned. Inputs and parameters are read-only;");
-    lines.push_back("every element of every output must be written. As it stands it is judged wrong: never written.");
+    lines.push_back(
+        "Tensors are contiguous, row-major and 64-byte aligned. Inputs and parameters are "
+        "read-only;");
+    lines.push_back(
+        "every element of every output must be written. As it stands it is judged wrong: never "
+        "written.");
   }
   lines.push_back("");
   lines.push_back("  " + JudgeCommand(request, suffix));
@@ -205,12 +245,16 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request, const std::v
 
 std::string Comment(const std::vector<std::string>& lines, std::string_view mark) {
   std::string text;
-  for (const std::string& line : lines) text += line.empty() ? fmt::format("{}\n", mark) : fmt::format("{} {}\n", mark, CommentText(line));
+  for (const std::string& line : lines)
+    text +=
+        line.empty() ? fmt::format("{}\n", mark) : fmt::format("{} {}\n", mark, CommentText(line));
   return text;
 }
 
-std::string WriteNative(const ProblemRequest& request, const std::vector<StubArgument>& arguments, Form form) {
-  std::string text = Comment(HeaderLines(request, arguments, form, form == Form::kC ? ".c" : ".cpp"), "//");
+std::string WriteNative(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
+                        Form form) {
+  std::string text =
+      Comment(HeaderLines(request, arguments, form, form == Form::kC ? ".c" : ".cpp"), "//");
   text += "#include <assay/kernel.h>\n\n";
   const std::string_view macro = form == Form::kC ? "ASSAY_KERNEL_C(" : "ASSAY_KERNEL(";
   std::vector<std::string> declarations;
@@ -223,11 +267,15 @@ std::string WriteNative(const ProblemRequest& request, const std::vector<StubArg
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string lead = i == 0 ? std::string(macro) : std::string(macro.size(), ' ');
     const ArgumentSpec& spec = *arguments[i].spec;
-    text += spec.kind == Kind::kTensor ? fmt::format("{}{:<{}}  // {}\n", lead, declarations[i], width, ShapeText(spec))
-                                       : fmt::format("{}{}\n", lead, declarations[i]);
+    text += spec.kind == Kind::kTensor
+                ? fmt::format("{}{:<{}}  // {}\n", lead, declarations[i], width, ShapeText(spec))
+                : fmt::format("{}{}\n", lead, declarations[i]);
   }
-  text += "  // Write the kernel here, and delete the lines below: they say that nothing is used yet.\n";
-  for (const StubArgument& argument : arguments) text += fmt::format("  (void){};\n", argument.name);
+  text +=
+      "  // Write the kernel here, and delete the lines below: they say that nothing is used "
+      "yet.\n";
+  for (const StubArgument& argument : arguments)
+    text += fmt::format("  (void){};\n", argument.name);
   return text + "}\n";
 }
 
@@ -238,8 +286,8 @@ std::string WritePython(const ProblemRequest& request, const std::vector<StubArg
   text += "        super().__init__()\n";
   for (const StubArgument& argument : arguments)
     if (argument.spec->role == Role::kParameter)
-      text += fmt::format("        # {} {} {}\n", CommentText(argument.name), DTypeName(argument.spec->dtype),
-                          ShapeText(*argument.spec));
+      text += fmt::format("        # {} {} {}\n", CommentText(argument.name),
+                          DTypeName(argument.spec->dtype), ShapeText(*argument.spec));
   std::string inputs;
   for (const StubArgument& argument : arguments)
     if (argument.spec->role == Role::kInput) inputs += ", " + argument.name;
@@ -254,20 +302,26 @@ Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescri
                               std::string_view form_name) {
   if (form_name != "native" && form_name != "c" && form_name != "python")
     return UsageError(fmt::format("unknown form '{}': native, c or python", form_name));
-  const Form form = form_name == "native" ? Form::kCpp : form_name == "c" ? Form::kC : Form::kPython;
+  const Form form = form_name == "native" ? Form::kCpp
+                    : form_name == "c"    ? Form::kC
+                                          : Form::kPython;
   for (const ArgumentSpec& spec : description.arguments) {
     const bool known = spec.kind == Kind::kTensor
                            ? wire::ElementBytes(spec.dtype) != 0 && spec.rank <= wire::kRankMax
                            : !ScalarType(spec.kind).empty();
-    if (!known) return UsageError(fmt::format("argument {} has a type that no candidate can take", NameOf(spec)));
+    if (!known)
+      return UsageError(
+          fmt::format("argument {} has a type that no candidate can take", NameOf(spec)));
   }
   if (description.arguments.empty()) return UsageError("the problem has no inputs and no outputs");
   if (form == Form::kC && description.arguments.size() > kArgumentsMaxInC)
-    return UsageError(fmt::format("the problem has {} inputs, parameters and outputs; the C form takes at most {}: "
-                                  "use --form native (C++)",
-                                  description.arguments.size(), kArgumentsMaxInC));
+    return UsageError(fmt::format(
+        "the problem has {} inputs, parameters and outputs; the C form takes at most {}: "
+        "use --form native (C++)",
+        description.arguments.size(), kArgumentsMaxInC));
   const std::vector<StubArgument> arguments = NameArguments(description, form);
-  return form == Form::kPython ? WritePython(request, arguments) : WriteNative(request, arguments, form);
+  return form == Form::kPython ? WritePython(request, arguments)
+                               : WriteNative(request, arguments, form);
 }
 
 }  // namespace assay

@@ -1,10 +1,9 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "base/files.h"
 #include "problem/suite.h"
@@ -15,6 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using wire::ArgumentSpec;
+using wire::DType;
 using wire::Kind;
 using wire::Role;
 
@@ -55,7 +55,8 @@ ProblemDescription Everything() {
   ProblemDescription description;
   description.arguments.push_back(Tensor("x", Role::kInput, DType::kFloat32, {4, 16}));
   for (uint32_t number = 1; number <= 10; ++number)
-    description.arguments.push_back(Tensor(fmt::format("t{}", number), Role::kInput, static_cast<DType>(number), {2}));
+    description.arguments.push_back(
+        Tensor(fmt::format("t{}", number), Role::kInput, static_cast<DType>(number), {2}));
   for (const char* name : {"new", "restrict", "int64_t", "x_size", "bool"})
     description.arguments.push_back(Tensor(name, Role::kInput, DType::kFloat32, {1}));
   description.arguments.push_back(Scalar("axis", Kind::kInt));
@@ -63,17 +64,19 @@ ProblemDescription Everything() {
   description.arguments.push_back(Scalar("causal", Kind::kBool));
   description.arguments.push_back(Tensor("norm_weight", Role::kParameter, DType::kBFloat16, {16}));
   description.arguments.push_back(Tensor("out", Role::kOutput, DType::kFloat32, {}));
-  description.arguments.push_back(Tensor("out1", Role::kOutput, DType::kInt64, {1, 2, 3, 4, 5, 6, 7, 8}));
+  description.arguments.push_back(
+      Tensor("out1", Role::kOutput, DType::kInt64, {1, 2, 3, 4, 5, 6, 7, 8}));
   return description;
 }
 
-void ExpectCompiles(const std::string& stub, const std::string& suffix, const std::string& compiler) {
+void ExpectCompiles(const std::string& stub, const std::string& suffix,
+                    const std::string& compiler) {
   auto folder = TemporaryFolder::Create();
   ASSERT_TRUE(folder);
   const std::string source = (folder->path() / ("stub" + suffix)).string();
   ASSERT_TRUE(WriteFileAtomically(source, stub));
-  const std::string command = fmt::format("{} -Wall -Wextra -Werror -fsyntax-only -I{}/include {}", compiler,
-                                          ASSAY_SOURCE_DIRECTORY, source);
+  const std::string command = fmt::format("{} -Wall -Wextra -Werror -fsyntax-only -I{}/include {}",
+                                          compiler, ASSAY_SOURCE_DIRECTORY, source);
   EXPECT_EQ(std::system(command.c_str()), 0) << command << "\n" << stub;
 }
 
@@ -84,7 +87,8 @@ TEST(Stub, CompilesWithoutWarningsForEveryTypeAndAwkwardName) {
     ExpectCompiles(*cpp, ".cpp", compiler);
   const auto c = WriteStub(Softmax(), Everything(), "c");
   ASSERT_TRUE(c) << c.error().message;
-  for (const char* compiler : {"gcc -std=c11", "clang -std=c11"}) ExpectCompiles(*c, ".c", compiler);
+  for (const char* compiler : {"gcc -std=c11", "clang -std=c11"})
+    ExpectCompiles(*c, ".c", compiler);
 }
 
 TEST(Stub, PythonStubIsPython) {
@@ -99,7 +103,8 @@ TEST(Stub, PythonStubIsPython) {
   const std::string path = (folder->path() / "stub.py").string();
   // `new` and the like are fine in Python; this problem's names hold no Python keyword.
   ASSERT_TRUE(WriteFileAtomically(path, *stub));
-  const std::string command = "python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' " + path;
+  const std::string command =
+      "python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' " + path;
   EXPECT_EQ(std::system(command.c_str()), 0) << *stub;
 }
 
@@ -113,8 +118,9 @@ TEST(Stub, NamesEveryArgumentWithShapeAndDtypeAndTheCommandThatJudgesIt) {
   EXPECT_THAT(*stub, HasSubstr("//   output     out  float16  [4, 16]"));
   EXPECT_THAT(*stub, HasSubstr("ASSAY_KERNEL(assay::Tensor<const float, 2> x,"));
   EXPECT_THAT(*stub, HasSubstr("assay::Tensor<assay::float16, 2> out) {"));
-  EXPECT_THAT(*stub,
-              HasSubstr("assay judge 'my problems/softmax.py' softmax.cpp --set COLUMNS=16 --set ROWS=4"));
+  EXPECT_THAT(
+      *stub,
+      HasSubstr("assay judge 'my problems/softmax.py' softmax.cpp --set COLUMNS=16 --set ROWS=4"));
   EXPECT_THAT(*stub, HasSubstr("COLUMNS = 16, ROWS = 4"));
 }
 
@@ -128,7 +134,8 @@ TEST(Stub, LeavesOutConstantsThatTheNamedSizeSets) {
                                   "[problem.sizes]\nsmall = {N = 8, M = 9}\n"));
   const auto request = ResolveProblem({(root / "relu.py").string(), "small", {{"M", "10"}}}, {});
   ASSERT_TRUE(request) << request.error().message;
-  const auto stub = WriteStub(*request, {{Tensor("out", Role::kOutput, DType::kFloat32, {8})}, true}, "c");
+  const auto stub =
+      WriteStub(*request, {{Tensor("out", Role::kOutput, DType::kFloat32, {8})}, true}, "c");
   ASSERT_TRUE(stub);
   EXPECT_THAT(*stub, HasSubstr("--size small --set M=10\n"));
   EXPECT_THAT(*stub, Not(HasSubstr("--set N")));
@@ -170,7 +177,8 @@ TEST(Stub, TheLargestCStubCompiles) {
   many.arguments.push_back(Tensor("out", Role::kOutput, DType::kFloat32, {1}));
   const auto c = WriteStub(Softmax(), many, "c");
   ASSERT_TRUE(c);
-  for (const char* compiler : {"gcc -std=c11", "clang -std=c11"}) ExpectCompiles(*c, ".c", compiler);
+  for (const char* compiler : {"gcc -std=c11", "clang -std=c11"})
+    ExpectCompiles(*c, ".c", compiler);
 }
 
 }  // namespace

@@ -69,11 +69,10 @@ std::string JudgeCommand(const Verdict& verdict, const std::string& candidate,
   std::string command =
       "assay judge " + ShellQuoted(problem.path.empty() ? problem.name : problem.path);
   command += " " + ShellQuoted(candidate);
-  // The record does not tell the size's own constants from those that the user changed on top: name
-  // them all.
+  // A named size stands for its constants.
   if (!problem.size.empty()) command += " --size " + ShellQuoted(problem.size);
-  for (const auto& [name, value] : problem.set)
-    command += " --set " + ShellQuoted(name + "=" + value);
+  if (problem.size.empty())
+    for (const auto& [name, value] : problem.set) command += " --set " + ShellQuoted(name + "=" + value);
   if (verdict.correctness) command += ComparisonFlags(problem, *verdict.correctness);
   if (verdict.speed && !extra.starts_with("--against")) command += BaselineFlag(*verdict.speed);
   if (!extra.empty()) command += " " + extra;

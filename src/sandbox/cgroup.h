@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -30,7 +31,7 @@ class ControlGroups {
   ControlGroups() = default;
   // Makes the groups that `folders` allows and sets their limits. Errors (kEnvironment) leave nothing behind.
   static Result<ControlGroups> Create(const GroupFolders& folders, uint64_t memory_bytes, uint32_t processes);
-  ControlGroups(ControlGroups&&) noexcept = default;
+  ControlGroups(ControlGroups&& other) noexcept { *this = std::move(other); }
   ControlGroups& operator=(ControlGroups&& other) noexcept;
   ~ControlGroups() { Remove(); }
 

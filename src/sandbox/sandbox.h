@@ -21,7 +21,7 @@ namespace assay {
 
 // A file that appears read-only inside, with the given content (it is copied in: no path of the host's leaks).
 struct SandboxFile {
-  std::string target;  // absolute path inside, outside of every writable folder
+  std::string target;  // absolute path inside, without "..", outside of /tmp, /proc and /dev
   std::string content;
   bool executable = false;
 };
@@ -37,7 +37,7 @@ struct SandboxLimits {
   uint64_t address_space_bytes = 0;                 // RLIMIT_AS; 0: memory_bytes + 16 GiB
   uint64_t file_bytes = uint64_t{256} << 20;        // RLIMIT_FSIZE
   uint64_t scratch_bytes = uint64_t{256} << 20;     // size of the writable tmpfs on /tmp
-  uint32_t processes = 64;                          // cgroup pids, RLIMIT_NPROC
+  uint32_t processes = 64;                          // threads count too; cgroup pids, RLIMIT_NPROC
   double cpu_seconds = 600;                         // RLIMIT_CPU, a backstop
 };
 
@@ -46,7 +46,7 @@ struct SandboxRequest {
   std::map<std::string, std::string> environment;
   std::vector<SandboxFile> files;
   std::vector<SandboxBind> binds;  // besides the system's own folders (/usr, /lib*, /bin, parts of /etc)
-  std::vector<std::pair<int, int>> descriptors;  // (ours, number inside); numbers from 3 up
+  std::vector<std::pair<int, int>> descriptors;  // (ours, number inside); numbers from 3 to 59
   std::vector<int> cpus;                         // affinity; empty: all
   SandboxLimits limits;
   bool may_start_processes = false;  // builders, and python hosts until they lock down
@@ -57,7 +57,7 @@ struct SandboxExit {
   bool exited = false;         // false: killed by a signal, or still running when killed by us
   int status = 0;              // exit status, or the signal
   bool out_of_memory = false;  // as the cgroup counted it, or the peak stood at the limit
-  double cpu_seconds = 0;
+  double cpu_seconds = 0;      // of the command and what it waited for; killed by us: of what ran then, with a cgroup
   uint64_t peak_memory_bytes = 0;
 };
 
@@ -73,10 +73,15 @@ struct SandboxSupport {
 };
 const SandboxSupport& ProbeSandbox();
 
+struct SandboxTools;
+struct ToolRun;
+
 // A running sandbox. Destroying it kills everything inside and removes its cgroup. Use from one thread at a time; the
 // thread that starts it must outlive it (the kernel ties --die-with-parent to the thread).
 class Sandbox {
  public:
+  // Returns once the command was executed inside, so that what keeps it from starting is an Error (kEnvironment) and
+  // never a finding about the command.
   static Result<Sandbox> Start(const SandboxRequest& request);
   Sandbox(Sandbox&&) noexcept;
   Sandbox& operator=(Sandbox&&) noexcept;
@@ -92,6 +97,10 @@ class Sandbox {
   std::string Output();
 
  private:
+  friend Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path, Deadline deadline);
+  friend std::string TrySandbox(const SandboxTools& tools);  // the probe's; empty: it works
+  static Result<Sandbox> StartWith(const SandboxTools& tools, const SandboxRequest& request,
+                                   const std::string& artifact_path);
   struct State;
   explicit Sandbox(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -9,17 +9,21 @@ import sys
 
 # Started by path, Python puts this folder first, where the names of our modules would hide others.
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
-sys.path[:] = [os.path.dirname(_FOLDER)] + [path for path in sys.path if os.path.abspath(path or ".") != _FOLDER]
+sys.path[:] = [os.path.dirname(_FOLDER)] + [
+    path for path in sys.path if os.path.abspath(path or ".") != _FOLDER
+]
 
 
 def main():
     role = sys.argv[1] if len(sys.argv) == 2 else ""
     if role == "build":
         from assay_host import build
+
         sys.exit(build.main())
     if role not in ("reference", "candidate"):
         sys.exit("usage: assay_host reference|candidate|build")
     from assay_host import host
+
     host.main(role)
 
 

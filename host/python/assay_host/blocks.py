@@ -60,11 +60,15 @@ def store(result, targets, names):
     except TypeError as error:
         raise OutputMismatch(f"forward returns {error}; tensors are expected") from error
     if len(tensors) != len(targets):
-        raise OutputMismatch(f"forward returns {len(tensors)} outputs; the problem has {len(targets)}")
+        raise OutputMismatch(
+            f"forward returns {len(tensors)} outputs; the problem has {len(targets)}"
+        )
     for tensor, target, name in zip(tensors, targets, names):
         if tensor.shape != target.shape or tensor.dtype != target.dtype:
-            raise OutputMismatch(f"output {name} is {_text(tensor.shape, tensor.dtype)}; the problem has "
-                                 f"{_text(target.shape, target.dtype)}")
+            raise OutputMismatch(
+                f"output {name} is {_text(tensor.shape, tensor.dtype)}; the problem has "
+                f"{_text(target.shape, target.dtype)}"
+            )
     for tensor, target in zip(tensors, targets):
         target.copy_(tensor)
 
@@ -118,7 +122,7 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
             if gc.get_count()[0] > _GARBAGE_MAX:
                 gc.collect()
             library.await_go(loop_pointer)
-            order = loop.order[:loop.call_count]
+            order = loop.order[: loop.call_count]
             settle_ns = _run(order, forward, arguments, outputs, names, first_failure)
             library.say_done(loop_pointer, settle_ns)
     finally:

@@ -29,6 +29,7 @@ def _build():
     except ImportError as error:
         return f"PyTorch cannot be imported by {sys.executable}: {error}"
     from assay_host import candidate, extensions, failure, host
+
     settings = host.read_settings(os.path.join(root, "problem", "settings.json"))
     host.set_threads(torch, settings)
     torch.set_grad_enabled(False)

@@ -27,8 +27,11 @@ def read_record(path):
         record["init_inputs"] = pickle.loads(record["init_inputs"])
         return record
     except Exception as error:
-        raise Failure(failure.CANDIDATE_LOAD, "the problem's get_init_inputs() cannot be handed to a candidate: "
-                                              f"{failure.describe_exception(error)}") from error
+        raise Failure(
+            failure.CANDIDATE_LOAD,
+            "the problem's get_init_inputs() cannot be handed to a candidate: "
+            f"{failure.describe_exception(error)}",
+        ) from error
 
 
 def import_candidate(path):
@@ -47,15 +50,20 @@ def construct(module, record, seed, path):
     """ModelNew(*init inputs) under the reference's seed. Raises Failure(kCandidateEntry or kCandidateLoad)."""
     model_class = getattr(module, "ModelNew", None)
     if not callable(model_class):
-        raise Failure(failure.CANDIDATE_ENTRY, f"{os.path.basename(path)} defines no class ModelNew: a candidate in "
-                                               "Python is a class ModelNew that is called like the problem's Model")
+        raise Failure(
+            failure.CANDIDATE_ENTRY,
+            f"{os.path.basename(path)} defines no class ModelNew: a candidate in "
+            "Python is a class ModelNew that is called like the problem's Model",
+        )
     arguments = record["init_inputs"]
     problem.seed_everything(seed)
     try:
         model = model_class(*arguments)
     except BaseException as error:
-        raise Failure(failure.CANDIDATE_LOAD,
-                      f"ModelNew({len(arguments)} arguments) fails: {failure.explain(error, path)}") from error
+        raise Failure(
+            failure.CANDIDATE_LOAD,
+            f"ModelNew({len(arguments)} arguments) fails: {failure.explain(error, path)}",
+        ) from error
     if not callable(model):
         raise Failure(failure.CANDIDATE_ENTRY, "ModelNew has no forward")
     return model
@@ -67,13 +75,18 @@ def load_weights(model, names, views):
         return NO_WEIGHTS
     state = {}
     if hasattr(model, "state_dict"):
-        state = {name: tensor.detach() for name, tensor in model.state_dict(keep_vars=True).items()
-                 if isinstance(tensor, torch.Tensor)}
+        state = {
+            name: tensor.detach()
+            for name, tensor in model.state_dict(keep_vars=True).items()
+            if isinstance(tensor, torch.Tensor)
+        }
     if list(sorted(state)) == list(sorted(names)) and all(
-            state[name].shape == view.shape for name, view in zip(names, views)):
+        state[name].shape == view.shape for name, view in zip(names, views)
+    ):
         pairs, how = [(state[name], view) for name, view in zip(names, views)], BY_NAME
     elif len(state) == len(views) and all(
-            tensor.shape == view.shape for tensor, view in zip(state.values(), views)):
+        tensor.shape == view.shape for tensor, view in zip(state.values(), views)
+    ):
         pairs, how = list(zip(state.values(), views)), BY_ORDER
     else:
         return BY_SEED
@@ -102,7 +115,9 @@ class Candidate:
             extensions.skip_finished_builds()
         self._record = read_record(context.path("candidate", "init.pickle"))
         module = import_candidate(self._path)
-        model = construct(module, self._record, int(context.settings.get("weights_seed", 0)), self._path)
+        model = construct(
+            module, self._record, int(context.settings.get("weights_seed", 0)), self._path
+        )
         torch.set_grad_enabled(False)  # foreign code may have changed it
         views = []
         if wire.WEIGHTS in context.regions:
@@ -111,8 +126,10 @@ class Candidate:
             how = load_weights(model, self._record["parameters"], views)
             self._keep_state(model)
         except Exception as error:
-            raise Failure(failure.CANDIDATE_LOAD,
-                          f"ModelNew does not take the weights: {failure.describe_exception(error)}") from error
+            raise Failure(
+                failure.CANDIDATE_LOAD,
+                f"ModelNew does not take the weights: {failure.describe_exception(error)}",
+            ) from error
         self._model = model
         self._lock_down()
         return (how,)
@@ -131,7 +148,10 @@ class Candidate:
         error = library.report_faults(self._context.region(wire.REPORT).address)
         error = error or library.lock_down(self._lockdown_fd)
         if error:
-            raise Failure(failure.ENVIRONMENT, f"the candidate host cannot lock itself down: {os.strerror(error)}")
+            raise Failure(
+                failure.ENVIRONMENT,
+                f"the candidate host cannot lock itself down: {os.strerror(error)}",
+            )
         os.close(self._lockdown_fd)
 
     def _blocks(self, _args, _fd):
@@ -139,8 +159,16 @@ class Candidate:
             raise Failure(failure.ENVIRONMENT, "no candidate is loaded")
         torch.set_grad_enabled(False)
         slots = values.Slots(self._context.plan, self._context.regions, self._record["template"])
-        first = blocks.FirstFailure(self._path, failure.CANDIDATE_FORWARD, failure.CANDIDATE_OUTPUT,
-                                    self._context.say)
-        blocks.run_blocks(self._context.library, self._context.loop, slots, self._model,
-                          self._record["copy_inputs"], self._restore, first)
+        first = blocks.FirstFailure(
+            self._path, failure.CANDIDATE_FORWARD, failure.CANDIDATE_OUTPUT, self._context.say
+        )
+        blocks.run_blocks(
+            self._context.library,
+            self._context.loop,
+            slots,
+            self._model,
+            self._record["copy_inputs"],
+            self._restore,
+            first,
+        )
         return first.count, first.number

@@ -9,13 +9,15 @@ from assay_host import failure, values, wire
 from assay_host.failure import Failure
 
 # Words that a C or C++ candidate cannot use for an argument.
-_RESERVED = frozenset("""
+_RESERVED = frozenset(
+    """
 alignas alignof and asm auto bool break case catch char class concept const constexpr continue decltype default delete
 do double else enum explicit export extern false final float for friend goto if inline int long main mutable namespace
 new noexcept not nullptr operator or private protected public register requires restrict return short signed sizeof
 static struct switch template this throw true try typedef typeid typename union unsigned using virtual void volatile
 while xor assay std NULL
-""".split())
+""".split()
+)
 _NAME_LENGTH_MAX = 100
 
 
@@ -70,25 +72,48 @@ class Signature:
             if reason:
                 raise Failure(number, f"{_ROLE_NAMES[role]} {name} is {reason}")
             size_bytes = value.numel() * value.element_size()
-            row = (name, role, wire.TENSOR, values.DTYPE_NUMBERS[value.dtype], tuple(value.shape), size_bytes)
+            row = (
+                name,
+                role,
+                wire.TENSOR,
+                values.DTYPE_NUMBERS[value.dtype],
+                tuple(value.shape),
+                size_bytes,
+            )
         else:
-            kind = wire.BOOL if isinstance(value, bool) else wire.INT if isinstance(value, int) else wire.FLOAT
-            if kind == wire.INT and not -2**63 <= value < 2**63:
-                raise Failure(number, f"{_ROLE_NAMES[role]} {name} = {value} does not fit in 64 bits")
+            kind = (
+                wire.BOOL
+                if isinstance(value, bool)
+                else wire.INT
+                if isinstance(value, int)
+                else wire.FLOAT
+            )
+            if kind == wire.INT and not -(2**63) <= value < 2**63:
+                raise Failure(
+                    number, f"{_ROLE_NAMES[role]} {name} = {value} does not fit in 64 bits"
+                )
             row = (name, role, kind, 0, (), 8)
         self.rows.append(row)
         if len(self.rows) > wire.ARGUMENTS_MAX:
-            raise Failure(failure.PROBLEM_LOAD, f"the problem has more than {wire.ARGUMENTS_MAX} inputs, parameters "
-                                                "and outputs")
+            raise Failure(
+                failure.PROBLEM_LOAD,
+                f"the problem has more than {wire.ARGUMENTS_MAX} inputs, parameters " "and outputs",
+            )
 
     def of_role(self, role):
         return [row for row in self.rows if row[1] == role]
 
     def write(self, report):
         for index, (name, role, kind, dtype, shape, size_bytes) in enumerate(self.rows):
-            spec = wire.ArgumentSpec(name=name.encode(), role=role, kind=kind, dtype=dtype, rank=len(shape),
-                                     size_bytes=size_bytes)
-            spec.shape[:len(shape)] = shape
+            spec = wire.ArgumentSpec(
+                name=name.encode(),
+                role=role,
+                kind=kind,
+                dtype=dtype,
+                rank=len(shape),
+                size_bytes=size_bytes,
+            )
+            spec.shape[: len(shape)] = shape
             report.arguments[index] = spec
         report.argument_count = len(self.rows)
 
@@ -99,13 +124,26 @@ _ROLE_NAMES = {wire.INPUT: "input", wire.PARAMETER: "parameter", wire.OUTPUT: "o
 def check_same(rows, leaves):
     """Raises Failure when another call of get_inputs() gives other kinds, dtypes or shapes than the description."""
     if len(rows) != len(leaves):
-        raise Failure(failure.PROBLEM_INPUTS, "get_inputs() gives another number of inputs from call to call")
+        raise Failure(
+            failure.PROBLEM_INPUTS, "get_inputs() gives another number of inputs from call to call"
+        )
     for (name, _, kind, dtype, shape, _), (_, value) in zip(rows, leaves):
         if isinstance(value, torch.Tensor):
-            same = kind == wire.TENSOR and values.DTYPE_NUMBERS.get(value.dtype) == dtype and value.shape == shape
+            same = (
+                kind == wire.TENSOR
+                and values.DTYPE_NUMBERS.get(value.dtype) == dtype
+                and value.shape == shape
+            )
         else:
-            same = kind == (wire.BOOL if isinstance(value, bool) else wire.INT if isinstance(value, int)
-                            else wire.FLOAT)
+            same = kind == (
+                wire.BOOL
+                if isinstance(value, bool)
+                else wire.INT
+                if isinstance(value, int)
+                else wire.FLOAT
+            )
         if not same:
-            raise Failure(failure.PROBLEM_INPUTS,
-                          f"get_inputs() gives other shapes or types from call to call (input {name})")
+            raise Failure(
+                failure.PROBLEM_INPUTS,
+                f"get_inputs() gives other shapes or types from call to call (input {name})",
+            )

@@ -8,8 +8,19 @@ value, neither has this one. docs/problems.md lists the kinds.
 
 import torch
 
-(ORDINARY, LARGE_OFFSET, WIDE_RANGE, TINY_SCALE, HUGE_SCALE, SIGNED_ZEROS, TIES, SMALL_INTEGERS, ZERO_ONE, OUTLIER,
- SPECIAL_VALUES) = range(11)
+(
+    ORDINARY,
+    LARGE_OFFSET,
+    WIDE_RANGE,
+    TINY_SCALE,
+    HUGE_SCALE,
+    SIGNED_ZEROS,
+    TIES,
+    SMALL_INTEGERS,
+    ZERO_ONE,
+    OUTLIER,
+    SPECIAL_VALUES,
+) = range(11)
 KIND_COUNT = 11
 
 # Share of exact zeros from which on they are taken for structure.
@@ -37,10 +48,14 @@ class _Facts:
         else:
             self.mean, self.deviation = 0.0, abs(self.low) or 1.0
         self.is_structure = tensor.numel() > 1 and bool(
-            ((self.values == self.low) | (self.values == self.high) | ~finite).all())
+            ((self.values == self.low) | (self.values == self.high) | ~finite).all()
+        )
         self.non_negative = self.low >= 0
-        self.symmetric = (tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2]
-                          and torch.equal(self.values, self.values.transpose(-1, -2)))
+        self.symmetric = (
+            tensor.dim() >= 2
+            and tensor.shape[-1] == tensor.shape[-2]
+            and torch.equal(self.values, self.values.transpose(-1, -2))
+        )
         self.narrow_range = torch.finfo(tensor.dtype).max < 1e6  # float16
 
     def standardised(self):
@@ -61,16 +76,17 @@ def _large_offset(facts, _):
 
 def _wide_range(facts, _):
     decades = 2.0 if facts.narrow_range else 4.0
-    return facts.values * torch.pow(torch.tensor(10.0, dtype=facts.values.dtype),
-                                    decades * (2 * facts.uniform() - 1))
+    return facts.values * torch.pow(
+        torch.tensor(10.0, dtype=facts.values.dtype), decades * (2 * facts.uniform() - 1)
+    )
 
 
 def _tiny_scale(facts, _):
-    return facts.values * (2.0 ** -10 if facts.narrow_range else 2.0 ** -40)
+    return facts.values * (2.0**-10 if facts.narrow_range else 2.0**-40)
 
 
 def _huge_scale(facts, _):
-    return facts.values * (2.0 ** 6 if facts.narrow_range else 2.0 ** 20)
+    return facts.values * (2.0**6 if facts.narrow_range else 2.0**20)
 
 
 def _signed_zeros(facts, _):
@@ -121,7 +137,7 @@ def _special_values(facts, generator):
     result = facts.values.clone()
     count = result.numel()
     # Few places, so that most rows stay finite and comparable; a tiny tensor gets only the first of them.
-    for index, special in enumerate(specials[:max(1, count // 8)]):
+    for index, special in enumerate(specials[: max(1, count // 8)]):
         places = torch.randint(0, count, (2 if count >= 64 else 1,), generator=generator)
         mask = torch.zeros(count, dtype=torch.bool)
         mask[places] = True

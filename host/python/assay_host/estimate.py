@@ -85,6 +85,7 @@ def measure(tree, path):
     """Need of the problem as the tree has it, or None where fake tensors cannot follow it."""
     try:
         from torch._subclasses.fake_tensor import FakeTensorMode
+
         mode = FakeTensorMode()
     except Exception:
         return None
@@ -107,8 +108,11 @@ def measure(tree, path):
                 result = model(*arguments)
             outputs = sum(map(_bytes, structure.flatten_outputs(result, [])))
             inputs = sum(_bytes(value) for _, value in leaves if isinstance(value, torch.Tensor))
-            parameters = sum(_bytes(tensor) for tensor in model.state_dict().values()
-                             if isinstance(tensor, torch.Tensor))
+            parameters = sum(
+                _bytes(tensor)
+                for tensor in model.state_dict().values()
+                if isinstance(tensor, torch.Tensor)
+            )
             return Need(inputs, parameters, outputs, peak)
     except Exception:
         return None  # the load tells what is wrong with the file, if anything is
@@ -122,7 +126,9 @@ def _integer_constants(tree):
         if not names or not problem.is_constant(statement.value):
             continue
         try:
-            value = eval(compile(ast.Expression(statement.value), "constant", "eval"), {"torch": torch})
+            value = eval(
+                compile(ast.Expression(statement.value), "constant", "eval"), {"torch": torch}
+            )
         except Exception:
             continue
         if type(value) is int and value > 1:

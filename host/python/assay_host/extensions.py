@@ -32,7 +32,9 @@ def _digest(build_folder):
         with open(os.path.join(build_folder, "build.ninja"), "rb") as file:
             text = file.read()
         digest.update(text)
-        for line in re.findall(r"(?m)^build [^:\n]+: (?:compile|cuda_compile) (.+)$", text.decode()):
+        for line in re.findall(
+            r"(?m)^build [^:\n]+: (?:compile|cuda_compile) (.+)$", text.decode()
+        ):
             path = line.strip().replace("$ ", " ").replace("$:", ":")
             with open(os.path.join(build_folder, path), "rb") as file:
                 digest.update(file.read() + b"\0")
@@ -42,7 +44,10 @@ def _digest(build_folder):
 
 
 def _build_folders(root):
-    return [os.path.dirname(path) for path in glob.glob(os.path.join(folder(root), "**", "build.ninja"), recursive=True)]
+    return [
+        os.path.dirname(path)
+        for path in glob.glob(os.path.join(folder(root), "**", "build.ninja"), recursive=True)
+    ]
 
 
 def pack(root, path):
@@ -52,8 +57,12 @@ def pack(root, path):
         if digest and glob.glob(os.path.join(build_folder, "*.so")):
             with open(os.path.join(build_folder, _STAMP), "w", encoding="ascii") as file:
                 file.write(digest)
+
     def keep(entry):
-        return None if _LEFT_OUT.search(entry.name) or not (entry.isfile() or entry.isdir()) else entry
+        return (
+            None if _LEFT_OUT.search(entry.name) or not (entry.isfile() or entry.isdir()) else entry
+        )
+
     with tarfile.open(path, "w") as archive:
         for name in sorted(os.listdir(folder(root))):
             archive.add(os.path.join(folder(root), name), arcname=name, filter=keep)
@@ -72,6 +81,7 @@ def unpack(path, root):
 def skip_finished_builds():
     """Makes torch's loader take an unpacked build as it is."""
     from torch.utils import cpp_extension
+
     run_ninja = getattr(cpp_extension, "_run_ninja_build", None)
     if run_ninja is None:
         return  # a loader without that step: ninja itself compares times, which the tar has kept

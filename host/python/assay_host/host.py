@@ -25,13 +25,17 @@ class Context:
     def __init__(self, library, root):
         self.library = library
         self.root = root
-        self.settings = read_settings(os.path.join(root, "problem", "settings.json"))
         self.regions = {}
         self.on_attach = []
         self.loop = wire.BlockLoop()
 
     def path(self, *parts):
         return os.path.join(self.root, *parts)
+
+    @property
+    def settings(self):
+        """As the file has them now: a host that stays up serves the next problem too."""
+        return read_settings(self.path("problem", "settings.json"))
 
     @property
     def report(self):
@@ -57,7 +61,9 @@ class Context:
         try:
             mapping = wire.Mapping(self.library, fd, number, size_bytes, writable)
         except OSError as error:
-            raise Failure(failure.ENVIRONMENT, f"cannot map region {number}: {error.strerror}") from error
+            raise Failure(
+                failure.ENVIRONMENT, f"cannot map region {number}: {error.strerror}"
+            ) from error
         old = self.regions.get(number)
         self.regions[number] = mapping
         for callback in self.on_attach:
@@ -96,14 +102,19 @@ def _make_role(role, context):
     try:
         import torch
     except BaseException as error:
-        raise Failure(failure.ENVIRONMENT, f"PyTorch cannot be imported by {sys.executable}: "
-                                           f"{failure.describe_exception(error)}") from error
+        raise Failure(
+            failure.ENVIRONMENT,
+            f"PyTorch cannot be imported by {sys.executable}: "
+            f"{failure.describe_exception(error)}",
+        ) from error
     set_threads(torch, context.settings)
     torch.set_grad_enabled(False)
     if role == "reference":
         from assay_host.reference import Reference
+
         return Reference(context).handlers()
     from assay_host.candidate import Candidate
+
     return Candidate(context, LOCKDOWN).handlers()
 
 
@@ -116,9 +127,11 @@ def _answer(handlers, context, frame, fd):
         elif frame.kind in handlers:
             handler = handlers[frame.kind]
         else:
-            raise Failure(failure.ENVIRONMENT, f"this host does not answer frames of kind {frame.kind}")
+            raise Failure(
+                failure.ENVIRONMENT, f"this host does not answer frames of kind {frame.kind}"
+            )
         results = handler(list(frame.args), fd)
-        reply.args[:len(results)] = results
+        reply.args[: len(results)] = results
         return reply
     except Failure as error:
         number, text = error.number, error.message
@@ -126,7 +139,9 @@ def _answer(handlers, context, frame, fd):
         number, text = failure.ENVIRONMENT, "the python host ran out of memory"
     except Exception as error:
         traceback.print_exc()
-        number, text = failure.ENVIRONMENT, "the python host failed: " + failure.describe_exception(error)
+        number, text = failure.ENVIRONMENT, "the python host failed: " + failure.describe_exception(
+            error
+        )
     context.say(text)
     reply.kind = wire.FAILED
     reply.args[0] = number
@@ -146,6 +161,7 @@ class _Unavailable(dict):
     def __missing__(self, kind):
         def fail(_args, _fd):
             raise Failure(self._error.number, self._error.message)
+
         return fail
 
 

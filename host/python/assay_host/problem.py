@@ -21,7 +21,9 @@ def read_source(path):
         with open(path, "rb") as file:
             data = file.read(SOURCE_BYTES_MAX + 1)
     except OSError as error:
-        raise Failure(failure.PROBLEM_LOAD, f"the problem file cannot be read: {error.strerror}") from error
+        raise Failure(
+            failure.PROBLEM_LOAD, f"the problem file cannot be read: {error.strerror}"
+        ) from error
     if len(data) > SOURCE_BYTES_MAX:
         raise Failure(failure.PROBLEM_LOAD, "the problem file is larger than 4 MiB")
     if b"\0" in data:
@@ -73,15 +75,30 @@ def is_constant(node):
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, (ast.Pow, ast.LShift)) and not _is_small(node.right):
             return False
-        numeric = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift)
+        numeric = (
+            ast.Add,
+            ast.Sub,
+            ast.Mult,
+            ast.Div,
+            ast.FloorDiv,
+            ast.Mod,
+            ast.Pow,
+            ast.LShift,
+            ast.RShift,
+        )
         return isinstance(node.op, numeric) and _is_number(node.left) and _is_number(node.right)
     if isinstance(node, (ast.List, ast.Tuple)):
         return all(is_constant(item) for item in node.elts)
     if isinstance(node, ast.Dict):
         return all(key is not None and is_constant(key) for key in node.keys) and all(
-            is_constant(value) for value in node.values)
-    return (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch"
-            and isinstance(getattr(torch, node.attr, None), torch.dtype))
+            is_constant(value) for value in node.values
+        )
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "torch"
+        and isinstance(getattr(torch, node.attr, None), torch.dtype)
+    )
 
 
 def _is_number(node):
@@ -94,7 +111,11 @@ def _is_small(node):
     # Keeps 9**9**9 from running without end.
     if isinstance(node, ast.UnaryOp):
         return _is_small(node.operand)
-    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and abs(node.value) <= _EXPONENT_MAX
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, (int, float))
+        and abs(node.value) <= _EXPONENT_MAX
+    )
 
 
 def apply_settings(tree, settings):
@@ -110,10 +131,15 @@ def apply_settings(tree, settings):
                 continue
             changed = True
             if isinstance(statement, ast.Assign) and len(statement.targets) > 1:  # A = B = 4
-                statement.targets = [target for target in statement.targets
-                                     if not (isinstance(target, ast.Name) and target.id == name)]
+                statement.targets = [
+                    target
+                    for target in statement.targets
+                    if not (isinstance(target, ast.Name) and target.id == name)
+                ]
                 body.append(statement)
-                statement = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], None), statement)
+                statement = ast.copy_location(
+                    ast.Assign([ast.Name(name, ast.Store())], None), statement
+                )
             statement.value = ast.copy_location(value, statement)
             for node in ast.walk(value):
                 ast.copy_location(node, statement)
@@ -127,15 +153,22 @@ def apply_settings(tree, settings):
 def _refuse_other_forms(tree, name):
     for statement in tree.body:
         if isinstance(statement, ast.AugAssign) and getattr(statement.target, "id", None) == name:
-            raise Failure(failure.PROBLEM_SET, f"--set {name}: line {statement.lineno} of the problem changes {name} "
-                                               "in place, so its value cannot be replaced")
+            raise Failure(
+                failure.PROBLEM_SET,
+                f"--set {name}: line {statement.lineno} of the problem changes {name} "
+                "in place, so its value cannot be replaced",
+            )
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
                 if isinstance(target, (ast.Tuple, ast.List)) and any(
-                        isinstance(node, ast.Name) and node.id == name for node in ast.walk(target)):
-                    raise Failure(failure.PROBLEM_SET, f"--set {name}: line {statement.lineno} of the problem assigns "
-                                                       "several names at once, which --set cannot change; write one "
-                                                       "assignment a line")
+                    isinstance(node, ast.Name) and node.id == name for node in ast.walk(target)
+                ):
+                    raise Failure(
+                        failure.PROBLEM_SET,
+                        f"--set {name}: line {statement.lineno} of the problem assigns "
+                        "several names at once, which --set cannot change; write one "
+                        "assignment a line",
+                    )
 
 
 def _unknown_name(tree, name):
@@ -143,7 +176,8 @@ def _unknown_name(tree, name):
     if not names:
         return f"--set {name}: the problem has no constants at module level"
     near = difflib.get_close_matches(name, names, 1) or [
-        other for other in names if other.lower() == name.lower()]
+        other for other in names if other.lower() == name.lower()
+    ]
     nearest = f" (did you mean {near[0]}?)" if near else ""
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     return f"--set {name}: the problem has no such constant{nearest}; it has {shown}"
@@ -158,10 +192,15 @@ def execute(tree, path):
         exec(compile(tree, path, "exec"), module.__dict__)  # the problem file is the user's own
     except BaseException as error:
         raise Failure(failure.PROBLEM_LOAD, failure.explain(error, path)) from error
-    missing = [name for name in ("Model", "get_inputs") if not callable(getattr(module, name, None))]
+    missing = [
+        name for name in ("Model", "get_inputs") if not callable(getattr(module, name, None))
+    ]
     if missing:
-        raise Failure(failure.PROBLEM_LOAD, f"the problem file defines no {' and no '.join(missing)}: a problem has a "
-                                            "class Model and a function get_inputs()")
+        raise Failure(
+            failure.PROBLEM_LOAD,
+            f"the problem file defines no {' and no '.join(missing)}: a problem has a "
+            "class Model and a function get_inputs()",
+        )
     return module
 
 
@@ -189,10 +228,14 @@ def _call_for_list(function, name, path):
     try:
         result = function()
     except BaseException as error:
-        raise Failure(failure.PROBLEM_INPUTS, f"{name}() fails: {failure.explain(error, path)}") from error
+        raise Failure(
+            failure.PROBLEM_INPUTS, f"{name}() fails: {failure.explain(error, path)}"
+        ) from error
     if not isinstance(result, (list, tuple)):
-        raise Failure(failure.PROBLEM_INPUTS,
-                      f"{name}() returns {type(result).__name__}; it must return a list of arguments")
+        raise Failure(
+            failure.PROBLEM_INPUTS,
+            f"{name}() returns {type(result).__name__}; it must return a list of arguments",
+        )
     return list(result)
 
 
@@ -201,8 +244,10 @@ def construct(module, arguments, path):
     try:
         model = module.Model(*arguments)
     except BaseException as error:
-        raise Failure(failure.PROBLEM_LOAD,
-                      f"Model({len(arguments)} arguments) fails: {failure.explain(error, path)}") from error
+        raise Failure(
+            failure.PROBLEM_LOAD,
+            f"Model({len(arguments)} arguments) fails: {failure.explain(error, path)}",
+        ) from error
     if not isinstance(model, torch.nn.Module):
         raise Failure(failure.PROBLEM_LOAD, "Model is not a torch.nn.Module")
     return model

@@ -1,0 +1,134 @@
+"""Draws of every kind: values change as promised, everything else stays."""
+
+import unittest
+
+from fake_judge import Judge, torch
+from assay_host import draws
+
+FINITE_KINDS = range(draws.KIND_COUNT - 1)
+ALL_KINDS = range(draws.KIND_COUNT)
+DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+
+def change(tensor, kind, seed=1):
+    return draws.change(tensor, kind, torch.Generator().manual_seed(seed))
+
+
+class DrawsTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def test_every_kind_keeps_shape_and_dtype_and_all_but_special_values_are_finite(self):
+        for dtype in DTYPES:
+            for kind in ALL_KINDS:
+                for shape in ((64, 32), (5,), (), (3, 4, 4), (1, 1), (0, 3)):
+                    x = (torch.randn(shape) * 3).to(dtype)
+                    y = change(x, kind)
+                    self.assertEqual((y.shape, y.dtype), (x.shape, x.dtype))
+                    if kind in FINITE_KINDS:
+                        self.assertTrue(bool(torch.isfinite(y).all()), (dtype, kind, shape))
+
+    def test_every_kind_is_deterministic_and_leaves_its_input_alone(self):
+        x = torch.randn(64, 32)
+        before = x.clone()
+        for kind in ALL_KINDS:
+            a, b = change(x, kind), change(x, kind)
+            self.assertTrue(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))
+            self.assertTrue(torch.equal(x, before))
+            if kind != draws.ORDINARY:
+                self.assertFalse(torch.equal(torch.nan_to_num(a), x), kind)
+
+    def test_large_offset_has_mean_1000_and_a_deviation_that_the_dtype_can_hold(self):
+        x = torch.randn(100, 100)
+        y = change(x, draws.LARGE_OFFSET)
+        self.assertAlmostEqual(y.mean().item(), 1000, delta=0.1)
+        self.assertAlmostEqual(y.double().std().item(), 0.1, delta=0.01)
+        for dtype in (torch.float16, torch.bfloat16):
+            y = change(x.to(dtype), draws.LARGE_OFFSET)
+            self.assertGreater(len(torch.unique(y.float())), 8)
+
+    def test_wide_range_spans_decades(self):
+        y = change(torch.randn(100, 100), draws.WIDE_RANGE).abs()
+        self.assertGreater(y.max().item() / y.median().item(), 1e2)
+        self.assertLess(y.min().item() / y.median().item(), 1e-4)
+
+    def test_tiny_and_huge_scale(self):
+        x = torch.randn(100)
+        self.assertLess(change(x, draws.TINY_SCALE).abs().max().item(), 1e-10)
+        self.assertGreater(change(x, draws.TINY_SCALE).abs().min().item(), torch.finfo(torch.float32).tiny)
+        self.assertGreater(change(x, draws.HUGE_SCALE).abs().max().item(), 1e5)
+
+    def test_signed_zeros_have_both_signs(self):
+        y = change(torch.randn(100, 100), draws.SIGNED_ZEROS)
+        zeros = y[y == 0]
+        negative = torch.signbit(zeros).sum().item()
+        self.assertGreater(negative, 1000)
+        self.assertGreater(len(zeros) - negative, 1000)
+        self.assertGreater((y != 0).sum().item(), 3000)
+
+    def test_ties_small_integers_and_zero_one_have_few_values(self):
+        x = torch.randn(100, 100)
+        self.assertEqual(sorted(torch.unique(change(x, draws.TIES)).tolist()), [-2, -1, 0, 1, 2])
+        integers = torch.unique(change(x, draws.SMALL_INTEGERS))
+        self.assertTrue(torch.equal(integers, integers.round()) and integers.abs().max() <= 8 and len(integers) > 10)
+        self.assertEqual(torch.unique(change(x, draws.ZERO_ONE)).tolist(), [0, 1])
+
+    def test_an_outlier_stands_out_in_every_row(self):
+        x = torch.randn(50, 40)
+        y = change(x, draws.OUTLIER)
+        self.assertEqual((x != y).sum(1).tolist(), [1] * 50)
+        self.assertTrue(bool((y.abs().max(1).values > 1000).all()))
+
+    def test_special_values_are_few_and_of_every_sort(self):
+        for dtype in DTYPES:
+            y = change(torch.randn(64, 64).to(dtype), draws.SPECIAL_VALUES).double()
+            self.assertTrue(bool(torch.isnan(y).any()), dtype)
+            self.assertTrue(bool((y == float("inf")).any()) and bool((y == float("-inf")).any()))
+            tiny = torch.finfo(dtype).tiny
+            self.assertTrue(bool(((y != 0) & (y.abs() < tiny)).any()), dtype)
+            self.assertLess((~torch.isfinite(y)).any(1).sum().item(), 10)
+
+    def test_values_that_were_never_negative_stay_so(self):
+        for kind in ALL_KINDS:
+            y = torch.nan_to_num(change(torch.rand(64, 64), kind))
+            self.assertGreaterEqual(y.min().item(), 0, kind)
+            self.assertFalse(bool(torch.signbit(y).any()), kind)
+
+    def test_symmetry_and_triangles_and_masks_and_labels_stay(self):
+        a = torch.randn(32, 32)
+        for kind in ALL_KINDS:
+            symmetric = torch.nan_to_num(change(a + a.T, kind))
+            self.assertTrue(torch.equal(symmetric, symmetric.T), kind)
+            self.assertEqual(torch.nan_to_num(change(torch.tril(a), kind)).triu(1).abs().max().item(), 0, kind)
+            mask = torch.zeros(8, 8).masked_fill(torch.ones(8, 8).triu(1) > 0, float("-inf"))
+            self.assertTrue(torch.equal(change(mask, kind), mask), kind)
+            labels = torch.where(torch.randn(100) > 0, 1.0, -1.0)
+            self.assertTrue(torch.equal(change(labels, kind), labels), kind)
+            integers = torch.arange(10)
+            self.assertTrue(torch.equal(change(integers, kind), integers), kind)
+
+    def test_the_host_counts_the_tensors_that_changed(self):
+        judge = Judge()
+        self.addCleanup(judge.close)
+        judge.load("""
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x, h, i, n): return x + n, h * 2, i
+def get_inputs(): return [torch.randn(8, 8), torch.rand(4).half(), torch.arange(3), 2.0]
+""")
+        judge.lay_out(1)
+        self.assertEqual(judge.draw(9, draws.ORDINARY), 0)
+        ordinary = judge.tensor("x").clone()
+        for kind in range(1, draws.KIND_COUNT):
+            self.assertEqual(judge.draw(9, kind), 2)
+            self.assertEqual(judge.tensor("i").tolist(), [0, 1, 2])
+            self.assertEqual(judge.scalar("n"), 2.0)
+            self.assertFalse(torch.equal(judge.tensor("x"), ordinary))
+            judge.evaluate(0, 0)
+            self.assertTrue(torch.equal(torch.nan_to_num(judge.tensor("out")), torch.nan_to_num(judge.tensor("x") + 2)))
+        judge.draw(9, draws.ORDINARY)
+        self.assertTrue(torch.equal(judge.tensor("x"), ordinary))
+
+
+if __name__ == "__main__":
+    unittest.main()

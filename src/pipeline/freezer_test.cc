@@ -1,0 +1,102 @@
+#include "pipeline/freezer.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+namespace assay {
+namespace {
+
+// A child that runs `function` for ever, killed at the end of the test.
+class Child {
+ public:
+  explicit Child(void (*function)()) : pid_(::fork()) {
+    if (pid_ == 0) {
+      function();
+      ::_exit(0);
+    }
+  }
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+  // Waits until the child has used some CPU time.
+  void AwaitRunning() const {
+    const Deadline deadline = Deadline::AfterSeconds(10);
+    while (ProcessCpuNs(pid_).value_or(0) < 20'000'000 && !deadline.Expired()) {
+    }
+  }
+
+ private:
+  pid_t pid_;
+};
+
+void Spin() {
+  while (true) __asm__ volatile("");
+}
+
+void SpinInThreads() {
+  pthread_t thread;
+  for (int i = 0; i < 3; ++i)
+    ::pthread_create(&thread, nullptr, [](void*) -> void* { Spin(); return nullptr; }, nullptr);
+  Spin();
+}
+
+void BusyWait(double seconds) {
+  const Deadline deadline = Deadline::AfterSeconds(seconds);
+  while (!deadline.Expired()) {
+  }
+}
+
+TEST(Freezer, ASpinningProcessSleepsUntilItIsThawed) {
+  const Child child(Spin);
+  child.AwaitRunning();
+  Freezer freezer(child.pid());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(freezer.Freeze());
+    BusyWait(0.01);
+    EXPECT_TRUE(freezer.SleptSinceFreeze());
+    freezer.Thaw();
+    BusyWait(0.002);
+  }
+}
+
+TEST(Freezer, AllThreadsSleep) {
+  const Child child(SpinInThreads);
+  child.AwaitRunning();
+  Freezer freezer(child.pid());
+  ASSERT_TRUE(freezer.Freeze());
+  BusyWait(0.05);
+  EXPECT_TRUE(freezer.SleptSinceFreeze());
+}
+
+TEST(Freezer, AProcessThatIsWokenBehindItsBackIsSeenOnce) {
+  const Child child(Spin);
+  child.AwaitRunning();
+  Freezer freezer(child.pid());
+  ASSERT_TRUE(freezer.Freeze());
+  ::kill(child.pid(), SIGCONT);
+  BusyWait(0.05);
+  ::kill(child.pid(), SIGSTOP);
+  BusyWait(0.05);
+  EXPECT_FALSE(freezer.SleptSinceFreeze());
+  EXPECT_TRUE(freezer.SleptSinceFreeze()) << "time is counted from the last look";
+}
+
+TEST(Freezer, AProcessThatIsGoneCannotBeFrozen) {
+  pid_t pid;
+  {
+    const Child child(Spin);
+    pid = child.pid();
+  }
+  EXPECT_FALSE(Freezer(pid).Freeze());
+}
+
+}  // namespace
+}  // namespace assay

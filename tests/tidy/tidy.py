@@ -1,0 +1,300 @@
+"""Checks of the source itself: layers, lengths, banned words, registration. Prints PATH:LINE: MESSAGE for each fault.
+
+Usage: tidy.py [--root FOLDER]. Exit 0 when there is nothing to say. self_test.py shows that each rule can fail.
+"""
+
+import argparse
+import ast
+import json
+import pathlib
+import re
+import sys
+
+COLUMNS_MAX = 100
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 80  # 'about 70': the rule of thumb is for people, this is where it ends
+
+# Which folders of src/ a folder's files may include, besides its own.
+STAGES = {"problem", "build", "sandbox", "judge", "score"}
+LAYERS = {
+    "base": set(),
+    "wire": set(),
+    "model": {"base", "wire"},
+    **{stage: {"base", "wire", "model"} for stage in STAGES},
+    "pipeline": {"base", "wire", "model"} | STAGES,
+    "report": {"base", "wire", "model", "pipeline"} | STAGES,
+    "cli": {"base", "wire", "model", "pipeline", "report"} | STAGES,
+}
+HOST_MAY_USE = {"wire"}
+HOST_TESTS_MAY_USE = {"base", "wire", "model", "problem"}
+# Pure folders: samples in, conclusions out.
+PURE = {"judge", "score"}
+IO_HEADERS = re.compile(r"#include <(fstream|iostream|cstdio|stdio\.h|unistd\.h|fcntl\.h|filesystem|thread|sys/.*)>")
+
+DOCUMENTS = [
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE",
+    "docs/protocol.md", "docs/candidate-abi.md", "docs/verdict.md", "docs/dependencies.md",
+]
+SCHEMA = "docs/verdict.schema.json"
+
+# (where, pattern, why). Comments and strings are not looked at.
+CPP_BANS = [
+    ("", r"\busing\s+namespace\s+std\b", "spell std:: out"),
+    ("", r"\b(usleep|nanosleep|sleep_for|sleep_until|sleep)\s*\(", "wait on an event, not on time"),
+    ("", r"(?<![\w:.>])(s?rand|random)\s*\(", "randomness is passed in"),
+    ("", r"(?<![\w:.>])(system|popen)\s*\(", "start programs without a shell"),
+    ("", r"(?<![\w:.>])assert\s*\(", "use ASSAY_CHECK, which release builds keep"),
+    ("", r"\b(strcpy|strcat|sprintf|vsprintf|gets|tmpnam|mktemp)\s*\(", "unbounded"),
+    ("stdout", r"\b(std::cout|std::clog|printf|puts|putchar|fmt::print)\b", "output belongs to cli and report"),
+]
+MAY_PRINT = ("src/cli/", "src/report/", "host/", "bench/")
+KERNELS_MAY = ("kernels/", "include/")
+
+CPP_SUFFIXES = {".cc", ".h", ".cpp", ".c"}
+
+
+class Tree:
+    """The files of a checkout, read once."""
+
+    FOLDERS = ("src", "host", "include", "kernels", "problems", "tests", "bench", "scripts", "docs", "cmake", ".ci")
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.text = {}
+        paths = [path for path in self.root.iterdir() if path.is_file()]
+        for folder in self.FOLDERS:
+            paths += sorted((self.root / folder).rglob("*"))
+        for path in paths:
+            name = path.relative_to(self.root).as_posix()
+            if not path.is_file() or "__pycache__" in name or name.startswith("bench/results/"):
+                continue
+            try:
+                self.text[name] = path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue  # an image
+
+    def files(self, *suffixes):
+        return [(name, text) for name, text in self.text.items()
+                if pathlib.PurePosixPath(name).suffix in suffixes]
+
+    def cpp(self):
+        return self.files(*CPP_SUFFIXES)
+
+
+def without_comments_and_strings(text):
+    """The C++ text with comments and literals blanked out, line breaks kept."""
+    pattern = re.compile(
+        r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"'
+        r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
+
+    def blank(match):
+        kept = re.sub(r"[^\n]", " ", match.group())
+        return '""' + kept[2:] if match.group()[0] in "\"R" and len(kept) > 1 else kept
+
+    return pattern.sub(blank, text)
+
+
+def numbered(text):
+    return enumerate(text.split("\n"), start=1)
+
+
+def folder_of(name):
+    """'judge' for src/judge/gate1.cc, 'host' for host/native/main.cc, else ''."""
+    parts = name.split("/")
+    if parts[0] == "src" and len(parts) > 2:
+        return parts[1]
+    return "host" if parts[0] == "host" else ""
+
+
+def rule_layers(tree):
+    """Includes run one way."""
+    for name, text in tree.cpp():
+        folder = folder_of(name)
+        if not folder:
+            continue
+        if folder == "host":
+            allowed = HOST_TESTS_MAY_USE if name.endswith("_test.cc") else HOST_MAY_USE
+        elif folder in LAYERS:
+            allowed = LAYERS[folder] | {folder}
+        else:
+            yield name, 1, f"folder src/{folder} has no layer: name it in tests/tidy/tidy.py"
+            continue
+        for number, line in numbered(text):
+            match = re.match(r'\s*#\s*include\s+["<](\w+)/', line)
+            if match and match.group(1) in LAYERS and match.group(1) not in allowed:
+                yield name, number, f"{folder} may not include {match.group(1)}"
+
+
+def rule_purity(tree):
+    """judge and score do no I/O: their tests may."""
+    for name, text in tree.cpp():
+        if folder_of(name) not in PURE or "_test" in name:
+            continue
+        for number, line in numbered(text):
+            if IO_HEADERS.match(line) or re.match(r'#include "base/(files|clock|unique_fd)\.h"', line):
+                yield name, number, f"src/{folder_of(name)} does no I/O and reads no clock"
+
+
+def rule_slow_headers(tree):
+    """JSON, TOML and command-line libraries compile slowly: they stay in .cc files."""
+    for name, text in tree.files(".h"):
+        for number, line in numbered(text):
+            if re.match(r"#include <(nlohmann/|toml\+\+|CLI/|openssl/)", line):
+                yield name, number, "keep this library to .cc files"
+
+
+def rule_columns(tree):
+    for name, text in tree.text.items():
+        if pathlib.PurePosixPath(name).suffix not in CPP_SUFFIXES | {".py"}:
+            continue
+        for number, line in numbered(text):
+            if len(line) > COLUMNS_MAX:
+                yield name, number, f"{len(line)} columns, at most {COLUMNS_MAX}"
+
+
+def rule_whitespace(tree):
+    for name, text in tree.text.items():
+        if name.startswith("docs/") and name.endswith(".svg"):
+            continue
+        for number, line in numbered(text):
+            if line != line.rstrip() and not name.endswith(".md"):
+                yield name, number, "blanks at the end of the line"
+            if "\t" in line and pathlib.PurePosixPath(name).suffix in CPP_SUFFIXES | {".py"}:
+                yield name, number, "a tab"
+        if text and not text.endswith("\n"):
+            yield name, text.count("\n") + 1, "no line break at the end of the file"
+
+
+def rule_file_length(tree):
+    for name, text in tree.text.items():
+        suffix = pathlib.PurePosixPath(name).suffix
+        if suffix in CPP_SUFFIXES | {".py"} and text.count("\n") > FILE_LINES_MAX:
+            yield name, 1, f"{text.count(chr(10))} lines, at most {FILE_LINES_MAX}"
+
+
+def cpp_functions(text):
+    """(line, length) of each function body: a block that opens at some indent and closes at the same one."""
+    lines = without_comments_and_strings(text).split("\n")
+    for start, line in enumerate(lines):
+        if not line.rstrip().endswith("{") or not re.match(r" {0,2}\S", line):
+            continue
+        indent = len(line) - len(line.lstrip())
+        head = line.strip()
+        for above in reversed(lines[max(0, start - 8):start]):
+            if re.search(r"[;{}]\s*$", above) or not above.strip():
+                break
+            head = above.strip() + " " + head
+            indent = len(above) - len(above.lstrip())
+        if re.match(r"(inline\s+)?(namespace|struct|class|enum|union|extern|template\s*<.*>\s*(struct|class))\b", head):
+            continue
+        if ")" not in head or re.search(r"=\s*\{$", head):
+            continue
+        for end in range(start + 1, len(lines)):
+            if re.match(r" {%d}\}" % indent, lines[end]):
+                yield start + 1, end - start + 1
+                break
+
+
+def rule_function_length(tree):
+    for name, text in tree.cpp():
+        for number, length in cpp_functions(text):
+            if length > FUNCTION_LINES_MAX:
+                yield name, number, f"a function of {length} lines, at most {FUNCTION_LINES_MAX}"
+    for name, text in tree.files(".py"):
+        try:
+            nodes = list(ast.walk(ast.parse(text)))
+        except SyntaxError as error:
+            yield name, error.lineno or 1, "not Python"
+            continue
+        for node in nodes:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                length = node.end_lineno - node.lineno + 1
+                if length > FUNCTION_LINES_MAX:
+                    yield name, node.lineno, f"a function of {length} lines, at most {FUNCTION_LINES_MAX}"
+
+
+def rule_bans(tree):
+    for name, text in tree.cpp():
+        if name.startswith(KERNELS_MAY):
+            continue
+        for number, line in numbered(without_comments_and_strings(text)):
+            for where, pattern, why in CPP_BANS:
+                if where == "stdout" and (name.startswith(MAY_PRINT) or "test" in name or "print_" in name):
+                    continue
+                match = re.search(pattern, line)
+                if match:
+                    yield name, number, f"'{match.group().strip()}' is banned: {why}"
+
+
+def rule_own_text(tree):
+    """The repository speaks of itself alone: no path of one machine's, no unfinished work."""
+    for name, text in tree.text.items():
+        if name.startswith("tests/tidy/"):
+            continue
+        for number, line in numbered(text):
+            if re.search(r"(?<![\w.])/(work|home/\w+|root)/", line):
+                yield name, number, "a path of one machine's"
+            if re.search(r"\b(TODO|FIXME|XXX)\b", line) and "XXXX" not in line:
+                yield name, number, "finish it, or say it in an issue"
+
+
+def rule_header_guard(tree):
+    for name, text in tree.files(".h"):
+        guard = re.search(r"^#ifndef (\w+)\n#define \1\b", text, re.M)
+        if "#pragma once" not in text and not (name.startswith("include/") and guard):
+            yield name, 1, "no #pragma once"
+
+
+def rule_registered(tree):
+    """Every source is named in the CMakeLists.txt of its folder or of one above it."""
+    for name, _ in tree.files(".cc"):
+        path = pathlib.PurePosixPath(name)
+        if path.parts[0] not in ("src", "host", "bench"):
+            continue
+        lists = [tree.text.get((parent / "CMakeLists.txt").as_posix(), "") for parent in path.parents]
+        if not any(re.search(r"(?<![\w])%s(?![\w])" % re.escape(path.name), text) for text in lists):
+            what = "test is not registered" if name.endswith("_test.cc") else "file is not built"
+            yield name, 1, f"this {what} in its CMakeLists.txt"
+
+
+def rule_documents(tree):
+    for name in DOCUMENTS:
+        if not tree.text.get(name, "").strip():
+            yield name, 1, "missing or empty"
+    try:
+        schema = json.loads(tree.text.get(SCHEMA, ""))
+        if "$schema" not in schema:
+            yield SCHEMA, 1, "does not say which JSON Schema it follows"
+    except ValueError:
+        yield SCHEMA, 1, "missing, or not JSON"
+    for name, text in tree.text.items():
+        if name.startswith("tests/tidy/"):
+            continue
+        for number, line in numbered(text):
+            for page in re.findall(r"\bdocs/[\w-]+\.md\b", line):
+                if page not in tree.text:
+                    yield name, number, f"{page} does not exist"
+
+
+RULES = [rule_layers, rule_purity, rule_slow_headers, rule_columns, rule_whitespace, rule_file_length,
+         rule_function_length, rule_bans, rule_own_text, rule_header_guard, rule_registered, rule_documents]
+
+
+def faults(root):
+    """Every fault as (rule, path, line, message)."""
+    tree = Tree(root)
+    return [(rule.__name__, *fault) for rule in RULES for fault in rule(tree)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[2])
+    found = faults(parser.parse_args().root)
+    for _, name, line, message in found:
+        print(f"{name}:{line}: {message}")
+    print(f"tidy: {len(found)} faults", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
