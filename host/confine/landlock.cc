@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 namespace {
 
 // The kernel's interface as of Landlock ABI 6, spelt out because a distribution's header may be older than its kernel.

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
 
 #include "base/check.h"
@@ -103,7 +103,8 @@ CompiledCandidate::CompiledCandidate(std::string_view source, std::string_view l
       fmt::format("{} -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -I{}/include {} {} -o {}",
                   language == "c" ? "gcc -std=c11" : "g++ -std=c++20", ASSAY_SOURCE_DIRECTORY,
                   flags, file, path());
-  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  FILE* compiler = popen(command.c_str(), "r");
+  EXPECT_TRUE(compiler != nullptr && pclose(compiler) == 0) << command;
 }
 
 JudgeDouble::JudgeDouble(const std::vector<wire::ArgumentSpec>& arguments, uint32_t slot_count)

@@ -1,9 +1,11 @@
-"""Timed blocks of the reference: the named slots in order, right values, state put back, numbers read anew."""
+"""Timed blocks of the reference: the named slots in order, right values, state put back, numbers
+read anew.
+"""
 
 import unittest
 
 from fake_judge import POISON, Judge, torch, wire
-from reference_test import LINEAR, SOFTMAX, problem
+from sample_problems import LINEAR, SOFTMAX, problem
 
 
 def is_poison(tensor):
@@ -35,7 +37,9 @@ class BlocksTest(unittest.TestCase):
             for slot in (0, 2):
                 expected = torch.softmax(self.judge.tensor("x", slot), 1)
                 self.assertTrue(torch.equal(self.judge.tensor("out", slot), expected))
-            self.assertTrue(is_poison(self.judge.tensor("out", 1)) and is_poison(self.judge.tensor("out", 3)))
+            self.assertTrue(
+                is_poison(self.judge.tensor("out", 1)) and is_poison(self.judge.tensor("out", 3))
+            )
 
     def test_many_blocks_empty_blocks_and_several_stays_in_the_loop(self):
         self.prepare(SOFTMAX)
@@ -45,7 +49,12 @@ class BlocksTest(unittest.TestCase):
             for slot in (1, 3, 1):
                 self.judge.tensor("x", slot).copy_(torch.randn(16, 32))
                 self.judge.run_block([slot] * 3)
-                self.assertTrue(torch.equal(self.judge.tensor("out", slot), torch.softmax(self.judge.tensor("x", slot), 1)))
+                self.assertTrue(
+                    torch.equal(
+                        self.judge.tensor("out", slot),
+                        torch.softmax(self.judge.tensor("x", slot), 1),
+                    )
+                )
             self.assertEqual(self.judge.leave_blocks()[:2], [0, 0])
 
     def test_the_outputs_stand_when_done_is_said_and_nothing_is_written_before_go(self):
@@ -54,7 +63,9 @@ class BlocksTest(unittest.TestCase):
         self.judge.arm()
         self.assertTrue(is_poison(self.judge.tensor("out")))
         self.judge.go([0])
-        self.assertTrue(torch.equal(self.judge.tensor("out"), torch.softmax(self.judge.tensor("x"), 1)))
+        self.assertTrue(
+            torch.equal(self.judge.tensor("out"), torch.softmax(self.judge.tensor("x"), 1))
+        )
         self.judge.leave_blocks()
 
     def test_a_slot_count_changed_between_stays_is_seen(self):
@@ -75,8 +86,12 @@ class BlocksTest(unittest.TestCase):
         other = Judge(settings={"weights_seed": 99})
         self.addCleanup(other.close)
         other.load(LINEAR, brief=True)
-        other.lay_out(4, weights=self.judge.regions[wire.WEIGHTS], inputs=self.judge.regions[wire.INPUTS],
-                      inputs_writable=False)
+        other.lay_out(
+            4,
+            weights=self.judge.regions[wire.WEIGHTS],
+            inputs=self.judge.regions[wire.INPUTS],
+            inputs_writable=False,
+        )
         other.request(wire.STORE_WEIGHTS, 1)
         other.enter_blocks()
         other.run_block([1])
@@ -85,26 +100,42 @@ class BlocksTest(unittest.TestCase):
         self.assertTrue(torch.equal(self.judge.tensor("out", 1), other.tensor("out", 1)))
 
     def test_buffers_are_put_back_before_each_block(self):
-        # The count of calls is not a part of the result at the first call, so the problem passes as stateless.
-        self.prepare(problem("self.norm(x)\n        return torch.clamp(self.norm.num_batches_tracked, min=3)",
-                             init="self.norm = nn.BatchNorm1d(6)"))
+        # The count of calls is not a part of the result at the first call, so the problem passes as
+        # stateless.
+        self.prepare(
+            problem(
+                "self.norm(x)\n        return torch.clamp(self.norm.num_batches_tracked, min=3)",
+                init="self.norm = nn.BatchNorm1d(6)",
+            )
+        )
         self.judge.enter_blocks()
         for _ in range(3):
             self.judge.run_block([0, 1, 0, 1])
-            self.assertEqual((self.judge.tensor("out", 0).item(), self.judge.tensor("out", 1).item()), (3, 4))
+            self.assertEqual(
+                (self.judge.tensor("out", 0).item(), self.judge.tensor("out", 1).item()), (3, 4)
+            )
         self.judge.leave_blocks()
 
     def test_numbers_that_change_between_blocks_are_read_again(self):
-        self.prepare(problem("return x * n + a", arguments="self, x, n, a", inputs="[torch.randn(3), 2, 0.5]"))
+        self.prepare(
+            problem(
+                "return x * n + a", arguments="self, x, n, a", inputs="[torch.randn(3), 2, 0.5]"
+            )
+        )
         self.judge.enter_blocks()
         self.judge.run_block([0, 1])
         from assay_host import values
+
         offset = self.judge.plan.input_stride + self.judge.spec("n").offset
         values.write_scalar(self.judge.regions[wire.INPUTS], wire.INT, offset, 10)
         self.judge.run_block([0, 1])
         self.judge.leave_blocks()
-        self.assertTrue(torch.equal(self.judge.tensor("out", 0), self.judge.tensor("x", 0) * 2 + 0.5))
-        self.assertTrue(torch.equal(self.judge.tensor("out", 1), self.judge.tensor("x", 1) * 10 + 0.5))
+        self.assertTrue(
+            torch.equal(self.judge.tensor("out", 0), self.judge.tensor("x", 0) * 2 + 0.5)
+        )
+        self.assertTrue(
+            torch.equal(self.judge.tensor("out", 1), self.judge.tensor("x", 1) * 10 + 0.5)
+        )
 
     def test_a_forward_that_changes_its_inputs_runs_on_copies(self):
         self.prepare(problem("x.mul_(2)\n        return x", inputs="[torch.randn(4)]"))
@@ -116,13 +147,21 @@ class BlocksTest(unittest.TestCase):
         self.assertTrue(torch.equal(self.judge.tensor("out", 0), 2 * before))
 
     def test_several_outputs_and_no_inputs_at_all(self):
-        self.prepare(problem("return (self.w * 2, [self.w.argmax()], 3)", arguments="self", inputs="[]",
-                             init="self.w = nn.Parameter(torch.arange(4.0))"))
+        self.prepare(
+            problem(
+                "return (self.w * 2, [self.w.argmax()], 3)",
+                arguments="self",
+                inputs="[]",
+                init="self.w = nn.Parameter(torch.arange(4.0))",
+            )
+        )
         self.judge.enter_blocks()
         self.judge.run_block([1])
         self.assertEqual(self.judge.leave_blocks()[0], 0)
         self.assertEqual(self.judge.tensor("out", 1).tolist(), [0, 2, 4, 6])
-        self.assertEqual((self.judge.tensor("out1", 1).item(), self.judge.tensor("out2", 1).item()), (3, 3))
+        self.assertEqual(
+            (self.judge.tensor("out1", 1).item(), self.judge.tensor("out2", 1).item()), (3, 3)
+        )
 
     def test_an_exception_inside_a_block_is_counted_and_told(self):
         self.prepare(problem("if x.max() > 1e6: raise ValueError('too large')\n        return x"))

@@ -12,16 +12,24 @@ import unittest
 
 from blocks_test import is_poison
 from fake_judge import SUPPORT, Judge, Refused, failure, torch, wire
-from reference_test import LINEAR, SOFTMAX, problem
+from sample_problems import LINEAR, SOFTMAX, problem
 
 # A filter that refuses execve and execveat with EPERM and allows the rest.
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
 _ALLOW, _EPERM = 0x7FFF0000, 0x00050001
 _EXECVE = {"x86_64": (59, 322), "aarch64": (221, 281)}[os.uname().machine]
-LOCKDOWN = b"".join(struct.pack("=HBBI", *row) for row in (
-    (_LOAD, 0, 0, 0), (_EQUAL, 2, 0, _EXECVE[0]), (_EQUAL, 1, 0, _EXECVE[1]), (_RETURN, 0, 0, _ALLOW),
-    (_RETURN, 0, 0, _EPERM)))
+LOCKDOWN = b"".join(
+    struct.pack("=HBBI", *row)
+    for row in (
+        (_LOAD, 0, 0, 0),
+        (_EQUAL, 2, 0, _EXECVE[0]),
+        (_EQUAL, 1, 0, _EXECVE[1]),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _EPERM),
+    )
+)
 
+NEW_HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n"
 NEW_SOFTMAX = """
 import torch
 class ModelNew(torch.nn.Module):
@@ -33,14 +41,25 @@ class ModelNew(torch.nn.Module):
 
 def has_extension_headers():
     from torch.utils import cpp_extension
-    return shutil.which("ninja") and shutil.which("c++") and any(
-        os.path.exists(os.path.join(path, "torch", "extension.h")) for path in cpp_extension.include_paths()) and any(
-        os.path.exists(os.path.join(path, "pybind11", "pybind11.h"))
-        for path in cpp_extension.include_paths() + ["/usr/include"])
+
+    return (
+        shutil.which("ninja", path=f"/usr/bin:{os.path.dirname(sys.executable)}")
+        and shutil.which("c++")
+        and any(
+            os.path.exists(os.path.join(path, "torch", "extension.h"))
+            for path in cpp_extension.include_paths()
+        )
+        and any(
+            os.path.exists(os.path.join(path, "pybind11", "pybind11.h"))
+            for path in cpp_extension.include_paths() + ["/usr/include"]
+        )
+    )
 
 
 class CandidateTest(unittest.TestCase):
-    """The reference host describes the problem and fills the slots; a fresh candidate host runs on them."""
+    """The reference host describes the problem and fills the slots; a fresh candidate host runs on
+    them.
+    """
 
     @classmethod
     def setUpClass(cls):
@@ -64,9 +83,13 @@ class CandidateTest(unittest.TestCase):
         self.addCleanup(judge.close)
         judge.write("candidate/candidate.py", candidate)
         judge.write("candidate/init.pickle", self.reference.record)
-        judge.lay_out(self.reference.plan.slot_count, specs=self.reference.specs,
-                      weights=self.reference.regions[wire.WEIGHTS], inputs=self.reference.regions[wire.INPUTS],
-                      inputs_writable=False)
+        judge.lay_out(
+            self.reference.plan.slot_count,
+            specs=self.reference.specs,
+            weights=self.reference.regions[wire.WEIGHTS],
+            inputs=self.reference.regions[wire.INPUTS],
+            inputs_writable=False,
+        )
         return judge
 
     def run_candidate(self, candidate, order=(1, 0), **keywords):
@@ -81,7 +104,11 @@ class CandidateTest(unittest.TestCase):
     def assert_agrees(self, judge, names=("out",), slots=(0, 1)):
         for name in names:
             for slot in slots:
-                self.assertTrue(torch.allclose(judge.tensor(name, slot), self.reference.tensor(name, slot), atol=1e-6))
+                self.assertTrue(
+                    torch.allclose(
+                        judge.tensor(name, slot), self.reference.tensor(name, slot), atol=1e-6
+                    )
+                )
 
     def load_refused(self, candidate, number, *parts, **keywords):
         judge = self.start(candidate, **keywords)
@@ -113,19 +140,27 @@ class ModelNew(nn.Module):
         return torch.relu(%s)
 """
         named = template % ("self.layer = nn.Linear(width, out_features)", "self.layer(x)")
-        ordered = template % ("self.w = nn.Parameter(torch.zeros(out_features, width)); "
-                              "self.b = nn.Parameter(torch.zeros(out_features))", "x @ self.w.T + self.b")
+        ordered = template % (
+            "self.w = nn.Parameter(torch.zeros(out_features, width)); "
+            "self.b = nn.Parameter(torch.zeros(out_features))",
+            "x @ self.w.T + self.b",
+        )
         # The same module, constructed under the same seed, but with one more parameter.
-        seeded = template % ("self.layer = nn.Linear(width, out_features); self.more = nn.Parameter(torch.zeros(1))",
-                             "self.layer(x) + self.more")
+        seeded = template % (
+            "self.layer = nn.Linear(width, out_features); self.more = nn.Parameter(torch.zeros(1))",
+            "self.layer(x) + self.more",
+        )
         for candidate, expected in ((named, 0), (ordered, 1), (seeded, 2)):
             judge, how, failed, _ = self.run_candidate(candidate)
             self.assertEqual((how, failed), (expected, 0))
             self.assert_agrees(judge)
 
     def test_nested_inputs_numbers_constants_and_several_outputs(self):
-        source = problem("return x * n + parts['a'][0] + len(mode), x.argmax()", arguments="self, x, n, parts, mode",
-                         inputs="[torch.randn(3), 4, {'a': [torch.randn(3)]}, 'ab']")
+        source = problem(
+            "return x * n + parts['a'][0] + len(mode), x.argmax()",
+            arguments="self, x, n, parts, mode",
+            inputs="[torch.randn(3), 4, {'a': [torch.randn(3)]}, 'ab']",
+        )
         self.describe(source)
         judge, _, failed, _ = self.run_candidate(source.replace("class Model", "class ModelNew"))
         self.assertEqual(failed, 0)
@@ -134,7 +169,9 @@ class ModelNew(nn.Module):
     def test_batch_norm_in_training_mode(self):
         source = problem("return self.norm(x)", init="self.norm = nn.BatchNorm1d(6)")
         self.describe(source)
-        judge, how, failed, _ = self.run_candidate(source.replace("class Model", "class ModelNew"), order=(0, 1, 0))
+        judge, how, failed, _ = self.run_candidate(
+            source.replace("class Model", "class ModelNew"), order=(0, 1, 0)
+        )
         self.assertEqual((how, failed), (0, 0))
         self.assert_agrees(judge)
 
@@ -147,14 +184,16 @@ class ModelNew(nn.Module):
 
     def test_the_host_is_locked_down_after_the_load(self):
         self.describe(SOFTMAX)
-        judge, _, failed, number = self.run_candidate("""
+        judge, _, failed, number = self.run_candidate(
+            """
 import subprocess, torch
 subprocess.check_call(["/bin/true"])
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         subprocess.check_call(["/bin/true"])
         return torch.softmax(x, 1)
-""")
+"""
+        )
         self.assertEqual((failed, number), (2, failure.CANDIDATE_FORWARD))
         self.assertIn("candidate.py line 6: PermissionError", judge.message())
 
@@ -173,8 +212,12 @@ class GoesWrong(CandidateTest):
         self.describe(SOFTMAX)
 
     def test_files_that_do_not_load(self):
-        self.load_refused("def f(:\n", failure.CANDIDATE_LOAD, "candidate.py line 1", "not valid Python")
-        self.load_refused("\nundefined_name\n", failure.CANDIDATE_LOAD, "candidate.py line 2", "NameError")
+        self.load_refused(
+            "def f(:\n", failure.CANDIDATE_LOAD, "candidate.py line 1", "not valid Python"
+        )
+        self.load_refused(
+            "\nundefined_name\n", failure.CANDIDATE_LOAD, "candidate.py line 2", "NameError"
+        )
         self.load_refused(b"\x7fELF\0\1", failure.CANDIDATE_LOAD, "candidate.py")
         self.load_refused("raise SystemExit(0)\n", failure.CANDIDATE_LOAD, "line 1", "sys.exit(0)")
 
@@ -184,27 +227,40 @@ class GoesWrong(CandidateTest):
         self.load_refused("class ModelNew: pass\n", failure.CANDIDATE_ENTRY, "no forward")
 
     def test_a_constructor_that_throws(self):
-        self.load_refused(NEW_SOFTMAX.replace("    def forward", "    def __init__(self, n): pass\n    def forward"),
-                          failure.CANDIDATE_LOAD, "ModelNew(0 arguments) fails", "missing 1 required")
+        self.load_refused(
+            NEW_SOFTMAX.replace(
+                "    def forward", "    def __init__(self, n): pass\n    def forward"
+            ),
+            failure.CANDIDATE_LOAD,
+            "ModelNew(0 arguments) fails",
+            "missing 1 required",
+        )
 
     def test_forward_that_throws_leaves_poison_and_its_line(self):
-        judge, _, failed, number = self.run_candidate(NEW_SOFTMAX.replace("return e /", "return e @"))
+        judge, _, failed, number = self.run_candidate(
+            NEW_SOFTMAX.replace("return e /", "return e @")
+        )
         self.assertEqual((failed, number), (2, failure.CANDIDATE_FORWARD))
         self.assertIn("candidate.py line 6: RuntimeError", judge.message())
         self.assertTrue(is_poison(judge.tensor("out", 0)))
 
     def test_results_that_do_not_fit_leave_poison_and_a_reason(self):
-        for expression, part in (("x[:, 1:]", "output out is float32[16, 31]; the problem has float32[16, 32]"),
-                                 ("x.double()", "output out is float64[16, 32]"), ("(x, x)", "2 outputs"),
-                                 ("None", "0 outputs"), ("'x'", "str")):
+        for expression, part in (
+            ("x[:, 1:]", "output out is float32[16, 31]; the problem has float32[16, 32]"),
+            ("x.double()", "output out is float64[16, 32]"),
+            ("(x, x)", "2 outputs"),
+            ("None", "0 outputs"),
+            ("'x'", "str"),
+        ):
             judge, _, failed, number = self.run_candidate(
-                f"import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x): return {expression}\n")
+                NEW_HEAD + f"    def forward(self, x): return {expression}\n"
+            )
             self.assertEqual((failed, number), (2, failure.CANDIDATE_OUTPUT))
             self.assertIn(part, judge.message())
             self.assertTrue(is_poison(judge.tensor("out", 0)) and is_poison(judge.tensor("out", 1)))
 
     def test_a_write_to_the_inputs_ends_the_host_and_is_told(self):
-        judge = self.start("import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x): return x.mul_(2)\n")
+        judge = self.start(NEW_HEAD + "    def forward(self, x): return x.mul_(2)\n")
         judge.request(wire.LOAD)
         judge.enter_blocks()
         with self.assertRaises(ConnectionError):
@@ -217,8 +273,10 @@ class GoesWrong(CandidateTest):
 
     def test_an_abort_is_told_and_an_exit_is_just_that(self):
         for action, signal_number in (("os.abort()", signal.SIGABRT), ("os._exit(0)", 0)):
-            judge = self.start("import os, torch\nclass ModelNew(torch.nn.Module):\n"
-                               f"    def forward(self, x): {action}\n")
+            judge = self.start(
+                "import os, torch\nclass ModelNew(torch.nn.Module):\n"
+                f"    def forward(self, x): {action}\n"
+            )
             judge.request(wire.LOAD)
             judge.enter_blocks()
             with self.assertRaises(ConnectionError):
@@ -227,7 +285,9 @@ class GoesWrong(CandidateTest):
             self.assertEqual(judge.report.fault_signal, signal_number)
 
     def test_sys_exit_inside_forward_ends_nothing(self):
-        _, _, failed, number = self.run_candidate(NEW_SOFTMAX.replace("return e /", "raise SystemExit(0)\n        return e /"))
+        _, _, failed, number = self.run_candidate(
+            NEW_SOFTMAX.replace("return e /", "raise SystemExit(0)\n        return e /")
+        )
         self.assertEqual((failed, number), (2, failure.CANDIDATE_FORWARD))
 
     def test_a_missing_record_is_told(self):
@@ -245,7 +305,7 @@ source = '''
 #include <torch/extension.h>
 torch::Tensor row_softmax(torch::Tensor x) { return torch::softmax(x, 1)%s; }
 '''
-module = load_inline(name="row_softmax", cpp_sources=source, functions=["row_softmax"], verbose=False)
+module = load_inline(name="row_softmax", cpp_sources=source, functions=["row_softmax"])
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         return module.row_softmax(x)
@@ -261,12 +321,23 @@ class Builder(CandidateTest):
     def build(self, candidate):
         for folder in ("problem", "candidate", "tmp"):
             os.makedirs(os.path.join(self.root, folder), exist_ok=True)
-        for name, content in (("candidate.py", candidate.encode()), ("init.pickle", self.reference.record)):
+        for name, content in (
+            ("candidate.py", candidate.encode()),
+            ("init.pickle", self.reference.record),
+        ):
             with open(os.path.join(self.root, "candidate", name), "wb") as file:
                 file.write(content)
         return subprocess.run(
-            [sys.executable, "-B", "-s", os.path.join(SUPPORT, "python", "assay_host"), "build"], capture_output=True,
-            text=True, timeout=280, env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "ASSAY_HOST_ROOT": self.root})
+            [sys.executable, "-B", "-s", os.path.join(SUPPORT, "python", "assay_host"), "build"],
+            capture_output=True,
+            text=True,
+            timeout=280,
+            env={
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "HOME": "/tmp",
+                "ASSAY_HOST_ROOT": self.root,
+            },
+        )
 
     def tar_path(self):
         return os.path.join(self.root, "tmp", "extensions.tar")
@@ -279,13 +350,19 @@ class Builder(CandidateTest):
         self.assertGreater(os.path.getsize(self.tar_path()), 0)
 
     def test_a_candidate_that_fails_gives_one_message(self):
-        built = self.build("import torch\nprint('noise')\nclass ModelNew(torch.nn.Module):\n"
-                           "    def __init__(self): raise ValueError('no')\n")
+        built = self.build(
+            "import torch\nprint('noise')\nclass ModelNew(torch.nn.Module):\n"
+            "    def __init__(self): raise ValueError('no')\n"
+        )
         self.assertEqual(built.returncode, 1)
-        self.assertEqual(built.stderr, "ModelNew(0 arguments) fails: candidate.py line 4: ValueError: no\n")
+        self.assertEqual(
+            built.stderr, "ModelNew(0 arguments) fails: candidate.py line 4: ValueError: no\n"
+        )
         self.assertFalse(os.path.exists(self.tar_path()))
 
-    @unittest.skipUnless(has_extension_headers(), "PyTorch's and pybind11's headers, ninja or a compiler are missing")
+    @unittest.skipUnless(
+        has_extension_headers(), "PyTorch's and pybind11's headers, ninja or a compiler are missing"
+    )
     def test_an_extension_is_built_once_and_its_hosts_never_compile(self):
         built = self.build(EXTENSION % "")
         self.assertEqual((built.returncode, built.stderr), (0, ""))
@@ -304,12 +381,16 @@ class Builder(CandidateTest):
         with open(f"/proc/{judge.pid}/maps", encoding="ascii") as file:
             self.assertIn(os.path.join(folder, "row_softmax.so"), file.read())
 
-    @unittest.skipUnless(has_extension_headers(), "PyTorch's and pybind11's headers, ninja or a compiler are missing")
+    @unittest.skipUnless(
+        has_extension_headers(), "PyTorch's and pybind11's headers, ninja or a compiler are missing"
+    )
     def test_an_extension_that_does_not_compile_gives_its_first_error(self):
         built = self.build(EXTENSION % " + no_such_name")
         self.assertEqual(built.returncode, 1)
         self.assertEqual(len(built.stderr.splitlines()), 1, built.stderr)
-        self.assertRegex(built.stderr, r"candidate.py line 8: .*main.cpp:4:\d+: error: .*no_such_name")
+        self.assertRegex(
+            built.stderr, r"candidate.py line 8: .*main.cpp:4:\d+: error: .*no_such_name"
+        )
 
 
 if __name__ == "__main__":

@@ -55,7 +55,9 @@ class DrawsTest(unittest.TestCase):
     def test_tiny_and_huge_scale(self):
         x = torch.randn(100)
         self.assertLess(change(x, draws.TINY_SCALE).abs().max().item(), 1e-10)
-        self.assertGreater(change(x, draws.TINY_SCALE).abs().min().item(), torch.finfo(torch.float32).tiny)
+        self.assertGreater(
+            change(x, draws.TINY_SCALE).abs().min().item(), torch.finfo(torch.float32).tiny
+        )
         self.assertGreater(change(x, draws.HUGE_SCALE).abs().max().item(), 1e5)
 
     def test_signed_zeros_have_both_signs(self):
@@ -70,7 +72,11 @@ class DrawsTest(unittest.TestCase):
         x = torch.randn(100, 100)
         self.assertEqual(sorted(torch.unique(change(x, draws.TIES)).tolist()), [-2, -1, 0, 1, 2])
         integers = torch.unique(change(x, draws.SMALL_INTEGERS))
-        self.assertTrue(torch.equal(integers, integers.round()) and integers.abs().max() <= 8 and len(integers) > 10)
+        self.assertTrue(
+            torch.equal(integers, integers.round())
+            and integers.abs().max() <= 8
+            and len(integers) > 10
+        )
         self.assertEqual(torch.unique(change(x, draws.ZERO_ONE)).tolist(), [0, 1])
 
     def test_an_outlier_stands_out_in_every_row(self):
@@ -99,7 +105,9 @@ class DrawsTest(unittest.TestCase):
         for kind in ALL_KINDS:
             symmetric = torch.nan_to_num(change(a + a.T, kind))
             self.assertTrue(torch.equal(symmetric, symmetric.T), kind)
-            self.assertEqual(torch.nan_to_num(change(torch.tril(a), kind)).triu(1).abs().max().item(), 0, kind)
+            self.assertEqual(
+                torch.nan_to_num(change(torch.tril(a), kind)).triu(1).abs().max().item(), 0, kind
+            )
             mask = torch.zeros(8, 8).masked_fill(torch.ones(8, 8).triu(1) > 0, float("-inf"))
             self.assertTrue(torch.equal(change(mask, kind), mask), kind)
             labels = torch.where(torch.randn(100) > 0, 1.0, -1.0)
@@ -110,12 +118,14 @@ class DrawsTest(unittest.TestCase):
     def test_the_host_counts_the_tensors_that_changed(self):
         judge = Judge()
         self.addCleanup(judge.close)
-        judge.load("""
+        judge.load(
+            """
 import torch
 class Model(torch.nn.Module):
     def forward(self, x, h, i, n): return x + n, h * 2, i
 def get_inputs(): return [torch.randn(8, 8), torch.rand(4).half(), torch.arange(3), 2.0]
-""")
+"""
+        )
         judge.lay_out(1)
         self.assertEqual(judge.draw(9, draws.ORDINARY), 0)
         ordinary = judge.tensor("x").clone()
@@ -125,7 +135,11 @@ def get_inputs(): return [torch.randn(8, 8), torch.rand(4).half(), torch.arange(
             self.assertEqual(judge.scalar("n"), 2.0)
             self.assertFalse(torch.equal(judge.tensor("x"), ordinary))
             judge.evaluate(0, 0)
-            self.assertTrue(torch.equal(torch.nan_to_num(judge.tensor("out")), torch.nan_to_num(judge.tensor("x") + 2)))
+            self.assertTrue(
+                torch.equal(
+                    torch.nan_to_num(judge.tensor("out")), torch.nan_to_num(judge.tensor("x") + 2)
+                )
+            )
         judge.draw(9, draws.ORDINARY)
         self.assertTrue(torch.equal(judge.tensor("x"), ordinary))
 

@@ -47,7 +47,9 @@ class EstimateTest(unittest.TestCase):
         self.assertEqual(done[:4], [tensor, 2 * 16384 * 4, tensor, 1])
         self.assertGreater(done[0], 6e9)
         self.assertLess(peak_kib(self.judge.pid) - before, 50 * 1024)
-        self.assertGreaterEqual(done[4], 2 * tensor)  # the normalised values and the output live at once
+        self.assertGreaterEqual(
+            done[4], 2 * tensor
+        )  # the normalised values and the output live at once
 
     def test_a_problem_that_fits_gets_no_advice(self):
         self.estimate(LARGE.replace("16384", "1024"), 2**40)
@@ -69,7 +71,9 @@ class EstimateTest(unittest.TestCase):
 
     def test_what_cannot_be_followed_is_not_estimated(self):
         source = LARGE.replace("16384", "64").replace(
-            "return torch.relu(self.norm(x))", "return x[x.flatten().tolist()[0] > 2:].numpy().sum()")
+            "return torch.relu(self.norm(x))",
+            "return x[x.flatten().tolist()[0] > 2:].numpy().sum()",
+        )
         self.assertEqual(self.estimate(source, 1)[3], 0)
         self.assertEqual(self.estimate("import torch\nraise ValueError()\n", 1)[3], 0)
 

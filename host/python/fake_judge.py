@@ -1,7 +1,8 @@
-"""Plays the judge against a real python host process, for the tests: sockets, regions, slots and blocks.
+"""Plays the judge against a real python host process, for the tests: sockets, regions, slots and
+blocks.
 
-The host runs as a plain child under a temporary root, without a sandbox. One host serves many problems: each load reads
-the problem file again.
+The host runs as a plain child under a temporary root, without a sandbox. One host serves many
+problems: each load reads the problem file again.
 """
 
 import ctypes
@@ -79,16 +80,29 @@ class Judge:
         high_socket = fcntl.fcntl(theirs.fileno(), fcntl.F_DUPFD_CLOEXEC, 20)
         high_program = fcntl.fcntl(program, fcntl.F_DUPFD_CLOEXEC, 20)
         self.log_path = os.path.join(self.root, "tmp", "log")
-        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "ASSAY_HOST_ROOT": self.root,
-                       "OMP_NUM_THREADS": "1"}
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": "/tmp",
+            "ASSAY_HOST_ROOT": self.root,
+            "OMP_NUM_THREADS": "1",
+        }
         self.pid = os.posix_spawn(
-            sys.executable, [sys.executable, "-B", "-s", os.path.join(SUPPORT, "python", "assay_host"), role],
-            environment, file_actions=[
+            sys.executable,
+            [sys.executable, "-B", "-s", os.path.join(SUPPORT, "python", "assay_host"), role],
+            environment,
+            file_actions=[
                 (os.POSIX_SPAWN_DUP2, high_socket, 3),
                 (os.POSIX_SPAWN_DUP2, high_program, 4),
-                (os.POSIX_SPAWN_OPEN, 1, self.log_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+                (
+                    os.POSIX_SPAWN_OPEN,
+                    1,
+                    self.log_path,
+                    os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+                    0o600,
+                ),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
-            ])
+            ],
+        )
         for fd in (high_socket, high_program, program):
             os.close(fd)
         theirs.close()
@@ -114,9 +128,12 @@ class Judge:
             shutil.rmtree(self.root)
 
     def wait(self):
-        """The host's wait status; it ends by itself when the socket is closed, or is killed at the bound."""
+        """The host's wait status; it ends by itself when the socket is closed, or is killed at the
+        bound.
+        """
         pidfd = os.pidfd_open(self.pid)
         import select
+
         if not select.select([pidfd], [], [], 20)[0]:
             os.kill(self.pid, signal.SIGKILL)
         os.close(pidfd)
@@ -135,8 +152,12 @@ class Judge:
 
     def post(self, kind, *args, fd=None):
         frame = wire.Frame(magic=wire.MAGIC, kind=kind)
-        frame.args[:len(args)] = args
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))] if fd is not None else []
+        frame.args[: len(args)] = args
+        rights = (
+            [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))]
+            if fd is not None
+            else []
+        )
         self.socket.sendmsg([bytes(frame)], rights)
 
     def request(self, kind, *args, fd=None):
@@ -162,7 +183,9 @@ class Judge:
     # Problems
 
     def load(self, source, settings=None, brief=False):
-        """Loads a problem; returns kDone's arguments. Afterwards self.specs and self.record are its description."""
+        """Loads a problem; returns kDone's arguments. Afterwards self.specs and self.record are its
+        description.
+        """
         self.write("problem/problem.py", source)
         if settings is not None:
             self.settings.update(settings)
@@ -174,7 +197,9 @@ class Judge:
         finally:
             os.close(memory)
         assert done[0] == self.report.argument_count
-        self.specs = [wire.ArgumentSpec.from_buffer_copy(self.report.arguments[i]) for i in range(done[0])]
+        self.specs = [
+            wire.ArgumentSpec.from_buffer_copy(self.report.arguments[i]) for i in range(done[0])
+        ]
         return done
 
     def signature(self):
@@ -203,7 +228,10 @@ class Judge:
             ends[spec.role] = align(spec.offset + spec.size_bytes, 64) + 64
             if spec.role == wire.OUTPUT:
                 spec.oracle_offset = oracle_end
-                count = spec.size_bytes // torch.empty((), dtype=values.DTYPES[spec.dtype]).element_size()
+                count = (
+                    spec.size_bytes
+                    // torch.empty((), dtype=values.DTYPES[spec.dtype]).element_size()
+                )
                 oracle_end = align(oracle_end + 8 * count, 64) + 64
             plan.arguments[index] = spec
         plan.argument_count, plan.slot_count = len(self.specs), slot_count
@@ -212,7 +240,9 @@ class Judge:
         self.plan = plan
         self.regions[wire.PLAN] = plan_region
         self.request(wire.ATTACH, wire.PLAN, plan_region.size_bytes, 0, fd=plan_region.fd)
-        self._attach_shared(wire.INPUTS, inputs or Region(slot_count * plan.input_stride), inputs_writable)
+        self._attach_shared(
+            wire.INPUTS, inputs or Region(slot_count * plan.input_stride), inputs_writable
+        )
         self.attach(wire.OUTPUTS, slot_count * plan.output_stride, True)
         ctypes.memset(self.regions[wire.OUTPUTS].address, POISON, slot_count * plan.output_stride)
         self.attach(wire.ORACLE, slot_count * plan.oracle_stride, True)
@@ -228,19 +258,27 @@ class Judge:
     def tensor(self, name, slot=0):
         """A view of an input's, output's or parameter's bytes in the judge's memory."""
         spec = self.spec(name)
-        number, stride = {wire.INPUT: (wire.INPUTS, self.plan.input_stride),
-                          wire.OUTPUT: (wire.OUTPUTS, self.plan.output_stride),
-                          wire.PARAMETER: (wire.WEIGHTS, 0)}[spec.role]
+        number, stride = {
+            wire.INPUT: (wire.INPUTS, self.plan.input_stride),
+            wire.OUTPUT: (wire.OUTPUTS, self.plan.output_stride),
+            wire.PARAMETER: (wire.WEIGHTS, 0),
+        }[spec.role]
         return values.spec_view(self.regions[number], spec, slot * stride + spec.offset)
 
     def scalar(self, name, slot=0):
         spec = self.spec(name)
-        return values.read_scalar(self.regions[wire.INPUTS], spec.kind, slot * self.plan.input_stride + spec.offset)
+        return values.read_scalar(
+            self.regions[wire.INPUTS], spec.kind, slot * self.plan.input_stride + spec.offset
+        )
 
     def oracle(self, name, slot=0):
         spec = self.spec(name)
-        return values.view(self.regions[wire.ORACLE], torch.float64, tuple(spec.shape[:spec.rank]),
-                           slot * self.plan.oracle_stride + spec.oracle_offset)
+        return values.view(
+            self.regions[wire.ORACLE],
+            torch.float64,
+            tuple(spec.shape[: spec.rank]),
+            slot * self.plan.oracle_stride + spec.oracle_offset,
+        )
 
     def draw(self, seed, kind=0, slot=0):
         return self.request(wire.DRAW, seed, kind, slot)[0]
@@ -282,7 +320,7 @@ class Judge:
         return self.go(order)
 
     def go(self, order):
-        self.control.order[:len(order)] = order
+        self.control.order[: len(order)] = order
         self.control.call_count = len(order)
         self._ring("go", self.sequence)
         self._await("done", self.sequence)

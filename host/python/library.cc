@@ -1,6 +1,7 @@
-// libassay_host.so: what the python host takes from C++ through ctypes: frames, mapping of regions, the timed block
-// loop, the lockdown filter and the fault report. libc only; no Python or PyTorch symbol is used, so any interpreter
-// can load it. Every function is called from the host's main thread.
+// libassay_host.so: what the python host takes from C++ through ctypes: frames, mapping of regions,
+// the timed block loop, the lockdown filter and the fault report. libc only; no Python or PyTorch
+// symbol is used, so any interpreter can load it. Every function is called from the host's main
+// thread.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -30,8 +31,8 @@ using assay::wire::Plan;
 using assay::wire::Region;
 using assay::wire::Report;
 
-
-// Sizes and offsets, in the order in which wire.py lists them; the host refuses to start when one differs.
+// Sizes and offsets, in the order in which wire.py lists them; the host refuses to start when one
+// differs.
 constexpr uint64_t kLayout[] = {
     sizeof(Frame),
     offsetof(Frame, kind),
@@ -111,8 +112,8 @@ void ReportFault(int signal_number, siginfo_t* info, void*) {
     }
     __atomic_store_n(&report->fault, Fault::kSignal, __ATOMIC_RELEASE);
   }
-  // SA_RESETHAND put the default action back: the return runs the faulting instruction again, which ends the process.
-  // A signal that was sent (abort) has no instruction to run again.
+  // SA_RESETHAND put the default action back: the return runs the faulting instruction again, which
+  // ends the process. A signal that was sent (abort) has no instruction to run again.
   if (info->si_code <= 0) raise(signal_number);
 }
 
@@ -125,22 +126,27 @@ ASSAY_EXPORT const uint64_t* AssayLayout(uint32_t* count) {
   return kLayout;
 }
 
-ASSAY_EXPORT int AssaySend(int socket, const Frame* frame) { return assay::wire::SendFrame(socket, *frame) ? 1 : 0; }
+ASSAY_EXPORT int AssaySend(int socket, const Frame* frame) {
+  return assay::wire::SendFrame(socket, *frame) ? 1 : 0;
+}
 
-// Waits without end for one frame. 0: a frame; else assay::wire::Receive's number. *fd is -1 or the caller's to close.
+// Waits without end for one frame. 0: a frame; else assay::wire::Receive's number. *fd is -1 or the
+// caller's to close.
 ASSAY_EXPORT int AssayReceive(int socket, Frame* frame, int* fd) {
   return static_cast<int>(assay::wire::ReceiveFrame(socket, frame, -1, fd));
 }
 
-// Maps `size_bytes` of a memfd, shared, as the given region. Null on failure, with *error set to errno. The descriptor
-// stays the caller's.
-ASSAY_EXPORT void* AssayMap(int fd, uint32_t region, uint64_t size_bytes, int writable, int* error) {
+// Maps `size_bytes` of a memfd, shared, as the given region. Null on failure, with *error set to
+// errno. The descriptor stays the caller's.
+ASSAY_EXPORT void* AssayMap(int fd, uint32_t region, uint64_t size_bytes, int writable,
+                            int* error) {
   struct stat status;
   if (fstat(fd, &status) != 0) {
     *error = errno;
     return nullptr;
   }
-  if (region >= kRegionCount || size_bytes == 0 || static_cast<uint64_t>(status.st_size) < size_bytes) {
+  if (region >= kRegionCount || size_bytes == 0 ||
+      static_cast<uint64_t>(status.st_size) < size_bytes) {
     *error = EINVAL;
     return nullptr;
   }
@@ -158,9 +164,12 @@ ASSAY_EXPORT void AssayUnmap(void* address, uint64_t size_bytes) { munmap(addres
 
 ASSAY_EXPORT int AssayAwaitArmed(BlockLoop* loop) { return assay::wire::AwaitArmed(*loop) ? 1 : 0; }
 ASSAY_EXPORT void AssayAwaitGo(BlockLoop* loop) { assay::wire::AwaitGo(*loop); }
-ASSAY_EXPORT void AssaySayDone(BlockLoop* loop, uint64_t settle_ns) { assay::wire::SayDone(*loop, settle_ns); }
+ASSAY_EXPORT void AssaySayDone(BlockLoop* loop, uint64_t settle_ns) {
+  assay::wire::SayDone(*loop, settle_ns);
+}
 
-// From now on a crash leaves its signal and address in the report before the process dies of it. 0, or errno.
+// From now on a crash leaves its signal and address in the report before the process dies of it. 0,
+// or errno.
 ASSAY_EXPORT int AssayReportFaults(Report* report) {
   static char stack[64 * 1024];
   fault_context.report = report;
@@ -178,20 +187,22 @@ ASSAY_EXPORT int AssayReportFaults(Report* report) {
   return 0;
 }
 
-// Installs the BPF program (an array of sock_filter) that the descriptor holds on every thread of this process, for
-// good; an empty file: none. 0, or errno; ENOEXEC for a file that is no such program, ESRCH when a thread could not be
-// brought along.
+// Installs the BPF program (an array of sock_filter) that the descriptor holds on every thread of
+// this process, for good; an empty file: none. 0, or errno; ENOEXEC for a file that is no such
+// program, ESRCH when a thread could not be brought along.
 ASSAY_EXPORT int AssayLockDown(int fd) {
   static sock_filter filters[4096];
   const ssize_t size_bytes = pread(fd, filters, sizeof filters, 0);
   if (size_bytes < 0) return errno;
   const size_t count = static_cast<size_t>(size_bytes) / sizeof(sock_filter);
   if (size_bytes == 0) return 0;
-  if (count == 0 || count >= sizeof filters / sizeof filters[0] || size_bytes % ssize_t{sizeof(sock_filter)} != 0)
+  if (count == 0 || count >= sizeof filters / sizeof filters[0] ||
+      size_bytes % ssize_t{sizeof(sock_filter)} != 0)
     return ENOEXEC;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   sock_fprog program{static_cast<unsigned short>(count), filters};
-  const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+  const long result =
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
   if (result < 0) return errno;
   return result == 0 ? 0 : ESRCH;
 }

@@ -45,7 +45,9 @@ class SettingsTest(unittest.TestCase):
             self.assertIn(part, self.judge.message())
 
     def test_without_settings_the_file_says_what_it_says(self):
-        self.assertEqual(self.shapes({}), ["float64[64, 128, 3, 3]", "float32[2, 3]", "float32[5, 1]"])
+        self.assertEqual(
+            self.shapes({}), ["float64[64, 128, 3, 3]", "float32[2, 3]", "float32[5, 1]"]
+        )
 
     def test_a_constant_changes_before_anything_is_derived_from_it(self):
         self.assertEqual(self.shapes({"N": "5"})[0], "float64[5, 10, 3, 3]")
@@ -55,11 +57,15 @@ class SettingsTest(unittest.TestCase):
         self.assertEqual(self.shapes({"B": "1"})[0], "float64[64, 128, 3, 1]")
 
     def test_arithmetic_tuples_and_dtypes_are_values(self):
-        self.assertEqual(self.shapes({"N": "2 ** 3 - 4 // 2", "SHAPE": "(1, 4)", "dtype": "torch.float32"})[:2],
-                         ["float32[6, 12, 3, 3]", "float32[1, 4]"])
+        self.assertEqual(
+            self.shapes({"N": "2 ** 3 - 4 // 2", "SHAPE": "(1, 4)", "dtype": "torch.float32"})[:2],
+            ["float32[6, 12, 3, 3]", "float32[1, 4]"],
+        )
 
     def test_an_unknown_name_lists_the_constants_and_the_nearest(self):
-        self.refused({"WIDHT": "4"}, "no such constant", "did you mean WIDTH?", "it has N, WIDTH, A, B")
+        self.refused(
+            {"WIDHT": "4"}, "no such constant", "did you mean WIDTH?", "it has N, WIDTH, A, B"
+        )
         self.refused({"n": "4"}, "did you mean N?")
         self.refused({"zzzzz": "4"}, "it has N, WIDTH")
         self.refused({"N": "4"}, "no constants", source="def get_inputs(): return []")
@@ -69,8 +75,18 @@ class SettingsTest(unittest.TestCase):
         self.refused({"S": "4"}, "line 8", "in place")
 
     def test_values_that_are_no_constants_are_refused(self):
-        for value in ("many", "", "1 +", "__import__('os')", "[x for x in (1,)]", "9 ** 9 ** 9", "1 << 10 ** 9", "f(1)",
-                      "torch.ones", "(" * 1000):
+        for value in (
+            "many",
+            "",
+            "1 +",
+            "__import__('os')",
+            "[x for x in (1,)]",
+            "9 ** 9 ** 9",
+            "1 << 10 ** 9",
+            "f(1)",
+            "torch.ones",
+            "(" * 1000,
+        ):
             self.refused({"N": value}, "--set N=", "Python literal")
 
     def test_a_changed_constant_reaches_the_estimate_too(self):

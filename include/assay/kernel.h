@@ -435,10 +435,8 @@ static inline int64_t assay_count(const int64_t* size, int rank) {
 #define ASSAY_TENSOR(type, rank, name) (assay_tensor_, type, rank, name)
 #define ASSAY_SCALAR(type, name) (assay_scalar_, type, 0, name)
 
-// Applies a macro to each item of a list, up to 256, with commas between.
+// Applies a macro to each item of a list, up to 64, with commas between.
 #define ASSAY_EXPAND_(...) \
-  ASSAY_EXPAND_4_(ASSAY_EXPAND_4_(ASSAY_EXPAND_4_(ASSAY_EXPAND_4_(__VA_ARGS__))))
-#define ASSAY_EXPAND_4_(...) \
   ASSAY_EXPAND_3_(ASSAY_EXPAND_3_(ASSAY_EXPAND_3_(ASSAY_EXPAND_3_(__VA_ARGS__))))
 #define ASSAY_EXPAND_3_(...) \
   ASSAY_EXPAND_2_(ASSAY_EXPAND_2_(ASSAY_EXPAND_2_(ASSAY_EXPAND_2_(__VA_ARGS__))))

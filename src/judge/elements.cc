@@ -1,9 +1,12 @@
 #include "judge/elements.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
 #include "base/check.h"
+#include "judge/row_kernels.h"
 
 namespace assay {
 namespace {
@@ -22,24 +25,23 @@ void Convert(const void* data, int64_t begin, int64_t count, double* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<double>(ReadAt<T>(data, begin + i));
 }
 
-// Multiplying by 2^112 moves float16's exponent range onto float's, denormals included; the top exponent, infinity
-// and NaN, is set by hand.
-inline float Float16ToFloat(uint16_t half) {
-  const uint32_t magnitude = half & 0x7fffU;
-  const uint32_t sign = (half & 0x8000U) << 16;
-  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
-  const uint32_t special = magnitude << 13 | 0x7f800000U;
-  const uint32_t finite = std::bit_cast<uint32_t>(scaled);
-  return std::bit_cast<float>(sign | (magnitude >= 0x7c00U ? special : finite));
-}
-
 inline float BFloat16ToFloat(uint16_t half) { return std::bit_cast<float>(uint32_t{half} << 16); }
+
+void ConvertHalves(DType dtype, const void* data, int64_t begin, int64_t count, double* out) {
+  std::array<float, 256> floats;
+  for (int64_t done = 0; done < count;) {
+    const int64_t part = std::min<int64_t>(floats.size(), count - done);
+    LoadHalfAsFloat(dtype, data, begin + done, part, floats.data());
+    for (int64_t i = 0; i < part; ++i) out[done + i] = double{floats[static_cast<size_t>(i)]};
+    done += part;
+  }
+}
 
 }  // namespace
 
 void LoadHalfAsFloat(DType dtype, const void* data, int64_t begin, int64_t count, float* out) {
   if (dtype == DType::kFloat16) {
-    for (int64_t i = 0; i < count; ++i) out[i] = Float16ToFloat(ReadAt<uint16_t>(data, begin + i));
+    Kernels().widen_float16(static_cast<const char*>(data) + 2 * begin, count, out);
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] = BFloat16ToFloat(ReadAt<uint16_t>(data, begin + i));
   }
@@ -52,13 +54,8 @@ void LoadAsDouble(DType dtype, const void* data, int64_t begin, int64_t count, d
     case DType::kFloat32:
       return Convert<float>(data, begin, count, out);
     case DType::kFloat16:
-      for (int64_t i = 0; i < count; ++i)
-        out[i] = double{Float16ToFloat(ReadAt<uint16_t>(data, begin + i))};
-      return;
     case DType::kBFloat16:
-      for (int64_t i = 0; i < count; ++i)
-        out[i] = double{BFloat16ToFloat(ReadAt<uint16_t>(data, begin + i))};
-      return;
+      return ConvertHalves(dtype, data, begin, count, out);
     case DType::kInt64:
       return Convert<int64_t>(data, begin, count, out);
     case DType::kInt32:

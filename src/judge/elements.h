@@ -1,4 +1,5 @@
-// Reading tensor elements of every dtype, and how a tensor falls into rows. Pure; every buffer is the caller's.
+// Reading tensor elements of every dtype, and how a tensor falls into rows. Pure; every buffer is
+// the caller's.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace assay {
 // Elements that the readers below are asked for at a time: small enough for the first-level cache.
 inline constexpr int64_t kChunkElements = 2048;
 
-// Reads `count` elements from index `begin` on as doubles: exact for every dtype but 64-bit integers beyond 2^53.
+// Reads `count` elements from index `begin` on as doubles: exact for every dtype but 64-bit
+// integers beyond 2^53.
 void LoadAsDouble(DType dtype, const void* data, int64_t begin, int64_t count, double* out);
 double LoadOne(DType dtype, const void* data, int64_t index);
 
@@ -21,8 +23,9 @@ void LoadHalfAsFloat(DType dtype, const void* data, int64_t begin, int64_t count
 // Distance of neighbouring denormals of a dtype, the smallest step that it has; 0 for exact dtypes.
 double DenormalSpacing(DType dtype);
 
-// Elements of one row: the unit that has a scale of its own. The last dimension; where that is shorter than 16,
-// dimensions before it are merged in until there are 16 elements or no more dimensions.
+// Elements of one row: the unit that has a scale of its own. The last dimension; where that is
+// shorter than 16, dimensions before it are merged in until there are 16 elements or no more
+// dimensions.
 int64_t RowElements(const std::vector<int64_t>& shape, int64_t count);
 
 // Row-major position of a flat index.

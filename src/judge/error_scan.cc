@@ -37,8 +37,8 @@ struct Chunk {
   bool kinds_agree = true;
 };
 
-// Reads an output chunk by chunk; float64 outputs are scaled by a power of two so that squares neither overflow nor
-// vanish.
+// Reads an output chunk by chunk; float64 outputs are scaled by a power of two so that squares
+// neither overflow nor vanish.
 class Reader {
  public:
   explicit Reader(const OutputView& output)
@@ -61,8 +61,8 @@ class Reader {
     return std::max(own, root_mean_square_ * kRowScaleFloor);
   }
 
-  // Elements that are NaN or infinite, rightly or wrongly, read as 0 in every array; an unusable reference element
-  // reads as the truth.
+  // Elements that are NaN or infinite, rightly or wrongly, read as 0 in every array; an unusable
+  // reference element reads as the truth.
   void Read(int64_t begin, int64_t count, bool with_reference, Chunk* chunk) const {
     LoadScaled(output_.dtype, output_.candidate, begin, count, chunk->candidate.data());
     LoadTruth(begin, count, chunk->truth.data());
@@ -204,8 +204,8 @@ MeasuredErrors ScanErrors(const OutputView& output) {
       if (!with_reference) continue;
       const double* r = chunk.reference.data();
       kernels.sums_double(r, truth, count, &reference);
-      errors.reference.element_relative =
-          std::max(errors.reference.element_relative, kernels.ratio_double(r, truth, count, scale, 1));
+      errors.reference.element_relative = std::max(errors.reference.element_relative,
+                                                   kernels.ratio_double(r, truth, count, scale, 1));
     }
   }
   errors.norm = Relative(candidate.difference2, candidate.reference2);
@@ -244,8 +244,8 @@ class CheapRows {
     for (int64_t done = 0; done < count; done += kChunkElements) {
       const int64_t part = std::min(kChunkElements, count - done);
       LoadHalves(begin + done, part);
-      ratio = std::max(ratio, Kernels().ratio_float(candidate_.data(), reference_.data(), part,
-                                                    offset, slope));
+      ratio = std::max(
+          ratio, Kernels().ratio_float(candidate_.data(), reference_.data(), part, offset, slope));
     }
     return ratio;
   }
@@ -293,8 +293,8 @@ std::optional<MeasuredErrors> ScanErrorsCheaply(const OutputView& output, double
     total.difference_max = std::max(total.difference_max, sums.difference_max);
   }
   // Squares of float64 values may overflow or vanish, those of the other dtypes cannot.
-  const bool safe = output.dtype != DType::kFloat64 ||
-                    (total.reference2 > 1e-200 && total.reference2 < 1e200);
+  const bool safe =
+      output.dtype != DType::kFloat64 || (total.reference2 > 1e-200 && total.reference2 < 1e200);
   if (total.difference_max > 0 && !safe) return std::nullopt;
   errors.norm = Relative(total.difference2, total.reference2);
   errors.max_abs = total.difference_max;
@@ -325,7 +325,9 @@ MeasuredErrors ScanAllClose(const OutputView& output, const AllClose& tolerance)
       const bool usable = got == expected || (std::isfinite(got) && std::isfinite(expected));
       errors.kinds_agree = errors.kinds_agree && usable;
       errors.max_abs = std::max(errors.max_abs, usable ? error : kInfinity);
-      errors.element = std::max(errors.element, !usable ? kInfinity : error == 0 ? 0 : error / allowed);
+      errors.element = std::max(errors.element, !usable      ? kInfinity
+                                                : error == 0 ? 0
+                                                             : error / allowed);
     }
   }
   return errors;

@@ -1,5 +1,6 @@
-// Measuring the errors of one output: a precise scan that handles everything, and a cheap one at memory speed that
-// either measures a well-behaved output or says that it cannot. Pure; error_bounds.h defines the two measures.
+// Measuring the errors of one output: a precise scan that handles everything, and a cheap one at
+// memory speed that either measures a well-behaved output or says that it cannot. Pure;
+// error_bounds.h defines the two measures.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +20,22 @@ struct MeasuredErrors {
   ReferenceError reference;  // the same measures of the reference, where there is an oracle
 };
 
-// Truth is the oracle if there is one, else the reference. NaN and infinities that agree are left out of the sums.
-// Differences up to one denormal spacing of the dtype count as none.
+// Truth is the oracle if there is one, else the reference. NaN and infinities that agree are left
+// out of the sums. Differences up to one denormal spacing of the dtype count as none.
 MeasuredErrors ScanErrors(const OutputView& output);
 
-// Truth is the reference. Upper estimates: `element` divides by the row's scale alone except in rows where that goes
-// beyond `element_limit`. Nothing when the output is not plainly within it, or holds NaN or infinities.
+// Truth is the reference. Upper estimates: `element` divides by the row's scale alone except in
+// rows where that goes beyond `element_limit`. Nothing when the output is not plainly within it, or
+// holds NaN or infinities.
 std::optional<MeasuredErrors> ScanErrorsCheaply(const OutputView& output, double element_limit);
 
-// Largest |y - reference| / (absolute + relative * |reference|); equal infinities count as no error, NaN as infinite.
+// Largest |y - reference| / (absolute + relative * |reference|); equal infinities count as no
+// error, NaN as infinite.
 MeasuredErrors ScanAllClose(const OutputView& output, const AllClose& tolerance);
 
-// Calls `visit(index, got, expected)` for each element that is wrong, in index order: of another kind (NaN,
-// infinity) than the truth, or with an element error above `element_limit`. `visit` returns false to stop.
+// Calls `visit(index, got, expected)` for each element that is wrong, in index order: of another
+// kind (NaN, infinity) than the truth, or with an element error above `element_limit`. `visit`
+// returns false to stop.
 using WrongVisitor = std::function<bool(int64_t index, double got, double expected)>;
 void VisitWrong(const OutputView& output, double element_limit, const WrongVisitor& visit);
 void VisitNotClose(const OutputView& output, const AllClose& tolerance, const WrongVisitor& visit);

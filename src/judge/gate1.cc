@@ -197,8 +197,7 @@ Result<std::optional<AllClose>> ParseTolerance(std::string_view text) {
   if (text.starts_with(kPrefix)) {
     const std::string_view number = text.substr(kPrefix.size());
     double value = 0;
-    const auto [end, error] =
-        std::from_chars(number.data(), number.data() + number.size(), value);
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
     if (error == std::errc() && end == number.data() + number.size() && value > 0 && value < 1)
       return std::optional(AllClose{value, value});
   }
@@ -218,8 +217,10 @@ OutputComparison CompareWithOracle(const OutputView& output, const CompareRule& 
     RaiseTo(errors.reference.norm_relative, &learned->norm_relative);
     RaiseTo(errors.reference.element_relative, &learned->element_relative);
   }
-  if (rule.required == PrecisionClass::kExact && !rule.allclose) return CompareFloatsExactly(output);
-  // What other draws of the same kind showed counts too: on one draw alone the reference may be luckily exact.
+  if (rule.required == PrecisionClass::kExact && !rule.allclose)
+    return CompareFloatsExactly(output);
+  // What other draws of the same kind showed counts too: on one draw alone the reference may be
+  // luckily exact.
   return Conclude(output, rule, errors,
                   Bounds(output, learned != nullptr ? *learned : errors.reference, false));
 }

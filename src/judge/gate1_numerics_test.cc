@@ -1,4 +1,5 @@
-// Gate 1's constants against real arithmetic: honest float32 programs pass, lower precision and broken algorithms fail.
+// Gate 1's constants against real arithmetic: honest float32 programs pass, lower precision and
+// broken algorithms fail.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -25,7 +26,8 @@ std::vector<float> Draw(Data data, size_t count, uint32_t seed) {
   return {};
 }
 
-// Passes both against float64 and, with the reference error learned there, against the reference, or neither.
+// Passes both against float64 and, with the reference error learned there, against the reference,
+// or neither.
 bool Passes(const TestOutput& output) {
   ReferenceError learned;
   const OutputComparison precise = CompareWithOracle(output.View(), {}, &learned);
@@ -63,16 +65,19 @@ float ReversedDot(const float* a, const float* b, size_t count) {
 float LanesDot(const float* a, const float* b, size_t count) {
   float lanes[8] = {};
   for (size_t i = 0; i < count; ++i) lanes[i % 8] += a[i] * b[i];
-  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 float BlockedDot(const float* a, const float* b, size_t count) {
   float sum = 0;
-  for (size_t i = 0; i < count; i += 256) sum += NaiveDot(a + i, b + i, std::min<size_t>(256, count - i));
+  for (size_t i = 0; i < count; i += 256)
+    sum += NaiveDot(a + i, b + i, std::min<size_t>(256, count - i));
   return sum;
 }
 float PairwiseDot(const float* a, const float* b, size_t count) {
   if (count <= 16) return NaiveDot(a, b, count);
-  return PairwiseDot(a, b, count / 2) + PairwiseDot(a + count / 2, b + count / 2, count - count / 2);
+  return PairwiseDot(a, b, count / 2) +
+         PairwiseDot(a + count / 2, b + count / 2, count - count / 2);
 }
 double ExactDot(const float* a, const float* b, size_t count) {
   double sum = 0;
@@ -82,18 +87,21 @@ double ExactDot(const float* a, const float* b, size_t count) {
 Dot RoundedDot(int bits) {  // products, or their factors, rounded
   return [bits](const float* a, const float* b, size_t count) {
     float sum = 0;
-    for (size_t i = 0; i < count; ++i) sum += RoundToBits(RoundToBits(a[i], bits) * RoundToBits(b[i], bits), bits);
+    for (size_t i = 0; i < count; ++i)
+      sum += RoundToBits(RoundToBits(a[i], bits) * RoundToBits(b[i], bits), bits);
     return sum;
   };
 }
 
 enum class Weights { kOnes, kNormal, kSame };  // of the second factor; kSame: drawn as the first
 
-TestOutput Dots(size_t rows, size_t terms, Data data, Weights weights, const Dot& candidate, const Dot& reference,
-                uint32_t seed) {
+TestOutput Dots(size_t rows, size_t terms, Data data, Weights weights, const Dot& candidate,
+                const Dot& reference, uint32_t seed) {
   const std::vector<float> a = Draw(data, rows * terms, seed);
-  const std::vector<float> b = weights == Weights::kOnes ? std::vector<float>(terms, 1.0F)
-                               : Draw(weights == Weights::kSame ? data : Data::kNormal, terms, seed + 1);
+  const std::vector<float> b =
+      weights == Weights::kOnes
+          ? std::vector<float>(terms, 1.0F)
+          : Draw(weights == Weights::kSame ? data : Data::kNormal, terms, seed + 1);
   TestOutput output;
   output.shape = {static_cast<int64_t>(rows)};
   for (size_t row = 0; row < rows; ++row) {
@@ -120,12 +128,14 @@ TEST(Gate1Numerics, HonestSumsAndDotProductsPass) {
         for (const auto& [name, program, sequential] : programs) {
           const TestOutput output = Dots(48, terms, data, weights, program, PairwiseDot, 7);
           if (sequential && terms > 4096 && data == Data::kShifted && weights == Weights::kSame) {
-            // Products near 10^6 added to sums near 10^10: every addition rounds the same way, and what is left has
-            // an error of 4e-4. That is not float32 accuracy, however natural the loop looks.
+            // Products near 10^6 added to sums near 10^10: every addition rounds the same way, and
+            // what is left has an error of 4e-4. That is not float32 accuracy, however natural the
+            // loop looks.
             EXPECT_FALSE(Passes(output));
             continue;
           }
-          EXPECT_TRUE(Passes(output)) << name << " " << terms << " data " << int(data) << " " << int(weights);
+          EXPECT_TRUE(Passes(output))
+              << name << " " << terms << " data " << int(data) << " " << int(weights);
           EXPECT_EQ(Shown(output), PrecisionClass::kFloat32);
         }
 }
@@ -141,13 +151,15 @@ TEST(Gate1Numerics, RoundedSumsAndDotProductsFail) {
 }
 
 TEST(Gate1Numerics, ALoneNaiveSumPassesNearlyAlways) {
-  // One output of mixed signs may be luckily small: the one case where draws of an honest program may differ.
+  // One output of mixed signs may be luckily small: the one case where draws of an honest program
+  // may differ.
   int honest = 0;
   int rounded = 0;
   constexpr int kTrials = 300;
   for (uint32_t seed = 0; seed < kTrials; ++seed) {
     const auto passes = [&](const Dot& program) {
-      const TestOutput output = Dots(1, 4096, Data::kNormal, Weights::kOnes, program, LanesDot, 10 + seed);
+      const TestOutput output =
+          Dots(1, 4096, Data::kNormal, Weights::kOnes, program, LanesDot, 10 + seed);
       return CompareWithOracle(output.View(), {}, nullptr).passed;
     };
     honest += passes(NaiveDot);
@@ -228,12 +240,14 @@ float PolynomialExp(float x) {
 
 using RowProgram = std::function<std::vector<float>(const std::vector<float>& x)>;
 
-std::vector<float> Softmax(const std::vector<float>& x, float (*exponential)(float), bool naive_sum) {
+std::vector<float> Softmax(const std::vector<float>& x, float (*exponential)(float),
+                           bool naive_sum) {
   const float largest = *std::max_element(x.begin(), x.end());
   std::vector<float> y;
   for (float value : x) y.push_back(exponential(value - largest));
   const std::vector<float> ones(x.size(), 1.0F);
-  const float sum = naive_sum ? NaiveDot(y.data(), ones.data(), y.size()) : LanesDot(y.data(), ones.data(), y.size());
+  const float sum = naive_sum ? NaiveDot(y.data(), ones.data(), y.size())
+                              : LanesDot(y.data(), ones.data(), y.size());
   for (float& value : y) value = naive_sum ? value / sum : value * (1 / sum);
   return y;
 }
@@ -279,7 +293,8 @@ std::vector<double> ExactLayerNorm(const std::vector<float>& x) {
   return y;
 }
 
-TestOutput Rows(size_t rows, size_t columns, Data data, const RowProgram& candidate, const RowProgram& reference,
+TestOutput Rows(size_t rows, size_t columns, Data data, const RowProgram& candidate,
+                const RowProgram& reference,
                 std::vector<double> (*exact)(const std::vector<float>&), uint32_t seed) {
   TestOutput output;
   output.shape = {static_cast<int64_t>(rows), static_cast<int64_t>(columns)};
@@ -299,10 +314,15 @@ TEST(Gate1Numerics, HonestSoftmaxPassesAndRoundedOneFails) {
   for (size_t columns : {100U, 4096U, 65536U})
     for (Data data : {Data::kNormal, Data::kShifted, Data::kUniform}) {
       EXPECT_TRUE(Passes(Rows(8, columns, data, naive, reference, ExactSoftmax, 5))) << columns;
-      EXPECT_TRUE(Passes(Rows(8, columns, data, polynomial, reference, ExactSoftmax, 5))) << columns;
+      EXPECT_TRUE(Passes(Rows(8, columns, data, polynomial, reference, ExactSoftmax, 5)))
+          << columns;
       for (int bits : {8, 11}) {
-        const RowProgram rounded_output = [&](const auto& x) { return RoundToBits(reference(x), bits); };
-        const RowProgram rounded_input = [&](const auto& x) { return reference(RoundToBits(x, bits)); };
+        const RowProgram rounded_output = [&](const auto& x) {
+          return RoundToBits(reference(x), bits);
+        };
+        const RowProgram rounded_input = [&](const auto& x) {
+          return reference(RoundToBits(x, bits));
+        };
         const RowProgram rounded_exp = [&](const auto& x) {
           const float largest = *std::max_element(x.begin(), x.end());
           std::vector<float> y;
@@ -312,7 +332,8 @@ TEST(Gate1Numerics, HonestSoftmaxPassesAndRoundedOneFails) {
           return y;
         };
         for (const RowProgram& rounded : {rounded_output, rounded_input, rounded_exp})
-          EXPECT_FALSE(Passes(Rows(8, columns, data, rounded, reference, ExactSoftmax, 5))) << columns << " " << bits;
+          EXPECT_FALSE(Passes(Rows(8, columns, data, rounded, reference, ExactSoftmax, 5)))
+              << columns << " " << bits;
       }
     }
 }
@@ -327,10 +348,15 @@ TEST(Gate1Numerics, HonestLayerNormPassesAndRoundedOneFails) {
           << columns << " data " << int(data);
       EXPECT_TRUE(Passes(Rows(8, columns, data, lanes, reference, ExactLayerNorm, 5))) << columns;
       for (int bits : {8, 11}) {
-        const RowProgram rounded_output = [&](const auto& x) { return RoundToBits(reference(x), bits); };
-        const RowProgram rounded_input = [&](const auto& x) { return reference(RoundToBits(x, bits)); };
+        const RowProgram rounded_output = [&](const auto& x) {
+          return RoundToBits(reference(x), bits);
+        };
+        const RowProgram rounded_input = [&](const auto& x) {
+          return reference(RoundToBits(x, bits));
+        };
         if (data != Data::kShifted) {
-          EXPECT_FALSE(Passes(Rows(8, columns, data, rounded_output, reference, ExactLayerNorm, 5)));
+          EXPECT_FALSE(
+              Passes(Rows(8, columns, data, rounded_output, reference, ExactLayerNorm, 5)));
         }
         EXPECT_FALSE(Passes(Rows(8, columns, data, rounded_input, reference, ExactLayerNorm, 5)));
       }
@@ -340,8 +366,10 @@ TEST(Gate1Numerics, HonestLayerNormPassesAndRoundedOneFails) {
 TEST(Gate1Numerics, VarianceFromSquaresFailsOnShiftedDataOnly) {
   const RowProgram reference = [](const auto& x) { return LayerNorm(x, PairwiseDot); };
   for (size_t columns : {256U, 4096U, 65536U}) {
-    EXPECT_TRUE(Passes(Rows(8, columns, Data::kNormal, OnePassLayerNorm, reference, ExactLayerNorm, 5)));
-    EXPECT_FALSE(Passes(Rows(8, columns, Data::kShifted, OnePassLayerNorm, reference, ExactLayerNorm, 5)));
+    EXPECT_TRUE(
+        Passes(Rows(8, columns, Data::kNormal, OnePassLayerNorm, reference, ExactLayerNorm, 5)));
+    EXPECT_FALSE(
+        Passes(Rows(8, columns, Data::kShifted, OnePassLayerNorm, reference, ExactLayerNorm, 5)));
   }
 }
 
@@ -380,7 +408,9 @@ struct HalfOutput {
 
 HalfOutput HalfMatmul(DType dtype, int input_bits, bool half_sum, size_t inner) {
   const int bits = dtype == DType::kFloat16 ? 11 : 8;
-  const auto narrow = [&](float value) { return dtype == DType::kFloat16 ? ToFloat16(value) : ToBFloat16(value); };
+  const auto narrow = [&](float value) {
+    return dtype == DType::kFloat16 ? ToFloat16(value) : ToBFloat16(value);
+  };
   constexpr size_t kSide = 24;
   const std::vector<float> a = RoundToBits(NormalDraw(kSide * inner, 1), bits);
   const std::vector<float> b = RoundToBits(NormalDraw(kSide * inner, 2), bits);
@@ -391,7 +421,8 @@ HalfOutput HalfMatmul(DType dtype, int input_bits, bool half_sum, size_t inner) 
     for (size_t j = 0; j < kSide; ++j) {
       float sum = 0;
       for (size_t k = 0; k < inner; ++k) {
-        sum += RoundToBits(a[i * inner + k], input_bits) * RoundToBits(b[j * inner + k], input_bits);
+        sum +=
+            RoundToBits(a[i * inner + k], input_bits) * RoundToBits(b[j * inner + k], input_bits);
         if (half_sum) sum = RoundToBits(sum, bits);
       }
       output.candidate.push_back(narrow(sum));

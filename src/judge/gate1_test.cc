@@ -8,6 +8,7 @@
 
 #include "judge/elements.h"
 #include "judge/gate1_testing.h"
+#include "judge/row_kernels.h"
 
 namespace assay {
 namespace {
@@ -18,7 +19,8 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 // A candidate and a reference that both round the truth, so that errors are 0.
 TestOutput Right(std::vector<int64_t> shape, uint32_t seed = 1) {
   TestOutput output;
-  const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const int64_t count =
+      std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   output.shape = std::move(shape);
   output.reference = NormalDraw(static_cast<size_t>(count), seed);
   output.candidate = output.reference;
@@ -103,7 +105,8 @@ TEST(Gate1, WrongElementsBesideExpectedNanStillFail) {
   EXPECT_TRUE(Passes(output));
   output.candidate[4] += 0.01F;
   EXPECT_FALSE(Passes(output));
-  EXPECT_EQ(CompareWithOracle(output.View(), {}, nullptr).mismatch->index, (std::vector<int64_t>{0, 4}));
+  EXPECT_EQ(CompareWithOracle(output.View(), {}, nullptr).mismatch->index,
+            (std::vector<int64_t>{0, 4}));
 }
 
 TEST(Gate1, ZerosForSmallOutputsFail) {
@@ -133,7 +136,8 @@ TEST(Gate1, ARowOfSmallValuesHasItsOwnScale) {
 
 TEST(Gate1, RoundingAtTheScaleOfTheRestIsAllowedInRowsOfZeros) {
   TestOutput output = Right({64, 100});
-  for (size_t i = 100; i < 200; ++i) output.reference[i] = output.candidate[i] = 0, output.truth[i] = 0;
+  for (size_t i = 100; i < 200; ++i)
+    output.reference[i] = output.candidate[i] = 0, output.truth[i] = 0;
   output.candidate[150] = 5e-8F;  // a value that should cancel
   EXPECT_TRUE(Passes(output));
   output.candidate[150] = 1e-4F;
@@ -152,16 +156,19 @@ TEST(Gate1, DenormalsMayBeFlushedWithinTheRowsScaleOnly) {
     output.candidate[i] = 0;
   }
   EXPECT_FALSE(Passes(output));
-  for (size_t i = 0; i < output.reference.size(); ++i) output.truth[i] *= 1 + 1e-6;  // below one spacing
+  for (size_t i = 0; i < output.reference.size(); ++i)
+    output.truth[i] *= 1 + 1e-6;  // below one spacing
   output.candidate = output.reference;
   EXPECT_TRUE(Passes(output));
 }
 
 TEST(Gate1, AnUnwrittenLastBlockFails) {
   TestOutput output = Right({100, 300});
-  for (size_t i = output.candidate.size() - 77; i < output.candidate.size(); ++i) output.candidate[i] = 0;
+  for (size_t i = output.candidate.size() - 77; i < output.candidate.size(); ++i)
+    output.candidate[i] = 0;
   EXPECT_FALSE(Passes(output));
-  EXPECT_NEAR(CompareWithReference(output.View(), {}, {}).mismatch->share_wrong, 77.0 / 30000, 1e-9);
+  EXPECT_NEAR(CompareWithReference(output.View(), {}, {}).mismatch->share_wrong, 77.0 / 30000,
+              1e-9);
 }
 
 TEST(Gate1, SignsOfZeroAreEqual) {
@@ -257,8 +264,48 @@ TEST(Gate1, HalfPrecisionDecodesExactly) {
   }
 }
 
+TEST(Gate1, FastKernelsAgreeWithPortableOnes) {
+  std::vector<uint16_t> halves(65536);
+  std::iota(halves.begin(), halves.end(), uint16_t{0});
+  std::vector<float> fast(halves.size());
+  std::vector<float> portable(halves.size());
+  Kernels().widen_float16(halves.data(), 65536, fast.data());
+  PortableKernels().widen_float16(halves.data(), 65536, portable.data());
+  for (size_t i = 0; i < fast.size(); ++i)
+    EXPECT_TRUE(fast[i] == portable[i] || (std::isnan(fast[i]) && std::isnan(portable[i]))) << i;
+
+  for (int64_t count = 0; count < 70; ++count) {
+    const std::vector<float> y = NormalDraw(70, 1);
+    const std::vector<float> r = NormalDraw(70, 2);
+    RowSums a;
+    RowSums b;
+    Kernels().sums_float(y.data(), r.data(), count, &a);
+    PortableKernels().sums_float(y.data(), r.data(), count, &b);
+    EXPECT_NEAR(a.difference2, b.difference2, 1e-12);
+    EXPECT_NEAR(a.reference2, b.reference2, 1e-12);
+    EXPECT_EQ(a.difference_max, b.difference_max);
+    EXPECT_EQ(Kernels().ratio_float(y.data(), r.data(), count, 0.5, 2),
+              PortableKernels().ratio_float(y.data(), r.data(), count, 0.5, 2));
+  }
+}
+
+TEST(Gate1, KernelsSeeOneNanOrInfinityAtEveryPlace) {
+  for (const RowKernels* kernels : {&Kernels(), &PortableKernels()})
+    for (float special : {kNaN, kInf, -kInf})
+      for (size_t at = 0; at < 37; ++at) {
+        std::vector<float> y = NormalDraw(37, 1);
+        const std::vector<float> r = y;
+        y[at] = special;
+        RowSums sums;
+        kernels->sums_float(y.data(), r.data(), 37, &sums);
+        EXPECT_FALSE(std::isfinite(sums.difference2));
+        EXPECT_EQ(kernels->ratio_float(y.data(), r.data(), 37, 1, 1), double{kInf});
+      }
+}
+
 template <typename T>
-OutputView IntegerView(DType dtype, const std::vector<T>& candidate, const std::vector<T>& reference) {
+OutputView IntegerView(DType dtype, const std::vector<T>& candidate,
+                       const std::vector<T>& reference) {
   OutputView view;
   view.name = "out";
   view.dtype = dtype;
@@ -273,9 +320,11 @@ TEST(Gate1, IntegersMustBeEqual) {
   std::vector<int64_t> reference(5000);
   std::iota(reference.begin(), reference.end(), int64_t{1} << 60);
   std::vector<int64_t> candidate = reference;
-  EXPECT_TRUE(CompareWithOracle(IntegerView(DType::kInt64, candidate, reference), {}, nullptr).passed);
+  EXPECT_TRUE(
+      CompareWithOracle(IntegerView(DType::kInt64, candidate, reference), {}, nullptr).passed);
   candidate[4321] += 1;  // equal as a double
-  const OutputComparison comparison = CompareWithReference(IntegerView(DType::kInt64, candidate, reference), {}, {});
+  const OutputComparison comparison =
+      CompareWithReference(IntegerView(DType::kInt64, candidate, reference), {}, {});
   EXPECT_FALSE(comparison.passed);
   EXPECT_FALSE(comparison.meets_a_class);
   EXPECT_EQ(comparison.shown, PrecisionClass::kExact);
@@ -289,10 +338,13 @@ TEST(Gate1, BoolBytesOtherThanZeroAndOneAreWrong) {
   std::vector<uint8_t> candidate = reference;
   EXPECT_TRUE(CompareWithReference(IntegerView(DType::kBool, candidate, reference), {}, {}).passed);
   candidate[2] = 255;
-  EXPECT_FALSE(CompareWithReference(IntegerView(DType::kBool, candidate, reference), {}, {}).passed);
+  EXPECT_FALSE(
+      CompareWithReference(IntegerView(DType::kBool, candidate, reference), {}, {}).passed);
   reference[2] = 255;
-  EXPECT_FALSE(CompareWithReference(IntegerView(DType::kBool, candidate, reference), {}, {}).passed);
-  EXPECT_TRUE(CompareWithReference(IntegerView(DType::kUInt8, candidate, reference), {}, {}).passed);
+  EXPECT_FALSE(
+      CompareWithReference(IntegerView(DType::kBool, candidate, reference), {}, {}).passed);
+  EXPECT_TRUE(
+      CompareWithReference(IntegerView(DType::kUInt8, candidate, reference), {}, {}).passed);
 }
 
 TEST(Gate1, FloatsThatMustBeExactAre) {
@@ -332,8 +384,9 @@ TEST(Gate1, TolerancesParse) {
   ASSERT_TRUE(close && *close);
   EXPECT_EQ((*close)->absolute, 1e-4);
   EXPECT_EQ((*close)->relative, 1e-4);
-  for (const char* bad : {"allclose", "allclose:", "allclose:x", "allclose:1e-4x", "allclose:-1", "allclose:nan",
-                          "allclose:inf", "allclose:0", "allclose:1", "close:1e-4"}) {
+  for (const char* bad :
+       {"allclose", "allclose:", "allclose:x", "allclose:1e-4x", "allclose:-1", "allclose:nan",
+        "allclose:inf", "allclose:0", "allclose:1", "close:1e-4"}) {
     const auto result = ParseTolerance(bad);
     ASSERT_FALSE(result) << bad;
     EXPECT_EQ(result.error().kind, ErrorKind::kUsage);
@@ -384,7 +437,8 @@ TEST(Gate1, DrawsWithoutMeaningAreNamed) {
 }
 
 TEST(Gate1, TheCheapPassAgreesWithThePreciseRule) {
-  // Errors around the bound, of every shape of row: whatever passes cheaply must pass precisely, and the reverse.
+  // Errors around the bound, of every shape of row: whatever passes cheaply must pass precisely,
+  // and the reverse.
   int passed = 0;
   int failed = 0;
   for (uint32_t seed = 0; seed < 400; ++seed) {
@@ -394,7 +448,8 @@ TEST(Gate1, TheCheapPassAgreesWithThePreciseRule) {
     const double size = std::exp2(std::uniform_real_distribution<double>(-18, -13)(generator));
     for (float& value : output.candidate)
       value += static_cast<float>(std::uniform_real_distribution<double>(-size, size)(generator));
-    // Without an oracle, CompareWithOracle's precise scan would take the cheap way: give it the reference as truth.
+    // Without an oracle, CompareWithOracle's precise scan would take the cheap way: give it the
+    // reference as truth.
     const bool cheap = CompareWithReference(output.View(), {}, {}).passed;
     const bool precise = CompareWithOracle(output.View(), {}, nullptr).passed;
     EXPECT_EQ(cheap, precise) << seed;

@@ -1,4 +1,5 @@
-// Outputs for gate 1's tests: small programs' results beside a reference and a float64 truth. Test code only.
+// Outputs for gate 1's tests: small programs' results beside a reference and a float64 truth. Test
+// code only.
 #pragma once
 
 #include <cmath>
@@ -31,7 +32,8 @@ struct TestOutput {
   }
 };
 
-inline std::vector<float> NormalDraw(size_t count, uint32_t seed, double mean = 0, double deviation = 1) {
+inline std::vector<float> NormalDraw(size_t count, uint32_t seed, double mean = 0,
+                                     double deviation = 1) {
   std::mt19937 generator(seed);
   std::normal_distribution<double> normal(mean, deviation);
   std::vector<float> values(count);
@@ -47,8 +49,8 @@ inline std::vector<float> UniformDraw(size_t count, uint32_t seed) {
   return values;
 }
 
-// Rounds to nearest even at `bits` significant bits: 11 for tf32 and float16 (whose narrow range is left out), 8 for
-// bfloat16.
+// Rounds to nearest even at `bits` significant bits: 11 for tf32 and float16 (whose narrow range is
+// left out), 8 for bfloat16.
 inline float RoundToBits(float value, int bits) {
   uint32_t pattern;
   std::memcpy(&pattern, &value, sizeof(pattern));
@@ -76,9 +78,11 @@ inline uint16_t ToFloat16(double value) {
   const auto sign = static_cast<uint16_t>(std::signbit(value) ? 0x8000 : 0);
   const double size = std::fabs(value);
   if (std::isnan(value)) return static_cast<uint16_t>(sign | 0x7e00);
-  if (size < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(size * 0x1p24)));
+  if (size < 0x1p-14)
+    return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(size * 0x1p24)));
   const int exponent = std::isinf(value) ? 16 : std::ilogb(size);
-  const double mantissa = std::isinf(value) ? 1024 : std::nearbyint(std::ldexp(size, 10 - exponent));
+  const double mantissa =
+      std::isinf(value) ? 1024 : std::nearbyint(std::ldexp(size, 10 - exponent));
   const int bits = (exponent + 15) * 1024 + static_cast<int>(mantissa) - 1024;
   return static_cast<uint16_t>(sign | (bits >= 0x7c00 ? 0x7c00 : bits));
 }

@@ -13,15 +13,18 @@ constexpr std::array<Look, 4> kLooks{{{9, 9}, {14, 13}, {24, 20}, {32, 25}}};
 constexpr int kClearPairsMin = 3;
 constexpr double kCoverageMin = 0.99;
 
-// A tie is called where the interval lies within this distance of the threshold: what two deltas, or 1%, span.
+// A tie is called where the interval lies within this distance of the threshold: what two deltas,
+// or 1%, span.
 constexpr double kTieDeltas = 2;
 constexpr double kTieMin = 0.01;
-// Where no side can win any more, an interval within this many tie widths still is a tie; a wider one says nothing.
+// Where no side can win any more, an interval within this many tie widths still is a tie; a wider
+// one says nothing.
 constexpr double kUsefulTieWidths = 3;
 
-// Noise floor and clear margin by the duration of one call. One row a measured duration, in growing order; durations
-// between rows are interpolated in log(duration), those outside take the nearest row. Preliminary: to be replaced by
-// bench/results/*/noise.json, the 99th percentile of |ln ratio| of identical programs, over many hosts.
+// Noise floor and clear margin by the duration of one call. One row a measured duration, in growing
+// order; durations between rows are interpolated in log(duration), those outside take the nearest
+// row. Preliminary: to be replaced by bench/results/*/noise.json, the 99th percentile of |ln ratio|
+// of identical programs, over many hosts.
 struct NoiseRow {
   double call_ns;
   double delta;
@@ -53,8 +56,9 @@ struct Interval {
   double confidence = 0;
 };
 
-// The median lies between the k-th smallest and the k-th largest value unless fewer than k values lie on one side of it:
-// coverage 1 - 2 P(Binomial(n, 1/2) < k), whatever the distribution. Takes the largest k with coverage enough, else 1.
+// The median lies between the k-th smallest and the k-th largest value unless fewer than k values
+// lie on one side of it: coverage 1 - 2 P(Binomial(n, 1/2) < k), whatever the distribution. Takes
+// the largest k with coverage enough, else 1.
 Interval MedianInterval(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const int n = static_cast<int>(values.size());
@@ -190,8 +194,8 @@ Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, 
   // Looks that lie behind are taken again, so that the answer depends on the pairs alone.
   for (const Look& look : kLooks) {
     if (look.pairs > pairs || look.pairs > rule.pairs_max) break;
-    const Decision decision = AtLook(pair_log_ratios.first(static_cast<size_t>(look.pairs)),
-                                     look.needed, rule, center);
+    const Decision decision =
+        AtLook(pair_log_ratios.first(static_cast<size_t>(look.pairs)), look.needed, rule, center);
     if (decision != Decision::kContinue) return decision;
   }
   if (pairs >= kClearPairsMin && (enough_spent || last)) {

@@ -1,5 +1,6 @@
-// Gate 2, speed: a sequential exact sign test over pairs of fresh hosts. Pure. docs/measurement.md derives every
-// constant; bench/gate2_simulation checks them against drift, spikes and placement bias of known size.
+// Gate 2, speed: a sequential exact sign test over pairs of fresh hosts. Pure. docs/measurement.md
+// derives every constant; bench/gate2_simulation checks them against drift, spikes and placement
+// bias of known size.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,15 @@ enum class Decision { kContinue, kFaster, kSlower, kTie, kUnsettled };
 std::string_view DecisionName(Decision decision);
 
 struct SpeedRule {
-  double threshold = 1;        // --p: the speedup that must be exceeded, strictly
-  double delta = 0.005;        // noise floor: ln-ratio that identical programs may show, at this duration
-  double clear_margin = 0.25;  // ln-ratio beyond the largest pair bias ever measured: may stop at three pairs
+  double threshold = 1;  // --p: the speedup that must be exceeded, strictly
+  double delta = 0.005;  // noise floor: ln-ratio that identical programs may show, at this duration
+  double clear_margin =
+      0.25;  // ln-ratio beyond the largest pair bias ever measured: may stop at three pairs
   int pairs_max = 32;
 };
 
-// Noise floor and clear margin for calls of this duration, as measured (bench/results/*/noise.json).
+// Noise floor and clear margin for calls of this duration, as measured
+// (bench/results/*/noise.json).
 SpeedRule RuleForDuration(double call_ns, double threshold);
 
 // The block times of one round in the order they ran: 4 blocks, reference and candidate twice each.
@@ -27,7 +30,8 @@ struct RoundTimes {
   double reference_ns[2];
   double candidate_ns[2];
 };
-// y of a round: mean of ln(t_reference) - ln(t_candidate) over its two halves; of a pair: the median of its rounds.
+// y of a round: mean of ln(t_reference) - ln(t_candidate) over its two halves; of a pair: the
+// median of its rounds.
 double RoundLogRatio(const RoundTimes& round);
 double PairLogRatio(std::span<const RoundTimes> rounds);
 
@@ -38,19 +42,23 @@ struct Look {
 };
 std::span<const Look> Looks();
 
-// What to do after these pairs. `enough_spent`: a clear case may stop from three pairs on. `last`: no more pairs can be
-// had (time or budget): never returns kContinue.
-Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent, bool last);
+// What to do after these pairs. `enough_spent`: a clear case may stop from three pairs on. `last`:
+// no more pairs can be had (time or budget): never returns kContinue.
+Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,
+                bool last);
 
 struct SpeedEstimate {
-  double speedup = 0;     // exp(median)
+  double speedup = 0;        // exp(median)
   double low = 0, high = 0;  // interval by exact order statistics, as factors
-  double confidence = 0;     // its exact coverage for the median: the narrowest interval with at least 0.99, else the widest
-  double smallest_visible = 0;  // exp(delta + half width): the smallest factor that could have been seen
+  double confidence = 0;  // its exact coverage for the median: the narrowest interval with at least
+                          // 0.99, else the widest
+  double smallest_visible =
+      0;  // exp(delta + half width): the smallest factor that could have been seen
 };
 SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 
-// Probability that a fair coin (H0 at the edge) is ever called faster by the looks: exact, by dynamic programming.
+// Probability that a fair coin (H0 at the edge) is ever called faster by the looks: exact, by
+// dynamic programming.
 double FalseWinBound();
 
 }  // namespace assay

@@ -19,7 +19,8 @@ SpeedRule Rule(double threshold = 1) { return RuleForDuration(10e6, threshold); 
 double BinomialTail(int n, int at_least) {
   double sum = 0;
   for (int k = at_least; k <= n; ++k)
-    sum += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
+    sum += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) -
+                    n * std::log(2.0));
   return sum;
 }
 
@@ -38,38 +39,26 @@ TEST(Gate2, FalseWinsAreBoundedByHalfAPercent) {
   EXPECT_LT(bound, sum);
 }
 
+// Wins of a fair coin from here on, by plain recursion; hopeless branches end early.
+double WinsFrom(int pairs, int successes) {
+  bool reachable = false;
+  for (const Look& look : Looks()) {
+    if (look.pairs == pairs && successes >= look.needed) return 1;
+    reachable |= look.pairs > pairs && successes + look.pairs - pairs >= look.needed;
+  }
+  if (!reachable) return 0;
+  return (WinsFrom(pairs + 1, successes) + WinsFrom(pairs + 1, successes + 1)) / 2;
+}
+
 TEST(Gate2, FalseWinBoundEqualsCountingEveryCoinSequence) {
-  // All 2^14 sequences up to the second look, then the exact share that wins at 24 or 32 by brute recursion.
-  struct Walk {
-    static double Wins(int pairs, int successes) {
-      for (const Look& look : Looks())
-        if (look.pairs == pairs && successes >= look.needed) return 1;
-      if (pairs == Looks().back().pairs) return 0;
-      // Nothing left to reach: prune, exactly.
-      bool reachable = false;
-      for (const Look& look : Looks())
-        reachable |= look.pairs > pairs && successes + look.pairs - pairs >= look.needed;
-      if (!reachable) return 0;
-      return (Wins(pairs + 1, successes) + Wins(pairs + 1, successes + 1)) / 2;
-    }
-  };
-  // The recursion branches 2^32 times without memory; start at the second look with exact weights instead.
+  // Every sequence up to the second look, then what can still be won by its number of successes.
+  std::vector<double> later;
+  for (int successes = 0; successes < 13; ++successes) later.push_back(WinsFrom(14, successes));
   double total = 0;
-  for (int bits = 0; bits < 1 << 14; ++bits) {
-    const int first = __builtin_popcount(static_cast<unsigned>(bits & 0x1ff));
-    const int all = __builtin_popcount(static_cast<unsigned>(bits));
-    if (first >= 9 || all >= 13) {
-      total += 1;
-      continue;
-    }
-    static std::vector<double> later(15, -1);
-    double& known = later[static_cast<size_t>(all)];
-    if (known < 0) known = all < 7 ? 0 : Walk::Wins(14, all);
-    // Fewer than 7 of 14 can reach 20 of 24 no more (7 + 10 < 20 needs 10) but 25 of 32 needs 18 more of 18.
-    if (all == 7) {
-      EXPECT_LT(known, 1e-5);
-    }
-    total += known;
+  for (unsigned bits = 0; bits < 1U << 14; ++bits) {
+    const int first = __builtin_popcount(bits & 0x1ff);
+    const int all = __builtin_popcount(bits);
+    total += first >= 9 || all >= 13 ? 1 : later[static_cast<size_t>(all)];
   }
   EXPECT_NEAR(total / (1 << 14), FalseWinBound(), 1e-12);
 }

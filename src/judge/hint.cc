@@ -23,22 +23,35 @@ struct DrawSentence {
 };
 constexpr std::array<DrawSentence, 10> kDrawSentences{{
     {"large-offset",
-     "wrong on large offsets (mean 1000, deviation 0.1): likely cancellation; E[x^2] - mean^2, or a sum without "
+     "wrong on large offsets (mean 1000, deviation 0.1): likely cancellation; E[x^2] - mean^2, or "
+     "a sum without "
      "compensation, loses the small differences",
      true},
     {"wide-range",
-     "wrong where magnitudes span many decades: small terms are lost beside large ones, or a range is assumed", false},
-    {"tiny-scale", "wrong on tiny values: likely underflow, a fixed epsilon, or an absolute threshold", false},
+     "wrong where magnitudes span many decades: small terms are lost beside large ones, or a range "
+     "is assumed",
+     false},
+    {"tiny-scale",
+     "wrong on tiny values: likely underflow, a fixed epsilon, or an absolute threshold", false},
     {"huge-scale",
-     "wrong on huge values: likely overflow; subtract the maximum before exp, scale before squaring", true},
-    {"signed-zeros", "wrong on zeros of both signs: a zero is taken for 'nothing there', or divided by", false},
-    {"ties", "wrong where values are equal: ties are broken in another order, or counted twice", false},
-    {"small-integers", "wrong on small integers, where linear steps are exact: a wrong term or index", false},
-    {"zero-one", "wrong on inputs of 0 and 1, where linear steps are exact: a wrong term or index", false},
+     "wrong on huge values: likely overflow; subtract the maximum before exp, scale before "
+     "squaring",
+     true},
+    {"signed-zeros",
+     "wrong on zeros of both signs: a zero is taken for 'nothing there', or divided by", false},
+    {"ties", "wrong where values are equal: ties are broken in another order, or counted twice",
+     false},
+    {"small-integers",
+     "wrong on small integers, where linear steps are exact: a wrong term or index", false},
+    {"zero-one", "wrong on inputs of 0 and 1, where linear steps are exact: a wrong term or index",
+     false},
     {"outlier",
-     "wrong where each row has one large value: a running maximum or a scale that is not updated", false},
+     "wrong where each row has one large value: a running maximum or a scale that is not updated",
+     false},
     {"special-values",
-     "wrong on NaN, infinity or denormals: a comparison that NaN passes, fast-math, or flushing to zero", true},
+     "wrong on NaN, infinity or denormals: a comparison that NaN passes, fast-math, or flushing to "
+     "zero",
+     true},
 }};
 
 const DrawSentence* FindDrawSentence(const HintContext& context) {
@@ -65,14 +78,16 @@ std::string DescribeUnwritten(const WrongSet& wrong) {
   if (wrong.poisoned == 0 || Share(wrong.poisoned, wrong.count) < kNearlyAll) return {};
   if (wrong.poisoned == wrong.elements)
     return "never written: the output still holds what stood there before the call";
-  return Join(fmt::format("{} of the output was never written", Percent(Share(wrong.poisoned, wrong.elements))),
+  return Join(fmt::format("{} of the output was never written",
+                          Percent(Share(wrong.poisoned, wrong.elements))),
               DescribePlace(wrong));
 }
 
 std::string DescribeInput(const OutputView& output, const HintContext& context) {
   const size_t bytes = static_cast<size_t>(output.count) * wire::ElementBytes(output.dtype);
   for (const InputView& input : context.inputs) {
-    if (input.data == nullptr || input.dtype != output.dtype || input.count != output.count) continue;
+    if (input.data == nullptr || input.dtype != output.dtype || input.count != output.count)
+      continue;
     if (bytes > 0 && std::memcmp(output.candidate, input.data, bytes) == 0)
       return fmt::format("equals its input {}: copied through", input.name);
   }

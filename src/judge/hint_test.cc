@@ -36,7 +36,9 @@ TestOutput With(Wrong wrong) {  // adds 1 where wrong(row, column)
   TestOutput output = Fresh();
   for (size_t i = 0; i < kRows; ++i)
     for (size_t j = 0; j < kColumns; ++j)
-      if (wrong(i, j)) output.candidate[i * kColumns + j] += 0.5F + 0.01F * static_cast<float>((i * 7 + j * 3) % 11);
+      if (wrong(i, j))
+        output.candidate[i * kColumns + j] +=
+            0.5F + 0.01F * static_cast<float>((i * 7 + j * 3) % 11);
   return output;
 }
 
@@ -50,7 +52,9 @@ TEST(FailureHint, NamesAnOutputThatWasNeverWritten) {
 
   output = Fresh();
   for (size_t i = 540; i < 600; ++i) output.candidate[i] = poison[i];
-  EXPECT_EQ(Hint(output, context), "10.0% of the output was never written; only the last 2 rows of 20 are wrong: a boundary");
+  EXPECT_EQ(
+      Hint(output, context),
+      "10.0% of the output was never written; only the last 2 rows of 20 are wrong: a boundary");
   output = Fresh();
   for (size_t i = 585; i < 600; ++i) output.candidate[i] = poison[i];
   EXPECT_THAT(Hint(output, context), HasSubstr("the last 15 of 600 elements, in memory order"));
@@ -86,17 +90,24 @@ TEST(FailureHint, NamesZerosAndConstants) {
 TEST(FailureHint, NamesBoundaries) {
   EXPECT_EQ(Hint(With([](size_t, size_t j) { return j >= 27; })),
             "only the last 3 columns of 30 are wrong: a boundary");
-  EXPECT_THAT(Hint(With([](size_t, size_t j) { return j == 29; })), HasSubstr("only the last column of 30"));
-  EXPECT_THAT(Hint(With([](size_t, size_t j) { return j < 4; })), HasSubstr("only the first 4 columns of 30"));
-  EXPECT_THAT(Hint(With([](size_t i, size_t) { return i >= 18; })), HasSubstr("only the last 2 rows of 20"));
-  EXPECT_THAT(Hint(With([](size_t i, size_t) { return i < 1; })), HasSubstr("only the first row of 20"));
+  EXPECT_THAT(Hint(With([](size_t, size_t j) { return j == 29; })),
+              HasSubstr("only the last column of 30"));
+  EXPECT_THAT(Hint(With([](size_t, size_t j) { return j < 4; })),
+              HasSubstr("only the first 4 columns of 30"));
+  EXPECT_THAT(Hint(With([](size_t i, size_t) { return i >= 18; })),
+              HasSubstr("only the last 2 rows of 20"));
+  EXPECT_THAT(Hint(With([](size_t i, size_t) { return i < 1; })),
+              HasSubstr("only the first row of 20"));
   EXPECT_THAT(Hint(With([](size_t i, size_t) { return i == 7; })), HasSubstr("only row 7 of 20"));
 }
 
 TEST(FailureHint, NamesStrides) {
-  EXPECT_THAT(Hint(With([](size_t i, size_t) { return i % 2 == 1; })), HasSubstr("every second row is wrong, from 1 on"));
-  EXPECT_THAT(Hint(With([](size_t, size_t j) { return j % 2 == 0; })), HasSubstr("every second column is wrong, from 0 on"));
-  EXPECT_THAT(Hint(With([](size_t, size_t j) { return j % 4 == 3; })), HasSubstr("every 4th column is wrong, from 3 on"));
+  EXPECT_THAT(Hint(With([](size_t i, size_t) { return i % 2 == 1; })),
+              HasSubstr("every second row is wrong, from 1 on"));
+  EXPECT_THAT(Hint(With([](size_t, size_t j) { return j % 2 == 0; })),
+              HasSubstr("every second column is wrong, from 0 on"));
+  EXPECT_THAT(Hint(With([](size_t, size_t j) { return j % 4 == 3; })),
+              HasSubstr("every 4th column is wrong, from 3 on"));
 }
 
 TEST(FailureHint, NamesFactorsOffsetsAndSigns) {
@@ -118,14 +129,17 @@ TEST(FailureHint, CombinesPlaceAndValues) {
   TestOutput output = Fresh();
   for (size_t i = 0; i < kRows; ++i)
     for (size_t j = 24; j < kColumns; ++j) output.candidate[i * kColumns + j] *= 0.5F;
-  EXPECT_EQ(Hint(output), "only the last 6 columns of 30 are wrong: a boundary; off by a factor of 0.5000");
+  EXPECT_EQ(Hint(output),
+            "only the last 6 columns of 30 are wrong: a boundary; off by a factor of 0.5000");
 }
 
 TEST(FailureHint, NamesShiftsAndTranspositions) {
   TestOutput output = Fresh();
-  for (size_t i = 0; i < 600; ++i) output.candidate[i] = output.reference[i % kColumns == 0 ? i : i - 1];
+  for (size_t i = 0; i < 600; ++i)
+    output.candidate[i] = output.reference[i % kColumns == 0 ? i : i - 1];
   EXPECT_THAT(Hint(output), HasSubstr("shifted by one: element i holds what belongs at i - 1"));
-  for (size_t i = 0; i < 600; ++i) output.candidate[i] = output.reference[i % kColumns == 29 ? i : i + 1];
+  for (size_t i = 0; i < 600; ++i)
+    output.candidate[i] = output.reference[i % kColumns == 29 ? i : i + 1];
   EXPECT_THAT(Hint(output), HasSubstr("shifted by one: element i holds what belongs at i + 1"));
   TestOutput square = Fresh(25, 25);
   for (size_t i = 0; i < 25; ++i)
@@ -134,7 +148,9 @@ TEST(FailureHint, NamesShiftsAndTranspositions) {
 }
 
 TEST(FailureHint, NamesScatteredElements) {
-  EXPECT_THAT(Hint(With([](size_t i, size_t j) { return (i == 3 && j == 17) || (i == 11 && j == 5) || (i == 15 && j == 22); })),
+  EXPECT_THAT(Hint(With([](size_t i, size_t j) {
+                return (i == 3 && j == 17) || (i == 11 && j == 5) || (i == 15 && j == 22);
+              })),
               HasSubstr("3 scattered elements (0.5%)"));
 }
 
@@ -142,7 +158,8 @@ TEST(FailureHint, NamesLowerPrecision) {
   TestOutput output = Fresh();
   output.candidate = RoundToBits(output.reference, 11);
   EXPECT_EQ(Hint(output),
-            "errors fit float16/tf32 arithmetic, the problem asks for float32; --precision tf32 would accept it openly");
+            "errors fit float16/tf32 arithmetic, the problem asks for float32; --precision tf32 "
+            "would accept it openly");
   output.candidate = RoundToBits(output.reference, 8);
   EXPECT_THAT(Hint(output), HasSubstr("errors fit bfloat16 arithmetic"));
 }
@@ -152,8 +169,8 @@ TEST(FailureHint, ExplainsEachAdversarialDraw) {
   for (size_t i = 0; i < 600; ++i) output.candidate[i] *= 1 + 0.1F * static_cast<float>(i % 7);
   HintContext context;
   context.ordinary_passed = true;
-  for (const char* kind : {"large-offset", "wide-range", "tiny-scale", "huge-scale", "signed-zeros", "ties",
-                           "small-integers", "zero-one", "outlier", "special-values"}) {
+  for (const char* kind : {"large-offset", "wide-range", "tiny-scale", "huge-scale", "signed-zeros",
+                           "ties", "small-integers", "zero-one", "outlier", "special-values"}) {
     context.draw_kind = kind;
     EXPECT_THAT(Hint(output, context), StartsWith("right on ordinary values, wrong ")) << kind;
   }
@@ -187,8 +204,10 @@ TEST(FailureHint, HandlesIntegersAndOddShapes) {
 }
 
 TEST(FailureHint, IsNeverEmpty) {
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, {1}, {1, 1}, {1, 7}, {7, 1}, {2, 2, 2}, {3, 1, 40}}) {
-    const auto count = static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()));
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{}, {1}, {1, 1}, {1, 7}, {7, 1}, {2, 2, 2}, {3, 1, 40}}) {
+    const auto count = static_cast<size_t>(
+        std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()));
     for (size_t wrong = 0; wrong < count; ++wrong) {
       TestOutput output;
       output.shape = shape;

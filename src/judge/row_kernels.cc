@@ -1,5 +1,10 @@
 #include "judge/row_kernels.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -119,36 +124,72 @@ ASSAY_INLINE double RatioBody(const T* y, const T* r, int64_t count, double offs
   return poison == 0 ? result : std::numeric_limits<double>::infinity();
 }
 
-// One set of instantiations a target: the bodies are inlined into functions that may use its instructions.
-#define ASSAY_ROW_KERNELS(NAME, LANES, TARGET)                                                 \
-  struct NAME {                                                                                \
-    TARGET static void SumsFloat(const float* y, const float* r, int64_t n, RowSums* sums) {   \
-      SumsBody<LANES>(y, r, n, sums);                                                          \
-    }                                                                                          \
-    TARGET static void SumsDouble(const double* y, const double* r, int64_t n, RowSums* sums) { \
-      SumsBody<LANES>(y, r, n, sums);                                                          \
-    }                                                                                          \
-    TARGET static double RatioFloat(const float* y, const float* r, int64_t n, double offset,  \
-                                    double slope) {                                            \
-      return RatioBody<LANES>(y, r, n, offset, slope);                                         \
-    }                                                                                          \
+// Multiplying by 2^112 moves float16's exponent range onto float's, denormals included; the top
+// exponent, infinity and NaN, is set by hand.
+inline float Float16ToFloat(uint16_t half) {
+  const uint32_t magnitude = half & 0x7fffU;
+  const uint32_t sign = (half & 0x8000U) << 16;
+  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
+  const uint32_t special = magnitude << 13 | 0x7f800000U;
+  const uint32_t finite = std::bit_cast<uint32_t>(scaled);
+  return std::bit_cast<float>(sign | (magnitude >= 0x7c00U ? special : finite));
+}
+
+void WidenPortably(const void* from, int64_t count, float* to) {
+  const char* bytes = static_cast<const char*>(from);
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t half;
+    std::memcpy(&half, bytes + 2 * i, sizeof(half));
+    to[i] = Float16ToFloat(half);
+  }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,f16c"))) void WidenByF16c(const void* from, int64_t count, float* to) {
+  const char* bytes = static_cast<const char*>(from);
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    __m128i halves;
+    std::memcpy(&halves, bytes + 2 * i, sizeof(halves));
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(halves));
+  }
+  WidenPortably(bytes + 2 * i, count - i, to + i);
+}
+#endif
+
+// One set of instantiations a target: the bodies are inlined into functions that may use its
+// instructions.
+#define ASSAY_ROW_KERNELS(NAME, LANES, WIDEN, TARGET)                                            \
+  struct NAME {                                                                                  \
+    TARGET static void SumsFloat(const float* y, const float* r, int64_t n, RowSums* sums) {     \
+      SumsBody<LANES>(y, r, n, sums);                                                            \
+    }                                                                                            \
+    TARGET static void SumsDouble(const double* y, const double* r, int64_t n, RowSums* sums) {  \
+      SumsBody<LANES>(y, r, n, sums);                                                            \
+    }                                                                                            \
+    TARGET static double RatioFloat(const float* y, const float* r, int64_t n, double offset,    \
+                                    double slope) {                                              \
+      return RatioBody<LANES>(y, r, n, offset, slope);                                           \
+    }                                                                                            \
     TARGET static double RatioDouble(const double* y, const double* r, int64_t n, double offset, \
-                                     double slope) {                                           \
-      return RatioBody<LANES>(y, r, n, offset, slope);                                         \
-    }                                                                                          \
-    static constexpr RowKernels kTable{SumsFloat, SumsDouble, RatioFloat, RatioDouble};        \
+                                     double slope) {                                             \
+      return RatioBody<LANES>(y, r, n, offset, slope);                                           \
+    }                                                                                            \
+    static constexpr RowKernels kTable{WIDEN, SumsFloat, SumsDouble, RatioFloat, RatioDouble};   \
   };
 
-ASSAY_ROW_KERNELS(Portable, TwoLanes, )
+ASSAY_ROW_KERNELS(Portable, TwoLanes, WidenPortably, )
 #if defined(__x86_64__)
-ASSAY_ROW_KERNELS(Avx2, FourLanes, __attribute__((target("avx2"))))
+ASSAY_ROW_KERNELS(Avx2, FourLanes, WidenByF16c, __attribute__((target("avx2"))))
 #endif
 
 }  // namespace
 
+const RowKernels& PortableKernels() { return Portable::kTable; }
+
 const RowKernels& Kernels() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return Avx2::kTable;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) return Avx2::kTable;
 #endif
   return Portable::kTable;
 }

@@ -15,7 +15,8 @@ namespace assay {
 namespace {
 
 constexpr int64_t kStrideMax = 64;
-constexpr int64_t kLongLine = 4;        // elements of a row or column that luck does not make all right
+constexpr int64_t kLinesMax = 1 << 22;  // rows or columns that are counted one by one
+constexpr int64_t kLongLine = 4;  // elements of a row or column that luck does not make all right
 constexpr double kRightShareMin = 0.1;  // of single elements that must be right around a place
 constexpr double kFilled = 0.75;        // share of a place's rows or columns that must be wrong
 constexpr double kMostly = 0.9;         // share of a place that must be wrong to call it that place
@@ -23,7 +24,8 @@ constexpr double kNearlyAll = 0.98;     // share of the samples that must fit a 
 constexpr size_t kSamplesMin = 4;       // below this many a pattern of values is luck
 constexpr double kStableSpread = 0.01;  // of a factor's or offset's distance from doing nothing
 
-// Keeps every stride-th element; when full, drops every second and doubles the stride: spread over all, bounded.
+// Keeps every stride-th element; when full, drops every second and doubles the stride: spread over
+// all, bounded.
 class SpreadSamples {
  public:
   explicit SpreadSamples(std::vector<WrongSample>* samples) : samples_(samples) {}
@@ -106,16 +108,19 @@ std::string DescribeAxis(const Axis& axis) {
   if (wrong_lines == span) {
     const char* verb = span == 1 ? "is" : "are";
     if (last == lines - 1)
-      return fmt::format("only the last {} of {} {} wrong: a boundary", Plural(span, axis.noun), lines, verb);
+      return fmt::format("only the last {} of {} {} wrong: a boundary", Plural(span, axis.noun),
+                         lines, verb);
     if (first == 0)
-      return fmt::format("only the first {} of {} {} wrong: a boundary", Plural(span, axis.noun), lines, verb);
+      return fmt::format("only the first {} of {} {} wrong: a boundary", Plural(span, axis.noun),
+                         lines, verb);
     if (span == 1) return fmt::format("only {} {} of {} is wrong", axis.noun, first, lines);
     return fmt::format("only {}s {} to {} of {} are wrong", axis.noun, first, last, lines);
   }
   return DescribeStride(axis, first, wrong_lines);
 }
 
-// Whether wrong elements fill the lines that they touch, so that an accident does not pass for a place.
+// Whether wrong elements fill the lines that they touch, so that an accident does not pass for a
+// place.
 bool Fills(const WrongSet& wrong, const Axis& axis) {
   int64_t touched = 0;
   for (int64_t in_line : axis.wrong_in) touched += in_line > 0 ? axis.line_elements : 0;
@@ -184,8 +189,8 @@ WrongSet CollectWrong(const OutputView& output, const void* poison) {
   wrong.elements = output.count;
   wrong.columns = output.shape.empty() ? 1 : std::max<int64_t>(output.shape.back(), 1);
   wrong.rows = std::max<int64_t>(output.count / wrong.columns, 1);
-  wrong.wrong_in_row.resize(static_cast<size_t>(wrong.rows));
-  wrong.wrong_in_column.resize(static_cast<size_t>(wrong.columns));
+  if (wrong.rows <= kLinesMax) wrong.wrong_in_row.resize(static_cast<size_t>(wrong.rows));
+  if (wrong.columns <= kLinesMax) wrong.wrong_in_column.resize(static_cast<size_t>(wrong.columns));
   SpreadSamples samples(&wrong.samples);
   const WrongVisitor visit = [&](int64_t index, double got, double expected) {
     if (wrong.count++ == 0) wrong.first = index;
@@ -194,8 +199,10 @@ WrongSet CollectWrong(const OutputView& output, const void* poison) {
     wrong.infinite += std::isinf(got);
     wrong.zero += got == 0;
     wrong.poisoned += poison != nullptr && SameBytes(output, poison, index);
-    ++wrong.wrong_in_row[static_cast<size_t>(index / wrong.columns)];
-    ++wrong.wrong_in_column[static_cast<size_t>(index % wrong.columns)];
+    const auto row = static_cast<size_t>(index / wrong.columns);
+    const auto column = static_cast<size_t>(index % wrong.columns);
+    if (row < wrong.wrong_in_row.size()) ++wrong.wrong_in_row[row];
+    if (column < wrong.wrong_in_column.size()) ++wrong.wrong_in_column[column];
     samples.Add({index, got, expected});
     return true;
   };
@@ -222,11 +229,12 @@ std::string DescribePlace(const WrongSet& wrong) {
   const bool dense = static_cast<double>(wrong.count) >= kMostly * static_cast<double>(span) &&
                      LeavesEnoughRight(wrong.elements - span, wrong.elements);
   if (dense && wrong.count > 1 && wrong.last == wrong.elements - 1)
-    return fmt::format("only the last {} of {} elements, in memory order, are wrong: the last block",
-                       span, wrong.elements);
+    return fmt::format(
+        "only the last {} of {} elements, in memory order, are wrong: the last block", span,
+        wrong.elements);
   if (dense && wrong.count > 1)
-    return fmt::format("only elements {} to {} of {}, in memory order, are wrong: a block", wrong.first,
-                       wrong.last, wrong.elements);
+    return fmt::format("only elements {} to {} of {}, in memory order, are wrong: a block",
+                       wrong.first, wrong.last, wrong.elements);
   return {};
 }
 

@@ -22,7 +22,7 @@ using wire::Role;
 enum class Form { kCpp, kC, kPython };
 
 // ASSAY_KERNEL_C expands its list at most this often (assay/kernel.h).
-constexpr size_t kArgumentsMaxInC = 256;
+constexpr size_t kArgumentsMaxInC = 64;
 
 // One argument as the stub names it.
 struct StubArgument {
@@ -176,22 +176,14 @@ std::string ShellWord(std::string_view word) {
   return quoted + "'";
 }
 
-// The command that judges the stub at the same size, with only those constants that the size does
-// not set itself.
+// The command that judges the stub at the same size. A named size stands for its constants:
+// ResolveProblem drops the name as soon as one differs.
 std::string JudgeCommand(const ProblemRequest& request, std::string_view suffix) {
   std::string command = fmt::format("assay judge {} {}", ShellWord(request.path),
                                     ShellWord(request.name + std::string(suffix)));
-  std::map<std::string, std::string> set_by_size;
-  if (!request.size.empty()) {
-    command += fmt::format(" --size {}", ShellWord(request.size));
-    if (const auto plain = ResolveProblem({request.path, request.size, {}}, {}))
-      set_by_size = plain->set;
-  }
-  for (const auto& [name, value] : request.set) {
-    const auto by_size = set_by_size.find(name);
-    if (by_size == set_by_size.end() || by_size->second != value)
-      command += fmt::format(" --set {}", ShellWord(name + "=" + value));
-  }
+  if (!request.size.empty()) return command + " --size " + ShellWord(request.size);
+  for (const auto& [name, value] : request.set)
+    command += fmt::format(" --set {}", ShellWord(name + "=" + value));
   return command;
 }
 

@@ -51,20 +51,17 @@ bool IsPlainPath(const std::string& path) {
 
 class Builder {
  public:
-  explicit Builder(const Bubblewrap& bubblewrap) : bubblewrap_(bubblewrap) {}
 
   void Option(std::initializer_list<std::string> words) { options_.insert(options_.end(), words); }
   Result<int> Own(UniqueFd fd);                     // moves it to a private number
   Result<int> DataFd(std::string_view content);     // inherited; a file that stands at its start
   Result<void> File(const std::string& target, std::string_view content, bool executable);
-  Result<void> Bind(const std::string& source, const std::string& target);
   Result<UniqueFd> PipeTo(int number);              // its write end under `number` inside; returns the read end
-  Result<void> Finish(const std::vector<std::string>& inside);
+  Result<void> Finish(const std::string& bubblewrap, const std::vector<std::string>& inside);
 
   SandboxCommand command;
 
  private:
-  const Bubblewrap& bubblewrap_;
   std::vector<std::string> options_;
 };
 
@@ -96,38 +93,25 @@ Result<void> Builder::File(const std::string& target, std::string_view content, 
   return {};
 }
 
-// By descriptor where bubblewrap can: a root that gives up its uid may then still show what lies below a private folder.
-Result<void> Builder::Bind(const std::string& source, const std::string& target) {
-  ASSAY_CHECK(IsPlainPath(target));
-  UniqueFd fd(::open(source.c_str(), O_PATH | O_CLOEXEC));
-  if (!fd) return Failed(source);
-  if (!bubblewrap_.binds_descriptors) {
-    Option({"--ro-bind", source, target});
-    return {};
-  }
-  ASSAY_ASSIGN_OR_RETURN(const int number, Own(std::move(fd)));
-  command.kept.push_back(number);
-  Option({"--ro-bind-fd", std::to_string(number), target});
-  return {};
-}
-
 Result<UniqueFd> Builder::PipeTo(int number) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Failed("pipe");
   UniqueFd read_end(ends[0]);
+  // The judge takes what is there and goes on.
+  if (::fcntl(read_end.get(), F_SETFL, O_NONBLOCK) != 0) return Failed("fcntl");
   ASSAY_ASSIGN_OR_RETURN(const int write_end, Own(UniqueFd(ends[1])));
   if (number >= 0) command.moved.emplace_back(write_end, number);
   return read_end;
 }
 
-Result<void> Builder::Finish(const std::vector<std::string>& inside) {
+Result<void> Builder::Finish(const std::string& bubblewrap, const std::vector<std::string>& inside) {
   std::string words;
   for (const std::string& option : options_) {
     ASSAY_CHECK(option.find('\0') == std::string::npos);
     words.append(option).push_back('\0');
   }
   ASSAY_ASSIGN_OR_RETURN(const int fd, DataFd(words));
-  command.arguments = {bubblewrap_.path, "--args", std::to_string(fd), "--"};
+  command.arguments = {bubblewrap, "--args", std::to_string(fd), "--"};
   command.arguments.insert(command.arguments.end(), inside.begin(), inside.end());
   return {};
 }
@@ -161,15 +145,15 @@ Result<void> AddSystem(Builder& builder) {
 Result<void> AddRequested(Builder& builder, const SandboxRequest& request, const std::string& confine) {
   builder.Option({"--perms", "1777", "--size", std::to_string(request.limits.scratch_bytes), "--tmpfs", "/tmp"});
   for (const SandboxBind& bind : request.binds) {
-    ASSAY_CHECK(!IsWithin(bind.target, "/proc") && !IsWithin(bind.target, "/dev"));
-    ASSAY_RETURN_IF_ERROR(builder.Bind(bind.source, bind.target));
+    ASSAY_CHECK(IsPlainPath(bind.target) && !IsWithin(bind.target, "/proc") && !IsWithin(bind.target, "/dev"));
+    builder.Option({"--ro-bind", bind.source, bind.target});
   }
   for (const SandboxFile& file : request.files) {
     // A mount point below a folder that foreign code writes could be turned into one elsewhere.
     ASSAY_CHECK(!IsWithin(file.target, "/tmp") && !IsWithin(file.target, "/proc") && !IsWithin(file.target, "/dev"));
     ASSAY_RETURN_IF_ERROR(builder.File(file.target, file.content, file.executable));
   }
-  ASSAY_RETURN_IF_ERROR(builder.Bind(confine, kConfineInside));
+  ASSAY_RETURN_IF_ERROR(builder.File(kConfineInside, confine, true));
   builder.Option({"--remount-ro", "/", "--chdir", "/tmp"});
   for (const auto& [name, value] : request.environment) builder.Option({"--setenv", name, value});
   return {};
@@ -244,7 +228,7 @@ Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::stri
                                    const SandboxRequest& request, bool has_memory_cgroup,
                                    const std::string& artifact_path) {
   ASSAY_CHECK(!request.arguments.empty() && IsPlainPath(request.arguments[0]));
-  Builder builder(bubblewrap);
+  Builder builder;
   AddNamespaces(builder);
   ASSAY_RETURN_IF_ERROR(AddSystem(builder));
   ASSAY_RETURN_IF_ERROR(AddRequested(builder, request, confine));
@@ -260,7 +244,7 @@ Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::stri
   for (const int fd : {builder.command.output.get(), builder.command.output_write})
     if (::fcntl(fd, F_SETFL, O_NONBLOCK) != 0) return Failed("fcntl");
   ASSAY_ASSIGN_OR_RETURN(const auto inside, InsideCommand(builder, request, has_memory_cgroup, artifact_path));
-  ASSAY_RETURN_IF_ERROR(builder.Finish(inside));
+  ASSAY_RETURN_IF_ERROR(builder.Finish(bubblewrap.path, inside));
   return std::move(builder.command);
 }
 

@@ -16,10 +16,9 @@ namespace assay {
 struct Bubblewrap {
   std::string path;
   std::string version;
-  bool binds_descriptors = false;  // --ro-bind-fd: 0.10, and 0.8 as Debian maintains it
 };
 
-// Where confine lies, and what it reports to.
+// Descriptors of confine, and the numbers around them.
 inline constexpr int kRequestedMax = 59;  // highest number that a request may ask for
 inline constexpr int kReportFd = 60;
 inline constexpr int kArtifactFd = 61;
@@ -39,7 +38,7 @@ struct SandboxCommand {
   UniqueFd artifact;                         // memfd that confine copies the product into; empty without one
 };
 
-// `artifact_path` may be empty. Errors (kEnvironment): a bind's source cannot be opened, no more descriptors.
+// `confine` is the helper's content; `artifact_path` may be empty. Errors (kEnvironment): no more descriptors.
 Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::string& confine,
                                    const SandboxRequest& request, bool has_memory_cgroup,
                                    const std::string& artifact_path);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -150,7 +152,7 @@ Result<Launched> Launch(const SandboxCommand& command, const std::vector<int>& g
   CPU_ZERO(&set);
   for (const int cpu : cpus) {
     ASSAY_CHECK(cpu >= 0 && cpu < CPU_SETSIZE);
-    CPU_SET(cpu, &set);
+    CPU_SET(static_cast<size_t>(cpu), &set);
   }
   const ChildPlan plan{arguments.data(),
                        group_entries.data(),

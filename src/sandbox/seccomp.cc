@@ -174,7 +174,7 @@ std::string LockdownProgram(bool kill) {
   program.Refuse("execve", start);
   program.Refuse("execveat", start);
   for (const char* name : kLockdownNames) program.Refuse(name);
-  for (const uint64_t command : {F_SETSIG, F_SETOWN, F_SETOWN_EX})
+  for (const uint32_t command : {uint32_t{F_SETSIG}, uint32_t{F_SETOWN}, uint32_t{F_SETOWN_EX}})
     program.RefuseIf("fcntl", SCMP_A1_32(SCMP_CMP_EQ, command));
   program.RefuseIf("prctl", SCMP_A0_32(SCMP_CMP_EQ, PR_SET_PDEATHSIG));
   // SIGCONT is the judge's to send.

@@ -159,6 +159,8 @@ Error Sandbox::State::StartFailure(const std::string& command_name) {
   while (!said.empty() && said.back() == '\n') said.pop_back();
   if (said.empty())
     said = past_deadline ? fmt::format("nothing within {:.0f} s", kStartTimeoutSeconds) : "it ended without a word";
+  if (uid && said.find("Permission denied") != std::string::npos)
+    said += " (started by root, a sandbox has a user id of its own, which may not look below private folders)";
   return Error{ErrorKind::kEnvironment, "the sandbox does not start: " + said};
 }
 
@@ -251,7 +253,7 @@ Result<SandboxExit> Sandbox::Wait(Deadline deadline) {
     const int count = ::poll(watched, 2, std::min(deadline.RemainingMs(), 60'000));
     if (count < 0 && errno != EINTR) return EnvironmentError(fmt::format("poll failed: {}", strerror(errno)));
     if (watched[1].revents != 0 && !Drain(state.output.get(), kOutputBytesMax, &state.output_text)) watched[1].fd = -1;
-    if ((watched[0].revents & POLLIN) == 0 && deadline.Expired() && !state.past_deadline) {
+    if ((watched[0].revents & POLLIN) == 0 && deadline.Expired()) {
       state.past_deadline = true;
       state.Kill();
       break;

@@ -117,10 +117,11 @@ std::string FindTools(SandboxTools* tools) {
   bubblewrap.version = version->substr(0, version->find('\n')).substr(sizeof "bubblewrap " - 1);
   if (help->find("--disable-userns") == std::string::npos)
     return fmt::format("bubblewrap {} is too old: 0.8 or newer is needed", bubblewrap.version);
-  bubblewrap.binds_descriptors = help->find("--ro-bind-fd ") != std::string::npos;
   auto folder = SupportFolder();
   if (!folder) return folder.error().message;
-  tools->confine = *folder + "/confine";
+  auto confine = ReadFile(*folder + "/confine", 16 << 20);
+  if (!confine) return confine.error().message;
+  tools->confine = std::move(*confine);
   tools->own_uid = UidLease::Needed();
   tools->groups = FindGroupFolders();
   return {};

@@ -11,7 +11,7 @@ namespace assay {
 
 struct SandboxTools {
   Bubblewrap bubblewrap;
-  std::string confine;  // path of the helper
+  std::string confine;  // content of the helper
   GroupFolders groups;
   bool own_uid = false;
 };

@@ -58,8 +58,8 @@ FastP CertifiedFastP(std::span<const Verdict> verdicts, double p, int64_t asked)
 }
 
 std::string RenderFastP(const FastP& score) {
-  return fmt::format("{}fast_{:g} = {:.0f}% ({} of {})", score.certified ? "certified " : "", score.p,
-                     100 * score.share(), score.count, score.asked);
+  return fmt::format("{}fast_{:g} = {:.0f}% ({} of {})", score.certified ? "certified " : "",
+                     score.p, 100 * score.share(), score.count, score.asked);
 }
 
 }  // namespace assay

@@ -1,4 +1,5 @@
-// fast_p: the share of the problems asked for that have a correct candidate more than p times as fast. Pure.
+// fast_p: the share of the problems asked for that have a correct candidate more than p times as
+// fast. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,13 @@ struct FastP {
   }
 };
 
-// Plain: as KernelBench's code counts: correct, and the headline baseline's median ratio strictly over p; p of 0 counts
-// every correct verdict. `asked` is how many verdicts there should be: what is missing counts as not fast. At least
-// verdicts.size().
+// Plain: as KernelBench's code counts: correct, and the headline baseline's median ratio strictly
+// over p; p of 0 counts every correct verdict. `asked` is how many verdicts there should be: what
+// is missing counts as not fast. At least verdicts.size().
 FastP PlainFastP(std::span<const Verdict> verdicts, double p, int64_t asked);
 
-// Certified: outcome and headline decision 'faster' against a threshold of at least p; p of 0 counts every correct verdict.
+// Certified: outcome and headline decision 'faster' against a threshold of at least p; p of 0
+// counts every correct verdict.
 FastP CertifiedFastP(std::span<const Verdict> verdicts, double p, int64_t asked);
 
 // "fast_1 = 33% (1 of 3)"; "certified fast_1.5 = 0% (0 of 3)".

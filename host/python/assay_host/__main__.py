@@ -1,7 +1,7 @@
 """Entry: `python3 -B -s .../assay_host reference|candidate|build`.
 
-Descriptor 3 is the socket to the judge, descriptor 4 holds the lockdown filter; the builder needs neither. Files lie
-under $ASSAY_HOST_ROOT (default /): assay/, problem/, candidate/, tmp/.
+Descriptor 3 is the socket to the judge, descriptor 4 holds the lockdown filter; the builder needs
+neither. Files lie under $ASSAY_HOST_ROOT (default /): assay/, problem/, candidate/, tmp/.
 """
 
 import os

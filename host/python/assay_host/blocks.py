@@ -1,4 +1,6 @@
-"""The host's half of the timed blocks (src/wire/block_loop.h), the same for reference and candidate."""
+"""The host's half of the timed blocks (src/wire/block_loop.h), the same for reference and
+candidate.
+"""
 
 import ctypes
 import gc
@@ -17,7 +19,9 @@ class OutputMismatch(Exception):
 
 
 class FirstFailure:
-    """Keeps the first failure of a loop of blocks; the judge sees the poison that stays, and reads this text."""
+    """Keeps the first failure of a loop of blocks; the judge sees the poison that stays, and reads
+    this text.
+    """
 
     def __init__(self, path, forward_number, output_number, say):
         self.count = 0
@@ -114,7 +118,8 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
     gc.disable()
     try:
         while library.await_armed(loop_pointer):
-            # Tensors are views of the slots, but numbers were read out of them, and the judge has filled them again.
+            # Tensors are views of the slots, but numbers were read out of them, and the judge has
+            # filled them again.
             if numbers is not None and not copy_inputs:
                 for slot in numbers.changed_slots():
                     arguments[slot] = tuple(slots.arguments(slot))

@@ -1,7 +1,9 @@
-"""The builder: imports a candidate and constructs ModelNew once, so that its extensions get compiled, and packs them.
+"""The builder: imports a candidate and constructs ModelNew once, so that its extensions get
+compiled, and packs them.
 
-Runs in a builder's sandbox, before any host. Exit status 0, or 1 with one clear message on stderr: what the candidate
-and its compilers print on the way is dropped. Writes tmp/extensions.tar, empty where nothing was compiled.
+Runs in a builder's sandbox, before any host. Exit status 0, or 1 with one clear message on stderr:
+what the candidate and its compilers print on the way is dropped. Writes tmp/extensions.tar, empty
+where nothing was compiled.
 """
 
 import os

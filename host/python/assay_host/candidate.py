@@ -1,9 +1,11 @@
-"""The candidate's side: imports a file with `class ModelNew`, gives it the reference's weights, runs timed blocks.
+"""The candidate's side: imports a file with `class ModelNew`, gives it the reference's weights,
+runs timed blocks.
 
 Untrusted from the import on: whatever this process says is a diagnostic. Requests:
   kLoad    [0 weights by name, 1 by order, 2 as constructed under the seed, 3 no weights]
   kBlocks  [calls that failed, Failure of the first]; the first one's text is in the report
-Inputs are mapped read-only: a forward that writes to them ends the process, unless the reference does so too.
+Inputs are mapped read-only: a forward that writes to them ends the process, unless the reference
+does so too.
 """
 
 import importlib.util
@@ -35,7 +37,7 @@ def read_record(path):
 
 
 def import_candidate(path):
-    """The candidate's module. Raises Failure(kCandidateLoad) with the line of the candidate's file."""
+    """The candidate's module. Raises Failure(kCandidateLoad) with the candidate's line."""
     spec = importlib.util.spec_from_file_location("candidate", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["candidate"] = module
@@ -47,7 +49,9 @@ def import_candidate(path):
 
 
 def construct(module, record, seed, path):
-    """ModelNew(*init inputs) under the reference's seed. Raises Failure(kCandidateEntry or kCandidateLoad)."""
+    """ModelNew(*init inputs) under the reference's seed. Raises Failure(kCandidateEntry or
+    kCandidateLoad).
+    """
     model_class = getattr(module, "ModelNew", None)
     if not callable(model_class):
         raise Failure(
@@ -70,7 +74,9 @@ def construct(module, record, seed, path):
 
 
 def load_weights(model, names, views):
-    """Copies the reference's weights into the model: by name, else by order, else not at all; returns which."""
+    """Copies the reference's weights into the model: by name, else by order, else not at all;
+    returns which.
+    """
     if not views:
         return NO_WEIGHTS
     state = {}

@@ -11,10 +11,11 @@ from assay_host.failure import Failure
 # Words that a C or C++ candidate cannot use for an argument.
 _RESERVED = frozenset(
     """
-alignas alignof and asm auto bool break case catch char class concept const constexpr continue decltype default delete
-do double else enum explicit export extern false final float for friend goto if inline int long main mutable namespace
-new noexcept not nullptr operator or private protected public register requires restrict return short signed sizeof
-static struct switch template this throw true try typedef typeid typename union unsigned using virtual void volatile
+alignas alignof and asm auto bool break case catch char class concept const constexpr continue
+decltype default delete do double else enum explicit export extern false final float for friend
+goto if inline int long main mutable namespace new noexcept not nullptr operator or private
+protected public register requires restrict return short signed sizeof static struct switch
+template this throw true try typedef typeid typename union unsigned using virtual void volatile
 while xor assay std NULL
 """.split()
 )
@@ -41,7 +42,9 @@ class Names:
 
 
 def forward_names(forward, count):
-    """One name for each of `count` positional arguments, from forward's signature; x0, x1... where it has none."""
+    """One name for each of `count` positional arguments, from forward's signature; x0, x1... where
+    it has none.
+    """
     names = []
     rest = None
     try:
@@ -122,7 +125,9 @@ _ROLE_NAMES = {wire.INPUT: "input", wire.PARAMETER: "parameter", wire.OUTPUT: "o
 
 
 def check_same(rows, leaves):
-    """Raises Failure when another call of get_inputs() gives other kinds, dtypes or shapes than the description."""
+    """Raises Failure when another call of get_inputs() gives other kinds, dtypes or shapes than the
+    description.
+    """
     if len(rows) != len(leaves):
         raise Failure(
             failure.PROBLEM_INPUTS, "get_inputs() gives another number of inputs from call to call"

@@ -1,10 +1,13 @@
 """Adversarial draws: the values of an ordinary draw changed so that careless kernels fail.
 
-Only floating-point tensors change. Shape, dtype and structure stay: every change is a function of the element's own
-value (so a symmetric matrix stays symmetric), zeros that are structure (a triangle, a mask) stay zero, a tensor of at
-most two distinct values (a mask, labels) and infinities stay as they are, and where the ordinary draw has no negative
-value, neither has this one. docs/problems.md lists the kinds.
+Only floating-point tensors change. Shape, dtype and structure stay: every change is a function of
+the element's own value (so a symmetric matrix stays symmetric), zeros that are structure (a
+triangle, a mask) stay zero, a tensor of at most two distinct values (a mask, labels) and infinities
+stay as they are, and where the ordinary draw has no negative value, neither has this one.
+docs/problems.md lists the kinds.
 """
+
+import math
 
 import torch
 
@@ -33,23 +36,19 @@ class _Facts:
     def __init__(self, tensor):
         self.dtype = tensor.dtype
         work = torch.float64 if tensor.dtype == torch.float64 else torch.float32
-        self.values = tensor.to(work)
-        finite = torch.isfinite(self.values)
-        self.kept = ~finite
-        inside = self.values[finite]
-        self.low = inside.min().item() if inside.numel() else 0.0
-        self.high = inside.max().item() if inside.numel() else 0.0
-        zeros = self.values == 0
-        if tensor.numel() > 1 and zeros.sum().item() >= _ZERO_SHARE * tensor.numel():
-            self.kept |= zeros
-        if inside.numel() > 1:
-            self.mean = inside.mean().item()
-            self.deviation = inside.std(unbiased=False).item()
-        else:
-            self.mean, self.deviation = 0.0, abs(self.low) or 1.0
-        self.is_structure = tensor.numel() > 1 and bool(
-            ((self.values == self.low) | (self.values == self.high) | ~finite).all()
-        )
+        self.values = tensor.to(work).contiguous()
+        self.kept = None  # elements that stay as they are; None: none
+        inside = self.values
+        if not math.isfinite(self.values.sum(dtype=torch.float64).item()):
+            self.kept = ~torch.isfinite(self.values)
+            inside = self.values[~self.kept]
+        self._measure(inside)
+        if tensor.numel() > 1 and self.low <= 0 <= self.high:
+            nonzero = torch.count_nonzero(self.values).item()
+            if nonzero <= (1 - _ZERO_SHARE) * tensor.numel():
+                zeros = self.values == 0
+                self.kept = zeros if self.kept is None else self.kept | zeros
+        self.is_structure = tensor.numel() > 1 and self._has_two_values()
         self.non_negative = self.low >= 0
         self.symmetric = (
             tensor.dim() >= 2
@@ -58,12 +57,35 @@ class _Facts:
         )
         self.narrow_range = torch.finfo(tensor.dtype).max < 1e6  # float16
 
+    def _measure(self, inside):
+        self.low = self.high = self.mean = 0.0
+        self.deviation = 1.0
+        if inside.numel() == 0:
+            return
+        low, high = torch.aminmax(inside)
+        self.low, self.high = low.item(), high.item()
+        if inside.numel() == 1:
+            self.deviation = abs(self.low) or 1.0
+            return
+        deviation, mean = torch.std_mean(inside, unbiased=False)
+        self.mean, self.deviation = mean.item(), deviation.item()
+
+    def _has_two_values(self):
+        """No finite values but the smallest and the largest; a short look settles most tensors."""
+        for part in (self.values.flatten()[:256], self.values):
+            ends = (part == self.low) | (part == self.high) | ~torch.isfinite(part)
+            if not bool(ends.all()):
+                return False
+        return True
+
     def standardised(self):
         """Mean 0 and deviation 1, element by element from the value."""
         return (self.values - self.mean) / (self.deviation or 1.0)
 
     def uniform(self):
-        """A number in [0, 1) from each element's value: random between values, equal for equal ones."""
+        """A number in [0, 1) from each element's value: random between values, equal for equal
+        ones.
+        """
         scaled = self.standardised() * 7919.773
         return scaled - torch.floor(scaled)
 
@@ -121,7 +143,8 @@ def _outlier(facts, generator):
         return facts.values * 100
     # Random ranks among the elements that may change; a row of structure alone keeps its values.
     rank = torch.rand(shape, generator=generator, dtype=torch.float32)
-    rank = torch.where(facts.kept, torch.full_like(rank, -1), rank)
+    if facts.kept is not None:
+        rank.masked_fill_(facts.kept, -1)
     mask = torch.zeros(shape, dtype=torch.bool).scatter_(-1, rank.argmax(-1, keepdim=True), True)
     size = max(abs(facts.low), abs(facts.high)) * (100 if facts.narrow_range else 1e4)
     outlier = size * torch.where(facts.values < 0, -1.0, 1.0).to(facts.values.dtype)
@@ -136,7 +159,8 @@ def _special_values(facts, generator):
         specials += [float("-inf"), -info.tiny / 4, -info.max]
     result = facts.values.clone()
     count = result.numel()
-    # Few places, so that most rows stay finite and comparable; a tiny tensor gets only the first of them.
+    # Few places, so that most rows stay finite and comparable; a tiny tensor gets only the first of
+    # them.
     for index, special in enumerate(specials[: max(1, count // 8)]):
         places = torch.randint(0, count, (2 if count >= 64 else 1,), generator=generator)
         mask = torch.zeros(count, dtype=torch.bool)
@@ -160,23 +184,26 @@ _CHANGES = {
 
 
 def change(tensor, kind, generator):
-    """The tensor as this kind of draw has it: a new tensor, or the same one where nothing may change."""
+    """The tensor as this kind of draw has it: a new tensor, or the same one where nothing may
+    change.
+    """
     if kind == ORDINARY or not tensor.dtype.is_floating_point or tensor.numel() == 0:
         return tensor
     facts = _Facts(tensor)
     if facts.is_structure:
         return tensor
     changed = _CHANGES[kind](facts, generator)
-    if facts.non_negative and kind != SPECIAL_VALUES:
-        changed = changed.clamp_min(0)
     if kind != SPECIAL_VALUES:
-        info = torch.finfo(tensor.dtype)
-        changed = changed.clamp(-info.max, info.max)  # rounding to a short dtype must not overflow
-    return torch.where(facts.kept, facts.values, changed).to(tensor.dtype)
+        # Rounding to a short dtype must not overflow either.
+        largest = torch.finfo(tensor.dtype).max
+        changed = changed.clamp(0 if facts.non_negative else -largest, largest)
+    if facts.kept is not None:
+        changed = torch.where(facts.kept, facts.values, changed)
+    return changed.to(tensor.dtype)
 
 
 def change_all(leaves, kind, seed):
-    """Applies a kind to (name, value) leaves; returns the new leaves and how many tensors changed."""
+    """Applies a kind to (name, value) leaves; returns them and how many tensors changed."""
     generator = torch.Generator().manual_seed((seed * 31 + kind) & (2**63 - 1))
     result = []
     changed = 0

@@ -1,14 +1,16 @@
-"""Compiled extensions of a candidate (torch's load_inline) on their way from the builder to the hosts.
+"""Compiled extensions of a candidate (torch's load_inline) on their way from the builder to the
+hosts.
 
-The builder packs the extensions folder; a host unpacks it to the same path. Older PyTorch writes an extension's
-sources anew at each load, so ninja would compile again: here a build counts as finished when the sources and the
-build file are those that were built, whatever their times.
+The builder packs the extensions folder; a host unpacks it to the same path. Older PyTorch writes an
+extension's sources anew at each load, so ninja would compile again: here a build counts as finished
+when the sources and the build file are those that were built, whatever their times.
 """
 
 import glob
 import hashlib
 import os
 import re
+import sys
 import tarfile
 
 _STAMP = ".assay_built"
@@ -22,6 +24,9 @@ def folder(root):
 def prepare(root):
     """Points torch at the folder, before anything of the candidate is imported."""
     os.makedirs(folder(root), exist_ok=True)
+    # A virtual environment may bring its own ninja.
+    path = os.environ.get("PATH", "/usr/bin:/bin")
+    os.environ["PATH"] = f"{path}:{os.path.dirname(sys.executable)}"
     os.environ["TORCH_EXTENSIONS_DIR"] = folder(root)
 
 
@@ -51,7 +56,9 @@ def _build_folders(root):
 
 
 def pack(root, path):
-    """Writes the folder as a tar (an empty one where nothing was built). Objects and locks stay behind."""
+    """Writes the folder as a tar (an empty one where nothing was built). Objects and locks stay
+    behind.
+    """
     for build_folder in _build_folders(root):
         digest = _digest(build_folder)
         if digest and glob.glob(os.path.join(build_folder, "*.so")):

@@ -22,7 +22,9 @@ TEXT_LENGTH_MAX = 600
 
 
 class Failure(Exception):
-    """A request that cannot be met; becomes a kFailed frame with this number, and this text in the report."""
+    """A request that cannot be met; becomes a kFailed frame with this number, and this text in the
+    report.
+    """
 
     def __init__(self, number, message):
         super().__init__(message)
@@ -42,7 +44,9 @@ def first_compiler_error(text):
 
 
 def describe_exception(error):
-    """'RuntimeError: mat1 and mat2 ...' on one line of bounded length; a failed build gives its first error."""
+    """'RuntimeError: mat1 and mat2 ...' on one line of bounded length; a failed build gives its
+    first error.
+    """
     text = str(error)
     if "Error building extension" in text:
         found = first_compiler_error(text)
@@ -58,7 +62,7 @@ def describe_exception(error):
 
 
 def line_in_file(error, path):
-    """Number of the last line of `path` that the exception passed through; None when it never did."""
+    """The last line of `path` that the exception passed through; None when it never did."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return error.lineno
     line = None
@@ -69,7 +73,7 @@ def line_in_file(error, path):
 
 
 def explain(error, path):
-    """'softmax.py line 12: TypeError: ...': the place in the file of interest, then what happened."""
+    """'softmax.py line 12: TypeError: ...': the place in the file, then what happened."""
     line = line_in_file(error, path)
     place = os.path.basename(path) + (f" line {line}" if line is not None else "")
     if isinstance(error, SyntaxError) and error.filename == path:

@@ -1,12 +1,14 @@
 """The host process: answers the judge's frames until it quits or hangs up (docs/protocol.md).
 
-Every request is answered by one frame: kDone with what the request defines, or kFailed with a Failure and a text in
-Report::message. Nothing here imports torch before the greeting, so that a missing PyTorch is told like any failure.
+Every request is answered by one frame: kDone with what the request defines, or kFailed with a
+Failure and a text in Report::message. Nothing here imports torch before the greeting, so that a
+missing PyTorch is told like any failure.
 """
 
 import ctypes
 import json
 import os
+import signal
 import sys
 import traceback
 
@@ -20,7 +22,9 @@ EXIT_BUG = 70
 
 
 class Context:
-    """What a role needs of its process: the library, the attached regions, the settings, the report."""
+    """What a role needs of its process: the library, the attached regions, the settings, the
+    report.
+    """
 
     def __init__(self, library, root):
         self.library = library
@@ -171,6 +175,8 @@ def main(role):
     except (OSError, RuntimeError) as error:
         print(f"assay: the python host cannot use its library: {error}", file=sys.stderr)
         sys.exit(EXIT_BUG)
+    # Ctrl-C reaches the whole process group; the judge alone decides when a host ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     context = Context(library, os.environ.get("ASSAY_HOST_ROOT", "/"))
     hello = wire.Frame(magic=wire.MAGIC, kind=wire.HELLO)
     hello.args[:2] = [wire.VERSION, HELLO_ROLES[role]]

@@ -1,4 +1,6 @@
-"""Loading a problem file: source, changed constants, a fresh module, Model, get_inputs, get_init_inputs."""
+"""Loading a problem file: source, changed constants, a fresh module, Model, get_inputs,
+get_init_inputs.
+"""
 
 import ast
 import difflib
@@ -56,8 +58,11 @@ def constant_names(tree):
 
 
 def parse_value(name, text):
-    """The expression that --set gives: a Python literal, arithmetic on numbers, or a torch dtype."""
-    hint = f"--set {name}={text}: the value must be a Python literal (text needs quotes) or arithmetic on numbers"
+    """What --set gives: a Python literal, arithmetic on numbers, or a torch dtype."""
+    hint = (
+        f"--set {name}={text[:100]}: the value must be a Python literal (text needs quotes) "
+        "or arithmetic on numbers"
+    )
     try:
         expression = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -119,7 +124,9 @@ def _is_small(node):
 
 
 def apply_settings(tree, settings):
-    """Replaces the value of every top-level assignment to each name; raises Failure(kProblemSet) where none is."""
+    """Replaces the value of every top-level assignment to each name; raises Failure(kProblemSet)
+    where none is.
+    """
     for name, text in settings.items():
         value = parse_value(name, text)
         _refuse_other_forms(tree, name)

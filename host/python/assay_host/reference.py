@@ -1,18 +1,21 @@
-"""The reference's side of the protocol: describes the problem, draws inputs, evaluates them natively and in float64,
-and runs timed blocks. Trusted code, but the problem file it runs is still foreign: its errors become Failures.
+"""The reference's side of the protocol: describes the problem, draws inputs, evaluates them
+natively and in float64, and runs timed blocks. Trusted code, but the problem file it runs is still
+foreign: its errors become Failures.
 
 Requests (results of kDone in brackets):
-  kLoad      args[0] 1: brief, for hosts that only time: no check for randomness, no float64. Carries a writable memfd
-             for the candidates' construction record. [argument count, flags, 0, bytes written to that memfd]
-             flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes buffers or parameters
+  kLoad          args[0] 1: brief, for hosts that only time: no check for randomness, no float64.
+                 Carries a writable memfd for the candidates' construction record.
+                 [argument count, flags, 0, bytes written to that memfd]
+                 flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state
   kStoreWeights  args[0] 0: state dict -> weights region; 1: weights region -> state dict
-  kDraw      args: seed, DrawKind, slot [number of tensors that the kind changed]
-  kEvaluate  args: slot, precision (0 native, 1 float64)
-  kBlocks    [calls that failed, Failure of the first]; the first one's text is in the report
-  kEstimate  see estimate.py
+  kDraw          args: seed, DrawKind, slot [number of tensors that the kind changed]
+  kEvaluate      args: slot, precision (0 native, 1 float64)
+  kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
+  kEstimate      see estimate.py
 """
 
 import copy
+import os
 import pickle
 import re
 
@@ -27,8 +30,11 @@ FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE = 1, 2, 4
 
 def _state(model):
     """Every tensor of a module by name: its state_dict, then buffers that are not part of it."""
-    tensors = {name: tensor for name, tensor in model.state_dict(keep_vars=True).items()
-               if isinstance(tensor, torch.Tensor)}
+    tensors = {
+        name: tensor
+        for name, tensor in model.state_dict(keep_vars=True).items()
+        if isinstance(tensor, torch.Tensor)
+    }
     for name, tensor in model.named_buffers():
         tensors.setdefault(name, tensor)
     return {name: tensor.detach() for name, tensor in tensors.items()}
@@ -119,7 +125,8 @@ class Reference:
             self._refuse_nan(tensor, name)
         del outputs
         flags = (FLAG_CHANGES_INPUTS if self._changes_inputs else 0) | (
-            FLAG_CHANGES_STATE if self._changed_names else 0)
+            FLAG_CHANGES_STATE if self._changed_names else 0
+        )
         if args[0] == 0 and self._float64_works(leaves):
             flags |= FLAG_FLOAT64
         self._timed = self._baseline(leaves, settings.get("baseline", "eager"))
@@ -128,24 +135,29 @@ class Reference:
         return len(signature.rows), flags, 0, record_bytes
 
     def _pickled(self, init_inputs):
-        """Taken before the constructor could change its arguments; None for what cannot be pickled."""
+        """Taken before the constructor could change them; None for what cannot be pickled."""
         try:
             return pickle.dumps(init_inputs, protocol=4)
         except Exception:
             return None
 
     def _write_record(self, fd, init_inputs, parameter_names):
-        """Writes what a candidate needs to be constructed and called like the reference; returns its size."""
+        """Writes what a candidate needs to be constructed and called like the reference; returns
+        its size.
+        """
         if fd < 0 or init_inputs is None:
             return 0
         try:
-            record = pickle.dumps({
-                "version": RECORD_VERSION,
-                "init_inputs": init_inputs,
-                "template": self._template,
-                "parameters": parameter_names,
-                "copy_inputs": self._changes_inputs,
-            }, protocol=4)
+            record = pickle.dumps(
+                {
+                    "version": RECORD_VERSION,
+                    "init_inputs": init_inputs,
+                    "template": self._template,
+                    "parameters": parameter_names,
+                    "copy_inputs": self._changes_inputs,
+                },
+                protocol=4,
+            )
         except Exception:
             return 0
         with open(fd, "wb", closefd=False) as file:
@@ -153,20 +165,29 @@ class Reference:
         return len(record)
 
     def _draw_leaves(self):
-        """One call of get_inputs() as (name, value) leaves; also sets the template that rebuilds its nesting."""
+        """One call of get_inputs() as (name, value) leaves; also sets the template that rebuilds
+        its nesting.
+        """
         inputs = problem.inputs(self._module, self._path)
         names = describe.forward_names(self._model.forward, len(inputs))
         leaves = []
-        self._template = ("list", [structure.flatten(value, name, leaves) for value, name in zip(inputs, names)])
+        self._template = (
+            "list",
+            [structure.flatten(value, name, leaves) for value, name in zip(inputs, names)],
+        )
         return leaves
 
     def _arguments(self, leaves, convert=None):
-        values_only = [convert(value) if convert and isinstance(value, torch.Tensor) else value
-                       for _, value in leaves]
+        values_only = [
+            convert(value) if convert and isinstance(value, torch.Tensor) else value
+            for _, value in leaves
+        ]
         return structure.rebuild(self._template, values_only)
 
     def _forward(self, arguments, model=None):
-        """forward's outputs as a flat list of tensors. Raises Failure(kProblemForward or kProblemOutput)."""
+        """forward's outputs as a flat list of tensors. Raises Failure(kProblemForward or
+        kProblemOutput).
+        """
         try:
             result = (model or self._model)(*arguments)
         except BaseException as error:
@@ -174,31 +195,48 @@ class Reference:
         try:
             outputs = structure.flatten_outputs(result, [])
         except TypeError as error:
-            raise Failure(failure.PROBLEM_OUTPUT,
-                          f"forward returns a {error}, which cannot be judged; outputs must be tensors") from error
+            raise Failure(
+                failure.PROBLEM_OUTPUT,
+                f"forward returns a {error}, which cannot be judged; outputs must be tensors",
+            ) from error
         if not outputs:
-            raise Failure(failure.PROBLEM_OUTPUT, "forward returns nothing; outputs must be tensors")
+            raise Failure(
+                failure.PROBLEM_OUTPUT, "forward returns nothing; outputs must be tensors"
+            )
         for tensor in outputs:
             reason = values.unsupported(tensor)
             if reason:
-                raise Failure(failure.PROBLEM_OUTPUT, f"forward returns a tensor that cannot be judged: {reason}")
+                raise Failure(
+                    failure.PROBLEM_OUTPUT,
+                    f"forward returns a tensor that cannot be judged: {reason}",
+                )
         return outputs
 
     def _materialise_lazy_parameters(self, leaves):
-        if any(torch.nn.parameter.is_lazy(tensor) for tensor in self._model.state_dict(keep_vars=True).values()):
+        if any(
+            torch.nn.parameter.is_lazy(tensor)
+            for tensor in self._model.state_dict(keep_vars=True).values()
+        ):
             self._forward(self._arguments(leaves, _plain_copy))
 
     def _first_run(self, leaves, check_random):
         """Runs forward, learning what it changes; the state afterwards is the constructed one."""
         saved = {name: tensor.clone() for name, tensor in _state(self._model).items()}
-        given = [(name, _plain_copy(value) if isinstance(value, torch.Tensor) else value) for name, value in leaves]
+        given = [
+            (name, _plain_copy(value) if isinstance(value, torch.Tensor) else value)
+            for name, value in leaves
+        ]
         torch.manual_seed(1)
         outputs = [tensor.clone() for tensor in self._forward(self._arguments(given))]
-        self._changes_inputs = any(isinstance(value, torch.Tensor) and not values.same_bytes(value, other)
-                                   for (_, value), (_, other) in zip(given, leaves))
+        self._changes_inputs = any(
+            isinstance(value, torch.Tensor) and not values.same_bytes(value, other)
+            for (_, value), (_, other) in zip(given, leaves)
+        )
         del given
         state = _state(self._model)
-        self._changed_names = [name for name, tensor in saved.items() if not values.same_bytes(tensor, state[name])]
+        self._changed_names = [
+            name for name, tensor in saved.items() if not values.same_bytes(tensor, state[name])
+        ]
         if check_random:
             torch.manual_seed(2)
             self._refuse_other_outputs(outputs, self._forward(self._arguments(leaves, _plain_copy)))
@@ -210,32 +248,54 @@ class Reference:
     def _refuse_other_outputs(self, first, second):
         if len(first) == len(second) and all(map(_same_values_or_nan, first, second)):
             return
-        dropouts = [name or type(module).__name__ for name, module in self._model.named_modules()
-                    if "Dropout" in type(module).__name__ and module.training and getattr(module, "p", 0) > 0]
-        why = (f"; {dropouts[0]} drops values at random, in the training mode in which the model is constructed"
-               if dropouts else "; it draws random numbers, or its result depends on earlier calls")
-        raise Failure(failure.PROBLEM_RANDOM,
-                      "forward gives other outputs when it is called again with the same inputs" + why)
+        dropouts = [
+            name or type(module).__name__
+            for name, module in self._model.named_modules()
+            if "Dropout" in type(module).__name__
+            and module.training
+            and getattr(module, "p", 0) > 0
+        ]
+        why = (
+            f"; {dropouts[0]} drops values at random, in the training mode that the model is in"
+            if dropouts
+            else "; it draws random numbers, or its result depends on earlier calls"
+        )
+        raise Failure(
+            failure.PROBLEM_RANDOM,
+            "forward gives other outputs when it is called again with the same inputs" + why,
+        )
 
     def _refuse_nan(self, tensor, name):
         if tensor.dtype.is_floating_point and bool(torch.isnan(tensor).any()):
-            raise Failure(failure.PROBLEM_FORWARD,
-                          f"the reference itself gives NaN on its own inputs (output {name})")
+            raise Failure(
+                failure.PROBLEM_FORWARD,
+                f"the reference itself gives NaN on its own inputs (output {name})",
+            )
 
     def _baseline(self, leaves, baseline):
-        """What timed blocks call: the model, or torch.compile's version of it, compiled by a first call."""
+        """What timed blocks call: the model, or torch.compile's version of it, compiled by a first
+        call.
+        """
         if baseline != "compiled":
             return self._model
         if not hasattr(torch, "compile"):
-            raise Failure(failure.ENVIRONMENT, f"PyTorch {torch.__version__} has no torch.compile: use the baseline "
-                                               "'eager' or a newer PyTorch")
+            raise Failure(
+                failure.ENVIRONMENT,
+                f"PyTorch {torch.__version__} has no torch.compile: use the baseline "
+                "'eager' or a newer PyTorch",
+            )
+        # In this process: helpers that stay would use the cores that are being timed.
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         try:
             compiled = torch.compile(self._model)
             for _ in range(2):
                 compiled(*self._arguments(leaves, _plain_copy))
         except BaseException as error:
-            raise Failure(failure.ENVIRONMENT, "torch.compile cannot compile this problem: "
-                                               f"{failure.describe_exception(error)}") from error
+            raise Failure(
+                failure.ENVIRONMENT,
+                "torch.compile cannot compile this problem: "
+                f"{failure.describe_exception(error)}",
+            ) from error
         self._restorer.restore()
         return compiled
 
@@ -258,14 +318,19 @@ class Reference:
             self._restorer64.restore()
             outputs = self._forward(arguments, self._model64)
         except Exception as error:
-            raise Failure(failure.FLOAT64_UNSUPPORTED, "the reference does not run in float64: "
-                          f"{getattr(error, 'message', None) or failure.describe_exception(error)}") from error
+            raise Failure(
+                failure.FLOAT64_UNSUPPORTED,
+                "the reference does not run in float64: "
+                f"{getattr(error, 'message', None) or failure.describe_exception(error)}",
+            ) from error
         finally:
             torch.set_default_dtype(torch.float32)
         for tensor in outputs:
             if tensor.dtype.is_floating_point and tensor.dtype != torch.float64:
-                raise Failure(failure.FLOAT64_UNSUPPORTED,
-                              f"the reference gives {str(tensor.dtype).replace('torch.', '')} even for float64 inputs")
+                raise Failure(
+                    failure.FLOAT64_UNSUPPORTED,
+                    f"the reference gives {_name(tensor.dtype)} even for float64 inputs",
+                )
         return outputs
 
     # Requests after loading
@@ -282,10 +347,16 @@ class Reference:
         if self._model is None:
             raise Failure(failure.ENVIRONMENT, "no problem is loaded")
         views = values.parameter_views(self._context.plan, self._context.region(wire.WEIGHTS))
-        tensors = [tensor.detach() for tensor in self._model.state_dict(keep_vars=True).values()
-                   if isinstance(tensor, torch.Tensor)]
+        tensors = [
+            tensor.detach()
+            for tensor in self._model.state_dict(keep_vars=True).values()
+            if isinstance(tensor, torch.Tensor)
+        ]
         if len(views) != len(tensors):
-            raise Failure(failure.ENVIRONMENT, f"the plan has {len(views)} parameters, the model {len(tensors)}")
+            raise Failure(
+                failure.ENVIRONMENT,
+                f"the plan has {len(views)} parameters, the model {len(tensors)}",
+            )
         if args[0] == 0:
             self._restorer.restore()
             for view, tensor in zip(views, tensors):
@@ -319,7 +390,9 @@ class Reference:
                 targets = slots.oracle_outputs(slot)
             else:
                 self._restorer.restore()
-                outputs = self._forward(slots.arguments(slot, torch.clone if self._changes_inputs else None))
+                outputs = self._forward(
+                    slots.arguments(slot, torch.clone if self._changes_inputs else None)
+                )
                 targets = slots.outputs(slot)
             self._copy_outputs(outputs, targets, precision)
         except Failure as error:
@@ -334,21 +407,34 @@ class Reference:
 
     def _copy_outputs(self, outputs, targets, precision):
         if len(outputs) != len(targets):
-            raise Failure(failure.PROBLEM_FORWARD, "forward gives another number of outputs from call to call")
+            raise Failure(
+                failure.PROBLEM_FORWARD, "forward gives another number of outputs from call to call"
+            )
         for tensor, target in zip(outputs, targets):
             if target is None:
                 continue
             if tensor.shape != target.shape or (precision == 0 and tensor.dtype != target.dtype):
-                raise Failure(failure.PROBLEM_FORWARD,
-                              "forward gives outputs of other shapes or types from call to call")
+                raise Failure(
+                    failure.PROBLEM_FORWARD,
+                    "forward gives outputs of other shapes or types from call to call",
+                )
             target.copy_(tensor)
 
     def _blocks(self, _args, _fd):
         self._slots = None  # the judge may have changed the number of slots since the last time
         slots = self._loaded()
-        first = blocks.FirstFailure(self._path, failure.PROBLEM_FORWARD, failure.PROBLEM_OUTPUT, self._context.say)
-        blocks.run_blocks(self._context.library, self._context.loop, slots, self._timed, self._changes_inputs,
-                          self._restorer.restore, first)
+        first = blocks.FirstFailure(
+            self._path, failure.PROBLEM_FORWARD, failure.PROBLEM_OUTPUT, self._context.say
+        )
+        blocks.run_blocks(
+            self._context.library,
+            self._context.loop,
+            slots,
+            self._timed,
+            self._changes_inputs,
+            self._restorer.restore,
+            first,
+        )
         return first.count, first.number
 
     def _estimate(self, args, _fd):
@@ -356,6 +442,10 @@ class Reference:
         result = estimate.estimate(tree, self._path, self._context.settings.get("set", {}), args[0])
         self._context.say(result.suggestion)
         return result.as_args()
+
+
+def _name(dtype):
+    return str(dtype).replace("torch.", "")
 
 
 def _same_values_or_nan(a, b):
@@ -370,11 +460,17 @@ def _plain_copy(tensor):
 
 
 def _double_copy(tensor):
-    return tensor.detach().to(torch.float64, copy=True) if tensor.dtype.is_floating_point else _plain_copy(tensor)
+    return (
+        tensor.detach().to(torch.float64, copy=True)
+        if tensor.dtype.is_floating_point
+        else _plain_copy(tensor)
+    )
 
 
 def _double_model(model):
-    """A copy of the model whose floating-point parameters, buffers and plain tensor attributes are float64."""
+    """A copy of the model whose floating-point parameters, buffers and plain tensor attributes are
+    float64.
+    """
     twin = copy.deepcopy(model).double()
     for module in twin.modules():
         for name, value in vars(module).items():
@@ -387,6 +483,8 @@ def _explain_forward(error, path):
     found = re.search(r"\"?(\w+)\"? not implemented for '(Half|BFloat16)'", str(error))
     if found:
         dtype = {"Half": "float16", "BFloat16": "bfloat16"}[found.group(2)]
-        return (f"PyTorch {torch.__version__} has no {dtype} {found.group(1)} on the CPU: change the problem's dtype "
-                "with --set where it has a constant for it, or use a newer PyTorch")
+        return (
+            f"PyTorch {torch.__version__} has no {dtype} {found.group(1)} on the CPU: change the "
+            "problem's dtype with --set where it has a constant for it, or use a newer PyTorch"
+        )
     return "forward fails: " + failure.explain(error, path)

@@ -1,19 +1,20 @@
 """Nested arguments and results as flat leaves plus a template that puts them together again.
 
 A template is made of plain tuples, so that it can be pickled for candidate hosts:
-  ("leaf", index) ("constant", value) ("list", [...]) ("tuple", [...]) ("named", class, [...]) ("dict", [(key, ...)])
+  ("leaf", index) ("constant", value) ("list", [...]) ("tuple", [...]) ("named", class, [...])
+  ("dict", [(key, ...)])
 """
 
 import torch
 
 
 def is_argument(value):
-    """Tensors and numbers travel through slots; everything else that forward() takes is a constant."""
+    """Tensors and numbers travel through slots; all else that forward() takes is a constant."""
     return isinstance(value, (torch.Tensor, bool, int, float))
 
 
 def flatten(value, name, leaves):
-    """Appends (name, value) of each leaf of `value` to `leaves`, depth first; returns the template."""
+    """Appends (name, value) of each leaf to `leaves`, depth first; returns the template."""
     if is_argument(value):
         leaves.append((name, value))
         return ("leaf", len(leaves) - 1)
@@ -23,12 +24,15 @@ def flatten(value, name, leaves):
             return ("list", parts)
         return ("named", type(value), parts) if hasattr(value, "_fields") else ("tuple", parts)
     if isinstance(value, dict):
-        return ("dict", [(key, flatten(item, f"{name}_{key}", leaves)) for key, item in value.items()])
+        return (
+            "dict",
+            [(key, flatten(item, f"{name}_{key}", leaves)) for key, item in value.items()],
+        )
     return ("constant", value)
 
 
 def rebuild(template, leaves):
-    """The value that flatten() took apart, with other leaves. Containers are fresh at every call."""
+    """The value that flatten() took apart, with other leaves, in fresh containers."""
     kind = template[0]
     if kind == "leaf":
         return leaves[template[1]]
@@ -55,14 +59,17 @@ def constants(template):
 
 
 def flatten_outputs(value, leaves):
-    """Appends the tensors of a result to `leaves` in order; numbers become 0-dim tensors, None is no output.
+    """Appends the tensors of a result to `leaves` in order; numbers become 0-dim tensors, None is
+    no output.
 
     Raises TypeError naming the first type that cannot be judged.
     """
     if isinstance(value, torch.Tensor):
         leaves.append(value)
     elif isinstance(value, (bool, int)):
-        leaves.append(torch.tensor(value, dtype=torch.bool if isinstance(value, bool) else torch.int64))
+        leaves.append(
+            torch.tensor(value, dtype=torch.bool if isinstance(value, bool) else torch.int64)
+        )
     elif isinstance(value, float):
         leaves.append(torch.tensor(value, dtype=torch.float64))
     elif isinstance(value, (list, tuple)):

@@ -50,7 +50,9 @@ def dense(tensor):
 
 
 def view(mapping, dtype, shape, offset):
-    """A tensor over a region's bytes; writes go to the region. Raises ValueError when it does not lie inside."""
+    """A tensor over a region's bytes; writes go to the region. Raises ValueError when it does not
+    lie inside.
+    """
     count = 1
     for size in shape:
         count *= size
@@ -58,12 +60,14 @@ def view(mapping, dtype, shape, offset):
     if count == 0:
         return torch.empty(shape, dtype=dtype)
     if offset + size_bytes > mapping.size_bytes:
-        raise ValueError(f"{size_bytes} bytes at {offset} lie outside of a region of {mapping.size_bytes} bytes")
+        raise ValueError(
+            f"{size_bytes} bytes at {offset} lie outside of a region of {mapping.size_bytes} bytes"
+        )
     return torch.frombuffer(mapping.buffer, dtype=dtype, count=count, offset=offset).view(shape)
 
 
 def spec_view(mapping, spec, offset):
-    return view(mapping, DTYPES[spec.dtype], tuple(spec.shape[:spec.rank]), offset)
+    return view(mapping, DTYPES[spec.dtype], tuple(spec.shape[: spec.rank]), offset)
 
 
 def read_scalar(mapping, kind, offset):
@@ -92,7 +96,9 @@ def is_floating(spec):
 
 
 class Slots:
-    """Views of every slot's arguments, built once for a plan and its regions. Raises ValueError on a bad plan."""
+    """Views of every slot's arguments, built once for a plan and its regions. Raises ValueError on
+    a bad plan.
+    """
 
     def __init__(self, plan, regions, template):
         specs = [plan.arguments[index] for index in range(plan.argument_count)]
@@ -116,7 +122,10 @@ class Slots:
             mapping = self._regions[wire.INPUTS]
             self._tensors[slot] = [
                 spec_view(mapping, spec, self._offset(slot, self._plan.input_stride, spec))
-                if spec.kind == wire.TENSOR else None for spec in self.input_specs]
+                if spec.kind == wire.TENSOR
+                else None
+                for spec in self.input_specs
+            ]
         return self._tensors[slot]
 
     def arguments(self, slot, convert=None):
@@ -152,7 +161,8 @@ class Slots:
             mapping = self._regions[wire.OUTPUTS]
             self._outputs[slot] = [
                 spec_view(mapping, spec, self._offset(slot, self._plan.output_stride, spec))
-                for spec in self.output_specs]
+                for spec in self.output_specs
+            ]
         return self._outputs[slot]
 
     def oracle_outputs(self, slot):
@@ -161,17 +171,22 @@ class Slots:
         views = []
         for spec in self.output_specs:
             offset = slot * self._plan.oracle_stride + spec.oracle_offset
-            views.append(view(mapping, torch.float64, tuple(spec.shape[:spec.rank]), offset)
-                         if is_floating(spec) else None)
+            views.append(
+                view(mapping, torch.float64, tuple(spec.shape[: spec.rank]), offset)
+                if is_floating(spec)
+                else None
+            )
         return views
 
 
 class _Numbers:
-    """The scalar arguments of all slots, looked at in one strided read: the time counts against the host."""
+    """The scalar arguments of all slots, looked at in one strided read: the time counts against the
+    host.
+    """
 
     def __init__(self, mapping, offsets, stride, count):
         words = view(mapping, torch.int64, (mapping.size_bytes // 8,), 0)
-        self._columns = [words[offset // 8:][::stride // 8][:count] for offset in offsets]
+        self._columns = [words[offset // 8 :][:: stride // 8][:count] for offset in offsets]
         self._seen = [column.clone() for column in self._columns]
 
     def changed_slots(self):
@@ -185,5 +200,8 @@ class _Numbers:
 
 def parameter_views(plan, mapping):
     """Views of the weights region, in state_dict order."""
-    return [spec_view(mapping, plan.arguments[index], plan.arguments[index].offset)
-            for index in range(plan.argument_count) if plan.arguments[index].role == wire.PARAMETER]
+    return [
+        spec_view(mapping, plan.arguments[index], plan.arguments[index].offset)
+        for index in range(plan.argument_count)
+        if plan.arguments[index].role == wire.PARAMETER
+    ]

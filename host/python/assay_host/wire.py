@@ -1,6 +1,8 @@
-"""The wire's structs as ctypes, checked against the C++ at start-up, and the functions of libassay_host.so.
+"""The wire's structs as ctypes, checked against the C++ at start-up, and the functions of
+libassay_host.so.
 
-src/wire/types.h is the definition; nothing here may differ from it, and check_layout() proves that it does not.
+src/wire/types.h is the definition; nothing here may differ from it, and check_layout() proves that
+it does not.
 """
 
 import ctypes
@@ -106,21 +108,35 @@ def _sizes_and_offsets():
         (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset"),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_bytes arguments"),
         (Control, "armed spin go call_count order"),
-        (Report, "ready done settle_ns fault fault_signal fault_region fault_address fault_call argument_count "
-                 "message arguments"),
+        (
+            Report,
+            "ready done settle_ns fault fault_signal fault_region fault_address fault_call "
+            "argument_count message arguments",
+        ),
         (BlockLoop, "control report sequence call_count order"),
     ]
     rows = []
     for struct, names in fields:
         rows.append((f"sizeof({struct.__name__})", ctypes.sizeof(struct)))
-        rows += [(f"{struct.__name__}.{name}", getattr(struct, name).offset) for name in names.split()]
-    rows += [("kMagic", MAGIC), ("kVersion", VERSION), ("kRankMax", RANK_MAX), ("kArgumentsMax", ARGUMENTS_MAX),
-             ("kCallsMax", CALLS_MAX), ("kNameBytes", NAME_BYTES), ("kMessageBytes", MESSAGE_BYTES)]
+        rows += [
+            (f"{struct.__name__}.{name}", getattr(struct, name).offset) for name in names.split()
+        ]
+    rows += [
+        ("kMagic", MAGIC),
+        ("kVersion", VERSION),
+        ("kRankMax", RANK_MAX),
+        ("kArgumentsMax", ARGUMENTS_MAX),
+        ("kCallsMax", CALLS_MAX),
+        ("kNameBytes", NAME_BYTES),
+        ("kMessageBytes", MESSAGE_BYTES),
+    ]
     return rows
 
 
 class Library:
-    """libassay_host.so. Raises OSError when it cannot be loaded, RuntimeError when it disagrees with this file."""
+    """libassay_host.so. Raises OSError when it cannot be loaded, RuntimeError when it disagrees
+    with this file.
+    """
 
     def __init__(self, path):
         waiting = ctypes.CDLL(path)
@@ -129,10 +145,22 @@ class Library:
         self._check_layout(waiting)
         loop = ctypes.POINTER(BlockLoop)
         self.send = _function(waiting.AssaySend, ctypes.c_int, ctypes.c_int, ctypes.POINTER(Frame))
-        self.receive = _function(waiting.AssayReceive, ctypes.c_int, ctypes.c_int, ctypes.POINTER(Frame),
-                                 ctypes.POINTER(ctypes.c_int))
-        self.map = _function(waiting.AssayMap, ctypes.c_void_p, ctypes.c_int, _u32, _u64, ctypes.c_int,
-                             ctypes.POINTER(ctypes.c_int))
+        self.receive = _function(
+            waiting.AssayReceive,
+            ctypes.c_int,
+            ctypes.c_int,
+            ctypes.POINTER(Frame),
+            ctypes.POINTER(ctypes.c_int),
+        )
+        self.map = _function(
+            waiting.AssayMap,
+            ctypes.c_void_p,
+            ctypes.c_int,
+            _u32,
+            _u64,
+            ctypes.c_int,
+            ctypes.POINTER(ctypes.c_int),
+        )
         self.unmap = _function(waiting.AssayUnmap, None, ctypes.c_void_p, _u64)
         self.await_armed = _function(waiting.AssayAwaitArmed, ctypes.c_int, loop)
         self.await_go = _function(holding.AssayAwaitGo, None, loop)
@@ -147,8 +175,10 @@ class Library:
         values = layout(ctypes.byref(count))
         rows = _sizes_and_offsets()
         if count.value != len(rows):
-            raise RuntimeError(f"libassay_host.so lists {count.value} layout values, wire.py {len(rows)}")
-        for (name, value), other in zip(rows, values[:count.value]):
+            raise RuntimeError(
+                f"libassay_host.so lists {count.value} layout values, wire.py {len(rows)}"
+            )
+        for (name, value), other in zip(rows, values[: count.value]):
             if value != other:
                 raise RuntimeError(f"{name} is {other} in libassay_host.so but {value} in wire.py")
 
@@ -170,18 +200,23 @@ class Mapping:
 
     def __init__(self, library, fd, number, size_bytes, writable):
         error = ctypes.c_int()
-        self.address = library.map(fd, number, size_bytes, 1 if writable else 0, ctypes.byref(error))
+        self.address = library.map(
+            fd, number, size_bytes, 1 if writable else 0, ctypes.byref(error)
+        )
         if not self.address:
             raise OSError(error.value, os.strerror(error.value))
         self.size_bytes = size_bytes
         self.writable = writable
         self._library = library
-        # A buffer for torch.frombuffer. ctypes believes it writable; where the pages are not, a write is a fault.
+        # A buffer for torch.frombuffer. ctypes believes it writable; where the pages are not, a
+        # write is a fault.
         self.buffer = (ctypes.c_char * size_bytes).from_address(self.address)
 
     def as_struct(self, struct):
         if self.size_bytes < ctypes.sizeof(struct):
-            raise ValueError(f"region of {self.size_bytes} bytes is too small for {struct.__name__}")
+            raise ValueError(
+                f"region of {self.size_bytes} bytes is too small for {struct.__name__}"
+            )
         return struct.from_address(self.address)
 
     def close(self):
@@ -191,4 +226,4 @@ class Mapping:
 def encode_text(text, size_bytes):
     """UTF-8 of at most size_bytes - 1 bytes, cut between characters, so that a NUL still fits."""
     data = text.replace("\0", " ").encode("utf-8", "replace")
-    return data[:size_bytes - 1].decode("utf-8", "ignore").encode("utf-8")
+    return data[: size_bytes - 1].decode("utf-8", "ignore").encode("utf-8")
