@@ -16,14 +16,17 @@ struct ClassConstants {
   double few_factor;        // times norm_factor and element_factor for outputs of a few elements
 };
 
-// float32: 512 u is the geometric mean of the two things that it must separate: 80 u, what a naive
-// sequential sum of 65536 terms shows, and 3400 u, what one rounding to tf32 or float16 shows. The
-// reference's own error counts 32 times: a naive sum against a vectorised one is up to 20 times
-// worse, and a sequential float32 product over 65536 terms (76 u) still stays apart from a tf32 one
-// (5000 u). On ill-conditioned draws (the mean of 1000 +- 0.1 taken away) a naive mean is 22 times
-// worse than PyTorch's, E[x^2] - mean^2 50,000 times. float64 has no finer oracle: its own error is
-// unknown, and float32 is 2^29 away, so the bound sits at 2^20 u. Half precisions are 8 apart: one
-// rounding shows 0.41 u and one to the next class 3.3 u, so the bound sits at 2 u.
+// float32: 512 u lies between the two things that it must separate: 107 u, the worst of the honest
+// programs (a naive layer norm of 65536 terms), and 3000 u, one rounding to tf32 or float16. The
+// reference's own error counts 32 times: a sequential reference of 65536 terms (76 u) still keeps a
+// tf32 product (5000 u) apart. On ill-conditioned draws (the mean of 1000 +- 0.1 taken away) a
+// naive mean is 23 times worse than PyTorch's, E[x^2] - mean^2 50,000 times.
+//
+// float64 has no finer oracle: its own error is unknown, and float32 is 2^29 away, so the bound
+// sits at 2^20 u.
+//
+// Half precisions are 8 apart: one rounding shows 0.41 u and one to the next class 3.3 u, so the
+// bound sits at 2 u.
 constexpr ClassConstants kFloat64Constants{0x1p20, 0x1p20, 32, 256, 128, 1};
 constexpr ClassConstants kFloat32Constants{512, 512, 32, 256, 128, 4};
 constexpr ClassConstants kHalfConstants{2, 8, 2, 4, 8, 1};

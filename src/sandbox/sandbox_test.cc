@@ -208,8 +208,7 @@ TEST(Sandbox, LeavesNoProcessOfADaemonisingTree) {
   request.limits.cpu_seconds = 10;
   auto sandbox = Sandbox::Start(request);
   ASSERT_TRUE(sandbox);
-  const Deadline deadline = Deadline::AfterSeconds(20);
-  while (ProcessesWith(marker).size() < 13 && !deadline.Expired()) ::poll(nullptr, 0, 5);
+  ASSERT_TRUE(AwaitOutput(*sandbox, "all started"));
   ASSERT_GE(ProcessesWith(marker).size(), 13u);
   auto exit = sandbox->Wait(Deadline::AfterSeconds(0));
   ASSERT_TRUE(exit) << exit.error().message;

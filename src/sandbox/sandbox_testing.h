@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -55,6 +56,16 @@ inline std::vector<int> ProcessesWith(const std::string& marker) {
     if (text.str().find(marker) != std::string::npos) found.push_back(pid);
   }
   return found;
+}
+
+// Waits until the sandbox has printed `text`.
+inline bool AwaitOutput(Sandbox& sandbox, const std::string& text) {
+  const Deadline deadline = Deadline::AfterSeconds(30);
+  while (sandbox.Output().find(text) == std::string::npos) {
+    if (deadline.Expired()) return false;
+    ::poll(nullptr, 0, 2);
+  }
+  return true;
 }
 
 // Control groups of this process that still exist.

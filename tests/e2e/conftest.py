@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 
 import pytest
 
@@ -63,9 +64,9 @@ def write(tmp_path):
     return write_file
 
 
-def leftovers():
-    """What a judgement may not leave behind: sandbox processes and their cgroups."""
-    found = []
+def sandbox_traces():
+    """Sandbox processes and their cgroups, whoever's they are."""
+    found = set()
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -74,8 +75,26 @@ def leftovers():
         except OSError:
             continue
         if "bwrap" in command.split(" ")[0] or "/assay/" in command:
-            found.append(f"{entry.name} {command[:200]}")
+            found.add(f"{entry.name} {command[:200]}")
     for hierarchy in ("memory", "pids", ""):
         root = pathlib.Path("/sys/fs/cgroup") / hierarchy
-        found += [str(path) for path in root.rglob("assay-*") if path.is_dir()] if root.is_dir() else []
+        if root.is_dir():
+            found.update(str(path) for path in root.rglob("assay*") if path.is_dir())
     return found
+
+
+@pytest.fixture
+def leftovers():
+    """What the test's judgements left behind: nothing may be there that was not there before."""
+    before = sandbox_traces()
+
+    def new_traces():
+        # The kernel ends the last process of a killed sandbox a moment after its parent is told.
+        for _ in range(50):
+            new = sandbox_traces() - before
+            if not new:
+                break
+            time.sleep(0.1)
+        return new
+
+    return new_traces

@@ -3,7 +3,7 @@ import textwrap
 
 import pytest
 
-from conftest import BUILD_FAILED, DIED, FOUL, GOOD, NOT_FASTER, SOFTMAX, USAGE, WRONG, leftovers
+from conftest import BUILD_FAILED, DIED, FOUL, GOOD, NOT_FASTER, SOFTMAX, USAGE, WRONG
 
 HEAD = """
 #include <assay/kernel.h>
@@ -73,7 +73,7 @@ FAST = {"hangs", "sleeps_for_ever", "constructor_hangs"}
 
 
 @pytest.mark.parametrize("name", CANDIDATES)
-def test_outcome(assay, write, name):
+def test_outcome(assay, write, leftovers, name):
     source, code, outcome, text = CANDIDATES[name]
     path = write(f"{name}.cpp", source)
     extra = ["--timeout", "1"] if name in FAST else []
@@ -89,7 +89,7 @@ def test_outcome(assay, write, name):
     said = verdict["message"] + str((verdict["correctness"] or {}).get("hint"))
     assert text in said, run
     assert len(verdict["message"]) < 2000, "one clear message, not a wall"
-    assert leftovers() == []
+    assert leftovers() == set()
 
 
 def test_binary_file(assay, write):

@@ -24,8 +24,8 @@ _HALVINGS_MAX = 40
 
 
 class Need:
-    """Bytes of one problem at one setting. `forward_known` is False where fake tensors cannot follow
-    forward: then outputs and peak are 0.
+    """Bytes of one problem at one setting. `forward_known` is False where fake tensors cannot
+    follow forward: then outputs and peak are 0.
     """
 
     def __init__(self, inputs, parameters):
@@ -102,7 +102,7 @@ def _fake_mode():
 
 
 def measure(tree, path):
-    """Need of the problem as the tree has it, or None where fake tensors cannot follow it at all."""
+    """Need of the problem as the tree has it; None where fake tensors cannot follow it at all."""
     torch.set_grad_enabled(False)
     try:
         with _fake_mode():

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""A/A: judges a program against its own copy, many times, and counts how often the judge says 'faster'.
+
+    bench/aa.py native|python --size tiny|small --count 200 --output bench/results/MACHINE/aa_native_tiny.jsonl
+
+`native` judges a native candidate against its own copy (--against); `python` judges the reference's own Python form
+against the reference (eager). One line a verdict is appended to the output as soon as it stands; a run that is stopped
+goes on where it was. Ends with the rate and its exact 95% interval (Clopper-Pearson).
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def clopper_pearson(wins, count):
+    """Exact 95% interval of a rate, by bisection on the binomial distribution."""
+    from math import comb
+
+    def at_most(k, p):
+        return sum(comb(count, i) * p**i * (1 - p) ** (count - i) for i in range(k + 1))
+
+    def bisect(condition):
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if condition(middle) else (low, middle)
+        return low
+
+    lower = 0.0 if wins == 0 else bisect(lambda p: 1 - at_most(wins - 1, p) < 0.025)
+    upper = 1.0 if wins == count else bisect(lambda p: at_most(wins, p) > 0.025)
+    return lower, upper
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("form", choices=["native", "python"])
+    parser.add_argument("--size", default="tiny")
+    parser.add_argument("--count", type=int, default=200, help="verdicts in the file at the end")
+    parser.add_argument("--batch", type=int, default=10, help="verdicts a call of assay: they share reference hosts")
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    parser.add_argument("--assay", default=str(ROOT / "build" / "release" / "assay"))
+    options = parser.parse_args()
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    problem = ROOT / "problems" / "level1" / "softmax.py"
+    with tempfile.TemporaryDirectory() as folder:
+        if options.form == "native":
+            candidate = ROOT / "kernels" / "softmax" / "fused.cpp"
+            extra = ["--against", str(candidate)]
+        else:
+            candidate = pathlib.Path(folder) / "copy.py"
+            candidate.write_text(problem.read_text().replace("class Model(", "class ModelNew("))
+            extra = []
+        while (done := len(read(options.output))) < options.count:
+            count = min(options.batch, options.count - done)
+            command = [options.assay, "judge", str(problem), *[str(candidate)] * count, "--size", options.size, "--json",
+                       "-q", "--no-save", *extra]
+            process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+            if process.returncode in (2, 8, 70, 130) or not process.stdout:
+                sys.exit(f"assay ended with exit code {process.returncode}")
+            verdicts = json.loads(process.stdout)
+            with options.output.open("a") as file:
+                for verdict in verdicts if isinstance(verdicts, list) else [verdicts]:
+                    file.write(json.dumps(condense(verdict)) + "\n")
+            report(read(options.output))
+
+
+def condense(verdict):
+    """What an A/A verdict shows, without what is the same in all of them."""
+    speed = verdict["speed"]
+    headline = speed["baselines"][speed["headline"]] if speed else None
+    return {"id": verdict["id"], "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "cpu": verdict["machine"]["cpu"], "load": os.getloadavg()[0], "outcome": verdict["outcome"],
+            "message": verdict["message"], "seed": verdict["seed"], "result": headline, "samples": verdict["samples"],
+            "cost": verdict["cost"]}
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def report(verdicts):
+    outcomes = {}
+    for verdict in verdicts:
+        outcomes[verdict["outcome"]] = outcomes.get(verdict["outcome"], 0) + 1
+    wins = outcomes.get("faster", 0)
+    lower, upper = clopper_pearson(wins, len(verdicts))
+    print(f"{len(verdicts)} verdicts: {outcomes}; 'faster' {wins / len(verdicts):.1%} "
+          f"(95% interval {lower:.1%} to {upper:.1%})", flush=True)
+
+
+if __name__ == "__main__":
+    main()
