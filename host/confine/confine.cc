@@ -1,20 +1,25 @@
 // confine: the first program inside of every sandbox, and the command's only parent there.
 //
-//   confine --report FD [--filter FD]... [--limit NAME VALUE]... [--output BYTES] [--artifact PATH FD BYTES]
+//   confine --report FD [--filter FD]... [--limit NAME VALUE]... [--output BYTES] [--artifact PATH
+//   FD BYTES]
 //           -- COMMAND [ARGUMENT]...
 //
-// Theory of operation. bubblewrap has set up the namespaces and mounts. confine starts COMMAND in a child that first
-// limits itself: rlimits, no_new_privs, Landlock, the seccomp filters. confine stays outside of these rules, is not
-// dumpable, and runs no foreign code, so the command can neither read nor trace it, nor, where Landlock scopes signals,
-// signal it. It reads what the command prints to the end, so that a flood never blocks the command; it passes on the
-// first --output bytes. When the command ends with status 0, the file PATH is copied to descriptor FD, up to BYTES.
+// Theory of operation. bubblewrap has set up the namespaces and mounts. confine starts COMMAND in a
+// child that first limits itself: rlimits, no_new_privs, Landlock, the seccomp filters. confine
+// stays outside of these rules, is not dumpable, and runs no foreign code, so the command can
+// neither read nor trace it, nor, where Landlock scopes signals, signal it. It reads what the
+// command prints to the end, so that a flood never blocks the command; it passes on the first
+// --output bytes. When the command ends with status 0, the file PATH is copied to descriptor FD, up
+// to BYTES.
 //
 // To the judge, on the report descriptor, one line each:
 //   ready                           the command was executed
-//   failed STAGE ERRNO              it could not be; STAGE is limits, privileges, landlock, seccomp, output or exec
-//   artifact missing|irregular|large|unwritable    there is no product, and why
-//   ended STATUS CPU_US PEAK_KIB    wait status, CPU time and peak memory of the command and what it waited for
-// Exits with the command's status, or 128 + its signal; 127 when it could not be executed. libc only.
+//   failed STAGE ERRNO              it could not be; STAGE is limits, privileges, landlock,
+//   seccomp, output or exec artifact missing|irregular|large|unwritable    there is no product, and
+//   why ended STATUS CPU_US PEAK_KIB    wait status, CPU time and peak memory of the command and
+//   what it waited for
+// Exits with the command's status, or 128 + its signal; 127 when it could not be executed. libc
+// only.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -83,10 +88,11 @@ __rlimit_resource_t Resource(const char* name) {
   const struct {
     const char* name;
     __rlimit_resource_t resource;
-  } kResources[] = {{"as", RLIMIT_AS},         {"core", RLIMIT_CORE},     {"cpu", RLIMIT_CPU},
-                    {"data", RLIMIT_DATA},     {"fsize", RLIMIT_FSIZE},   {"memlock", RLIMIT_MEMLOCK},
-                    {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC},   {"stack", RLIMIT_STACK},
-                    {"nice", RLIMIT_NICE},     {"rtprio", RLIMIT_RTPRIO}, {"msgqueue", RLIMIT_MSGQUEUE}};
+  } kResources[] = {
+      {"as", RLIMIT_AS},         {"core", RLIMIT_CORE},     {"cpu", RLIMIT_CPU},
+      {"data", RLIMIT_DATA},     {"fsize", RLIMIT_FSIZE},   {"memlock", RLIMIT_MEMLOCK},
+      {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC},   {"stack", RLIMIT_STACK},
+      {"nice", RLIMIT_NICE},     {"rtprio", RLIMIT_RTPRIO}, {"msgqueue", RLIMIT_MSGQUEUE}};
   for (const auto& known : kResources)
     if (strcmp(known.name, name) == 0) return known.resource;
   Usage();
@@ -120,9 +126,10 @@ Options ParseArguments(int count, char** arguments) {
   return options;
 }
 
-// ------------------------------------------------------------------------------------------------ in the child
+// ---- in the child
 
-// Why the child could not execute the command; it travels to the parent through a pipe that closes on exec.
+// Why the child could not execute the command; it travels to the parent through a pipe that closes
+// on exec.
 struct Failure {
   char stage[12];
   int error;
@@ -142,7 +149,8 @@ int SetLimit(const Limit& limit) {
   if (getrlimit(limit.resource, &current) != 0) return errno;
   const rlim_t value = limit.value < current.rlim_max ? limit.value : current.rlim_max;
   rlimit lowered{value, value};
-  // CPU time: the soft limit ends the process with SIGXCPU, which tells more than the hard limit's SIGKILL.
+  // CPU time: the soft limit ends the process with SIGXCPU, which tells more than the hard limit's
+  // SIGKILL.
   if (limit.resource == RLIMIT_CPU && value + 5 <= current.rlim_max) lowered.rlim_max = value + 5;
   return setrlimit(limit.resource, &lowered) == 0 ? 0 : errno;
 }
@@ -151,16 +159,19 @@ int InstallFilter(int fd) {
   static sock_filter program[BPF_MAXINSNS];
   const ssize_t size = pread(fd, program, sizeof program, 0);
   if (size <= 0 || static_cast<size_t>(size) % sizeof(sock_filter) != 0) return EINVAL;
-  const sock_fprog filter{static_cast<unsigned short>(static_cast<size_t>(size) / sizeof(sock_filter)), program};
+  const sock_fprog filter{
+      static_cast<unsigned short>(static_cast<size_t>(size) / sizeof(sock_filter)), program};
   // SPEC_ALLOW: kernels before 5.16 would else switch on mitigations that slow the whole process.
-  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter) == 0) return 0;
+  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter) == 0)
+    return 0;
   return errno;
 }
 
 [[noreturn]] void RunCommand(const Options& options, int failure_fd, int output_fd) {
   signal(SIGPIPE, SIG_DFL);
   for (int i = 0; i < options.limit_count; ++i)
-    if (const int error = SetLimit(options.limits[i]); error != 0) FailChild(failure_fd, "limits", error);
+    if (const int error = SetLimit(options.limits[i]); error != 0)
+      FailChild(failure_fd, "limits", error);
   if (dup2(output_fd, 1) < 0 || dup2(output_fd, 2) < 0) FailChild(failure_fd, "output", errno);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) FailChild(failure_fd, "privileges", errno);
   if (const int error = ApplyLandlock(); error != 0) FailChild(failure_fd, "landlock", error);
@@ -171,7 +182,7 @@ int InstallFilter(int fd) {
   FailChild(failure_fd, "exec", errno);
 }
 
-// ------------------------------------------------------------------------------------------------ in the parent
+// ---- in the parent
 
 void Report(const Options& options, const char* line) {
   const size_t size = strlen(line);
@@ -204,17 +215,19 @@ class Forwarder {
   size_t left_;
 };
 
-// Reads the command's output until the command ends, then what is left of it. Processes that it leaves behind and that
-// keep printing are not waited for.
+// Reads the command's output until the command ends, then what is left of it. Processes that it
+// leaves behind and that keep printing are not waited for.
 void AwaitEnd(int pidfd, int output_fd, Forwarder& forwarder) {
   pollfd watched[] = {{pidfd, POLLIN, 0}, {output_fd, POLLIN, 0}};
   while (true) {
     if (poll(watched, 2, -1) < 0 && errno != EINTR) return;
-    if ((watched[1].revents & (POLLIN | POLLHUP)) != 0 && forwarder.ReadOnce(output_fd) == Forwarder::Input::kEnd)
+    if ((watched[1].revents & (POLLIN | POLLHUP)) != 0 &&
+        forwarder.ReadOnce(output_fd) == Forwarder::Input::kEnd)
       watched[1].fd = -1;  // poll passes over it
     if ((watched[0].revents & POLLIN) != 0) break;
   }
-  for (int reads = 0; reads < 32 && forwarder.ReadOnce(output_fd) == Forwarder::Input::kSome;) ++reads;
+  for (int reads = 0; reads < 32 && forwarder.ReadOnce(output_fd) == Forwarder::Input::kSome;)
+    ++reads;
 }
 
 // Null when the file was copied, else why not.
@@ -222,7 +235,8 @@ const char* CopyArtifact(const Options& options) {
   open_how how{};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  const int source = static_cast<int>(syscall(SYS_openat2, AT_FDCWD, options.artifact_path, &how, sizeof how));
+  const int source =
+      static_cast<int>(syscall(SYS_openat2, AT_FDCWD, options.artifact_path, &how, sizeof how));
   if (source < 0) return errno == ENOENT ? "missing" : "irregular";
   struct stat status {};
   if (fstat(source, &status) != 0 || !S_ISREG(status.st_mode)) return "irregular";
@@ -252,7 +266,8 @@ int Supervise(const Options& options, pid_t child, int failure_fd, int output_fd
   if (pidfd < 0 || count != 0) {
     if (count == 0) kill(child, SIGKILL);
     failure.stage[sizeof failure.stage - 1] = '\0';
-    snprintf(line, sizeof line, "failed %s %d\n", count > 0 ? failure.stage : "output", failure.error);
+    snprintf(line, sizeof line, "failed %s %d\n", count > 0 ? failure.stage : "output",
+             failure.error);
     Report(options, line);
     waitpid(child, nullptr, 0);
     return kExitNotExecuted;
@@ -270,8 +285,8 @@ int Supervise(const Options& options, pid_t child, int failure_fd, int output_fd
       Report(options, line);
     }
   }
-  const long long cpu_us = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000LL + usage.ru_utime.tv_usec +
-                           usage.ru_stime.tv_usec;
+  const long long cpu_us = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000LL +
+                           usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
   snprintf(line, sizeof line, "ended %d %lld %ld\n", status, cpu_us, usage.ru_maxrss);
   Report(options, line);
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -294,9 +309,12 @@ int main(int count, char** arguments) {
     return kExitNotExecuted;
   }
   if (child == 0) RunCommand(options, failure_pipe[1], output_pipe[1]);
-  // The judge's other descriptors are the command's alone: when it ends, the judge sees them closed.
+  // The judge's other descriptors are the command's alone: when it ends, the judge sees them
+  // closed.
   for (int fd = STDERR_FILENO + 1; fd <= output_pipe[1] || fd < 64; ++fd)
-    if (fd != options.report_fd && fd != options.artifact_fd && fd != failure_pipe[0] && fd != output_pipe[0]) close(fd);
+    if (fd != options.report_fd && fd != options.artifact_fd && fd != failure_pipe[0] &&
+        fd != output_pipe[0])
+      close(fd);
   signal(SIGPIPE, SIG_IGN);
   fcntl(output_pipe[0], F_SETFL, O_NONBLOCK);
   return Supervise(options, child, failure_pipe[0], output_pipe[0]);

@@ -11,7 +11,8 @@
 
 namespace {
 
-// The kernel's interface as of Landlock ABI 6, spelt out because a distribution's header may be older than its kernel.
+// The kernel's interface as of Landlock ABI 6, spelt out because a distribution's header may be
+// older than its kernel.
 struct RulesetAttributes {
   uint64_t handled_access_fs;
   uint64_t handled_access_net;
@@ -34,9 +35,10 @@ constexpr uint64_t kTruncate = 1u << 14;
 constexpr uint64_t kIoctlDevice = 1u << 15;
 
 // Rights that exist at each ABI, from 1 on; each ABI adds to the one before.
-constexpr uint64_t kFileRights[] = {(1u << 13) - 1, (1u << 14) - 1, (1u << 15) - 1, (1u << 15) - 1, (1u << 16) - 1};
+constexpr uint64_t kFileRights[] = {(1u << 13) - 1, (1u << 14) - 1, (1u << 15) - 1, (1u << 15) - 1,
+                                    (1u << 16) - 1};
 constexpr long kFileAbiMax = sizeof kFileRights / sizeof kFileRights[0];
-constexpr uint64_t kBindAndConnectTcp = 3;           // ABI 4
+constexpr uint64_t kBindAndConnectTcp = 3;               // ABI 4
 constexpr uint64_t kScopeAbstractSocketsAndSignals = 3;  // ABI 6
 
 int Allow(int ruleset, const char* path, uint64_t rights) {
@@ -68,8 +70,10 @@ int ApplyLandlock() {
   attributes.handled_access_fs = kFileRights[(abi < kFileAbiMax ? abi : kFileAbiMax) - 1];
   if (abi >= 4) attributes.handled_access_net = kBindAndConnectTcp;
   if (abi >= 6) attributes.scoped = kScopeAbstractSocketsAndSignals;
-  // An older kernel refuses a structure whose unknown tail is longer than it knows, unless that tail is zero.
-  const int ruleset = static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0u));
+  // An older kernel refuses a structure whose unknown tail is longer than it knows, unless that
+  // tail is zero.
+  const int ruleset =
+      static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0u));
   if (ruleset < 0) return errno;
   int error = AddRules(ruleset, attributes.handled_access_fs);
   if (error == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0u) != 0) error = errno;

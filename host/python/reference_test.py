@@ -251,6 +251,29 @@ class LoadsAndEvaluates(ReferenceTest):
         self.assertEqual(self.load(problem("return x @ torch.ones(6, 2)"))[1], 2)
         self.run_once()
 
+    def test_closures_plain_tensors_and_buffers_follow_float64(self):
+        done = self.load(
+            problem(
+                "return self.call(x) + self.plain @ self.shift + self.norm(x)",
+                init="self.layer = nn.Linear(6, 6); self.call = lambda x: self.layer(x); "
+                "self.plain = torch.ones(6, 6); self.norm = nn.BatchNorm1d(6); "
+                "self.register_buffer('shift', torch.full((6,), 0.1), persistent=False)",
+            )
+        )
+        self.assertEqual(done[1], 2 | 4)
+        self.run_once()
+        x = self.judge.tensor("x", 1).double()
+        norm = (x - x.mean(0)) / torch.sqrt(x.var(0, unbiased=False) + 1e-5)
+        shift = 6 * torch.full((6,), 0.1).double()
+        weight, bias = self.judge.tensor("layer_weight"), self.judge.tensor("layer_bias")
+        expected = x @ weight.double().T + bias.double() + shift + norm
+        self.assertLess((self.judge.oracle("out", 1) - expected).abs().max().item(), 1e-12)
+        native = self.judge.tensor("out", 1).clone()
+        self.judge.evaluate(1, 0)  # and back in the native dtype
+        self.assertTrue(torch.equal(self.judge.tensor("out", 1), native))
+        self.judge.request(wire.STORE_WEIGHTS, 0)
+        self.assertTrue(torch.equal(self.judge.tensor("norm_running_var"), torch.ones(6)))
+
     def test_a_hard_coded_dtype_is_reported_as_without_float64(self):
         self.assertEqual(self.load(problem("return x.float() * 2"))[1], 0)
         self.judge.lay_out(1)

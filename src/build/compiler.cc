@@ -164,6 +164,8 @@ std::vector<std::string> CompileCommand(const Compiler& compiler, const BuildOpt
   for (const std::string& flag : options.flags) {
     if (flag.starts_with("-l")) command.push_back(flag);
   }
+  // C++ compilers add the mathematical library by themselves.
+  if (c) command.push_back("-lm");
   // A symbol that nothing defines is an error of the build, with its name, rather than of the load.
   command.push_back("-Wl,-z,defs");
   return command;

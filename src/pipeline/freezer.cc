@@ -32,10 +32,29 @@ char ThreadState(int task_folder_fd, const char* thread) {
   return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : 'X';
 }
 
-ThreadsState AllThreads(pid_t pid) {
-  char path[300];
+using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+Folder OpenThreads(pid_t pid) {
+  char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/task", static_cast<int>(pid));
-  std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path), &::closedir);
+  return Folder(::opendir(path), &::closedir);
+}
+
+// Run-queue wait of one thread: the second number of its schedstat, 0 where the kernel keeps none.
+int64_t ThreadWaitNs(int task_folder_fd, const char* thread) {
+  char path[300];
+  std::snprintf(path, sizeof path, "%s/schedstat", thread);
+  UniqueFd fd(::openat(task_folder_fd, path, O_RDONLY | O_CLOEXEC));
+  char text[128];
+  const ssize_t count = fd ? ::read(fd.get(), text, sizeof text - 1) : 0;
+  if (count <= 0) return 0;
+  text[count] = '\0';
+  long long run_ns = 0, wait_ns = 0;
+  return std::sscanf(text, "%lld %lld", &run_ns, &wait_ns) == 2 ? wait_ns : 0;
+}
+
+ThreadsState AllThreads(pid_t pid) {
+  const Folder folder = OpenThreads(pid);
   if (!folder) return ThreadsState::kGone;
   int stopped = 0;
   while (const dirent* entry = ::readdir(folder.get())) {
@@ -96,6 +115,14 @@ bool Freezer::Freeze() {
   cpu_ns_ = *cpu_ns;
   frozen_ = true;
   return true;
+}
+
+int64_t ProcessWaitNs(pid_t pid) {
+  const Folder folder = OpenThreads(pid);
+  int64_t sum_ns = 0;
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr)
+    if (entry->d_name[0] != '.') sum_ns += ThreadWaitNs(::dirfd(folder.get()), entry->d_name);
+  return sum_ns;
 }
 
 bool Freezer::SleptSinceFreeze() {

@@ -13,6 +13,10 @@ namespace assay {
 // CPU time that all threads of the process used so far, exited ones included [ns]; nullopt when it is gone.
 std::optional<int64_t> ProcessCpuNs(pid_t pid);
 
+// Time that the process's threads were ready to run but waited for a core [ns]: what other processes cost it. A thread
+// that sleeps does not wait in this sense.
+int64_t ProcessWaitNs(pid_t pid);
+
 class Freezer {
  public:
   explicit Freezer(pid_t pid) : pid_(pid) {}

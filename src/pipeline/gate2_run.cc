@@ -24,6 +24,14 @@ constexpr int kRoundsMax = 8;
 constexpr double kPairNs = 2e8;  // rounds are added while a pair takes less than this
 constexpr int64_t kClearSpentNs = 1'200'000'000;
 
+// A block whose host waited longer than this share of it for a core was disturbed by other processes: the exchange is
+// repeated with new values, for both sides. The wait from thaw to freeze includes the wake-up itself.
+constexpr double kWaitShareMax = 0.02;
+constexpr int64_t kWaitFreeNs = 100'000;
+// Exchanges that may be repeated, per measured one; where more are disturbed the machine is too busy for a decision.
+constexpr int kRepeatsPerExchange = 1;
+constexpr double kDisturbedShareMax = 0.1;
+
 // Adds the time it lives to a sum.
 class Meter {
  public:
@@ -50,6 +58,11 @@ class PairRunner {
   uint32_t calls() const { return calls_; }
   double call_ns() const { return call_ns_; }
   int rounds() const { return rounds_; }
+  int repeated() const { return repeated_; }
+  // Share of the measured exchanges that were disturbed, repeats having run out.
+  double disturbed_share() const {
+    return exchanges_ == 0 ? 0 : static_cast<double>(disturbed_) / exchanges_;
+  }
   const std::vector<double>& reference_ns() const { return reference_ns_; }
   const std::vector<double>& candidate_ns() const { return candidate_ns_; }
 
@@ -63,6 +76,8 @@ class PairRunner {
   HostResult<bool> Exchange(Side first, Side second, double* reference_ns, double* candidate_ns,
                             PairSamples* samples);
   HostResult<double> RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples);
+  // True when the exchange just run must be repeated because other processes disturbed it.
+  bool MustRepeat(bool measured);
   bool Check(Side side, std::span<const uint32_t> order, std::span<const uint32_t> masters);
   std::vector<uint32_t> RandomOrder();
 
@@ -72,6 +87,8 @@ class PairRunner {
   uint32_t calls_ = 1, slots_ = 2;
   double call_ns_ = 0;
   int rounds_ = kRoundsMin;
+  bool block_disturbed_ = false;  // one of the exchange in hand
+  int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
 };
 
@@ -128,6 +145,8 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
                                         setup_.call_timeout_s * static_cast<double>(order.size()));
   if (!block) return std::unexpected(block.error());
   result_->spent.timed_ns += block->time_ns;
+  const double wait_limit_ns = kWaitShareMax * static_cast<double>(block->time_ns);
+  if (static_cast<double>(block->waited_ns - kWaitFreeNs) > wait_limit_ns) block_disturbed_ = true;
   const bool subtract = setup_.subtract_settle && !side.is_candidate;
   const int64_t settle_ns = subtract ? std::clamp<int64_t>(block->settle_ns, 0, block->time_ns) : 0;
   if (samples != nullptr) {
@@ -163,6 +182,13 @@ bool PairRunner::Check(Side side, std::span<const uint32_t> order, std::span<con
   return true;
 }
 
+void DropLastBlocks(PairSamples* samples, size_t count) {
+  if (samples == nullptr) return;
+  samples->order.resize(samples->order.size() - count);
+  samples->block_ns.resize(samples->block_ns.size() - count);
+  samples->settle_ns.resize(samples->settle_ns.size() - count);
+}
+
 HostResult<bool> PairRunner::Exchange(Side first, Side second, double* reference_ns,
                                       double* candidate_ns, PairSamples* samples) {
   std::span<const uint32_t> masters;
@@ -177,15 +203,12 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, double* reference
     setup_.live.FillInputs(setup_.oracle, masters);
   }
   const std::vector<uint32_t> order = RandomOrder();
+  block_disturbed_ = false;
   for (const Side side : {first, second}) {
     auto time = RunSide(side, order, samples);
     if (!time && time.error().kind == HostTrouble::Kind::kVoid) {
       // Both sides get new values: these may have been seen. What the first side ran does not count.
-      if (samples != nullptr && side.host == second.host) {
-        samples->order.pop_back();
-        samples->block_ns.pop_back();
-        samples->settle_ns.pop_back();
-      }
+      if (side.host == second.host) DropLastBlocks(samples, 1);
       return Exchange(first, second, reference_ns, candidate_ns, samples);
     }
     if (!time) {
@@ -206,7 +229,21 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, double* reference
       return std::unexpected(*result_->opponent_trouble);
     }
   }
-  return true;
+  if (!MustRepeat(samples != nullptr)) return true;
+  DropLastBlocks(samples, 2);
+  return Exchange(first, second, reference_ns, candidate_ns, samples);
+}
+
+bool PairRunner::MustRepeat(bool measured) {
+  if (!measured) return false;
+  ++exchanges_;
+  if (!block_disturbed_) return false;
+  if (repeated_ < 8 + kRepeatsPerExchange * (exchanges_ - repeated_)) {
+    ++repeated_;
+    return true;
+  }
+  ++disturbed_;
+  return false;
 }
 
 HostResult<std::optional<double>> PairRunner::Run(int index) {
@@ -298,6 +335,13 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.ci_high = estimate.high;
   speed.confidence = estimate.confidence;
   speed.smallest_visible = estimate.smallest_visible;
+  if (runner.disturbed_share() > kDisturbedShareMax) {
+    decision = Decision::kUnsettled;
+    speed.note = fmt::format("other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
+                             100 * runner.disturbed_share());
+  } else if (runner.repeated() > 0) {
+    speed.note = fmt::format("{} measurements were repeated because other processes had disturbed them", runner.repeated());
+  }
   speed.decision = DecisionName(decision);
   speed.pairs = static_cast<int>(log_ratios.size());
   speed.rounds = runner.rounds();

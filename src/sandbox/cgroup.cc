@@ -1,6 +1,7 @@
 #include "sandbox/cgroup.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -15,8 +16,6 @@
 #include <filesystem>
 #include <sstream>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -63,7 +62,7 @@ std::vector<pid_t> Members(const std::string& group) {
   return members;
 }
 
-// ---------------------------------------------------------------------------------------------- names of owners
+// ---- names of owners
 
 // Start time of a process in clock ticks since boot: with the pid it names a process for good.
 std::optional<uint64_t> StartTime(pid_t pid) {
@@ -85,22 +84,24 @@ uint64_t PidNamespace() {
 
 std::string NewGroupName() {
   static std::atomic<uint64_t> counter{0};
-  return fmt::format("{}{}-{}-{}-{}", kNamePrefix, PidNamespace(), ::getpid(), StartTime(::getpid()).value_or(0),
-                     counter.fetch_add(1));
+  return fmt::format("{}{}-{}-{}-{}", kNamePrefix, PidNamespace(), ::getpid(),
+                     StartTime(::getpid()).value_or(0), counter.fetch_add(1));
 }
 
 // True when the group was made by a process of this pid namespace that no longer exists.
 bool OwnerIsGone(const std::string& name) {
   uint64_t pid_namespace = 0, start_time = 0;
   int pid = 0;
-  if (std::sscanf(name.c_str(), "assay-%lu-%d-%lu-", &pid_namespace, &pid, &start_time) != 3 || pid <= 0) return false;
+  if (std::sscanf(name.c_str(), "assay-%lu-%d-%lu-", &pid_namespace, &pid, &start_time) != 3 ||
+      pid <= 0)
+    return false;
   return pid_namespace == PidNamespace() && StartTime(pid) != start_time;
 }
 
-// ------------------------------------------------------------------------------------------------------- removal
+// ---- removal
 
-// Kills every member. Without cgroup.kill (version 1, kernels before 5.14) a member could fork meanwhile: the caller
-// repeats until the group is empty.
+// Kills every member. Without cgroup.kill (version 1, kernels before 5.14) a member could fork
+// meanwhile: the caller repeats until the group is empty.
 void KillMembers(const std::string& group) {
   if (WriteValue(group + "/cgroup.kill", "1")) return;
   for (const pid_t pid : Members(group)) ::kill(pid, SIGKILL);
@@ -121,13 +122,15 @@ bool RemoveGroup(const std::string& group) {
 void RemoveGroupsOfTheDead(const std::string& folder) {
   std::error_code code;
   std::vector<std::string> names;
-  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code))
-    if (const std::string name = entry->path().filename().string(); name.starts_with(kNamePrefix) && OwnerIsGone(name))
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end;
+       entry.increment(code))
+    if (const std::string name = entry->path().filename().string();
+        name.starts_with(kNamePrefix) && OwnerIsGone(name))
       names.push_back(name);
   for (const std::string& name : names) RemoveGroup(folder + "/" + name);
 }
 
-// ------------------------------------------------------------------------------------------------ finding folders
+// ---- finding folders
 
 struct Hierarchy {
   std::string mount;  // where it is mounted
@@ -139,7 +142,8 @@ std::string Unescape(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\' && i + 3 < text.size()) {
-      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                                 (text[i + 3] - '0'));
       i += 3;
     } else {
       plain += text[i];
@@ -155,7 +159,8 @@ bool ListHas(const std::string& list, std::string_view item, char separator) {
   return false;
 }
 
-// This process's group in the hierarchy that has `controller` (version 1), or in the unified one (empty controller).
+// This process's group in the hierarchy that has `controller` (version 1), or in the unified one
+// (empty controller).
 std::optional<std::string> OwnGroup(std::string_view controller) {
   const auto text = ReadFile("/proc/self/cgroup", kProcFileBytesMax);
   if (!text) return std::nullopt;
@@ -182,11 +187,13 @@ std::optional<Hierarchy> FindHierarchy(std::string_view controller) {
     std::string id, parent, device, root, point, type, source, options;
     head >> id >> parent >> device >> root >> point;
     tail >> type >> source >> options;
-    const bool right = controller.empty() ? type == "cgroup2" : type == "cgroup" && ListHas(options, controller, ',');
+    const bool right = controller.empty() ? type == "cgroup2"
+                                          : type == "cgroup" && ListHas(options, controller, ',');
     if (!right) continue;
     Hierarchy found{Unescape(point), Unescape(point)};
     const std::string base = root == "/" ? "" : Unescape(root);
-    if (own->starts_with(base + "/") && own->size() > base.size() + 1) found.own += own->substr(base.size());
+    if (own->starts_with(base + "/") && own->size() > base.size() + 1)
+      found.own += own->substr(base.size());
     return found;
   }
   return std::nullopt;
@@ -196,13 +203,17 @@ std::optional<Hierarchy> FindHierarchy(std::string_view controller) {
 bool CanMakeGroups(const std::string& folder, const char* limit_file, std::string_view value) {
   const std::string group = folder + "/" + NewGroupName();
   if (::mkdir(group.c_str(), 0755) != 0) return false;
-  const bool works = WriteValue(group + "/" + limit_file, value) && ::access((group + "/cgroup.procs").c_str(), W_OK) == 0;
+  const bool works = WriteValue(group + "/" + limit_file, value) &&
+                     ::access((group + "/cgroup.procs").c_str(), W_OK) == 0;
   return RemoveGroup(group) && works;
 }
 
-// The nearest folder, from this process's own group up to the mount, in which a group with that limit can be made.
-std::string NearestFolder(const Hierarchy& hierarchy, const char* limit_file, std::string_view value) {
-  for (fs::path folder = hierarchy.own; folder.string().size() >= hierarchy.mount.size(); folder = folder.parent_path())
+// The nearest folder, from this process's own group up to the mount, in which a group with that
+// limit can be made.
+std::string NearestFolder(const Hierarchy& hierarchy, const char* limit_file,
+                          std::string_view value) {
+  for (fs::path folder = hierarchy.own; folder.string().size() >= hierarchy.mount.size();
+       folder = folder.parent_path())
     if (CanMakeGroups(folder.string(), limit_file, value)) return folder.string();
   return {};
 }
@@ -214,12 +225,14 @@ GroupFolders FindGroupFolders() {
   constexpr std::string_view kProbeBytes = "1073741824";
   if (const auto memory = FindHierarchy("memory"))
     folders.memory = NearestFolder(*memory, "memory.limit_in_bytes", kProbeBytes);
-  if (const auto pids = FindHierarchy("pids")) folders.pids = NearestFolder(*pids, "pids.max", "64");
+  if (const auto pids = FindHierarchy("pids"))
+    folders.pids = NearestFolder(*pids, "pids.max", "64");
   if (!folders.memory.empty() || !folders.pids.empty()) {
     folders.version = 1;
   } else if (const auto unified = FindHierarchy("")) {
     folders.memory = NearestFolder(*unified, "memory.max", kProbeBytes);
-    if (!folders.memory.empty() && CanMakeGroups(folders.memory, "pids.max", "64")) folders.pids = folders.memory;
+    if (!folders.memory.empty() && CanMakeGroups(folders.memory, "pids.max", "64"))
+      folders.pids = folders.memory;
     folders.version = folders.memory.empty() ? 0 : 2;
   }
   if (!folders.memory.empty()) RemoveGroupsOfTheDead(folders.memory);
@@ -227,7 +240,8 @@ GroupFolders FindGroupFolders() {
   return folders;
 }
 
-Result<ControlGroups> ControlGroups::Create(const GroupFolders& folders, uint64_t memory_bytes, uint32_t processes) {
+Result<ControlGroups> ControlGroups::Create(const GroupFolders& folders, uint64_t memory_bytes,
+                                            uint32_t processes) {
   ControlGroups groups;
   groups.version_ = folders.version;
   const std::string name = NewGroupName();
@@ -235,12 +249,15 @@ Result<ControlGroups> ControlGroups::Create(const GroupFolders& folders, uint64_
     if (folder.empty()) return {};
     const std::string path = folder + "/" + name;
     if (::mkdir(path.c_str(), 0755) != 0)
-      return EnvironmentError(fmt::format("cannot make the control group {}: {}", path, strerror(errno)));
+      return EnvironmentError(
+          fmt::format("cannot make the control group {}: {}", path, strerror(errno)));
     *group = path;
-    // Writing "0" to version 1's tasks moves the calling thread without the lock that takes cgroup.procs 5 to 13 ms.
+    // Writing "0" to version 1's tasks moves the calling thread without the lock that takes
+    // cgroup.procs 5 to 13 ms.
     const std::string entry = path + (folders.version == 1 ? "/tasks" : "/cgroup.procs");
     groups.entries_.emplace_back(::open(entry.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!groups.entries_.back()) return EnvironmentError(fmt::format("cannot open {}: {}", entry, strerror(errno)));
+    if (!groups.entries_.back())
+      return EnvironmentError(fmt::format("cannot open {}: {}", entry, strerror(errno)));
     return {};
   };
   ASSAY_RETURN_IF_ERROR(make(folders.memory, &groups.memory_));
@@ -253,13 +270,15 @@ Result<ControlGroups> ControlGroups::Create(const GroupFolders& folders, uint64_
   if (!groups.memory_.empty()) {
     const char* file = folders.version == 1 ? "/memory.limit_in_bytes" : "/memory.max";
     if (!WriteValue(groups.memory_ + file, bytes))
-      return EnvironmentError(fmt::format("cannot limit the memory of the control group {}: {}", groups.memory_, strerror(errno)));
+      return EnvironmentError(fmt::format("cannot limit the memory of the control group {}: {}",
+                                          groups.memory_, strerror(errno)));
     // Swap is part of the limit, where the kernel accounts for it.
     WriteValue(groups.memory_ + "/memory.memsw.limit_in_bytes", bytes);
     WriteValue(groups.memory_ + "/memory.swap.max", "0");
   }
   if (!groups.pids_.empty() && !WriteValue(groups.pids_ + "/pids.max", std::to_string(processes)))
-    return EnvironmentError(fmt::format("cannot limit the processes of the control group {}: {}", groups.pids_, strerror(errno)));
+    return EnvironmentError(fmt::format("cannot limit the processes of the control group {}: {}",
+                                        groups.pids_, strerror(errno)));
   return groups;
 }
 

@@ -1,5 +1,6 @@
-// Control groups of version 1 or 2 that bound a sandbox's memory and number of processes, where this process may make
-// them. A group's name carries its owner, so that what a killed judge left behind is found and removed.
+// Control groups of version 1 or 2 that bound a sandbox's memory and number of processes, where
+// this process may make them. A group's name carries its owner, so that what a killed judge left
+// behind is found and removed.
 #pragma once
 
 #include <sys/types.h>
@@ -29,8 +30,10 @@ GroupFolders FindGroupFolders();
 class ControlGroups {
  public:
   ControlGroups() = default;
-  // Makes the groups that `folders` allows and sets their limits. Errors (kEnvironment) leave nothing behind.
-  static Result<ControlGroups> Create(const GroupFolders& folders, uint64_t memory_bytes, uint32_t processes);
+  // Makes the groups that `folders` allows and sets their limits. Errors (kEnvironment) leave
+  // nothing behind.
+  static Result<ControlGroups> Create(const GroupFolders& folders, uint64_t memory_bytes,
+                                      uint32_t processes);
   ControlGroups(ControlGroups&& other) noexcept { *this = std::move(other); }
   ControlGroups& operator=(ControlGroups&& other) noexcept;
   ~ControlGroups() { Remove(); }
@@ -42,7 +45,8 @@ class ControlGroups {
   std::optional<uint64_t> PeakMemoryBytes() const;
   // CPU time of the processes that are in the groups now [s]; those that ended are not in it.
   double LiveCpuSeconds() const;
-  // Kills what is in the groups and removes them, waiting a bounded time for the kernel. False: some could not be.
+  // Kills what is in the groups and removes them, waiting a bounded time for the kernel. False:
+  // some could not be.
   bool Remove();
 
  private:

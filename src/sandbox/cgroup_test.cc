@@ -1,13 +1,12 @@
 #include "sandbox/cgroup.h"
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 
 namespace assay {
 namespace {
@@ -22,7 +21,9 @@ class ControlGroupsTest : public ::testing::Test {
   int GroupsOf(pid_t pid) const {
     int count = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folders_.memory))
-      count += entry.path().filename().string().find(fmt::format("-{}-", pid)) != std::string::npos ? 1 : 0;
+      count += entry.path().filename().string().find(fmt::format("-{}-", pid)) != std::string::npos
+                   ? 1
+                   : 0;
     return count;
   }
   GroupFolders folders_;

@@ -1,6 +1,7 @@
 #include "sandbox/command.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,8 +13,6 @@
 #include <filesystem>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "base/check.h"
 #include "sandbox/seccomp.h"
 
@@ -23,8 +22,8 @@ namespace {
 
 constexpr const char* kConfineInside = "/assay/confine";
 constexpr uint64_t kAddressSpaceSlackBytes = uint64_t{16} << 30;
-// bubblewrap's two processes and confine count too where the kernel counts processes.
-constexpr uint32_t kOwnProcesses = 3;
+// Within the user namespace, where RLIMIT_NPROC counts: bubblewrap's inner process and confine.
+constexpr uint32_t kOwnProcesses = 2;
 
 constexpr std::string_view kUsers = "assay:x:1000:1000::/tmp:/bin/sh\n";
 constexpr std::string_view kGroups = "assay:x:1000:\n";
@@ -32,7 +31,8 @@ constexpr std::string_view kGroups = "assay:x:1000:\n";
 // Top-level folders that are links into /usr on most systems and real folders on some.
 constexpr const char* kSystemFolders[] = {"/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"};
 // Beside them: what the dynamic linker and the processor-detection of numerical libraries read.
-constexpr const char* kSystemParts[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+constexpr const char* kSystemParts[] = {"/etc/alternatives",       "/etc/ld.so.cache",
+                                        "/etc/ld.so.conf",         "/etc/ld.so.conf.d",
                                         "/sys/devices/system/cpu", "/sys/devices/system/node"};
 
 std::unexpected<Error> Failed(std::string_view what) {
@@ -51,12 +51,12 @@ bool IsPlainPath(const std::string& path) {
 
 class Builder {
  public:
-
   void Option(std::initializer_list<std::string> words) { options_.insert(options_.end(), words); }
-  Result<int> Own(UniqueFd fd);                     // moves it to a private number
-  Result<int> DataFd(std::string_view content);     // inherited; a file that stands at its start
+  Result<int> Own(UniqueFd fd);                  // moves it to a private number
+  Result<int> DataFd(std::string_view content);  // inherited; a file that stands at its start
   Result<void> File(const std::string& target, std::string_view content, bool executable);
-  Result<UniqueFd> PipeTo(int number);              // its write end under `number` inside; returns the read end, which never blocks
+  Result<UniqueFd> PipeTo(
+      int number);  // its write end under `number` inside; returns the read end, which never blocks
   Result<void> Finish(const std::string& bubblewrap, const std::vector<std::string>& inside);
 
   SandboxCommand command;
@@ -86,7 +86,8 @@ Result<int> Builder::DataFd(std::string_view content) {
   return number;
 }
 
-// Copied into the root's own tmpfs, which is read-only in the end: a mount for each file would cost 0.2 ms.
+// Copied into the root's own tmpfs, which is read-only in the end: a mount for each file would cost
+// 0.2 ms.
 Result<void> Builder::File(const std::string& target, std::string_view content, bool executable) {
   ASSAY_CHECK(IsPlainPath(target));
   ASSAY_ASSIGN_OR_RETURN(const int fd, DataFd(content));
@@ -105,7 +106,8 @@ Result<UniqueFd> Builder::PipeTo(int number) {
   return read_end;
 }
 
-Result<void> Builder::Finish(const std::string& bubblewrap, const std::vector<std::string>& inside) {
+Result<void> Builder::Finish(const std::string& bubblewrap,
+                             const std::vector<std::string>& inside) {
   std::string words;
   for (const std::string& option : options_) {
     ASSAY_CHECK(option.find('\0') == std::string::npos);
@@ -118,9 +120,10 @@ Result<void> Builder::Finish(const std::string& bubblewrap, const std::vector<st
 }
 
 void AddNamespaces(Builder& builder) {
-  builder.Option({"--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
-                  "--unshare-cgroup-try", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-                  "--uid", "1000", "--gid", "1000", "--hostname", "assay", "--clearenv"});
+  builder.Option({"--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc",
+                  "--unshare-uts", "--unshare-cgroup-try", "--disable-userns", "--die-with-parent",
+                  "--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000",
+                  "--hostname", "assay", "--clearenv"});
 }
 
 Result<void> AddSystem(Builder& builder) {
@@ -138,20 +141,26 @@ Result<void> AddSystem(Builder& builder) {
   for (const char* part : kSystemParts) builder.Option({"--ro-bind-try", part, part});
   ASSAY_RETURN_IF_ERROR(builder.File("/etc/passwd", kUsers, false));
   ASSAY_RETURN_IF_ERROR(builder.File("/etc/group", kGroups, false));
-  // /proc/sys over itself: were the sandbox started by root after all, it would be writable through the new /proc.
-  builder.Option({"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev", "--remount-ro", "/dev"});
+  // /proc/sys over itself: were the sandbox started by root after all, it would be writable through
+  // the new /proc.
+  builder.Option({"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev",
+                  "--remount-ro", "/dev"});
   return {};
 }
 
-Result<void> AddRequested(Builder& builder, const SandboxRequest& request, const std::string& confine) {
-  builder.Option({"--perms", "1777", "--size", std::to_string(request.limits.scratch_bytes), "--tmpfs", "/tmp"});
+Result<void> AddRequested(Builder& builder, const SandboxRequest& request,
+                          const std::string& confine) {
+  builder.Option({"--perms", "1777", "--size", std::to_string(request.limits.scratch_bytes),
+                  "--tmpfs", "/tmp"});
   for (const SandboxBind& bind : request.binds) {
-    ASSAY_CHECK(IsPlainPath(bind.target) && !IsWithin(bind.target, "/proc") && !IsWithin(bind.target, "/dev"));
+    ASSAY_CHECK(IsPlainPath(bind.target) && !IsWithin(bind.target, "/proc") &&
+                !IsWithin(bind.target, "/dev"));
     builder.Option({"--ro-bind", bind.source, bind.target});
   }
   for (const SandboxFile& file : request.files) {
     // A mount point below a folder that foreign code writes could be turned into one elsewhere.
-    ASSAY_CHECK(!IsWithin(file.target, "/tmp") && !IsWithin(file.target, "/proc") && !IsWithin(file.target, "/dev"));
+    ASSAY_CHECK(!IsWithin(file.target, "/tmp") && !IsWithin(file.target, "/proc") &&
+                !IsWithin(file.target, "/dev"));
     ASSAY_RETURN_IF_ERROR(builder.File(file.target, file.content, file.executable));
   }
   ASSAY_RETURN_IF_ERROR(builder.File(kConfineInside, confine, true));
@@ -160,14 +169,17 @@ Result<void> AddRequested(Builder& builder, const SandboxRequest& request, const
   return {};
 }
 
-void AddLimits(const SandboxLimits& limits, bool has_memory_cgroup, std::vector<std::string>* inside) {
-  const uint64_t address_space_bytes =
-      limits.address_space_bytes != 0 ? limits.address_space_bytes : limits.memory_bytes + kAddressSpaceSlackBytes;
+void AddLimits(const SandboxLimits& limits, bool has_memory_cgroup,
+               std::vector<std::string>* inside) {
+  const uint64_t address_space_bytes = limits.address_space_bytes != 0
+                                           ? limits.address_space_bytes
+                                           : limits.memory_bytes + kAddressSpaceSlackBytes;
   const auto add = [&](const char* name, uint64_t value) {
     inside->insert(inside->end(), {"--limit", name, std::to_string(value)});
   };
   add("as", address_space_bytes);
-  // Where no control group counts memory, the nearest thing: private writable memory, for each process by itself.
+  // Where no control group counts memory, the nearest thing: private writable memory, for each
+  // process by itself.
   if (!has_memory_cgroup) add("data", limits.memory_bytes);
   add("fsize", limits.file_bytes);
   add("nproc", limits.processes + kOwnProcesses);
@@ -177,17 +189,19 @@ void AddLimits(const SandboxLimits& limits, bool has_memory_cgroup, std::vector<
   for (const char* none : {"core", "msgqueue", "nice", "rtprio"}) add(none, 0);
 }
 
-Result<std::vector<std::string>> InsideCommand(Builder& builder, const SandboxRequest& request, bool has_memory_cgroup,
+Result<std::vector<std::string>> InsideCommand(Builder& builder, const SandboxRequest& request,
+                                               bool has_memory_cgroup,
                                                const std::string& artifact_path) {
-  std::vector<std::string> inside = {kConfineInside, "--report", std::to_string(kReportFd), "--output",
-                                     std::to_string(kOutputBytesMax)};
+  std::vector<std::string> inside = {kConfineInside, "--report", std::to_string(kReportFd),
+                                     "--output", std::to_string(kOutputBytesMax)};
   static const Result<std::string> base = BaseProgram();
   static const Result<std::string> no_process = NoProcessProgram();
   int number = kFirstFilterFd;
   const auto add_filter = [&](const Result<std::string>& program) -> Result<void> {
     if (!program) return std::unexpected(program.error());
     UniqueFd fd(::memfd_create("assay-filter", MFD_CLOEXEC));
-    if (!fd || ::write(fd.get(), program->data(), program->size()) != static_cast<ssize_t>(program->size()))
+    if (!fd || ::write(fd.get(), program->data(), program->size()) !=
+                   static_cast<ssize_t>(program->size()))
       return Failed("memfd_create");
     ASSAY_ASSIGN_OR_RETURN(const int owned, builder.Own(std::move(fd)));
     builder.command.moved.emplace_back(owned, number);
@@ -243,7 +257,8 @@ Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::stri
   builder.command.output_write = builder.command.owned.back().get();
   // Neither side ever waits for the other: what does not fit is dropped.
   if (::fcntl(builder.command.output_write, F_SETFL, O_NONBLOCK) != 0) return Failed("fcntl");
-  ASSAY_ASSIGN_OR_RETURN(const auto inside, InsideCommand(builder, request, has_memory_cgroup, artifact_path));
+  ASSAY_ASSIGN_OR_RETURN(const auto inside,
+                         InsideCommand(builder, request, has_memory_cgroup, artifact_path));
   ASSAY_RETURN_IF_ERROR(builder.Finish(bubblewrap.path, inside));
   return std::move(builder.command);
 }

@@ -1,5 +1,5 @@
-// From a request to bubblewrap's command line and the descriptors that it reads: which part of the host appears
-// where inside. Owns the descriptors until the start.
+// From a request to bubblewrap's command line and the descriptors that it reads: which part of the
+// host appears where inside. Owns the descriptors until the start.
 #pragma once
 
 #include <string>
@@ -23,22 +23,24 @@ inline constexpr int kRequestedMax = 59;  // highest number that a request may a
 inline constexpr int kReportFd = 60;
 inline constexpr int kArtifactFd = 61;
 inline constexpr int kFirstFilterFd = 62;
-inline constexpr int kPrivateFdMin = 64;  // everything that only bubblewrap reads, and sources of the above
+inline constexpr int kPrivateFdMin =
+    64;  // everything that only bubblewrap reads, and sources of the above
 
 inline constexpr size_t kOutputBytesMax = 64 * 1024;
 
 struct SandboxCommand {
-  std::vector<std::string> arguments;        // of bubblewrap, its own name first
-  std::vector<UniqueFd> owned;               // all numbered kPrivateFdMin or more
-  std::vector<int> kept;                     // inherited by bubblewrap under the same number
-  std::vector<std::pair<int, int>> moved;    // (ours, number that it is inherited under)
-  UniqueFd report, info;                     // read ends: confine's lines, bubblewrap's information
-  UniqueFd output;                           // read end
-  int output_write = -1;                     // its write end, one of `owned`
-  UniqueFd artifact;                         // memfd that confine copies the product into; empty without one
+  std::vector<std::string> arguments;      // of bubblewrap, its own name first
+  std::vector<UniqueFd> owned;             // all numbered kPrivateFdMin or more
+  std::vector<int> kept;                   // inherited by bubblewrap under the same number
+  std::vector<std::pair<int, int>> moved;  // (ours, number that it is inherited under)
+  UniqueFd report, info;                   // read ends: confine's lines, bubblewrap's information
+  UniqueFd output;                         // read end
+  int output_write = -1;                   // its write end, one of `owned`
+  UniqueFd artifact;  // memfd that confine copies the product into; empty without one
 };
 
-// `confine` is the helper's content; `artifact_path` may be empty. Errors (kEnvironment): no more descriptors.
+// `confine` is the helper's content; `artifact_path` may be empty. Errors (kEnvironment): no more
+// descriptors.
 Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::string& confine,
                                    const SandboxRequest& request, bool has_memory_cgroup,
                                    const std::string& artifact_path);

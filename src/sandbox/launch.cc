@@ -1,9 +1,10 @@
-// Theory of operation. The judge may have threads, so between fork and exec only async-signal-safe calls are made, on
-// strings and arrays that were prepared before. setresuid and its like are called raw: the C library's would first
-// signal threads that this child does not have.
+// Theory of operation. The judge may have threads, so between fork and exec only async-signal-safe
+// calls are made, on strings and arrays that were prepared before. setresuid and its like are
+// called raw: the C library's would first signal threads that this child does not have.
 #include "sandbox/launch.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,8 +20,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/files.h"
@@ -91,19 +90,23 @@ void PlaceDescriptors(const ChildPlan& plan) {
   ResetSignals();
   // First of all, so that every later failure can be told.
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (::dup2(plan.output_fd, 1) < 0 || ::dup2(plan.output_fd, 2) < 0 || null < 0 || ::dup2(null, 0) < 0)
+  if (::dup2(plan.output_fd, 1) < 0 || ::dup2(plan.output_fd, 2) < 0 || null < 0 ||
+      ::dup2(null, 0) < 0)
     FailChild("standard descriptors");
   if (null == 0) ::fcntl(0, F_SETFD, 0);
   for (size_t i = 0; i < plan.group_entry_count; ++i)
     if (::write(plan.group_entries[i], "0", 1) != 1) FailChild("entering its control group");
   // When the whole machine runs out of memory, a candidate goes before anything else.
   const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (score >= 0) [[maybe_unused]] const ssize_t written = ::write(score, "500", 3);
-  if (plan.cpus != nullptr && ::sched_setaffinity(0, sizeof *plan.cpus, plan.cpus) != 0) FailChild("processor affinity");
+  if (score >= 0) [[maybe_unused]]
+    const ssize_t written = ::write(score, "500", 3);
+  if (plan.cpus != nullptr && ::sched_setaffinity(0, sizeof *plan.cpus, plan.cpus) != 0)
+    FailChild("processor affinity");
   ::umask(022);
   PlaceDescriptors(plan);
   if (plan.takes_uid) {
-    if (::syscall(SYS_setgroups, 0, nullptr) != 0 || ::syscall(SYS_setresgid, plan.uid, plan.uid, plan.uid) != 0 ||
+    if (::syscall(SYS_setgroups, 0, nullptr) != 0 ||
+        ::syscall(SYS_setresgid, plan.uid, plan.uid, plan.uid) != 0 ||
         ::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0)
       FailChild("taking a user id of its own");
   }
@@ -122,15 +125,16 @@ bool UidLease::Needed() {
   // In a user namespace of its own, root is somebody's ordinary user and the range is not mapped.
   const auto map = ReadFile("/proc/self/uid_map", 4096);
   unsigned inside = 1, outside = 0, count = 0;
-  return map && std::sscanf(map->c_str(), "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 &&
-         count > kUidBase + (1u << 28) - 1;
+  return map && std::sscanf(map->c_str(), "%u %u %u", &inside, &outside, &count) == 3 &&
+         inside == 0 && count > kUidBase + (1u << 28) - 1;
 }
 
 std::optional<UidLease> UidLease::Take() {
   uint64_t in_use = UidSlotsInUse().load();
   while (in_use != ~uint64_t{0}) {
     const int slot = __builtin_ctzll(~in_use);
-    if (UidSlotsInUse().compare_exchange_weak(in_use, in_use | (uint64_t{1} << slot))) return UidLease(slot);
+    if (UidSlotsInUse().compare_exchange_weak(in_use, in_use | (uint64_t{1} << slot)))
+      return UidLease(slot);
   }
   return std::nullopt;
 }
@@ -140,13 +144,15 @@ UidLease::~UidLease() {
 }
 
 uid_t UidLease::uid() const {
-  return kUidBase + (static_cast<uint32_t>(::getpid()) * kUidSlots + static_cast<uint32_t>(slot_)) % (1u << 28);
+  return kUidBase + (static_cast<uint32_t>(::getpid()) * kUidSlots + static_cast<uint32_t>(slot_)) %
+                        (1u << 28);
 }
 
 Result<Launched> Launch(const SandboxCommand& command, const std::vector<int>& group_entries,
                         const std::vector<int>& cpus, const std::optional<UidLease>& uid) {
   std::vector<char*> arguments;
-  for (const std::string& argument : command.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command.arguments)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -154,18 +160,10 @@ Result<Launched> Launch(const SandboxCommand& command, const std::vector<int>& g
     ASSAY_CHECK(cpu >= 0 && cpu < CPU_SETSIZE);
     CPU_SET(static_cast<size_t>(cpu), &set);
   }
-  const ChildPlan plan{arguments.data(),
-                       group_entries.data(),
-                       group_entries.size(),
-                       command.moved.data(),
-                       command.moved.size(),
-                       command.kept.data(),
-                       command.kept.size(),
-                       command.output_write,
-                       uid.has_value(),
-                       uid ? uid->uid() : 0,
-                       cpus.empty() ? nullptr : &set,
-                       ::getpid()};
+  const ChildPlan plan{arguments.data(),     group_entries.data(),          group_entries.size(),
+                       command.moved.data(), command.moved.size(),          command.kept.data(),
+                       command.kept.size(),  command.output_write,          uid.has_value(),
+                       uid ? uid->uid() : 0, cpus.empty() ? nullptr : &set, ::getpid()};
   // No handler of the judge's may run in the child.
   sigset_t all, before;
   ::sigfillset(&all);
@@ -180,7 +178,8 @@ Result<Launched> Launch(const SandboxCommand& command, const std::vector<int>& g
     const int reason = errno;
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
-    return EnvironmentError(fmt::format("cannot watch a process (pidfd_open): {}", strerror(reason)));
+    return EnvironmentError(
+        fmt::format("cannot watch a process (pidfd_open): {}", strerror(reason)));
   }
   return launched;
 }

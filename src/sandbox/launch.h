@@ -1,4 +1,5 @@
-// Starting bubblewrap as a child: control groups, a uid of its own, affinity, exactly the wanted descriptors.
+// Starting bubblewrap as a child: control groups, a uid of its own, affinity, exactly the wanted
+// descriptors.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +14,8 @@
 
 namespace assay {
 
-// A uid (and gid) that no other live sandbox has, from a range of Assay's own: 64 at once for each judge. Given back on
-// destruction.
+// A uid (and gid) that no other live sandbox has, from a range of Assay's own: 64 at once for each
+// judge. Given back on destruction.
 class UidLease {
  public:
   // Whether this process is root where such uids exist: then every sandbox must have one.
@@ -39,8 +40,8 @@ struct Launched {
   UniqueFd pidfd;
 };
 
-// Forks and executes. Errors (kEnvironment): fork fails. What fails in the child, it writes to the output as one line
-// and exits with 127.
+// Forks and executes. Errors (kEnvironment): fork fails. What fails in the child, it writes to the
+// output as one line and exits with 127.
 Result<Launched> Launch(const SandboxCommand& command, const std::vector<int>& group_entries,
                         const std::vector<int>& cpus, const std::optional<UidLease>& uid);
 

@@ -1,9 +1,8 @@
 // The limits of memory, processes, files and processors.
 #include <errno.h>
-#include <signal.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "sandbox/sandbox_testing.h"
 

@@ -1,6 +1,7 @@
-// One sandbox for everything that runs foreign code: bubblewrap with its own namespaces, a read-only root, a seccomp
-// filter, Landlock, rlimits, a cgroup where one is writable, no inherited descriptors or environment, and when started
-// by root a uid of its own. Killed as a group. docs/sandbox.md lists the measures and what was measured.
+// One sandbox for everything that runs foreign code: bubblewrap with its own namespaces, a
+// read-only root, a seccomp filter, Landlock, rlimits, a cgroup where one is writable, no inherited
+// descriptors or environment, and when started by root a uid of its own. Killed as a group.
+// docs/sandbox.md lists the measures and what was measured.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +20,8 @@
 
 namespace assay {
 
-// A file that appears read-only inside, with the given content (it is copied in: no path of the host's leaks).
+// A file that appears read-only inside, with the given content (it is copied in: no path of the
+// host's leaks).
 struct SandboxFile {
   std::string target;  // absolute path inside, without "..", outside of /tmp, /proc and /dev
   std::string content;
@@ -33,19 +35,20 @@ struct SandboxBind {
 };
 
 struct SandboxLimits {
-  uint64_t memory_bytes = uint64_t{4} << 30;        // cgroup where there is one; RLIMIT_AS always
-  uint64_t address_space_bytes = 0;                 // RLIMIT_AS; 0: memory_bytes + 16 GiB
-  uint64_t file_bytes = uint64_t{256} << 20;        // RLIMIT_FSIZE
-  uint64_t scratch_bytes = uint64_t{256} << 20;     // size of the writable tmpfs on /tmp
-  uint32_t processes = 64;                          // threads count too; cgroup pids, RLIMIT_NPROC
-  double cpu_seconds = 600;                         // RLIMIT_CPU, a backstop
+  uint64_t memory_bytes = uint64_t{4} << 30;     // cgroup where there is one; RLIMIT_AS always
+  uint64_t address_space_bytes = 0;              // RLIMIT_AS; 0: memory_bytes + 16 GiB
+  uint64_t file_bytes = uint64_t{256} << 20;     // RLIMIT_FSIZE
+  uint64_t scratch_bytes = uint64_t{256} << 20;  // size of the writable tmpfs on /tmp
+  uint32_t processes = 64;                       // threads count too; cgroup pids, RLIMIT_NPROC
+  double cpu_seconds = 600;                      // RLIMIT_CPU, a backstop
 };
 
 struct SandboxRequest {
   std::vector<std::string> arguments;  // argv inside; arguments[0] is an absolute path inside
   std::map<std::string, std::string> environment;
   std::vector<SandboxFile> files;
-  std::vector<SandboxBind> binds;  // besides the system's own folders (/usr, /lib*, /bin, parts of /etc)
+  std::vector<SandboxBind>
+      binds;  // besides the system's own folders (/usr, /lib*, /bin, parts of /etc)
   std::vector<std::pair<int, int>> descriptors;  // (ours, number inside); numbers from 3 to 59
   std::vector<int> cpus;                         // affinity; empty: all
   SandboxLimits limits;
@@ -57,15 +60,18 @@ struct SandboxExit {
   bool exited = false;         // false: killed by a signal, or still running when killed by us
   int status = 0;              // exit status, or the signal
   bool out_of_memory = false;  // as the cgroup counted it, or the peak stood at the limit
-  double cpu_seconds = 0;      // of the command and what it waited for; killed by us: of what ran then, with a cgroup
+  double cpu_seconds =
+      0;  // of the command and what it waited for; killed by us: of what ran then, with a cgroup
   uint64_t peak_memory_bytes = 0;
 };
 
 // What isolation this machine allows. Probed once a process.
 struct SandboxSupport {
   bool available = false;
-  std::string missing;    // when not available: one line saying what is missing and the command that mends it
-  std::string isolation;  // "bubblewrap 0.8.0, own uid, seccomp, landlock 7, cgroup v1 (memory, pids)"
+  std::string
+      missing;  // when not available: one line saying what is missing and the command that mends it
+  std::string
+      isolation;  // "bubblewrap 0.8.0, own uid, seccomp, landlock 7, cgroup v1 (memory, pids)"
   bool own_uid = false;
   int landlock_abi = 0;
   std::string memory_cgroup;  // folder under which groups can be made; empty: none
@@ -76,28 +82,31 @@ const SandboxSupport& ProbeSandbox();
 struct SandboxTools;
 struct ToolRun;
 
-// A running sandbox. Destroying it kills everything inside and removes its cgroup. Use from one thread at a time; the
-// thread that starts it must outlive it (the kernel ties --die-with-parent to the thread).
+// A running sandbox. Destroying it kills everything inside and removes its cgroup. Use from one
+// thread at a time; the thread that starts it must outlive it (the kernel ties --die-with-parent to
+// the thread).
 class Sandbox {
  public:
-  // Returns once the command was executed inside, so that what keeps it from starting is an Error (kEnvironment) and
-  // never a finding about the command.
+  // Returns once the command was executed inside, so that what keeps it from starting is an Error
+  // (kEnvironment) and never a finding about the command.
   static Result<Sandbox> Start(const SandboxRequest& request);
   Sandbox(Sandbox&&) noexcept;
   Sandbox& operator=(Sandbox&&) noexcept;
   ~Sandbox();
 
-  // Waits for the end; nullopt-like Result error only on a system failure. Kills at the deadline: then exited is false
-  // and `timed_out` below is true.
+  // Waits for the end; nullopt-like Result error only on a system failure. Kills at the deadline:
+  // then exited is false and `timed_out` below is true.
   Result<SandboxExit> Wait(Deadline deadline);
-  void Kill();          // everything inside, at once; idempotent
+  void Kill();  // everything inside, at once; idempotent
   bool timed_out() const;
-  int pidfd() const;    // readable once the sandbox ended
-  // What it printed so far on stdout and stderr together, at most 64 KiB; the rest is discarded without blocking it.
+  int pidfd() const;  // readable once the sandbox ended
+  // What it printed so far on stdout and stderr together, at most 64 KiB; the rest is discarded
+  // without blocking it.
   std::string Output();
 
  private:
-  friend Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path, Deadline deadline);
+  friend Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
+                                          Deadline deadline);
   friend std::string TrySandbox(const SandboxTools& tools);  // the probe's; empty: it works
   static Result<Sandbox> StartWith(const SandboxTools& tools, const SandboxRequest& request,
                                    const std::string& artifact_path);
@@ -113,16 +122,20 @@ struct ToolRun {
   std::string output;    // stdout and stderr, capped
   std::string artifact;  // content of `artifact_path`, empty when it was not written
 };
-// Runs the request's command under `confine --artifact`; artifact_path lies in /tmp inside. artifact_path may be empty.
-Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path, Deadline deadline);
+// Runs the request's command under `confine --artifact`; artifact_path lies in /tmp inside.
+// artifact_path may be empty.
+Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
+                                 Deadline deadline);
 
-// The BPF program (an array of struct sock_filter) that a host installs on itself, on all its threads, before it runs
-// foreign code in blocks: no new processes, no exec, no memfd, no sockets, no ptrace, no affinity or priority changes,
-// no timers that send signals. `kill` true: starting a process ends the host with SIGSYS; false: it gets EPERM.
+// The BPF program (an array of struct sock_filter) that a host installs on itself, on all its
+// threads, before it runs foreign code in blocks: no new processes, no exec, no memfd, no sockets,
+// no ptrace, no affinity or priority changes, no timers that send signals. `kill` true: starting a
+// process ends the host with SIGSYS; false: it gets EPERM.
 std::string LockdownProgram(bool kill);
 
-// The folder that holds Assay's own helpers (confine, native_host, libassay_host.so, python/): beside the running
-// binary (lib/assay) or in the installation (../lib/assay); $ASSAY_SUPPORT overrides it.
+// The folder that holds Assay's own helpers (confine, native_host, libassay_host.so, python/):
+// beside the running binary (lib/assay) or in the installation (../lib/assay); $ASSAY_SUPPORT
+// overrides it.
 Result<std::string> SupportFolder();
 
 }  // namespace assay

@@ -1,5 +1,6 @@
-// The tests' foreign code: runs in the sandbox and tries one thing. Exits with 0 when it worked, with errno when it was
-// refused, 99 when the arguments are wrong. Static, so that it needs nothing of the sandbox.
+// The tests' foreign code: runs in the sandbox and tries one thing. Exits with 0 when it worked,
+// with errno when it was refused, 99 when the arguments are wrong. Static, so that it needs nothing
+// of the sandbox.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +57,8 @@ int CloneWith(unsigned long flags) {
 
 int Thread() {
   pthread_t thread;
-  const int error = pthread_create(&thread, nullptr, [](void*) -> void* { return nullptr; }, nullptr);
+  const int error = pthread_create(
+      &thread, nullptr, [](void*) -> void* { return nullptr; }, nullptr);
   return error != 0 ? error : pthread_join(thread, nullptr);
 }
 
@@ -108,10 +110,12 @@ struct Call {
 };
 const Call kCalls[] = {
     {"ptrace", [] { return ErrnoOf(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }},
-    {"process_vm_readv", [] { return ErrnoOf(syscall(SYS_process_vm_readv, getpid(), nullptr, 0, nullptr, 0, 0)); }},
+    {"process_vm_readv",
+     [] { return ErrnoOf(syscall(SYS_process_vm_readv, getpid(), nullptr, 0, nullptr, 0, 0)); }},
     {"keyctl", [] { return ErrnoOf(syscall(SYS_keyctl, 0, -3, 0, 0, 0)); }},
     {"bpf", [] { return ErrnoOf(syscall(SYS_bpf, 0, nullptr, 0)); }},
-    {"perf_event_open", [] { return ErrnoOf(syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0)); }},
+    {"perf_event_open",
+     [] { return ErrnoOf(syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0)); }},
     {"userfaultfd", [] { return ErrnoOf(syscall(SYS_userfaultfd, 1)); }},
     {"io_uring_setup", [] { return ErrnoOf(syscall(SYS_io_uring_setup, 1, nullptr)); }},
     {"mount", [] { return ErrnoOf(syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, nullptr)); }},
@@ -134,7 +138,8 @@ const Call kCalls[] = {
     {"memfd_create", [] { return ErrnoOf(memfd_create("x", 0)); }},
     {"personality_query", [] { return ErrnoOf(personality(0xffffffff)); }},
     {"personality_set", [] { return ErrnoOf(personality(ADDR_NO_RANDOMIZE)); }},
-    {"name_to_handle_at", [] { return ErrnoOf(syscall(SYS_name_to_handle_at, AT_FDCWD, "/", nullptr, nullptr, 0)); }},
+    {"name_to_handle_at",
+     [] { return ErrnoOf(syscall(SYS_name_to_handle_at, AT_FDCWD, "/", nullptr, nullptr, 0)); }},
     {"reboot", [] { return ErrnoOf(syscall(SYS_reboot, 0, 0, 0, nullptr)); }},
     {"clock_settime", [] { return ErrnoOf(syscall(SYS_clock_settime, CLOCK_REALTIME, nullptr)); }},
     {"fork", Fork},
@@ -161,7 +166,8 @@ int Lockdown(int fd) {
   static sock_filter program[BPF_MAXINSNS];
   const ssize_t size = pread(fd, program, sizeof program, 0);
   if (size <= 0) return errno;
-  const sock_fprog filter{static_cast<unsigned short>(static_cast<size_t>(size) / sizeof(sock_filter)), program};
+  const sock_fprog filter{
+      static_cast<unsigned short>(static_cast<size_t>(size) / sizeof(sock_filter)), program};
   return ErrnoOf(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter));
 }
 
@@ -186,7 +192,8 @@ int PrintDescriptors() {
   DIR* folder = opendir("/proc/self/fd");
   std::vector<int> numbers;
   while (const dirent* entry = readdir(folder))
-    if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(folder)) numbers.push_back(atoi(entry->d_name));
+    if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(folder))
+      numbers.push_back(atoi(entry->d_name));
   std::sort(numbers.begin(), numbers.end());
   for (const int number : numbers) printf("%d ", number);
   return 0;
@@ -243,7 +250,8 @@ int PrintStatus() {
   char host[64];
   gethostname(host, sizeof host);
   char folder[64];
-  printf("Host: %s\nFolder: %s\nSession: %d\n", host, getcwd(folder, sizeof folder), getsid(0) == getppid());
+  printf("Host: %s\nFolder: %s\nSession: %d\n", host, getcwd(folder, sizeof folder),
+         getsid(0) == getppid());
   return 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,9 +13,6 @@
 
 #include <algorithm>
 #include <thread>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "sandbox/sandbox_testing.h"
 
@@ -51,7 +50,8 @@ TEST(Sandbox, SaysWhenTheCommandCannotBeRun) {
   auto sandbox = Sandbox::Start(request);
   ASSERT_FALSE(sandbox);
   EXPECT_EQ(sandbox.error().kind, ErrorKind::kEnvironment);
-  EXPECT_THAT(sandbox.error().message, HasSubstr("/no/such/command cannot be run in the sandbox: No such file"));
+  EXPECT_THAT(sandbox.error().message,
+              HasSubstr("/no/such/command cannot be run in the sandbox: No such file"));
   EXPECT_THAT(GroupsLeft(), IsEmpty());
 }
 
@@ -125,7 +125,8 @@ TEST(Sandbox, ClosesTheRequestedDescriptorsWithTheCommand) {
   ASSERT_TRUE(sandbox) << sandbox.error().message;
   theirs.Close();
   char byte;
-  EXPECT_EQ(::recv(ours.get(), &byte, 1, 0), 0);  // blocks for ever if another process still holds it
+  EXPECT_EQ(::recv(ours.get(), &byte, 1, 0),
+            0);  // blocks for ever if another process still holds it
   EXPECT_TRUE(sandbox->Wait(Deadline::AfterSeconds(10)));
 }
 
@@ -177,10 +178,31 @@ TEST(Sandbox, TakesAFloodThatNobodyReads) {
 }
 
 TEST(Sandbox, CopiesTheProductOfATool) {
-  const ToolRun run = RunRequest(ProbeRequest({"make_file", "/tmp/product", "300000"}), "/tmp/product");
+  const ToolRun run =
+      RunRequest(ProbeRequest({"make_file", "/tmp/product", "300000"}), "/tmp/product");
   EXPECT_EQ(run.exit.status, 0);
   EXPECT_EQ(run.artifact, std::string(300000, 'x'));
   EXPECT_THAT(RunRequest(ProbeRequest({"exit", "0"}), "/tmp/product").artifact, IsEmpty());
+}
+
+TEST(Sandbox, RunsTheSystemsCompiler) {
+  if (::access("/usr/bin/g++", X_OK) != 0) GTEST_SKIP() << "no /usr/bin/g++";
+  SandboxRequest request;
+  request.arguments = {"/usr/bin/g++",          "-O2", "-shared",       "-fPIC", "-fopenmp",
+                       "/candidate/kernel.cpp", "-o",  "/tmp/kernel.so"};
+  request.environment = {{"PATH", "/usr/bin:/bin"}, {"TMPDIR", "/tmp"}};
+  request.files = {{"/candidate/kernel.cpp",
+                    "#include <vector>\nint f() { return std::vector<int>(3).size(); }\n"}};
+  request.may_start_processes = true;
+  const ToolRun good = RunRequest(request, "/tmp/kernel.so", 60);
+  EXPECT_EQ(good.exit.status, 0) << good.output;
+  EXPECT_THAT(good.artifact, StartsWith("\x7f"
+                                        "ELF"));
+  request.files[0].content = "int f() { return undeclared; }\n";
+  const ToolRun bad = RunRequest(request, "/tmp/kernel.so", 60);
+  EXPECT_EQ(bad.exit.status, 1);
+  EXPECT_THAT(bad.output, HasSubstr("/candidate/kernel.cpp:1:18: error: "));
+  EXPECT_THAT(bad.artifact, IsEmpty());
 }
 
 TEST(Sandbox, HidesTheProductsDescriptorFromTheTool) {
@@ -188,7 +210,8 @@ TEST(Sandbox, HidesTheProductsDescriptorFromTheTool) {
 }
 
 TEST(Sandbox, RefusesAProductThatIsNoFileOfItsOwn) {
-  const ToolRun link = RunRequest(ProbeRequest({"link", "/etc/passwd", "/tmp/product"}), "/tmp/product");
+  const ToolRun link =
+      RunRequest(ProbeRequest({"link", "/etc/passwd", "/tmp/product"}), "/tmp/product");
   EXPECT_EQ(link.exit.status, 0);
   EXPECT_THAT(link.artifact, IsEmpty());
   EXPECT_THAT(link.output, HasSubstr("not a regular file"));
@@ -277,7 +300,8 @@ TEST(Sandbox, RunsManyAtOnceFromSeveralThreads) {
   std::vector<int> statuses(4, -1);
   for (size_t i = 0; i < statuses.size(); ++i)
     threads.emplace_back([&, i] {
-      for (int round = 0; round < 3; ++round) statuses[i] = ProbeResult(ProbeRequest({"exit", std::to_string(i)}));
+      for (int round = 0; round < 3; ++round)
+        statuses[i] = ProbeResult(ProbeRequest({"exit", std::to_string(i)}));
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(statuses, ::testing::ElementsAre(0, 1, 2, 3));
@@ -302,10 +326,12 @@ TEST(SandboxDeathTest, SaysThatBubblewrapIsMissingAndHowToMendIt) {
       {
         ::setenv("ASSAY_BWRAP", "/no/such/bwrap", 1);
         std::fprintf(stderr, "%s", ProbeSandbox().missing.c_str());
-        const auto run = RunToolInSandbox(ProbeRequest({"exit", "0"}), "", Deadline::AfterSeconds(1));
+        const auto run =
+            RunToolInSandbox(ProbeRequest({"exit", "0"}), "", Deadline::AfterSeconds(1));
         ::_exit(run || ProbeSandbox().available ? 1 : 0);
       },
-      ::testing::ExitedWithCode(0), "was not found; install it \\(Debian: apt-get install bubblewrap\\)");
+      ::testing::ExitedWithCode(0),
+      "was not found; install it \\(Debian: apt-get install bubblewrap\\)");
   EXPECT_EXIT(
       {
         ::setenv("ASSAY_BWRAP", "/bin/false", 1);

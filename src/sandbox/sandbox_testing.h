@@ -1,4 +1,5 @@
-// What the sandbox's tests share: requests that run the probe program (sandbox_probe.cc), and looks at what is left.
+// What the sandbox's tests share: requests that run the probe program (sandbox_probe.cc), and looks
+// at what is left.
 #pragma once
 
 #include <dirent.h>
@@ -27,7 +28,8 @@ inline SandboxRequest ProbeRequest(std::vector<std::string> arguments) {
   return request;
 }
 
-inline ToolRun RunRequest(const SandboxRequest& request, const std::string& artifact = "", double timeout_s = 20) {
+inline ToolRun RunRequest(const SandboxRequest& request, const std::string& artifact = "",
+                          double timeout_s = 20) {
   auto run = RunToolInSandbox(request, artifact, Deadline::AfterSeconds(timeout_s));
   if (!run) {
     ADD_FAILURE() << run.error().message;
@@ -36,7 +38,9 @@ inline ToolRun RunRequest(const SandboxRequest& request, const std::string& arti
   return *run;
 }
 
-inline ToolRun RunProbe(std::vector<std::string> arguments) { return RunRequest(ProbeRequest(std::move(arguments))); }
+inline ToolRun RunProbe(std::vector<std::string> arguments) {
+  return RunRequest(ProbeRequest(std::move(arguments)));
+}
 
 // The probe's exit status: 0 worked, else errno. -signal when it was killed.
 inline int ProbeResult(const SandboxRequest& request) {
@@ -75,7 +79,8 @@ inline std::vector<std::string> GroupsLeft() {
   for (const std::string& folder : {ProbeSandbox().memory_cgroup, ProbeSandbox().pids_cgroup}) {
     if (folder.empty()) continue;
     for (const auto& entry : std::filesystem::directory_iterator(folder))
-      if (entry.path().filename().string().find(mark) != std::string::npos) left.push_back(entry.path());
+      if (entry.path().filename().string().find(mark) != std::string::npos)
+        left.push_back(entry.path());
   }
   return left;
 }

@@ -1,10 +1,12 @@
-// Theory of operation. Each program is a list of refusals on top of "allow". Names that this libseccomp or this
-// architecture does not know are passed over: system calls newer than kReviewedMax get ENOSYS as a whole, so a call
-// that nobody looked at is never allowed by default. The kernel caches the answer for calls whose arguments do not
-// matter, so an allowed call costs almost nothing.
+// Theory of operation. Each program is a list of refusals on top of "allow". Names that this
+// libseccomp or this architecture does not know are passed over: system calls newer than
+// kReviewedMax get ENOSYS as a whole, so a call that nobody looked at is never allowed by default.
+// The kernel caches the answer for calls whose arguments do not matter, so an allowed call costs
+// almost nothing.
 #include "sandbox/seccomp.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -22,8 +24,6 @@
 #include <cstring>
 #include <initializer_list>
 
-#include <fmt/format.h>
-
 #include "base/check.h"
 #include "base/unique_fd.h"
 #include "sandbox/sandbox.h"
@@ -31,8 +31,8 @@
 namespace assay {
 namespace {
 
-// The highest system call number that the lists below were written against: futex_requeue, Linux 6.7. Numbers from 424
-// on are the same on every architecture.
+// The highest system call number that the lists below were written against: futex_requeue,
+// Linux 6.7. Numbers from 424 on are the same on every architecture.
 constexpr uint32_t kReviewedMax = 456;
 constexpr uint32_t kX32Bit = 0x40000000;
 
@@ -46,27 +46,50 @@ constexpr const char* kRefusedNames[] = {
     // keys of the user's session
     "keyctl", "add_key", "request_key",
     // large and rarely needed parts of the kernel
-    "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "fanotify_init",
-    "fanotify_mark", "lookup_dcookie", "uselib", "vm86", "vm86old", "modify_ldt",
+    "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
+    "io_uring_register", "fanotify_init", "fanotify_mark", "lookup_dcookie", "uselib", "vm86",
+    "vm86old", "modify_ldt",
     // mounts, roots and namespaces
-    "mount", "umount", "umount2", "mount_setattr", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount", "fspick",
-    "pivot_root", "chroot", "unshare", "setns", "open_by_handle_at", "name_to_handle_at",
+    "mount", "umount", "umount2", "mount_setattr", "move_mount", "open_tree", "fsopen", "fsconfig",
+    "fsmount", "fspick", "pivot_root", "chroot", "unshare", "setns", "open_by_handle_at",
+    "name_to_handle_at",
     // the machine
-    "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "create_module", "query_module",
-    "reboot", "swapon", "swapoff", "settimeofday", "stime", "clock_settime", "clock_settime64", "clock_adjtime",
-    "clock_adjtime64", "adjtimex", "quotactl", "quotactl_fd", "acct", "syslog", "vhangup", "nfsservctl", "iopl", "ioperm",
-    "sethostname", "setdomainname",
+    "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module",
+    "create_module", "query_module", "reboot", "swapon", "swapoff", "settimeofday", "stime",
+    "clock_settime", "clock_settime64", "clock_adjtime", "clock_adjtime64", "adjtimex", "quotactl",
+    "quotactl_fd", "acct", "syslog", "vhangup", "nfsservctl", "iopl", "ioperm", "sethostname",
+    "setdomainname",
     // where and when it runs
-    "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr", "ioprio_set", "mlockall", "mbind",
-    "migrate_pages", "move_pages", "set_mempolicy", "set_mempolicy_home_node",
+    "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr", "ioprio_set",
+    "mlockall", "mbind", "migrate_pages", "move_pages", "set_mempolicy", "set_mempolicy_home_node",
     // memory that no file limit bounds, and that outlives its mappings
     "memfd_create", "memfd_secret"};
 
-// Refused once a host has locked itself down. Signals that come from a timer or a queue could wake a stopped process.
-constexpr const char* kLockdownNames[] = {
-    "memfd_create", "memfd_secret", "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "ptrace",
-    "process_vm_readv", "process_vm_writev", "timer_create", "mq_open", "mq_notify", "sched_setaffinity",
-    "sched_setscheduler", "sched_setparam", "sched_setattr", "setpriority", "ioprio_set", "unshare", "setns"};
+// Refused once a host has locked itself down. Signals that come from a timer or a queue could wake
+// a stopped process.
+constexpr const char* kLockdownNames[] = {"memfd_create",
+                                          "memfd_secret",
+                                          "socket",
+                                          "socketpair",
+                                          "connect",
+                                          "bind",
+                                          "listen",
+                                          "accept",
+                                          "accept4",
+                                          "ptrace",
+                                          "process_vm_readv",
+                                          "process_vm_writev",
+                                          "timer_create",
+                                          "mq_open",
+                                          "mq_notify",
+                                          "sched_setaffinity",
+                                          "sched_setscheduler",
+                                          "sched_setparam",
+                                          "sched_setattr",
+                                          "setpriority",
+                                          "ioprio_set",
+                                          "unshare",
+                                          "setns"};
 
 constexpr uint64_t kNamespaceFlags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                         CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
@@ -89,7 +112,8 @@ class Program {
   ~Program() { ::seccomp_release(context_); }
 
   void Refuse(const char* name, uint32_t action = kRefuse) {
-    if (const int number = Number(name); number >= 0) Check(::seccomp_rule_add(context_, action, number, 0));
+    if (const int number = Number(name); number >= 0)
+      Check(::seccomp_rule_add(context_, action, number, 0));
   }
   void RefuseIf(const char* name, scmp_arg_cmp condition, uint32_t action = kRefuse) {
     if (const int number = Number(name); number >= 0)
@@ -99,7 +123,9 @@ class Program {
 
  private:
   // Negative: not known here.
-  int Number(const char* name) const { return error_ != 0 ? -1 : ::seccomp_syscall_resolve_name(name); }
+  int Number(const char* name) const {
+    return error_ != 0 ? -1 : ::seccomp_syscall_resolve_name(name);
+  }
   void Check(int result) {
     if (result != 0 && error_ == 0) error_ = -result;
   }
@@ -108,7 +134,8 @@ class Program {
   int error_ = 0;
 };
 
-// In front of libseccomp's program, whose jumps are relative: an unknown newer system call is absent.
+// In front of libseccomp's program, whose jumps are relative: an unknown newer system call is
+// absent.
 std::string RefuseUnreviewed(const std::string& program) {
   const sock_filter head[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -121,12 +148,14 @@ std::string RefuseUnreviewed(const std::string& program) {
 
 Result<std::string> Program::Compile() {
   const auto failed = [](int error) {
-    return EnvironmentError(fmt::format("libseccomp could not compile the sandbox's filter: {}", strerror(error)));
+    return EnvironmentError(
+        fmt::format("libseccomp could not compile the sandbox's filter: {}", strerror(error)));
   };
   if (error_ != 0) return failed(error_);
   const UniqueFd fd(::memfd_create("assay-filter", MFD_CLOEXEC));
   if (!fd) return failed(errno);
-  if (const int result = ::seccomp_export_bpf(context_, fd.get()); result != 0) return failed(-result);
+  if (const int result = ::seccomp_export_bpf(context_, fd.get()); result != 0)
+    return failed(-result);
   const off_t size_bytes = ::lseek(fd.get(), 0, SEEK_END);
   if (size_bytes <= 0) return failed(errno);
   std::string program(static_cast<size_t>(size_bytes), '\0');
@@ -134,8 +163,8 @@ Result<std::string> Program::Compile() {
   return RefuseUnreviewed(program);
 }
 
-// A clone that starts a process rather than a thread. clone3's flags lie in memory, out of a filter's sight, so it is
-// absent: every C library then falls back to clone.
+// A clone that starts a process rather than a thread. clone3's flags lie in memory, out of a
+// filter's sight, so it is absent: every C library then falls back to clone.
 void RefuseProcesses(Program& program, uint32_t action) {
   program.Refuse("fork", action);
   program.Refuse("vfork", action);

@@ -1,8 +1,10 @@
-// Theory of operation. Three processes of ours stand between the judge and the command: bubblewrap outside (our child),
-// bubblewrap as the first process of the pid namespace, and confine inside. The judge holds a pidfd of the first two.
-// When the second has ended, the kernel has ended every process of the namespace: that, not the end of our child, is
-// what "all gone" means here. confine's lines on the report pipe say how the command itself ended.
+// Theory of operation. Three processes of ours stand between the judge and the command: bubblewrap
+// outside (our child), bubblewrap as the first process of the pid namespace, and confine inside.
+// The judge holds a pidfd of the first two. When the second has ended, the kernel has ended every
+// process of the namespace: that, not the end of our child, is what "all gone" means here.
+// confine's lines on the report pipe say how the command itself ended.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -17,8 +19,6 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "sandbox/cgroup.h"
@@ -41,7 +41,8 @@ bool Drain(int fd, size_t bytes_max, std::string* text) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno == EAGAIN;
     if (count == 0) return false;
-    text->append(buffer, std::min(static_cast<size_t>(count), bytes_max - std::min(bytes_max, text->size())));
+    text->append(buffer, std::min(static_cast<size_t>(count),
+                                  bytes_max - std::min(bytes_max, text->size())));
   }
 }
 
@@ -65,18 +66,20 @@ std::optional<std::string> ReportLine(const std::string& report, std::string_vie
   for (size_t end; (end = report.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string_view line(report.data() + begin, end - begin);
     if (line == word) return "";
-    if (line.starts_with(word) && line[word.size()] == ' ') return std::string(line.substr(word.size() + 1));
+    if (line.starts_with(word) && line[word.size()] == ' ')
+      return std::string(line.substr(word.size() + 1));
   }
   return std::nullopt;
 }
 
-// bubblewrap's --info-fd: a JSON object of fixed form that starts with the pid of the namespace's first process, as
-// this process sees it.
+// bubblewrap's --info-fd: a JSON object of fixed form that starts with the pid of the namespace's
+// first process, as this process sees it.
 std::optional<pid_t> ParseChildPid(const std::string& info) {
   constexpr std::string_view kKey = "\"child-pid\":";
   const size_t key = info.find(kKey);
   int pid = 0, length = 0;
-  if (key == std::string::npos || std::sscanf(info.c_str() + key + kKey.size(), " %d%n", &pid, &length) != 1)
+  if (key == std::string::npos ||
+      std::sscanf(info.c_str() + key + kKey.size(), " %d%n", &pid, &length) != 1)
     return std::nullopt;
   const bool is_whole = key + kKey.size() + static_cast<size_t>(length) < info.size();
   return is_whole && pid > 0 ? std::optional(pid) : std::nullopt;
@@ -151,23 +154,28 @@ Error Sandbox::State::StartFailure(const std::string& command_name) {
   if (const auto failed = ReportLine(report_text, "failed");
       failed && std::sscanf(failed->c_str(), "%15s %d", stage, &error) == 2) {
     if (std::string_view(stage) == "exec")
-      return Error{ErrorKind::kEnvironment,
-                   fmt::format("{} cannot be run in the sandbox: {}", command_name, strerror(error))};
-    return Error{ErrorKind::kEnvironment, fmt::format("the sandbox cannot set up its {}: {}", stage, strerror(error))};
+      return Error{ErrorKind::kEnvironment, fmt::format("{} cannot be run in the sandbox: {}",
+                                                        command_name, strerror(error))};
+    return Error{ErrorKind::kEnvironment,
+                 fmt::format("the sandbox cannot set up its {}: {}", stage, strerror(error))};
   }
   std::string said = output_text.substr(0, 1000);
   while (!said.empty() && said.back() == '\n') said.pop_back();
   if (said.empty())
-    said = past_deadline ? fmt::format("nothing within {:.0f} s", kStartTimeoutSeconds) : "it ended without a word";
+    said = past_deadline ? fmt::format("nothing within {:.0f} s", kStartTimeoutSeconds)
+                         : "it ended without a word";
   if (uid && said.find("Permission denied") != std::string::npos)
-    said += " (started by root, a sandbox has a user id of its own, which may not look below private folders)";
+    said +=
+        " (started by root, a sandbox has a user id of its own, which may not look below private "
+        "folders)";
   return Error{ErrorKind::kEnvironment, "the sandbox does not start: " + said};
 }
 
 Result<void> Sandbox::State::AwaitReady(const UniqueFd& info, const std::string& command_name) {
   const Deadline deadline = Deadline::AfterSeconds(kStartTimeoutSeconds);
   std::string info_text;
-  pollfd watched[] = {{info.get(), POLLIN, 0}, {report.get(), POLLIN, 0}, {process.pidfd.get(), POLLIN, 0}};
+  pollfd watched[] = {
+      {info.get(), POLLIN, 0}, {report.get(), POLLIN, 0}, {process.pidfd.get(), POLLIN, 0}};
   while (true) {
     const int count = ::poll(watched, 3, deadline.RemainingMs());
     if (count < 0 && errno != EINTR) break;
@@ -175,8 +183,10 @@ Result<void> Sandbox::State::AwaitReady(const UniqueFd& info, const std::string&
       past_deadline = true;
       break;
     }
-    if (watched[0].revents != 0 && !Drain(info.get(), kReportBytesMax, &info_text)) watched[0].fd = -1;
-    if (watched[1].revents != 0 && !Drain(report.get(), kReportBytesMax, &report_text)) watched[1].fd = -1;
+    if (watched[0].revents != 0 && !Drain(info.get(), kReportBytesMax, &info_text))
+      watched[0].fd = -1;
+    if (watched[1].revents != 0 && !Drain(report.get(), kReportBytesMax, &report_text))
+      watched[1].fd = -1;
     if (const auto pid = ParseChildPid(info_text); pid && !init) {
       init = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0u)));
       // ESRCH: it has ended already, and with it the namespace.
@@ -197,13 +207,16 @@ Result<Sandbox> Sandbox::StartWith(const SandboxTools& tools, const SandboxReque
     if (!state->uid) return EnvironmentError("too many sandboxes at once: at most 64");
   }
   // bubblewrap's two processes and confine are in the group too.
-  ASSAY_ASSIGN_OR_RETURN(state->groups, ControlGroups::Create(tools.groups, request.limits.memory_bytes,
-                                                              request.limits.processes + 3));
+  ASSAY_ASSIGN_OR_RETURN(state->groups,
+                         ControlGroups::Create(tools.groups, request.limits.memory_bytes,
+                                               request.limits.processes + 3));
   UniqueFd info;
   {
-    ASSAY_ASSIGN_OR_RETURN(SandboxCommand command, MakeCommand(tools.bubblewrap, tools.confine, request,
-                                                               state->groups.has_memory(), artifact_path));
-    ASSAY_ASSIGN_OR_RETURN(state->process, Launch(command, state->groups.entries(), request.cpus, state->uid));
+    ASSAY_ASSIGN_OR_RETURN(SandboxCommand command,
+                           MakeCommand(tools.bubblewrap, tools.confine, request,
+                                       state->groups.has_memory(), artifact_path));
+    ASSAY_ASSIGN_OR_RETURN(state->process,
+                           Launch(command, state->groups.entries(), request.cpus, state->uid));
     state->output = std::move(command.output);
     state->report = std::move(command.report);
     state->artifact = std::move(command.artifact);
@@ -225,7 +238,8 @@ SandboxExit Sandbox::State::Conclude(int status) {
   long peak_kib = 0;
   const auto ended = ReportLine(report_text, "ended");
   int command_status = 0;
-  if (ended && std::sscanf(ended->c_str(), "%d %lld %ld", &command_status, &cpu_us, &peak_kib) == 3) {
+  if (ended &&
+      std::sscanf(ended->c_str(), "%d %lld %ld", &command_status, &cpu_us, &peak_kib) == 3) {
     result.exited = WIFEXITED(command_status);
     result.status = result.exited ? WEXITSTATUS(command_status) : WTERMSIG(command_status);
     result.cpu_seconds = static_cast<double>(cpu_us) / 1e6;
@@ -240,8 +254,9 @@ SandboxExit Sandbox::State::Conclude(int status) {
   }
   result.peak_memory_bytes = groups.PeakMemoryBytes().value_or(result.peak_memory_bytes);
   const bool good = result.exited && result.status == 0;
-  result.out_of_memory =
-      groups.has_memory() ? groups.OutOfMemory() : !good && result.peak_memory_bytes >= memory_bytes / 10 * 9;
+  result.out_of_memory = groups.has_memory()
+                             ? groups.OutOfMemory()
+                             : !good && result.peak_memory_bytes >= memory_bytes / 10 * 9;
   return result;
 }
 
@@ -251,8 +266,10 @@ Result<SandboxExit> Sandbox::Wait(Deadline deadline) {
   pollfd watched[] = {{state.process.pidfd.get(), POLLIN, 0}, {state.output.get(), POLLIN, 0}};
   while ((watched[0].revents & POLLIN) == 0) {
     const int count = ::poll(watched, 2, std::min(deadline.RemainingMs(), 60'000));
-    if (count < 0 && errno != EINTR) return EnvironmentError(fmt::format("poll failed: {}", strerror(errno)));
-    if (watched[1].revents != 0 && !Drain(state.output.get(), kOutputBytesMax, &state.output_text)) watched[1].fd = -1;
+    if (count < 0 && errno != EINTR)
+      return EnvironmentError(fmt::format("poll failed: {}", strerror(errno)));
+    if (watched[1].revents != 0 && !Drain(state.output.get(), kOutputBytesMax, &state.output_text))
+      watched[1].fd = -1;
     if ((watched[0].revents & POLLIN) == 0 && deadline.Expired()) {
       state.past_deadline = true;
       state.Kill();
@@ -261,7 +278,8 @@ Result<SandboxExit> Sandbox::Wait(Deadline deadline) {
   }
   if (!state.Reap()) {
     return EnvironmentError(
-        fmt::format("process {} of the sandbox does not end within {:.0f} s of being killed; its kernel calls hang",
+        fmt::format("process {} of the sandbox does not end within {:.0f} s of being killed; its "
+                    "kernel calls hang",
                     state.process.pid, kEndTimeoutSeconds));
   }
   Drain(state.output.get(), kOutputBytesMax, &state.output_text);
@@ -281,7 +299,7 @@ std::string Sandbox::Output() {
   return state_->output_text;
 }
 
-// ------------------------------------------------------------------------------------------------------- tools
+// ---- tools
 
 namespace {
 
@@ -291,7 +309,8 @@ Result<std::string> ReadArtifact(int fd, uint64_t bytes_max) {
     return EnvironmentError("the sandbox's product cannot be read");
   std::string content(static_cast<size_t>(status.st_size), '\0');
   for (size_t done = 0; done < content.size();) {
-    const ssize_t count = ::pread(fd, content.data() + done, content.size() - done, static_cast<off_t>(done));
+    const ssize_t count =
+        ::pread(fd, content.data() + done, content.size() - done, static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return EnvironmentError("the sandbox's product cannot be read");
     done += static_cast<size_t>(count);
@@ -301,10 +320,12 @@ Result<std::string> ReadArtifact(int fd, uint64_t bytes_max) {
 
 }  // namespace
 
-Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path, Deadline deadline) {
+Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
+                                 Deadline deadline) {
   const SandboxSupport& support = ProbeSandbox();
   if (!support.available) return EnvironmentError(support.missing);
-  ASSAY_ASSIGN_OR_RETURN(Sandbox sandbox, Sandbox::StartWith(ProbedSandboxTools(), request, artifact_path));
+  ASSAY_ASSIGN_OR_RETURN(Sandbox sandbox,
+                         Sandbox::StartWith(ProbedSandboxTools(), request, artifact_path));
   ToolRun run;
   ASSAY_ASSIGN_OR_RETURN(run.exit, sandbox.Wait(deadline));
   run.timed_out = sandbox.timed_out();
@@ -312,9 +333,11 @@ Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& arti
   if (artifact_path.empty() || !run.exit.exited || run.exit.status != 0) return run;
   const auto trouble = ReportLine(sandbox.state_->report_text, "artifact");
   if (!trouble) {
-    ASSAY_ASSIGN_OR_RETURN(run.artifact, ReadArtifact(sandbox.state_->artifact.get(), request.limits.file_bytes));
+    ASSAY_ASSIGN_OR_RETURN(run.artifact,
+                           ReadArtifact(sandbox.state_->artifact.get(), request.limits.file_bytes));
   } else if (*trouble == "large") {
-    run.output += fmt::format("\nthe product is larger than the limit of {} bytes\n", request.limits.file_bytes);
+    run.output += fmt::format("\nthe product is larger than the limit of {} bytes\n",
+                              request.limits.file_bytes);
   } else if (*trouble == "irregular") {
     run.output += "\nthe product is not a regular file\n";
   } else if (*trouble == "unwritable") {

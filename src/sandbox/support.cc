@@ -1,7 +1,8 @@
 #include "sandbox/support.h"
 
-#include <poll.h>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -16,8 +17,6 @@
 #include <optional>
 #include <sstream>
 
-#include <fmt/format.h>
-
 #include "base/clock.h"
 #include "base/files.h"
 #include "sandbox/launch.h"
@@ -31,7 +30,8 @@ struct Probe {
   SandboxSupport support;
 };
 
-// What `path argument` prints on stdout, at most 64 KiB and 10 s; nullopt when it does not run or fails.
+// What `path argument` prints on stdout, at most 64 KiB and 10 s; nullopt when it does not run or
+// fails.
 std::optional<std::string> Capture(const std::string& path, const char* argument) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
@@ -44,7 +44,8 @@ std::optional<std::string> Capture(const std::string& path, const char* argument
   const char* arguments[] = {path.c_str(), argument, nullptr};
   char* environment[] = {nullptr};
   pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, path.c_str(), &actions, nullptr, const_cast<char**>(arguments), environment);
+  const int error = ::posix_spawn(&pid, path.c_str(), &actions, nullptr,
+                                  const_cast<char**>(arguments), environment);
   ::posix_spawn_file_actions_destroy(&actions);
   write_end.Close();
   if (error != 0) return std::nullopt;
@@ -59,7 +60,8 @@ std::optional<std::string> Capture(const std::string& path, const char* argument
   }
   if (deadline.Expired()) ::kill(pid, SIGKILL);
   int status = 0;
-  if (::waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+  if (::waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return std::nullopt;
   return text;
 }
 
@@ -67,9 +69,11 @@ std::string FindBubblewrap() {
   if (const char* chosen = ::getenv("ASSAY_BWRAP"); chosen != nullptr && *chosen != '\0')
     return ::access(chosen, X_OK) == 0 ? chosen : "";
   const char* variable = ::getenv("PATH");
-  std::istringstream folders(std::string(variable != nullptr ? variable : "") + ":/usr/bin:/usr/local/bin");
+  std::istringstream folders(std::string(variable != nullptr ? variable : "") +
+                             ":/usr/bin:/usr/local/bin");
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (folder.starts_with('/') && ::access((folder + "/bwrap").c_str(), X_OK) == 0) return folder + "/bwrap";
+    if (folder.starts_with('/') && ::access((folder + "/bwrap").c_str(), X_OK) == 0)
+      return folder + "/bwrap";
   return {};
 }
 
@@ -78,15 +82,19 @@ bool KernelSetting(const char* path, std::string_view value) {
   return text && std::string_view(*text).substr(0, text->find('\n')) == value;
 }
 
-// The settings that are known to keep bubblewrap from making user namespaces, each with the command that mends it.
+// The settings that are known to keep bubblewrap from making user namespaces, each with the command
+// that mends it.
 std::string HowToMend() {
   if (KernelSetting("/proc/sys/user/max_user_namespaces", "0"))
-    return "user namespaces are switched off: run 'sysctl -w user.max_user_namespaces=15000' as root";
+    return "user namespaces are switched off: run 'sysctl -w user.max_user_namespaces=15000' as "
+           "root";
   if (KernelSetting("/proc/sys/kernel/unprivileged_userns_clone", "0"))
-    return "user namespaces are switched off: run 'sysctl -w kernel.unprivileged_userns_clone=1' as root";
+    return "user namespaces are switched off: run 'sysctl -w kernel.unprivileged_userns_clone=1' "
+           "as root";
   if (KernelSetting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
     return "AppArmor refuses user namespaces to bubblewrap: run 'sysctl -w "
-           "kernel.apparmor_restrict_unprivileged_userns=0' as root, or install an AppArmor profile for it";
+           "kernel.apparmor_restrict_unprivileged_userns=0' as root, or install an AppArmor "
+           "profile for it";
   return "in a container, allow it user namespaces (Docker: --security-opt seccomp=unconfined "
          "--security-opt systempaths=unconfined)";
 }
@@ -95,12 +103,15 @@ std::string DescribeGroups(const GroupFolders& groups) {
   if (groups.version == 0) return "no cgroup";
   const bool both = !groups.memory.empty() && !groups.pids.empty();
   return fmt::format("cgroup v{} ({})", groups.version,
-                     both ? "memory, pids" : groups.memory.empty() ? "pids" : "memory");
+                     both                    ? "memory, pids"
+                     : groups.memory.empty() ? "pids"
+                                             : "memory");
 }
 
 int LandlockAbi() {
   constexpr unsigned kVersion = 1;  // LANDLOCK_CREATE_RULESET_VERSION
-  return std::max(0, static_cast<int>(::syscall(SYS_landlock_create_ruleset, nullptr, size_t{0}, kVersion)));
+  return std::max(
+      0, static_cast<int>(::syscall(SYS_landlock_create_ruleset, nullptr, size_t{0}, kVersion)));
 }
 
 // Fills in the tools; returns what is missing, or an empty text.
@@ -108,12 +119,14 @@ std::string FindTools(SandboxTools* tools) {
   Bubblewrap& bubblewrap = tools->bubblewrap;
   bubblewrap.path = FindBubblewrap();
   if (bubblewrap.path.empty())
-    return "bubblewrap (bwrap), which makes the sandbox, was not found; install it (Debian: apt-get install bubblewrap)";
+    return "bubblewrap (bwrap), which makes the sandbox, was not found; install it (Debian: "
+           "apt-get install bubblewrap)";
   const auto version = Capture(bubblewrap.path, "--version");
   const auto help = Capture(bubblewrap.path, "--help");
   if (!version || !help || !version->starts_with("bubblewrap "))
-    return fmt::format("{} does not run; reinstall bubblewrap (Debian: apt-get install --reinstall bubblewrap)",
-                       bubblewrap.path);
+    return fmt::format(
+        "{} does not run; reinstall bubblewrap (Debian: apt-get install --reinstall bubblewrap)",
+        bubblewrap.path);
   bubblewrap.version = version->substr(0, version->find('\n')).substr(sizeof "bubblewrap " - 1);
   if (help->find("--disable-userns") == std::string::npos)
     return fmt::format("bubblewrap {} is too old: 0.8 or newer is needed", bubblewrap.version);
@@ -152,10 +165,11 @@ Probe RunProbe() {
   support.landlock_abi = LandlockAbi();
   support.memory_cgroup = tools.groups.memory;
   support.pids_cgroup = tools.groups.pids;
-  support.isolation = fmt::format("bubblewrap {}, {}, seccomp, {}, {}", tools.bubblewrap.version,
-                                  tools.own_uid ? "own uid" : "the judge's uid",
-                                  support.landlock_abi > 0 ? fmt::format("landlock {}", support.landlock_abi) : "no landlock",
-                                  DescribeGroups(tools.groups));
+  support.isolation = fmt::format(
+      "bubblewrap {}, {}, seccomp, {}, {}", tools.bubblewrap.version,
+      tools.own_uid ? "own uid" : "the judge's uid",
+      support.landlock_abi > 0 ? fmt::format("landlock {}", support.landlock_abi) : "no landlock",
+      DescribeGroups(tools.groups));
   return probe;
 }
 
@@ -177,22 +191,25 @@ std::string TrySandbox(const SandboxTools& tools) {
   auto exit = sandbox->Wait(Deadline::AfterSeconds(10));
   if (!exit) return exit.error().message;
   if (exit->exited && exit->status == 0) return {};
-  return fmt::format("a trial command in the sandbox ended with {} {}", exit->exited ? "status" : "signal", exit->status);
+  return fmt::format("a trial command in the sandbox ended with {} {}",
+                     exit->exited ? "status" : "signal", exit->status);
 }
 
 Result<std::string> SupportFolder() {
   if (const char* chosen = ::getenv("ASSAY_SUPPORT"); chosen != nullptr && *chosen != '\0') {
     if (::access((fs::path(chosen) / "confine").c_str(), X_OK) == 0) return std::string(chosen);
-    return EnvironmentError(fmt::format("ASSAY_SUPPORT names {}, where Assay's helpers are not", chosen));
+    return EnvironmentError(
+        fmt::format("ASSAY_SUPPORT names {}, where Assay's helpers are not", chosen));
   }
   std::error_code code;
   const fs::path binary = fs::read_symlink("/proc/self/exe", code);
   const fs::path folder = binary.parent_path();
   for (const fs::path& choice : {folder / "lib" / "assay", folder.parent_path() / "lib" / "assay"})
     if (::access((choice / "confine").c_str(), X_OK) == 0) return choice.string();
-  return EnvironmentError(fmt::format(
-      "Assay's helpers are neither in {0}/lib/assay nor in {1}/lib/assay; rebuild or reinstall it, or set ASSAY_SUPPORT",
-      folder.string(), folder.parent_path().string()));
+  return EnvironmentError(
+      fmt::format("Assay's helpers are neither in {0}/lib/assay nor in {1}/lib/assay; rebuild or "
+                  "reinstall it, or set ASSAY_SUPPORT",
+                  folder.string(), folder.parent_path().string()));
 }
 
 }  // namespace assay

@@ -1,13 +1,12 @@
 // What a sandbox costs. Prints, asserts nothing about time, and runs only when asked:
 //   sandbox_test --gtest_also_run_disabled_tests --gtest_filter='SandboxTimes*'
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/clock.h"
 #include "sandbox/sandbox_testing.h"
@@ -17,21 +16,25 @@ namespace {
 
 void PrintTimes(const char* what, std::vector<double> times_ms) {
   std::sort(times_ms.begin(), times_ms.end());
-  std::printf("%-44s median %6.2f ms   worst %6.2f ms   of %zu\n", what, times_ms[times_ms.size() / 2], times_ms.back(),
-              times_ms.size());
+  std::printf("%-44s median %6.2f ms   worst %6.2f ms   of %zu\n", what,
+              times_ms[times_ms.size() / 2], times_ms.back(), times_ms.size());
 }
 
-double Milliseconds(int64_t begin_ns) { return static_cast<double>(MonotonicNs() - begin_ns) / 1e6; }
+double Milliseconds(int64_t begin_ns) {
+  return static_cast<double>(MonotonicNs() - begin_ns) / 1e6;
+}
 
 TEST(SandboxTimes, DISABLED_OfOneSandbox) {
   int64_t begin_ns = MonotonicNs();
   ASSERT_TRUE(ProbeSandbox().available) << ProbeSandbox().missing;
-  std::printf("%s\nprobe, once a process %31.2f ms\n", ProbeSandbox().isolation.c_str(), Milliseconds(begin_ns));
+  std::printf("%s\nprobe, once a process %31.2f ms\n", ProbeSandbox().isolation.c_str(),
+              Milliseconds(begin_ns));
   for (const int pause_ms : {0, 100}) {
     std::vector<double> starts, waits, ends;
     for (int i = 0; i < 50; ++i) {
       ::poll(nullptr, 0, pause_ms);
-      SandboxRequest request = ProbeRequest({"exit", "0"});
+      SandboxRequest request;
+      request.arguments = {"/bin/true"};
       begin_ns = MonotonicNs();
       auto sandbox = Sandbox::Start(request);
       starts.push_back(Milliseconds(begin_ns));

@@ -14,14 +14,14 @@ Requests (results of kDone in brackets):
   kEstimate      see estimate.py
 """
 
-import copy
 import os
 import pickle
 import re
 
 import torch
 
-from assay_host import blocks, describe, draws, estimate, failure, problem, structure, values, wire
+from assay_host import blocks, describe, draws, estimate, failure, float64, problem, structure
+from assay_host import values, wire
 from assay_host.failure import Failure
 
 RECORD_VERSION = 1
@@ -46,6 +46,9 @@ class _Restorer:
     def __init__(self, model, names):
         tensors = _state(model)
         self._pairs = [(tensors[name], tensors[name].clone()) for name in names]
+
+    def tensors(self):
+        return [tensor for tensor, _ in self._pairs]
 
     def restore(self):
         for tensor, saved in self._pairs:
@@ -73,7 +76,7 @@ class Reference:
         self._context = context
         self._path = context.path("problem", "problem.py")
         self._model = None
-        self._model64 = None
+        self._doubles = None
         self._slots = None
         self._draw_kinds = {}
         context.on_attach.append(self._forget_views)
@@ -95,7 +98,8 @@ class Reference:
 
     def _load(self, args, fd):
         torch.set_grad_enabled(False)
-        self._model = self._model64 = self._slots = None
+        torch.set_default_dtype(torch.float32)
+        self._model = self._doubles = self._slots = None
         settings = self._context.settings
         tree = problem.apply_settings(problem.parse(self._path), settings.get("set", {}))
         self._module = problem.execute(tree, self._path)
@@ -184,12 +188,12 @@ class Reference:
         ]
         return structure.rebuild(self._template, values_only)
 
-    def _forward(self, arguments, model=None):
+    def _forward(self, arguments):
         """forward's outputs as a flat list of tensors. Raises Failure(kProblemForward or
         kProblemOutput).
         """
         try:
-            result = (model or self._model)(*arguments)
+            result = self._model(*arguments)
         except BaseException as error:
             raise Failure(failure.PROBLEM_FORWARD, _explain_forward(error, self._path)) from error
         try:
@@ -310,21 +314,18 @@ class Reference:
 
     def _forward64(self, arguments):
         """Outputs in float64 (integer ones as they are). Raises Failure(kFloat64Unsupported)."""
-        torch.set_default_dtype(torch.float64)
         try:
-            if self._model64 is None:
-                self._model64 = _double_model(self._model)
-                self._restorer64 = _Restorer(self._model64, self._changed_names)
-            self._restorer64.restore()
-            outputs = self._forward(arguments, self._model64)
+            self._restorer.restore()
+            if self._doubles is None:
+                self._doubles = float64.DoubleTensors(self._model, self._restorer.tensors())
+            with self._doubles.in_place():
+                outputs = self._forward(arguments)
         except Exception as error:
             raise Failure(
                 failure.FLOAT64_UNSUPPORTED,
                 "the reference does not run in float64: "
                 f"{getattr(error, 'message', None) or failure.describe_exception(error)}",
             ) from error
-        finally:
-            torch.set_default_dtype(torch.float32)
         for tensor in outputs:
             if tensor.dtype.is_floating_point and tensor.dtype != torch.float64:
                 raise Failure(
@@ -365,7 +366,7 @@ class Reference:
             for view, tensor in zip(views, tensors):
                 tensor.copy_(view)
             self._restorer = _Restorer(self._model, self._changed_names)
-            self._model64 = None
+            self._doubles = None
         return ()
 
     def _draw(self, args, _fd):
@@ -465,18 +466,6 @@ def _double_copy(tensor):
         if tensor.dtype.is_floating_point
         else _plain_copy(tensor)
     )
-
-
-def _double_model(model):
-    """A copy of the model whose floating-point parameters, buffers and plain tensor attributes are
-    float64.
-    """
-    twin = copy.deepcopy(model).double()
-    for module in twin.modules():
-        for name, value in vars(module).items():
-            if isinstance(value, torch.Tensor) and value.dtype.is_floating_point:
-                module.__dict__[name] = value.double()
-    return twin
 
 
 def _explain_forward(error, path):
