@@ -1,4 +1,4 @@
-"""Every problem of the suite runs at its smallest size, in the form that the reference host expects."""
+"""Every problem of the suite runs at its smallest size, in the form that the host expects."""
 
 import pathlib
 import re

@@ -42,7 +42,7 @@ bool InstallLockdown(const LockdownProgram& program) {
   filter.filter = reinterpret_cast<sock_filter*>(const_cast<unsigned char*>(program.bytes));
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
   const long result =
-      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter);
   if (result > 0) errno = EACCES;  // the id of a thread that could not follow
   return result == 0;
 }

@@ -57,7 +57,7 @@ def align(value, alignment):
 
 
 class Judge:
-    def __init__(self, role="reference", settings=None, lockdown=b"", root=None):
+    def __init__(self, role="reference", settings=None, lockdown=b"", root=None, options=()):
         self.root = root or tempfile.mkdtemp(prefix="assay-test-")
         self._own_root = root is None
         self.settings = {"threads": 1, "seed": 7, "weights_seed": 11}
@@ -67,13 +67,13 @@ class Judge:
         self.write("problem/settings.json", json.dumps(self.settings))
         self.regions = {}
         self.sequence = 0
-        self._start(role, lockdown)
+        self._start(role, lockdown, options)
 
     def write(self, path, content):
         with open(os.path.join(self.root, path), "wb") as file:
             file.write(content if isinstance(content, bytes) else content.encode())
 
-    def _start(self, role, lockdown):
+    def _start(self, role, lockdown, options):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         program = os.memfd_create("assay-lockdown")
         os.write(program, lockdown)
@@ -88,7 +88,9 @@ class Judge:
         }
         self.pid = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-B", "-s", os.path.join(SUPPORT, "python", "assay_host"), role],
+            [sys.executable, "-B", "-s", *options]
+            + (["-P"] if sys.version_info >= (3, 11) else [])
+            + [os.path.join(SUPPORT, "python", "assay_host"), role],
             environment,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, high_socket, 3),

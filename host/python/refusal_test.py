@@ -146,6 +146,15 @@ class Refuses(ReferenceTest):
             fresh.draw(1)
         self.assertEqual(caught.exception.number, failure.ENVIRONMENT)
 
+    def test_an_interpreter_without_pytorch(self):
+        judge = Judge(options=("-S",))
+        self.addCleanup(judge.close)
+        for role_request in (lambda: judge.load(SOFTMAX), lambda: judge.draw(1)):
+            with self.assertRaises(Refused) as caught:
+                role_request()
+            self.assertEqual(caught.exception.number, failure.ENVIRONMENT)
+            self.assertIn("PyTorch cannot be imported", judge.message())
+
     def test_a_host_that_failed_serves_the_next_problem(self):
         self.refused("", failure.PROBLEM_LOAD)
         self.load(SOFTMAX)

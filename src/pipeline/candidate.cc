@@ -161,6 +161,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
   options.sandbox.cpus = cores.hosts;
   options.spin = cores.judge_has_own_core;
   options.sandbox.limits.memory_bytes = setup.limits.memory_bytes;
+  options.sandbox.limits.processes = 64 + 4 * static_cast<uint32_t>(setup.threads);  // threads count
   return options;
 }
 

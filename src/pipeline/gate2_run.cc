@@ -21,7 +21,7 @@ constexpr double kSlowBlockNs = 2e8;
 constexpr int kWarmUps = 2;
 constexpr int kRoundsMin = 2;
 constexpr int kRoundsMax = 8;
-constexpr double kPairNs = 2e8;  // rounds are added while a pair takes less than this
+constexpr double kPairNs = 1.5e8;  // rounds are added while a pair takes less than this
 constexpr int64_t kClearSpentNs = 1'200'000'000;
 
 // A block whose host waited longer than this share of it for a core was disturbed by other processes: the exchange is
@@ -73,20 +73,22 @@ class PairRunner {
   };
   HostResult<Opponent> GetOpponent(int index);
   // Fills the slots once and runs both sides on them. False: a call of the candidate was wrong.
-  HostResult<bool> Exchange(Side first, Side second, double* reference_ns, double* candidate_ns,
-                            PairSamples* samples);
+  HostResult<bool> Exchange(Side first, Side second, uint32_t calls, double* reference_ns,
+                            double* candidate_ns, PairSamples* samples);
   HostResult<double> RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples);
   // True when the exchange just run must be repeated because other processes disturbed it.
   bool MustRepeat(bool measured);
   bool Check(Side side, std::span<const uint32_t> order, std::span<const uint32_t> masters);
-  std::vector<uint32_t> RandomOrder();
+  // `calls` of the slots [0, slots), in random order.
+  std::vector<uint32_t> RandomOrder(size_t slots, uint32_t calls);
 
   const Gate2Setup& setup_;
   Gate2Result* result_;
   std::mt19937_64 random_;
-  uint32_t calls_ = 1, slots_ = 2;
+  uint32_t calls_ = 1, calls_spare_ = 1, slots_ = 2;
   double call_ns_ = 0;
   int rounds_ = kRoundsMin;
+  bool inputs_read_ = true;       // by the side that ran before: they are in its caches
   bool block_disturbed_ = false;  // one of the exchange in hand
   int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
@@ -121,16 +123,17 @@ HostResult<void> PairRunner::Calibrate() {
   const uint32_t room = std::min(setup_.live.capacity(), setup_.pool.capacity());
   const double limit = std::min<double>(wire::kCallsMax, (room - 1) * 8.0 / 9.0);
   calls_ = static_cast<uint32_t>(std::max(1.0, std::min({wanted, bearable, limit})));
-  slots_ = std::min(room, calls_ + 1 + calls_ / 8);
+  calls_spare_ = 1 + calls_ / 8;
+  slots_ = std::min(room, calls_ + calls_spare_);
   setup_.live.SetSlotCount(slots_);
   return {};
 }
 
-std::vector<uint32_t> PairRunner::RandomOrder() {
-  std::vector<uint32_t> order(slots_);
+std::vector<uint32_t> PairRunner::RandomOrder(size_t slots, uint32_t calls) {
+  std::vector<uint32_t> order(slots);
   std::iota(order.begin(), order.end(), 0u);
   std::shuffle(order.begin(), order.end(), random_);
-  order.resize(calls_);
+  order.resize(calls);
   return order;
 }
 
@@ -139,7 +142,8 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
   {
     Meter meter(&result_->spent.fill_ns);
     PoisonOutputs(live.plan(), side.host->outputs.data(), live.plan().slot_count, live.guard());
-    live.FlushInputs(setup_.oracle, order);
+    if (inputs_read_) live.FlushInputs(setup_.oracle, order);
+    inputs_read_ = true;
   }
   auto block = side.host->host.RunBlock(live.plan(), side.host->outputs.data(), order,
                                         setup_.call_timeout_s * static_cast<double>(order.size()));
@@ -189,27 +193,29 @@ void DropLastBlocks(PairSamples* samples, size_t count) {
   samples->settle_ns.resize(samples->settle_ns.size() - count);
 }
 
-HostResult<bool> PairRunner::Exchange(Side first, Side second, double* reference_ns,
-                                      double* candidate_ns, PairSamples* samples) {
+HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls,
+                                      double* reference_ns, double* candidate_ns,
+                                      PairSamples* samples) {
   std::span<const uint32_t> masters;
   {
     Meter meter(&result_->spent.fill_ns);
-    auto taken = setup_.pool.Take(slots_);
+    auto taken = setup_.pool.Take(std::min(slots_, calls + calls_spare_));
     if (!taken) {
       result_->opponent_trouble = taken.error();
       return std::unexpected(taken.error());
     }
     masters = *taken;
     setup_.live.FillInputs(setup_.oracle, masters);
+    inputs_read_ = false;
   }
-  const std::vector<uint32_t> order = RandomOrder();
+  const std::vector<uint32_t> order = RandomOrder(masters.size(), calls);
   block_disturbed_ = false;
   for (const Side side : {first, second}) {
     auto time = RunSide(side, order, samples);
     if (!time && time.error().kind == HostTrouble::Kind::kVoid) {
       // Both sides get new values: these may have been seen. What the first side ran does not count.
       if (side.host == second.host) DropLastBlocks(samples, 1);
-      return Exchange(first, second, reference_ns, candidate_ns, samples);
+      return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
     }
     if (!time) {
       if (!side.is_candidate) result_->opponent_trouble = time.error();
@@ -231,7 +237,7 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, double* reference
   }
   if (!MustRepeat(samples != nullptr)) return true;
   DropLastBlocks(samples, 2);
-  return Exchange(first, second, reference_ns, candidate_ns, samples);
+  return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
 }
 
 bool PairRunner::MustRepeat(bool measured) {
@@ -261,7 +267,8 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
   const Side reference{opponent->host(), false}, tried{&*candidate, true};
   double ignored_ns;
   for (int i = 0; i < kWarmUps; ++i) {
-    auto right = Exchange(reference, tried, &ignored_ns, &ignored_ns, nullptr);
+    // The first warm-up is one call: it loads what is loaded lazily, and costs little to fill.
+    auto right = Exchange(reference, tried, i == 0 ? 1 : calls_, &ignored_ns, &ignored_ns, nullptr);
     if (!right) return std::unexpected(right.error());
     if (!*right) return std::nullopt;
   }
@@ -269,13 +276,13 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
   std::vector<RoundTimes> rounds;
   const int64_t begin_ns = MonotonicNs();
   while (static_cast<int>(rounds.size()) < kRoundsMin ||
-         (static_cast<int>(rounds.size()) < kRoundsMax &&
+         (static_cast<int>(rounds.size()) < kRoundsMax && setup_.pool.HasCheap(2 * slots_) &&
           static_cast<double>(MonotonicNs() - begin_ns) < kPairNs)) {
     RoundTimes round;
     const bool reference_first = random_() % 2 == 0;
     for (int half = 0; half < 2; ++half) {
       const bool flip = (half == 0) == reference_first;
-      auto right = Exchange(flip ? reference : tried, flip ? tried : reference,
+      auto right = Exchange(flip ? reference : tried, flip ? tried : reference, calls_,
                             &round.reference_ns[half], &round.candidate_ns[half], &samples);
       if (!right) return std::unexpected(right.error());
       if (!*right) return std::nullopt;
@@ -320,7 +327,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     }
     if (!*ratio) return result;
     log_ratios.push_back(**ratio);
-    const bool enough_spent = static_cast<int>(log_ratios.size()) >= kClearPairs ||
+    const bool enough_spent = static_cast<int>(log_ratios.size()) >= setup.clear_pairs ||
                               result.spent.fill_ns + result.spent.timed_ns > kClearSpentNs;
     const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max || budget.Expired();
     decision = Decide(log_ratios, rule, enough_spent, last);

@@ -12,7 +12,8 @@
 
 namespace assay {
 
-// A clear case could stop at three pairs; while they are cheap it gets this many, for a tighter interval.
+// A clear case may stop at three pairs; where more are cheap it gets this many, for a tighter interval.
+inline constexpr int kPairsMin = 3;
 inline constexpr int kClearPairs = 5;
 
 // Time spent, by kind [ns].
@@ -47,6 +48,7 @@ struct Gate2Setup {
   double threshold = 1;
   double call_timeout_s = 10;
   int threads = 1;
+  int clear_pairs = kClearPairs;  // that a clear case gets
   double budget_s = 60;           // no new pair is begun after this
   double candidate_call_ns = 0;             // rough, from gate 1
   std::function<void(int pairs, const SpeedEstimate&)> progress;

@@ -327,9 +327,9 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
 
 Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::string& baseline, Verdict* verdict) {
   Progress("gate 2: starting hosts", 0);
-  CandidateHosts hosts(HostSetup(candidate), kClearPairs);
+  CandidateHosts hosts(HostSetup(candidate), kPairsMin);
   std::optional<CandidateHosts> opponents;
-  if (against_) opponents.emplace(HostSetup(*against_), kClearPairs);
+  if (against_) opponents.emplace(HostSetup(*against_), kPairsMin);
   const auto opponent = [&](int pair_index) -> HostResult<Opponent> {
     Opponent found;
     if (opponents) {
@@ -340,18 +340,22 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
     }
     ReferencePool& pool = Pool(baseline);
     // The first pairs come for certain; when they do not decide, the first look is at nine.
-    if (auto started = pool.StartUpTo(pair_index < kClearPairs ? kClearPairs : Looks().front().pairs); !started) return std::unexpected(started.error());
+    if (auto started = pool.StartUpTo(pair_index < kPairsMin ? kPairsMin : Looks().front().pairs); !started)
+      return std::unexpected(started.error());
     auto host = pool.Get(pair_index);
     if (!host) return std::unexpected(host.error());
     found.warm = *host;
     return found;
   };
+  // A fresh opponent is cheap, and so are reference hosts that earlier candidates needed.
+  const int clear_pairs = against_ ? kClearPairs : std::clamp(Pool(baseline).size(), kPairsMin, kClearPairs);
   Gate2Setup setup{*oracle_, *live_, *values_};
   setup.rule = rule_;
   setup.errors = draws_->reference_errors();
   setup.opponent = opponent;
   setup.candidate = [&](int pair_index) { return hosts.Take(pair_index); };
   setup.subtract_settle = !against_ && candidate.source.form == CandidateForm::kNative;
+  setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   setup.threads = threads_;
   setup.call_timeout_s = request_.limits.call_timeout_s;

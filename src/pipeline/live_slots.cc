@@ -82,6 +82,12 @@ HostResult<std::span<const uint32_t>> ValuePool::Take(uint32_t count) {
   return taken;
 }
 
+bool ValuePool::HasCheap(uint32_t count) const {
+  constexpr uint64_t kSmallBytes = 1 << 20;
+  const uint64_t bytes = count * (oracle_.plan().input_stride + oracle_.plan().output_stride);
+  return order_.size() - next_ >= count || bytes <= kSmallBytes;
+}
+
 HostResult<void> ValuePool::Draw(uint32_t master) {
   return oracle_.Fill(master, random_() >> 1, wire::DrawKind::kOrdinary, false);
 }

@@ -50,6 +50,8 @@ class ValuePool {
   void BeginProcess();
   // `count` masters that this process has not seen; draws new values where none are left. count <= capacity.
   HostResult<std::span<const uint32_t>> Take(uint32_t count);
+  // True when `count` more values are at hand, or would be drawn in a moment (they are small).
+  bool HasCheap(uint32_t count) const;
   uint32_t capacity() const { return capacity_; }
 
  private:

@@ -29,6 +29,7 @@ class ReferencePool {
   HostResult<LiveHost*> Get(int pair_index);
   // Starts the hosts of the pairs [0, count) that are not there yet, side by side: PyTorch's import uses one core.
   HostResult<void> StartUpTo(int count);
+  int size() const { return static_cast<int>(entries_.size()); }
 
  private:
   struct Entry {

@@ -1,7 +1,7 @@
 """Every header compiles by itself, and every shipped kernel compiles: syntax and warnings only.
 
-Usage: compile_alone.py --build FOLDER. Kernels get the flags that Assay compiles candidates with, from
-g++ and, where it is installed, clang++; kernel.h is also compiled as C11 and C++17.
+Usage: compile_alone.py --build FOLDER. Kernels get the flags that Assay compiles candidates with,
+from g++ and, where it is installed, clang++; kernel.h is also compiled as C11 and C++17.
 """
 
 import argparse

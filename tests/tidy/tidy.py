@@ -1,7 +1,7 @@
 """Checks of the source itself: layers, lengths, banned words, registration.
 
-Prints PATH:LINE: MESSAGE for each fault; exit 0 when there is none. self_test.py shows that each rule
-can fail.
+Prints PATH:LINE: MESSAGE for each fault; exit 0 when there is none. self_test.py shows that each
+rule can fail.
 """
 
 import argparse
