@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""A/A: judges a program against its own copy, many times, and counts how often the judge says 'faster'.
+"""A/A: judges a program against its own copy, many times, and counts how often it is 'faster'.
 
-    bench/aa.py native|python --size tiny|small --count 200 --output bench/results/MACHINE/aa_native_tiny.jsonl
+    bench/aa.py native|python --size tiny|small --count 200 --output FILE.jsonl
 
-`native` judges a native candidate against its own copy (--against); `python` judges the reference's own Python form
-against the reference (eager). One line a verdict is appended to the output as soon as it stands; a run that is stopped
-goes on where it was. Ends with the rate and its exact 95% interval (Clopper-Pearson).
+`native` judges a native candidate against its own copy (--against); `python` judges the reference's
+own Python form against the reference (eager). One line a verdict is appended to the output; a run
+that is stopped goes on where it was. Ends with the rate and its exact 95% interval
+(Clopper-Pearson).
 """
 import argparse
 import datetime
@@ -43,7 +44,9 @@ def main():
     parser.add_argument("form", choices=["native", "python"])
     parser.add_argument("--size", default="tiny")
     parser.add_argument("--count", type=int, default=200, help="verdicts in the file at the end")
-    parser.add_argument("--batch", type=int, default=10, help="verdicts a call of assay: they share reference hosts")
+    parser.add_argument(
+        "--batch", type=int, default=10, help="verdicts a call of assay: they share reference hosts"
+    )
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--assay", default=str(ROOT / "build" / "release" / "assay"))
     options = parser.parse_args()
@@ -59,8 +62,18 @@ def main():
             extra = []
         while (done := len(read(options.output))) < options.count:
             count = min(options.batch, options.count - done)
-            command = [options.assay, "judge", str(problem), *[str(candidate)] * count, "--size", options.size, "--json",
-                       "-q", "--no-save", *extra]
+            command = [
+                options.assay,
+                "judge",
+                str(problem),
+                *[str(candidate)] * count,
+                "--size",
+                options.size,
+                "--json",
+                "-q",
+                "--no-save",
+                *extra,
+            ]
             process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
             if process.returncode in (2, 8, 70, 130) or not process.stdout:
                 sys.exit(f"assay ended with exit code {process.returncode}")
@@ -75,10 +88,18 @@ def condense(verdict):
     """What an A/A verdict shows, without what is the same in all of them."""
     speed = verdict["speed"]
     headline = speed["baselines"][speed["headline"]] if speed else None
-    return {"id": verdict["id"], "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-            "cpu": verdict["machine"]["cpu"], "load": os.getloadavg()[0], "outcome": verdict["outcome"],
-            "message": verdict["message"], "seed": verdict["seed"], "result": headline, "samples": verdict["samples"],
-            "cost": verdict["cost"]}
+    return {
+        "id": verdict["id"],
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "cpu": verdict["machine"]["cpu"],
+        "load": os.getloadavg()[0],
+        "outcome": verdict["outcome"],
+        "message": verdict["message"],
+        "seed": verdict["seed"],
+        "result": headline,
+        "samples": verdict["samples"],
+        "cost": verdict["cost"],
+    }
 
 
 def read(path):
@@ -91,8 +112,11 @@ def report(verdicts):
         outcomes[verdict["outcome"]] = outcomes.get(verdict["outcome"], 0) + 1
     wins = outcomes.get("faster", 0)
     lower, upper = clopper_pearson(wins, len(verdicts))
-    print(f"{len(verdicts)} verdicts: {outcomes}; 'faster' {wins / len(verdicts):.1%} "
-          f"(95% interval {lower:.1%} to {upper:.1%})", flush=True)
+    print(
+        f"{len(verdicts)} verdicts: {outcomes}; 'faster' {wins / len(verdicts):.1%} "
+        f"(95% interval {lower:.1%} to {upper:.1%})",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Turns a coloured card into an SVG picture of a terminal.
 
-Usage: build/dev/tests/print_sample_cards --colour faster | docs/images/ansi_to_svg.py > docs/images/card.svg
+Usage: print_sample_cards --colour faster | docs/images/ansi_to_svg.py > docs/images/card.svg
 
-Box-drawing characters and bars become lines and rectangles, so the picture does not depend on the reader's font.
+Box-drawing characters and bars become lines and rectangles, so the picture does not depend on the
+reader's font.
 """
 import html
 import re
@@ -37,12 +38,23 @@ def cell(character, x, y, colour):
     """A box-drawing character or a bar as a shape; None for ordinary text."""
     if character == "█" or character == "▌":
         width = CELL_WIDTH if character == "█" else CELL_WIDTH / 2
-        return f'<rect x="{x:.1f}" y="{y + 4:.1f}" width="{width:.1f}" height="{CELL_HEIGHT - 8}" fill="{colour}"/>'
+        return (
+            f'<rect x="{x:.1f}" y="{y + 4:.1f}" width="{width:.1f}" '
+            f'height="{CELL_HEIGHT - 8}" fill="{colour}"/>'
+        )
     if character not in ARMS:
         return None
     middle_x, middle_y = x + CELL_WIDTH / 2, y + CELL_HEIGHT / 2
-    ends = {"l": (x, middle_y), "r": (x + CELL_WIDTH, middle_y), "u": (middle_x, y), "d": (middle_x, y + CELL_HEIGHT)}
-    path = "".join(f"M{middle_x:.1f} {middle_y:.1f}L{ends[arm][0]:.1f} {ends[arm][1]:.1f}" for arm in ARMS[character])
+    ends = {
+        "l": (x, middle_y),
+        "r": (x + CELL_WIDTH, middle_y),
+        "u": (middle_x, y),
+        "d": (middle_x, y + CELL_HEIGHT),
+    }
+    path = "".join(
+        f"M{middle_x:.1f} {middle_y:.1f}L{ends[arm][0]:.1f} {ends[arm][1]:.1f}"
+        for arm in ARMS[character]
+    )
     return f'<path d="{path}" stroke="{colour}"/>'
 
 
@@ -51,7 +63,9 @@ def merged(shapes):
     bars = {}
     paths = {}
     for shape in shapes:
-        bar = re.match(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="(\d+)" fill="(.*)"/>', shape)
+        bar = re.match(
+            r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="(\d+)" fill="(.*)"/>', shape
+        )
         if bar:
             x, y, width, height, colour = bar.groups()
             first, last = bars.get((y, height, colour), (float(x), 0))
@@ -60,7 +74,10 @@ def merged(shapes):
             path = re.match(r'<path d="(.*)" stroke="(.*)"/>', shape)
             paths[path.group(2)] = paths.get(path.group(2), "") + path.group(1)
     for (y, height, colour), (first, last) in bars.items():
-        yield f'<rect x="{first:.1f}" y="{y}" width="{last - first:.1f}" height="{height}" fill="{colour}"/>'
+        yield (
+            f'<rect x="{first:.1f}" y="{y}" width="{last - first:.1f}" '
+            f'height="{height}" fill="{colour}"/>'
+        )
     for colour, path in paths.items():
         yield f'<path d="{path}" stroke="{colour}" shape-rendering="crispEdges"/>'
 
@@ -77,22 +94,35 @@ def main():
             colour = colour_of(codes)
             x = MARGIN + column * CELL_WIDTH
             if "7" in codes:
-                texts.append(f'<rect x="{x:.1f}" y="{y}" width="{len(text) * CELL_WIDTH:.1f}" height="{CELL_HEIGHT}" '
-                             f'rx="3" fill="{colour}"/>')
+                texts.append(
+                    f'<rect x="{x:.1f}" y="{y}" width="{len(text) * CELL_WIDTH:.1f}" '
+                    f'height="{CELL_HEIGHT}" '
+                    f'rx="3" fill="{colour}"/>'
+                )
                 colour = BACKGROUND
             for word in re.finditer(r"\S+(?: \S+)*", text):
                 start = x + word.start() * CELL_WIDTH
-                drawn = [cell(letter, start + i * CELL_WIDTH, y, colour) for i, letter in enumerate(word.group())]
+                drawn = [
+                    cell(letter, start + i * CELL_WIDTH, y, colour)
+                    for i, letter in enumerate(word.group())
+                ]
                 shapes += [shape for shape in drawn if shape]
                 if not any(drawn):
                     weight = ' font-weight="bold"' if "1" in codes else ""
-                    texts.append(f'<text x="{start:.1f}" y="{y + 14}" fill="{colour}"{weight} '
-                                 f'textLength="{len(word.group()) * CELL_WIDTH:.1f}">{html.escape(word.group())}</text>')
+                    texts.append(
+                        f'<text x="{start:.1f}" y="{y + 14}" fill="{colour}"{weight} '
+                        f'textLength="{len(word.group()) * CELL_WIDTH:.1f}">'
+                        f"{html.escape(word.group())}</text>"
+                    )
             column += len(text)
-    print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-          f'height="{height:.0f}" role="img" aria-label="A verdict as Assay shows it in a terminal" '
-          'font-family="ui-monospace, SFMono-Regular, Menlo, DejaVu Sans Mono, monospace" font-size="14" '
-          'fill="none" xml:space="preserve">')
+    print(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" '
+        f'height="{height:.0f}" role="img" aria-label="A verdict as Assay shows it in a terminal" '
+        'font-family="ui-monospace, SFMono-Regular, Menlo, DejaVu Sans Mono, monospace" '
+        'font-size="14" '
+        'fill="none" xml:space="preserve">'
+    )
     print(f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>')
     print("\n".join([*merged(shapes), *texts]))
     print("</svg>")

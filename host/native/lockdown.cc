@@ -41,8 +41,8 @@ bool InstallLockdown(const LockdownProgram& program) {
   filter.len = static_cast<unsigned short>(program.size_bytes / sizeof(sock_filter));
   filter.filter = reinterpret_cast<sock_filter*>(const_cast<unsigned char*>(program.bytes));
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
-  const long result =
-      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter);
+  const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                              SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter);
   if (result > 0) errno = EACCES;  // the id of a thread that could not follow
   return result == 0;
 }

@@ -1,14 +1,13 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "base/unique_fd.h"
 
@@ -26,11 +25,13 @@ Result<std::string> ReadFile(const fs::path& path, size_t size_bytes_max) {
   while (true) {
     const ssize_t count = ::read(fd.get(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return UsageError(fmt::format("cannot read {}: {}", path.string(), strerror(errno)));
+    if (count < 0)
+      return UsageError(fmt::format("cannot read {}: {}", path.string(), strerror(errno)));
     if (count == 0) return content;
     content.append(buffer, static_cast<size_t>(count));
     if (content.size() > size_bytes_max)
-      return UsageError(fmt::format("{} is larger than the limit of {} bytes", path.string(), size_bytes_max));
+      return UsageError(
+          fmt::format("{} is larger than the limit of {} bytes", path.string(), size_bytes_max));
   }
 }
 
@@ -40,10 +41,12 @@ Result<void> WriteAll(int fd, std::string_view content, const fs::path& path) {
   while (!content.empty()) {
     const ssize_t count = ::write(fd, content.data(), content.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return EnvironmentError(fmt::format("cannot write {}: {}", path.string(), strerror(errno)));
+    if (count < 0)
+      return EnvironmentError(fmt::format("cannot write {}: {}", path.string(), strerror(errno)));
     content.remove_prefix(static_cast<size_t>(count));
   }
-  if (::fsync(fd) != 0) return EnvironmentError(fmt::format("cannot flush {}: {}", path.string(), strerror(errno)));
+  if (::fsync(fd) != 0)
+    return EnvironmentError(fmt::format("cannot flush {}: {}", path.string(), strerror(errno)));
   return {};
 }
 
@@ -53,7 +56,8 @@ void SyncFolder(const fs::path& folder) {
 }
 
 fs::path HomeFolder(const char* variable, const char* fallback) {
-  if (const char* value = ::getenv(variable); value != nullptr && value[0] == '/') return fs::path(value) / "assay";
+  if (const char* value = ::getenv(variable); value != nullptr && value[0] == '/')
+    return fs::path(value) / "assay";
   const char* home = ::getenv("HOME");
   return fs::path(home != nullptr ? home : "/tmp") / fallback / "assay";
 }
@@ -64,10 +68,13 @@ Result<void> WriteFileAtomically(const fs::path& path, std::string_view content)
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code code;
   fs::create_directories(folder, code);
-  if (code) return EnvironmentError(fmt::format("cannot create {}: {}", folder.string(), code.message()));
+  if (code)
+    return EnvironmentError(fmt::format("cannot create {}: {}", folder.string(), code.message()));
   std::string temporary = (folder / ".assay-XXXXXX").string();
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd) return EnvironmentError(fmt::format("cannot write in {}: {}", folder.string(), strerror(errno)));
+  if (!fd)
+    return EnvironmentError(
+        fmt::format("cannot write in {}: {}", folder.string(), strerror(errno)));
   ::fchmod(fd.get(), 0644);
   if (auto written = WriteAll(fd.get(), content, path); !written) {
     ::unlink(temporary.c_str());
@@ -84,9 +91,11 @@ Result<void> WriteFileAtomically(const fs::path& path, std::string_view content)
 
 Result<TemporaryFolder> TemporaryFolder::Create() {
   const char* base = ::getenv("TMPDIR");
-  std::string path = std::string(base != nullptr && base[0] == '/' ? base : "/tmp") + "/assay-XXXXXX";
+  std::string path =
+      std::string(base != nullptr && base[0] == '/' ? base : "/tmp") + "/assay-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr)
-    return EnvironmentError(fmt::format("cannot create a temporary folder {}: {}", path, strerror(errno)));
+    return EnvironmentError(
+        fmt::format("cannot create a temporary folder {}: {}", path, strerror(errno)));
   return TemporaryFolder(path);
 }
 

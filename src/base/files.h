@@ -10,14 +10,17 @@
 
 namespace assay {
 
-// Reads a regular file of at most `size_bytes_max` bytes. Errors (kUsage): missing, a folder, unreadable, larger.
+// Reads a regular file of at most `size_bytes_max` bytes. Errors (kUsage): missing, a folder,
+// unreadable, larger.
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t size_bytes_max);
 
-// Writes a temporary file beside `path`, flushes it to disk, then renames it into place: a reader sees the old
-// content or the new, never a part. Creates the folder. Errors (kEnvironment) leave `path` as it was.
+// Writes a temporary file beside `path`, flushes it to disk, then renames it into place: a reader
+// sees the old content or the new, never a part. Creates the folder. Errors (kEnvironment) leave
+// `path` as it was.
 Result<void> WriteFileAtomically(const std::filesystem::path& path, std::string_view content);
 
-// A fresh private folder (mode 0700) under $TMPDIR or /tmp, removed with its content on destruction.
+// A fresh private folder (mode 0700) under $TMPDIR or /tmp, removed with its content on
+// destruction.
 class TemporaryFolder {
  public:
   static Result<TemporaryFolder> Create();

@@ -1,5 +1,5 @@
-// Operating errors as values: std::expected with one error type. Bugs are CHECKs (check.h), and a bad
-// candidate is a verdict, never an Error.
+// Operating errors as values: std::expected with one error type. Bugs are CHECKs (check.h), and a
+// bad candidate is a verdict, never an Error.
 #pragma once
 
 #include <expected>
@@ -8,9 +8,10 @@
 
 namespace assay {
 
-// What the person at the keyboard can do about an error; each maps to one exit code (cli/exit_code.h).
+// What the person at the keyboard can do about an error; each maps to one exit code
+// (cli/exit_code.h).
 enum class ErrorKind {
-  kUsage,        // the request is wrong: a missing file, a bad flag, a problem file that does not load
+  kUsage,  // the request is wrong: a missing file, a bad flag, a problem file that does not load
   kEnvironment,  // this machine lacks something, or an operation on it failed: never a verdict
   kInterrupted,  // the user asked to stop
 };
@@ -35,7 +36,8 @@ inline std::unexpected<Error> EnvironmentError(std::string message) {
 
 }  // namespace assay
 
-// Evaluates a Result expression; returns its error from the enclosing function, else binds the value.
+// Evaluates a Result expression; returns its error from the enclosing function, else binds the
+// value.
 #define ASSAY_CONCATENATE_(a, b) a##b
 #define ASSAY_CONCATENATE(a, b) ASSAY_CONCATENATE_(a, b)
 #define ASSAY_ASSIGN_OR_RETURN_(result, target, expression)       \
@@ -44,8 +46,8 @@ inline std::unexpected<Error> EnvironmentError(std::string message) {
   target = std::move(result).value()
 #define ASSAY_ASSIGN_OR_RETURN(target, expression) \
   ASSAY_ASSIGN_OR_RETURN_(ASSAY_CONCATENATE(assay_result_, __LINE__), target, expression)
-#define ASSAY_RETURN_IF_ERROR(expression)                                                  \
-  do {                                                                                     \
-    if (auto assay_status = (expression); !assay_status)                                   \
-      return std::unexpected(std::move(assay_status).error());                             \
+#define ASSAY_RETURN_IF_ERROR(expression)                      \
+  do {                                                         \
+    if (auto assay_status = (expression); !assay_status)       \
+      return std::unexpected(std::move(assay_status).error()); \
   } while (false)

@@ -1,11 +1,10 @@
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "cli/exit_code.h"
 #include "cli/options.h"
@@ -47,10 +46,14 @@ std::vector<std::string> SuiteFolders() {
 }
 
 void ProblemOptions::AddTo(CLI::App& command) {
-  command.add_option("PROBLEM", problem, "A KernelBench-form .py file, or the name of a problem in an installed suite")
+  command
+      .add_option("PROBLEM", problem,
+                  "A KernelBench-form .py file, or the name of a problem in an installed suite")
       ->required();
   command.add_option("--size", size, "Named size from suite.toml, such as tiny, small or large");
-  command.add_option("--set", set, "NAME=VALUE: change a module-level constant of the problem (repeatable)")
+  command
+      .add_option("--set", set,
+                  "NAME=VALUE: change a module-level constant of the problem (repeatable)")
       ->allow_extra_args(false);
 }
 

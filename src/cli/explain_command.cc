@@ -1,8 +1,8 @@
-#include <cstdio>
-#include <filesystem>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <cstdio>
+#include <filesystem>
 
 #include "base/files.h"
 #include "cli/exit_code.h"
@@ -16,12 +16,15 @@ namespace {
 
 // A file's path, or the id of a verdict that `assay judge` saved.
 Result<Verdict> FindVerdict(const std::string& name) {
-  const bool is_id = name.find_first_not_of("0123456789abcdef") == std::string::npos && !name.empty();
+  const bool is_id =
+      name.find_first_not_of("0123456789abcdef") == std::string::npos && !name.empty();
   const std::filesystem::path saved = StateFolder() / "verdicts" / (name + ".json");
   const bool use_saved = is_id && !std::filesystem::exists(name);
   if (use_saved && !std::filesystem::exists(saved))
-    return UsageError(fmt::format("no saved verdict has the id {}; give a file with a verdict's JSON, or judge again", name));
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(use_saved ? saved : std::filesystem::path(name), 64 << 20));
+    return UsageError(fmt::format(
+        "no saved verdict has the id {}; give a file with a verdict's JSON, or judge again", name));
+  ASSAY_ASSIGN_OR_RETURN(const std::string text,
+                         ReadFile(use_saved ? saved : std::filesystem::path(name), 64 << 20));
   return VerdictFromJson(text);
 }
 
@@ -30,9 +33,11 @@ Result<ExplainResult> Explain(const ExplainOptions& options) {
   request.interrupt = &InstallInterruptHandler();
   ASSAY_ASSIGN_OR_RETURN(request.verdict, FindVerdict(options.verdict));
   const ProblemRecord& problem = request.verdict.problem;
-  ASSAY_ASSIGN_OR_RETURN(request.problem, ResolveProblem({problem.path, "", problem.set}, SuiteFolders()));
+  ASSAY_ASSIGN_OR_RETURN(request.problem,
+                         ResolveProblem({problem.path, "", problem.set}, SuiteFolders()));
   request.problem.set = problem.set;
-  ASSAY_ASSIGN_OR_RETURN(request.candidate_source, ReadFile(request.verdict.candidate.path, 1 << 20));
+  ASSAY_ASSIGN_OR_RETURN(request.candidate_source,
+                         ReadFile(request.verdict.candidate.path, 1 << 20));
   request.folder = options.output.empty() ? "explain-" + request.verdict.id : options.output;
   request.python = options.python;
   return ExplainVerdict(request);
@@ -41,7 +46,8 @@ Result<ExplainResult> Explain(const ExplainOptions& options) {
 }  // namespace
 
 void ExplainOptions::AddTo(CLI::App& command) {
-  command.add_option("VERDICT", verdict, "A verdict's JSON file, or the id on its card")->required();
+  command.add_option("VERDICT", verdict, "A verdict's JSON file, or the id on its card")
+      ->required();
   command.add_option("-o,--output", output, "Folder to write (default: explain-ID)");
   command.add_option("--python", python, "Python interpreter that has PyTorch");
   command.footer("Example:\n  assay explain 3f2a9c01d4e7");
@@ -50,7 +56,10 @@ void ExplainOptions::AddTo(CLI::App& command) {
 int RunExplain(const ExplainOptions& options) {
   const auto result = Explain(options);
   if (!result) return ReportError(result.error());
-  std::fputs(fmt::format("wrote the call on {} inputs to {}\nrun it:\n  {}\n", result->draw, result->folder, result->command).c_str(), stdout);
+  std::fputs(fmt::format("wrote the call on {} inputs to {}\nrun it:\n  {}\n", result->draw,
+                         result->folder, result->command)
+                 .c_str(),
+             stdout);
   return 0;
 }
 

@@ -1,13 +1,12 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "base/files.h"
 #include "cli/exit_code.h"
@@ -35,7 +34,11 @@ Result<uint64_t> ParseBytes(const std::string& text) {
   const double number = std::strtod(text.c_str(), &end);
   std::string unit(end);
   if (unit.ends_with("iB")) unit.resize(unit.size() - 2);
-  const double scale = unit.empty() ? 1 : unit == "K" ? 0x1p10 : unit == "M" ? 0x1p20 : unit == "G" ? 0x1p30 : 0;
+  const double scale = unit.empty()  ? 1
+                       : unit == "K" ? 0x1p10
+                       : unit == "M" ? 0x1p20
+                       : unit == "G" ? 0x1p30
+                                     : 0;
   if (end == text.c_str() || scale == 0 || !(number > 0) || number * scale > 0x1p50)
     return UsageError(fmt::format("--memory {}: give a size such as 512M or 4G", text));
   return static_cast<uint64_t>(number * scale);
@@ -54,7 +57,8 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   request.baselines = SplitCommas(options.baselines);
   for (const std::string& baseline : request.baselines)
     if (baseline != "eager" && baseline != "compiled")
-      return UsageError(fmt::format("unknown baseline '{}': use eager, compiled, or both as eager,compiled", baseline));
+      return UsageError(fmt::format(
+          "unknown baseline '{}': use eager, compiled, or both as eager,compiled", baseline));
   if (request.baselines.empty()) return UsageError("--baseline needs a name: eager or compiled");
   if (!std::isfinite(options.threshold) || options.threshold <= 0)
     return UsageError("--p takes a speedup above 0, such as 1 or 2");
@@ -76,7 +80,8 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
 void Save(const Verdict& verdict) {
   const auto path = StateFolder() / "verdicts" / (verdict.id + ".json");
   if (auto saved = WriteFileAtomically(path, VerdictToJson(verdict, 1) + "\n"); !saved)
-    std::fputs(fmt::format("assay: the verdict was not saved: {}\n", saved.error().message).c_str(), stderr);
+    std::fputs(fmt::format("assay: the verdict was not saved: {}\n", saved.error().message).c_str(),
+               stderr);
 }
 
 }  // namespace
@@ -84,17 +89,29 @@ void Save(const Verdict& verdict) {
 void JudgeOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
   command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c or .py files")->required();
-  command.add_option("--baseline", baselines, "eager, compiled, or both; the first decides the outcome")->capture_default_str();
+  command
+      .add_option("--baseline", baselines,
+                  "eager, compiled, or both; the first decides the outcome")
+      ->capture_default_str();
   command.add_option("--against", against, "Judge against this candidate instead of PyTorch");
   command.add_option("--p", threshold, "Speedup that must be exceeded")->capture_default_str();
-  command.add_option("--threads", threads, "Threads of each side (default: all cores but one)")->check(CLI::Range(1, 4096));
-  command.add_option("--precision", precision, "Accept this precision class: float64, float32, tf32, float16, bfloat16");
-  command.add_option("--tolerance", tolerance, "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
+  command.add_option("--threads", threads, "Threads of each side (default: all cores but one)")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--precision", precision,
+                     "Accept this precision class: float64, float32, tf32, float16, bfloat16");
+  command.add_option("--tolerance", tolerance,
+                     "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
   command.add_option("--seed", seed, "Seed of every draw (default: a fresh one, printed)");
-  command.add_option("--timeout", timeout_s, "Seconds that one call may take")->capture_default_str()->check(CLI::PositiveNumber);
-  command.add_option("--build-timeout", build_timeout_s, "Seconds that compiling may take")->capture_default_str()->check(CLI::PositiveNumber);
+  command.add_option("--timeout", timeout_s, "Seconds that one call may take")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_option("--build-timeout", build_timeout_s, "Seconds that compiling may take")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command.add_option("--memory", memory, "Memory that a candidate may take")->capture_default_str();
-  command.add_option("--budget", budget_s, "Seconds for gate 2, a candidate and baseline")->capture_default_str()->check(CLI::PositiveNumber);
+  command.add_option("--budget", budget_s, "Seconds for gate 2, a candidate and baseline")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command.add_option("--python", python, "Python interpreter that has PyTorch");
   command.add_flag("--correctness-only", correctness_only, "Stop after gate 1");
   command.add_flag("--json", json, "One JSON document on stdout: the verdict, or a list of them");
@@ -107,8 +124,10 @@ void JudgeOptions::AddTo(CLI::App& command) {
       "  assay judge KernelBench/level1/23_Softmax.py mine.cpp --set dim=4096\n"
       "  assay judge softmax mine.cpp --size small --p 2 --json\n"
       "  assay judge softmax mine.cpp --against other.cpp\n\n"
-      "Exit codes: 0 every candidate is faster; 1 correct, not proven faster; 2 usage; 3 wrong; 4 did not build;\n"
-      "5 crashed, timed out or out of memory; 6 foul; 7 unsettled; 8 this machine lacks something; 130 interrupted.");
+      "Exit codes: 0 every candidate is faster; 1 correct, not proven faster; 2 usage; 3 wrong; 4 "
+      "did not build;\n"
+      "5 crashed, timed out or out of memory; 6 foul; 7 unsettled; 8 this machine lacks something; "
+      "130 interrupted.");
 }
 
 int RunJudge(const JudgeOptions& options) {
@@ -123,7 +142,9 @@ int RunJudge(const JudgeOptions& options) {
   std::vector<Verdict> verdicts;
   JudgeEvents events;
   events.interrupt = &interrupted;
-  events.progress = [&](const std::string& stage, double fraction) { progress.Update(stage, fraction); };
+  events.progress = [&](const std::string& stage, double fraction) {
+    progress.Update(stage, fraction);
+  };
   events.verdict = [&](const Verdict& verdict) {
     progress.Clear();
     if (!options.no_save) Save(verdict);
@@ -137,7 +158,8 @@ int RunJudge(const JudgeOptions& options) {
     if (!verdicts.empty()) std::fputs((VerdictToJson(verdicts.front(), 2) + "\n").c_str(), stdout);
   } else if (options.json) {
     std::string text = "[";
-    for (const Verdict& verdict : verdicts) text += (text.size() > 1 ? ",\n" : "") + VerdictToJson(verdict, 2);
+    for (const Verdict& verdict : verdicts)
+      text += (text.size() > 1 ? ",\n" : "") + VerdictToJson(verdict, 2);
     std::fputs((text + "]\n").c_str(), stdout);
   } else if (request->candidates.size() > 1 && !verdicts.empty()) {
     const auto asked = static_cast<int64_t>(request->candidates.size());
@@ -147,7 +169,8 @@ int RunJudge(const JudgeOptions& options) {
                stdout);
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    return ReportError({ErrorKind::kEnvironment, "cannot write the verdict to stdout; it is saved for assay explain"});
+    return ReportError({ErrorKind::kEnvironment,
+                        "cannot write the verdict to stdout; it is saved for assay explain"});
   std::vector<int> codes;
   for (const Verdict& verdict : verdicts) codes.push_back(ExitCodeOf(verdict.outcome));
   if (!judged) codes.push_back(ReportError(judged.error()));

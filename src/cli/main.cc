@@ -1,8 +1,8 @@
 // assay: one program, one file a subcommand.
-#include <cstdio>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <cstdio>
 
 #include "cli/options.h"
 #include "pipeline/version.h"
@@ -15,13 +15,15 @@ int main(int argument_count, char** arguments) {
   app.footer("Start with:  assay judge softmax kernels/softmax/fused.cpp --size small");
 
   JudgeOptions judge;
-  CLI::App* judge_command = app.add_subcommand("judge", "Judge candidates against a PyTorch reference");
+  CLI::App* judge_command =
+      app.add_subcommand("judge", "Judge candidates against a PyTorch reference");
   judge.AddTo(*judge_command);
   NewOptions fresh;
   CLI::App* new_command = app.add_subcommand("new", "Write a stub of a candidate for a problem");
   fresh.AddTo(*new_command);
   ExplainOptions explain;
-  CLI::App* explain_command = app.add_subcommand("explain", "Write a verdict's failing call as a standalone program");
+  CLI::App* explain_command =
+      app.add_subcommand("explain", "Write a verdict's failing call as a standalone program");
   explain.AddTo(*explain_command);
 
   try {

@@ -1,8 +1,8 @@
-#include <cstdio>
-#include <filesystem>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <cstdio>
+#include <filesystem>
 
 #include "base/files.h"
 #include "cli/exit_code.h"
@@ -15,11 +15,16 @@ namespace assay {
 
 void NewOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
-  command.add_option("--form", form, "native (C++), c or python")->capture_default_str()->check(CLI::IsMember({"native", "c", "python"}));
-  command.add_option("-o,--output", output, "File to write (default: the problem's name); - for stdout");
+  command.add_option("--form", form, "native (C++), c or python")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"native", "c", "python"}));
+  command.add_option("-o,--output", output,
+                     "File to write (default: the problem's name); - for stdout");
   command.add_option("--python", python, "Python interpreter that has PyTorch");
   command.add_flag("--force", force, "Overwrite the file");
-  command.footer("Examples:\n  assay new softmax --size small -o mine.cpp\n  assay new path/to/problem.py --form python");
+  command.footer(
+      "Examples:\n  assay new softmax --size small -o mine.cpp\n  assay new path/to/problem.py "
+      "--form python");
 }
 
 int RunNew(const NewOptions& options) {
@@ -29,8 +34,11 @@ int RunNew(const NewOptions& options) {
   const std::string suffix = options.form == "python" ? ".py" : options.form == "c" ? ".c" : ".cpp";
   const std::string output = options.output.empty() ? request->name + suffix : options.output;
   if (output != "-" && !options.force && std::filesystem::exists(output))
-    return ReportError({ErrorKind::kUsage, fmt::format("{} exists: name another file with -o, or add --force", output)});
-  if (!ProbeSandbox().available) return ReportError({ErrorKind::kEnvironment, ProbeSandbox().missing});
+    return ReportError(
+        {ErrorKind::kUsage,
+         fmt::format("{} exists: name another file with -o, or add --force", output)});
+  if (!ProbeSandbox().available)
+    return ReportError({ErrorKind::kEnvironment, ProbeSandbox().missing});
   auto python = FindPython(options.python);
   if (!python) return ReportError(python.error());
   OracleOptions oracle_options;
@@ -45,7 +53,8 @@ int RunNew(const NewOptions& options) {
     std::fputs(stub->c_str(), stdout);
     return 0;
   }
-  if (auto written = WriteFileAtomically(output, *stub); !written) return ReportError(written.error());
+  if (auto written = WriteFileAtomically(output, *stub); !written)
+    return ReportError(written.error());
   std::fputs(fmt::format("wrote {}\n", output).c_str(), stdout);
   return 0;
 }

@@ -1,4 +1,5 @@
-// Command-line options shared by subcommands, and the subcommands themselves: each returns its exit code.
+// Command-line options shared by subcommands, and the subcommands themselves: each returns its exit
+// code.
 #pragma once
 
 #include <atomic>
@@ -63,7 +64,8 @@ int RunJudge(const JudgeOptions& options);
 int RunNew(const NewOptions& options);
 int RunExplain(const ExplainOptions& options);
 
-// Folders with installed suites, nearest first: the working folder's problems/, then those beside the program.
+// Folders with installed suites, nearest first: the working folder's problems/, then those beside
+// the program.
 std::vector<std::string> SuiteFolders();
 
 // Prints "assay: MESSAGE" on stderr; returns the error's exit code.

@@ -15,12 +15,14 @@ std::string_view DTypeName(DType dtype);
 std::optional<DType> DTypeFromName(std::string_view name);
 bool IsFloatingPoint(DType dtype);
 
-// Precision that a result can be held to, finest first. tf32 and float16 share 11 significant bits and cannot be told
-// apart by their errors, so one class stands for both.
+// Precision that a result can be held to, finest first. tf32 and float16 share 11 significant bits
+// and cannot be told apart by their errors, so one class stands for both.
 enum class PrecisionClass { kFloat64, kFloat32, kTf32, kBFloat16, kExact };
 
-std::string_view PrecisionClassName(PrecisionClass precision);  // "float64", "float32", "tf32", "bfloat16", "exact"
-std::optional<PrecisionClass> PrecisionClassFromName(std::string_view name);  // also takes "float16" (as tf32)
+std::string_view PrecisionClassName(
+    PrecisionClass precision);  // "float64", "float32", "tf32", "bfloat16", "exact"
+std::optional<PrecisionClass> PrecisionClassFromName(
+    std::string_view name);  // also takes "float16" (as tf32)
 
 // Unit roundoff u = 2^-p of a class with p significant bits (round to nearest); 0 for kExact.
 double UnitRoundoff(PrecisionClass precision);

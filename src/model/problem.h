@@ -12,7 +12,7 @@ namespace assay {
 
 // What to judge against: a KernelBench-form file with the constants to change.
 struct ProblemRequest {
-  std::string name;    // in the suite, or the file's stem
+  std::string name;  // in the suite, or the file's stem
   std::string path;
   std::string source;  // the file's content, unchanged
   int level = 0;

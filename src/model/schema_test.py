@@ -13,7 +13,13 @@ import jsonschema
 
 def paths_of(value, path=()):
     """Yields the path of every member and element below `value`."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, item in items:
         yield path + (key,)
         yield from paths_of(item, path + (key,))
@@ -34,8 +40,10 @@ def damaged(verdict):
     for path in paths_of(verdict):
         parent = parent_of(verdict, path)
         if isinstance(parent, dict) and path[:-1] not in OPEN:
-            for what, change in (("without", lambda p: p.pop(path[-1])),
-                                 ("with another type at", lambda p: p.update({path[-1]: {"no": ["such", "type"]}}))):
+            for what, change in (
+                ("without", lambda p: p.pop(path[-1])),
+                ("with another type at", lambda p: p.update({path[-1]: {"no": ["such", "type"]}})),
+            ):
                 document = copy.deepcopy(verdict)
                 change(parent_of(document, path))
                 yield f"{what} {path}", document
@@ -53,14 +61,25 @@ def damaged(verdict):
 def contradictions(verdict):
     """Yields (what, document): parts that cannot stand together."""
     outcome = verdict["outcome"]
-    yield "foul and no foul", {**verdict, "foul": None if verdict["foul"] else {"rule": "late-write", "seen": "it"}}
+    yield "foul and no foul", {
+        **verdict,
+        "foul": None if verdict["foul"] else {"rule": "late-write", "seen": "it"},
+    }
     if outcome in ("faster", "slower", "tie"):
-        yield "timed but wrong", {**verdict, "correctness": {**verdict["correctness"], "passed": False}}
+        yield "timed but wrong", {
+            **verdict,
+            "correctness": {**verdict["correctness"], "passed": False},
+        }
         yield "timed without a time", {**verdict, "speed": None}
         yield "speed passed against the outcome", {
-            **verdict, "speed": {**verdict["speed"], "passed": not verdict["speed"]["passed"]}}
+            **verdict,
+            "speed": {**verdict["speed"], "passed": not verdict["speed"]["passed"]},
+        }
     if outcome == "wrong":
-        yield "wrong but correct", {**verdict, "correctness": {**verdict["correctness"], "passed": True}}
+        yield "wrong but correct", {
+            **verdict,
+            "correctness": {**verdict["correctness"], "passed": True},
+        }
         yield "wrong without a reason", {**verdict, "correctness": None}
 
 
@@ -70,10 +89,14 @@ def main():
     validator_class = jsonschema.validators.validator_for(schema)
     validator_class.check_schema(schema)
     validator = validator_class(schema)
-    lines = subprocess.run([sys.argv[2]], check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run(
+        [sys.argv[2]], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
     verdicts = [json.loads(line) for line in lines]
     outcomes = schema["properties"]["outcome"]["enum"]
-    assert [verdict["outcome"] for verdict in verdicts] == outcomes, "a sample of each outcome, in order"
+    assert [
+        verdict["outcome"] for verdict in verdicts
+    ] == outcomes, "a sample of each outcome, in order"
     failures = 0
     refused = 0
     for verdict in verdicts:

@@ -29,9 +29,9 @@ std::optional<Outcome> OutcomeFromName(std::string_view name);
 struct ProblemRecord {
   std::string name;
   std::string path;
-  std::string hash;  // SHA-256 of the file
-  int level = 0;     // 0: not in a suite
-  std::string size;  // named size, or empty
+  std::string hash;                        // SHA-256 of the file
+  int level = 0;                           // 0: not in a suite
+  std::string size;                        // named size, or empty
   std::map<std::string, std::string> set;  // constants that were changed, as given
   std::string dtype;                       // of the first output
   std::vector<std::string> signature;      // one line an argument: "input x float32[1024, 1024]"
@@ -77,13 +77,13 @@ struct Correctness {
 };
 
 struct BaselineResult {
-  double time_ns = 0;          // of one call, median over pairs
+  double time_ns = 0;  // of one call, median over pairs
   double candidate_time_ns = 0;
-  double speedup = 0;          // median over pairs of t_reference / t_candidate
+  double speedup = 0;  // median over pairs of t_reference / t_candidate
   double ci_low = 0, ci_high = 0;
-  double confidence = 0;         // of that interval, by exact order statistics
-  std::string decision;          // "faster", "slower", "tie", "unsettled"
-  double smallest_visible = 0;   // smallest gain that could have been seen, as a factor (1.01)
+  double confidence = 0;        // of that interval, by exact order statistics
+  std::string decision;         // "faster", "slower", "tie", "unsettled"
+  double smallest_visible = 0;  // smallest gain that could have been seen, as a factor (1.01)
   int pairs = 0;
   int rounds = 0;
   int calls_per_block = 0;
@@ -92,7 +92,7 @@ struct BaselineResult {
 
 struct Speed {
   bool passed = false;
-  double threshold = 1;  // --p
+  double threshold = 1;                             // --p
   std::map<std::string, BaselineResult> baselines;  // "eager", "compiled", or "against"
   std::string headline;                             // the baseline that decides the outcome
 };
@@ -100,9 +100,9 @@ struct Speed {
 // Raw block times, so that every number can be derived again.
 struct PairSamples {
   std::string baseline;
-  std::string order;                   // one letter a block: r(eference) or c(andidate)
-  std::vector<int64_t> block_ns;       // judge's clock, whole block
-  std::vector<int64_t> settle_ns;      // reference blocks: time spent copying results, 0 elsewhere
+  std::string order;               // one letter a block: r(eference) or c(andidate)
+  std::vector<int64_t> block_ns;   // judge's clock, whole block
+  std::vector<int64_t> settle_ns;  // reference blocks: time spent copying results, 0 elsewhere
 };
 
 struct Foul {

@@ -1,9 +1,9 @@
 #include "pipeline/candidate.h"
 
-#include <filesystem>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <filesystem>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -25,15 +25,18 @@ std::string Capped(std::string text) {
 }
 
 // Fills in `failure` from a tool that ended badly.
-void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes, BuiltCandidate* built) {
+void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,
+                        BuiltCandidate* built) {
   if (run.timed_out) {
     built->failure = fmt::format("building took longer than {:.0f} s and was stopped", timeout_s);
     built->timed_out = true;
   } else if (run.exit.out_of_memory) {
-    built->failure = fmt::format("building took more than {:.1f} GB of memory", static_cast<double>(memory_bytes) / 1e9);
+    built->failure = fmt::format("building took more than {:.1f} GB of memory",
+                                 static_cast<double>(memory_bytes) / 1e9);
   } else {
     built->failure = FirstDiagnostic(run.output);
-    if (built->failure->empty()) built->failure = fmt::format("the compiler failed with exit code {}", run.exit.status);
+    if (built->failure->empty())
+      built->failure = fmt::format("the compiler failed with exit code {}", run.exit.status);
   }
 }
 
@@ -46,13 +49,15 @@ Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& 
   }
   ASSAY_ASSIGN_OR_RETURN(const Compiler compiler, FindCompiler(options->compiler, source.language));
   ASSAY_ASSIGN_OR_RETURN(const std::string header, KernelHeader());
-  const std::string input = source.language == "c" ? "/candidate/kernel.c" : "/candidate/kernel.cpp";
+  const std::string input =
+      source.language == "c" ? "/candidate/kernel.c" : "/candidate/kernel.cpp";
   const auto command = CompileCommand(compiler, *options, source.language, input, "/tmp/kernel.so");
   built.compiler = compiler.version;
   built.flags = fmt::format("{}", fmt::join(options->flags, " "));
   const ArtifactCache cache((CacheFolder() / "artifacts").string());
-  const std::string key = ArtifactCache::Key({source.content, fmt::format("{}", fmt::join(command, "\n")),
-                                              compiler.path, compiler.version, header, ProcessorIdentity()});
+  const std::string key =
+      ArtifactCache::Key({source.content, fmt::format("{}", fmt::join(command, "\n")),
+                          compiler.path, compiler.version, header, ProcessorIdentity()});
   if (auto artifact = cache.Get(key)) {
     built.artifact = std::move(*artifact);
     built.cached = true;
@@ -60,28 +65,36 @@ Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& 
   }
   SandboxRequest request;
   request.arguments = command;
-  request.environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}, {"TMPDIR", "/tmp"}, {"HOME", "/tmp"}};
-  request.files = {{input, source.content, false}, {"/assay/include/assay/kernel.h", header, false}};
+  request.environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                         {"LANG", "C.UTF-8"},
+                         {"TMPDIR", "/tmp"},
+                         {"HOME", "/tmp"}};
+  request.files = {{input, source.content, false},
+                   {"/assay/include/assay/kernel.h", header, false}};
   request.may_start_processes = true;
   request.limits.memory_bytes = uint64_t{2} << 30;
   request.limits.address_space_bytes = uint64_t{4} << 30;
-  ASSAY_ASSIGN_OR_RETURN(ToolRun run, RunToolInSandbox(request, "/tmp/kernel.so",
-                                                       Deadline::AfterSeconds(limits.build_timeout_s)));
+  ASSAY_ASSIGN_OR_RETURN(
+      ToolRun run,
+      RunToolInSandbox(request, "/tmp/kernel.so", Deadline::AfterSeconds(limits.build_timeout_s)));
   built.log = Capped(run.output);
   if (run.artifact.empty()) {
     ExplainToolFailure(run, limits.build_timeout_s, request.limits.memory_bytes, &built);
     return built;
   }
   built.artifact = std::move(run.artifact);
-  [[maybe_unused]] auto stored = ArtifactCache((CacheFolder() / "artifacts").string()).Put(key, built.artifact);
+  [[maybe_unused]] auto stored =
+      ArtifactCache((CacheFolder() / "artifacts").string()).Put(key, built.artifact);
   return built;
 }
 
-Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& limits, const PythonRuntime& python,
-                                   const std::string& init_arguments, const std::string& settings) {
+Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& limits,
+                                   const PythonRuntime& python, const std::string& init_arguments,
+                                   const std::string& settings) {
   built.compiler = "Python " + python.version;
-  const std::string key = ArtifactCache::Key({"python", built.source.content, python.executable, python.torch_version,
-                                              init_arguments, ProcessorIdentity()});
+  const std::string key =
+      ArtifactCache::Key({"python", built.source.content, python.executable, python.torch_version,
+                          init_arguments, ProcessorIdentity()});
   const ArtifactCache cache((CacheFolder() / "artifacts").string());
   if (auto artifact = cache.Get(key)) {
     built.artifact = std::move(*artifact);
@@ -92,10 +105,12 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
   files.settings = settings;
   files.candidate_source = built.source.content;
   files.init_arguments = init_arguments;
-  ASSAY_ASSIGN_OR_RETURN(SandboxRequest request, PythonSandbox(python, PythonRole::kBuild, 1, files));
+  ASSAY_ASSIGN_OR_RETURN(SandboxRequest request,
+                         PythonSandbox(python, PythonRole::kBuild, 1, files));
   request.limits.memory_bytes = limits.memory_bytes;
   const double timeout_s = 5 * limits.build_timeout_s;
-  ASSAY_ASSIGN_OR_RETURN(ToolRun run, RunToolInSandbox(request, "/tmp/extensions.tar", Deadline::AfterSeconds(timeout_s)));
+  ASSAY_ASSIGN_OR_RETURN(ToolRun run, RunToolInSandbox(request, "/tmp/extensions.tar",
+                                                       Deadline::AfterSeconds(timeout_s)));
   built.log = Capped(run.output);
   if (run.artifact.empty()) {
     ExplainToolFailure(run, timeout_s, request.limits.memory_bytes, &built);
@@ -103,7 +118,8 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
     return built;
   }
   built.artifact = std::move(run.artifact);
-  [[maybe_unused]] auto stored = ArtifactCache((CacheFolder() / "artifacts").string()).Put(key, built.artifact);
+  [[maybe_unused]] auto stored =
+      ArtifactCache((CacheFolder() / "artifacts").string()).Put(key, built.artifact);
   return built;
 }
 
@@ -161,7 +177,8 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
   options.sandbox.cpus = cores.hosts;
   options.spin = cores.judge_has_own_core;
   options.sandbox.limits.memory_bytes = setup.limits.memory_bytes;
-  options.sandbox.limits.processes = 64 + 4 * static_cast<uint32_t>(setup.threads);  // threads count
+  options.sandbox.limits.processes =
+      64 + 4 * static_cast<uint32_t>(setup.threads);  // threads count
   return options;
 }
 
@@ -240,7 +257,8 @@ HostResult<LiveHost> CandidateHosts::Take(int pair_index) {
 std::string DescribeFault(const LiveHost& live_host, const LiveSlots& live) {
   const wire::Report& report = live_host.host.report();
   if (report.fault != wire::Fault::kSignal) return {};
-  // The host's addresses are not the judge's; it reports faults in its regions as region-relative (docs/protocol.md).
+  // The host's addresses are not the judge's; it reports faults in its regions as region-relative
+  // (docs/protocol.md).
   const uint64_t address = report.fault_address;
   const uint64_t stride = live.plan().input_stride;
   if (report.fault_region == wire::Region::kInputs && stride > 0) {
@@ -253,7 +271,8 @@ std::string DescribeFault(const LiveHost& live_host, const LiveSlots& live) {
     }
     return "it wrote beside its inputs: inputs are read-only";
   }
-  if (report.fault_region == wire::Region::kWeights) return "it wrote to a parameter: parameters are read-only";
+  if (report.fault_region == wire::Region::kWeights)
+    return "it wrote to a parameter: parameters are read-only";
   return fmt::format("it touched address {:#x}, outside of every buffer", address);
 }
 

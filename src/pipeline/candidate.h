@@ -16,7 +16,7 @@ namespace assay {
 
 struct CandidateLimits {
   uint64_t memory_bytes = uint64_t{4} << 30;
-  double build_timeout_s = 60;          // native; a python build (load_inline) gets five times that
+  double build_timeout_s = 60;  // native; a python build (load_inline) gets five times that
   double call_timeout_s = 10;
 };
 
@@ -36,7 +36,8 @@ struct BuiltCandidate {
 // The text of assay/kernel.h, as candidates include it.
 Result<std::string> KernelHeader();
 
-// Compiles (or, for a python candidate, imports once) in a sandbox. Errors (kEnvironment): no compiler, no sandbox.
+// Compiles (or, for a python candidate, imports once) in a sandbox. Errors (kEnvironment): no
+// compiler, no sandbox.
 Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
                                       const PythonRuntime& python,
                                       const std::string& init_arguments,
@@ -61,14 +62,16 @@ struct CandidateHostSetup {
   InterruptFlag interrupt = nullptr;
 };
 
-// Hands out fresh hosts, each with the candidate loaded, in the block loop and frozen. Native hosts start when they are
-// asked for (10 ms); python hosts several at a time, since importing PyTorch takes a second of one core.
+// Hands out fresh hosts, each with the candidate loaded, in the block loop and frozen. Native hosts
+// start when they are asked for (10 ms); python hosts several at a time, since importing PyTorch
+// takes a second of one core.
 class CandidateHosts {
  public:
   // `python_batch`: python hosts that start side by side.
   CandidateHosts(CandidateHostSetup setup, int python_batch)
       : setup_(setup), python_batch_(python_batch) {}
-  // The host of this pair. Pairs are asked for in order; the live slots must be those of the blocks to come.
+  // The host of this pair. Pairs are asked for in order; the live slots must be those of the blocks
+  // to come.
   HostResult<LiveHost> Take(int pair_index);
 
  private:
@@ -81,8 +84,8 @@ class CandidateHosts {
   std::deque<LiveHost> ready_;
 };
 
-// A fault that the host reported, in words: "it wrote to its input x (inputs are read-only)" or "it read or wrote
-// at 0x10, outside of every buffer"; empty when it reported none.
+// A fault that the host reported, in words: "it wrote to its input x (inputs are read-only)" or "it
+// read or wrote at 0x10, outside of every buffer"; empty when it reported none.
 std::string DescribeFault(const LiveHost& host, const LiveSlots& live);
 
 }  // namespace assay

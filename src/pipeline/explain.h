@@ -1,5 +1,6 @@
-// A verdict's failing call as a standalone C++ program: the candidate's source, the inputs, the expected outputs, and a
-// main() that makes the one call and prints where it differs. For a debugger, a sanitizer, or a friend.
+// A verdict's failing call as a standalone C++ program: the candidate's source, the inputs, the
+// expected outputs, and a main() that makes the one call and prints where it differs. For a
+// debugger, a sanitizer, or a friend.
 #pragma once
 
 #include <string>
@@ -25,8 +26,9 @@ struct ExplainResult {
   std::string command;  // that compiles and runs the program
 };
 
-// Makes the draw again from the verdict's seed and writes the program. Errors (kUsage): a verdict with no failing call
-// that a program could show, sources that changed since, a folder that exists; (kEnvironment): the machine.
+// Makes the draw again from the verdict's seed and writes the program. Errors (kUsage): a verdict
+// with no failing call that a program could show, sources that changed since, a folder that exists;
+// (kEnvironment): the machine.
 Result<ExplainResult> ExplainVerdict(const ExplainRequest& request);
 
 }  // namespace assay

@@ -18,7 +18,8 @@ namespace {
 
 enum class ThreadsState { kStopped, kRunning, kGone };
 
-// State letter of one thread: the field after the name, which stands in parentheses and may hold any character.
+// State letter of one thread: the field after the name, which stands in parentheses and may hold
+// any character.
 char ThreadState(int task_folder_fd, const char* thread) {
   char path[300];
   std::snprintf(path, sizeof path, "%s/stat", thread);

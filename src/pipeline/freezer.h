@@ -1,6 +1,7 @@
-// Puts a host to sleep and proves that it slept: SIGSTOP, every thread seen stopped, and the CPU time of the whole
-// process exactly the same when it is woken. Nothing that a process can do keeps it running through SIGSTOP; what could
-// wake it again (a timer that sends SIGCONT) shows in the CPU time.
+// Puts a host to sleep and proves that it slept: SIGSTOP, every thread seen stopped, and the CPU
+// time of the whole process exactly the same when it is woken. Nothing that a process can do keeps
+// it running through SIGSTOP; what could wake it again (a timer that sends SIGCONT) shows in the
+// CPU time.
 #pragma once
 
 #include <sys/types.h>
@@ -10,22 +11,23 @@
 
 namespace assay {
 
-// CPU time that all threads of the process used so far, exited ones included [ns]; nullopt when it is gone.
+// CPU time that all threads of the process used so far, exited ones included [ns]; nullopt when it
+// is gone.
 std::optional<int64_t> ProcessCpuNs(pid_t pid);
 
-// Time that the process's threads were ready to run but waited for a core [ns]: what other processes cost it. A thread
-// that sleeps does not wait in this sense.
+// Time that the process's threads were ready to run but waited for a core [ns]: what other
+// processes cost it. A thread that sleeps does not wait in this sense.
 int64_t ProcessWaitNs(pid_t pid);
 
 class Freezer {
  public:
   explicit Freezer(pid_t pid) : pid_(pid) {}
 
-  // Stops the process and waits until each of its threads is stopped. False: it is gone, or did not stop within a
-  // second.
+  // Stops the process and waits until each of its threads is stopped. False: it is gone, or did not
+  // stop within a second.
   bool Freeze();
-  // True when the process used no CPU time since Freeze() returned. Where it did, the time is counted from now on: what
-  // was filled meanwhile is void and must be filled again.
+  // True when the process used no CPU time since Freeze() returned. Where it did, the time is
+  // counted from now on: what was filled meanwhile is void and must be filled again.
   bool SleptSinceFreeze();
   void Thaw();
   bool frozen() const { return frozen_; }

@@ -44,7 +44,13 @@ void Spin() {
 void SpinInThreads() {
   pthread_t thread;
   for (int i = 0; i < 3; ++i)
-    ::pthread_create(&thread, nullptr, [](void*) -> void* { Spin(); return nullptr; }, nullptr);
+    ::pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+          Spin();
+          return nullptr;
+        },
+        nullptr);
   Spin();
 }
 

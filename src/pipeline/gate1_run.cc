@@ -1,12 +1,12 @@
 #include "pipeline/gate1_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <random>
-
-#include <fmt/format.h>
 
 namespace assay {
 
@@ -17,8 +17,8 @@ using wire::Role;
 namespace {
 
 constexpr std::array<std::string_view, wire::kDrawKindCount> kDrawNames = {
-    "ordinary",     "large-offset", "wide-range",     "tiny-scale", "huge-scale",    "signed-zeros",
-    "ties",         "small-integers", "zero-one",     "outlier",    "special-values"};
+    "ordinary", "large-offset",   "wide-range", "tiny-scale", "huge-scale",    "signed-zeros",
+    "ties",     "small-integers", "zero-one",   "outlier",    "special-values"};
 
 constexpr int kOrdinaryDraws = 3;
 
@@ -27,18 +27,21 @@ std::vector<int64_t> Shape(const ArgumentSpec& argument) {
 }
 
 int64_t Count(const ArgumentSpec& argument) {
-  const uint32_t element = argument.kind == wire::Kind::kTensor ? wire::ElementBytes(argument.dtype) : 8;
+  const uint32_t element =
+      argument.kind == wire::Kind::kTensor ? wire::ElementBytes(argument.dtype) : 8;
   return static_cast<int64_t>(argument.size_bytes / element);
 }
 
 bool HasFloats(const wire::Plan& plan, Role role) {
-  return std::any_of(plan.arguments, plan.arguments + plan.argument_count, [role](const ArgumentSpec& a) {
-    return a.role == role && a.kind == wire::Kind::kTensor && IsFloatingPoint(a.dtype);
-  });
+  return std::any_of(
+      plan.arguments, plan.arguments + plan.argument_count, [role](const ArgumentSpec& a) {
+        return a.role == role && a.kind == wire::Kind::kTensor && IsFloatingPoint(a.dtype);
+      });
 }
 
 // Views of each output of a master slot, with `candidate` bytes from elsewhere.
-std::vector<OutputView> Views(const Oracle& oracle, uint32_t master, const std::byte* candidate, bool float64) {
+std::vector<OutputView> Views(const Oracle& oracle, uint32_t master, const std::byte* candidate,
+                              bool float64) {
   std::vector<OutputView> views;
   const wire::Plan& plan = oracle.plan();
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
@@ -64,7 +67,8 @@ std::vector<InputView> Inputs(const Oracle& oracle, uint32_t master) {
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
     const ArgumentSpec& argument = plan.arguments[i];
     if (argument.role != Role::kInput || argument.kind != wire::Kind::kTensor) continue;
-    views.push_back({argument.name, argument.dtype, Count(argument), oracle.inputs(master) + argument.offset});
+    views.push_back(
+        {argument.name, argument.dtype, Count(argument), oracle.inputs(master) + argument.offset});
   }
   return views;
 }
@@ -86,11 +90,13 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
                                   const std::function<void(size_t, size_t)>& progress) {
   DrawSet set;
   std::mt19937_64 random(seed);
-  for (int i = 0; i < kOrdinaryDraws; ++i) set.draws_.push_back({DrawKind::kOrdinary, random() >> 1, 0, false, {}});
+  for (int i = 0; i < kOrdinaryDraws; ++i)
+    set.draws_.push_back({DrawKind::kOrdinary, random() >> 1, 0, false, {}});
   if (HasFloats(oracle.plan(), Role::kInput))
     for (uint64_t kind = 1; kind < wire::kDrawKindCount; ++kind)
       set.draws_.push_back({static_cast<DrawKind>(kind), random() >> 1, 0, false, {}});
-  // Masters are shared with the value pool: at most half of them, and one for all where memory is short.
+  // Masters are shared with the value pool: at most half of them, and one for all where memory is
+  // short.
   const auto wanted = static_cast<uint32_t>(set.draws_.size());
   const uint32_t room = std::min(oracle.slots_max() / 2, oracle.oracle_slots_max());
   set.slots_used_ = room >= wanted ? wanted : 1;
@@ -101,14 +107,17 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
     Draw& draw = set.draws_[i];
     draw.master = set.slots_used_ == 1 ? 0 : static_cast<uint32_t>(i);
     const bool ordinary = draw.kind == DrawKind::kOrdinary;
-    if (!ordinary && !oracle.description().float64_supported && HasFloats(oracle.plan(), Role::kOutput)) {
+    if (!ordinary && !oracle.description().float64_supported &&
+        HasFloats(oracle.plan(), Role::kOutput)) {
       draw.dropped = true;
-      draw.reason = "the reference does not run in float64: its own error on such values is unknown";
+      draw.reason =
+          "the reference does not run in float64: its own error on such values is unknown";
       continue;
     }
     auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true);
     if (!filled) {
-      if (ordinary || filled.error().kind != HostTrouble::Kind::kFailed) return std::unexpected(filled.error());
+      if (ordinary || filled.error().kind != HostTrouble::Kind::kFailed)
+        return std::unexpected(filled.error());
       draw.dropped = true;
       draw.reason = filled.error().message;
       continue;
@@ -118,8 +127,9 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
       std::string reason;
       if (!DrawIsMeaningful(views[output], draw.kind == DrawKind::kSpecialValues, &reason)) {
         if (ordinary)
-          return HostFailed(HostTrouble::Kind::kFailed,
-                            fmt::format("the reference is meaningless on its own inputs: {}", reason));
+          return HostFailed(
+              HostTrouble::Kind::kFailed,
+              fmt::format("the reference is meaningless on its own inputs: {}", reason));
         draw.dropped = true;
         draw.reason = reason;
       } else if (ordinary) {
@@ -138,8 +148,8 @@ HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
   return draw.master;
 }
 
-CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host, uint32_t slot,
-                    uint32_t master, bool float64, const CompareRule& rule,
+CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
+                    uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context) {
   CallCheck check;
   const std::byte* written = host.outputs.data() + slot * live.plan().output_stride;
@@ -148,21 +158,25 @@ CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost&
     CompareRule output_rule = rule;
     if (!IsFloatingPoint(views[i].dtype)) output_rule.required = PrecisionClass::kExact;
     const bool with_oracle = views[i].oracle != nullptr;
-    // On ordinary values the reference's error over all ordinary draws counts: one draw's may be lucky.
+    // On ordinary values the reference's error over all ordinary draws counts: one draw's may be
+    // lucky.
     ReferenceError learned = errors[i];
     const bool ordinary = context.draw_kind == DrawKindName(DrawKind::kOrdinary);
-    const OutputComparison result = with_oracle ? CompareWithOracle(views[i], output_rule, ordinary ? &learned : nullptr)
-                                                : CompareWithReference(views[i], output_rule, errors[i]);
+    const OutputComparison result =
+        with_oracle ? CompareWithOracle(views[i], output_rule, ordinary ? &learned : nullptr)
+                    : CompareWithReference(views[i], output_rule, errors[i]);
     check.error_ratio = std::max(check.error_ratio, result.error_ratio);
     if (std::isnan(result.error_ratio)) check.error_ratio = std::numeric_limits<double>::infinity();
     check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
-    if (IsFloatingPoint(views[i].dtype) && result.meets_a_class) check.shown = std::max(check.shown, result.shown);
+    if (IsFloatingPoint(views[i].dtype) && result.meets_a_class)
+      check.shown = std::max(check.shown, result.shown);
     if (result.passed || !check.passed) continue;
     check.passed = false;
     check.mismatch = result.mismatch;
     HintContext full = context;
-    std::vector<std::byte> poison(static_cast<size_t>(views[i].count) * wire::ElementBytes(views[i].dtype),
-                                  PoisonByte(views[i].dtype));
+    std::vector<std::byte> poison(
+        static_cast<size_t>(views[i].count) * wire::ElementBytes(views[i].dtype),
+        PoisonByte(views[i].dtype));
     full.poison = poison.data();
     full.inputs = Inputs(oracle, master);
     check.hint = FailureHint(views[i], result, full);
@@ -175,8 +189,9 @@ std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost
   const wire::Plan& plan = live.plan();
   if (const auto damage = FindGuardDamage(plan, host.outputs.data(), called, live.guard())) {
     const int64_t distance = damage->distance_bytes;
-    return fmt::format("it wrote out of bounds: {} bytes {} {}", std::abs(distance) + (distance >= 0 ? 1 : 0),
-                       distance >= 0 ? "past the end of output" : "before the start of output", damage->output);
+    return fmt::format(
+        "it wrote out of bounds: {} bytes {} {}", std::abs(distance) + (distance >= 0 ? 1 : 0),
+        distance >= 0 ? "past the end of output" : "before the start of output", damage->output);
   }
   std::vector<bool> was_called(plan.slot_count);
   for (const uint32_t slot : called) was_called[slot] = true;
@@ -263,7 +278,8 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     correctness.draws.push_back(std::move(record));
   }
   // A finer class than the problem's dtype says nothing: the result was rounded to that dtype.
-  correctness.precision_class = PrecisionClassName(setup.rule.required == PrecisionClass::kExact ? PrecisionClass::kExact : shown);
+  correctness.precision_class = PrecisionClassName(
+      setup.rule.required == PrecisionClass::kExact ? PrecisionClass::kExact : shown);
   return result;
 }
 

@@ -1,4 +1,5 @@
-// Runs gate 1: the draws, made once and kept for all candidates, and each candidate's calls on them.
+// Runs gate 1: the draws, made once and kept for all candidates, and each candidate's calls on
+// them.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,9 @@ struct Draw {
 
 class DrawSet {
  public:
-  // Makes the draws under seeds from `seed`; learns the reference's own error. Errors: the reference fails on ordinary
-  // values. Uses master slots from 0; where they do not all fit, draws are made anew for each candidate.
+  // Makes the draws under seeds from `seed`; learns the reference's own error. Errors: the
+  // reference fails on ordinary values. Uses master slots from 0; where they do not all fit, draws
+  // are made anew for each candidate.
   static HostResult<DrawSet> Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
                                   const std::function<void(size_t, size_t)>& progress);
 
@@ -57,13 +59,14 @@ class DrawSet {
 
 struct Gate1Result {
   Correctness correctness;
-  double call_ns = 0;      // shortest single call, for calibration alone
-  int64_t timed_ns = 0;    // inside blocks
-  std::string note;        // of the host
+  double call_ns = 0;    // shortest single call, for calibration alone
+  int64_t timed_ns = 0;  // inside blocks
+  std::string note;      // of the host
 };
 
-// Runs the candidate on every draw in one fresh host. A failed comparison is a result with passed false; trouble with
-// the host is the error, with `hint` text in its message where a fault explains it.
+// Runs the candidate on every draw in one fresh host. A failed comparison is a result with passed
+// false; trouble with the host is the error, with `hint` text in its message where a fault explains
+// it.
 struct Gate1Setup {
   Oracle& oracle;
   LiveSlots& live;
@@ -75,12 +78,14 @@ struct Gate1Setup {
 };
 HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host);
 
-// Compares what a host left in `slot` with a master. `float64`: against the oracle; else natively with `errors`.
-CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host, uint32_t slot,
-                    uint32_t master, bool float64, const CompareRule& rule,
+// Compares what a host left in `slot` with a master. `float64`: against the oracle; else natively
+// with `errors`.
+CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
+                    uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context);
 
-// Guards of all slots and the poison of those that were not called: a message when the host wrote where it must not.
+// Guards of all slots and the poison of those that were not called: a message when the host wrote
+// where it must not.
 std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost& host,
                                            std::span<const uint32_t> called);
 

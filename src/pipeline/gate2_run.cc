@@ -1,11 +1,11 @@
 #include "pipeline/gate2_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
-
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "pipeline/machine.h"
@@ -13,8 +13,8 @@
 namespace assay {
 namespace {
 
-// A block of the faster side lasts about this long: the doorbell (1 us spinning, 50 us on a futex) and what a head
-// start between wake-up and go could hide (about 50 us) stay near 1%.
+// A block of the faster side lasts about this long: the doorbell (1 us spinning, 50 us on a futex)
+// and what a head start between wake-up and go could hide (about 50 us) stay near 1%.
 constexpr double kBlockNs = 2.5e6;
 // A block of the slower side lasts at most about this long, unless one call does.
 constexpr double kSlowBlockNs = 2e8;
@@ -24,11 +24,13 @@ constexpr int kRoundsMax = 8;
 constexpr double kPairNs = 1.5e8;  // rounds are added while a pair takes less than this
 constexpr int64_t kClearSpentNs = 1'200'000'000;
 
-// A block whose host waited longer than this share of it for a core was disturbed by other processes: the exchange is
-// repeated with new values, for both sides. The wait from thaw to freeze includes the wake-up itself.
+// A block whose host waited longer than this share of it for a core was disturbed by other
+// processes: the exchange is repeated with new values, for both sides. The wait from thaw to freeze
+// includes the wake-up itself.
 constexpr double kWaitShareMax = 0.02;
 constexpr int64_t kWaitFreeNs = 100'000;
-// Exchanges that may be repeated, per measured one; where more are disturbed the machine is too busy for a decision.
+// Exchanges that may be repeated, per measured one; where more are disturbed the machine is too
+// busy for a decision.
 constexpr int kRepeatsPerExchange = 1;
 constexpr double kDisturbedShareMax = 0.1;
 
@@ -51,9 +53,11 @@ class PairRunner {
   PairRunner(const Gate2Setup& setup, Gate2Result* result)
       : setup_(setup), result_(result), random_(std::random_device{}()) {}
 
-  // Chooses the calls of a block from the opponent's time for one call and the candidate's rough one.
+  // Chooses the calls of a block from the opponent's time for one call and the candidate's rough
+  // one.
   HostResult<void> Calibrate();
-  // Runs pair `index`; its log ratio, or nullopt when a timed call was wrong (result->wrong says how).
+  // Runs pair `index`; its log ratio, or nullopt when a timed call was wrong (result->wrong says
+  // how).
   HostResult<std::optional<double>> Run(int index);
   uint32_t calls() const { return calls_; }
   double call_ns() const { return call_ns_; }
@@ -116,7 +120,8 @@ HostResult<void> PairRunner::Calibrate() {
     if (!time) return std::unexpected(time.error());
     reference_ns = reference_ns == 0 ? *time : std::min(reference_ns, *time);
   }
-  const double candidate_ns = setup_.candidate_call_ns > 0 ? setup_.candidate_call_ns : reference_ns;
+  const double candidate_ns =
+      setup_.candidate_call_ns > 0 ? setup_.candidate_call_ns : reference_ns;
   call_ns_ = std::max(100.0, std::min(reference_ns, candidate_ns));
   const double wanted = std::ceil(kBlockNs / call_ns_);
   const double bearable = std::floor(kSlowBlockNs / std::max(reference_ns, candidate_ns));
@@ -137,7 +142,8 @@ std::vector<uint32_t> PairRunner::RandomOrder(size_t slots, uint32_t calls) {
   return order;
 }
 
-HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples) {
+HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> order,
+                                       PairSamples* samples) {
   const LiveSlots& live = setup_.live;
   {
     Meter meter(&result_->spent.fill_ns);
@@ -161,7 +167,8 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
   return static_cast<double>(block->time_ns - settle_ns) / static_cast<double>(order.size());
 }
 
-bool PairRunner::Check(Side side, std::span<const uint32_t> order, std::span<const uint32_t> masters) {
+bool PairRunner::Check(Side side, std::span<const uint32_t> order,
+                       std::span<const uint32_t> masters) {
   Meter meter(&result_->spent.fill_ns);
   HintContext context;
   context.draw_kind = "ordinary";
@@ -193,9 +200,8 @@ void DropLastBlocks(PairSamples* samples, size_t count) {
   samples->settle_ns.resize(samples->settle_ns.size() - count);
 }
 
-HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls,
-                                      double* reference_ns, double* candidate_ns,
-                                      PairSamples* samples) {
+HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, double* reference_ns,
+                                      double* candidate_ns, PairSamples* samples) {
   std::span<const uint32_t> masters;
   {
     Meter meter(&result_->spent.fill_ns);
@@ -213,7 +219,8 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls,
   for (const Side side : {first, second}) {
     auto time = RunSide(side, order, samples);
     if (!time && time.error().kind == HostTrouble::Kind::kVoid) {
-      // Both sides get new values: these may have been seen. What the first side ran does not count.
+      // Both sides get new values: these may have been seen. What the first side ran does not
+      // count.
       if (side.host == second.host) DropLastBlocks(samples, 1);
       return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
     }
@@ -225,7 +232,8 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls,
     if (side.is_candidate) {
       if (!Check(side, order, masters)) return false;
     } else if (samples == nullptr && !Check(side, order, masters)) {
-      // Warm-up blocks check the opponent too: a reference that disagrees with itself cannot be judged against.
+      // Warm-up blocks check the opponent too: a reference that disagrees with itself cannot be
+      // judged against.
       const std::string hint = result_->wrong->hint;
       result_->wrong.reset();
       result_->opponent_trouble = HostTrouble{};
@@ -344,10 +352,13 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.smallest_visible = estimate.smallest_visible;
   if (runner.disturbed_share() > kDisturbedShareMax) {
     decision = Decision::kUnsettled;
-    speed.note = fmt::format("other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
-                             100 * runner.disturbed_share());
+    speed.note = fmt::format(
+        "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
+        100 * runner.disturbed_share());
   } else if (runner.repeated() > 0) {
-    speed.note = fmt::format("{} measurements were repeated because other processes had disturbed them", runner.repeated());
+    speed.note =
+        fmt::format("{} measurements were repeated because other processes had disturbed them",
+                    runner.repeated());
   }
   speed.decision = DecisionName(decision);
   speed.pairs = static_cast<int>(log_ratios.size());

@@ -12,7 +12,8 @@
 
 namespace assay {
 
-// A clear case may stop at three pairs; where more are cheap it gets this many, for a tighter interval.
+// A clear case may stop at three pairs; where more are cheap it gets this many, for a tighter
+// interval.
 inline constexpr int kPairsMin = 3;
 inline constexpr int kClearPairs = 5;
 
@@ -23,7 +24,8 @@ struct SpentTime {
   int64_t timed_ns = 0;  // inside blocks
 };
 
-// Where the opponent of each pair comes from: a warm reference host, or a fresh native one for --against.
+// Where the opponent of each pair comes from: a warm reference host, or a fresh native one for
+// --against.
 struct Opponent {
   LiveHost* warm = nullptr;     // valid until the next call
   std::optional<LiveHost> own;  // a fresh host, instead
@@ -42,15 +44,16 @@ struct Gate2Setup {
   std::span<const ReferenceError> errors;
   OpponentSource opponent;
   CandidateStarter candidate;
-  // True: the reference's copying into slots is taken off its time (the candidate writes there directly and the host is
-  // trusted to say how long it took). False: both sides copy, inside their times.
+  // True: the reference's copying into slots is taken off its time (the candidate writes there
+  // directly and the host is trusted to say how long it took). False: both sides copy, inside their
+  // times.
   bool subtract_settle = false;
   double threshold = 1;
   double call_timeout_s = 10;
   int threads = 1;
   int clear_pairs = kClearPairs;  // that a clear case gets
   double budget_s = 60;           // no new pair is begun after this
-  double candidate_call_ns = 0;             // rough, from gate 1
+  double candidate_call_ns = 0;   // rough, from gate 1
   std::function<void(int pairs, const SpeedEstimate&)> progress;
 };
 

@@ -1,6 +1,7 @@
 #include "pipeline/host.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -11,8 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -27,7 +26,8 @@ using Kind = HostTrouble::Kind;
 
 namespace {
 
-// An honest host answers its wake-up within this time nearly always; what it takes longer is added to its block.
+// An honest host answers its wake-up within this time nearly always; what it takes longer is added
+// to its block.
 constexpr int64_t kReadyAllowanceNs = 150'000;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
@@ -93,8 +93,8 @@ HostResult<Host> Host::Spawn(HostOptions options) {
 
 HostResult<void> Host::Greet() {
   Frame hello;
-  const auto received = wire::ReceiveFrame(socket_.get(), &hello,
-                                           static_cast<int>(start_timeout_s_ * 1000), nullptr, &pid_);
+  const auto received = wire::ReceiveFrame(
+      socket_.get(), &hello, static_cast<int>(start_timeout_s_ * 1000), nullptr, &pid_);
   if (received == wire::Receive::kTimeout)
     return std::unexpected(TimedOut("starting", start_timeout_s_));
   if (received != wire::Receive::kFrame || hello.kind != FrameKind::kHello ||
@@ -133,7 +133,8 @@ HostResult<void> Host::Post(FrameKind kind, std::span<const uint64_t> args, int 
   ASSAY_CHECK(!in_blocks_ && args.size() <= 8);
   Frame request{wire::kMagic, kind, {}};
   std::copy(args.begin(), args.end(), request.args);
-  if (!wire::SendFrame(socket_.get(), request, fd)) return std::unexpected(Death("before a request"));
+  if (!wire::SendFrame(socket_.get(), request, fd))
+    return std::unexpected(Death("before a request"));
   return {};
 }
 
@@ -147,8 +148,11 @@ HostResult<Frame> Host::Collect(double timeout_s) {
     if (received == wire::Receive::kClosed) return std::unexpected(Death("during a request"));
     if (received == wire::Receive::kMalformed) {
       sandbox_->Kill();
-      HostTrouble trouble{Kind::kFoul, {}, "the host sent a malformed message to the judge",
-                          "forged-message", Output()};
+      HostTrouble trouble{Kind::kFoul,
+                          {},
+                          "the host sent a malformed message to the judge",
+                          "forged-message",
+                          Output()};
       return std::unexpected(trouble);
     }
     if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
@@ -175,7 +179,8 @@ HostResult<void> Host::EnterBlocks(double timeout_s) {
     const uint32_t sequence = ++sequence_;
     wire::Ring(control->armed, sequence, true);
     const Deadline deadline = Deadline::AfterSeconds(timeout_s);
-    if (auto ready = AwaitWord(report().ready, sequence, deadline, false, "preparing its slots"); !ready)
+    if (auto ready = AwaitWord(report().ready, sequence, deadline, false, "preparing its slots");
+        !ready)
       return ready;
     wire::Ring(control->go, sequence, true);
     return AwaitWord(report().done, sequence, deadline, false, "preparing its slots");
@@ -205,10 +210,14 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
                                        std::span<const uint32_t> order, double timeout_s) {
   ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
   if (!freezer_->SleptSinceFreeze()) {
-    if (++void_blocks_ < kVoidBlocksMax) return HostFailed(Kind::kVoid, "its slots must be filled anew");
+    if (++void_blocks_ < kVoidBlocksMax)
+      return HostFailed(Kind::kVoid, "its slots must be filled anew");
     sandbox_->Kill();
-    HostTrouble trouble{Kind::kFoul, {}, "it used CPU time while it was stopped and its slots were being filled",
-                        "ran-while-asleep", Output()};
+    HostTrouble trouble{Kind::kFoul,
+                        {},
+                        "it used CPU time while it was stopped and its slots were being filled",
+                        "ran-while-asleep",
+                        Output()};
     return std::unexpected(trouble);
   }
   void_blocks_ = 0;
@@ -234,13 +243,18 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
   result.time_ns = MonotonicNs() - start_ns;
   result.time_ns += std::max<int64_t>(0, result.ready_ns - kReadyAllowanceNs);
 
-  const auto sample = OutputSample::Take(plan, outputs, order, kSampleLines, std::random_device{}());
+  const auto sample =
+      OutputSample::Take(plan, outputs, order, kSampleLines, std::random_device{}());
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
   result.waited_ns = ProcessWaitNs(pid_) - waited_before_ns;
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
   if (!sample.StillHolds()) {
     sandbox_->Kill();
-    HostTrouble trouble{Kind::kFoul, {}, "outputs still changed after the call had returned", "late-write", Output()};
+    HostTrouble trouble{Kind::kFoul,
+                        {},
+                        "outputs still changed after the call had returned",
+                        "late-write",
+                        Output()};
     return std::unexpected(trouble);
   }
   return result;
@@ -316,7 +330,8 @@ HostTrouble Host::Death(std::string_view doing) {
   if (signal != 0)
     trouble.message = fmt::format("the process was ended by {} {}", SignalText(signal), doing);
   else
-    trouble.message = fmt::format("the process ended itself with exit code {} {}", exit->status, doing);
+    trouble.message =
+        fmt::format("the process ended itself with exit code {} {}", exit->status, doing);
   return trouble;
 }
 

@@ -1,8 +1,9 @@
 // The judge's end of one sandboxed host: start, requests with deadlines, timed blocks, freeze, end.
 //
-// Theory of operation. A host is asleep (stopped by SIGSTOP, proven by its CPU time) except while it answers a request
-// or runs a block. docs/protocol.md has the state diagram. Everything that a host says is checked or bounded; a host
-// that misbehaves is killed and the trouble says how. Use a Host from the thread that started it.
+// Theory of operation. A host is asleep (stopped by SIGSTOP, proven by its CPU time) except while
+// it answers a request or runs a block. docs/protocol.md has the state diagram. Everything that a
+// host says is checked or bounded; a host that misbehaves is killed and the trouble says how. Use a
+// Host from the thread that started it.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,8 @@ struct HostTrouble {
     kOutOfMemory,  // it ended at its memory limit
     kTimedOut,     // no answer in time
     kFoul,         // caught: `rule`, `message`
-    kVoid,         // it ran while its slots were being filled: fill them anew, with other values, and try again
+    kVoid,  // it ran while its slots were being filled: fill them anew, with other values, and try
+            // again
     kEnvironment,  // this machine: the sandbox does not start, no shared memory
     kInterrupted,  // the user asked to stop
   };
@@ -51,23 +53,24 @@ std::unexpected<HostTrouble> HostFailed(HostTrouble::Kind kind, std::string mess
 using InterruptFlag = const std::atomic<bool>*;
 
 struct HostOptions {
-  SandboxRequest sandbox;      // `descriptors` gets the socket (3) and the lockdown program (4) added
-  std::string lockdown;        // BPF program for descriptor 4; may be empty
+  SandboxRequest sandbox;  // `descriptors` gets the socket (3) and the lockdown program (4) added
+  std::string lockdown;    // BPF program for descriptor 4; may be empty
   double start_timeout_s = 60;
-  bool spin = true;            // the judge has a core of its own: both sides spin on the doorbell
+  bool spin = true;  // the judge has a core of its own: both sides spin on the doorbell
 };
 
 struct BlockResult {
-  int64_t time_ns = 0;      // judge's clock, go to done, plus a late answer's excess
-  int64_t settle_ns = 0;    // as the host says; only a trusted host's counts
-  int64_t ready_ns = 0;     // wake to ready: what a head start could hide
-  int64_t waited_ns = 0;    // its threads waited for a core from thaw to freeze: other processes disturbed it
+  int64_t time_ns = 0;    // judge's clock, go to done, plus a late answer's excess
+  int64_t settle_ns = 0;  // as the host says; only a trusted host's counts
+  int64_t ready_ns = 0;   // wake to ready: what a head start could hide
+  int64_t waited_ns =
+      0;  // its threads waited for a core from thaw to freeze: other processes disturbed it
 };
 
 class Host {
  public:
-  // Spawn() starts the process, Greet() waits until it is there; Start() does both. Several hosts start side by side
-  // when all are spawned before the first is greeted.
+  // Spawn() starts the process, Greet() waits until it is there; Start() does both. Several hosts
+  // start side by side when all are spawned before the first is greeted.
   static HostResult<Host> Spawn(HostOptions options);
   HostResult<void> Greet();
   static HostResult<Host> Start(HostOptions options);
@@ -76,7 +79,8 @@ class Host {
 
   // Shares a region with the host.
   HostResult<void> Attach(wire::Region region, const SharedRegion& memory, bool writable);
-  // Sends a request and waits for kDone; the returned frame has its args. `fd` goes along when >= 0.
+  // Sends a request and waits for kDone; the returned frame has its args. `fd` goes along when >=
+  // 0.
   HostResult<wire::Frame> Request(wire::FrameKind kind, std::span<const uint64_t> args,
                                   double timeout_s, int fd = -1);
   // The two halves of Request(), so that several hosts can work on theirs at once.
@@ -87,9 +91,10 @@ class Host {
   HostResult<void> EnterBlocks(double timeout_s);
   // Thaws the host and has it leave the loop: it serves requests again.
   HostResult<void> LeaveBlocks(double timeout_s);
-  // Runs one block over the slots in `order` and freezes the host again. Before: the host is frozen, slots are filled.
-  // A host that used CPU time since it was frozen gets no block: kVoid (a scheduler's late accounting may do that once);
-  // three times in a row is a foul. So is changing `outputs` after it said done.
+  // Runs one block over the slots in `order` and freezes the host again. Before: the host is
+  // frozen, slots are filled. A host that used CPU time since it was frozen gets no block: kVoid (a
+  // scheduler's late accounting may do that once); three times in a row is a foul. So is changing
+  // `outputs` after it said done.
   HostResult<BlockResult> RunBlock(const wire::Plan& plan, const std::byte* outputs,
                                    std::span<const uint32_t> order, double timeout_s);
 

@@ -1,20 +1,18 @@
 #include "pipeline/judge.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <future>
 #include <map>
 #include <memory>
 #include <random>
-#include <thread>
-
-#include <fmt/chrono.h>
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "pipeline/builds.h"
 #include "pipeline/gate1_run.h"
 #include "pipeline/gate2_run.h"
 #include "pipeline/machine.h"
@@ -34,35 +32,10 @@ std::string Timestamp() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
 }
 
-// Builds several candidates side by side. Each thread runs one build at a time and outlives its sandbox.
-class Builds {
- public:
-  using Function = std::function<Result<BuiltCandidate>(const CandidateSource&)>;
-  Builds(std::vector<const CandidateSource*> sources, Function build)
-      : sources_(std::move(sources)), build_(std::move(build)), promises_(sources_.size()) {
-    for (auto& promise : promises_) futures_.push_back(promise.get_future());
-    const size_t workers = std::min(sources_.size(), UsableCpus().size());
-    for (size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { Work(); });
-  }
-  Result<BuiltCandidate> Take(size_t index) { return futures_[index].get(); }
-
- private:
-  void Work() {
-    for (size_t index; (index = next_++) < sources_.size();)
-      promises_[index].set_value(build_(*sources_[index]));
-  }
-
-  std::vector<const CandidateSource*> sources_;
-  Function build_;
-  std::vector<std::promise<Result<BuiltCandidate>>> promises_;
-  std::vector<std::future<Result<BuiltCandidate>>> futures_;
-  std::atomic<size_t> next_ = 0;
-  std::vector<std::jthread> threads_;  // last: joined before what they use goes
-};
-
 class Judgement {
  public:
-  Judgement(const JudgeRequest& request, const JudgeEvents& events) : request_(request), events_(events) {}
+  Judgement(const JudgeRequest& request, const JudgeEvents& events)
+      : request_(request), events_(events) {}
   Result<void> Run();
 
  private:
@@ -72,12 +45,15 @@ class Judgement {
   Verdict NewVerdict(const BuiltCandidate& candidate) const;
   // Each returns true when the verdict is final.
   Result<bool> PassGate1(const BuiltCandidate& candidate, Verdict* verdict);
-  Result<bool> PassGate2(const BuiltCandidate& candidate, const std::string& baseline, Verdict* verdict);
+  Result<bool> PassGate2(const BuiltCandidate& candidate, const std::string& baseline,
+                         Verdict* verdict);
   Result<void> Blame(const HostTrouble& trouble, std::string_view where, Verdict* verdict) const;
   CandidateHostSetup HostSetup(const BuiltCandidate& candidate) const;
   ReferencePool& Pool(const std::string& baseline);
   void Settle(Verdict* verdict) const;
-  void Progress(const std::string& stage, double fraction) const { events_.progress(label_ + stage, fraction); }
+  void Progress(const std::string& stage, double fraction) const {
+    events_.progress(label_ + stage, fraction);
+  }
 
   const JudgeRequest& request_;
   const JudgeEvents& events_;
@@ -100,7 +76,8 @@ class Judgement {
 
 Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
   if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
-  const bool problem = trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad;
+  const bool problem =
+      trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad;
   std::string message = fmt::format("{}: {}", what, trouble.message);
   if (!problem && !trouble.output.empty()) message += "\n" + trouble.output;
   return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
@@ -114,14 +91,17 @@ Result<CompareRule> Judgement::MakeRule() const {
       rule.required = NativeClass(argument.dtype);
       break;
     }
-  const std::string& precision = request_.precision.empty() ? request_.problem.precision : request_.precision;
+  const std::string& precision =
+      request_.precision.empty() ? request_.problem.precision : request_.precision;
   if (!precision.empty()) {
     const auto required = PrecisionClassFromName(precision);
     if (!required)
-      return UsageError(fmt::format("unknown precision '{}': use float64, float32, tf32, float16 or bfloat16", precision));
+      return UsageError(fmt::format(
+          "unknown precision '{}': use float64, float32, tf32, float16 or bfloat16", precision));
     rule.required = *required;
   }
-  const std::string& tolerance = request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance;
+  const std::string& tolerance =
+      request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance;
   if (!tolerance.empty()) {
     ASSAY_ASSIGN_OR_RETURN(rule.allclose, ParseTolerance(tolerance));
   }
@@ -129,11 +109,13 @@ Result<CompareRule> Judgement::MakeRule() const {
 }
 
 Result<void> Judgement::Prepare() {
-  seed_ = request_.seed != 0 ? request_.seed : (uint64_t{std::random_device{}()} << 20 ^ std::random_device{}());
+  seed_ = request_.seed != 0 ? request_.seed
+                             : (uint64_t{std::random_device{}()} << 20 ^ std::random_device{}());
   threads_ = request_.threads > 0 ? request_.threads : DefaultThreads();
   if (threads_ > static_cast<int>(UsableCpus().size()))
-    return UsageError(fmt::format("--threads {} asks for more than the {} cores that this process may use", threads_,
-                                  UsableCpus().size()));
+    return UsageError(
+        fmt::format("--threads {} asks for more than the {} cores that this process may use",
+                    threads_, UsableCpus().size()));
   const uint64_t weights_seed = DeriveSeed(seed_, SeedStream::kWeights);
   settings_ = HostSettings(request_.problem, threads_, weights_seed, "eager");
   OracleOptions options;
@@ -146,19 +128,22 @@ Result<void> Judgement::Prepare() {
   Progress("starting the reference", 0);
   ASSAY_ASSIGN_OR_RETURN(oracle_, Oracle::Open(std::move(options)));
   ASSAY_ASSIGN_OR_RETURN(rule_, MakeRule());
-  tolerance_ = rule_.allclose ? (request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance)
-                              : "error-ratio";
+  tolerance_ = rule_.allclose
+                   ? (request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance)
+                   : "error-ratio";
   ASSAY_ASSIGN_OR_RETURN(live_, LiveSlots::Create(*oracle_));
-  auto draws = DrawSet::Make(*oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), [&](size_t done, size_t all) {
-    Progress("drawing inputs", static_cast<double>(done) / static_cast<double>(all));
-  });
+  auto draws = DrawSet::Make(
+      *oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), [&](size_t done, size_t all) {
+        Progress("drawing inputs", static_cast<double>(done) / static_cast<double>(all));
+      });
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), request_.problem.path));
   draws_ = std::move(*draws);
   const uint32_t first = draws_->slots_used();
   const uint64_t value_bytes = oracle_->plan().input_stride + oracle_->plan().output_stride;
   constexpr uint64_t kPoolBytes = uint64_t{1} << 30;
   const auto capacity = static_cast<uint32_t>(
-      std::clamp<uint64_t>(kPoolBytes / value_bytes, 2, oracle_->slots_max() - std::min(first, oracle_->slots_max() - 2)));
+      std::clamp<uint64_t>(kPoolBytes / value_bytes, 2,
+                           oracle_->slots_max() - std::min(first, oracle_->slots_max() - 2)));
   values_.emplace(*oracle_, first, capacity, DeriveSeed(seed_, SeedStream::kValues));
   return {};
 }
@@ -170,7 +155,8 @@ Result<void> Judgement::Run() {
   std::vector<const CandidateSource*> native;
   for (const CandidateSource& source : request_.candidates)
     if (source.form == CandidateForm::kNative) native.push_back(&source);
-  if (request_.against && request_.against->form == CandidateForm::kNative) native.push_back(&*request_.against);
+  if (request_.against && request_.against->form == CandidateForm::kNative)
+    native.push_back(&*request_.against);
   Builds native_builds(native, [this](const CandidateSource& source) {
     return BuildCandidate(source, request_.limits, python_, "", "");
   });
@@ -178,13 +164,15 @@ Result<void> Judgement::Run() {
   std::vector<const CandidateSource*> python;
   for (const CandidateSource& source : request_.candidates)
     if (source.form == CandidateForm::kPython) python.push_back(&source);
-  if (request_.against && request_.against->form == CandidateForm::kPython) python.push_back(&*request_.against);
+  if (request_.against && request_.against->form == CandidateForm::kPython)
+    python.push_back(&*request_.against);
   Builds python_builds(python, [this](const CandidateSource& source) {
     return BuildCandidate(source, request_.limits, python_, oracle_->init_arguments(), settings_);
   });
   size_t next_native = 0, next_python = 0;
   const auto take = [&](const CandidateSource& source) {
-    return source.form == CandidateForm::kNative ? native_builds.Take(next_native++) : python_builds.Take(next_python++);
+    return source.form == CandidateForm::kNative ? native_builds.Take(next_native++)
+                                                 : python_builds.Take(next_python++);
   };
   // All builds end before anything is timed: a compiler beside a measurement would be noise.
   for (size_t i = 0; i < request_.candidates.size(); ++i) {
@@ -196,7 +184,8 @@ Result<void> Judgement::Run() {
   if (request_.against) {
     ASSAY_ASSIGN_OR_RETURN(against_, take(*request_.against));
     if (against_->failure)
-      return UsageError(fmt::format("--against {} does not build: {}", request_.against->path, *against_->failure));
+      return UsageError(fmt::format("--against {} does not build: {}", request_.against->path,
+                                    *against_->failure));
   }
   for (size_t i = 0; i < built_.size(); ++i) {
     if (built_.size() > 1) label_ = fmt::format("[{}/{}] ", i + 1, built_.size());
@@ -219,11 +208,15 @@ Verdict Judgement::NewVerdict(const BuiltCandidate& candidate) const {
   problem.set = request_.problem.set;
   for (const wire::ArgumentSpec& argument : oracle_->description().arguments) {
     problem.signature.push_back(DescribeArgument(argument));
-    if (problem.dtype.empty() && argument.role == wire::Role::kOutput) problem.dtype = DTypeName(argument.dtype);
+    if (problem.dtype.empty() && argument.role == wire::Role::kOutput)
+      problem.dtype = DTypeName(argument.dtype);
   }
-  verdict.candidate = {candidate.source.path, candidate.source.hash,
+  verdict.candidate = {candidate.source.path,
+                       candidate.source.hash,
                        candidate.source.form == CandidateForm::kNative ? "native" : "python",
-                       candidate.source.language, "sandboxed", candidate.flags};
+                       candidate.source.language,
+                       "sandboxed",
+                       candidate.flags};
   verdict.machine = DescribeMachine();
   verdict.machine.threads = threads_;
   verdict.machine.isolation = ProbeSandbox().isolation;
@@ -234,8 +227,9 @@ Verdict Judgement::NewVerdict(const BuiltCandidate& candidate) const {
   verdict.log = candidate.log;
   verdict.cost.build_s = candidate.build_s;
   verdict.cost.build_cached = candidate.cached;
-  verdict.id = Sha256Hex(fmt::format("{} {} {} {} {}", verdict.created, MonotonicNs(), seed_, problem.hash,
-                                     verdict.candidate.hash)).substr(0, 12);
+  verdict.id = Sha256Hex(fmt::format("{} {} {} {} {}", verdict.created, MonotonicNs(), seed_,
+                                     problem.hash, verdict.candidate.hash))
+                   .substr(0, 12);
   return verdict;
 }
 
@@ -263,7 +257,8 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
   }
   verdict.speed.emplace();
   verdict.speed->threshold = request_.threshold;
-  const std::vector<std::string> baselines = against_ ? std::vector<std::string>{"against"} : request_.baselines;
+  const std::vector<std::string> baselines =
+      against_ ? std::vector<std::string>{"against"} : request_.baselines;
   verdict.speed->headline = baselines.front();
   for (const std::string& baseline : baselines) {
     ASSAY_ASSIGN_OR_RETURN(final, PassGate2(candidate, baseline, &verdict));
@@ -274,7 +269,8 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
 }
 
 CandidateHostSetup Judgement::HostSetup(const BuiltCandidate& candidate) const {
-  return {candidate, request_.limits, python_, *oracle_, *live_, settings_, threads_, events_.interrupt};
+  return {candidate, request_.limits, python_,  *oracle_,
+          *live_,    settings_,       threads_, events_.interrupt};
 }
 
 Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verdict) {
@@ -288,7 +284,12 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verd
     ASSAY_RETURN_IF_ERROR(Blame(host.error(), "loading", verdict));
     return true;
   }
-  Gate1Setup setup{*oracle_, *live_, *draws_, rule_, tolerance_, request_.limits.call_timeout_s,
+  Gate1Setup setup{*oracle_,
+                   *live_,
+                   *draws_,
+                   rule_,
+                   tolerance_,
+                   request_.limits.call_timeout_s,
                    [&](size_t done, size_t all) {
                      Progress(fmt::format("gate 1: draw {} of {}", done + 1, all),
                               static_cast<double>(done) / static_cast<double>(all));
@@ -296,7 +297,8 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verd
   auto result = RunGate1(setup, *host);
   if (!result) {
     HostTrouble trouble = result.error();
-    if (const std::string fault = DescribeFault(*host, *live_); !fault.empty()) trouble.message += "; " + fault;
+    if (const std::string fault = DescribeFault(*host, *live_); !fault.empty())
+      trouble.message += "; " + fault;
     ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1", verdict));
     return true;
   }
@@ -325,7 +327,8 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
   return *pool;
 }
 
-Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::string& baseline, Verdict* verdict) {
+Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::string& baseline,
+                                  Verdict* verdict) {
   Progress("gate 2: starting hosts", 0);
   CandidateHosts hosts(HostSetup(candidate), kPairsMin);
   std::optional<CandidateHosts> opponents;
@@ -340,7 +343,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
     }
     ReferencePool& pool = Pool(baseline);
     // The first pairs come for certain; when they do not decide, the first look is at nine.
-    if (auto started = pool.StartUpTo(pair_index < kPairsMin ? kPairsMin : Looks().front().pairs); !started)
+    if (auto started = pool.StartUpTo(pair_index < kPairsMin ? kPairsMin : Looks().front().pairs);
+        !started)
       return std::unexpected(started.error());
     auto host = pool.Get(pair_index);
     if (!host) return std::unexpected(host.error());
@@ -348,7 +352,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
     return found;
   };
   // A fresh opponent is cheap, and so are reference hosts that earlier candidates needed.
-  const int clear_pairs = against_ ? kClearPairs : std::clamp(Pool(baseline).size(), kPairsMin, kClearPairs);
+  const int clear_pairs =
+      against_ ? kClearPairs : std::clamp(Pool(baseline).size(), kPairsMin, kClearPairs);
   Gate2Setup setup{*oracle_, *live_, *values_};
   setup.rule = rule_;
   setup.errors = draws_->reference_errors();
@@ -373,7 +378,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
   verdict->cost.start_s += Seconds(result->spent.start_ns);
   verdict->cost.fill_s += Seconds(result->spent.fill_ns);
   verdict->cost.timed_s += Seconds(result->spent.timed_ns);
-  if (result->opponent_trouble) return std::unexpected(TroubleAsError(*result->opponent_trouble, "the baseline failed"));
+  if (result->opponent_trouble)
+    return std::unexpected(TroubleAsError(*result->opponent_trouble, "the baseline failed"));
   Correctness& correctness = *verdict->correctness;
   correctness.calls_checked += result->calls_checked;
   correctness.error_ratio = std::max(correctness.error_ratio, result->error_ratio);
@@ -382,7 +388,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
     correctness.hint = result->wrong->hint;
     correctness.first_mismatch = result->wrong->mismatch;
     verdict->outcome = Outcome::kWrong;
-    verdict->message = "wrong in a timed call, though right on the draws of gate 1: " + result->wrong->hint;
+    verdict->message =
+        "wrong in a timed call, though right on the draws of gate 1: " + result->wrong->hint;
     verdict->speed.reset();
     return true;
   }
@@ -395,7 +402,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
 }
 
 // A host's trouble as the candidate's outcome; what is not the candidate's doing is an error.
-Result<void> Judgement::Blame(const HostTrouble& trouble, std::string_view where, Verdict* verdict) const {
+Result<void> Judgement::Blame(const HostTrouble& trouble, std::string_view where,
+                              Verdict* verdict) const {
   verdict->message = trouble.message;
   if (!trouble.output.empty() && verdict->log.empty()) verdict->log = trouble.output;
   verdict->speed.reset();
@@ -437,19 +445,26 @@ void Judgement::Settle(Verdict* verdict) const {
   verdict->outcome = *outcome;
   speed.passed = *outcome == Outcome::kFaster;
   const std::string against = against_ ? against_->source.path : speed.headline;
-  const std::string target = speed.threshold == 1 ? "" : fmt::format(" than {:g} times", speed.threshold);
+  const std::string target =
+      speed.threshold == 1 ? "" : fmt::format(" than {:g} times", speed.threshold);
   switch (verdict->outcome) {
     case Outcome::kFaster:
-      verdict->message = fmt::format("correct, and {:.2f}x the speed of {}", headline.speedup, against);
+      verdict->message =
+          fmt::format("correct, and {:.2f}x the speed of {}", headline.speedup, against);
       break;
     case Outcome::kSlower:
-      verdict->message = fmt::format("correct, but slower{}: {:.2f}x the speed of {}", target, headline.speedup, against);
+      verdict->message = fmt::format("correct, but slower{}: {:.2f}x the speed of {}", target,
+                                     headline.speedup, against);
       break;
     case Outcome::kTie:
-      verdict->message = fmt::format("correct, and as fast as {}{}: {:.3f}x", speed.threshold == 1 ? "" : fmt::format("{:g} times ", speed.threshold), against, headline.speedup);
+      verdict->message =
+          fmt::format("correct, and as fast as {}{}: {:.3f}x",
+                      speed.threshold == 1 ? "" : fmt::format("{:g} times ", speed.threshold),
+                      against, headline.speedup);
       break;
     default:
-      verdict->message = fmt::format("correct, but too noisy here to say whether it beats {}{}", against, target);
+      verdict->message =
+          fmt::format("correct, but too noisy here to say whether it beats {}{}", against, target);
       break;
   }
 }

@@ -1,4 +1,5 @@
-// The judgement from request to verdicts: build, run, gate 1, gate 2. The one place that sequences them.
+// The judgement from request to verdicts: build, run, gate 1, gate 2. The one place that sequences
+// them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace assay {
 struct JudgeRequest {
   ProblemRequest problem;
   std::vector<CandidateSource> candidates;
-  std::optional<CandidateSource> against;         // set: the opponent, instead of baselines
+  std::optional<CandidateSource> against;          // set: the opponent, instead of baselines
   std::vector<std::string> baselines = {"eager"};  // the first decides the outcome
   double threshold = 1;                            // --p
   int threads = 0;                                 // each side; 0: DefaultThreads()
@@ -38,8 +39,9 @@ struct JudgeEvents {
   InterruptFlag interrupt = nullptr;
 };
 
-// Judges every candidate. A bad candidate is a verdict; errors are the request's (kUsage) or the machine's
-// (kEnvironment), or kInterrupted. Verdicts already given to `events.verdict` stand whatever comes after.
+// Judges every candidate. A bad candidate is a verdict; errors are the request's (kUsage) or the
+// machine's (kEnvironment), or kInterrupted. Verdicts already given to `events.verdict` stand
+// whatever comes after.
 Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& events);
 
 }  // namespace assay

@@ -12,8 +12,8 @@
 
 namespace assay {
 
-// Inputs that every host under test maps read-only, and the plan that goes with them. Both sides of a pair read the
-// same inputs from the same pages; outputs belong to each side alone.
+// Inputs that every host under test maps read-only, and the plan that goes with them. Both sides of
+// a pair read the same inputs from the same pages; outputs belong to each side alone.
 class LiveSlots {
  public:
   static Result<LiveSlots> Create(const Oracle& oracle);
@@ -28,7 +28,8 @@ class LiveSlots {
   void SetSlotCount(uint32_t count);
   // Copies masters[i] into slot i, for each i, past the caches. No host may run.
   void FillInputs(const Oracle& oracle, std::span<const uint32_t> masters);
-  // Drops the inputs of these slots and the weights from the caches: the side that ran before had read them.
+  // Drops the inputs of these slots and the weights from the caches: the side that ran before had
+  // read them.
   void FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const;
   // Outputs for one host, poisoned when a block is prepared.
   Result<SharedRegion> CreateOutputs() const;
@@ -40,7 +41,8 @@ class LiveSlots {
   uint64_t guard_ = 0;
 };
 
-// Master slots filled with ordinary draws. A fresh process has seen none of them; within a process each is shown once.
+// Master slots filled with ordinary draws. A fresh process has seen none of them; within a process
+// each is shown once.
 class ValuePool {
  public:
   // Uses the master slots [first, first + capacity).
@@ -48,7 +50,8 @@ class ValuePool {
 
   // A fresh process comes: every value is new to it. The order is shuffled.
   void BeginProcess();
-  // `count` masters that this process has not seen; draws new values where none are left. count <= capacity.
+  // `count` masters that this process has not seen; draws new values where none are left. count <=
+  // capacity.
   HostResult<std::span<const uint32_t>> Take(uint32_t count);
   // True when `count` more values are at hand, or would be drawn in a moment (they are small).
   bool HasCheap(uint32_t count) const;

@@ -10,13 +10,15 @@
 namespace assay {
 
 uint64_t TotalMemoryBytes();
-uint64_t AvailableMemoryBytes();  // MemAvailable, and the cgroup's limit where that is lower
+uint64_t AvailableMemoryBytes();       // MemAvailable, and the cgroup's limit where that is lower
 const std::vector<int>& UsableCpus();  // that this process could use when it started, ascending
 
-// Threads for each side when the user names none: one core stays for the judge and the system where there are two.
+// Threads for each side when the user names none: one core stays for the judge and the system where
+// there are two.
 int DefaultThreads();
 
-// Which cores a pair's hosts run on, rotated from pair to pair so that no core's bias stays, and which the judge keeps.
+// Which cores a pair's hosts run on, rotated from pair to pair so that no core's bias stays, and
+// which the judge keeps.
 struct CorePlan {
   std::vector<int> hosts;
   std::vector<int> judge;  // disjoint from hosts where there are cores enough, else all

@@ -1,11 +1,10 @@
 #include "pipeline/oracle.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -32,7 +31,8 @@ Error FromTrouble(const HostTrouble& trouble) {
   return {ErrorKind::kEnvironment, message};
 }
 
-// A description comes from another process: names end, numbers are in range, sizes follow from shapes.
+// A description comes from another process: names end, numbers are in range, sizes follow from
+// shapes.
 bool IsSane(const wire::ArgumentSpec& argument) {
   if (::strnlen(argument.name, wire::kNameBytes) == wire::kNameBytes) return false;
   if (argument.kind != wire::Kind::kTensor) return argument.size_bytes == 8;
@@ -80,8 +80,9 @@ Result<Oracle> Oracle::Open(OracleOptions options) {
   return oracle;
 }
 
-// A problem that does not fit is refused before it is tried. What judging takes, in slots: at least two values with
-// their expected outputs, two live slots for each of the two sides, and the reference's own working memory.
+// A problem that does not fit is refused before it is tried. What judging takes, in slots: at least
+// two values with their expected outputs, two live slots for each of the two sides, and the
+// reference's own working memory.
 Result<void> Oracle::CheckMemory() {
   const uint64_t limit = options_.memory_bytes;
   const uint64_t args[] = {limit / 8};
@@ -91,19 +92,23 @@ Result<void> Oracle::CheckMemory() {
   const double needed = 8.0 * static_cast<double>(reply->args[0] + reply->args[1] + reply->args[2]);
   if (needed <= static_cast<double>(limit)) return {};
   return EnvironmentError(fmt::format(
-      "this problem needs about {:.1f} GB to be judged and {:.1f} GB are free: {:.2f} GB of inputs, {:.2f} GB of "
+      "this problem needs about {:.1f} GB to be judged and {:.1f} GB are free: {:.2f} GB of "
+      "inputs, {:.2f} GB of "
       "parameters, {:.2f} GB of outputs. {}",
       needed / 1e9, static_cast<double>(limit) / 1e9, static_cast<double>(reply->args[0]) / 1e9,
-      static_cast<double>(reply->args[1]) / 1e9, static_cast<double>(reply->args[2]) / 1e9, host_->Message()));
+      static_cast<double>(reply->args[1]) / 1e9, static_cast<double>(reply->args[2]) / 1e9,
+      host_->Message()));
 }
 
 Result<void> Oracle::Load() {
-  ASSAY_ASSIGN_OR_RETURN(const SharedRegion pickle, SharedRegion::Create("assay-init", kInitArgumentsMax));
+  ASSAY_ASSIGN_OR_RETURN(const SharedRegion pickle,
+                         SharedRegion::Create("assay-init", kInitArgumentsMax));
   auto reply = host_->Request(FrameKind::kLoad, {}, options_.timeout_s, pickle.fd());
   if (!reply) return std::unexpected(FromTrouble(reply.error()));
   const wire::Report& report = host_->report();
   const uint64_t count = reply->args[0];
-  if (count > wire::kArgumentsMax) return EnvironmentError("the reference host described too many arguments");
+  if (count > wire::kArgumentsMax)
+    return EnvironmentError("the reference host described too many arguments");
   description_.arguments.assign(report.arguments, report.arguments + count);
   description_.float64_supported = (reply->args[1] & 2) != 0;
   if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSane))
@@ -124,14 +129,16 @@ Result<void> Oracle::ShareSlots() {
   const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
   slots_max_ = static_cast<uint32_t>(
       std::clamp<uint64_t>(options_.memory_bytes / 2 / slot_bytes, 2, kSlotsMax));
-  oracle_slots_max_ = std::min(
-      {kOracleSlotsMax, slots_max_,
-       static_cast<uint32_t>(std::max<uint64_t>(1, options_.memory_bytes / 4 / plan.oracle_stride))});
+  oracle_slots_max_ = std::min({kOracleSlotsMax, slots_max_,
+                                static_cast<uint32_t>(std::max<uint64_t>(
+                                    1, options_.memory_bytes / 4 / plan.oracle_stride))});
   plan.slot_count = slots_max_;
-  ASSAY_ASSIGN_OR_RETURN(inputs_, SharedRegion::Create("assay-masters", slots_max_ * plan.input_stride));
-  ASSAY_ASSIGN_OR_RETURN(outputs_, SharedRegion::Create("assay-expected", slots_max_ * plan.output_stride));
-  ASSAY_ASSIGN_OR_RETURN(oracle_,
-                         SharedRegion::Create("assay-float64", oracle_slots_max_ * plan.oracle_stride));
+  ASSAY_ASSIGN_OR_RETURN(inputs_,
+                         SharedRegion::Create("assay-masters", slots_max_ * plan.input_stride));
+  ASSAY_ASSIGN_OR_RETURN(outputs_,
+                         SharedRegion::Create("assay-expected", slots_max_ * plan.output_stride));
+  ASSAY_ASSIGN_OR_RETURN(
+      oracle_, SharedRegion::Create("assay-float64", oracle_slots_max_ * plan.oracle_stride));
   ASSAY_ASSIGN_OR_RETURN(weights_, SharedRegion::Create("assay-weights", plan.weights_bytes));
   const struct {
     Region region;

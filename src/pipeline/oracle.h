@@ -1,6 +1,7 @@
-// The trusted reference host that knows the answers: it describes the problem, makes inputs under the judge's seeds,
-// and computes expected outputs in the native dtype and in float64. Its slots (the masters) are never shown to a
-// candidate's host. Masters lie in memory that exists only once touched.
+// The trusted reference host that knows the answers: it describes the problem, makes inputs under
+// the judge's seeds, and computes expected outputs in the native dtype and in float64. Its slots
+// (the masters) are never shown to a candidate's host. Masters lie in memory that exists only once
+// touched.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +38,9 @@ class Oracle {
   uint32_t slots_max() const { return slots_max_; }
   uint32_t oracle_slots_max() const { return oracle_slots_max_; }
 
-  // Draws inputs into a master slot and computes its native outputs (and float64 ones where asked and supported).
-  // kFailed with kDrawMeaningless or kProblemForward: the reference cannot take such a draw.
+  // Draws inputs into a master slot and computes its native outputs (and float64 ones where asked
+  // and supported). kFailed with kDrawMeaningless or kProblemForward: the reference cannot take
+  // such a draw.
   HostResult<void> Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64);
 
   const std::byte* inputs(uint32_t slot) const {

@@ -1,7 +1,8 @@
 #include "pipeline/python_runtime.h"
 
-#include <stdlib.h>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,15 +13,14 @@
 #include <optional>
 #include <sstream>
 
-#include <fmt/format.h>
-
 #include "base/files.h"
 
 namespace assay {
 namespace fs = std::filesystem;
 namespace {
 
-// Prints, a line each: executable, version, torch's version or "-", then the folders that are needed.
+// Prints, a line each: executable, version, torch's version or "-", then the folders that are
+// needed.
 constexpr const char* kProbe = R"python(
 import importlib.util, os, re, sys
 spec = importlib.util.find_spec('torch')
@@ -31,12 +31,13 @@ if spec and spec.origin:
             version = re.search(r"__version__ = '([^']+)'", file.read()).group(1)
     except (OSError, AttributeError):
         version = 'unknown'
-print(os.path.realpath(sys.executable)); print(sys.version.split()[0]); print(version)
+print(os.path.abspath(sys.executable)); print(sys.version.split()[0]); print(version)
 for path in dict.fromkeys([sys.prefix, sys.base_prefix, sys.exec_prefix] + sys.path):
     if path and os.path.isdir(path): print(os.path.realpath(path))
 )python";
 
-// Runs a command of our own, without a shell; stdout as text. nullopt when it fails or does not exist.
+// Runs a command of our own, without a shell; stdout as text. nullopt when it fails or does not
+// exist.
 std::optional<std::string> Capture(const std::string& executable) {
   int pipe_fds[2];
   if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return std::nullopt;
@@ -100,10 +101,11 @@ Result<PythonRuntime> FindPython(const std::string& requested) {
     tried += fmt::format("{}{} ({})", tried.empty() ? "" : ", ", choice,
                          python ? "has no torch" : "does not run");
   }
-  return EnvironmentError(fmt::format(
-      "no Python with PyTorch was found: tried {}. Install it (Debian: apt-get install python3-torch) "
-      "or name another interpreter with --python or ASSAY_PYTHON",
-      tried));
+  return EnvironmentError(
+      fmt::format("no Python with PyTorch was found: tried {}. Install it (Debian: apt-get install "
+                  "python3-torch) "
+                  "or name another interpreter with --python or ASSAY_PYTHON",
+                  tried));
 }
 
 std::map<std::string, std::string> HostEnvironment(int threads) {
@@ -129,7 +131,8 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
   const char* role_name = role == PythonRole::kReference   ? "reference"
                           : role == PythonRole::kCandidate ? "candidate"
                                                            : "build";
-  request.arguments = {python.executable, "-B", "-s", "/assay/python/assay_host/__main__.py", role_name};
+  request.arguments = {python.executable, "-B", "-s", "/assay/python/assay_host/__main__.py",
+                       role_name};
   request.environment = HostEnvironment(threads);
   request.may_start_processes = true;
   for (const std::string& folder : python.folders) request.binds.push_back({folder, folder});
@@ -138,12 +141,14 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
   for (const auto& entry : fs::directory_iterator(sources, code)) {
     if (entry.path().extension() != ".py") continue;
     ASSAY_ASSIGN_OR_RETURN(std::string content, ReadFile(entry.path(), 1 << 20));
-    request.files.push_back(
-        {"/assay/python/assay_host/" + entry.path().filename().string(), std::move(content), false});
+    request.files.push_back({"/assay/python/assay_host/" + entry.path().filename().string(),
+                             std::move(content), false});
   }
   if (code || request.files.empty())
-    return EnvironmentError(fmt::format("Assay's python hosts are missing from {}; rebuild or reinstall it", sources.string()));
-  ASSAY_ASSIGN_OR_RETURN(std::string library, ReadFile(fs::path(support) / "libassay_host.so", 64 << 20));
+    return EnvironmentError(fmt::format(
+        "Assay's python hosts are missing from {}; rebuild or reinstall it", sources.string()));
+  ASSAY_ASSIGN_OR_RETURN(std::string library,
+                         ReadFile(fs::path(support) / "libassay_host.so", 64 << 20));
   request.files.push_back({"/assay/libassay_host.so", std::move(library), true});
   const auto add = [&](const char* target, const std::string& content) {
     if (!content.empty()) request.files.push_back({target, content, false});

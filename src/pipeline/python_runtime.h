@@ -11,24 +11,26 @@
 namespace assay {
 
 struct PythonRuntime {
-  std::string executable;            // absolute
-  std::string version;               // "3.11.2"
-  std::string torch_version;         // "1.13.0a0"
-  std::vector<std::string> folders;  // that the interpreter and its packages live in, outside of the system's
+  std::string executable;     // absolute
+  std::string version;        // "3.11.2"
+  std::string torch_version;  // "1.13.0a0"
+  std::vector<std::string>
+      folders;  // that the interpreter and its packages live in, outside of the system's
 };
 
-// `requested`: --python, may be empty; then $ASSAY_PYTHON, then the first of python3 and /usr/bin/python3 that has
-// torch. Errors (kEnvironment) say which interpreters were tried and how to install PyTorch.
+// `requested`: --python, may be empty; then $ASSAY_PYTHON, then the first of python3 and
+// /usr/bin/python3 that has torch. Errors (kEnvironment) say which interpreters were tried and how
+// to install PyTorch.
 Result<PythonRuntime> FindPython(const std::string& requested);
 
 enum class PythonRole { kReference, kCandidate, kBuild };
 
 struct PythonHostFiles {
-  std::string problem_source;     // reference only
-  std::string settings;           // JSON text
-  std::string candidate_source;   // candidate and build only
-  std::string init_arguments;     // pickle of get_init_inputs(), from the trusted host
-  std::string extensions;         // tar of what the build made
+  std::string problem_source;    // reference only
+  std::string settings;          // JSON text
+  std::string candidate_source;  // candidate and build only
+  std::string init_arguments;    // pickle of get_init_inputs(), from the trusted host
+  std::string extensions;        // tar of what the build made
 };
 
 // The sandbox request for a python host; limits, cpus and descriptors are the caller's to set.

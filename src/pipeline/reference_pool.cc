@@ -47,14 +47,16 @@ HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
                  {Region::kOutputs, live_host.outputs, true}};
   if (auto done = host.Collect(300); !done) return std::unexpected(done.error());
   for (const auto& [region, memory, writable] : regions)
-    if (auto done = host.Attach(region, memory, writable); !done) return std::unexpected(done.error());
+    if (auto done = host.Attach(region, memory, writable); !done)
+      return std::unexpected(done.error());
   const uint64_t load_weights[] = {1};
   if (auto done = host.Request(FrameKind::kStoreWeights, load_weights, 120); !done)
     return std::unexpected(done.error());
   return {};
 }
 
-// Each step is done for all hosts before the next: they import PyTorch and load the problem at the same time.
+// Each step is done for all hosts before the next: they import PyTorch and load the problem at the
+// same time.
 HostResult<std::vector<ReferencePool::Entry>> ReferencePool::Start(int first_pair_index,
                                                                    int count) const {
   std::vector<Entry> entries;
@@ -63,9 +65,10 @@ HostResult<std::vector<ReferencePool::Entry>> ReferencePool::Start(int first_pai
     if (!host) return std::unexpected(host.error());
     entries.push_back({std::move(*host), 0, index});
   }
+  const uint64_t kBriefly[] = {1};  // the oracle has checked the problem
   for (Entry& entry : entries) {
     if (auto greeted = entry.host->host.Greet(); !greeted) return std::unexpected(greeted.error());
-    if (auto posted = entry.host->host.Post(FrameKind::kLoad, {}); !posted)
+    if (auto posted = entry.host->host.Post(FrameKind::kLoad, kBriefly); !posted)
       return std::unexpected(posted.error());
   }
   for (Entry& entry : entries)

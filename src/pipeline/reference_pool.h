@@ -1,5 +1,6 @@
-// Warm reference hosts for one baseline, kept across candidates: importing PyTorch is paid once a host. Each pair of a
-// verdict has a host of its own, so that no process's luck counts twice; beyond the pool's size a host is started anew.
+// Warm reference hosts for one baseline, kept across candidates: importing PyTorch is paid once a
+// host. Each pair of a verdict has a host of its own, so that no process's luck counts twice;
+// beyond the pool's size a host is started anew.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,11 @@ class ReferencePool {
   ReferencePool(Options options, const Oracle& oracle, const LiveSlots& live)
       : options_(std::move(options)), oracle_(oracle), live_(live) {}
 
-  // The host of this pair, in blocks and frozen, with as many slots prepared as the live plan has now.
+  // The host of this pair, in blocks and frozen, with as many slots prepared as the live plan has
+  // now.
   HostResult<LiveHost*> Get(int pair_index);
-  // Starts the hosts of the pairs [0, count) that are not there yet, side by side: PyTorch's import uses one core.
+  // Starts the hosts of the pairs [0, count) that are not there yet, side by side: PyTorch's import
+  // uses one core.
   HostResult<void> StartUpTo(int count);
   int size() const { return static_cast<int>(entries_.size()); }
 

@@ -1,5 +1,5 @@
-// A shared memory region that the judge owns: one memfd, mapped into the judge and passed to hosts. Pages exist only
-// once touched, so a region may be sized for the largest case.
+// A shared memory region that the judge owns: one memfd, mapped into the judge and passed to hosts.
+// Pages exist only once touched, so a region may be sized for the largest case.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class SharedRegion {
   SharedRegion& operator=(SharedRegion&& other) noexcept;
   ~SharedRegion();
 
-  // From now on nobody can map the region writable, write to it or change its size, but for mappings that exist:
-  // the judge's own, and those of hosts that attached before.
+  // From now on nobody can map the region writable, write to it or change its size, but for
+  // mappings that exist: the judge's own, and those of hosts that attached before.
   Result<void> SealAgainstNewWriters();
   // Nobody can change its size (a host could otherwise truncate it under the judge).
   Result<void> SealSize();

@@ -23,8 +23,9 @@ uint64_t AlignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-// Lays tensors one after another with guards between. Gaps differ from tensor to tensor by odd numbers of lines, so
-// that equal sizes do not put every tensor at the same offset within a page (4 KiB aliasing).
+// Lays tensors one after another with guards between. Gaps differ from tensor to tensor by odd
+// numbers of lines, so that equal sizes do not put every tensor at the same offset within a page (4
+// KiB aliasing).
 class Layout {
  public:
   uint64_t Place(uint64_t size_bytes) {
@@ -50,14 +51,15 @@ void StoreFence() {
 #endif
 }
 
-// Repeats the 8 bytes of `guard` over [begin, end), past the caches where the processor can: what is written this way is
-// in memory alone, so that the next reader finds it cold.
+// Repeats the 8 bytes of `guard` over [begin, end), past the caches where the processor can: what
+// is written this way is in memory alone, so that the next reader finds it cold.
 void FillPattern(std::byte* begin, std::byte* end, uint64_t guard) {
 #if defined(__x86_64__)
   // The ranges that are long start and end on cache lines.
   if (reinterpret_cast<uintptr_t>(begin) % 16 == 0) {
     const __m128i pattern = _mm_set1_epi64x(static_cast<long long>(guard));
-    for (; end - begin >= 16; begin += 16) _mm_stream_si128(reinterpret_cast<__m128i*>(begin), pattern);
+    for (; end - begin >= 16; begin += 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(begin), pattern);
   }
 #endif
   while (begin < end) {
@@ -82,8 +84,9 @@ const std::byte* FindChange(const std::byte* begin, const std::byte* end, uint64
 
 Result<Plan> LayOutSlots(const ProblemDescription& description) {
   if (description.arguments.size() > wire::kArgumentsMax)
-    return UsageError(fmt::format("the problem has {} inputs, parameters and outputs; at most {} are supported",
-                                  description.arguments.size(), wire::kArgumentsMax));
+    return UsageError(
+        fmt::format("the problem has {} inputs, parameters and outputs; at most {} are supported",
+                    description.arguments.size(), wire::kArgumentsMax));
   Plan plan{};
   plan.argument_count = static_cast<uint32_t>(description.arguments.size());
   Layout inputs, weights, outputs, oracle;

@@ -1,5 +1,5 @@
-// Where each tensor lies in a slot, and what the judge does to slots while no host runs: fill, poison, guard, flush.
-// Pure memory work on regions that the judge has mapped.
+// Where each tensor lies in a slot, and what the judge does to slots while no host runs: fill,
+// poison, guard, flush. Pure memory work on regions that the judge has mapped.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +15,38 @@
 
 namespace assay {
 
-// Tensors start on 64-byte boundaries with at least this many guard bytes before, between and after them.
+// Tensors start on 64-byte boundaries with at least this many guard bytes before, between and after
+// them.
 inline constexpr uint64_t kGuardBytes = 1024;
 
-// Chooses offsets and strides for every argument. Errors (kUsage): more arguments than the protocol carries.
+// Chooses offsets and strides for every argument. Errors (kUsage): more arguments than the protocol
+// carries.
 Result<wire::Plan> LayOutSlots(const ProblemDescription& description);
 
 // Bytes of a slot's tensors alone.
 uint64_t TensorBytes(const wire::Plan& plan, wire::Role role);
 
-// The bytes that outputs hold before a call: NaN for floating-point types, an unlikely pattern for others.
+// The bytes that outputs hold before a call: NaN for floating-point types, an unlikely pattern for
+// others.
 std::byte PoisonByte(wire::DType dtype);
 
-// Poisons each output of the slots [0, slots) and sets every other byte of them to the guard pattern; cold, as
-// CopyPastCaches leaves its target.
+// Poisons each output of the slots [0, slots) and sets every other byte of them to the guard
+// pattern; cold, as CopyPastCaches leaves its target.
 void PoisonOutputs(const wire::Plan& plan, std::byte* outputs, uint32_t slots, uint64_t guard);
 
 struct GuardDamage {
   uint32_t slot;
-  std::string output;  // the nearest output
+  std::string output;      // the nearest output
   int64_t distance_bytes;  // from its end (positive) or its start (negative)
 };
 // First byte of a guard in these slots that changed, or nullopt.
 std::optional<GuardDamage> FindGuardDamage(const wire::Plan& plan, const std::byte* outputs,
                                            std::span<const uint32_t> slots, uint64_t guard);
 
-// Slots that were poisoned but must not have been written (not named in the block): true when all still are as set.
-bool SlotIsUntouched(const wire::Plan& plan, const std::byte* outputs, uint32_t slot, uint64_t guard);
+// Slots that were poisoned but must not have been written (not named in the block): true when all
+// still are as set.
+bool SlotIsUntouched(const wire::Plan& plan, const std::byte* outputs, uint32_t slot,
+                     uint64_t guard);
 
 // Copies so that the target is in memory alone, not in a cache.
 void CopyPastCaches(std::byte* target, const std::byte* source, uint64_t size_bytes);

@@ -55,7 +55,8 @@ class SlotsTest : public ::testing::Test {
 };
 
 TEST_F(SlotsTest, TensorsAreAlignedAndApartByGuards) {
-  for (uint32_t i = 0; i < plan_->argument_count; ++i) EXPECT_EQ(plan_->arguments[i].offset % 64, 0u);
+  for (uint32_t i = 0; i < plan_->argument_count; ++i)
+    EXPECT_EQ(plan_->arguments[i].offset % 64, 0u);
   EXPECT_GE(plan_->arguments[2].offset, kGuardBytes);
   EXPECT_GE(plan_->arguments[3].offset, plan_->arguments[2].offset + 33 * 4 + kGuardBytes);
   EXPECT_GE(plan_->output_stride, plan_->arguments[4].offset + kGuardBytes);
@@ -131,7 +132,8 @@ TEST_F(SlotsTest, CopiesOfAnySizeAreWhole) {
 
 TEST(LayOutSlots, RefusesMoreArgumentsThanTheProtocolCarries) {
   ProblemDescription description;
-  description.arguments.assign(wire::kArgumentsMax + 1, Tensor("x", Role::kInput, DType::kFloat32, 1));
+  description.arguments.assign(wire::kArgumentsMax + 1,
+                               Tensor("x", Role::kInput, DType::kFloat32, 1));
   EXPECT_FALSE(LayOutSlots(description));
 }
 

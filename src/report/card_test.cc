@@ -115,7 +115,8 @@ TEST(Card, Slower) {
 |  verdict      3f2a9c01d4e7, seed 17264218839157064961                        |
 +------------------------------------------------------------------------------+
    next: does the next version beat this one?
-   assay judge problems/level1/softmax.py kernels/softmax/naive_next.cpp --set batch_size=512 --set 'dim=4096 * 2' --against kernels/softmax/naive.cpp
+   assay judge problems/level1/softmax.py kernels/softmax/naive_next.cpp --set batch_size=512)"
+                                 R"( --set 'dim=4096 * 2' --against kernels/softmax/naive.cpp
 )"[1]);
 }
 

@@ -72,7 +72,8 @@ std::string JudgeCommand(const Verdict& verdict, const std::string& candidate,
   // A named size stands for its constants.
   if (!problem.size.empty()) command += " --size " + ShellQuoted(problem.size);
   if (problem.size.empty())
-    for (const auto& [name, value] : problem.set) command += " --set " + ShellQuoted(name + "=" + value);
+    for (const auto& [name, value] : problem.set)
+      command += " --set " + ShellQuoted(name + "=" + value);
   if (verdict.correctness) command += ComparisonFlags(problem, *verdict.correctness);
   if (verdict.speed && !extra.starts_with("--against")) command += BaselineFlag(*verdict.speed);
   if (!extra.empty()) command += " " + extra;

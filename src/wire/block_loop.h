@@ -1,5 +1,5 @@
-// The host's half of a timed block (docs/protocol.md), shared by the native and the python host. libc only.
-// One thread of the host calls these, in this order, for each block:
+// The host's half of a timed block (docs/protocol.md), shared by the native and the python host.
+// libc only. One thread of the host calls these, in this order, for each block:
 //
 //   while (AwaitArmed(loop)) {       // asleep until the judge wakes this process for a block
 //     ...restore state...
@@ -16,8 +16,8 @@ namespace assay::wire {
 struct BlockLoop {
   const Control* control;
   Report* report;
-  uint32_t sequence;     // of the block in hand
-  uint32_t call_count;   // valid after AwaitGo; at most kCallsMax
+  uint32_t sequence;    // of the block in hand
+  uint32_t call_count;  // valid after AwaitGo; at most kCallsMax
   const uint32_t* order;
 };
 

@@ -70,7 +70,8 @@ Receive ReceiveFrame(int socket, Frame* frame, int timeout_ms, int* fd, pid_t* s
     count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (count < 0 && errno == EINTR);
   if (count <= 0) return Receive::kClosed;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET) continue;
     if (header->cmsg_type == SCM_RIGHTS) {
       int received;
@@ -85,7 +86,8 @@ Receive ReceiveFrame(int socket, Frame* frame, int timeout_ms, int* fd, pid_t* s
       *sender = credentials.pid;
     }
   }
-  const bool whole = count == static_cast<ssize_t>(sizeof *frame) && (message.msg_flags & MSG_TRUNC) == 0;
+  const bool whole =
+      count == static_cast<ssize_t>(sizeof *frame) && (message.msg_flags & MSG_TRUNC) == 0;
   return whole && frame->magic == kMagic ? Receive::kFrame : Receive::kMalformed;
 }
 

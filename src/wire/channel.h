@@ -7,14 +7,17 @@
 
 namespace assay::wire {
 
-// Sends one frame, with a descriptor beside it when fd >= 0. False when the peer is gone (never raises SIGPIPE).
+// Sends one frame, with a descriptor beside it when fd >= 0. False when the peer is gone (never
+// raises SIGPIPE).
 bool SendFrame(int socket, const Frame& frame, int fd = -1);
 
 enum class Receive { kFrame, kClosed, kTimeout, kMalformed };
 
-// Waits up to timeout_ms (-1: without end) for one frame. Anything but one whole frame with the right magic is
-// kMalformed. A descriptor that came along goes to *fd, or is closed where fd is null. With sender != null and
-// SO_PASSCRED set on the socket, *sender is the peer's process id as this process sees it, vouched for by the kernel.
-Receive ReceiveFrame(int socket, Frame* frame, int timeout_ms, int* fd = nullptr, pid_t* sender = nullptr);
+// Waits up to timeout_ms (-1: without end) for one frame. Anything but one whole frame with the
+// right magic is kMalformed. A descriptor that came along goes to *fd, or is closed where fd is
+// null. With sender != null and SO_PASSCRED set on the socket, *sender is the peer's process id as
+// this process sees it, vouched for by the kernel.
+Receive ReceiveFrame(int socket, Frame* frame, int timeout_ms, int* fd = nullptr,
+                     pid_t* sender = nullptr);
 
 }  // namespace assay::wire

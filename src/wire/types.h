@@ -1,6 +1,6 @@
-// What the judge and its hosts say to each other, as plain structs of fixed size. This folder uses libc alone: it is
-// linked into processes that run foreign code. Every field that a host writes is untrusted when the judge reads it.
-// docs/protocol.md has the state diagram.
+// What the judge and its hosts say to each other, as plain structs of fixed size. This folder uses
+// libc alone: it is linked into processes that run foreign code. Every field that a host writes is
+// untrusted when the judge reads it. docs/protocol.md has the state diagram.
 #pragma once
 
 #include <stdint.h>
@@ -52,22 +52,26 @@ inline uint32_t ElementBytes(DType dtype) {
 
 enum class Role : uint32_t { kInput = 1, kParameter = 2, kOutput = 3 };
 
-// A scalar argument of forward() has no dtype; its value takes 8 bytes in each slot (int64, double, or 0 and 1).
+// A scalar argument of forward() has no dtype; its value takes 8 bytes in each slot (int64, double,
+// or 0 and 1).
 enum class Kind : uint32_t { kTensor = 1, kInt = 2, kFloat = 3, kBool = 4 };
 
-// One argument of a call. Inputs come first (forward's order), then parameters (state_dict order), then outputs.
-// Offsets are the judge's to choose: an input's is from the start of its slot in the inputs region, an output's from
-// the start of its slot in the outputs region, a parameter's from the start of the weights region.
+// One argument of a call. Inputs come first (forward's order), then parameters (state_dict order),
+// then outputs. Offsets are the judge's to choose: an input's is from the start of its slot in the
+// inputs region, an output's from the start of its slot in the outputs region, a parameter's from
+// the start of the weights region.
 struct ArgumentSpec {
-  char name[kNameBytes];  // NUL-terminated; a valid C identifier, made of forward's names or parameters' dotted names
+  char name[kNameBytes];  // NUL-terminated; a valid C identifier, made of forward's names or
+                          // parameters' dotted names
   Role role;
   Kind kind;
   DType dtype;    // tensors only
   uint32_t rank;  // tensors only; contiguous, row-major
   int64_t shape[kRankMax];
   uint64_t size_bytes;
-  uint64_t offset;           // bytes
-  uint64_t oracle_offset;    // outputs only: bytes from the start of the slot in the oracle region (float64 copies)
+  uint64_t offset;         // bytes
+  uint64_t oracle_offset;  // outputs only: bytes from the start of the slot in the oracle region
+                           // (float64 copies)
 };
 static_assert(sizeof(ArgumentSpec) == kNameBytes + 16 + 8 * kRankMax + 24);
 
@@ -79,7 +83,8 @@ enum class Region : uint32_t {
   kInputs = 4,   // slots of inputs; read-only to hosts, but for the oracle, which fills them
   kOutputs = 5,  // slots of outputs; the host writes
   kOracle = 6,   // slots of float64 outputs; oracle only
-  kWeights = 7,  // parameters and buffers; read-only to hosts, but for the oracle, which stores them once
+  kWeights =
+      7,  // parameters and buffers; read-only to hosts, but for the oracle, which stores them once
 };
 inline constexpr uint32_t kRegionCount = 8;
 
@@ -87,7 +92,7 @@ inline constexpr uint32_t kRegionCount = 8;
 struct Plan {
   uint32_t argument_count;
   uint32_t slot_count;
-  uint64_t input_stride;   // bytes from one slot's inputs to the next's
+  uint64_t input_stride;  // bytes from one slot's inputs to the next's
   uint64_t output_stride;
   uint64_t oracle_stride;
   uint64_t weights_bytes;
@@ -95,7 +100,8 @@ struct Plan {
 };
 
 // What the judge says during timed blocks. Sequence numbers only grow.
-inline constexpr uint32_t kLeaveBlocks = 0xFFFFFFFF;  // call_count that ends the loop: back to frames
+inline constexpr uint32_t kLeaveBlocks =
+    0xFFFFFFFF;  // call_count that ends the loop: back to frames
 struct Control {
   alignas(64) uint32_t armed;  // block to get ready for; futex word
   uint32_t spin;               // 1: hosts and judge spin on go and done; 0: they wait on futexes
@@ -108,16 +114,16 @@ enum class Fault : uint32_t { kNone = 0, kSignal = 1 };
 
 // What a host says. Only a trusted host's settle_ns is believed.
 struct Report {
-  alignas(64) uint32_t ready;     // block that the host is ready for; futex word
-  alignas(64) uint32_t done;      // block whose outputs all stand in the slots; futex word
-  uint64_t settle_ns;             // time within the block spent copying results into slots (python hosts)
-  alignas(64) Fault fault;        // why the process is about to die, as far as it knows
+  alignas(64) uint32_t ready;  // block that the host is ready for; futex word
+  alignas(64) uint32_t done;   // block whose outputs all stand in the slots; futex word
+  uint64_t settle_ns;       // time within the block spent copying results into slots (python hosts)
+  alignas(64) Fault fault;  // why the process is about to die, as far as it knows
   int32_t fault_signal;
-  Region fault_region;            // that the address lies in, as far as the host knows; else 0
-  uint64_t fault_address;         // from the start of that region, or absolute
-  uint32_t fault_call;            // index in order[] of the call that ran, when known
-  uint32_t argument_count;        // of `arguments`
-  char message[kMessageBytes];    // NUL-terminated text of the last failure
+  Region fault_region;          // that the address lies in, as far as the host knows; else 0
+  uint64_t fault_address;       // from the start of that region, or absolute
+  uint32_t fault_call;          // index in order[] of the call that ran, when known
+  uint32_t argument_count;      // of `arguments`
+  char message[kMessageBytes];  // NUL-terminated text of the last failure
   ArgumentSpec arguments[kArgumentsMax];  // the reference host's description of the problem
 };
 
@@ -127,11 +133,11 @@ enum class FrameKind : uint32_t {
   kAttach = 1,        // args: Region, size in bytes, writable; carries the memfd
   kLoad = 2,          // load the problem or the candidate; see each host
   kStoreWeights = 3,  // oracle: write the state dict into the weights region
-  kDraw = 4,          // oracle: args: seed, draw kind, slot: write one draw of get_inputs() into the slot
-  kEvaluate = 5,      // oracle: args: slot, precision (0 native into outputs, 1 float64 into oracle)
-  kBlocks = 6,        // enter the loop of timed blocks; answered when the loop is left
+  kDraw = 4,  // oracle: args: seed, draw kind, slot: write one draw of get_inputs() into the slot
+  kEvaluate = 5,  // oracle: args: slot, precision (0 native into outputs, 1 float64 into oracle)
+  kBlocks = 6,    // enter the loop of timed blocks; answered when the loop is left
   kQuit = 7,
-  kEstimate = 8,      // reference host: bytes that the problem needs, without allocating them
+  kEstimate = 8,  // reference host: bytes that the problem needs, without allocating them
   // host to judge
   kHello = 100,   // args: kVersion, role; the kernel attaches the sender's pid
   kDone = 101,    // args: as the request defines
@@ -140,16 +146,16 @@ enum class FrameKind : uint32_t {
 
 // Why a request failed. The reference host uses the problem's, candidate hosts the candidate's.
 enum class Failure : uint64_t {
-  kProblemLoad = 1,       // not Python, no Model, an exception while loading
-  kProblemSet = 2,        // --set names no constant
-  kProblemInputs = 3,     // get_inputs or get_init_inputs throws or returns what cannot be passed
-  kProblemForward = 4,    // forward throws
-  kProblemOutput = 5,     // outputs of a type that cannot be judged
-  kProblemRandom = 6,     // forward gives other outputs under another seed
-  kDrawMeaningless = 7,   // this draw makes the reference give NaN or infinity, or throw
+  kProblemLoad = 1,      // not Python, no Model, an exception while loading
+  kProblemSet = 2,       // --set names no constant
+  kProblemInputs = 3,    // get_inputs or get_init_inputs throws or returns what cannot be passed
+  kProblemForward = 4,   // forward throws
+  kProblemOutput = 5,    // outputs of a type that cannot be judged
+  kProblemRandom = 6,    // forward gives other outputs under another seed
+  kDrawMeaningless = 7,  // this draw makes the reference give NaN or infinity, or throw
   kFloat64Unsupported = 8,
-  kCandidateLoad = 20,    // does not load: no such symbol, unresolved symbols, an exception on import
-  kCandidateEntry = 21,   // no ASSAY_KERNEL, no ModelNew
+  kCandidateLoad = 20,  // does not load: no such symbol, unresolved symbols, an exception on import
+  kCandidateEntry = 21,  // no ASSAY_KERNEL, no ModelNew
   kCandidateSignature = 22,
   kCandidateForward = 23,  // python: forward throws
   kCandidateOutput = 24,   // python: wrong count, shape or dtype
@@ -166,16 +172,16 @@ static_assert(sizeof(Frame) == 72);
 // How a draw's inputs are made from get_inputs(); the numbers are part of the verdict's record.
 enum class DrawKind : uint64_t {
   kOrdinary = 0,
-  kLargeOffset = 1,    // mean 1000, deviation 0.1
-  kWideRange = 2,      // magnitudes over many decades
+  kLargeOffset = 1,  // mean 1000, deviation 0.1
+  kWideRange = 2,    // magnitudes over many decades
   kTinyScale = 3,
   kHugeScale = 4,
   kSignedZeros = 5,
-  kTies = 6,           // few distinct values
+  kTies = 6,  // few distinct values
   kSmallIntegers = 7,
   kZeroOne = 8,
-  kOutlier = 9,        // one large value a row
-  kSpecialValues = 10, // some NaN, infinity and denormals
+  kOutlier = 9,         // one large value a row
+  kSpecialValues = 10,  // some NaN, infinity and denormals
 };
 inline constexpr uint64_t kDrawKindCount = 11;
 

@@ -1,4 +1,4 @@
-"""Shared pieces of the end-to-end tests: they run the real binary with real PyTorch in the real sandbox."""
+"""Shared pieces of the end-to-end tests: the real binary, real PyTorch, the real sandbox."""
 import json
 import os
 import pathlib
@@ -36,11 +36,20 @@ class Run:
 class Assay:
     def __init__(self, home):
         self.home = home
-        self.environment = dict(os.environ, XDG_CACHE_HOME=str(home / "cache"), XDG_STATE_HOME=str(home / "state"))
+        self.environment = dict(
+            os.environ, XDG_CACHE_HOME=str(home / "cache"), XDG_STATE_HOME=str(home / "state")
+        )
 
     def __call__(self, *arguments, timeout=120, **environment):
-        process = subprocess.run([str(ASSAY), *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
-                                 cwd=self.home, stdin=subprocess.DEVNULL, env=dict(self.environment, **environment))
+        process = subprocess.run(
+            [str(ASSAY), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+            env=dict(self.environment, **environment),
+        )
         return Run(process)
 
     def judge(self, problem, *arguments, **keywords):

@@ -1,4 +1,6 @@
-"""Every way in which a candidate can go wrong ends in the right outcome and exit code, with one clear message."""
+"""Every way in which a candidate can go wrong ends in the right outcome and exit code, with one
+clear message.
+"""
 import textwrap
 
 import pytest
@@ -18,7 +20,8 @@ static void softmax(const float* x, float* y, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; ++r) {
     float m = x[r * columns], s = 0;
     for (int64_t c = 0; c < columns; ++c) m = std::fmax(m, x[r * columns + c]);
-    for (int64_t c = 0; c < columns; ++c) s += (y[r * columns + c] = std::exp(x[r * columns + c] - m));
+    for (int64_t c = 0; c < columns; ++c)
+      s += (y[r * columns + c] = std::exp(x[r * columns + c] - m));
     for (int64_t c = 0; c < columns; ++c) y[r * columns + c] /= s;
   }
 }
@@ -27,7 +30,13 @@ static void softmax(const float* x, float* y, int64_t rows, int64_t columns) {
 
 
 def kernel(body, before=""):
-    return HEAD + before + "ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {" + body + "}\n"
+    return (
+        HEAD
+        + before
+        + "ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {"
+        + body
+        + "}\n"
+    )
 
 
 # name: (source, exit code, outcome, text that the message or the hint must have)
@@ -35,38 +44,144 @@ CANDIDATES = {
     "right": (kernel("RIGHT;"), (GOOD, NOT_FASTER), None, ""),
     "empty": ("", BUILD_FAILED, "build_failed", ""),
     "no_entry": (HEAD + "int main() {}", BUILD_FAILED, "build_failed", "ASSAY_KERNEL"),
-    "does_not_compile": (kernel("RIGHT; return nonsense;"), BUILD_FAILED, "build_failed", "nonsense"),
-    "wall_of_templates": (kernel("std::vector<std::vector<int>> v; v.push_back(\"x\");"), BUILD_FAILED, "build_failed", "line"),
-    "missing_include": ("#include <no/such/header.h>\n" + kernel("RIGHT;"), BUILD_FAILED, "build_failed", "no/such/header.h"),
-    "undefined_symbol": (kernel("extern void nowhere(); nowhere();"), BUILD_FAILED, "build_failed", "nowhere"),
-    "bad_flag": ("//! flags -fplugin=/tmp/x.so\n" + kernel("RIGHT;"), BUILD_FAILED, "build_failed", "-fplugin"),
-    "compiles_too_long": (kernel("RIGHT;", "template <int N> struct F { static constexpr long v = F<N - 1>::v + F<N - 2>::v * F<N-3>::v; };"
-                                           "constexpr long spin() { long s = 0; for (long i = 0; i < 1000000000000; ++i) s += i; return s; }"
-                                           "constexpr long z = spin();"), BUILD_FAILED, "build_failed", ""),
-    "wrong_arity": (HEAD + "ASSAY_KERNEL(assay::Tensor<const float, 2> x) {}", BUILD_FAILED, "build_failed", "ASSAY_KERNEL("),
-    "wrong_dtype": (HEAD + "ASSAY_KERNEL(assay::Tensor<const double, 2> x, assay::Tensor<double, 2> y) {}", BUILD_FAILED, "build_failed", "float"),
+    "does_not_compile": (
+        kernel("RIGHT; return nonsense;"),
+        BUILD_FAILED,
+        "build_failed",
+        "nonsense",
+    ),
+    "wall_of_templates": (
+        kernel('std::vector<std::vector<int>> v; v.push_back("x");'),
+        BUILD_FAILED,
+        "build_failed",
+        "line",
+    ),
+    "missing_include": (
+        "#include <no/such/header.h>\n" + kernel("RIGHT;"),
+        BUILD_FAILED,
+        "build_failed",
+        "no/such/header.h",
+    ),
+    "undefined_symbol": (
+        kernel("extern void nowhere(); nowhere();"),
+        BUILD_FAILED,
+        "build_failed",
+        "nowhere",
+    ),
+    "bad_flag": (
+        "//! flags -fplugin=/tmp/x.so\n" + kernel("RIGHT;"),
+        BUILD_FAILED,
+        "build_failed",
+        "-fplugin",
+    ),
+    "compiles_too_long": (
+        kernel(
+            "RIGHT;",
+            "constexpr long spin() { long s = 0; for (long i = 0; i < 1000000000000; ++i) s += i; "
+            "return s; }"
+            "constexpr long z = spin();",
+        ),
+        BUILD_FAILED,
+        "build_failed",
+        "",
+    ),
+    "wrong_arity": (
+        HEAD + "ASSAY_KERNEL(assay::Tensor<const float, 2> x) {}",
+        BUILD_FAILED,
+        "build_failed",
+        "ASSAY_KERNEL(",
+    ),
+    "wrong_dtype": (
+        HEAD + "ASSAY_KERNEL(assay::Tensor<const double, 2> x, assay::Tensor<double, 2> y) {}",
+        BUILD_FAILED,
+        "build_failed",
+        "float",
+    ),
     "segfault": (kernel("*(volatile int*)16 = 1;"), DIED, "crashed", "SEGV"),
     "abort": (kernel("std::abort();"), DIED, "crashed", "ABRT"),
-    "exits_early": (kernel("std::printf(\"PASS\\n\"); std::fflush(stdout); _exit(0);"), DIED, "crashed", "exit"),
+    "exits_early": (
+        kernel('std::printf("PASS\\n"); std::fflush(stdout); _exit(0);'),
+        DIED,
+        "crashed",
+        "exit",
+    ),
     "hangs": (kernel("for (volatile int i = 0;; ++i) {}"), DIED, "timed_out", ""),
     "sleeps_for_ever": (kernel("for (;;) pause();"), DIED, "timed_out", ""),
-    "allocates_everything": (kernel("for (;;) { char* p = (char*)mmap(0, 1 << 26, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);"
-                                    "if (p == MAP_FAILED) std::abort(); for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }"), DIED, "out_of_memory", "memory"),
-    "prints_megabytes": (kernel("for (int i = 0; i < 20000; ++i) std::puts(\"a line of output that nobody asked for, over and over again\"); RIGHT;"),
-                         (GOOD, NOT_FASTER), None, ""),
-    "writes_out_of_bounds": (kernel("RIGHT; y.data()[x.size(0) * x.size(1)] = 1;"), WRONG, "wrong", "out of bounds"),
+    "allocates_everything": (
+        kernel(
+            "for (;;) { char* p = (char*)mmap(0, 1 << 26, PROT_READ | PROT_WRITE, "
+            "MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); if (p == MAP_FAILED) std::abort(); "
+            "for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }"
+        ),
+        DIED,
+        "out_of_memory",
+        "memory",
+    ),
+    "prints_megabytes": (
+        kernel(
+            "for (int i = 0; i < 20000; ++i) "
+            'std::puts("a line of output that nobody asked for, over and over again"); RIGHT;'
+        ),
+        (GOOD, NOT_FASTER),
+        None,
+        "",
+    ),
+    "writes_out_of_bounds": (
+        kernel("RIGHT; y.data()[x.size(0) * x.size(1)] = 1;"),
+        WRONG,
+        "wrong",
+        "out of bounds",
+    ),
     "writes_before": (kernel("RIGHT; y.data()[-1] = 1;"), WRONG, "wrong", "out of bounds"),
-    "writes_to_its_input": (kernel("RIGHT; const_cast<float*>(x.data())[0] = 1;"), DIED, "crashed", "input x"),
+    "writes_to_its_input": (
+        kernel("RIGHT; const_cast<float*>(x.data())[0] = 1;"),
+        DIED,
+        "crashed",
+        "input x",
+    ),
     "never_writes": (kernel(""), WRONG, "wrong", "never written"),
     "forks": (kernel("if (fork() == 0) _exit(0); RIGHT;"), FOUL, "foul", "process"),
-    "constructor_crashes": (kernel("RIGHT;", "struct C { C() { *(volatile int*)16 = 1; } } c;"), DIED, "crashed", "SEGV"),
-    "constructor_hangs": (kernel("RIGHT;", "struct C { C() { for (volatile int i = 0;; ++i) {} } } c;"), DIED, "timed_out", ""),
+    "constructor_crashes": (
+        kernel("RIGHT;", "struct C { C() { *(volatile int*)16 = 1; } } c;"),
+        DIED,
+        "crashed",
+        "SEGV",
+    ),
+    "constructor_hangs": (
+        kernel("RIGHT;", "struct C { C() { for (volatile int i = 0;; ++i) {} } } c;"),
+        DIED,
+        "timed_out",
+        "",
+    ),
     "throws": (kernel("throw 1;"), DIED, "crashed", ""),
-    "zeros": (kernel("for (int64_t i = 0; i < x.size(0) * x.size(1); ++i) y.data()[i] = 0;"), WRONG, "wrong", "zero"),
-    "nan": (kernel("for (int64_t i = 0; i < x.size(0) * x.size(1); ++i) y.data()[i] = NAN;"), WRONG, "wrong", "NaN"),
-    "last_column": (kernel("RIGHT; for (int64_t r = 0; r < x.size(0); ++r) y(r, x.size(1) - 1) = 0;"), WRONG, "wrong", "last"),
-    "no_maximum": (kernel("for (int64_t r = 0; r < x.size(0); ++r) { float s = 0; for (int64_t c = 0; c < x.size(1); ++c) s += (y(r, c) = std::exp(x(r, c)));"
-                          "for (int64_t c = 0; c < x.size(1); ++c) y(r, c) /= s; }"), WRONG, "wrong", ""),
+    "zeros": (
+        kernel("for (int64_t i = 0; i < x.size(0) * x.size(1); ++i) y.data()[i] = 0;"),
+        WRONG,
+        "wrong",
+        "zero",
+    ),
+    "nan": (
+        kernel("for (int64_t i = 0; i < x.size(0) * x.size(1); ++i) y.data()[i] = NAN;"),
+        WRONG,
+        "wrong",
+        "NaN",
+    ),
+    "last_column": (
+        kernel("RIGHT; for (int64_t r = 0; r < x.size(0); ++r) y(r, x.size(1) - 1) = 0;"),
+        WRONG,
+        "wrong",
+        "last",
+    ),
+    "no_maximum": (
+        kernel(
+            "for (int64_t r = 0; r < x.size(0); ++r) { float s = 0; "
+            "for (int64_t c = 0; c < x.size(1); ++c) s += (y(r, c) = std::exp(x(r, c)));"
+            "for (int64_t c = 0; c < x.size(1); ++c) y(r, c) /= s; }"
+        ),
+        WRONG,
+        "wrong",
+        "",
+    ),
 }
 
 FAST = {"hangs", "sleeps_for_ever", "constructor_hangs"}
@@ -114,7 +229,8 @@ def test_several_candidates_keep_their_order_and_the_gravest_code(assay, write):
     assert verdicts[1]["outcome"] == "wrong" and verdicts[2]["outcome"] == "build_failed"
 
 
-C_SOURCE = textwrap.dedent("""
+C_SOURCE = textwrap.dedent(
+    """
     #include <assay/kernel.h>
     #include <math.h>
     ASSAY_KERNEL_C(ASSAY_TENSOR(const float, 2, x), ASSAY_TENSOR(float, 2, y)) {
@@ -122,16 +238,20 @@ C_SOURCE = textwrap.dedent("""
       for (int64_t r = 0; r < x_size[0]; ++r) {
         float m = x[r * columns], s = 0;
         for (int64_t c = 0; c < columns; ++c) m = fmaxf(m, x[r * columns + c]);
-        for (int64_t c = 0; c < columns; ++c) s += (y[r * columns + c] = expf(x[r * columns + c] - m));
+        for (int64_t c = 0; c < columns; ++c)
+          s += (y[r * columns + c] = expf(x[r * columns + c] - m));
         for (int64_t c = 0; c < columns; ++c) y[r * columns + c] /= s;
       }
     }
-    """)
+    """
+)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_c_candidate(assay, write, compiler):
-    run = assay.judge(SOFTMAX, write("kernel.c", f"//! compiler {compiler}\n" + C_SOURCE), "--size", "tiny")
+    run = assay.judge(
+        SOFTMAX, write("kernel.c", f"//! compiler {compiler}\n" + C_SOURCE), "--size", "tiny"
+    )
     assert run.code in (GOOD, NOT_FASTER), run
     assert run.verdict["candidate"]["language"] == "c"
 
@@ -141,7 +261,9 @@ def test_openmp_and_clang(assay, write):
     run = assay.judge(SOFTMAX, write("kernel.cpp", source), "--size", "tiny")
     assert run.verdict["correctness"]["passed"], run
     source = "//! flags -fopenmp\n" + kernel(
-        "\n#pragma omp parallel for\nfor (int64_t r = 0; r < x.size(0); ++r) softmax(&x(r, 0), &y(r, 0), 1, x.size(1));")
+        "\n#pragma omp parallel for\n"
+        "for (int64_t r = 0; r < x.size(0); ++r) softmax(&x(r, 0), &y(r, 0), 1, x.size(1));"
+    )
     run = assay.judge(SOFTMAX, write("kernel2.cpp", source), "--size", "tiny", "--threads", "2")
     assert run.verdict["correctness"]["passed"], run
     assert run.verdict["machine"]["threads"] == 2

@@ -1,4 +1,6 @@
-"""Every way in which a problem or the machine can be unusable is said once, clearly, with the right exit code."""
+"""Every way in which a problem or the machine can be unusable is said once, clearly, with the right
+exit code.
+"""
 import os
 import textwrap
 
@@ -38,12 +40,36 @@ BAD = {
     "not_python": ("int main() { return 0; }", USAGE, "line 1"),
     "no_model": (GOOD_PROBLEM.replace("class Model(", "class Other("), USAGE, "Model"),
     "no_get_inputs": (GOOD_PROBLEM.replace("def get_inputs", "def inputs"), USAGE, "get_inputs"),
-    "inputs_throw": (GOOD_PROBLEM.replace("return [torch.randn", "raise ValueError('no luck'); return [torch.randn"), USAGE, "no luck"),
-    "forward_throws": (GOOD_PROBLEM.replace("return x * 2", "raise RuntimeError('broken')"), USAGE, "broken"),
-    "gives_nan": (GOOD_PROBLEM.replace("return x * 2", "return torch.log(-x.abs() - 1)"), USAGE, "NaN"),
-    "complex_output": (GOOD_PROBLEM.replace("return x * 2", "return torch.complex(x, x)"), USAGE, "complex"),
+    "inputs_throw": (
+        GOOD_PROBLEM.replace(
+            "return [torch.randn", "raise ValueError('no luck'); return [torch.randn"
+        ),
+        USAGE,
+        "no luck",
+    ),
+    "forward_throws": (
+        GOOD_PROBLEM.replace("return x * 2", "raise RuntimeError('broken')"),
+        USAGE,
+        "broken",
+    ),
+    "gives_nan": (
+        GOOD_PROBLEM.replace("return x * 2", "return torch.log(-x.abs() - 1)"),
+        USAGE,
+        "NaN",
+    ),
+    "complex_output": (
+        GOOD_PROBLEM.replace("return x * 2", "return torch.complex(x, x)"),
+        USAGE,
+        "complex",
+    ),
     "string_output": (GOOD_PROBLEM.replace("return x * 2", "return 'text'"), USAGE, "str"),
-    "random": (GOOD_PROBLEM.replace("return x * 2", "return torch.nn.functional.dropout(x, 0.5, training=True)"), USAGE, "random"),
+    "random": (
+        GOOD_PROBLEM.replace(
+            "return x * 2", "return torch.nn.functional.dropout(x, 0.5, training=True)"
+        ),
+        USAGE,
+        "random",
+    ),
     "imports_missing": ("import no_such_module\n" + GOOD_PROBLEM, USAGE, "no_such_module"),
 }
 
@@ -65,12 +91,20 @@ def test_missing_file_and_unknown_name(assay, write):
 
 
 def test_set_changes_what_is_derived(assay, write):
-    run = assay.judge(write("problem.py", GOOD_PROBLEM), write("copy.cpp", COPY), "--set", "ROWS=24", "--correctness-only")
+    run = assay.judge(
+        write("problem.py", GOOD_PROBLEM),
+        write("copy.cpp", COPY),
+        "--set",
+        "ROWS=24",
+        "--correctness-only",
+    )
     assert "input x float32[24, 96]" in run.verdict["problem"]["signature"], run
 
 
 def test_unknown_set_name_lists_the_constants(assay, write):
-    run = assay.judge(write("problem.py", GOOD_PROBLEM), write("copy.cpp", COPY), "--set", "ROWZ=24")
+    run = assay.judge(
+        write("problem.py", GOOD_PROBLEM), write("copy.cpp", COPY), "--set", "ROWZ=24"
+    )
     assert run.code == USAGE and "ROWS" in run.err, run
 
 
@@ -92,7 +126,7 @@ def test_machine_without_bubblewrap(assay, write):
 
 
 def test_machine_without_pytorch(assay, write):
-    python = write("python", "#!/bin/sh\nexec /usr/bin/python3 -S -I \"$@\"\n")
+    python = write("python", '#!/bin/sh\nexec /usr/bin/python3 -S -I "$@"\n')
     os.chmod(python, 0o755)
     run = assay.judge(SOFTMAX, write("copy.cpp", COPY), ASSAY_PYTHON=python)
     assert run.code == ENVIRONMENT and "PyTorch" in run.err, run
@@ -101,20 +135,36 @@ def test_machine_without_pytorch(assay, write):
 def test_machine_without_compiler(assay, write, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    run = assay.judge(SOFTMAX, write("copy.cpp", COPY), "--size", "tiny", PATH=str(empty), ASSAY_BWRAP="/usr/bin/bwrap")
+    run = assay.judge(
+        SOFTMAX,
+        write("copy.cpp", COPY),
+        "--size",
+        "tiny",
+        PATH=str(empty),
+        ASSAY_BWRAP="/usr/bin/bwrap",
+    )
     assert run.code == ENVIRONMENT and "g++" in run.err, run
 
 
 def test_bad_flags(assay, write):
     copy = write("copy.cpp", COPY)
-    for extra in (["--p", "0"], ["--p", "nan"], ["--threads", "1000"], ["--baseline", "lazy"], ["--memory", "much"],
-                  ["--tolerance", "loose"], ["--precision", "float12"], ["--set", "ROWS"], ["--no-such-flag"]):
+    for extra in (
+        ["--p", "0"],
+        ["--p", "nan"],
+        ["--threads", "1000"],
+        ["--baseline", "lazy"],
+        ["--memory", "much"],
+        ["--tolerance", "loose"],
+        ["--precision", "float12"],
+        ["--set", "ROWS"],
+        ["--no-such-flag"],
+    ):
         run = assay.judge(SOFTMAX, copy, "--size", "tiny", *extra)
         assert run.code == USAGE, (extra, run)
 
 
 def test_several_kinds_of_arguments(assay, write):
-    """Parameters, a scalar, several outputs, an integer output and a bool output, in one problem."""
+    """Parameters, a scalar, several outputs, an integer and a bool one, in one problem."""
     problem = """
         import torch
         class Model(torch.nn.Module):
@@ -131,8 +181,9 @@ def test_several_kinds_of_arguments(assay, write):
         """
     candidate = """
         #include <assay/kernel.h>
-        ASSAY_KERNEL(assay::Tensor<const float, 2> x, double factor, assay::Tensor<const float, 1> scale,
-                     assay::Tensor<float, 2> y, assay::Tensor<int64_t, 1> largest, assay::Tensor<bool, 2> positive) {
+        ASSAY_KERNEL(assay::Tensor<const float, 2> x, double factor,
+                     assay::Tensor<const float, 1> scale, assay::Tensor<float, 2> y,
+                     assay::Tensor<int64_t, 1> largest, assay::Tensor<bool, 2> positive) {
           for (int64_t r = 0; r < x.size(0); ++r) {
             int64_t best = 0;
             for (int64_t c = 0; c < x.size(1); ++c) {
@@ -144,7 +195,10 @@ def test_several_kinds_of_arguments(assay, write):
           }
         }
         """
-    run = assay.judge(write("problem.py", textwrap.dedent(problem)), write("kernel.cpp", textwrap.dedent(candidate)))
+    run = assay.judge(
+        write("problem.py", textwrap.dedent(problem)),
+        write("kernel.cpp", textwrap.dedent(candidate)),
+    )
     assert run.code in (GOOD, NOT_FASTER), run
 
 
@@ -164,7 +218,9 @@ def test_python_form(assay, write):
             return [64]
         """
     path = write("problem.py", textwrap.dedent(problem))
-    right = textwrap.dedent(problem).split("def get_inputs")[0].replace("class Model", "class ModelNew")
+    right = (
+        textwrap.dedent(problem).split("def get_inputs")[0].replace("class Model", "class ModelNew")
+    )
     run = assay.judge(path, write("right.py", right))
     assert run.verdict["correctness"]["passed"], run
     assert run.verdict["outcome"] != "faster", run
@@ -199,4 +255,7 @@ def test_tf32_inside_is_named(assay, write):
     run = assay.judge(path, kernel, "--precision", "tf32", "--correctness-only")
     assert run.verdict["correctness"]["passed"], run
     run = assay.judge(path, kernel, "--tolerance", "allclose:1e-2", "--correctness-only")
-    assert run.verdict["correctness"]["passed"] in (True, False) and run.verdict["correctness"]["tolerance"] == "allclose:1e-2"
+    assert (
+        run.verdict["correctness"]["passed"] in (True, False)
+        and run.verdict["correctness"]["tolerance"] == "allclose:1e-2"
+    )

@@ -19,9 +19,15 @@ WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
 
 
 def header_commands(build):
-    includes = [f"-I{ROOT}/src", f"-I{ROOT}/include", f"-I{ROOT}/host/native", f"-I{build}",
-                f"-I{build}/src/pipeline", '-DASSAY_SOURCE_DIRECTORY="."',
-                '-DASSAY_BUILD_DIRECTORY="."']
+    includes = [
+        f"-I{ROOT}/src",
+        f"-I{ROOT}/include",
+        f"-I{ROOT}/host/native",
+        f"-I{build}",
+        f"-I{build}/src/pipeline",
+        '-DASSAY_SOURCE_DIRECTORY="."',
+        '-DASSAY_BUILD_DIRECTORY="."',
+    ]
     for folder in ("src", "host"):
         for header in sorted((ROOT / folder).rglob("*.h")):
             yield header, ["g++", "-std=c++23", f"-I{header.parent}", *includes, "-x", "c++"]
@@ -36,9 +42,14 @@ def kernel_commands():
         is_c = kernel.suffix == ".c"
         for compiler in ("gcc", "clang") if is_c else ("g++", "clang++"):
             if shutil.which(compiler):
-                yield kernel, [compiler, "-O1", "-march=native",
-                               "-std=c11" if is_c else "-std=c++20", f"-I{ROOT}/include",
-                               *" ".join(flags).split()]
+                yield kernel, [
+                    compiler,
+                    "-O1",
+                    "-march=native",
+                    "-std=c11" if is_c else "-std=c++20",
+                    f"-I{ROOT}/include",
+                    *" ".join(flags).split(),
+                ]
 
 
 def compile_one(job, folder):

@@ -25,17 +25,20 @@ CLEAN = {
 }
 
 # Things that look like faults and are none.
-INNOCENT = "".join(line + "\n" for line in [
-    "// using namespace std; system(x); rand(); printf",
-    'const char* a = "using namespace std; system(x)";',
-    "/* sleep_for(",
-    "   usleep( */",
-    "static_assert(true);",
-    "int operand(int);",
-    "int b = operand(1) + Filesystem(2) + x.system(3);",
-    "auto raw = R\"(printf(\"x\"))\";",
-    "char quote = '\"'; int million = 1'000'000;",
-])
+INNOCENT = "".join(
+    line + "\n"
+    for line in [
+        "// using namespace std; system(x); rand(); printf",
+        'const char* a = "using namespace std; system(x)";',
+        "/* sleep_for(",
+        "   usleep( */",
+        "static_assert(true);",
+        "int operand(int);",
+        "int b = operand(1) + Filesystem(2) + x.system(3);",
+        'auto raw = R"(printf("x"))";',
+        "char quote = '\"'; int million = 1'000'000;",
+    ]
+)
 
 LONG_BODY = "  Step();\n" * (tidy.FUNCTION_LINES_MAX + 1)
 
@@ -61,12 +64,24 @@ SPOILED = [
     ("rule_whitespace", "src/judge/gate.cc", "int a;", 6),
     ("rule_file_length", "src/judge/gate.cc", "int a;\n" * tidy.FILE_LINES_MAX, 1),
     ("rule_function_length", "src/judge/gate.cc", "int Long(int x) {\n" + LONG_BODY + "}\n", 6),
-    ("rule_function_length", "src/judge/gate.cc",
-     "int Long(int x,\n         int y) {\n" + LONG_BODY + "}\n", 7),
-    ("rule_function_length", "src/judge/gate.h",
-     "struct S {\n  int Long() {\n" + LONG_BODY + "  }\n};\n", 5),
-    ("rule_function_length", "tests/e2e/a.py",
-     "def long():\n" + "    step()\n" * tidy.FUNCTION_LINES_MAX, 1),
+    (
+        "rule_function_length",
+        "src/judge/gate.cc",
+        "int Long(int x,\n         int y) {\n" + LONG_BODY + "}\n",
+        7,
+    ),
+    (
+        "rule_function_length",
+        "src/judge/gate.h",
+        "struct S {\n  int Long() {\n" + LONG_BODY + "  }\n};\n",
+        5,
+    ),
+    (
+        "rule_function_length",
+        "tests/e2e/a.py",
+        "def long():\n" + "    step()\n" * tidy.FUNCTION_LINES_MAX,
+        1,
+    ),
     ("rule_function_length", "tests/e2e/a.py", "def broken(:\n", 1),
     ("rule_bans", "src/judge/gate.cc", "using namespace std;\n", 6),
     ("rule_bans", "src/judge/gate.cc", "void F() { std::this_thread::sleep_for(x); }\n", 6),

@@ -32,11 +32,19 @@ HOST_TESTS_MAY_USE = {"base", "wire", "model", "problem"}
 PURE = {"judge", "score"}
 IO_HEADERS = re.compile(
     r"#include (<(fstream|iostream|cstdio|stdio\.h|unistd\.h|fcntl\.h|filesystem|thread|sys/.*)>"
-    r'|"base/(files|clock|unique_fd)\.h")')
+    r'|"base/(files|clock|unique_fd)\.h")'
+)
 
 DOCUMENTS = [
-    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE",
-    "docs/protocol.md", "docs/candidate-abi.md", "docs/verdict.md", "docs/dependencies.md",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "docs/protocol.md",
+    "docs/candidate-abi.md",
+    "docs/verdict.md",
+    "docs/dependencies.md",
 ]
 SCHEMA = "docs/verdict.schema.json"
 
@@ -48,8 +56,11 @@ CPP_BANS = [
     ("tests may", r"(?<![\w.>])(system|popen)\s*\(", "start programs without a shell"),
     ("", r"(?<![\w:.>])assert\s*\(", "use ASSAY_CHECK, which release builds keep"),
     ("", r"\b(strcpy|strcat|sprintf|vsprintf|gets|tmpnam|mktemp)\s*\(", "unbounded"),
-    ("stdout", r"\b(std::cout|std::clog|printf|puts|putchar|fmt::print)\b",
-     "output belongs to cli and report"),
+    (
+        "stdout",
+        r"\b(std::cout|std::clog|printf|puts|putchar|fmt::print)\b",
+        "output belongs to cli and report",
+    ),
 ]
 MAY_PRINT = ("src/cli/", "src/report/", "host/", "bench/")
 KERNELS_MAY = ("kernels/", "include/")
@@ -63,8 +74,19 @@ CPP_SUFFIXES = {".cc", ".h", ".cpp", ".c"}
 class Tree:
     """The files of a checkout, read once."""
 
-    FOLDERS = ("src", "host", "include", "kernels", "problems", "tests", "bench", "scripts", "docs",
-               "cmake", ".ci")
+    FOLDERS = (
+        "src",
+        "host",
+        "include",
+        "kernels",
+        "problems",
+        "tests",
+        "bench",
+        "scripts",
+        "docs",
+        "cmake",
+        ".ci",
+    )
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
@@ -82,8 +104,11 @@ class Tree:
                 continue  # an image
 
     def files(self, *suffixes):
-        return [(name, text) for name, text in self.text.items()
-                if pathlib.PurePosixPath(name).suffix in suffixes]
+        return [
+            (name, text)
+            for name, text in self.text.items()
+            if pathlib.PurePosixPath(name).suffix in suffixes
+        ]
 
     def cpp(self):
         return self.files(*CPP_SUFFIXES)
@@ -93,11 +118,13 @@ def without_comments_and_strings(text):
     """The C++ text with comments and literals blanked out, line breaks kept."""
     pattern = re.compile(
         r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"'
-        r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
+        r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'",
+        re.S,
+    )
 
     def blank(match):
         kept = re.sub(r"[^\n]", " ", match.group())
-        return '""' + kept[2:] if match.group()[0] in "\"R" and len(kept) > 1 else kept
+        return '""' + kept[2:] if match.group()[0] in '"R' and len(kept) > 1 else kept
 
     return pattern.sub(blank, text)
 
@@ -189,7 +216,8 @@ def rule_file_length(tree):
 
 NOT_A_FUNCTION = re.compile(
     r"(for|if|while|switch|else|do|try)\b|"
-    r"(inline\s+)?(namespace|struct|class|enum|union|extern|template\s*<.*>\s*(struct|class))\b")
+    r"(inline\s+)?(namespace|struct|class|enum|union|extern|template\s*<.*>\s*(struct|class))\b"
+)
 
 
 def cpp_functions(text):
@@ -199,7 +227,7 @@ def cpp_functions(text):
         if not line.rstrip().endswith("{"):
             continue
         head, indent = line.strip(), len(line) - len(line.lstrip())
-        for above in reversed(lines[max(0, start - 8):start]):  # a signature over several lines
+        for above in reversed(lines[max(0, start - 8) : start]):  # a signature over several lines
             if re.search(r"[;{}:]\s*$", above) or not above.strip() or above.startswith("#"):
                 break
             head, indent = above.strip() + " " + head, len(above) - len(above.lstrip())
@@ -272,8 +300,9 @@ def rule_registered(tree):
         path = pathlib.PurePosixPath(name)
         if path.parts[0] not in ("src", "host", "bench"):
             continue
-        lists = [tree.text.get((parent / "CMakeLists.txt").as_posix(), "")
-                 for parent in path.parents]
+        lists = [
+            tree.text.get((parent / "CMakeLists.txt").as_posix(), "") for parent in path.parents
+        ]
         word = r"(?<!\w)%s(?!\w)" % re.escape(path.name)
         if not any(re.search(word, text) for text in lists):
             what = "test is not registered" if name.endswith("_test.cc") else "file is not built"
@@ -299,9 +328,20 @@ def rule_documents(tree):
                     yield name, number, f"{page} does not exist"
 
 
-RULES = [rule_layers, rule_purity, rule_slow_headers, rule_columns, rule_whitespace,
-         rule_file_length, rule_function_length, rule_bans, rule_own_text, rule_header_guard,
-         rule_registered, rule_documents]
+RULES = [
+    rule_layers,
+    rule_purity,
+    rule_slow_headers,
+    rule_columns,
+    rule_whitespace,
+    rule_file_length,
+    rule_function_length,
+    rule_bans,
+    rule_own_text,
+    rule_header_guard,
+    rule_registered,
+    rule_documents,
+]
 
 
 def faults(root):
