@@ -18,7 +18,11 @@ namespace {
 constexpr double kBlockNs = 2.5e6;
 // A block of the slower side lasts at most about this long, unless one call does.
 constexpr double kSlowBlockNs = 2e8;
-constexpr int kWarmUps = 2;
+// Warm-up calls of a host end when the last three agree within this factor, or at these bounds: an
+// allocator may take eight calls to stop asking the kernel for pages.
+constexpr double kFlat = 1.1;
+constexpr int kWarmUpCallsMax = 16;
+constexpr int64_t kWarmUpNs = 500'000'000;
 constexpr int kRoundsMin = 2;
 constexpr int kRoundsMax = 8;
 constexpr double kPairNs = 1.5e8;  // rounds are added while a pair takes less than this
@@ -82,6 +86,7 @@ class PairRunner {
   HostResult<double> RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples);
   // True when the exchange just run must be repeated because other processes disturbed it.
   bool MustRepeat(bool measured);
+  HostResult<void> WarmUp(Side side);
   bool Check(Side side, std::span<const uint32_t> order, std::span<const uint32_t> masters);
   // `calls` of the slots [0, slots), in random order.
   std::vector<uint32_t> RandomOrder(size_t slots, uint32_t calls);
@@ -260,6 +265,27 @@ bool PairRunner::MustRepeat(bool measured) {
   return false;
 }
 
+// Single calls on values that the host has had already: neither measured nor checked.
+HostResult<void> PairRunner::WarmUp(Side side) {
+  const uint32_t order[] = {0};
+  const int64_t begin_ns = MonotonicNs();
+  std::vector<double> times_ns;
+  while (times_ns.size() < kWarmUpCallsMax && MonotonicNs() - begin_ns < kWarmUpNs) {
+    auto time = RunSide(side, order, nullptr);
+    if (!time && time.error().kind == HostTrouble::Kind::kVoid) continue;
+    if (!time) {
+      if (!side.is_candidate) result_->opponent_trouble = time.error();
+      return std::unexpected(time.error());
+    }
+    times_ns.push_back(*time);
+    if (times_ns.size() < 3) continue;
+    const auto last = times_ns.end() - 3;
+    if (*std::max_element(last, times_ns.end()) < kFlat * *std::min_element(last, times_ns.end()))
+      break;
+  }
+  return {};
+}
+
 HostResult<std::optional<double>> PairRunner::Run(int index) {
   auto opponent = GetOpponent(index);
   if (!opponent) {
@@ -274,11 +300,14 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
   setup_.pool.BeginProcess();
   const Side reference{opponent->host(), false}, tried{&*candidate, true};
   double ignored_ns;
-  for (int i = 0; i < kWarmUps; ++i) {
-    // The first warm-up is one call: it loads what is loaded lazily, and costs little to fill.
-    auto right = Exchange(reference, tried, i == 0 ? 1 : calls_, &ignored_ns, &ignored_ns, nullptr);
+  // One call each, which loads what is loaded lazily; then as many as it takes; then a whole block.
+  for (const uint32_t calls : {1u, calls_}) {
+    auto right = Exchange(reference, tried, calls, &ignored_ns, &ignored_ns, nullptr);
     if (!right) return std::unexpected(right.error());
     if (!*right) return std::nullopt;
+    if (calls == calls_) break;
+    for (const Side side : {reference, tried})
+      if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
   }
   PairSamples samples;
   std::vector<RoundTimes> rounds;

@@ -118,6 +118,11 @@ std::map<std::string, std::string> HostEnvironment(int threads) {
           {"OPENBLAS_NUM_THREADS", count},
           {"MKL_NUM_THREADS", count},
           {"NUMEXPR_NUM_THREADS", count},
+          // Freed results are reused at once, as in a program that has run for a while: glibc
+          // would hand large ones back to the kernel for the first calls, or for ever, and each
+          // call would pay thousands of page faults.
+          {"MALLOC_MMAP_MAX_", "0"},
+          {"MALLOC_TRIM_THRESHOLD_", "1099511627776"},
           {"PYTHONHASHSEED", "0"},
           {"PYTHONDONTWRITEBYTECODE", "1"},
           {"PYTHONUNBUFFERED", "1"},
