@@ -11,6 +11,7 @@ namespace assay {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr size_t kRows = 20;
@@ -218,6 +219,26 @@ TEST(FailureHint, IsNeverEmpty) {
       EXPECT_FALSE(Hint(output).empty());
     }
   }
+}
+
+// A wrong last column once was called "shifted by one" as well: it has no neighbour to be shifted
+// from.
+TEST(FailureHint, AWrongLastColumnIsNotAShift) {
+  const int64_t rows = 64, columns = 128;
+  std::vector<float> right(static_cast<size_t>(rows * columns)), got;
+  for (size_t i = 0; i < right.size(); ++i) right[i] = std::sin(static_cast<float>(i));
+  got = right;
+  for (int64_t row = 0; row < rows; ++row) got[static_cast<size_t>((row + 1) * columns - 1)] *= 3;
+  OutputView output;
+  output.name = "out";
+  output.shape = {rows, columns};
+  output.count = rows * columns;
+  output.candidate = got.data();
+  output.reference = right.data();
+  const OutputComparison comparison = CompareWithReference(output, {}, {});
+  const std::string hint = FailureHint(output, comparison, {});
+  EXPECT_THAT(hint, HasSubstr("only the last column"));
+  EXPECT_THAT(hint, Not(HasSubstr("shifted")));
 }
 
 }  // namespace

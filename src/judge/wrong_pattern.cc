@@ -157,9 +157,13 @@ Center FindCenter(std::vector<double> values) {
 
 std::string DescribeMoved(const OutputView& output, const WrongSet& wrong, double relative) {
   const auto holds = [&](int64_t from_column_offset) {
-    return NearlyAllFit(wrong, [&](const WrongSample& sample) {
+    // Elements at the end of a row have no neighbour to be compared with: they say nothing.
+    WrongSet inner;
+    for (const WrongSample& sample : wrong.samples) {
       const int64_t column = sample.index % wrong.columns + from_column_offset;
-      if (column < 0 || column >= wrong.columns) return true;
+      if (column >= 0 && column < wrong.columns) inner.samples.push_back(sample);
+    }
+    return NearlyAllFit(inner, [&](const WrongSample& sample) {
       const double other = Truth(output, sample.index + from_column_offset);
       return other != sample.expected && Near(sample.got, other, relative);
     });

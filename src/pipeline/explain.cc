@@ -79,9 +79,10 @@ std::string FileName(const ArgumentSpec& argument) {
   return fmt::format("{}{}.bin", argument.role == Role::kOutput ? "expected_" : "", argument.name);
 }
 
-constexpr std::string_view kProgramHead =
-    R"cpp(// One call of a candidate, with its inputs and the outputs that were expected of it.
-          // Written by `assay explain`.
+// clang-format off
+constexpr std::string_view kProgramHead = R"cpp(
+// One call of a candidate, with its inputs and the outputs that were expected of it. Written by
+// `assay explain`.
 #include <assay/kernel.h>
 
 #include <cmath>
@@ -89,73 +90,77 @@ constexpr std::string_view kProgramHead =
 #include <cstdlib>
 #include <vector>
 
-          namespace {
+// Memory that is never freed is no finding here.
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 
-          struct Buffer {
-            void* data;
-            std::vector<int64_t> shape, strides;
-            DLTensor tensor;
-          };
+namespace {
 
-          void* Load(const char* name, size_t size_bytes) {
-            void* data = std::aligned_alloc(64, (size_bytes + 63) / 64 * 64 + 64);
-            std::FILE* file = std::fopen(name, "rb");
-            if (file == nullptr || std::fread(data, 1, size_bytes, file) != size_bytes) {
-              std::fprintf(stderr, "cannot read %s\n", name);
-              std::exit(2);
-            }
-            std::fclose(file);
-            return data;
-          }
+struct Buffer {
+  void* data;
+  std::vector<int64_t> shape, strides;
+  DLTensor tensor;
+};
 
-          Buffer Make(void* data, std::vector<int64_t> shape, DLDataType type) {
-            Buffer buffer{data, shape, std::vector<int64_t>(shape.size(), 1), {}};
-            for (size_t axis = shape.size(); axis-- > 1;)
-              buffer.strides[axis - 1] = buffer.strides[axis] * shape[axis];
-            buffer.tensor.data = data;
-            buffer.tensor.device = {kDLCPU, 0};
-            buffer.tensor.ndim = static_cast<int32_t>(shape.size());
-            buffer.tensor.dtype = type;
-            return buffer;
-          }
+void* Load(const char* name, size_t size_bytes) {
+  void* data = std::aligned_alloc(64, (size_bytes + 63) / 64 * 64 + 64);
+  std::FILE* file = std::fopen(name, "rb");
+  if (file == nullptr || std::fread(data, 1, size_bytes, file) != size_bytes) {
+    std::fprintf(stderr, "cannot read %s\n", name);
+    std::exit(2);
+  }
+  std::fclose(file);
+  return data;
+}
 
-          // Shape pointers last: a Buffer that was moved has its vectors elsewhere.
-          DLTensor* Bind(Buffer& buffer) {
-            buffer.tensor.shape = buffer.shape.data();
-            buffer.tensor.strides = buffer.strides.data();
-            return &buffer.tensor;
-          }
+Buffer Make(void* data, std::vector<int64_t> shape, DLDataType type) {
+  Buffer buffer{data, shape, std::vector<int64_t>(shape.size(), 1), {}};
+  for (size_t axis = shape.size(); axis-- > 1;)
+    buffer.strides[axis - 1] = buffer.strides[axis] * shape[axis];
+  buffer.tensor.data = data;
+  buffer.tensor.device = {kDLCPU, 0};
+  buffer.tensor.ndim = static_cast<int32_t>(shape.size());
+  buffer.tensor.dtype = type;
+  return buffer;
+}
 
-          template <typename T>
-          int Compare(const char* name, const T* got, const T* expected,
-                      const std::vector<int64_t>& shape, double tolerance) {
-            int64_t count = 1, wrong = 0, worst = -1;
-            double worst_error = -1, scale = 0;
-            for (int64_t size : shape) count *= size;
-            for (int64_t i = 0; i < count; ++i)
-              if (std::isfinite(double(expected[i])))
-                scale = std::fmax(scale, std::fabs(double(expected[i])));
-            for (int64_t i = 0; i < count; ++i) {
-              const double g = double(got[i]), e = double(expected[i]);
-              const bool same = g == e || (std::isnan(g) && std::isnan(e));
-              const double error = same ? 0 : std::isfinite(g - e) ? std::fabs(g - e) : INFINITY;
-              if (!(error <= tolerance * scale)) {
-                if (wrong++ < 10)
-                  std::printf("%s[%lld]: got %.9g, expected %.9g\n", name, (long long)i, g, e);
-              }
-              if (error > worst_error) worst_error = error, worst = i;
-            }
-            std::printf(
-                "%s: %lld of %lld elements differ by more than %g of the largest; worst at %lld, "
-                "by %g\n",
-                name, (long long)wrong, (long long)count, tolerance, (long long)worst, worst_error);
-            return wrong != 0;
-          }
+// Shape pointers last: a Buffer that was moved has its vectors elsewhere.
+DLTensor* Bind(Buffer& buffer) {
+  buffer.tensor.shape = buffer.shape.data();
+  buffer.tensor.strides = buffer.strides.data();
+  return &buffer.tensor;
+}
 
-          }  // namespace
+template <typename T>
+int Compare(const char* name, const T* got, const T* expected,
+            const std::vector<int64_t>& shape, double tolerance) {
+  int64_t count = 1, wrong = 0, worst = -1;
+  double worst_error = -1, scale = 0;
+  for (int64_t size : shape) count *= size;
+  for (int64_t i = 0; i < count; ++i)
+    if (std::isfinite(double(expected[i])))
+      scale = std::fmax(scale, std::fabs(double(expected[i])));
+  for (int64_t i = 0; i < count; ++i) {
+    const double g = double(got[i]), e = double(expected[i]);
+    const bool same = g == e || (std::isnan(g) && std::isnan(e));
+    const double error = same ? 0 : std::isfinite(g - e) ? std::fabs(g - e) : INFINITY;
+    if (!(error <= tolerance * scale)) {
+      if (wrong++ < 10)
+        std::printf("%s[%lld]: got %.9g, expected %.9g\n", name, (long long)i, g, e);
+    }
+    if (error > worst_error) worst_error = error, worst = i;
+  }
+  std::printf(
+      "%s: %lld of %lld elements differ by more than %g of the largest; worst at %lld, "
+      "by %g\n",
+      name, (long long)wrong, (long long)count, tolerance, (long long)worst, worst_error);
+  return wrong != 0;
+}
 
-          int main() {
-    )cpp";
+}  // namespace
+
+int main() {
+)cpp";
+// clang-format on
 
 std::string ShapeText(const ArgumentSpec& argument) {
   std::string text;
@@ -174,7 +179,7 @@ std::string TypeText(DType dtype) {
 }
 
 std::string MainProgram(const wire::Plan& plan, const Oracle& oracle) {
-  std::string text(kProgramHead);
+  std::string text(kProgramHead.substr(1));
   std::string bind, checks;
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
     const ArgumentSpec& argument = plan.arguments[i];
@@ -205,7 +210,7 @@ std::string MainProgram(const wire::Plan& plan, const Oracle& oracle) {
   }
   text += fmt::format("  std::vector<AssayArgument> arguments({});\n", plan.argument_count) + bind;
   text += "  assay_kernel_v1.invoke(arguments.data());\n  int wrong = 0;\n" + checks +
-          "  return wrong;\n}\n";
+          "  std::fflush(stdout);\n  return wrong;\n}\n";
   return text;
 }
 

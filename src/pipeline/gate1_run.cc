@@ -75,6 +75,13 @@ std::vector<InputView> Inputs(const Oracle& oracle, uint32_t master) {
 
 }  // namespace
 
+PrecisionClass FinestClass(const wire::Plan& plan) {
+  for (uint32_t i = 0; i < plan.argument_count; ++i)
+    if (plan.arguments[i].role == Role::kOutput && IsFloatingPoint(plan.arguments[i].dtype))
+      return NativeClass(plan.arguments[i].dtype);
+  return PrecisionClass::kExact;
+}
+
 std::string_view DrawKindName(DrawKind kind) {
   const auto index = static_cast<size_t>(kind);
   return index < kDrawNames.size() ? kDrawNames[index] : "unknown";
@@ -168,8 +175,10 @@ CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost&
     check.error_ratio = std::max(check.error_ratio, result.error_ratio);
     if (std::isnan(result.error_ratio)) check.error_ratio = std::numeric_limits<double>::infinity();
     check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
-    if (IsFloatingPoint(views[i].dtype) && result.meets_a_class)
-      check.shown = std::max(check.shown, result.shown);
+    if (IsFloatingPoint(views[i].dtype)) {
+      if (result.meets_a_class) check.shown = std::max(check.shown, result.shown);
+      check.meets_a_class = check.meets_a_class && (result.passed || result.meets_a_class);
+    }
     if (result.passed || !check.passed) continue;
     check.passed = false;
     check.mismatch = result.mismatch;
@@ -245,7 +254,8 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
   correctness.passed = true;
   correctness.tolerance = setup.tolerance_text;
   correctness.required_class = PrecisionClassName(setup.rule.required);
-  PrecisionClass shown = PrecisionClass::kFloat64;
+  PrecisionClass shown = FinestClass(setup.live.plan());
+  bool meets_a_class = true;
   std::mt19937 random(std::random_device{}());
   const auto& draws = setup.draws.draws();
   bool ordinary_passed = false;
@@ -265,6 +275,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     correctness.error_ratio = std::max(correctness.error_ratio, check->error_ratio);
     correctness.max_abs_error = std::max(correctness.max_abs_error, check->max_abs_error);
     shown = std::max(shown, check->shown);
+    meets_a_class = meets_a_class && check->meets_a_class;
     record.error_ratio = check->error_ratio;
     if (check->passed) {
       ordinary_passed = ordinary_passed || draws[i].kind == DrawKind::kOrdinary;
@@ -277,9 +288,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     }
     correctness.draws.push_back(std::move(record));
   }
-  // A finer class than the problem's dtype says nothing: the result was rounded to that dtype.
-  correctness.precision_class = PrecisionClassName(
-      setup.rule.required == PrecisionClass::kExact ? PrecisionClass::kExact : shown);
+  if (meets_a_class) correctness.precision_class = PrecisionClassName(shown);
   return result;
 }
 

@@ -19,12 +19,17 @@ namespace assay {
 std::string_view DrawKindName(wire::DrawKind kind);
 std::optional<wire::DrawKind> DrawKindFromName(std::string_view name);
 
+// The class of the outputs' own dtypes (of the first floating-point one; kExact without one):
+// results are rounded to it, so errors show no finer class.
+PrecisionClass FinestClass(const wire::Plan& plan);
+
 // One call's output against what was expected.
 struct CallCheck {
   bool passed = true;
   double error_ratio = 0;
   double max_abs_error = 0;
   PrecisionClass shown = PrecisionClass::kFloat64;
+  bool meets_a_class = true;  // false: beyond every class, and `shown` says nothing
   std::optional<Mismatch> mismatch;
   std::string hint;
 };

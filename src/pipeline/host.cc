@@ -131,6 +131,7 @@ HostResult<Frame> Host::Request(FrameKind kind, std::span<const uint64_t> args, 
 
 HostResult<void> Host::Post(FrameKind kind, std::span<const uint64_t> args, int fd) {
   ASSAY_CHECK(!in_blocks_ && args.size() <= 8);
+  if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
   Frame request{wire::kMagic, kind, {}};
   std::copy(args.begin(), args.end(), request.args);
   if (!wire::SendFrame(socket_.get(), request, fd))
@@ -209,6 +210,7 @@ HostResult<void> Host::LeaveBlocks(double timeout_s) {
 HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* outputs,
                                        std::span<const uint32_t> order, double timeout_s) {
   ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
+  if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
   if (!freezer_->SleptSinceFreeze()) {
     if (++void_blocks_ < kVoidBlocksMax)
       return HostFailed(Kind::kVoid, "its slots must be filled anew");

@@ -52,7 +52,7 @@ class Judgement {
   ReferencePool& Pool(const std::string& baseline);
   void Settle(Verdict* verdict) const;
   void Progress(const std::string& stage, double fraction) const {
-    events_.progress(label_ + stage, fraction);
+    events_.progress(stage + label_, fraction);
   }
 
   const JudgeRequest& request_;
@@ -85,12 +85,7 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
 
 Result<CompareRule> Judgement::MakeRule() const {
   CompareRule rule;
-  rule.required = PrecisionClass::kExact;
-  for (const wire::ArgumentSpec& argument : oracle_->description().arguments)
-    if (argument.role == wire::Role::kOutput && IsFloatingPoint(argument.dtype)) {
-      rule.required = NativeClass(argument.dtype);
-      break;
-    }
+  rule.required = FinestClass(oracle_->plan());
   const std::string& precision =
       request_.precision.empty() ? request_.problem.precision : request_.precision;
   if (!precision.empty()) {
@@ -188,7 +183,7 @@ Result<void> Judgement::Run() {
                                     *against_->failure));
   }
   for (size_t i = 0; i < built_.size(); ++i) {
-    if (built_.size() > 1) label_ = fmt::format("[{}/{}] ", i + 1, built_.size());
+    if (built_.size() > 1) label_ = fmt::format(" [{}/{}]", i + 1, built_.size());
     ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, JudgeOne(std::move(built_[i])));
     events_.verdict(verdict);
   }
@@ -291,7 +286,7 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verd
                    tolerance_,
                    request_.limits.call_timeout_s,
                    [&](size_t done, size_t all) {
-                     Progress(fmt::format("gate 1: draw {} of {}", done + 1, all),
+                     Progress(fmt::format("correctness (gate 1): draw {} of {}", done + 1, all),
                               static_cast<double>(done) / static_cast<double>(all));
                    }};
   auto result = RunGate1(setup, *host);
@@ -329,7 +324,7 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
 
 Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::string& baseline,
                                   Verdict* verdict) {
-  Progress("gate 2: starting hosts", 0);
+  Progress("starting hosts", 0);
   CandidateHosts hosts(HostSetup(candidate), kPairsMin);
   std::optional<CandidateHosts> opponents;
   if (against_) opponents.emplace(HostSetup(*against_), kPairsMin);
@@ -367,7 +362,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
   setup.budget_s = request_.speed_budget_s;
   setup.candidate_call_ns = candidate_call_ns_;
   setup.progress = [&](int pairs, const SpeedEstimate& estimate) {
-    Progress(fmt::format("gate 2: pair {}, {:.3g}x so far", pairs, estimate.speedup),
+    Progress(fmt::format("speed (gate 2): pair {}, {:.3g}x so far", pairs, estimate.speedup),
              std::min(1.0, static_cast<double>(pairs) / 9));
   };
   auto result = RunGate2(setup);

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from conftest import BUILD_FAILED, DIED, FOUL, GOOD, NOT_FASTER, SOFTMAX, USAGE, WRONG
+from conftest import BUILD_FAILED, CORRECT, DIED, FOUL, SOFTMAX, USAGE, WRONG
 
 HEAD = """
 #include <assay/kernel.h>
@@ -41,7 +41,7 @@ def kernel(body, before=""):
 
 # name: (source, exit code, outcome, text that the message or the hint must have)
 CANDIDATES = {
-    "right": (kernel("RIGHT;"), (GOOD, NOT_FASTER), None, ""),
+    "right": (kernel("RIGHT;"), CORRECT, None, ""),
     "empty": ("", BUILD_FAILED, "build_failed", ""),
     "no_entry": (HEAD + "int main() {}", BUILD_FAILED, "build_failed", "ASSAY_KERNEL"),
     "does_not_compile": (
@@ -122,7 +122,7 @@ CANDIDATES = {
             "for (int i = 0; i < 20000; ++i) "
             'std::puts("a line of output that nobody asked for, over and over again"); RIGHT;'
         ),
-        (GOOD, NOT_FASTER),
+        CORRECT,
         None,
         "",
     ),
@@ -252,7 +252,7 @@ def test_c_candidate(assay, write, compiler):
     run = assay.judge(
         SOFTMAX, write("kernel.c", f"//! compiler {compiler}\n" + C_SOURCE), "--size", "tiny"
     )
-    assert run.code in (GOOD, NOT_FASTER), run
+    assert run.code in CORRECT, run
     assert run.verdict["candidate"]["language"] == "c"
 
 

@@ -1,0 +1,167 @@
+"""The commands around judging: new, explain, help; the schema; interruption; a full disk."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import jsonschema
+import pytest
+
+from conftest import ASSAY, GOOD, INTERRUPTED, NOT_FASTER, ROOT, SOFTMAX, UNSETTLED, USAGE, WRONG
+
+KERNELS = ROOT / "kernels" / "softmax"
+
+
+@pytest.mark.parametrize("candidate", ["fused.cpp", "off_by_one.cpp"])
+def test_verdicts_follow_the_schema(assay, candidate):
+    schema = json.loads((ROOT / "docs" / "verdict.schema.json").read_text())
+    run = assay.judge(SOFTMAX, KERNELS / candidate, "--size", "tiny")
+    jsonschema.validate(run.verdict, schema)
+
+
+def test_p_demands_more(assay):
+    run = assay.judge(SOFTMAX, KERNELS / "fused.cpp", "--size", "tiny", "--p", "1000")
+    assert run.code in (NOT_FASTER, UNSETTLED), run
+    assert run.verdict["speed"]["threshold"] == 1000
+
+
+def test_against_another_candidate(assay):
+    arguments = ["--size", "tiny", "--against", KERNELS / "naive.cpp"]
+    run = assay.judge(SOFTMAX, KERNELS / "fused.cpp", *arguments)
+    assert run.code in (GOOD, UNSETTLED), run
+    assert list(run.verdict["speed"]["baselines"]) == ["against"], run
+
+
+@pytest.mark.parametrize("form", ["native", "c", "python"])
+def test_a_stub_builds_and_is_judged_wrong(assay, tmp_path, form):
+    suffix = {"native": ".cpp", "c": ".c", "python": ".py"}[form]
+    stub = tmp_path / ("stub" + suffix)
+    run = assay("new", SOFTMAX, "--size", "tiny", "--form", form, "-o", stub)
+    assert run.code == 0 and stub.exists(), run
+    assert assay("new", SOFTMAX, "-o", stub).code == USAGE, "an existing file is not overwritten"
+    run = assay.judge(SOFTMAX, stub, "--size", "tiny")
+    assert run.code == WRONG, run
+
+
+def test_explain_writes_a_program_that_shows_the_failure(assay):
+    run = assay.judge(SOFTMAX, KERNELS / "off_by_one.cpp", "--size", "tiny")
+    run = assay("explain", run.verdict["id"], "-o", "call")
+    assert run.code == 0, run
+    command = run.out.strip().splitlines()[-1]
+    shown = subprocess.run(
+        command, shell=True, cwd=assay.home, capture_output=True, text=True, timeout=120
+    )
+    assert shown.returncode == 1, shown
+    assert re.search(r"out\[\d+\]: got .* expected", shown.stdout), shown
+
+
+def test_explain_refuses_what_did_not_fail_and_what_is_unknown(assay, tmp_path):
+    assert assay("explain", "0123456789ab").code == USAGE
+    run = assay.judge(SOFTMAX, KERNELS / "fused.cpp", "--size", "tiny", "--correctness-only")
+    run = assay("explain", run.verdict["id"])
+    assert run.code == USAGE and "no failing call" in run.err, run
+
+
+def test_an_interrupt_keeps_the_verdicts_that_stand_and_leaves_nothing(assay, leftovers):
+    candidates = [str(KERNELS / "off_by_one.cpp")] + [str(KERNELS / "naive.cpp")] * 3
+    process = subprocess.Popen(
+        [str(ASSAY), "judge", SOFTMAX, *candidates, "--size", "small", "--json", "-v"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=assay.environment,
+        text=True,
+    )
+    for line in process.stderr:
+        if "gate 2" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED
+    assert [verdict["outcome"] for verdict in json.loads(out)] == ["wrong"]
+    assert leftovers() == set()
+
+
+def test_a_killed_judge_leaves_no_process(assay, leftovers):
+    process = subprocess.Popen(
+        [str(ASSAY), "judge", SOFTMAX, str(KERNELS / "naive.cpp"), "--size", "small", "-v"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=assay.environment,
+        text=True,
+    )
+    for line in process.stderr:
+        if "gate 2" in line:
+            break
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 20
+    # The control group of a killed judge is removed by the next one.
+    while time.monotonic() < deadline:
+        left = [trace for trace in leftovers() if not trace.startswith("/sys/")]
+        if not left:
+            break
+    assert left == []
+    assay.judge(SOFTMAX, KERNELS / "off_by_one.cpp", "--size", "tiny")
+    assert leftovers() == set()
+
+
+def test_two_judges_at_once(assay):
+    command = [str(ASSAY), "judge", SOFTMAX, str(KERNELS / "off_by_one.cpp"), "--size", "tiny"]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, env=assay.environment) for _ in range(2)
+    ]
+    for process in both:
+        process.communicate(timeout=120)
+        assert process.returncode == WRONG
+
+
+def test_a_state_folder_that_cannot_be_written_costs_no_verdict(assay, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    run = assay.judge(
+        SOFTMAX, KERNELS / "off_by_one.cpp", "--size", "tiny", XDG_STATE_HOME=str(blocked)
+    )
+    assert run.code == WRONG and run.verdict["outcome"] == "wrong", run
+    assert "not saved" in run.err, run
+
+
+def test_a_full_stdout_is_said(assay):
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [str(ASSAY), "judge", SOFTMAX, str(KERNELS / "off_by_one.cpp"), "--size", "tiny"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=assay.environment,
+            text=True,
+            timeout=120,
+        )
+    assert process.returncode == 8 and "cannot write" in process.stderr, process
+
+
+def test_help_names_the_exit_codes(assay):
+    run = assay("judge", "--help")
+    assert run.code == 0 and "Exit codes" in run.out and "Examples" in run.out, run
+    assert assay("--version").out.startswith("assay "), run
+    assert assay("nonsense").code == USAGE
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="drops root to another user")
+def test_an_ordinary_user_can_judge(assay, tmp_path):
+    for path in [tmp_path, *tmp_path.parents]:
+        if path.stat().st_uid == 0 and path != path.parent and path.stat().st_mode & 0o777 == 0o700:
+            path.chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    command += [str(ASSAY), "judge", SOFTMAX, str(KERNELS / "off_by_one.cpp"), "--size", "tiny"]
+    environment = dict(
+        os.environ, HOME=str(home), XDG_CACHE_HOME=str(home), XDG_STATE_HOME=str(home)
+    )
+    process = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd="/", timeout=120
+    )
+    assert process.returncode == WRONG, process
