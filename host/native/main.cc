@@ -136,6 +136,9 @@ bool AnswerBlocks(Host& host) {
   if (!host.calls.Prepare(*PlanOf(host), host.regions))
     return AnswerFailed(host, wire::Failure::kEnvironment, "memory for the slots' arguments",
                         strerror(errno));
+  wire::Prefault(*PlanOf(host), host.regions[wire::Region::kInputs].data,
+                 host.regions[wire::Region::kOutputs].data,
+                 host.regions[wire::Region::kWeights].data);
   host.loop.control = reinterpret_cast<const wire::Control*>(control.data);
   host.loop.report = ReportOf(host);
   RunBlocks(host.loop, *host.kernel, host.calls);

@@ -46,7 +46,7 @@ bool MapRegion(Mapping& mapping, wire::Region region, uint64_t size_bytes, bool 
   if (reserved == MAP_FAILED) return false;
   unsigned char* data = static_cast<unsigned char*>(reserved) + kGuardBytes;
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-  if (mmap(data, size_bytes, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) ==
+  if (mmap(data, size_bytes, protection, MAP_SHARED | MAP_FIXED, fd, 0) ==
       MAP_FAILED) {
     const int error = errno;
     munmap(reserved, rounded + 2 * kGuardBytes);

@@ -20,7 +20,8 @@ struct Regions {
   const Mapping& operator[](wire::Region region) const { return of[static_cast<uint32_t>(region)]; }
 };
 
-// Maps `fd` shared and populated, between two guards that no access survives, and closes it.
+// Maps `fd` shared, between two guards that no access survives, and closes it. Pages come when they
+// are touched: a region may be far larger than what is used of it.
 // Replaces an earlier mapping of the same region in `regions`, which stays where it is. False (with
 // errno) when the frame's values make no sense or the system refuses.
 bool Attach(Regions& regions, const wire::Frame& frame, int fd);

@@ -162,6 +162,11 @@ ASSAY_EXPORT void* AssayMap(int fd, uint32_t region, uint64_t size_bytes, int wr
 
 ASSAY_EXPORT void AssayUnmap(void* address, uint64_t size_bytes) { munmap(address, size_bytes); }
 
+ASSAY_EXPORT void AssayPrefault(const Plan* plan, const void* inputs, const void* outputs,
+                                const void* weights) {
+  assay::wire::Prefault(*plan, inputs, outputs, weights);
+}
+
 ASSAY_EXPORT int AssayAwaitArmed(BlockLoop* loop) { return assay::wire::AwaitArmed(*loop) ? 1 : 0; }
 ASSAY_EXPORT void AssayAwaitGo(BlockLoop* loop) { assay::wire::AwaitGo(*loop); }
 ASSAY_EXPORT void AssaySayDone(BlockLoop* loop, uint64_t settle_ns) {

@@ -7,7 +7,20 @@ namespace assay::wire {
 namespace {
 // About 50 us of spinning before a futex sleep, in the mode where nobody may spin for long.
 constexpr uint64_t kBriefSpin = 1000;
+
+void Touch(const void* data, uint64_t size_bytes) {
+  const volatile char* bytes = static_cast<const char*>(data);
+  if (bytes == nullptr) return;
+  for (uint64_t offset = 0; offset < size_bytes; offset += 4096) (void)bytes[offset];
+}
 }  // namespace
+
+void Prefault(const Plan& plan, const void* inputs, const void* outputs, const void* weights) {
+  // A read maps a page of shared memory for writing too, where the mapping allows it.
+  Touch(inputs, plan.slot_count * plan.input_stride);
+  Touch(outputs, plan.slot_count * plan.output_stride);
+  Touch(weights, plan.weights_bytes);
+}
 
 bool AwaitArmed(BlockLoop& loop) {
   const Control& control = *loop.control;

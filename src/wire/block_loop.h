@@ -21,6 +21,10 @@ struct BlockLoop {
   const uint32_t* order;
 };
 
+// Touches every page of the slots that blocks will use and of the weights, so that no call pays for
+// a first touch. Regions that are not attached are null.
+void Prefault(const Plan& plan, const void* inputs, const void* outputs, const void* weights);
+
 // Waits for the next block. False when the judge ends the loop.
 bool AwaitArmed(BlockLoop& loop);
 void AwaitGo(BlockLoop& loop);

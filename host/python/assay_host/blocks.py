@@ -104,6 +104,7 @@ def _run(order, forward, arguments, outputs, names, first_failure):
 
 def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failure):
     """Serves timed blocks until the judge ends the loop."""
+    slots.prefault(library)
     names = [spec.name.decode() for spec in slots.output_specs]
     outputs = [slots.outputs(slot) for slot in range(slots.count)]
 

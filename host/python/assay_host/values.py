@@ -1,5 +1,6 @@
 """Tensors and numbers in shared memory: dtypes, views without copying, slots."""
 
+import ctypes
 import struct
 
 import torch
@@ -115,6 +116,14 @@ class Slots:
         if slot >= self.count:
             raise ValueError(f"slot {slot} of {self.count}")
         return slot * stride + spec.offset
+
+    def prefault(self, library):
+        """Touches all slots and the weights, so that no call pays for a first touch."""
+        regions = [
+            self._regions[number].address if number in self._regions else None
+            for number in (wire.INPUTS, wire.OUTPUTS, wire.WEIGHTS)
+        ]
+        library.prefault(ctypes.addressof(self._plan), *regions)
 
     def input_tensors(self, slot):
         """Views of a slot's inputs in order; None where the input is a number."""

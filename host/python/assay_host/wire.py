@@ -162,6 +162,14 @@ class Library:
             ctypes.POINTER(ctypes.c_int),
         )
         self.unmap = _function(waiting.AssayUnmap, None, ctypes.c_void_p, _u64)
+        self.prefault = _function(
+            waiting.AssayPrefault,
+            None,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        )
         self.await_armed = _function(waiting.AssayAwaitArmed, ctypes.c_int, loop)
         self.await_go = _function(holding.AssayAwaitGo, None, loop)
         self.say_done = _function(holding.AssaySayDone, None, loop, _u64)
