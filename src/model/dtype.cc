@@ -43,6 +43,32 @@ std::optional<DType> DTypeFromName(std::string_view name) {
 
 bool IsFloatingPoint(DType dtype) { return NativeClass(dtype) != PrecisionClass::kExact; }
 
+std::string_view CppTypeName(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return "double";
+    case DType::kFloat32:
+      return "float";
+    case DType::kFloat16:
+      return "assay::float16";
+    case DType::kBFloat16:
+      return "assay::bfloat16";
+    case DType::kInt64:
+      return "int64_t";
+    case DType::kInt32:
+      return "int32_t";
+    case DType::kInt16:
+      return "int16_t";
+    case DType::kInt8:
+      return "int8_t";
+    case DType::kUInt8:
+      return "uint8_t";
+    case DType::kBool:
+      return "bool";
+  }
+  return {};
+}
+
 std::string_view PrecisionClassName(PrecisionClass precision) {
   for (const auto& [value, name] : kClasses)
     if (value == precision) return name;

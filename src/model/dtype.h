@@ -14,6 +14,8 @@ using wire::DType;
 std::string_view DTypeName(DType dtype);
 std::optional<DType> DTypeFromName(std::string_view name);
 bool IsFloatingPoint(DType dtype);
+// The element type in a C++ candidate: "float", "assay::float16", "int64_t"; empty for no DType.
+std::string_view CppTypeName(DType dtype);
 
 // Precision that a result can be held to, finest first. tf32 and float16 share 11 significant bits
 // and cannot be told apart by their errors, so one class stands for both.

@@ -49,32 +49,6 @@ Result<FailingDraw> FindFailingDraw(const Verdict& verdict) {
   }
 }
 
-std::string CppType(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return "double";
-    case DType::kFloat32:
-      return "float";
-    case DType::kFloat16:
-      return "assay::float16";
-    case DType::kBFloat16:
-      return "assay::bfloat16";
-    case DType::kInt64:
-      return "int64_t";
-    case DType::kInt32:
-      return "int32_t";
-    case DType::kInt16:
-      return "int16_t";
-    case DType::kInt8:
-      return "int8_t";
-    case DType::kUInt8:
-      return "uint8_t";
-    case DType::kBool:
-      return "bool";
-  }
-  return "float";
-}
-
 std::string FileName(const ArgumentSpec& argument) {
   return fmt::format("{}{}.bin", argument.role == Role::kOutput ? "expected_" : "", argument.name);
 }
@@ -205,7 +179,7 @@ std::string MainProgram(const wire::Plan& plan, const Oracle& oracle) {
           "  wrong |= Compare(\"{0}\", static_cast<{1}*>(b{2}.data), "
           "static_cast<{1}*>(Load(\"{3}\", {4})), "
           "b{2}.shape, {5});\n",
-          argument.name, CppType(argument.dtype), i, FileName(argument), argument.size_bytes,
+          argument.name, CppTypeName(argument.dtype), i, FileName(argument), argument.size_bytes,
           IsFloatingPoint(argument.dtype) ? 32 * UnitRoundoff(NativeClass(argument.dtype)) : 0.0);
   }
   text += fmt::format("  std::vector<AssayArgument> arguments({});\n", plan.argument_count) + bind;

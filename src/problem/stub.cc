@@ -104,29 +104,9 @@ std::string ShapeText(const ArgumentSpec& spec) {
 }
 
 std::string_view ElementType(DType dtype, Form form) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return "double";
-    case DType::kFloat32:
-      return "float";
-    case DType::kFloat16:
-      return form == Form::kC ? "assay_float16" : "assay::float16";
-    case DType::kBFloat16:
-      return form == Form::kC ? "assay_bfloat16" : "assay::bfloat16";
-    case DType::kInt64:
-      return "int64_t";
-    case DType::kInt32:
-      return "int32_t";
-    case DType::kInt16:
-      return "int16_t";
-    case DType::kInt8:
-      return "int8_t";
-    case DType::kUInt8:
-      return "uint8_t";
-    case DType::kBool:
-      return "bool";
-  }
-  return {};
+  if (form == Form::kC && dtype == DType::kFloat16) return "assay_float16";
+  if (form == Form::kC && dtype == DType::kBFloat16) return "assay_bfloat16";
+  return CppTypeName(dtype);
 }
 
 std::string_view ScalarType(Kind kind) {
