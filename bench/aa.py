@@ -94,7 +94,7 @@ def condense(verdict):
         "cpu": verdict["machine"]["cpu"],
         "load": os.getloadavg()[0],
         "outcome": verdict["outcome"],
-        "message": verdict["message"],
+        "message": verdict["message"].replace(f"{ROOT}/", ""),
         "seed": verdict["seed"],
         "result": headline,
         "samples": verdict["samples"],
