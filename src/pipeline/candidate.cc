@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -18,6 +19,8 @@ using wire::Region;
 namespace {
 
 constexpr size_t kLogBytesMax = 16 * 1024;
+// Python hosts of a candidate that start at the same time; each holds PyTorch, some 250 MB.
+constexpr int kSideBySideMax = 6;
 
 std::string Capped(std::string text) {
   if (text.size() > kLogBytesMax) text = text.substr(0, kLogBytesMax) + "\n[cut]";
@@ -240,10 +243,12 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
   return {};
 }
 
-HostResult<LiveHost> CandidateHosts::Take(int pair_index) {
+HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
   if (ready_.empty()) {
     const bool python = setup_.candidate.source.form == CandidateForm::kPython;
-    if (auto started = StartBatch(pair_index, python ? python_batch_ : 1); !started) {
+    if (auto started =
+            StartBatch(pair_index, python ? std::clamp(pairs_coming, 1, kSideBySideMax) : 1);
+        !started) {
       ready_.clear();
       return std::unexpected(started.error());
     }

@@ -67,12 +67,10 @@ struct CandidateHostSetup {
 // takes a second of one core.
 class CandidateHosts {
  public:
-  // `python_batch`: python hosts that start side by side.
-  CandidateHosts(CandidateHostSetup setup, int python_batch)
-      : setup_(setup), python_batch_(python_batch) {}
-  // The host of this pair. Pairs are asked for in order; the live slots must be those of the blocks
-  // to come.
-  HostResult<LiveHost> Take(int pair_index);
+  explicit CandidateHosts(CandidateHostSetup setup) : setup_(setup) {}
+  // The host of this pair; `pairs_coming` says how many python hosts may start side by side, this
+  // one included. Pairs are asked for in order; the live slots must be those of the blocks to come.
+  HostResult<LiveHost> Take(int pair_index, int pairs_coming);
 
  private:
   HostResult<LiveHost> Spawn(int pair_index) const;
@@ -80,7 +78,6 @@ class CandidateHosts {
   HostResult<void> StartBatch(int first_pair_index, int count);
 
   CandidateHostSetup setup_;
-  int python_batch_;
   std::deque<LiveHost> ready_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/unique_fd.h"
 
 namespace assay {
@@ -124,6 +126,17 @@ int64_t ProcessWaitNs(pid_t pid) {
   while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr)
     if (entry->d_name[0] != '.') sum_ns += ThreadWaitNs(::dirfd(folder.get()), entry->d_name);
   return sum_ns;
+}
+
+int64_t ProcessPageFaults(pid_t pid) {
+  const auto text = ReadFile(fmt::format("/proc/{}/stat", pid), 4096);
+  const size_t name_end = text ? text->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos) return 0;
+  long long minor = 0, major = 0;
+  // state ppid pgrp session tty tpgid flags minflt cminflt majflt
+  const int found = std::sscanf(text->c_str() + name_end + 1,
+                                " %*c %*d %*d %*d %*d %*d %*u %lld %*d %lld", &minor, &major);
+  return found == 2 ? minor + major : 0;
 }
 
 bool Freezer::SleptSinceFreeze() {

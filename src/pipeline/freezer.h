@@ -19,6 +19,10 @@ std::optional<int64_t> ProcessCpuNs(pid_t pid);
 // processes cost it. A thread that sleeps does not wait in this sense.
 int64_t ProcessWaitNs(pid_t pid);
 
+// Page faults of the process so far: a program asks the kernel for memory until its allocator has
+// found enough. 0 when it is gone.
+int64_t ProcessPageFaults(pid_t pid);
+
 class Freezer {
  public:
   explicit Freezer(pid_t pid) : pid_(pid) {}

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/clock.h"
+#include "judge/warm_up.h"
 #include "pipeline/machine.h"
 
 namespace assay {
@@ -18,14 +19,10 @@ namespace {
 constexpr double kBlockNs = 2.5e6;
 // A block of the slower side lasts at most about this long, unless one call does.
 constexpr double kSlowBlockNs = 2e8;
-// Warm-up calls of a host end when the last three agree within this factor, or at these bounds: an
-// allocator may take eight calls to stop asking the kernel for pages.
-constexpr double kFlat = 1.1;
-constexpr int kWarmUpCallsMax = 16;
-constexpr int64_t kWarmUpNs = 500'000'000;
+// Warm-up of a host ends when it is warm, or after this time.
+constexpr int64_t kWarmUpNs = 1'500'000'000;
 constexpr int kRoundsMin = 2;
-constexpr int kRoundsMax = 8;
-constexpr double kPairNs = 1.5e8;  // rounds are added while a pair takes less than this
+constexpr int kRoundsMax = 16;
 constexpr int64_t kClearSpentNs = 1'200'000'000;
 
 // A block whose host waited longer than this share of it for a core was disturbed by other
@@ -49,6 +46,15 @@ class Meter {
  private:
   int64_t* sum_ns_;
   int64_t begin_ns_;
+};
+
+// Binds this thread as long as it lives; then it may use every core again.
+class BoundThread {
+ public:
+  explicit BoundThread(const std::vector<int>& cpus) { BindThisThread(cpus); }
+  BoundThread(const BoundThread&) = delete;
+  BoundThread& operator=(const BoundThread&) = delete;
+  ~BoundThread() { BindThisThread(UsableCpus()); }
 };
 
 // One pair at a time: a candidate's host and its opponent's, and what happens between them.
@@ -112,6 +118,10 @@ HostResult<void> PairRunner::Calibrate() {
   setup_.live.SetSlotCount(2);
   auto opponent = GetOpponent(0);
   if (!opponent) return std::unexpected(opponent.error());
+  const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, 0);
+  if (auto bound = opponent->host()->host.Bind(cores.hosts); !bound)
+    return std::unexpected(bound.error());
+  const BoundThread bound_judge(cores.judge);
   Meter meter(&result_->spent.fill_ns);
   setup_.pool.BeginProcess();
   double reference_ns = 0;
@@ -234,6 +244,9 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
       return std::unexpected(time.error());
     }
     *(side.is_candidate ? candidate_ns : reference_ns) = *time;
+  }
+  // Both have run by now: what the judge does before a side's block must be the same for both.
+  for (const Side side : {first, second}) {
     if (side.is_candidate) {
       if (!Check(side, order, masters)) return false;
     } else if (samples == nullptr && !Check(side, order, masters)) {
@@ -269,19 +282,16 @@ bool PairRunner::MustRepeat(bool measured) {
 HostResult<void> PairRunner::WarmUp(Side side) {
   const uint32_t order[] = {0};
   const int64_t begin_ns = MonotonicNs();
-  std::vector<double> times_ns;
-  while (times_ns.size() < kWarmUpCallsMax && MonotonicNs() - begin_ns < kWarmUpNs) {
+  WarmUpWatch watch;
+  while (!watch.Warm() && MonotonicNs() - begin_ns < kWarmUpNs) {
+    const int64_t faults_before = side.host->host.PageFaults();
     auto time = RunSide(side, order, nullptr);
     if (!time && time.error().kind == HostTrouble::Kind::kVoid) continue;
     if (!time) {
       if (!side.is_candidate) result_->opponent_trouble = time.error();
       return std::unexpected(time.error());
     }
-    times_ns.push_back(*time);
-    if (times_ns.size() < 3) continue;
-    const auto last = times_ns.end() - 3;
-    if (*std::max_element(last, times_ns.end()) < kFlat * *std::min_element(last, times_ns.end()))
-      break;
+    watch.Add(*time, side.host->host.PageFaults() - faults_before);
   }
   return {};
 }
@@ -297,24 +307,35 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
     return setup_.candidate(index);
   }();
   if (!candidate) return std::unexpected(candidate.error());
+  // Both hosts run on this pair's cores, whichever they were started on: a warm one that shares the
+  // judge's core would lose to any candidate.
+  const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, index);
+  for (LiveHost* host : {opponent->host(), &*candidate})
+    if (auto bound = host->host.Bind(cores.hosts); !bound) return std::unexpected(bound.error());
+  const BoundThread bound_judge(cores.judge);
   setup_.pool.BeginProcess();
   const Side reference{opponent->host(), false}, tried{&*candidate, true};
   double ignored_ns;
   // One call each, which loads what is loaded lazily; then as many as it takes; then a whole block.
-  for (const uint32_t calls : {1u, calls_}) {
-    auto right = Exchange(reference, tried, calls, &ignored_ns, &ignored_ns, nullptr);
+  for (const bool whole_block : {false, true}) {
+    auto right =
+        Exchange(reference, tried, whole_block ? calls_ : 1, &ignored_ns, &ignored_ns, nullptr);
     if (!right) return std::unexpected(right.error());
     if (!*right) return std::nullopt;
-    if (calls == calls_) break;
+    if (whole_block) break;
     for (const Side side : {reference, tried})
       if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
   }
   PairSamples samples;
   std::vector<RoundTimes> rounds;
   const int64_t begin_ns = MonotonicNs();
-  while (static_cast<int>(rounds.size()) < kRoundsMin ||
-         (static_cast<int>(rounds.size()) < kRoundsMax && setup_.pool.HasCheap(2 * slots_) &&
-          static_cast<double>(MonotonicNs() - begin_ns) < kPairNs)) {
+  const auto another = [&] {
+    const auto count = static_cast<double>(rounds.size());
+    if (count < kRoundsMin || count >= kRoundsMax) return count < kRoundsMin;
+    const auto spent_ns = static_cast<double>(MonotonicNs() - begin_ns);
+    return spent_ns + spent_ns / count + setup_.pool.CostNs(2 * slots_) < setup_.pair_s * 1e9;
+  };
+  while (another()) {
     RoundTimes round;
     const bool reference_first = random_() % 2 == 0;
     for (int half = 0; half < 2; ++half) {
@@ -342,6 +363,13 @@ double Median(std::vector<double> values) {
 
 }  // namespace
 
+int PairsUntilDecision(int pair_index) {
+  if (pair_index < kPairsMin) return kPairsMin - pair_index;
+  for (const Look& look : Looks())
+    if (look.pairs > pair_index) return look.pairs - pair_index;
+  return 1;
+}
+
 HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   Gate2Result result;
   PairRunner runner(setup, &result);
@@ -355,9 +383,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   Decision decision = Decision::kContinue;
   while (decision == Decision::kContinue) {
     const int index = static_cast<int>(log_ratios.size());
-    BindThisThread(PlanCores(UsableCpus(), setup.threads, index).judge);
     auto ratio = runner.Run(index);
-    BindThisThread(UsableCpus());
     if (!ratio) {
       if (result.opponent_trouble) return result;
       return std::unexpected(ratio.error());

@@ -17,6 +17,9 @@ namespace assay {
 inline constexpr int kPairsMin = 3;
 inline constexpr int kClearPairs = 5;
 
+// Pairs from this one on that run before a decision may fall: hosts for them may start together.
+int PairsUntilDecision(int pair_index);
+
 // Time spent, by kind [ns].
 struct SpentTime {
   int64_t start_ns = 0;  // hosts starting
@@ -52,6 +55,7 @@ struct Gate2Setup {
   double call_timeout_s = 10;
   int threads = 1;
   int clear_pairs = kClearPairs;  // that a clear case gets
+  double pair_s = 0.3;            // rounds are added while a pair's take less than this
   double budget_s = 60;           // no new pair is begun after this
   double candidate_call_ns = 0;   // rough, from gate 1
   std::function<void(int pairs, const SpeedEstimate&)> progress;

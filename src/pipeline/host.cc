@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "pipeline/machine.h"
 #include "wire/channel.h"
 #include "wire/doorbell.h"
 
@@ -166,6 +167,15 @@ HostResult<Frame> Host::Collect(double timeout_s) {
   trouble.message = Message();
   trouble.output = Output();
   return std::unexpected(std::move(trouble));
+}
+
+HostResult<void> Host::Bind(const std::vector<int>& cpus) {
+  if (BindProcess(pid_, cpus)) return {};
+  const int error = errno;
+  pollfd ended{sandbox_->pidfd(), POLLIN, 0};
+  if (::poll(&ended, 1, 0) > 0) return std::unexpected(Death("between two blocks"));
+  return HostFailed(Kind::kEnvironment,
+                    fmt::format("cannot bind a host to its cores: {}", strerror(error)));
 }
 
 HostResult<void> Host::EnterBlocks(double timeout_s) {

@@ -87,6 +87,8 @@ class Host {
   HostResult<void> Post(wire::FrameKind kind, std::span<const uint64_t> args, int fd = -1);
   HostResult<wire::Frame> Collect(double timeout_s);
 
+  // Binds all its threads to these cores.
+  HostResult<void> Bind(const std::vector<int>& cpus);
   // Enters the block loop and freezes the host.
   HostResult<void> EnterBlocks(double timeout_s);
   // Thaws the host and has it leave the loop: it serves requests again.
@@ -98,6 +100,7 @@ class Host {
   HostResult<BlockResult> RunBlock(const wire::Plan& plan, const std::byte* outputs,
                                    std::span<const uint32_t> order, double timeout_s);
 
+  int64_t PageFaults() const { return ProcessPageFaults(pid_); }
   const wire::Report& report() const { return *report_.as<wire::Report>(); }
   pid_t pid() const { return pid_; }
   // The last message that the host left, made safe: bounded and printable.

@@ -127,6 +127,9 @@ Result<void> Judgement::Prepare() {
                    ? (request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance)
                    : "error-ratio";
   ASSAY_ASSIGN_OR_RETURN(live_, LiveSlots::Create(*oracle_));
+  if (!request_.against && !request_.correctness_only)
+    if (auto begun = Pool(request_.baselines.front()).Prefetch(kPairsMin); !begun)
+      return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
   auto draws = DrawSet::Make(
       *oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), [&](size_t done, size_t all) {
         Progress("drawing inputs", static_cast<double>(done) / static_cast<double>(all));
@@ -271,8 +274,8 @@ CandidateHostSetup Judgement::HostSetup(const BuiltCandidate& candidate) const {
 Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verdict) {
   const int64_t begin_ns = MonotonicNs();
   live_->SetSlotCount(2);
-  CandidateHosts hosts(HostSetup(candidate), 1);
-  auto host = hosts.Take(0);
+  CandidateHosts hosts(HostSetup(candidate));
+  auto host = hosts.Take(0, 1);
   const int64_t started_ns = MonotonicNs();
   verdict->cost.start_s += Seconds(started_ns - begin_ns);
   if (!host) {
@@ -316,6 +319,10 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
     options.threads = threads_;
     options.weights_seed = DeriveSeed(seed_, SeedStream::kWeights);
     options.baseline = baseline;
+    // As many as the second look takes, where memory is plentiful.
+    constexpr uint64_t kHostBytes = uint64_t{300} << 20;
+    const auto affordable = static_cast<int>(AvailableMemoryBytes() / 5 / kHostBytes);
+    options.hosts_max = std::clamp(affordable, Looks()[0].pairs, Looks()[1].pairs);
     options.interrupt = events_.interrupt;
     pool = std::make_unique<ReferencePool>(std::move(options), *oracle_, *live_);
   }
@@ -325,40 +332,40 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
 Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::string& baseline,
                                   Verdict* verdict) {
   Progress("starting hosts", 0);
-  CandidateHosts hosts(HostSetup(candidate), kPairsMin);
+  CandidateHosts hosts(HostSetup(candidate));
   std::optional<CandidateHosts> opponents;
-  if (against_) opponents.emplace(HostSetup(*against_), kPairsMin);
+  if (against_) opponents.emplace(HostSetup(*against_));
   const auto opponent = [&](int pair_index) -> HostResult<Opponent> {
     Opponent found;
     if (opponents) {
-      auto own = opponents->Take(pair_index);
+      auto own = opponents->Take(pair_index, PairsUntilDecision(pair_index));
       if (!own) return std::unexpected(own.error());
       found.own = std::move(*own);
       return found;
     }
-    ReferencePool& pool = Pool(baseline);
-    // The first pairs come for certain; when they do not decide, the first look is at nine.
-    if (auto started = pool.StartUpTo(pair_index < kPairsMin ? kPairsMin : Looks().front().pairs);
-        !started)
-      return std::unexpected(started.error());
-    auto host = pool.Get(pair_index);
+    auto host = Pool(baseline).Get(pair_index, PairsUntilDecision(pair_index));
     if (!host) return std::unexpected(host.error());
     found.warm = *host;
     return found;
   };
-  // A fresh opponent is cheap, and so are reference hosts that earlier candidates needed.
-  const int clear_pairs =
-      against_ ? kClearPairs : std::clamp(Pool(baseline).size(), kPairsMin, kClearPairs);
+  // Fresh native hosts are cheap, and so are reference hosts that earlier candidates needed.
+  const bool cheap = candidate.source.form == CandidateForm::kNative &&
+                     (!against_ || against_->source.form == CandidateForm::kNative);
+  const int opponents_there = against_ ? kClearPairs : Pool(baseline).size();
+  const int clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
   Gate2Setup setup{*oracle_, *live_, *values_};
   setup.rule = rule_;
   setup.errors = draws_->reference_errors();
   setup.opponent = opponent;
-  setup.candidate = [&](int pair_index) { return hosts.Take(pair_index); };
+  setup.candidate = [&](int pair_index) {
+    return hosts.Take(pair_index, PairsUntilDecision(pair_index));
+  };
   setup.subtract_settle = !against_ && candidate.source.form == CandidateForm::kNative;
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   setup.threads = threads_;
   setup.call_timeout_s = request_.limits.call_timeout_s;
+  if (!cheap) setup.pair_s = 0.4;  // a second goes into starting such a pair
   setup.budget_s = request_.speed_budget_s;
   setup.candidate_call_ns = candidate_call_ns_;
   setup.progress = [&](int pairs, const SpeedEstimate& estimate) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace assay {
 namespace {
@@ -82,14 +83,21 @@ HostResult<std::span<const uint32_t>> ValuePool::Take(uint32_t count) {
   return taken;
 }
 
-bool ValuePool::HasCheap(uint32_t count) const {
-  constexpr uint64_t kSmallBytes = 1 << 20;
-  const uint64_t bytes = count * (oracle_.plan().input_stride + oracle_.plan().output_stride);
-  return order_.size() - next_ >= count || bytes <= kSmallBytes;
+double ValuePool::CostNs(uint32_t count) const {
+  const size_t at_hand = order_.size() - next_;
+  if (at_hand >= count) return 0;
+  const size_t missing = count - at_hand;
+  const size_t draws = filled_.size() + missing <= capacity_ ? missing : filled_.size();
+  return static_cast<double>(drawing_ns_) / static_cast<double>(std::max<int64_t>(1, drawn_)) *
+         static_cast<double>(draws);
 }
 
 HostResult<void> ValuePool::Draw(uint32_t master) {
-  return oracle_.Fill(master, random_() >> 1, wire::DrawKind::kOrdinary, false);
+  const int64_t begin_ns = MonotonicNs();
+  auto done = oracle_.Fill(master, random_() >> 1, wire::DrawKind::kOrdinary, false);
+  drawing_ns_ += MonotonicNs() - begin_ns;
+  ++drawn_;
+  return done;
 }
 
 }  // namespace assay

@@ -53,8 +53,8 @@ class ValuePool {
   // `count` masters that this process has not seen; draws new values where none are left. count <=
   // capacity.
   HostResult<std::span<const uint32_t>> Take(uint32_t count);
-  // True when `count` more values are at hand, or would be drawn in a moment (they are small).
-  bool HasCheap(uint32_t count) const;
+  // What drawing for the next Take(count) is expected to cost [ns]; 0 when the values are at hand.
+  double CostNs(uint32_t count) const;
   uint32_t capacity() const { return capacity_; }
 
  private:
@@ -66,6 +66,7 @@ class ValuePool {
   std::vector<uint32_t> filled_;  // masters that hold values
   std::vector<uint32_t> order_;   // of this process
   size_t next_ = 0;
+  int64_t drawn_ = 0, drawing_ns_ = 0;  // so far
 };
 
 }  // namespace assay

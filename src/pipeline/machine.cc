@@ -1,10 +1,14 @@
 #include "pipeline/machine.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -27,6 +31,13 @@ uint64_t AvailableMemoryBytes() {
 }
 
 namespace {
+
+cpu_set_t CpuSet(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
+  return set;
+}
 
 std::vector<int> ReadAffinity() {
   std::vector<int> cpus;
@@ -64,10 +75,21 @@ CorePlan PlanCores(const std::vector<int>& usable, int threads, int pair_index) 
 }
 
 void BindThisThread(const std::vector<int>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
+  const cpu_set_t set = CpuSet(cpus);
   ::sched_setaffinity(0, sizeof set, &set);
+}
+
+bool BindProcess(pid_t pid, const std::vector<int>& cpus) {
+  const cpu_set_t set = CpuSet(cpus);
+  std::error_code code;
+  bool bound = false;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), code)) {
+    const pid_t id = std::atoi(thread.path().filename().c_str());
+    bound = ::sched_setaffinity(id, sizeof set, &set) == 0;
+    if (!bound && errno != ESRCH) return false;
+  }
+  return bound;
 }
 
 Machine DescribeMachine() {

@@ -1,6 +1,8 @@
 // Facts of this machine that the pipeline needs.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,6 +30,9 @@ CorePlan PlanCores(const std::vector<int>& usable, int threads, int pair_index);
 
 // Binds the calling thread. Failure is ignored: it costs noise, never truth.
 void BindThisThread(const std::vector<int>& cpus);
+// Binds every thread that a process has; threads it starts later inherit it. False when one could
+// not be bound.
+bool BindProcess(pid_t pid, const std::vector<int>& cpus);
 
 // Processor name, cores, kernel; threads and isolation are the caller's to set.
 Machine DescribeMachine();

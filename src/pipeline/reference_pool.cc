@@ -9,7 +9,13 @@ namespace assay {
 using wire::FrameKind;
 using wire::Region;
 
-HostResult<std::unique_ptr<LiveHost>> ReferencePool::Spawn(int pair_index) const {
+// The first pairs take whatever warm host an earlier candidate left there.
+bool ReferencePool::Serves(int pair_index) {
+  const Entry& entry = At(pair_index);
+  return entry.host && (pair_index < options_.hosts_max || entry.pair_index == pair_index);
+}
+
+HostResult<void> ReferencePool::Spawn(int pair_index) {
   const auto environment = [](const Error& error) {
     return HostFailed(HostTrouble::Kind::kEnvironment, error.message);
   };
@@ -32,7 +38,8 @@ HostResult<std::unique_ptr<LiveHost>> ReferencePool::Spawn(int pair_index) const
   if (!host) return std::unexpected(host.error());
   auto live_host = std::make_unique<LiveHost>(LiveHost{std::move(*host), std::move(*outputs), {}});
   live_host->host.set_interrupt(options_.interrupt);
-  return live_host;
+  At(pair_index) = {std::move(live_host), false, 0, pair_index};
+  return {};
 }
 
 HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
@@ -55,46 +62,47 @@ HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
   return {};
 }
 
-// Each step is done for all hosts before the next: they import PyTorch and load the problem at the
-// same time.
-HostResult<std::vector<ReferencePool::Entry>> ReferencePool::Start(int first_pair_index,
-                                                                   int count) const {
-  std::vector<Entry> entries;
-  for (int index = first_pair_index; index < first_pair_index + count; ++index) {
-    auto host = Spawn(index);
-    if (!host) return std::unexpected(host.error());
-    entries.push_back({std::move(*host), 0, index});
-  }
-  const uint64_t kBriefly[] = {1};  // the oracle has checked the problem
-  for (Entry& entry : entries) {
-    if (auto greeted = entry.host->host.Greet(); !greeted) return std::unexpected(greeted.error());
-    if (auto posted = entry.host->host.Post(FrameKind::kLoad, kBriefly); !posted)
-      return std::unexpected(posted.error());
-  }
-  for (Entry& entry : entries)
-    if (auto done = Finish(*entry.host); !done) return std::unexpected(done.error());
-  return entries;
-}
-
-HostResult<void> ReferencePool::StartUpTo(int count) {
-  const int have = static_cast<int>(entries_.size());
-  count = std::min(count, options_.hosts_max);
-  if (count <= have) return {};
-  auto started = Start(have, count - have);
-  if (!started) return std::unexpected(started.error());
-  for (Entry& entry : *started) entries_.push_back(std::move(entry));
+HostResult<void> ReferencePool::Prefetch(int count) {
+  for (int index = 0; index < std::min(count, options_.hosts_max); ++index)
+    if (!Serves(index))
+      if (auto spawned = Spawn(index); !spawned) return spawned;
   return {};
 }
 
-HostResult<LiveHost*> ReferencePool::Get(int pair_index) {
-  if (auto started = StartUpTo(pair_index + 1); !started) return std::unexpected(started.error());
-  Entry& entry = entries_[static_cast<size_t>(pair_index) % entries_.size()];
-  if (entry.pair_index != pair_index && pair_index >= options_.hosts_max) {
-    entry.host.reset();
-    auto started = Start(pair_index, 1);
-    if (!started) return std::unexpected(started.error());
-    entry = std::move(started->front());
+// Each step is done for all hosts before the next: they import PyTorch and load the problem at the
+// same time.
+HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
+  std::vector<Entry*> started;
+  for (int index = first_pair_index; index < first_pair_index + count; ++index) {
+    Entry& entry = At(index);
+    if (!Serves(index)) {
+      entry = {};
+      if (auto spawned = Spawn(index); !spawned) return spawned;
+    }
+    if (!entry.loaded) started.push_back(&entry);
   }
+  const uint64_t kBriefly[] = {1};  // the oracle has checked the problem
+  for (Entry* entry : started) {
+    if (auto greeted = entry->host->host.Greet(); !greeted) return greeted;
+    if (auto posted = entry->host->host.Post(FrameKind::kLoad, kBriefly); !posted) return posted;
+  }
+  for (Entry* entry : started) {
+    if (auto done = Finish(*entry->host); !done) return done;
+    entry->loaded = true;
+  }
+  return {};
+}
+
+int ReferencePool::size() const {
+  return static_cast<int>(
+      std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return e.loaded; }));
+}
+
+HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming) {
+  Entry& entry = At(pair_index);
+  if (!Serves(pair_index) || !entry.loaded)
+    if (auto loaded = Load(pair_index, std::clamp(pairs_coming, 1, options_.hosts_max)); !loaded)
+      return std::unexpected(loaded.error());
   if (entry.slot_count != live_.plan().slot_count) {
     if (entry.slot_count != 0)
       if (auto left = entry.host->host.LeaveBlocks(60); !left) return std::unexpected(left.error());

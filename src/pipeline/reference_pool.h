@@ -20,28 +20,37 @@ class ReferencePool {
     int threads = 1;
     uint64_t weights_seed = 0;
     std::string baseline = "eager";
-    int hosts_max = 9;
+    int hosts_max = 9;  // kept warm for later candidates; some 250 MB each
     InterruptFlag interrupt = nullptr;
   };
   ReferencePool(Options options, const Oracle& oracle, const LiveSlots& live)
-      : options_(std::move(options)), oracle_(oracle), live_(live) {}
+      : options_(std::move(options)),
+        oracle_(oracle),
+        live_(live),
+        entries_(static_cast<size_t>(options_.hosts_max)) {}
 
   // The host of this pair, in blocks and frozen, with as many slots prepared as the live plan has
-  // now.
-  HostResult<LiveHost*> Get(int pair_index);
-  // Starts the hosts of the pairs [0, count) that are not there yet, side by side: PyTorch's import
-  // uses one core.
-  HostResult<void> StartUpTo(int count);
-  int size() const { return static_cast<int>(entries_.size()); }
+  // now. Where it is not there yet, the hosts of this and the following `pairs_coming` - 1 pairs
+  // start side by side: PyTorch's import uses one core.
+  HostResult<LiveHost*> Get(int pair_index, int pairs_coming);
+  // Lets the hosts of the first `count` pairs begin to import PyTorch; Get() waits for them.
+  HostResult<void> Prefetch(int count);
+  // Pairs whose hosts are there.
+  int size() const;
 
  private:
   struct Entry {
     std::unique_ptr<LiveHost> host;
+    bool loaded = false;
     uint32_t slot_count = 0;  // prepared; 0: not in blocks
     int pair_index = -1;
   };
-  HostResult<std::vector<Entry>> Start(int first_pair_index, int count) const;
-  HostResult<std::unique_ptr<LiveHost>> Spawn(int pair_index) const;
+  // Where the host of a pair is kept, or was. Pairs beyond the pool's size take the place of
+  // earlier ones.
+  Entry& At(int pair_index) { return entries_[static_cast<size_t>(pair_index) % entries_.size()]; }
+  bool Serves(int pair_index);
+  HostResult<void> Spawn(int pair_index);
+  HostResult<void> Load(int first_pair_index, int count);
   HostResult<void> Finish(LiveHost& host) const;
 
   Options options_;

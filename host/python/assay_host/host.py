@@ -8,6 +8,7 @@ missing PyTorch is told like any failure.
 import ctypes
 import json
 import os
+import random
 import signal
 import sys
 import traceback
@@ -19,6 +20,7 @@ SOCKET = 3
 LOCKDOWN = 4
 HELLO_ROLES = {"reference": 1, "candidate": 2}
 EXIT_BUG = 70
+_PADDING_MAX = 64 * 1024
 
 
 class Context:
@@ -91,6 +93,14 @@ def read_settings(path):
         return settings if isinstance(settings, dict) else {}
     except FileNotFoundError:
         return {}
+
+
+def random_padding():
+    """Bytes that shift all that this process allocates later against its pages, differently in each
+    host. Without them every host of a role has the same layout, and what that is worth (two buffers
+    4 KiB apart, say) looks like a difference between the roles.
+    """
+    return bytearray(random.SystemRandom().randrange(1, _PADDING_MAX))
 
 
 def set_threads(torch, settings):
@@ -178,6 +188,7 @@ def main(role):
     # Ctrl-C reaches the whole process group; the judge alone decides when a host ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     context = Context(library, os.environ.get("ASSAY_HOST_ROOT", "/"))
+    context.padding = random_padding()
     hello = wire.Frame(magic=wire.MAGIC, kind=wire.HELLO)
     hello.args[:2] = [wire.VERSION, HELLO_ROLES[role]]
     if not library.send(SOCKET, ctypes.byref(hello)):
