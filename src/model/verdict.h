@@ -37,6 +37,12 @@ struct ProblemRecord {
   std::vector<std::string> signature;      // one line an argument: "input x float32[1024, 1024]"
 };
 
+// A candidate's source, by name and content.
+struct CandidateFile {
+  std::string path;
+  std::string hash;  // SHA-256
+};
+
 struct CandidateRecord {
   std::string path;
   std::string hash;      // SHA-256 of the source
@@ -73,6 +79,7 @@ struct Correctness {
   std::string tolerance;  // "error-ratio" or "allclose:1e-4"
   std::optional<Mismatch> first_mismatch;
   std::string hint;
+  std::string note;  // what a reader should know of how it ran ("weights were matched by order")
   std::vector<DrawRecord> draws;
 };
 
@@ -95,6 +102,7 @@ struct Speed {
   double threshold = 1;                             // --p
   std::map<std::string, BaselineResult> baselines;  // "eager", "compiled", or "against"
   std::string headline;                             // the baseline that decides the outcome
+  std::optional<CandidateFile> against;             // the opponent of --against
 };
 
 // Raw block times, so that every number can be derived again.

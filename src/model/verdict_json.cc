@@ -57,6 +57,7 @@ Json ToJson(const Correctness& correctness) {
           {"tolerance", correctness.tolerance},
           {"first_mismatch", first},
           {"hint", TextOrNull(correctness.hint)},
+          {"note", TextOrNull(correctness.note)},
           {"draws", draws}};
 }
 
@@ -77,9 +78,12 @@ Json ToJson(const BaselineResult& result) {
 Json ToJson(const Speed& speed) {
   Json baselines = Json::object();
   for (const auto& [name, result] : speed.baselines) baselines[name] = ToJson(result);
+  Json against = nullptr;
+  if (speed.against) against = {{"path", speed.against->path}, {"hash", speed.against->hash}};
   return {{"passed", speed.passed},
           {"threshold", speed.threshold},
           {"headline", speed.headline},
+          {"against", against},
           {"baselines", baselines}};
 }
 

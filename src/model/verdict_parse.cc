@@ -225,6 +225,7 @@ Correctness ReadCorrectness(const JsonNode& node) {
   if (const JsonNode first = node.At("first_mismatch"); !first.IsNull())
     correctness.first_mismatch = ReadMismatch(first);
   correctness.hint = node.At("hint").TextOrNull();
+  correctness.note = node.At("note").TextOrNull();
   node.At("draws").ForEach(
       [&](const JsonNode& draw) { correctness.draws.push_back(ReadDraw(draw)); });
   return correctness;
@@ -255,6 +256,8 @@ Speed ReadSpeed(const JsonNode& node) {
   speed.passed = node.At("passed").Boolean();
   speed.threshold = node.At("threshold").Number();
   speed.headline = node.At("headline").Text();
+  if (const JsonNode against = node.At("against"); !against.IsNull())
+    speed.against = {against.At("path").Text(), against.At("hash").Text()};
   node.At("baselines").ForEachMember([&](const std::string& name, const JsonNode& result) {
     speed.baselines[name] = ReadBaseline(result);
   });

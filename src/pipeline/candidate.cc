@@ -43,7 +43,8 @@ void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_by
   }
 }
 
-Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& limits) {
+Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& limits,
+                                   InterruptFlag interrupt) {
   const CandidateSource& source = built.source;
   auto options = ParseBuildOptions(source.content, source.language);
   if (!options) {
@@ -78,8 +79,8 @@ Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& 
   request.limits.memory_bytes = uint64_t{2} << 30;
   request.limits.address_space_bytes = uint64_t{4} << 30;
   ASSAY_ASSIGN_OR_RETURN(
-      ToolRun run,
-      RunToolInSandbox(request, "/tmp/kernel.so", Deadline::AfterSeconds(limits.build_timeout_s)));
+      ToolRun run, RunToolInSandbox(request, "/tmp/kernel.so",
+                                    Deadline::AfterSeconds(limits.build_timeout_s), interrupt));
   built.log = Capped(run.output);
   if (run.artifact.empty()) {
     ExplainToolFailure(run, limits.build_timeout_s, request.limits.memory_bytes, &built);
@@ -93,7 +94,7 @@ Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& 
 
 Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& limits,
                                    const PythonRuntime& python, const std::string& init_arguments,
-                                   const std::string& settings) {
+                                   const std::string& settings, InterruptFlag interrupt) {
   built.compiler = "Python " + python.version;
   const std::string key =
       ArtifactCache::Key({"python", built.source.content, python.executable, python.torch_version,
@@ -112,8 +113,9 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
                          PythonSandbox(python, PythonRole::kBuild, 1, files));
   request.limits.memory_bytes = limits.memory_bytes;
   const double timeout_s = 5 * limits.build_timeout_s;
-  ASSAY_ASSIGN_OR_RETURN(ToolRun run, RunToolInSandbox(request, "/tmp/extensions.tar",
-                                                       Deadline::AfterSeconds(timeout_s)));
+  ASSAY_ASSIGN_OR_RETURN(ToolRun run,
+                         RunToolInSandbox(request, "/tmp/extensions.tar",
+                                          Deadline::AfterSeconds(timeout_s), interrupt));
   built.log = Capped(run.output);
   if (run.artifact.empty()) {
     ExplainToolFailure(run, timeout_s, request.limits.memory_bytes, &built);
@@ -136,13 +138,14 @@ Result<std::string> KernelHeader() {
 Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
                                       const PythonRuntime& python,
                                       const std::string& init_arguments,
-                                      const std::string& settings) {
+                                      const std::string& settings, InterruptFlag interrupt) {
   const int64_t begin_ns = MonotonicNs();
   BuiltCandidate built;
   built.source = source;
-  auto result = source.form == CandidateForm::kNative
-                    ? BuildNative(std::move(built), limits)
-                    : BuildPython(std::move(built), limits, python, init_arguments, settings);
+  auto result =
+      source.form == CandidateForm::kNative
+          ? BuildNative(std::move(built), limits, interrupt)
+          : BuildPython(std::move(built), limits, python, init_arguments, settings, interrupt);
   if (result) result->build_s = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
   return result;
 }

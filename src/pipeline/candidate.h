@@ -37,11 +37,11 @@ struct BuiltCandidate {
 Result<std::string> KernelHeader();
 
 // Compiles (or, for a python candidate, imports once) in a sandbox. Errors (kEnvironment): no
-// compiler, no sandbox.
+// compiler, no sandbox; kInterrupted.
 Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
                                       const PythonRuntime& python,
                                       const std::string& init_arguments,
-                                      const std::string& settings);
+                                      const std::string& settings, InterruptFlag interrupt);
 
 // A host with its own outputs, attached to the live slots.
 struct LiveHost {

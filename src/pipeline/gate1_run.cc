@@ -129,6 +129,11 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
       draw.reason = filled.error().message;
       continue;
     }
+    if (!ordinary && *filled == 0) {
+      draw.dropped = true;
+      draw.reason = "it would change none of these inputs";
+      continue;
+    }
     const auto views = Views(oracle, draw.master, nullptr, true);
     for (size_t output = 0; output < views.size(); ++output) {
       std::string reason;

@@ -66,7 +66,6 @@ struct Gate1Result {
   Correctness correctness;
   double call_ns = 0;    // shortest single call, for calibration alone
   int64_t timed_ns = 0;  // inside blocks
-  std::string note;      // of the host
 };
 
 // Runs the candidate on every draw in one fresh host. A failed comparison is a result with passed

@@ -330,9 +330,7 @@ HostTrouble Host::Death(std::string_view doing) {
     trouble.message = fmt::format("the process hung {} and was killed", doing);
     return trouble;
   }
-  // bwrap reports a signal as 128 + its number.
-  int signal = exit->exited ? 0 : exit->status;
-  if (exit->exited && exit->status > 128 && exit->status < 128 + 65) signal = exit->status - 128;
+  const int signal = exit->exited ? 0 : exit->status;
   if (signal == SIGSYS) {
     trouble.kind = Kind::kFoul;
     trouble.rule = "process-creation";

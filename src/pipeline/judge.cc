@@ -156,7 +156,7 @@ Result<void> Judgement::Run() {
   if (request_.against && request_.against->form == CandidateForm::kNative)
     native.push_back(&*request_.against);
   Builds native_builds(native, [this](const CandidateSource& source) {
-    return BuildCandidate(source, request_.limits, python_, "", "");
+    return BuildCandidate(source, request_.limits, python_, "", "", events_.interrupt);
   });
   ASSAY_RETURN_IF_ERROR(Prepare());
   std::vector<const CandidateSource*> python;
@@ -165,7 +165,8 @@ Result<void> Judgement::Run() {
   if (request_.against && request_.against->form == CandidateForm::kPython)
     python.push_back(&*request_.against);
   Builds python_builds(python, [this](const CandidateSource& source) {
-    return BuildCandidate(source, request_.limits, python_, oracle_->init_arguments(), settings_);
+    return BuildCandidate(source, request_.limits, python_, oracle_->init_arguments(), settings_,
+                          events_.interrupt);
   });
   size_t next_native = 0, next_python = 0;
   const auto take = [&](const CandidateSource& source) {
@@ -255,6 +256,7 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
   }
   verdict.speed.emplace();
   verdict.speed->threshold = request_.threshold;
+  if (against_) verdict.speed->against = {against_->source.path, against_->source.hash};
   const std::vector<std::string> baselines =
       against_ ? std::vector<std::string>{"against"} : request_.baselines;
   verdict.speed->headline = baselines.front();
@@ -303,6 +305,7 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verd
   verdict->cost.timed_s += Seconds(result->timed_ns);
   verdict->cost.fill_s += Seconds(MonotonicNs() - started_ns - result->timed_ns);
   verdict->correctness = std::move(result->correctness);
+  verdict->correctness->note = host->note;
   candidate_call_ns_ = result->call_ns;
   if (verdict->correctness->passed) return false;
   verdict->outcome = Outcome::kWrong;

@@ -97,7 +97,8 @@ HostResult<void> ValuePool::Draw(uint32_t master) {
   auto done = oracle_.Fill(master, random_() >> 1, wire::DrawKind::kOrdinary, false);
   drawing_ns_ += MonotonicNs() - begin_ns;
   ++drawn_;
-  return done;
+  if (!done) return std::unexpected(done.error());
+  return {};
 }
 
 }  // namespace assay

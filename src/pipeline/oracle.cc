@@ -158,24 +158,25 @@ Result<void> Oracle::ShareSlots() {
   return weights_.SealAgainstNewWriters();
 }
 
-HostResult<void> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
+HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
   ASSAY_CHECK(slot < slots_max_);
   const uint64_t draw[] = {seed, static_cast<uint64_t>(kind), slot};
-  if (auto done = host_->Request(FrameKind::kDraw, draw, options_.timeout_s); !done)
-    return std::unexpected(done.error());
+  auto drawn = host_->Request(FrameKind::kDraw, draw, options_.timeout_s);
+  if (!drawn) return std::unexpected(drawn.error());
+  const uint64_t changed = drawn->args[0];
   const uint64_t native[] = {slot, 0};
   if (auto done = host_->Request(FrameKind::kEvaluate, native, options_.timeout_s); !done)
     return std::unexpected(done.error());
-  if (!float64 || !description_.float64_supported) return {};
+  if (!float64 || !description_.float64_supported) return changed;
   ASSAY_CHECK(slot < oracle_slots_max_);
   const uint64_t double_precision[] = {slot, 1};
   auto done = host_->Request(FrameKind::kEvaluate, double_precision, options_.timeout_s);
-  if (done) return {};
+  if (done) return changed;
   if (done.error().kind != HostTrouble::Kind::kFailed ||
       done.error().failure != wire::Failure::kFloat64Unsupported)
     return std::unexpected(done.error());
   description_.float64_supported = false;
-  return {};
+  return changed;
 }
 
 }  // namespace assay

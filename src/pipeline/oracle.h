@@ -40,8 +40,8 @@ class Oracle {
 
   // Draws inputs into a master slot and computes its native outputs (and float64 ones where asked
   // and supported). kFailed with kDrawMeaningless or kProblemForward: the reference cannot take
-  // such a draw.
-  HostResult<void> Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64);
+  // such a draw. Returns how many tensors the kind changed; of an ordinary draw, 0.
+  HostResult<uint64_t> Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64);
 
   const std::byte* inputs(uint32_t slot) const {
     return inputs_.data() + uint64_t{slot} * plan().input_stride;

@@ -130,6 +130,7 @@ class CardWriter {
     frame_.Labelled("errors", Errors(*correctness));
     Precision(*correctness);
     Mismatched(*correctness);
+    if (!correctness->note.empty()) frame_.Labelled("note", Safe(correctness->note));
     // Some messages are the hint already.
     if (!correctness->hint.empty() && verdict_.message.find(correctness->hint) == std::string::npos)
       frame_.Labelled("hint", Safe(correctness->hint), Tone::kStrong);
@@ -149,8 +150,7 @@ class CardWriter {
       text +=
           fmt::format("; {} of {} passed", passed, Counted(static_cast<long long>(judged), "draw"));
     if (!failed.empty()) return text + fmt::format(", failed: {}", fmt::join(failed, ", "));
-    if (!dropped.empty())
-      text += fmt::format("; the reference has no answer to: {}", fmt::join(dropped, ", "));
+    if (!dropped.empty()) text += fmt::format("; not applicable: {}", fmt::join(dropped, ", "));
     return text;
   }
 

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -95,8 +96,9 @@ class Sandbox {
   ~Sandbox();
 
   // Waits for the end; nullopt-like Result error only on a system failure. Kills at the deadline:
-  // then exited is false and `timed_out` below is true.
-  Result<SandboxExit> Wait(Deadline deadline);
+  // then exited is false and `timed_out` below is true. Kills as well when `interrupt` (may be
+  // null) turns true: Error kInterrupted.
+  Result<SandboxExit> Wait(Deadline deadline, const std::atomic<bool>* interrupt = nullptr);
   void Kill();  // everything inside, at once; idempotent
   bool timed_out() const;
   int pidfd() const;  // readable once the sandbox ended
@@ -106,7 +108,7 @@ class Sandbox {
 
  private:
   friend Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
-                                          Deadline deadline);
+                                          Deadline deadline, const std::atomic<bool>* interrupt);
   friend std::string TrySandbox(const SandboxTools& tools);  // the probe's; empty: it works
   static Result<Sandbox> StartWith(const SandboxTools& tools, const SandboxRequest& request,
                                    const std::string& artifact_path);
@@ -123,9 +125,9 @@ struct ToolRun {
   std::string artifact;  // content of `artifact_path`, empty when it was not written
 };
 // Runs the request's command under `confine --artifact`; artifact_path lies in /tmp inside.
-// artifact_path may be empty.
+// artifact_path may be empty. Error kInterrupted when `interrupt` turned true.
 Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
-                                 Deadline deadline);
+                                 Deadline deadline, const std::atomic<bool>* interrupt = nullptr);
 
 // The BPF program (an array of struct sock_filter) that a host installs on itself, on all its
 // threads, before it runs foreign code in blocks: no new processes, no exec, no memfd, no sockets,

@@ -260,16 +260,23 @@ SandboxExit Sandbox::State::Conclude(int status) {
   return result;
 }
 
-Result<SandboxExit> Sandbox::Wait(Deadline deadline) {
+Result<SandboxExit> Sandbox::Wait(Deadline deadline, const std::atomic<bool>* interrupt) {
   State& state = *state_;
+  constexpr int kLookMs = 100;
+  bool interrupted = false;
   if (state.exit) return *state.exit;
   pollfd watched[] = {{state.process.pidfd.get(), POLLIN, 0}, {state.output.get(), POLLIN, 0}};
   while ((watched[0].revents & POLLIN) == 0) {
-    const int count = ::poll(watched, 2, std::min(deadline.RemainingMs(), 60'000));
+    const int count = ::poll(watched, 2, std::min(deadline.RemainingMs(), kLookMs));
     if (count < 0 && errno != EINTR)
       return EnvironmentError(fmt::format("poll failed: {}", strerror(errno)));
     if (watched[1].revents != 0 && !Drain(state.output.get(), kOutputBytesMax, &state.output_text))
       watched[1].fd = -1;
+    interrupted = interrupt != nullptr && *interrupt;
+    if ((watched[0].revents & POLLIN) == 0 && interrupted) {
+      state.Kill();
+      break;
+    }
     if ((watched[0].revents & POLLIN) == 0 && deadline.Expired()) {
       state.past_deadline = true;
       state.Kill();
@@ -287,6 +294,7 @@ Result<SandboxExit> Sandbox::Wait(Deadline deadline) {
   state.exit = state.Conclude(state.wait_status);
   state.groups.Remove();
   state.uid.reset();
+  if (interrupted) return Fail(ErrorKind::kInterrupted, "interrupted");
   return *state.exit;
 }
 
@@ -321,13 +329,13 @@ Result<std::string> ReadArtifact(int fd, uint64_t bytes_max) {
 }  // namespace
 
 Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
-                                 Deadline deadline) {
+                                 Deadline deadline, const std::atomic<bool>* interrupt) {
   const SandboxSupport& support = ProbeSandbox();
   if (!support.available) return EnvironmentError(support.missing);
   ASSAY_ASSIGN_OR_RETURN(Sandbox sandbox,
                          Sandbox::StartWith(ProbedSandboxTools(), request, artifact_path));
   ToolRun run;
-  ASSAY_ASSIGN_OR_RETURN(run.exit, sandbox.Wait(deadline));
+  ASSAY_ASSIGN_OR_RETURN(run.exit, sandbox.Wait(deadline, interrupt));
   run.timed_out = sandbox.timed_out();
   run.output = sandbox.Output();
   if (artifact_path.empty() || !run.exit.exited || run.exit.status != 0) return run;

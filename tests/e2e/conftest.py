@@ -18,6 +18,19 @@ INTERRUPTED = 130
 # Where speed is not the point: a busy machine may make a fast candidate unsettled.
 CORRECT = (GOOD, NOT_FASTER, UNSETTLED)
 
+# Minutes of a compiler's time in little memory: each constant takes a tenth of a second.
+SLOW_TO_COMPILE = """
+#include <utility>
+template <size_t N> constexpr long spin() {
+  long s = 0;
+  for (long i = 0; i < 200000; ++i) s += i * N;
+  return s;
+}
+template <size_t N> struct Slow { static constexpr long value = spin<N>(); };
+template <size_t... I> long sum(std::index_sequence<I...>) { return (Slow<I>::value + ...); }
+long all = sum(std::make_index_sequence<5000>());
+"""
+
 
 class Run:
     """One finished call of assay."""

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from conftest import BUILD_FAILED, CORRECT, DIED, FOUL, SOFTMAX, USAGE, WRONG
+from conftest import BUILD_FAILED, CORRECT, DIED, FOUL, SLOW_TO_COMPILE, SOFTMAX, USAGE, WRONG
 
 HEAD = """
 #include <assay/kernel.h>
@@ -74,16 +74,28 @@ CANDIDATES = {
         "build_failed",
         "-fplugin",
     ),
-    "compiles_too_long": (
-        kernel(
-            "RIGHT;",
-            "constexpr long spin() { long s = 0; for (long i = 0; i < 1000000000000; ++i) s += i; "
-            "return s; }"
-            "constexpr long z = spin();",
-        ),
+    "compiles_to_gigabytes": (
+        kernel("RIGHT;", "char large[3L << 30] = {1};"),
         BUILD_FAILED,
         "build_failed",
         "",
+    ),
+    "compiler_takes_gigabytes": (
+        kernel(
+            "RIGHT;",
+            "#include <utility>\n"
+            "template <size_t... I> long sum(std::index_sequence<I...>) { return (long(I) + ...); }"
+            "long all = sum(std::make_index_sequence<200000000>());",
+        ),
+        BUILD_FAILED,
+        "build_failed",
+        "memory",
+    ),
+    "compiles_too_long": (
+        kernel("RIGHT;", SLOW_TO_COMPILE),
+        BUILD_FAILED,
+        "build_failed",
+        "longer than 3 s",
     ),
     "wrong_arity": (
         HEAD + "ASSAY_KERNEL(assay::Tensor<const float, 2> x) {}",

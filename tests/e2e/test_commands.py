@@ -10,15 +10,19 @@ import time
 import jsonschema
 import pytest
 
-from conftest import ASSAY, GOOD, INTERRUPTED, NOT_FASTER, ROOT, SOFTMAX, UNSETTLED, USAGE, WRONG
+from conftest import ASSAY, GOOD, INTERRUPTED, NOT_FASTER, ROOT, SLOW_TO_COMPILE, SOFTMAX
+from conftest import UNSETTLED, USAGE, WRONG
 
 KERNELS = ROOT / "kernels" / "softmax"
 
 
-@pytest.mark.parametrize("candidate", ["fused.cpp", "off_by_one.cpp"])
-def test_verdicts_follow_the_schema(assay, candidate):
+@pytest.mark.parametrize(
+    "size, candidate",
+    [("tiny", "fused.cpp"), ("tiny", "off_by_one.cpp"), ("small", "fused.cpp")],
+)
+def test_verdicts_follow_the_schema(assay, size, candidate):
     schema = json.loads((ROOT / "docs" / "verdict.schema.json").read_text())
-    run = assay.judge(SOFTMAX, KERNELS / candidate, "--size", "tiny")
+    run = assay.judge(SOFTMAX, KERNELS / candidate, "--size", size)
     jsonschema.validate(run.verdict, schema)
 
 
@@ -33,6 +37,7 @@ def test_against_another_candidate(assay):
     run = assay.judge(SOFTMAX, KERNELS / "fused.cpp", *arguments)
     assert run.code in (GOOD, UNSETTLED), run
     assert list(run.verdict["speed"]["baselines"]) == ["against"], run
+    assert run.verdict["speed"]["against"]["path"] == str(KERNELS / "naive.cpp")
 
 
 @pytest.mark.parametrize("form", ["native", "c", "python"])
@@ -84,6 +89,23 @@ def test_an_interrupt_keeps_the_verdicts_that_stand_and_leaves_nothing(assay, le
     assert leftovers() == set()
 
 
+def test_an_interrupt_ends_a_build(assay, write, leftovers):
+    process = subprocess.Popen(
+        [str(ASSAY), "judge", SOFTMAX, write("slow.cpp", SLOW_TO_COMPILE), "--size", "tiny"],
+        stderr=subprocess.PIPE,
+        env=assay.environment,
+        text=True,
+    )
+    time.sleep(8)  # past the start of the reference: only the build is left
+    assert process.poll() is None, "the build ended by itself"
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED
+    assert time.monotonic() - begin < 10
+    assert leftovers() == set()
+
+
 def test_a_killed_judge_leaves_no_process(assay, leftovers):
     process = subprocess.Popen(
         [str(ASSAY), "judge", SOFTMAX, str(KERNELS / "naive.cpp"), "--size", "small", "-v"],
@@ -126,6 +148,23 @@ def test_a_state_folder_that_cannot_be_written_costs_no_verdict(assay, tmp_path)
     )
     assert run.code == WRONG and run.verdict["outcome"] == "wrong", run
     assert "not saved" in run.err, run
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system")
+def test_a_full_disk_costs_the_cache_and_no_verdict(assay, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)])
+    if mounted.returncode != 0:
+        pytest.skip("this machine mounts no file system")
+    try:
+        folders = {"XDG_CACHE_HOME": str(disk), "XDG_STATE_HOME": str(disk)}
+        for _ in range(2):
+            run = assay.judge(SOFTMAX, KERNELS / "off_by_one.cpp", "--size", "tiny", **folders)
+            assert run.code == WRONG and run.verdict["outcome"] == "wrong", run
+            assert run.verdict["cost"]["build_cached"] is False, "half an artifact was taken"
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_full_stdout_is_said(assay):

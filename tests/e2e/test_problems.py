@@ -2,11 +2,12 @@
 exit code.
 """
 import os
+import subprocess
 import textwrap
 
 import pytest
 
-from conftest import CORRECT, ENVIRONMENT, SOFTMAX, USAGE, WRONG
+from conftest import CORRECT, ENVIRONMENT, ROOT, SOFTMAX, USAGE, WRONG
 
 COPY = """
 #include <assay/kernel.h>
@@ -146,6 +147,17 @@ def test_machine_without_compiler(assay, write, tmp_path):
     assert run.code == ENVIRONMENT and "g++" in run.err, run
 
 
+def test_baseline_compiled_runs_or_says_why_not(assay, write):
+    """PyTorch before 2.0 has no torch.compile."""
+    has = subprocess.run(["/usr/bin/python3", "-c", "import torch; torch.compile"]).returncode == 0
+    candidate = ROOT / "kernels" / "softmax" / "fused.cpp"
+    run = assay.judge(SOFTMAX, candidate, "--size", "tiny", "--baseline", "compiled")
+    if has:
+        assert run.code in CORRECT and "compiled" in run.verdict["speed"]["baselines"], run
+    else:
+        assert run.code == ENVIRONMENT and "torch.compile" in run.err and "eager" in run.err, run
+
+
 def test_bad_flags(assay, write):
     copy = write("copy.cpp", COPY)
     for extra in (
@@ -224,6 +236,10 @@ def test_python_form(assay, write):
     run = assay.judge(path, write("right.py", right))
     assert run.verdict["correctness"]["passed"], run
     assert run.verdict["outcome"] != "faster", run
+    assert run.verdict["correctness"]["note"] is None, run
+    run = assay.judge(path, write("renamed.py", right.replace("self.linear", "self.other")))
+    assert run.verdict["correctness"]["passed"], run
+    assert "by order" in run.verdict["correctness"]["note"], run
     run = assay.judge(path, write("wrong.py", right.replace("torch.relu", "torch.tanh")))
     assert run.code == WRONG, run
 
