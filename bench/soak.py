@@ -5,9 +5,9 @@
 
 Judges the shipped softmax kernels and candidates that crash, hang, fork, allocate everything, print
 for ever or write out of bounds, several a call and in two processes at once, and kills every tenth
-call outright. Before and after it counts the processes, control groups, mounts, open memory files,
-System V shared memory and files under /tmp and /dev/shm, and measures the used memory; one line with both
-goes to the output. Exit code 1 when anything is left or a verdict is not the expected one.
+call outright. Counts, before and after, the processes, control groups, mounts, open memory files,
+System V shared memory, files under /tmp and /dev/shm, and the machine's used memory. One line with
+both goes to the output. Exit code 1 when anything is left or a verdict is not the expected one.
 """
 import argparse
 import concurrent.futures
