@@ -95,11 +95,12 @@ def sandbox_traces():
         if not entry.name.isdigit():
             continue
         try:
-            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if "bwrap" in command.split(" ")[0] or "/assay/" in command:
-            found.add(f"{entry.name} {command[:200]}")
+        # Inside a sandbox, Assay's own files lie under /assay.
+        if "bwrap" in words[0] or any(word.startswith("/assay/") for word in words):
+            found.add(f"{entry.name} {' '.join(words)[:200]}")
     for hierarchy in ("memory", "pids", ""):
         root = pathlib.Path("/sys/fs/cgroup") / hierarchy
         if root.is_dir():
