@@ -410,10 +410,11 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     speed.note = fmt::format(
         "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
         100 * runner.disturbed_share());
-  } else if (runner.repeated() > 0) {
-    speed.note =
-        fmt::format("{} measurements were repeated because other processes had disturbed them",
-                    runner.repeated());
+  } else if (const int repeated = runner.repeated(); repeated > 0) {
+    speed.note = fmt::format("{} because other processes had disturbed {}",
+                             repeated == 1 ? std::string("1 measurement was repeated")
+                                           : fmt::format("{} measurements were repeated", repeated),
+                             repeated == 1 ? "it" : "them");
   }
   speed.decision = DecisionName(decision);
   speed.pairs = static_cast<int>(log_ratios.size());

@@ -59,7 +59,7 @@ TEST(BindProcess, EveryThreadOfTheProcessMoves) {
       EXPECT_EQ(CpusOf(std::stoi(entry.path().filename().string())), cpus);
       ++threads;
     }
-    EXPECT_EQ(threads, 2);
+    EXPECT_GE(threads, 2);  // a sanitizer adds its own
   }
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

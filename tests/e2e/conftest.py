@@ -20,6 +20,7 @@ CORRECT = (GOOD, NOT_FASTER, UNSETTLED)
 
 # Minutes of a compiler's time in little memory: each constant takes a tenth of a second.
 SLOW_TO_COMPILE = """
+#include <stddef.h>
 #include <utility>
 template <size_t N> constexpr long spin() {
   long s = 0;
@@ -102,9 +103,9 @@ def sandbox_traces():
         if "bwrap" in words[0] or any(word.startswith("/assay/") for word in words):
             found.add(f"{entry.name} {' '.join(words)[:200]}")
     for hierarchy in ("memory", "pids", ""):
-        root = pathlib.Path("/sys/fs/cgroup") / hierarchy
-        if root.is_dir():
-            found.update(str(path) for path in root.rglob("assay*") if path.is_dir())
+        # Unlike rglob, walk bears folders that go while it looks.
+        for folder, folders, _ in os.walk(f"/sys/fs/cgroup/{hierarchy}"):
+            found.update(f"{folder}/{name}" for name in folders if name.startswith("assay"))
     return found
 
 

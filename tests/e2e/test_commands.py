@@ -154,10 +154,11 @@ def test_a_state_folder_that_cannot_be_written_costs_no_verdict(assay, tmp_path)
 def test_a_full_disk_costs_the_cache_and_no_verdict(assay, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)])
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)])
     if mounted.returncode != 0:
         pytest.skip("this machine mounts no file system")
     try:
+        (disk / "ballast").write_bytes(bytes(64 << 10))
         folders = {"XDG_CACHE_HOME": str(disk), "XDG_STATE_HOME": str(disk)}
         for _ in range(2):
             run = assay.judge(SOFTMAX, KERNELS / "off_by_one.cpp", "--size", "tiny", **folders)
