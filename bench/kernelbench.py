@@ -23,14 +23,28 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BATCH = re.compile(r"batch_?size|^[nb]$", re.IGNORECASE)
 
 
+def integer(node):
+    """The value of an integer literal or a product of some, else None."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, right = integer(node.left), integer(node.right)
+        return None if left is None or right is None else left * right
+    return None
+
+
 def integers(source):
-    """Module-level names bound to an integer literal."""
+    """Module-level names that are bound to an integer, `height, width = 64, 64` among them."""
     found = {}
     for node in ast.parse(source).body:
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+        if not isinstance(node, ast.Assign):
             continue
-        if isinstance(node.value, ast.Constant) and type(node.value.value) is int:
-            found[node.targets[0].id] = node.value.value
+        names, values = node.targets[0], node.value
+        several = isinstance(names, ast.Tuple) and isinstance(values, ast.Tuple)
+        pairs = zip(names.elts, values.elts) if several else [(names, values)]
+        for name, value in pairs:
+            if isinstance(name, ast.Name) and integer(value) is not None:
+                found[name.id] = integer(value)
     return found
 
 

@@ -10,6 +10,7 @@ N = 64
 WIDTH: int = N * 2
 A = B = 3
 P, Q = 1, 2
+U, V = divmod(N, 10)
 S = 4
 S += 1
 dtype = torch.float64
@@ -64,15 +65,20 @@ class SettingsTest(unittest.TestCase):
 
     def test_an_unknown_name_lists_the_constants_and_the_nearest(self):
         self.refused(
-            {"WIDHT": "4"}, "no such constant", "did you mean WIDTH?", "it has N, WIDTH, A, B"
+            {"WIDHT": "4"}, "no such constant", "did you mean WIDTH?", "it has N, WIDTH, A, B, P, Q"
         )
         self.refused({"n": "4"}, "did you mean N?")
         self.refused({"zzzzz": "4"}, "it has N, WIDTH")
         self.refused({"N": "4"}, "no constants", source="def get_inputs(): return []")
 
+    def test_one_of_several_names_on_a_line_changes_alone(self):
+        """Public problems write `height, width = 64, 64`."""
+        self.assertEqual(self.shapes({"P": "3"})[2], "float32[5, 3]")
+        self.assertEqual(self.shapes({"Q": "3"})[2], "float32[5, 1]")
+
     def test_names_that_cannot_be_replaced_are_explained(self):
-        self.refused({"P": "4"}, "line 6", "several names")
-        self.refused({"S": "4"}, "line 8", "in place")
+        self.refused({"U": "4"}, "line 7", "several names")
+        self.refused({"S": "4"}, "line 9", "in place")
 
     def test_values_that_are_no_constants_are_refused(self):
         for value in (

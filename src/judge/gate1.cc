@@ -268,11 +268,18 @@ bool DrawIsMeaningful(const OutputView& output, bool special_values, std::string
   if (output.oracle == nullptr) return true;
   OutputView reference = output;
   reference.candidate = output.reference;
-  const double error = ScanErrors(reference).norm;
-  if (error <= kReferenceErrorMax) return true;
-  *reason = fmt::format("the reference itself is off by {:.2g} of {}'s norm from float64", error,
-                        output.name);
-  return false;
+  const MeasuredErrors errors = ScanErrors(reference);
+  if (!(errors.norm <= kReferenceErrorMax)) {
+    *reason = fmt::format("the reference itself is off by {:.2g} of {}'s norm from float64",
+                          errors.norm, output.name);
+    return false;
+  }
+  if (!(errors.element <= kReferenceErrorMax)) {
+    *reason = fmt::format("the reference itself is off by {:.2g} of its scale at an element of {}",
+                          errors.element, output.name);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace assay

@@ -75,7 +75,8 @@ OutputComparison CompareWithReference(const OutputView& output, const CompareRul
                                       const ReferenceError& error);
 
 // False when this draw says nothing: the reference's native output is NaN or infinite where float64
-// is finite, or (special_values false) float64 itself is not finite somewhere. `reason` says which.
+// is finite, or (special_values false) float64 itself is not finite somewhere, or the reference is
+// so far off that its own copy could fail. `reason` says which.
 bool DrawIsMeaningful(const OutputView& output, bool special_values, std::string* reason);
 
 // What a failing output looks like, in one sentence for its author, from the pattern of wrong

@@ -34,8 +34,8 @@ struct NoiseRow {
 constexpr std::array<NoiseRow, 4> kNoise{{
     {2e3, 0.05, 0.70},
     {20e3, 0.02, 0.50},
-    {100e3, 0.01, 0.35},
-    {1e6, 0.0075, 0.25},
+    {100e3, 0.01, 0.50},
+    {1e6, 0.0075, 0.50},
 }};
 
 double Interpolate(double low, double high, double share) { return low + (high - low) * share; }

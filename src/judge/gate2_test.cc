@@ -166,7 +166,7 @@ TEST(Gate2, RulesFollowTheDuration) {
   EXPECT_DOUBLE_EQ(RuleForDuration(20e3, 1).delta, 0.02);
   EXPECT_DOUBLE_EQ(RuleForDuration(2e3, 1).delta, 0.05);
   EXPECT_DOUBLE_EQ(RuleForDuration(1, 1).delta, 0.05);
-  EXPECT_DOUBLE_EQ(RuleForDuration(100e3, 1).clear_margin, 0.35);
+  EXPECT_DOUBLE_EQ(RuleForDuration(100e3, 1).clear_margin, 0.5);
   EXPECT_DOUBLE_EQ(RuleForDuration(2e3, 1).clear_margin, 0.7);
   double before = 1;
   for (double ns = 500; ns < 1e8; ns *= 1.3) {

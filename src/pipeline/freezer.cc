@@ -7,7 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -120,12 +122,22 @@ bool Freezer::Freeze() {
   return true;
 }
 
-int64_t ProcessWaitNs(pid_t pid) {
+ThreadWaits ReadThreadWaits(pid_t pid) {
+  ThreadWaits waits;
   const Folder folder = OpenThreads(pid);
-  int64_t sum_ns = 0;
   while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr)
-    if (entry->d_name[0] != '.') sum_ns += ThreadWaitNs(::dirfd(folder.get()), entry->d_name);
-  return sum_ns;
+    if (entry->d_name[0] != '.')
+      waits[std::atoi(entry->d_name)] = ThreadWaitNs(::dirfd(folder.get()), entry->d_name);
+  return waits;
+}
+
+int64_t LongestWaitNs(const ThreadWaits& before, const ThreadWaits& after) {
+  int64_t longest_ns = 0;
+  for (const auto& [thread, wait_ns] : after) {
+    const auto found = before.find(thread);
+    longest_ns = std::max(longest_ns, wait_ns - (found == before.end() ? 0 : found->second));
+  }
+  return longest_ns;
 }
 
 int64_t ProcessPageFaults(pid_t pid) {

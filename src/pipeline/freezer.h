@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 
 namespace assay {
@@ -15,9 +16,13 @@ namespace assay {
 // is gone.
 std::optional<int64_t> ProcessCpuNs(pid_t pid);
 
-// Time that the process's threads were ready to run but waited for a core [ns]: what other
+// For each thread, the time so far that it was ready to run but waited for a core [ns]: what other
 // processes cost it. A thread that sleeps does not wait in this sense.
-int64_t ProcessWaitNs(pid_t pid);
+using ThreadWaits = std::map<pid_t, int64_t>;
+ThreadWaits ReadThreadWaits(pid_t pid);
+// The longest that one thread waited between two readings: threads that work together wait for the
+// last.
+int64_t LongestWaitNs(const ThreadWaits& before, const ThreadWaits& after);
 
 // Page faults of the process so far: a program asks the kernel for memory until its allocator has
 // found enough. 0 when it is gone.

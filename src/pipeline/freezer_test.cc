@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +94,31 @@ TEST(Freezer, AProcessThatIsWokenBehindItsBackIsSeenOnce) {
   BusyWait(0.05);
   EXPECT_FALSE(freezer.SleptSinceFreeze());
   EXPECT_TRUE(freezer.SleptSinceFreeze()) << "time is counted from the last look";
+}
+
+// Fifteen threads that each wait a little for their core were taken for a disturbed machine: their
+// waits were added up, though they ran side by side.
+TEST(ThreadWaits, TheLongestOfSeveralThreadsCounts) {
+  const ThreadWaits before{{10, 100}, {11, 5'000}}, after{{10, 400}, {11, 5'100}, {12, 250}};
+  EXPECT_EQ(LongestWaitNs(before, after), 300);
+  EXPECT_EQ(LongestWaitNs(after, after), 0);
+}
+
+TEST(ThreadWaits, AThreadThatSharesItsCoreWaits) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(::sched_getcpu()), &one);
+  cpu_set_t all;
+  ::sched_getaffinity(0, sizeof all, &all);
+  ::sched_setaffinity(0, sizeof one, &one);
+  const Child first(Spin), second(Spin);
+  ::sched_setaffinity(0, sizeof all, &all);
+  first.AwaitRunning();
+  const ThreadWaits before = ReadThreadWaits(first.pid());
+  BusyWait(0.3);
+  const ThreadWaits after = ReadThreadWaits(first.pid());
+  ASSERT_EQ(after.size(), 1U);
+  EXPECT_GT(LongestWaitNs(before, after), 50'000'000);
 }
 
 TEST(Freezer, AProcessThatIsGoneCannotBeFrozen) {

@@ -236,7 +236,7 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
   auto* control = control_.as<wire::Control>();
   const uint32_t sequence = ++sequence_;
   const Deadline deadline = Deadline::AfterSeconds(timeout_s);
-  const int64_t waited_before_ns = ProcessWaitNs(pid_);
+  const ThreadWaits waits_before = ReadThreadWaits(pid_);
   __atomic_store_n(&control->call_count, 0, __ATOMIC_RELEASE);
   wire::Ring(control->armed, sequence, true);
   const int64_t woken_ns = MonotonicNs();
@@ -258,7 +258,7 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
   const auto sample =
       OutputSample::Take(plan, outputs, order, kSampleLines, std::random_device{}());
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
-  result.waited_ns = ProcessWaitNs(pid_) - waited_before_ns;
+  result.waited_ns = LongestWaitNs(waits_before, ReadThreadWaits(pid_));
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
   if (!sample.StillHolds()) {
     sandbox_->Kill();

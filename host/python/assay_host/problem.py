@@ -36,9 +36,33 @@ def read_source(path):
 def parse(path):
     """The file as a syntax tree. Raises Failure with the line of the first error."""
     try:
-        return ast.parse(read_source(path), filename=path)
+        tree = ast.parse(read_source(path), filename=path)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Failure(failure.PROBLEM_LOAD, failure.explain(error, path)) from error
+    tree.body = [one for statement in tree.body for one in _one_name_each(statement)]
+    return tree
+
+
+def _one_name_each(statement):
+    """`height, width = 64, 64` as two assignments, so that --set can change either; anything but
+    constants stays as it is.
+    """
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return [statement]
+    names, values = statement.targets[0], statement.value
+    sequences = (ast.Tuple, ast.List)
+    if (
+        not isinstance(names, sequences)
+        or not isinstance(values, sequences)
+        or len(names.elts) != len(values.elts)
+        or not all(isinstance(name, ast.Name) for name in names.elts)
+        or not all(is_constant(value) for value in values.elts)
+    ):
+        return [statement]
+    return [
+        ast.copy_location(ast.Assign([name], value), statement)
+        for name, value in zip(names.elts, values.elts)
+    ]
 
 
 def assigned_names(statement):
