@@ -12,6 +12,7 @@ code, the outcome. With --speed the whole verdict is asked for, else correctness
 import argparse
 import ast
 import datetime
+import hashlib
 import json
 import pathlib
 import re
@@ -79,9 +80,14 @@ def judge(assay, path, candidate, settings, extra, timeout_s):
     result = {
         "exit": process.returncode,
         "outcome": verdict.get("outcome"),
-        "message": verdict.get("message") or process.stderr.strip()[-300:],
+        "message": (verdict.get("message") or process.stderr.strip())
+        .replace(f"{path.parent}/", "")
+        .replace(f"{candidate.parent}/", "")[-400:],
         "seconds": round(time.monotonic() - begin, 1),
     }
+    if verdict:
+        result["pytorch"] = verdict["toolchain"]["pytorch"]
+        result["cores"] = verdict["machine"]["cores"]
     if verdict.get("correctness"):
         result["passed"] = verdict["correctness"]["passed"]
         result["error_ratio"] = verdict["correctness"]["error_ratio"]
@@ -94,7 +100,8 @@ def judge(assay, path, candidate, settings, extra, timeout_s):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--every", type=int, default=5, help="take every n-th file of a level")
+    parser.add_argument("--every", type=int, default=5, help="take every n-th file")
+    parser.add_argument("--offset", type=int, default=0, help="beginning with this one")
     parser.add_argument("--levels", nargs="+", default=["level1", "level2", "level3"])
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one judgement")
@@ -104,29 +111,30 @@ def main():
     extra = ["--timeout", "30"] + ([] if options.speed else ["--correctness-only"])
     options.output.parent.mkdir(parents=True, exist_ok=True)
     counts = {}
-    for level in options.levels:
-        files = sorted((options.folder / level).glob("*.py"))[options.every // 2 :: options.every]
-        for path in files:
-            source = path.read_text()
-            with tempfile.TemporaryDirectory() as folder:
-                candidate = pathlib.Path(folder) / "copy.py"
-                candidate.write_text(re.sub(r"\bModel\b(?=[(,:])", "ModelNew", source))
-                for step in (1, 2, 3):
-                    settings = smaller(source, step)
-                    result = judge(options.assay, path, candidate, settings, extra, options.timeout)
-                    if result["exit"] not in (None, 8):
-                        break
-            line = {
-                "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                "file": f"{level}/{path.name}",
-                "set": settings,
-                **result,
-            }
-            with options.output.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-            key = "correct" if result.get("passed") else f"exit {result['exit']}"
-            counts[key] = counts.get(key, 0) + 1
-            print(line["file"], settings, key, result["outcome"], result["seconds"], flush=True)
+    files = [path for level in options.levels for path in (options.folder / level).glob("*.py")]
+    files.sort(key=lambda path: hashlib.sha256(path.name.encode()).digest())  # levels mixed
+    for path in files[options.offset :: options.every]:
+        level = path.parent.name
+        source = path.read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            candidate = pathlib.Path(folder) / "copy.py"
+            candidate.write_text(re.sub(r"\bModel\b(?=[(,:])", "ModelNew", source))
+            for step in (1, 2, 3):
+                settings = smaller(source, step)
+                result = judge(options.assay, path, candidate, settings, extra, options.timeout)
+                if result["exit"] not in (None, 8):
+                    break
+        line = {
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "file": f"{level}/{path.name}",
+            "set": settings,
+            **result,
+        }
+        with options.output.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        key = "correct" if result.get("passed") else f"exit {result['exit']}"
+        counts[key] = counts.get(key, 0) + 1
+        print(line["file"], settings, key, result["outcome"], result["seconds"], flush=True)
     print(counts)
 
 

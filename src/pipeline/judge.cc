@@ -164,8 +164,12 @@ Result<void> Judgement::Run() {
     if (source.form == CandidateForm::kPython) python.push_back(&source);
   if (request_.against && request_.against->form == CandidateForm::kPython)
     python.push_back(&*request_.against);
-  Builds python_builds(python, [this](const CandidateSource& source) {
-    return BuildCandidate(source, request_.limits, python_, oracle_->init_arguments(), settings_,
+  // A python candidate is constructed once as it is built: its weights come on top, as in its
+  // hosts.
+  CandidateLimits python_limits = request_.limits;
+  python_limits.memory_bytes += TensorBytes(oracle_->plan(), wire::Role::kParameter);
+  Builds python_builds(python, [this, &python_limits](const CandidateSource& source) {
+    return BuildCandidate(source, python_limits, python_, oracle_->init_arguments(), settings_,
                           events_.interrupt);
   });
   size_t next_native = 0, next_python = 0;

@@ -147,6 +147,16 @@ def test_machine_without_compiler(assay, write, tmp_path):
     assert run.code == ENVIRONMENT and "g++" in run.err, run
 
 
+def test_a_reference_far_from_float64_is_refused_unless_asked_for(assay, write):
+    """A public model normalises batches of two values: its float32 result is noise."""
+    path = write("problem.py", GOOD_PROBLEM.replace("return x * 2", "return (x + 1e9) - 1e9"))
+    candidate = write("copy.cpp", COPY.replace("2 * x.data()[i]", "(x.data()[i] + 1e9f) - 1e9f"))
+    run = assay.judge(path, candidate)
+    assert run.code == USAGE and "float64" in run.err and "allclose" in run.err, run
+    run = assay.judge(path, candidate, "--tolerance", "allclose:1e-2", "--correctness-only")
+    assert run.code in CORRECT, run
+
+
 def test_baseline_compiled_runs_or_says_why_not(assay, write):
     """PyTorch before 2.0 has no torch.compile."""
     has = subprocess.run(["/usr/bin/python3", "-c", "import torch; torch.compile"]).returncode == 0
