@@ -5,27 +5,53 @@
 
 Appends one line a measurement: the time of `assay --help`, and for one call that judges several
 copies of the shipped softmax at `small` the parts of the first verdict and of the further ones,
-the peak memory of the judge's own process and the bytes of the slots it maps.
+the peak memory of the judge's own process, its own pages and the slots that it shares apart.
 """
 import argparse
 import datetime
 import json
 import os
 import pathlib
+import re
 import subprocess
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
+class MemoryPeaks(threading.Thread):
+    """Largest resident bytes seen of a process: its own pages, and shared ones, which are slots."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self._status = pathlib.Path(f"/proc/{pid}/status")
+        self.own = self.shared = 0
+
+    def run(self):
+        while True:
+            try:
+                text = self._status.read_text()
+            except OSError:
+                return
+            sizes = dict(re.findall(r"Rss(\w+):\s+(\d+) kB", text))
+            if not sizes:
+                return
+            own = int(sizes["Anon"]) + int(sizes["File"])
+            self.own = max(self.own, own * 1024)
+            self.shared = max(self.shared, int(sizes["Shmem"]) * 1024)
+            time.sleep(0.02)
+
+
 def timed(command):
-    """Seconds, peak resident bytes of the process itself, and its standard output."""
+    """Seconds, memory peaks of the process itself, and its standard output."""
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    peaks = MemoryPeaks(process.pid)
+    peaks.start()
     output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return time.monotonic() - begin, usage.ru_maxrss * 1024, output
+    process.wait()
+    return time.monotonic() - begin, peaks, output
 
 
 def main():
@@ -41,14 +67,17 @@ def main():
     lines = []
     for _ in range(options.repeat):
         lines.append({"what": "help", "seconds": timed([options.assay, "--help"])[0]})
-        seconds, peak, output = timed(judge)
+        seconds, peaks, output = timed(judge)
         verdicts = json.loads(output)
         lines.append(
             {
                 "what": "judge",
                 "size": "small",
                 "seconds": seconds,
-                "peak_memory_bytes_with_shared": peak,
+                "first_verdict_seconds": seconds
+                - sum(verdict["cost"]["total_s"] for verdict in verdicts[1:]),
+                "peak_own_memory_bytes": peaks.own,
+                "peak_slots_bytes": peaks.shared,
                 "outcomes": [verdict["outcome"] for verdict in verdicts],
                 "costs": [verdict["cost"] for verdict in verdicts],
                 "cpu": verdicts[0]["machine"]["cpu"],

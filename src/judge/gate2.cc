@@ -24,8 +24,7 @@ constexpr double kUsefulTieWidths = 3;
 // Noise floor and clear margin by the duration of one call. One row a measured duration, in growing
 // order; durations between rows are interpolated in log(duration), those outside take the nearest
 // row. They bound what identical programs showed on a shared virtual machine of two cores
-// (bench/results/cpu-2core/aa_*.jsonl): delta the ratio of a verdict, the margin that of any one
-// pair.
+// (bench/results/cpu-2core/aa_*.jsonl): delta 99% of the verdicts, the margin 99.9% of the pairs.
 struct NoiseRow {
   double call_ns;
   double delta;
@@ -33,9 +32,9 @@ struct NoiseRow {
 };
 constexpr std::array<NoiseRow, 4> kNoise{{
     {2e3, 0.05, 0.70},
-    {20e3, 0.02, 0.50},
+    {20e3, 0.015, 0.50},
     {100e3, 0.01, 0.50},
-    {1e6, 0.0075, 0.50},
+    {1e6, 0.01, 0.50},
 }};
 
 double Interpolate(double low, double high, double share) { return low + (high - low) * share; }

@@ -21,7 +21,7 @@ constexpr double kBlockNs = 2.5e6;
 constexpr double kSlowBlockNs = 2e8;
 // Warm-up of a host ends when it is warm, or after this time.
 constexpr int64_t kWarmUpNs = 1'500'000'000;
-constexpr int kRoundsMin = 2;
+constexpr int kRoundsMin = 3;  // the median of fewer does not bear one block that was held up
 constexpr int kRoundsMax = 16;
 constexpr int64_t kClearSpentNs = 1'200'000'000;
 
