@@ -150,7 +150,9 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
     const auto views = Views(oracle, draw.master, nullptr, !rule.allclose);
     for (size_t output = 0; output < views.size(); ++output) {
       std::string reason;
-      if (!DrawIsMeaningful(views[output], draw.kind == DrawKind::kSpecialValues, &reason)) {
+      // To allclose a NaN is close to nothing, not even to the reference's.
+      const bool special_values = draw.kind == DrawKind::kSpecialValues && !rule.allclose;
+      if (!DrawIsMeaningful(views[output], special_values, &reason)) {
         if (ordinary) return MeaninglessReference(reason);
         draw.dropped = true;
         draw.reason = reason;

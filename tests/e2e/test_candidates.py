@@ -211,6 +211,8 @@ def test_outcome(assay, write, leftovers, name):
     run = assay.judge(SOFTMAX, path, "--size", "tiny", *extra)
     assert run.code in (code if isinstance(code, tuple) else (code,)), run
     verdict = run.verdict
+    if name == "allocates_everything" and "cgroup" not in verdict["machine"]["isolation"]:
+        outcome = "crashed"  # a limit on addresses alone makes malloc say no
     if outcome is not None:
         assert verdict["outcome"] == outcome, run
     said = verdict["message"] + str((verdict["correctness"] or {}).get("hint"))

@@ -190,6 +190,8 @@ def test_help_names_the_exit_codes(assay):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="drops root to another user")
 def test_an_ordinary_user_can_judge(assay, tmp_path):
+    if any(not folder.stat().st_mode & 0o005 for folder in [ROOT, *ROOT.parents]):
+        pytest.skip("the checkout lies where another user cannot read it")
     for path in [tmp_path, *tmp_path.parents]:
         if path.stat().st_uid == 0 and path != path.parent and path.stat().st_mode & 0o777 == 0o700:
             path.chmod(0o755)
