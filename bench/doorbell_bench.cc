@@ -5,7 +5,6 @@
 //   doorbell_bench --benchmark_format=json
 
 #include <benchmark/benchmark.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -14,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "pipeline/machine.h"
 #include "wire/doorbell.h"
 
 namespace assay::wire {
@@ -28,13 +28,6 @@ struct Page {
 
 constexpr uint64_t kSpinForEver = UINT64_MAX;
 
-void BindTo(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<size_t>(cpu), &set);
-  sched_setaffinity(0, sizeof set, &set);
-}
-
 // A process that answers each ring of `go` by one of `done`.
 class Echo {
  public:
@@ -45,7 +38,7 @@ class Echo {
     page_ = static_cast<Page*>(memory);
     pid_ = fork();
     if (pid_ != 0) return;
-    BindTo(1);
+    BindThisThread({UsableCpus()[1]});
     for (uint32_t value = 1;; ++value) {
       AwaitValue(page_->go.value, value, spin_count);
       Ring(page_->done.value, value, !spin_);
@@ -73,11 +66,11 @@ class Echo {
 };
 
 void RoundTrip(benchmark::State& state, uint64_t spin_count) {
-  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+  if (UsableCpus().size() < 2) {
     state.SkipWithError("needs two cores");
     return;
   }
-  BindTo(0);
+  BindThisThread({UsableCpus()[0]});
   Echo echo(spin_count);
   for (auto _ : state) echo.RoundTrip(spin_count);
 }

@@ -25,6 +25,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROBLEM = str(ROOT / "problems" / "level1" / "softmax.py")
 KERNELS = ROOT / "kernels" / "softmax"
 
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from traces import sandbox_traces  # noqa: E402
+
 HEAD = "#include <assay/kernel.h>\n#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n"
 ENTRY = "ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {%s}\n"
 # name: (body, outcomes that are right)
@@ -49,23 +52,13 @@ CORRECT = {"faster", "slower", "tie", "unsettled"}
 
 def census():
     """What is there now that a judgement could leave."""
-    processes, memory_files = [], 0
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
+    memory_files = 0
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            command = (entry / "cmdline").read_bytes().split(b"\0")
-            if b"bwrap" in command[0] or any(part.startswith(b"/assay/") for part in command):
-                processes.append(command[0].decode(errors="replace"))
             for descriptor in (entry / "fd").iterdir():
                 memory_files += os.readlink(descriptor).startswith("/memfd:assay")
         except OSError:
             continue
-    groups = []
-    for hierarchy in ("memory", "pids", ""):
-        # Unlike rglob, walk bears folders that go while it looks.
-        for _, folders, _ in os.walk(f"/sys/fs/cgroup/{hierarchy}"):
-            groups += [name for name in folders if name.startswith("assay")]
     temporary = [
         path.name
         for folder in ("/tmp", "/dev/shm")
@@ -73,8 +66,7 @@ def census():
         if "assay" in path.name or "bwrap" in path.name
     ]
     return {
-        "processes": processes,
-        "control_groups": groups,
+        "sandboxes_and_control_groups": sorted(sandbox_traces()),
         "mounts": len(pathlib.Path("/proc/self/mounts").read_text().splitlines()),
         "memory_files": memory_files,
         "shared_memory_segments": len(pathlib.Path("/proc/sysvipc/shm").read_text().splitlines()),

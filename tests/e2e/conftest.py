@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from traces import sandbox_traces
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ASSAY = pathlib.Path(os.environ.get("ASSAY_BINARY", ROOT / "build" / "release" / "assay"))
 
@@ -18,7 +20,7 @@ INTERRUPTED = 130
 # Where speed is not the point: a busy machine may make a fast candidate unsettled.
 CORRECT = (GOOD, NOT_FASTER, UNSETTLED)
 
-# Minutes of a compiler's time in little memory: each constant takes a tenth of a second.
+# Minutes of a compiler's time, constant by constant.
 SLOW_TO_COMPILE = """
 #include <stddef.h>
 #include <utility>
@@ -87,26 +89,6 @@ def write(tmp_path):
         return str(path)
 
     return write_file
-
-
-def sandbox_traces():
-    """Sandbox processes and their cgroups, whoever's they are."""
-    found = set()
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        # Inside a sandbox, Assay's own files lie under /assay.
-        if "bwrap" in words[0] or any(word.startswith("/assay/") for word in words):
-            found.add(f"{entry.name} {' '.join(words)[:200]}")
-    for hierarchy in ("memory", "pids", ""):
-        # Unlike rglob, walk bears folders that go while it looks.
-        for folder, folders, _ in os.walk(f"/sys/fs/cgroup/{hierarchy}"):
-            found.update(f"{folder}/{name}" for name in folders if name.startswith("assay"))
-    return found
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ class Context:
         self.regions = {}
         self.on_attach = []
         self.loop = wire.BlockLoop()
+        self._padding = random_padding()
 
     def path(self, *parts):
         return os.path.join(self.root, *parts)
@@ -188,7 +189,6 @@ def main(role):
     # Ctrl-C reaches the whole process group; the judge alone decides when a host ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     context = Context(library, os.environ.get("ASSAY_HOST_ROOT", "/"))
-    context.padding = random_padding()
     hello = wire.Frame(magic=wire.MAGIC, kind=wire.HELLO)
     hello.args[:2] = [wire.VERSION, HELLO_ROLES[role]]
     if not library.send(SOCKET, ctypes.byref(hello)):
