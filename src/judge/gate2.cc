@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <limits>
 
 #include "base/check.h"
 
@@ -25,19 +27,24 @@ constexpr double kUsefulTieWidths = 3;
 // order; durations between rows are interpolated in log(duration), those outside take the nearest
 // row. They bound what identical programs showed on a shared virtual machine of two cores
 // (bench/results/cpu-2core/aa_*.jsonl): delta 99% of the verdicts, the margin 99.9% of the pairs.
-struct NoiseRow {
-  double call_ns;
-  double delta;
-  double clear_margin;
-};
-constexpr std::array<NoiseRow, 4> kNoise{{
+constexpr std::array<NoisePoint, 4> kNoise{{
     {2e3, 0.05, 0.70},
     {20e3, 0.015, 0.50},
     {100e3, 0.01, 0.50},
     {1e6, 0.01, 0.50},
 }};
 
-double Interpolate(double low, double high, double share) { return low + (high - low) * share; }
+// Between points by log(duration); outside of them the nearest.
+NoisePoint Interpolate(std::span<const NoisePoint> points, double call_ns) {
+  const auto above = std::find_if(points.begin(), points.end(),
+                                  [=](const NoisePoint& at) { return at.call_ns >= call_ns; });
+  const NoisePoint& high = above == points.end() ? points.back() : *above;
+  const NoisePoint& low = above == points.begin() ? points.front() : *(above - 1);
+  const double span = std::log(high.call_ns / low.call_ns);
+  const double share = span > 0 ? std::clamp(std::log(call_ns / low.call_ns) / span, 0.0, 1.0) : 0;
+  return {call_ns, std::lerp(low.delta, high.delta, share),
+          std::lerp(low.clear_margin, high.clear_margin, share)};
+}
 
 // Binomial(n, 1/2) probabilities of 0..n; exact in double for the n used here.
 std::vector<double> FairCoinProbabilities(int n) {
@@ -153,18 +160,18 @@ std::string_view DecisionName(Decision decision) {
   return "unknown";
 }
 
-SpeedRule RuleForDuration(double call_ns, double threshold) {
+SpeedRule RuleForDuration(double call_ns, double threshold, std::span<const NoisePoint> measured) {
   ASSAY_CHECK(call_ns > 0 && threshold > 0);
   SpeedRule rule;
   rule.threshold = threshold;
-  const auto above = std::find_if(kNoise.begin(), kNoise.end(),
-                                  [=](const NoiseRow& row) { return row.call_ns >= call_ns; });
-  const NoiseRow& high = above == kNoise.end() ? kNoise.back() : *above;
-  const NoiseRow& low = above == kNoise.begin() ? kNoise.front() : *(above - 1);
-  const double span = std::log(high.call_ns / low.call_ns);
-  const double share = span > 0 ? std::clamp(std::log(call_ns / low.call_ns) / span, 0.0, 1.0) : 0;
-  rule.delta = Interpolate(low.delta, high.delta, share);
-  rule.clear_margin = Interpolate(low.clear_margin, high.clear_margin, share);
+  const NoisePoint known = Interpolate(kNoise, call_ns);
+  rule.delta = known.delta;
+  rule.clear_margin = known.clear_margin;
+  if (!measured.empty()) {
+    const NoisePoint own = Interpolate(measured, call_ns);
+    rule.delta = std::max(rule.delta, own.delta);
+    rule.clear_margin = std::max({rule.clear_margin, own.clear_margin, rule.delta});
+  }
   return rule;
 }
 
@@ -205,6 +212,22 @@ Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, 
   }
   if (last || pairs >= rule.pairs_max) return Undecided(pair_log_ratios, rule, center);
   return Decision::kContinue;
+}
+
+double CertifiedSpeedup(std::span<const double> pair_log_ratios, const SpeedRule& rule) {
+  double best = -std::numeric_limits<double>::infinity();
+  for (const Look& look : kLooks) {
+    const auto count = static_cast<size_t>(look.pairs);
+    if (count > pair_log_ratios.size() || look.pairs > rule.pairs_max) break;
+    std::vector<double> values(pair_log_ratios.begin(), pair_log_ratios.begin() + look.pairs);
+    std::sort(values.begin(), values.end(), std::greater<>());
+    best = std::max(best, values[static_cast<size_t>(look.needed) - 1] - rule.delta);
+  }
+  if (pair_log_ratios.size() >= kClearPairsMin) {
+    const double worst = *std::min_element(pair_log_ratios.begin(), pair_log_ratios.end());
+    best = std::max(best, worst - rule.clear_margin);
+  }
+  return std::exp(best);
 }
 
 SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule& rule) {

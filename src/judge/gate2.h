@@ -21,9 +21,19 @@ struct SpeedRule {
   int pairs_max = 32;
 };
 
-// Noise floor and clear margin for calls of this duration, as measured
-// (bench/results/*/noise.json).
-SpeedRule RuleForDuration(double call_ns, double threshold);
+// What identical programs showed at a duration of one call, as ln-ratios: `delta` the 99th
+// percentile of verdicts, `clear_margin` what no single pair exceeded.
+struct NoisePoint {
+  double call_ns = 0;
+  double delta = 0;
+  double clear_margin = 0;
+};
+
+// Noise floor and clear margin for calls of this duration: the built-in table
+// (docs/measurement.md), raised where `measured`, this machine's own points in growing order of
+// call_ns, says more. A machine's own measurement never lowers them: it may have been lucky.
+SpeedRule RuleForDuration(double call_ns, double threshold,
+                          std::span<const NoisePoint> measured = {});
 
 // The block times of one round in the order they ran: 4 blocks, reference and candidate twice each.
 struct RoundTimes {
@@ -46,6 +56,13 @@ std::span<const Look> Looks();
 // no more pairs can be had (time or budget): never returns kContinue.
 Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,
                 bool last);
+
+// The largest factor against which these pairs show a gain, whatever threshold they were taken
+// for: at every threshold strictly below it Decide would have found successes enough at one of the
+// looks, or all pairs beyond the clear margin. The rate of false wins is that of one look-up:
+// thresholds are nested, so the chance that it lies over the true gain times exp(delta) stays
+// within FalseWinBound(). 0 where nothing is shown.
+double CertifiedSpeedup(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 
 struct SpeedEstimate {
   double speedup = 0;        // exp(median)

@@ -40,6 +40,41 @@ TEST(Gate2, FalseWinsAreBoundedByHalfAPercent) {
   EXPECT_LT(bound, sum);
 }
 
+TEST(Gate2, CertifiedSpeedupIsTheLargestThresholdThatIsDecidedFaster) {
+  const SpeedRule rule = Rule();
+  const struct {
+    std::vector<double> pairs;
+    bool clear;
+  } cases[] = {{Pairs(9, 0.1, 0, 0), false},
+               {Pairs(13, 0.1, 1, -0.2), false},
+               {Pairs(20, 0.3, 4, 0.0), false},
+               {{0.7, 0.8, 0.9}, true}};
+  for (const auto& [pairs, clear] : cases) {
+    const double certified = CertifiedSpeedup(pairs, rule);
+    ASSERT_GT(certified, 1);
+    EXPECT_EQ(Decide(pairs, Rule(certified * 0.9999), clear, true), Decision::kFaster);
+    EXPECT_NE(Decide(pairs, Rule(certified * 1.0001), clear, true), Decision::kFaster);
+  }
+}
+
+TEST(Gate2, NothingIsCertifiedFromTwoPairs) {
+  EXPECT_EQ(CertifiedSpeedup(std::vector<double>{2.0, 2.0}, Rule()), 0);
+  EXPECT_EQ(CertifiedSpeedup({}, Rule()), 0);
+  // Eight pairs are no look: only the clear margin speaks.
+  EXPECT_DOUBLE_EQ(CertifiedSpeedup(Pairs(8, 0.5, 0, 0), Rule()), std::exp(0.3));
+}
+
+TEST(Gate2, AMachinesOwnNoiseRaisesTheFloorAndNeverLowersIt) {
+  const SpeedRule known = RuleForDuration(1e6, 1);
+  const NoisePoint noisy[] = {{1e5, 0.03, 0.6}, {1e7, 0.05, 0.9}};
+  const SpeedRule raised = RuleForDuration(1e6, 1, noisy);
+  EXPECT_NEAR(raised.delta, 0.04, 1e-12);
+  EXPECT_NEAR(raised.clear_margin, 0.75, 1e-12);
+  const NoisePoint lucky[] = {{1e5, 0.0001, 0.001}};
+  EXPECT_EQ(RuleForDuration(1e6, 1, lucky).delta, known.delta);
+  EXPECT_EQ(RuleForDuration(1e6, 1, lucky).clear_margin, known.clear_margin);
+}
+
 // Wins of a fair coin from here on, by plain recursion; hopeless branches end early.
 double WinsFrom(int pairs, int successes) {
   bool reachable = false;

@@ -91,6 +91,8 @@ struct BaselineResult {
   double confidence = 0;        // of that interval, by exact order statistics
   std::string decision;         // "faster", "slower", "tie", "unsettled"
   double smallest_visible = 0;  // smallest gain that could have been seen, as a factor (1.01)
+  // The largest p against which these pairs are decided `faster`; 0: none is.
+  double certified_speedup = 0;
   int pairs = 0;
   int rounds = 0;
   int calls_per_block = 0;
@@ -103,6 +105,29 @@ struct Speed {
   std::map<std::string, BaselineResult> baselines;  // "eager", "compiled", or "against"
   std::string headline;                             // the baseline that decides the outcome
   std::optional<CandidateFile> against;             // the opponent of --against
+};
+
+// What one call must do, by the problem alone, whoever does it.
+struct Work {
+  double operations = 0;        // arithmetic ones; a multiply-add counts as two
+  std::string operations_from;  // "suite", "counted"; "unknown" leaves 0
+  double bytes = 0;             // compulsory: inputs and parameters read once, outputs written once
+  std::string bytes_from;       // "suite", "signature"
+  double unfused_bytes = 0;     // that the reference's operators move one by one; 0: not known
+  double peak_bytes = 0;        // most bytes alive inside the reference's forward; 0: not known
+};
+
+// The candidate's time beside what this machine's measured ceilings allow.
+struct Roofline {
+  double bandwidth_bytes_s = 0;  // ceilings for the threads that were given
+  double rate_operations_s = 0;  // for the problem's dtype
+  std::string instructions;      // that reach this rate: "avx512f"
+  double empty_call_ns = 0;      // of a call that does nothing
+  double bound_ns = 0;           // max of operations / rate, bytes / bandwidth and the empty call
+  std::string regime;            // which of them it is: "compute", "memory", "overhead"
+  double percent_of_peak = 0;    // 100 bound / the candidate's time
+  double reference_percent_of_peak = 0;  // the headline baseline's
+  std::string note;                      // what to make of it; may be empty
 };
 
 // Raw block times, so that every number can be derived again.
@@ -145,6 +170,8 @@ struct Verdict {
   CandidateRecord candidate;
   std::optional<Correctness> correctness;  // absent where gate 1 never ran
   std::optional<Speed> speed;              // absent where gate 2 never ran
+  std::optional<Work> work;                // absent where the problem was never described
+  std::optional<Roofline> roofline;        // absent without speed, or without measured ceilings
   std::optional<Foul> foul;
   Cost cost;
   Machine machine;

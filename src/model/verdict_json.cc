@@ -61,6 +61,9 @@ Json ToJson(const Correctness& correctness) {
           {"draws", draws}};
 }
 
+// A figure that is 0 where there is none.
+Json FigureOrNull(double value) { return value > 0 ? Json(value) : Json(); }
+
 Json ToJson(const BaselineResult& result) {
   return {{"time_ns", result.time_ns},
           {"candidate_time_ns", result.candidate_time_ns},
@@ -69,6 +72,7 @@ Json ToJson(const BaselineResult& result) {
           {"confidence", result.confidence},
           {"decision", result.decision},
           {"smallest_visible", result.smallest_visible},
+          {"certified_speedup", FigureOrNull(result.certified_speedup)},
           {"pairs", result.pairs},
           {"rounds", result.rounds},
           {"calls_per_block", result.calls_per_block},
@@ -85,6 +89,28 @@ Json ToJson(const Speed& speed) {
           {"headline", speed.headline},
           {"against", against},
           {"baselines", baselines}};
+}
+
+Json ToJson(const Work& work) {
+  const bool counted = work.operations_from != "unknown";
+  return {{"operations", counted ? Json(work.operations) : Json()},
+          {"operations_from", work.operations_from},
+          {"bytes", work.bytes},
+          {"bytes_from", work.bytes_from},
+          {"unfused_bytes", FigureOrNull(work.unfused_bytes)},
+          {"peak_bytes", FigureOrNull(work.peak_bytes)}};
+}
+
+Json ToJson(const Roofline& roofline) {
+  return {{"bandwidth_bytes_s", roofline.bandwidth_bytes_s},
+          {"rate_operations_s", roofline.rate_operations_s},
+          {"instructions", roofline.instructions},
+          {"empty_call_ns", roofline.empty_call_ns},
+          {"bound_ns", roofline.bound_ns},
+          {"regime", roofline.regime},
+          {"percent_of_peak", roofline.percent_of_peak},
+          {"reference_percent_of_peak", roofline.reference_percent_of_peak},
+          {"note", TextOrNull(roofline.note)}};
 }
 
 Json ToJson(const Cost& cost) {
@@ -163,6 +189,8 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
       {"candidate", ToJson(verdict.candidate)},
       {"correctness", verdict.correctness ? ToJson(*verdict.correctness) : Json()},
       {"speed", verdict.speed ? ToJson(*verdict.speed) : Json()},
+      {"work", verdict.work ? ToJson(*verdict.work) : Json()},
+      {"roofline", verdict.roofline ? ToJson(*verdict.roofline) : Json()},
       {"foul", foul},
       {"cost", ToJson(verdict.cost)},
       {"machine", ToJson(verdict.machine)},

@@ -63,6 +63,11 @@ TEST(VerdictJson, EveryFieldSurvives) {
   EXPECT_EQ(eager.ci_low, verdict.speed->baselines.at("eager").ci_low);
   EXPECT_EQ(eager.ci_high, verdict.speed->baselines.at("eager").ci_high);
   EXPECT_EQ(eager.calls_per_block, 24);
+  EXPECT_EQ(eager.certified_speedup, verdict.speed->baselines.at("eager").certified_speedup);
+  EXPECT_EQ(read.work->operations_from, "suite");
+  EXPECT_EQ(read.work->unfused_bytes, verdict.work->unfused_bytes);
+  EXPECT_EQ(read.roofline->regime, "memory");
+  EXPECT_EQ(read.roofline->percent_of_peak, verdict.roofline->percent_of_peak);
   EXPECT_EQ(read.speed->headline, "eager");
   EXPECT_EQ(read.cost.total_s, verdict.cost.total_s);
   EXPECT_EQ(read.machine.threads, 2);
@@ -102,7 +107,7 @@ TEST(VerdictJson, NumbersThatJsonCannotHoldBecomeNull) {
 
 TEST(VerdictJson, AbsentPartsAreNull) {
   const std::string text = VerdictToJson(SampleVerdict(Outcome::kBuildFailed), -1);
-  EXPECT_THAT(text, HasSubstr(R"("correctness":null,"speed":null,"foul":null)"));
+  EXPECT_THAT(text, HasSubstr(R"("correctness":null,"speed":null,"work":null,"roofline":null,"foul":null)"));
   const Verdict read = VerdictFromJson(text).value();
   EXPECT_FALSE(read.correctness);
   EXPECT_FALSE(read.speed);
@@ -123,9 +128,25 @@ TEST(VerdictJson, BytesThatAreNotTextDoNotStopTheWriter) {
 
 TEST(VerdictJson, UnknownFieldsAreIgnored) {
   std::string text = VerdictToJson(SampleVerdict(Outcome::kFaster), -1);
-  text = Replaced(text, R"("outcome":)", R"("roofline":{"bound":"memory"},"outcome":)");
+  text = Replaced(text, R"("outcome":)", R"("energy":{"joules":3},"outcome":)");
   text = Replaced(text, R"("cpu":)", R"("gpu":["H200"],"cpu":)");
   EXPECT_TRUE(VerdictFromJson(text));
+}
+
+// Verdicts of the first days have neither work nor roofline nor certified_speedup.
+TEST(VerdictJson, FieldsAddedLaterMayBeMissing) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  verdict.work.reset();
+  verdict.roofline.reset();
+  verdict.speed->baselines.at("eager").certified_speedup = 0;
+  std::string text = VerdictToJson(verdict, -1);
+  text = Replaced(text, R"("work":null,"roofline":null,)", "");
+  text = Replaced(text, R"("certified_speedup":null,)", "");
+  const auto read = VerdictFromJson(text);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_FALSE(read->work);
+  EXPECT_FALSE(read->roofline);
+  EXPECT_EQ(read->speed->baselines.at("eager").certified_speedup, 0);
 }
 
 TEST(VerdictJson, AnotherSchemaIsRefused) {

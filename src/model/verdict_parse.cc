@@ -35,6 +35,14 @@ class JsonNode {
     return JsonNode(&*member, Join(key), error_);
   }
 
+  // A member that older documents lack: null where it is absent.
+  JsonNode Find(std::string_view key) const {
+    if (!IsObject()) return Missing(key);
+    const auto member = value_->find(key);
+    if (member == value_->end()) return Missing(key);
+    return JsonNode(&*member, Join(key), error_);
+  }
+
   bool IsNull() const { return value_ == nullptr || value_->is_null(); }
 
   std::string Text() const {
@@ -64,6 +72,7 @@ class JsonNode {
   }
 
   // Null reads as NaN: that is how numbers that JSON cannot hold were written.
+  double NumberOrZero() const { return IsNull() ? 0 : Number(); }
   double Number() const {
     if (value_ == nullptr) return 0;
     if (value_->is_null()) return std::numeric_limits<double>::quiet_NaN();
@@ -244,6 +253,7 @@ BaselineResult ReadBaseline(const JsonNode& node) {
   result.confidence = node.At("confidence").Number();
   result.decision = node.At("decision").OneOf({"faster", "slower", "tie", "unsettled"});
   result.smallest_visible = node.At("smallest_visible").Number();
+  result.certified_speedup = node.Find("certified_speedup").NumberOrZero();
   result.pairs = node.At("pairs").Whole<int>();
   result.rounds = node.At("rounds").Whole<int>();
   result.calls_per_block = node.At("calls_per_block").Whole<int>();
@@ -262,6 +272,31 @@ Speed ReadSpeed(const JsonNode& node) {
     speed.baselines[name] = ReadBaseline(result);
   });
   return speed;
+}
+
+Work ReadWork(const JsonNode& node) {
+  Work work;
+  work.operations = node.At("operations").NumberOrZero();
+  work.operations_from = node.At("operations_from").OneOf({"suite", "counted", "unknown"});
+  work.bytes = node.At("bytes").Number();
+  work.bytes_from = node.At("bytes_from").OneOf({"suite", "signature"});
+  work.unfused_bytes = node.At("unfused_bytes").NumberOrZero();
+  work.peak_bytes = node.At("peak_bytes").NumberOrZero();
+  return work;
+}
+
+Roofline ReadRoofline(const JsonNode& node) {
+  Roofline roofline;
+  roofline.bandwidth_bytes_s = node.At("bandwidth_bytes_s").Number();
+  roofline.rate_operations_s = node.At("rate_operations_s").Number();
+  roofline.instructions = node.At("instructions").Text();
+  roofline.empty_call_ns = node.At("empty_call_ns").Number();
+  roofline.bound_ns = node.At("bound_ns").Number();
+  roofline.regime = node.At("regime").OneOf({"memory", "compute", "overhead"});
+  roofline.percent_of_peak = node.At("percent_of_peak").Number();
+  roofline.reference_percent_of_peak = node.At("reference_percent_of_peak").Number();
+  roofline.note = node.At("note").TextOrNull();
+  return roofline;
 }
 
 Cost ReadCost(const JsonNode& node) {
@@ -314,6 +349,9 @@ Verdict ReadVerdict(const JsonNode& node) {
   if (const JsonNode item = node.At("correctness"); !item.IsNull())
     verdict.correctness = ReadCorrectness(item);
   if (const JsonNode item = node.At("speed"); !item.IsNull()) verdict.speed = ReadSpeed(item);
+  if (const JsonNode item = node.Find("work"); !item.IsNull()) verdict.work = ReadWork(item);
+  if (const JsonNode item = node.Find("roofline"); !item.IsNull())
+    verdict.roofline = ReadRoofline(item);
   if (const JsonNode item = node.At("foul"); !item.IsNull())
     verdict.foul = Foul{item.At("rule").Text(), item.At("seen").Text()};
   verdict.cost = ReadCost(node.At("cost"));

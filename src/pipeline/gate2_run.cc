@@ -377,7 +377,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     result.opponent_trouble = calibrated.error();
     return result;
   }
-  const SpeedRule rule = RuleForDuration(runner.call_ns(), setup.threshold);
+  const SpeedRule rule = RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
   const Deadline budget = Deadline::AfterSeconds(setup.budget_s);
   std::vector<double> log_ratios;
   Decision decision = Decision::kContinue;
@@ -405,8 +405,10 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.ci_high = estimate.high;
   speed.confidence = estimate.confidence;
   speed.smallest_visible = estimate.smallest_visible;
+  speed.certified_speedup = CertifiedSpeedup(log_ratios, rule);
   if (runner.disturbed_share() > kDisturbedShareMax) {
     decision = Decision::kUnsettled;
+    speed.certified_speedup = 0;
     speed.note = fmt::format(
         "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
         100 * runner.disturbed_share());

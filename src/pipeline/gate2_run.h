@@ -52,6 +52,7 @@ struct Gate2Setup {
   // times.
   bool subtract_settle = false;
   double threshold = 1;
+  std::span<const NoisePoint> noise;  // this machine's own, where it was measured
   double call_timeout_s = 10;
   int threads = 1;
   int clear_pairs = kClearPairs;  // that a clear case gets
