@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -37,10 +38,17 @@ int ReportError(const Error& error) {
 }
 
 std::vector<std::string> SuiteFolders() {
-  std::vector<std::string> folders{"problems"};
-  if (const auto support = SupportFolder()) {
-    const std::filesystem::path path(*support);
-    folders.push_back((path / "problems").string());
+  namespace fs = std::filesystem;
+  std::vector<fs::path> choices{"problems"};
+  if (const auto support = SupportFolder()) choices.push_back(fs::path(*support) / "problems");
+  std::vector<std::string> folders;
+  std::error_code code;
+  for (const fs::path& choice : choices) {
+    const bool known = std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+      return fs::equivalent(folder, choice, code);
+    });
+    if (!known && fs::is_regular_file(choice / "suite.toml", code))
+      folders.push_back(choice.string());
   }
   return folders;
 }

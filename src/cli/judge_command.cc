@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "doctor/doctor.h"
 #include "model/verdict_json.h"
 #include "report/card.h"
 #include "report/progress.h"
@@ -152,6 +153,9 @@ int RunJudge(const JudgeOptions& options) {
     std::fflush(stdout);
     verdicts.push_back(verdict);
   };
+  std::string notice;
+  request->machine = LoadMachineProfile(&notice);
+  if (!notice.empty()) std::fputs(fmt::format("assay: {}\n", notice).c_str(), stderr);
   const auto judged = JudgeCandidates(*request, events);
   progress.Clear();
   if (options.json && request->candidates.size() == 1) {

@@ -60,9 +60,52 @@ struct ExplainOptions {
   void AddTo(CLI::App& command);
 };
 
+struct ScoreOptions {
+  std::vector<std::string> paths;  // files and folders; empty: the saved verdicts
+  std::string suite;
+  int level = 0;         // 0: all
+  int64_t problems = 0;  // 0: as many as there are names of
+  std::vector<double> thresholds;
+  std::vector<int64_t> draws;
+  std::string baseline;
+  std::string svg;  // file to write
+  bool json = false, any_machine = false, any_size = false, skip_broken = false;
+
+  void AddTo(CLI::App& command);
+};
+
+struct ProblemListOptions {
+  std::string suite;  // folder; empty: the installed ones
+  int level = 0;      // 0: all
+  std::string mechanism;
+  bool json = false;
+
+  void AddTo(CLI::App& command);
+};
+
+struct ProblemShowOptions {
+  ProblemOptions problem;
+  std::string python;
+  int threads = 0;
+  bool profile = false, json = false;
+
+  void AddTo(CLI::App& command);
+};
+
+struct DoctorOptions {
+  std::string python;
+  bool quick = false, json = false, quiet = false;
+
+  void AddTo(CLI::App& command);
+};
+
+int RunProblemList(const ProblemListOptions& options);
+int RunProblemShow(const ProblemShowOptions& options);
+int RunDoctor(const DoctorOptions& options);
 int RunJudge(const JudgeOptions& options);
 int RunNew(const NewOptions& options);
 int RunExplain(const ExplainOptions& options);
+int RunScore(const ScoreOptions& options);
 
 // Folders with installed suites, nearest first: the working folder's problems/, then those beside
 // the program.

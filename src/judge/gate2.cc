@@ -191,6 +191,24 @@ double PairLogRatio(std::span<const RoundTimes> rounds) {
   return Median(std::move(values));
 }
 
+double PairLogRatio(const PairSamples& samples) {
+  constexpr size_t kBlocks = 4;
+  const size_t blocks =
+      std::min({samples.order.size(), samples.block_ns.size(), samples.settle_ns.size()});
+  std::vector<RoundTimes> rounds;
+  for (size_t at = 0; at + kBlocks <= blocks; at += kBlocks) {
+    RoundTimes round{};
+    size_t references = 0, candidates = 0;
+    for (size_t i = at; i < at + kBlocks; ++i) {
+      const auto time_ns = static_cast<double>(samples.block_ns[i] - samples.settle_ns[i]);
+      if (samples.order[i] == 'r' && references < 2) round.reference_ns[references++] = time_ns;
+      if (samples.order[i] == 'c' && candidates < 2) round.candidate_ns[candidates++] = time_ns;
+    }
+    if (references == 2 && candidates == 2) rounds.push_back(round);
+  }
+  return rounds.empty() ? 0 : PairLogRatio(rounds);
+}
+
 std::span<const Look> Looks() { return kLooks; }
 
 Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,

@@ -8,6 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "model/machine_profile.h"
+#include "model/verdict.h"
+
 namespace assay {
 
 enum class Decision { kContinue, kFaster, kSlower, kTie, kUnsettled };
@@ -19,14 +22,6 @@ struct SpeedRule {
   double clear_margin =
       0.25;  // ln-ratio beyond the largest pair bias ever measured: may stop at three pairs
   int pairs_max = 32;
-};
-
-// What identical programs showed at a duration of one call, as ln-ratios: `delta` the 99th
-// percentile of verdicts, `clear_margin` what no single pair exceeded.
-struct NoisePoint {
-  double call_ns = 0;
-  double delta = 0;
-  double clear_margin = 0;
 };
 
 // Noise floor and clear margin for calls of this duration: the built-in table
@@ -44,6 +39,8 @@ struct RoundTimes {
 // median of its rounds.
 double RoundLogRatio(const RoundTimes& round);
 double PairLogRatio(std::span<const RoundTimes> rounds);
+// The same from a verdict's record of the pair; 0 where it has no whole round.
+double PairLogRatio(const PairSamples& samples);
 
 // Pair counts at which the test looks, in order (9, 14, 24, 32), and the successes needed at each.
 struct Look {

@@ -57,6 +57,16 @@ TEST(Gate2, CertifiedSpeedupIsTheLargestThresholdThatIsDecidedFaster) {
   }
 }
 
+TEST(Gate2, APairsRatioFollowsFromItsRecord) {
+  PairSamples samples;
+  samples.order = "rccrcrrc";
+  samples.block_ns = {200, 100, 100, 200, 100, 210, 210, 100};
+  samples.settle_ns = {0, 0, 0, 0, 0, 10, 10, 0};
+  EXPECT_NEAR(PairLogRatio(samples), std::log(2), 1e-12);
+  samples.order = "rc";
+  EXPECT_EQ(PairLogRatio(samples), 0);
+}
+
 TEST(Gate2, NothingIsCertifiedFromTwoPairs) {
   EXPECT_EQ(CertifiedSpeedup(std::vector<double>{2.0, 2.0}, Rule()), 0);
   EXPECT_EQ(CertifiedSpeedup({}, Rule()), 0);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,34 @@ struct ProblemRequest {
   std::map<std::string, std::string> set;  // NAME -> Python literal, as text
   std::string precision;                   // a class name from the suite; empty: the dtype's own
   std::string tolerance;                   // from the suite; empty: error ratios
+  // Operations and compulsory bytes of one call, where the suite says them: arithmetic on the
+  // file's constants, as text. The reference host evaluates it.
+  std::string flops, bytes;
+  std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out, by the suite
 };
 
 // The signature of a call: inputs, parameters, outputs, in the order of the candidate ABI.
 struct ProblemDescription {
   std::vector<wire::ArgumentSpec> arguments;
   bool float64_supported = true;
+};
+
+// One operator of the reference: sums over its calls in one forward.
+struct OperatorWork {
+  std::string name;  // PyTorch's: "addmm", "native_layer_norm"
+  double calls = 0;
+  double operations = 0;
+  double read_bytes = 0;
+  double written_bytes = 0;
+};
+
+// What the reference host finds out about a problem without running it.
+struct WorkAccount {
+  std::vector<std::string> inputs, parameters, outputs;  // "x float32[1024, 2048]"
+  std::optional<double> suite_operations, suite_bytes;   // what the suite says, evaluated
+  bool forward_known = false;           // false: forward cannot be followed without running it
+  double peak_bytes = 0;                // most bytes alive inside forward; 0: not known
+  std::vector<OperatorWork> operators;  // in the order in which they first run; empty: not known
 };
 
 // "input x float32[1024, 1024]", for cards and error messages.

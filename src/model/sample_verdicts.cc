@@ -118,7 +118,7 @@ Verdict Timed(Outcome outcome, const std::string& file, double speedup,
   verdict.message = message;
   verdict.correctness = Passed();
   verdict.speed = Measured(speedup, std::string(OutcomeName(outcome)));
-  verdict.work = Work{10485760, "suite", 16777216, "signature", 50331648, 25165824};
+  verdict.work = Work{10485760, "suite", 16777216, 8388608, "signature", 50331648, 25165824};
   verdict.roofline = Measured(*verdict.speed);
   verdict.samples = Samples();
   return verdict;

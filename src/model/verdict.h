@@ -112,6 +112,7 @@ struct Work {
   double operations = 0;        // arithmetic ones; a multiply-add counts as two
   std::string operations_from;  // "suite", "counted"; "unknown" leaves 0
   double bytes = 0;             // compulsory: inputs and parameters read once, outputs written once
+  double written_bytes = 0;     // of these, the outputs
   std::string bytes_from;       // "suite", "signature"
   double unfused_bytes = 0;     // that the reference's operators move one by one; 0: not known
   double peak_bytes = 0;        // most bytes alive inside the reference's forward; 0: not known
@@ -119,7 +120,7 @@ struct Work {
 
 // The candidate's time beside what this machine's measured ceilings allow.
 struct Roofline {
-  double bandwidth_bytes_s = 0;  // ceilings for the threads that were given
+  double bandwidth_bytes_s = 0;  // for the threads given, and this mix of reads and writes
   double rate_operations_s = 0;  // for the problem's dtype
   std::string instructions;      // that reach this rate: "avx512f"
   double empty_call_ns = 0;      // of a call that does nothing

@@ -96,6 +96,7 @@ Json ToJson(const Work& work) {
   return {{"operations", counted ? Json(work.operations) : Json()},
           {"operations_from", work.operations_from},
           {"bytes", work.bytes},
+          {"written_bytes", work.written_bytes},
           {"bytes_from", work.bytes_from},
           {"unfused_bytes", FigureOrNull(work.unfused_bytes)},
           {"peak_bytes", FigureOrNull(work.peak_bytes)}};

@@ -279,6 +279,7 @@ Work ReadWork(const JsonNode& node) {
   work.operations = node.At("operations").NumberOrZero();
   work.operations_from = node.At("operations_from").OneOf({"suite", "counted", "unknown"});
   work.bytes = node.At("bytes").Number();
+  work.written_bytes = node.At("written_bytes").Number();
   work.bytes_from = node.At("bytes_from").OneOf({"suite", "signature"});
   work.unfused_bytes = node.At("unfused_bytes").NumberOrZero();
   work.peak_bytes = node.At("peak_bytes").NumberOrZero();

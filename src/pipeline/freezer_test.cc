@@ -117,7 +117,7 @@ TEST(ThreadWaits, AThreadThatSharesItsCoreWaits) {
   const ThreadWaits before = ReadThreadWaits(first.pid());
   BusyWait(0.3);
   const ThreadWaits after = ReadThreadWaits(first.pid());
-  ASSERT_EQ(after.size(), 1U);
+  ASSERT_TRUE(after.contains(first.pid()));  // a sanitizer may have a thread of its own beside it
   EXPECT_GT(LongestWaitNs(before, after), 50'000'000);
 }
 

@@ -106,6 +106,7 @@ std::optional<DrawKind> DrawKindFromName(std::string_view name) {
 }
 
 HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
+                                  std::span<const DrawKind> skip,
                                   const std::function<void(size_t, size_t)>& progress) {
   DrawSet set;
   std::mt19937_64 random(seed);
@@ -131,6 +132,11 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
       draw.dropped = true;
       draw.reason =
           "the reference does not run in float64: its own error on such values is unknown";
+      continue;
+    }
+    if (std::find(skip.begin(), skip.end(), draw.kind) != skip.end()) {
+      draw.dropped = true;
+      draw.reason = "the suite leaves such draws out of this problem";
       continue;
     }
     auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true);

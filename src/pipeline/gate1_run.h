@@ -46,8 +46,9 @@ class DrawSet {
  public:
   // Makes the draws under seeds from `seed`; learns the reference's own error. Errors: the
   // reference fails on ordinary values. Uses master slots from 0; where they do not all fit, draws
-  // are made anew for each candidate.
+  // are made anew for each candidate. Kinds in `skip` are recorded as dropped.
   static HostResult<DrawSet> Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
+                                  std::span<const wire::DrawKind> skip,
                                   const std::function<void(size_t, size_t)>& progress);
 
   const std::vector<Draw>& draws() const { return draws_; }

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "judge/roofline.h"
 #include "pipeline/builds.h"
 #include "pipeline/gate1_run.h"
 #include "pipeline/gate2_run.h"
@@ -20,6 +21,7 @@
 #include "pipeline/reference_pool.h"
 #include "pipeline/seeds.h"
 #include "pipeline/version.h"
+#include "pipeline/work_account.h"
 
 namespace assay {
 namespace {
@@ -83,6 +85,20 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
   return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
 }
 
+Result<std::vector<wire::DrawKind>> SkippedDraws(const ProblemRequest& problem) {
+  std::vector<wire::DrawKind> kinds;
+  for (const std::string& name : problem.skip_draws) {
+    const auto kind = DrawKindFromName(name);
+    if (!kind || *kind == wire::DrawKind::kOrdinary)
+      return UsageError(fmt::format(
+          "suite.toml, problem '{}': skip_draws has '{}', which is no kind of draw that could be "
+          "left out; docs/problems.md lists them",
+          problem.name, name));
+    kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
 Result<CompareRule> Judgement::MakeRule() const {
   CompareRule rule;
   rule.required = FinestClass(oracle_->plan());
@@ -130,8 +146,9 @@ Result<void> Judgement::Prepare() {
   if (!request_.against && !request_.correctness_only)
     if (auto begun = Pool(request_.baselines.front()).Prefetch(kPairsMin); !begun)
       return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<wire::DrawKind> skip, SkippedDraws(request_.problem));
   auto draws = DrawSet::Make(
-      *oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), [&](size_t done, size_t all) {
+      *oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), skip, [&](size_t done, size_t all) {
         Progress("drawing inputs", static_cast<double>(done) / static_cast<double>(all));
       });
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), request_.problem.path));
@@ -220,6 +237,7 @@ Verdict Judgement::NewVerdict(const BuiltCandidate& candidate) const {
                        candidate.source.language,
                        "sandboxed",
                        candidate.flags};
+  verdict.work = WorkOf(oracle_->description(), oracle_->account());
   verdict.machine = DescribeMachine();
   verdict.machine.threads = threads_;
   verdict.machine.isolation = ProbeSandbox().isolation;
@@ -227,6 +245,8 @@ Verdict Judgement::NewVerdict(const BuiltCandidate& candidate) const {
                        {"compiler", candidate.compiler},
                        {"python", python_.version},
                        {"pytorch", python_.torch_version}};
+  if (const std::string kernels = OpenBlasKernels(); !kernels.empty())
+    verdict.toolchain["openblas_kernels"] = kernels;
   verdict.log = candidate.log;
   verdict.cost.build_s = candidate.build_s;
   verdict.cost.build_cached = candidate.cached;
@@ -269,6 +289,12 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
     if (final) return finish();
   }
   Settle(&verdict);
+  const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
+  if (!against_)
+    verdict.roofline =
+        MakeRoofline(*verdict.work, verdict.problem.dtype == "float64", request_.machine, threads_,
+                     {headline.candidate_time_ns, headline.time_ns,
+                      candidate.source.form == CandidateForm::kPython});
   return finish();
 }
 
@@ -370,6 +396,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
   setup.subtract_settle = !against_ && candidate.source.form == CandidateForm::kNative;
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
+  setup.noise = request_.machine.noise;
   setup.threads = threads_;
   setup.call_timeout_s = request_.limits.call_timeout_s;
   if (!cheap) setup.pair_s = 0.4;  // a second goes into starting such a pair

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "build/build.h"
+#include "model/machine_profile.h"
 #include "model/problem.h"
 #include "model/verdict.h"
 #include "pipeline/candidate.h"
@@ -29,6 +30,7 @@ struct JudgeRequest {
   uint64_t seed = 0;                               // 0: a fresh one
   double speed_budget_s = 60;                      // for gate 2, a candidate and baseline
   bool correctness_only = false;                   // stop after gate 1; outcome `unsettled`
+  MachineProfile machine;                          // as measured here; empty where nothing was
   CandidateLimits limits;
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "pipeline/machine.h"
+#include "pipeline/work_account.h"
 
 namespace assay {
 
@@ -20,16 +21,7 @@ namespace {
 constexpr uint32_t kSlotsMax = 8192;
 constexpr uint32_t kOracleSlotsMax = 64;
 constexpr uint64_t kInitArgumentsMax = 64 << 20;
-
-Error FromTrouble(const HostTrouble& trouble) {
-  using Kind = HostTrouble::Kind;
-  if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
-  if (trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad)
-    return {ErrorKind::kUsage, trouble.message};
-  std::string message = "the reference host failed: " + trouble.message;
-  if (!trouble.output.empty()) message += "\n" + trouble.output;
-  return {ErrorKind::kEnvironment, message};
-}
+constexpr uint64_t kTextBytesMax = 4 << 20;
 
 // A description comes from another process: names end, numbers are in range, sizes follow from
 // shapes.
@@ -48,6 +40,16 @@ bool IsSane(const wire::ArgumentSpec& argument) {
 
 }  // namespace
 
+Error OracleError(const HostTrouble& trouble) {
+  using Kind = HostTrouble::Kind;
+  if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
+  if (trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad)
+    return {ErrorKind::kUsage, trouble.message};
+  std::string message = "the reference host failed: " + trouble.message;
+  if (!trouble.output.empty()) message += "\n" + trouble.output;
+  return {ErrorKind::kEnvironment, message};
+}
+
 std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
                          std::string_view baseline) {
   nlohmann::json settings;
@@ -55,26 +57,46 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
   settings["threads"] = threads;
   settings["weights_seed"] = weights_seed;
   settings["baseline"] = baseline;
+  settings["figures"] = nlohmann::json::object();
+  if (!problem.flops.empty()) settings["figures"]["flops"] = problem.flops;
+  if (!problem.bytes.empty()) settings["figures"]["bytes"] = problem.bytes;
   return settings.dump();
+}
+
+Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
+  PythonHostFiles files;
+  files.problem_source = options.problem.source;
+  files.settings = HostSettings(options.problem, options.threads, options.weights_seed, "eager");
+  HostOptions host_options;
+  ASSAY_ASSIGN_OR_RETURN(host_options.sandbox, PythonSandbox(options.python, PythonRole::kReference,
+                                                             options.threads, files));
+  host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
+  host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
+  auto host = Host::Start(std::move(host_options));
+  if (!host) return std::unexpected(OracleError(host.error()));
+  host->set_interrupt(options.interrupt);
+  return std::make_unique<Host>(std::move(*host));
+}
+
+HostResult<TextReply> RequestText(Host& host, FrameKind kind, uint64_t argument, size_t size_arg,
+                                  double timeout_s) {
+  const auto memory = SharedRegion::Create("assay-text", kTextBytesMax);
+  if (!memory) return HostFailed(HostTrouble::Kind::kEnvironment, memory.error().message);
+  const uint64_t args[] = {argument};
+  auto reply = host.Request(kind, args, timeout_s, memory->fd());
+  if (!reply) return std::unexpected(reply.error());
+  const uint64_t size = std::min<uint64_t>(reply->args[size_arg], kTextBytesMax);
+  return TextReply{*reply, {reinterpret_cast<const char*>(memory->data()), size}};
 }
 
 Result<Oracle> Oracle::Open(OracleOptions options) {
   Oracle oracle;
   oracle.options_ = std::move(options);
   const OracleOptions& given = oracle.options_;
-  PythonHostFiles files;
-  files.problem_source = given.problem.source;
-  files.settings = HostSettings(given.problem, given.threads, given.weights_seed, "eager");
-  HostOptions host_options;
-  ASSAY_ASSIGN_OR_RETURN(host_options.sandbox,
-                         PythonSandbox(given.python, PythonRole::kReference, given.threads, files));
-  host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
-  host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
-  auto host = Host::Start(std::move(host_options));
-  if (!host) return std::unexpected(FromTrouble(host.error()));
-  oracle.host_ = std::make_unique<Host>(std::move(*host));
-  oracle.host_->set_interrupt(given.interrupt);
-  ASSAY_RETURN_IF_ERROR(oracle.CheckMemory());
+  ASSAY_ASSIGN_OR_RETURN(oracle.host_, StartOracleHost(given));
+  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate,
+                         EstimateProblem(*oracle.host_, given.memory_bytes, given.timeout_s));
+  oracle.account_ = std::move(estimate.account);
   ASSAY_RETURN_IF_ERROR(oracle.Load());
   ASSAY_RETURN_IF_ERROR(oracle.ShareSlots());
   return oracle;
@@ -83,28 +105,31 @@ Result<Oracle> Oracle::Open(OracleOptions options) {
 // A problem that does not fit is refused before it is tried. What judging takes, in slots: at least
 // two values with their expected outputs, two live slots for each of the two sides, and the
 // reference's own working memory.
-Result<void> Oracle::CheckMemory() {
-  const uint64_t limit = options_.memory_bytes;
-  const uint64_t args[] = {limit / 8};
-  auto reply = host_->Request(FrameKind::kEstimate, args, options_.timeout_s);
-  if (!reply) return std::unexpected(FromTrouble(reply.error()));
-  if (reply->args[3] == 0) return {};
-  const double needed = 8.0 * static_cast<double>(reply->args[0] + reply->args[1] + reply->args[2]);
-  if (needed <= static_cast<double>(limit)) return {};
+Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, double timeout_s) {
+  auto reply = RequestText(host, FrameKind::kEstimate, memory_bytes / 8, 6, timeout_s);
+  if (!reply) return std::unexpected(OracleError(reply.error()));
+  ProblemEstimate estimate;
+  ASSAY_ASSIGN_OR_RETURN(estimate.account, ParseWorkAccount(reply->text));
+  const auto& args = reply->frame.args;
+  if (args[3] == 0) return estimate;
+  estimate.input_bytes = args[0];
+  estimate.parameter_bytes = args[1];
+  estimate.output_bytes = args[2];
+  const double needed = 8.0 * static_cast<double>(args[0] + args[1] + args[2]);
+  if (memory_bytes == 0 || needed <= static_cast<double>(memory_bytes)) return estimate;
   return EnvironmentError(fmt::format(
       "this problem needs about {:.1f} GB to be judged and {:.1f} GB are free: {:.2f} GB of "
       "inputs, {:.2f} GB of "
       "parameters, {:.2f} GB of outputs. {}",
-      needed / 1e9, static_cast<double>(limit) / 1e9, static_cast<double>(reply->args[0]) / 1e9,
-      static_cast<double>(reply->args[1]) / 1e9, static_cast<double>(reply->args[2]) / 1e9,
-      host_->Message()));
+      needed / 1e9, static_cast<double>(memory_bytes) / 1e9, static_cast<double>(args[0]) / 1e9,
+      static_cast<double>(args[1]) / 1e9, static_cast<double>(args[2]) / 1e9, host.Message()));
 }
 
 Result<void> Oracle::Load() {
   ASSAY_ASSIGN_OR_RETURN(const SharedRegion pickle,
                          SharedRegion::Create("assay-init", kInitArgumentsMax));
   auto reply = host_->Request(FrameKind::kLoad, {}, options_.timeout_s, pickle.fd());
-  if (!reply) return std::unexpected(FromTrouble(reply.error()));
+  if (!reply) return std::unexpected(OracleError(reply.error()));
   const wire::Report& report = host_->report();
   const uint64_t count = reply->args[0];
   if (count > wire::kArgumentsMax)
@@ -151,10 +176,10 @@ Result<void> Oracle::ShareSlots() {
                  {Region::kWeights, weights_, true}};
   for (const auto& [region, memory, writable] : regions)
     if (auto done = host_->Attach(region, memory, writable); !done)
-      return std::unexpected(FromTrouble(done.error()));
+      return std::unexpected(OracleError(done.error()));
   const uint64_t store[] = {0};
   if (auto done = host_->Request(FrameKind::kStoreWeights, store, options_.timeout_s); !done)
-    return std::unexpected(FromTrouble(done.error()));
+    return std::unexpected(OracleError(done.error()));
   return weights_.SealAgainstNewWriters();
 }
 

@@ -25,12 +25,35 @@ struct OracleOptions {
   InterruptFlag interrupt = nullptr;
 };
 
+// A host for the reference whose code is trusted, started and greeted, with the problem in place.
+Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options);
+
+// A request that answers with text in a memory file: its reply, and the first `size_arg` bytes.
+struct TextReply {
+  wire::Frame frame;
+  std::string text;
+};
+HostResult<TextReply> RequestText(Host& host, wire::FrameKind kind, uint64_t argument,
+                                  size_t size_arg, double timeout_s);
+
+// Refuses a problem that needs more than `memory_bytes` before anything is allocated; else what the
+// host's estimate says of it.
+struct ProblemEstimate {
+  WorkAccount account;
+  uint64_t input_bytes = 0, parameter_bytes = 0, output_bytes = 0;
+};
+Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, double timeout_s);
+
+// A reference host's trouble as the request's error.
+Error OracleError(const HostTrouble& trouble);
+
 class Oracle {
  public:
   // Errors: kUsage for whatever is wrong with the problem's file, kEnvironment for the machine.
   static Result<Oracle> Open(OracleOptions options);
 
   const ProblemDescription& description() const { return description_; }
+  const WorkAccount& account() const { return account_; }
   const wire::Plan& plan() const { return *plan_.as<wire::Plan>(); }
   const SharedRegion& weights() const { return weights_; }
   const std::string& init_arguments() const { return init_arguments_; }
@@ -55,13 +78,13 @@ class Oracle {
 
  private:
   Oracle() = default;
-  Result<void> CheckMemory();
   Result<void> Load();
   Result<void> ShareSlots();
 
   OracleOptions options_;
   std::unique_ptr<Host> host_;
   ProblemDescription description_;
+  WorkAccount account_;
   SharedRegion plan_, inputs_, outputs_, oracle_, weights_;
   std::string init_arguments_;
   uint32_t slots_max_ = 0, oracle_slots_max_ = 0;

@@ -108,25 +108,41 @@ Result<PythonRuntime> FindPython(const std::string& requested) {
                   tried));
 }
 
+std::string OpenBlasKernels() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return "SkylakeX";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return __builtin_cpu_is("amd") ? "Zen" : "Haswell";
+#endif
+  return {};
+}
+
 std::map<std::string, std::string> HostEnvironment(int threads) {
   const std::string count = std::to_string(threads);
-  return {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
-          {"HOME", "/tmp"},
-          {"TMPDIR", "/tmp"},
-          {"LANG", "C.UTF-8"},
-          {"OMP_NUM_THREADS", count},
-          {"OPENBLAS_NUM_THREADS", count},
-          {"MKL_NUM_THREADS", count},
-          {"NUMEXPR_NUM_THREADS", count},
-          // Freed results are reused at once, as in a program that has run for a while: glibc
-          // would hand large ones back to the kernel for the first calls, or for ever, and each
-          // call would pay thousands of page faults.
-          {"MALLOC_MMAP_MAX_", "0"},
-          {"MALLOC_TRIM_THRESHOLD_", "1099511627776"},
-          {"PYTHONHASHSEED", "0"},
-          {"PYTHONDONTWRITEBYTECODE", "1"},
-          {"PYTHONUNBUFFERED", "1"},
-          {"TORCH_EXTENSIONS_DIR", "/tmp/extensions"}};
+  std::map<std::string, std::string> environment{
+      {"PATH", "/usr/local/bin:/usr/bin:/bin"},
+      {"HOME", "/tmp"},
+      {"TMPDIR", "/tmp"},
+      {"LANG", "C.UTF-8"},
+      {"OMP_NUM_THREADS", count},
+      {"OPENBLAS_NUM_THREADS", count},
+      {"MKL_NUM_THREADS", count},
+      {"NUMEXPR_NUM_THREADS", count},
+      // Freed results are reused at once, as in a program that has run for a while: glibc
+      // would hand large ones back to the kernel for the first calls, or for ever, and each
+      // call would pay thousands of page faults.
+      {"MALLOC_MMAP_MAX_", "0"},
+      {"MALLOC_TRIM_THRESHOLD_", "1099511627776"},
+      {"PYTHONHASHSEED", "0"},
+      {"PYTHONDONTWRITEBYTECODE", "1"},
+      {"PYTHONUNBUFFERED", "1"},
+      {"TORCH_EXTENSIONS_DIR", "/tmp/extensions"}};
+  if (const std::string kernels = OpenBlasKernels(); !kernels.empty())
+    environment["OPENBLAS_CORETYPE"] = kernels;
+  return environment;
 }
 
 Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole role, int threads,

@@ -37,6 +37,11 @@ struct PythonHostFiles {
 Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole role, int threads,
                                      const PythonHostFiles& files);
 
+// The OpenBLAS kernels for this processor's instructions, as OPENBLAS_CORETYPE names them; empty to
+// leave the choice to it. It goes by model numbers, and on a processor that is newer than itself it
+// falls back to SSE kernels, a fifth as fast: a baseline that anything beats.
+std::string OpenBlasKernels();
+
 // Environment of every host: a clean one, with equal thread counts for each library that reads one.
 std::map<std::string, std::string> HostEnvironment(int threads);
 

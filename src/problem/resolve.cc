@@ -95,6 +95,11 @@ Result<void> ApplySize(const std::string& size, const Found& found, ProblemReque
 
 }  // namespace
 
+std::optional<SuiteProblem> FindInSuite(const std::string& path) {
+  const auto found = FindByPath(path);
+  return found ? found->described : std::nullopt;
+}
+
 Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
                                       const std::vector<std::string>& suite_folders) {
   std::error_code ignored;
@@ -111,6 +116,9 @@ Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
     request.level = found.described->level;
     request.precision = found.described->precision;
     request.tolerance = found.described->tolerance;
+    request.flops = found.described->flops;
+    request.bytes = found.described->bytes;
+    request.skip_draws = found.described->skip_draws;
   }
   ASSAY_RETURN_IF_ERROR(ApplySize(choice.size, found, request));
   for (const auto& [name, value] : choice.set) request.set[name] = value;

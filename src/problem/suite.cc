@@ -111,6 +111,19 @@ class TableReader {
     return node->as_string()->get();
   }
 
+  Result<std::vector<std::string>> Texts(std::string_view key) const {
+    std::vector<std::string> texts;
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return texts;
+    if (node->is_array()) {
+      for (const toml::node& text : *node->as_array())
+        if (text.is_string()) texts.push_back(text.as_string()->get());
+      if (texts.size() == node->as_array()->size()) return texts;
+    }
+    return UsageError(
+        fmt::format("{}: '{}' must be a list of strings", At(path_, node->source()), key));
+  }
+
   Result<int> Level() const {
     const toml::node* node = table_.get("level");
     if (node == nullptr) return 0;
@@ -150,6 +163,28 @@ class TableReader {
     return sizes;
   }
 
+  Result<std::map<std::string, std::pair<int64_t, int64_t>>> Ragged() const {
+    std::map<std::string, std::pair<int64_t, int64_t>> ranges;
+    const toml::node* node = table_.get("ragged");
+    if (node == nullptr) return ranges;
+    const auto refuse = [&](const toml::node& at) {
+      return UsageError(fmt::format(
+          "{}: 'ragged' is a table of CONSTANT = [least, most], whole numbers from 1 on",
+          At(path_, at.source())));
+    };
+    if (!node->is_table()) return refuse(*node);
+    for (const auto& [name, value] : *node->as_table()) {
+      const auto* range = value.as_array();
+      if (!IsIdentifier(name.str()) || range == nullptr || range->size() != 2) return refuse(value);
+      const auto* least = range->get(0)->as_integer();
+      const auto* most = range->get(1)->as_integer();
+      if (least == nullptr || most == nullptr || least->get() < 1 || most->get() < least->get())
+        return refuse(value);
+      ranges[std::string(name.str())] = {least->get(), most->get()};
+    }
+    return ranges;
+  }
+
   const toml::source_region& SourceOf(std::string_view key) const {
     return table_.get(key)->source();
   }
@@ -167,13 +202,20 @@ bool IsInsideFolder(const std::string& file) {
 
 Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& table) {
   const TableReader reader(path, table);
-  ASSAY_RETURN_IF_ERROR(reader.AllowKeys(
-      {"name", "file", "level", "mechanism", "sizes", "precision", "tolerance"}, "[[problem]]"));
+  ASSAY_RETURN_IF_ERROR(
+      reader.AllowKeys({"name", "file", "level", "mechanism", "lesson", "sizes", "ragged", "flops",
+                        "bytes", "skip_draws", "precision", "tolerance"},
+                       "[[problem]]"));
   SuiteProblem problem;
   ASSAY_ASSIGN_OR_RETURN(problem.name, reader.Text("name", true));
   ASSAY_ASSIGN_OR_RETURN(problem.file, reader.Text("file", true));
   ASSAY_ASSIGN_OR_RETURN(problem.level, reader.Level());
   ASSAY_ASSIGN_OR_RETURN(problem.mechanism, reader.Text("mechanism", false));
+  ASSAY_ASSIGN_OR_RETURN(problem.lesson, reader.Text("lesson", false));
+  ASSAY_ASSIGN_OR_RETURN(problem.flops, reader.Text("flops", false));
+  ASSAY_ASSIGN_OR_RETURN(problem.bytes, reader.Text("bytes", false));
+  ASSAY_ASSIGN_OR_RETURN(problem.ragged, reader.Ragged());
+  ASSAY_ASSIGN_OR_RETURN(problem.skip_draws, reader.Texts("skip_draws"));
   ASSAY_ASSIGN_OR_RETURN(problem.precision, reader.Text("precision", false));
   ASSAY_ASSIGN_OR_RETURN(problem.tolerance, reader.Text("tolerance", false));
   ASSAY_ASSIGN_OR_RETURN(problem.sizes, reader.Sizes());
@@ -201,10 +243,12 @@ Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& tab
 
 Result<Suite> ReadSuite(const std::string& folder, const std::string& path,
                         const toml::table& table) {
-  ASSAY_RETURN_IF_ERROR(
-      TableReader(path, table).AllowKeys({"name", "description", "problem"}, "a suite"));
+  const TableReader reader(path, table);
+  ASSAY_RETURN_IF_ERROR(reader.AllowKeys({"name", "description", "problem"}, "a suite"));
   Suite suite;
   suite.folder = folder;
+  ASSAY_ASSIGN_OR_RETURN(suite.name, reader.Text("name", false));
+  ASSAY_ASSIGN_OR_RETURN(suite.description, reader.Text("description", false));
   const toml::node* problems = table.get("problem");
   if (problems == nullptr || !problems->is_array() || problems->as_array()->empty())
     return UsageError(fmt::format("{}: a suite needs at least one [[problem]]", path));
@@ -214,6 +258,12 @@ Result<Suite> ReadSuite(const std::string& folder, const std::string& path,
           fmt::format("{}: a problem is written as a [[problem]] table", At(path, node.source())));
     }
     ASSAY_ASSIGN_OR_RETURN(SuiteProblem problem, ReadProblem(path, *node.as_table()));
+    std::error_code unknown;
+    if (!fs::is_regular_file(fs::path(folder) / problem.file, unknown)) {
+      return UsageError(fmt::format("{}: problem '{}': there is no file {}",
+                                    At(path, node.source()), problem.name,
+                                    (fs::path(folder) / problem.file).string()));
+    }
     for (const SuiteProblem& earlier : suite.problems) {
       if (earlier.name == problem.name) {
         return UsageError(fmt::format("{}: a second problem is named '{}'", At(path, node.source()),

@@ -17,15 +17,21 @@ struct SuiteProblem {
   std::string name;
   std::string file;  // relative to the suite's folder
   int level = 0;
-  std::string mechanism;
+  std::string mechanism;  // what a good kernel lives from, in one word: scores are grouped by it
+  std::string lesson;     // the same in a phrase
   std::map<std::string, std::map<std::string, std::string>>
-      sizes;  // size -> NAME -> Python literal
+      sizes;                                                  // size -> NAME -> Python literal
+  std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
+  std::string flops, bytes;                                   // arithmetic on the file's constants
+  std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out
   std::string precision;
   std::string tolerance;
 };
 
 struct Suite {
   std::string folder;
+  std::string name;         // empty where the file gives none
+  std::string description;  // likewise
   std::vector<SuiteProblem> problems;
 };
 
@@ -43,6 +49,9 @@ struct ProblemChoice {
 // nearest), unknown size (with those there are).
 Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
                                       const std::vector<std::string>& suite_folders);
+
+// What the nearest suite says of a problem file; nothing where none does.
+std::optional<SuiteProblem> FindInSuite(const std::string& path);
 
 // Parses "NAME=VALUE"; NAME must be a Python identifier, VALUE non-empty.
 Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text);

@@ -214,6 +214,30 @@ class CardWriter {
       frame_.Blank();
       Baseline(name);
     }
+    Peak();
+  }
+
+  // The candidate's share of what this machine can do, or how to learn it.
+  void Peak() {
+    if (verdict_.speed->against) return;
+    if (!verdict_.roofline) {
+      frame_.Labelled("peak", "not known: run assay doctor once", Tone::kFaint);
+      return;
+    }
+    const Roofline& roofline = *verdict_.roofline;
+    const std::string bound =
+        roofline.regime == "memory"
+            ? fmt::format("memory at {:.3g} GB/s", roofline.bandwidth_bytes_s / 1e9)
+        : roofline.regime == "compute"
+            ? fmt::format("{:.3g} GFLOP/s of {}", roofline.rate_operations_s / 1e9,
+                          Safe(roofline.instructions))
+            : std::string("a call that does nothing");
+    frame_.Labelled(
+        "peak",
+        fmt::format("{:.3g}% of this machine's; {} {:.3g}%. The bound is {}, by {}",
+                    roofline.percent_of_peak, Safe(verdict_.speed->headline),
+                    roofline.reference_percent_of_peak, FormatDuration(roofline.bound_ns), bound));
+    if (!roofline.note.empty()) frame_.Labelled("", Safe(roofline.note), Tone::kFaint);
   }
 
   void Baseline(const std::string& name) {

@@ -168,6 +168,27 @@ std::string FormatConfidence(double share) {
   return fmt::format("{:.1f}%", std::floor(share * 1000) / 10);
 }
 
+namespace {
+
+// Three significant digits with the largest of the prefixes that leaves at least 1.
+std::string WithPrefix(double value, std::string_view unit) {
+  constexpr std::string_view kPrefixes[] = {"", "K", "M", "G", "T", "P"};
+  size_t prefix = 0;
+  while (value >= 999.5 && prefix + 1 < std::size(kPrefixes)) {
+    value /= 1000;
+    ++prefix;
+  }
+  const int decimals = prefix == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  std::string text = fmt::format("{:.{}f} {}{}", value, decimals, kPrefixes[prefix], unit);
+  while (text.back() == ' ') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string FormatBytes(double bytes) { return WithPrefix(bytes, "B"); }
+std::string FormatCount(double count) { return WithPrefix(count, ""); }
+
 std::string FormatShare(double share) {
   if (!(share >= 0 && share <= 1)) return "?";
   if (share == 1) return "all";

@@ -34,6 +34,9 @@ std::string FormatRatio(double ratio);
 std::string FormatGain(double factor);
 // "99.6%", rounded down: certainty is never claimed by rounding.
 std::string FormatConfidence(double share);
+// "812 B", "16.8 MB", "1.07 GB"; of counts "10.5 M", "2.15 G".
+std::string FormatBytes(double bytes);
+std::string FormatCount(double count);
 // Shares of a whole: "12%", "0.024%", "all" for 1.
 std::string FormatShare(double share);
 // "1 pair", "9 pairs".

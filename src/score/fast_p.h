@@ -1,5 +1,5 @@
-// fast_p: the share of the problems asked for that have a correct candidate more than p times as
-// fast. Pure.
+// fast_p of candidates that were judged side by side: the share that is correct and more than p
+// times as fast. Scores of whole sets, a problem at a time, are in score.h. Pure.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ struct FastP {
 // is missing counts as not fast. At least verdicts.size().
 FastP PlainFastP(std::span<const Verdict> verdicts, double p, int64_t asked);
 
-// Certified: outcome and headline decision 'faster' against a threshold of at least p; p of 0
-// counts every correct verdict.
+// Certified: correct, and the pairs of gate 2 are decided `faster` against p; p of 0 counts every
+// correct verdict. Records older than `certified_speedup` count where outcome and headline decision
+// are `faster` against a threshold of at least p.
 FastP CertifiedFastP(std::span<const Verdict> verdicts, double p, int64_t asked);
 
 // "fast_1 = 33% (1 of 3)"; "certified fast_1.5 = 0% (0 of 3)".

@@ -67,7 +67,17 @@ TEST(FastP, CertifiedNeedsADecisionAgainstAtLeastP) {
   EXPECT_EQ(CertifiedFastP(verdicts, 1, 2).count, 2);
 }
 
-TEST(FastP, AnOutcomeOtherThanFasterIsNeverCertified) {
+TEST(FastP, CertifiedCountsWhatThePairsCertify) {
+  std::vector<Verdict> verdicts{Judged(Outcome::kFaster, 2.5, "faster"),
+                                Judged(Outcome::kTie, 1.0, "tie")};
+  verdicts[0].speed->baselines["eager"].certified_speedup = 2.4;
+  verdicts[1].speed->baselines["eager"].certified_speedup = 0.98;
+  EXPECT_EQ(CertifiedFastP(verdicts, 2.4, 2).count, 0);  // strict
+  EXPECT_EQ(CertifiedFastP(verdicts, 2.3, 2).count, 1);  // beyond the threshold asked for
+  EXPECT_EQ(CertifiedFastP(verdicts, 0.9, 2).count, 2);
+}
+
+TEST(FastP, AnOlderRecordIsCertifiedByItsOutcomeAlone) {
   const std::vector<Verdict> verdicts{Judged(Outcome::kUnsettled, 9, "faster"),
                                       Judged(Outcome::kFoul, 9, "faster")};
   EXPECT_EQ(PlainFastP(verdicts, 1, 2).count, 1);  // a foul is not correct

@@ -137,7 +137,8 @@ enum class FrameKind : uint32_t {
   kEvaluate = 5,  // oracle: args: slot, precision (0 native into outputs, 1 float64 into oracle)
   kBlocks = 6,    // enter the loop of timed blocks; answered when the loop is left
   kQuit = 7,
-  kEstimate = 8,  // reference host: bytes that the problem needs, without allocating them
+  kEstimate = 8,  // reference host: bytes and work of the problem, without allocating it
+  kProfile = 9,   // reference host: where forward spends its time; args: milliseconds to spend
   // host to judge
   kHello = 100,   // args: kVersion, role; the kernel attaches the sender's pid
   kDone = 101,    // args: as the request defines

@@ -23,8 +23,9 @@ LAYERS = {
     "model": {"base", "wire"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},
     "pipeline": {"base", "wire", "model"} | STAGES,
-    "report": {"base", "wire", "model", "pipeline"} | STAGES,
-    "cli": {"base", "wire", "model", "pipeline", "report"} | STAGES,
+    "doctor": {"base", "wire", "model", "pipeline"} | STAGES,
+    "report": {"base", "wire", "model", "pipeline", "doctor"} | STAGES,
+    "cli": {"base", "wire", "model", "pipeline", "doctor", "report"} | STAGES,
 }
 HOST_MAY_USE = {"wire"}
 HOST_TESTS_MAY_USE = {"base", "wire", "model", "problem"}

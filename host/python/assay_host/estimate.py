@@ -1,22 +1,21 @@
-"""How much memory a problem needs, found without allocating it: get_inputs, Model and forward run
-under fake tensors, which have shapes and dtypes but no storage.
+"""How much memory and work a problem needs, found without allocating it: get_inputs, Model and
+forward run under fake tensors, which have shapes and dtypes but no storage.
 
 kEstimate: args[0] limit [bytes] for one slot and its weights. Results of kDone:
   [input bytes, parameter bytes, output bytes, 1 when it could be estimated, most bytes alive inside
-  forward, the sum
-   that is held against the limit]
+  forward, the sum that is held against the limit, bytes written to the request's descriptor]
 Where the sum exceeds the limit, the report's text is a sentence with the `--set` that would fit, or
-empty.
+empty. A descriptor that comes along gets the account as JSON (see account()).
 """
 
 import ast
 import copy
+import json
 import time
-import weakref
 
 import torch
 
-from assay_host import problem, structure
+from assay_host import describe, failure, operators, problem, structure
 from assay_host.failure import Failure
 
 _SEARCH_SECONDS_MAX = 10.0
@@ -33,6 +32,9 @@ class Need:
         self.inputs, self.parameters = inputs, parameters
         self.outputs = self.peak = 0
         self.forward_known = False
+        self.operators = {}  # of one forward, by name
+        self.signature = {"inputs": [], "parameters": [], "outputs": []}
+        self.figures = {}  # of suite.toml, evaluated
 
     def total(self):
         """Inputs, parameters and outputs once, and the forward's own memory: three times (once
@@ -44,55 +46,18 @@ class Need:
 
 class Result:
     def __init__(self, need, suggestion):
-        self._need = need
+        self.need = need
         self.suggestion = suggestion
 
     def as_args(self):
-        if self._need is None:
+        if self.need is None:
             return 0, 0, 0, 0, 0, 0
-        need = self._need
+        need = self.need
         return need.inputs, need.parameters, need.outputs, 1, need.peak, need.total()
 
 
 def _bytes(tensor):
     return tensor.numel() * tensor.element_size()
-
-
-def _live_bytes_mode():
-    """A dispatch mode that counts the bytes that operators allocate and that still live; None where
-    torch has none.
-    """
-    try:
-        from torch.utils._python_dispatch import TorchDispatchMode
-    except ImportError:
-        return None
-
-    class LiveBytes(TorchDispatchMode):
-        def __init__(self):
-            super().__init__()
-            self.now = self.peak = 0
-            self._end = time.monotonic() + _FORWARD_SECONDS_MAX
-
-        def _release(self, size_bytes):
-            self.now -= size_bytes
-
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            if time.monotonic() > self._end:
-                raise TimeoutError  # long recurrences: the judge waits for this
-            result = function(*args, **(kwargs or {}))
-            returns = getattr(getattr(function, "_schema", None), "returns", ())
-            items = result if isinstance(result, (list, tuple)) else [result]
-            for index, item in enumerate(items):
-                # A return that aliases an argument (a view, an in-place operator) is no new memory.
-                aliases = index < len(returns) and returns[index].alias_info is not None
-                if isinstance(item, torch.Tensor) and not aliases:
-                    size_bytes = _bytes(item)
-                    self.now += size_bytes
-                    self.peak = max(self.peak, self.now)
-                    weakref.finalize(item, self._release, size_bytes)
-            return result
-
-    return LiveBytes()
 
 
 def _fake_mode():
@@ -105,37 +70,106 @@ def _fake_mode():
         return FakeTensorMode(allow_fallback_kernels=False)
 
 
-def measure(tree, path):
-    """Need of the problem as the tree has it; None where fake tensors cannot follow it at all."""
+def measure(tree, path, expressions=None):
+    """Need of the problem as the tree has it; None where fake tensors cannot follow it at all.
+    Raises Failure where one of suite.toml's expressions has no value.
+    """
     torch.set_grad_enabled(False)
+    figures = {}
     try:
         with _fake_mode():
             module = problem.execute(copy.deepcopy(tree), path)
+            figures = _figures(expressions or {}, module)
             problem.seed_everything(0)
             model = problem.construct(module, problem.init_inputs(module, path), path)
             leaves = []
-            template = structure.flatten(problem.inputs(module, path), "x", leaves)
-            tensors = [value for _, value in leaves if isinstance(value, torch.Tensor)]
-            state = [tensor for tensor in model.state_dict().values() if torch.is_tensor(tensor)]
-            need = Need(sum(map(_bytes, tensors)), sum(map(_bytes, state)))
+            inputs = problem.inputs(module, path)
+            names = describe.forward_names(model.forward, len(inputs))
+            template = (
+                "list",
+                [structure.flatten(value, name, leaves) for value, name in zip(inputs, names)],
+            )
+            tensors = {name: value for name, value in leaves if isinstance(value, torch.Tensor)}
+            state = {
+                name: tensor
+                for name, tensor in model.state_dict().items()
+                if torch.is_tensor(tensor)
+            }
+            need = Need(sum(map(_bytes, tensors.values())), sum(map(_bytes, state.values())))
+            need.figures = figures
+            need.signature["inputs"] = _lines(tensors)
+            need.signature["parameters"] = _lines(state)
             _follow_forward(
                 model, structure.rebuild(template, [value for _, value in leaves]), need
             )
             return need
+    except _BadFigure as error:
+        raise Failure(failure.PROBLEM_LOAD, str(error)) from error
     except Exception:
         return None  # the load tells what is wrong with the file, if anything is
 
 
+class _BadFigure(Exception):
+    pass
+
+
+def _figures(expressions, module):
+    """suite.toml's `flops` and `bytes`: arithmetic on numbers and on the module's constants."""
+    found = {}
+    for key, text in expressions.items():
+        try:
+            found[key] = float(_evaluate(ast.parse(text.strip(), mode="eval").body, module))
+        except (SyntaxError, ValueError, ArithmeticError, RecursionError, TypeError) as error:
+            raise _BadFigure(f"`{key}` in suite.toml, {text!r}: {error}") from error
+    return found
+
+
+_ARITHMETIC = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.FloorDiv: lambda a, b: a // b,
+}
+
+
+def _evaluate(node, module):
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return node.value
+    if isinstance(node, ast.Name):
+        value = getattr(module, node.id, None)
+        if type(value) in (int, float):
+            return value
+        raise ValueError(f"the problem has no number {node.id}")
+    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        return _ARITHMETIC[type(node.op)](
+            _evaluate(node.left, module), _evaluate(node.right, module)
+        )
+    raise ValueError("only numbers, constants of the problem, + - * / // and parentheses")
+
+
+def _lines(tensors):
+    """'x float32[64, 1024]' for each tensor by name."""
+    return [
+        f"{name} {str(tensor.dtype).replace('torch.', '')}{list(tensor.shape)}"
+        for name, tensor in tensors.items()
+    ]
+
+
 def _follow_forward(model, arguments, need):
-    live = _live_bytes_mode()
+    account = operators.new_account(_FORWARD_SECONDS_MAX)
     try:
-        if live is None:
+        if account is None:
             result = model(*arguments)
         else:
-            with live:
+            with account:
                 result = model(*arguments)
-            need.peak = live.peak
-        need.outputs = sum(map(_bytes, structure.flatten_outputs(result, [])))
+            need.peak = account.peak_bytes
+        outputs = structure.flatten_outputs(result, [])
+        need.outputs = sum(map(_bytes, outputs))
+        named = {f"out{index}" if index else "out": tensor for index, tensor in enumerate(outputs)}
+        need.signature["outputs"] = _lines(named)
+        need.operators = account.operators if account else {}
         need.forward_known = True
     except Exception:
         need.peak = 0
@@ -233,10 +267,29 @@ def _shell_text(value):
     return f"'{value}'" if isinstance(value, (tuple, list)) else str(value)
 
 
-def estimate(tree, path, settings, limit):
+def account(need):
+    """Signature, figures of the suite and operators as JSON; what is not known is missing."""
+    if need is None:
+        return "{}"
+    document = {**need.signature, "figures": need.figures, "forward_known": need.forward_known}
+    document["peak_bytes"] = need.peak
+    document["operators"] = [
+        {
+            "name": name,
+            "calls": operator.calls,
+            "operations": operator.operations,
+            "read_bytes": operator.read_bytes,
+            "written_bytes": operator.written_bytes,
+        }
+        for name, operator in need.operators.items()
+    ]
+    return json.dumps(document)
+
+
+def estimate(tree, path, settings, limit, expressions=None):
     """See the module's text. Raises Failure(kProblemSet) for settings that do not apply."""
     tree = problem.apply_settings(tree, settings)
-    need = measure(tree, path)
+    need = measure(tree, path, expressions)
     if need is None or limit == 0 or need.total() <= limit:
         return Result(need, "")
     return Result(need, _suggest(tree, path, settings, need, limit))

@@ -12,6 +12,7 @@ Requests (results of kDone in brackets):
   kEvaluate      args: slot, precision (0 native, 1 float64)
   kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
   kEstimate      see estimate.py
+  kProfile       args[0] milliseconds to spend; carries a writable memfd [bytes written to it]
 """
 
 import os
@@ -20,8 +21,8 @@ import re
 
 import torch
 
-from assay_host import blocks, describe, draws, estimate, failure, float64, problem, structure
-from assay_host import values, wire
+from assay_host import blocks, describe, draws, estimate, failure, float64, problem, profile
+from assay_host import structure, values, wire
 from assay_host.failure import Failure
 
 RECORD_VERSION = 1
@@ -89,6 +90,7 @@ class Reference:
             wire.EVALUATE: self._evaluate,
             wire.BLOCKS: self._blocks,
             wire.ESTIMATE: self._estimate,
+            wire.PROFILE: self._profile,
         }
 
     def _forget_views(self, _number):
@@ -438,11 +440,36 @@ class Reference:
         )
         return first.count, first.number
 
-    def _estimate(self, args, _fd):
+    def _estimate(self, args, fd):
         tree = problem.parse(self._path)
-        result = estimate.estimate(tree, self._path, self._context.settings.get("set", {}), args[0])
+        settings = self._context.settings
+        result = estimate.estimate(
+            tree, self._path, settings.get("set", {}), args[0], settings.get("figures")
+        )
         self._context.say(result.suggestion)
-        return result.as_args()
+        return (*result.as_args(), _write_text(fd, estimate.account(result.need)))
+
+    def _profile(self, args, fd):
+        if self._model is None:
+            raise Failure(failure.ENVIRONMENT, "no problem is loaded")
+        problem.seed_everything(int(self._context.settings.get("seed", 0)))
+        leaves = self._draw_leaves()
+
+        def forward():
+            self._restorer.restore()
+            self._forward(self._arguments(leaves, _plain_copy if self._changes_inputs else None))
+
+        return (_write_text(fd, profile.profile(forward, args[0])),)
+
+
+def _write_text(fd, text):
+    """Writes to the request's descriptor; returns the bytes written, 0 where none came along."""
+    if fd < 0:
+        return 0
+    data = text.encode()
+    with open(fd, "wb", closefd=False) as file:
+        file.write(data)
+    return len(data)
 
 
 def _name(dtype):

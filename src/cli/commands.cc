@@ -1,0 +1,89 @@
+#include "cli/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/options.h"
+#include "pipeline/version.h"
+#include "problem/nearest.h"
+
+namespace assay {
+namespace {
+
+// The subcommand that the words lead to, as far as they are known.
+const CLI::App* Innermost(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? &app : Innermost(*parsed.back());
+}
+
+std::vector<std::string> KnownWords(const CLI::App& app, bool option) {
+  std::vector<std::string> known;
+  for (const CLI::Option* each : app.get_options())
+    for (const std::string& name : each->get_lnames())
+      if (option) known.push_back("--" + name);
+  for (const CLI::App* command : app.get_subcommands({}))
+    if (!option) known.push_back(command->get_name());
+  return known;
+}
+
+// The first word that looks like a mistake, with what was probably meant.
+std::string SuggestionFor(const CLI::App& app, int argument_count, char** arguments) {
+  const CLI::App* innermost = Innermost(app);
+  const auto options = KnownWords(*innermost, true);
+  const auto commands = KnownWords(*innermost, false);
+  for (int i = 1; i < argument_count; ++i) {
+    const std::string word(arguments[i]);
+    const bool option = word.starts_with("--");
+    const std::string name = word.substr(0, word.find('='));
+    const auto& known = option ? options : commands;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (const std::string text = Suggestion(name, known); !text.empty()) return text;
+  }
+  return {};
+}
+
+}  // namespace
+
+CommandLine::CommandLine()
+    : app_("Assay judges compute kernels: correct? faster, by how much, how sure?", "assay") {
+  app_.set_version_flag("-V,--version", fmt::format("assay {}", kAssayVersion));
+  app_.require_subcommand(1);
+  app_.footer("Start with:  assay judge softmax kernels/softmax/fused.cpp --size small");
+  Add<JudgeOptions>(app_, "judge", "Judge candidates against a PyTorch reference", RunJudge);
+  Add<NewOptions>(app_, "new", "Write a stub of a candidate for a problem", RunNew);
+  Add<ExplainOptions>(app_, "explain", "Write a verdict's failing call as a standalone program",
+                      RunExplain);
+  Add<ScoreOptions>(app_, "score", "Scores of a set of verdicts: fast_p, its curve, the funnel",
+                    RunScore);
+  CLI::App* problems = Add<ProblemListOptions>(
+      app_, "problems", "List the problems of the installed suites", RunProblemList);
+  Add<ProblemShowOptions>(*problems, "show",
+                          "One problem: its arguments, bytes, operations, bound and hot spots",
+                          RunProblemShow);
+  Add<DoctorOptions>(app_, "doctor",
+                     "Look for what judging needs, and measure what this machine can do",
+                     RunDoctor);
+}
+
+int CommandLine::Run(int argument_count, char** arguments) {
+  try {
+    app_.parse(argument_count, arguments);
+  } catch (const CLI::Success& success) {
+    return app_.exit(success);
+  } catch (const CLI::ParseError& error) {
+    const std::string suggestion = SuggestionFor(app_, argument_count, arguments);
+    std::fputs(
+        fmt::format("assay: {}{}; see {} --help\n", error.what(), suggestion,
+                    Innermost(app_) == &app_ ? "assay" : "assay " + Innermost(app_)->get_name())
+            .c_str(),
+        stderr);
+    return 2;
+  }
+  for (auto command = commands_.rbegin(); command != commands_.rend(); ++command)
+    if (command->app->parsed()) return command->run();
+  return 2;
+}
+
+}  // namespace assay

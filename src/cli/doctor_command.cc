@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.h"
+#include "cli/options.h"
+#include "doctor/doctor.h"
+#include "report/doctor_report.h"
+#include "report/progress.h"
+#include "report/terminal.h"
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* StateName(Finding::State state) {
+  switch (state) {
+    case Finding::State::kGood:
+      return "good";
+    case Finding::State::kLimited:
+      return "limited";
+    case Finding::State::kMissing:
+      return "missing";
+  }
+  return "unknown";
+}
+
+std::string ToJson(const DoctorReport& report) {
+  Json findings = Json::array();
+  for (const Finding& finding : report.findings)
+    findings.push_back({{"name", finding.name},
+                        {"state", StateName(finding.state)},
+                        {"found", finding.found},
+                        {"mend", finding.mend.empty() ? Json() : Json(finding.mend)}});
+  const Json document = {{"schema", "assay.doctor/1"},
+                         {"findings", findings},
+                         {"machine", Json::parse(MachineProfileToJson(report.profile))}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+void DoctorOptions::AddTo(CLI::App& command) {
+  command.add_flag("--quick", quick,
+                   "Look for what judging needs, and measure nothing (a second or two)");
+  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  command.add_flag("--json", json, "One JSON document on stdout");
+  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
+  command.footer(
+      "Run it once on a quiet machine: its ceilings give every later verdict a percentage of the\n"
+      "peak, and its noise floor is respected by gate 2. Takes about a minute and a half.\n\n"
+      "Exit codes: 0 judging works here; 8 something is missing, and the command that mends it is "
+      "printed.");
+}
+
+int RunDoctor(const DoctorOptions& options) {
+  DoctorRequest request;
+  request.python = options.python;
+  request.ceilings = request.noise = !options.quick;
+  request.interrupt = &InstallInterruptHandler();
+  ProgressOptions progress_options;
+  if (!options.quiet) progress_options.terminal = DetectTerminal(STDERR_FILENO);
+  Progress progress(std::move(progress_options));
+  const auto report = ExamineMachine(request, [&](const std::string& stage, double fraction) {
+    progress.Update(stage, fraction);
+  });
+  progress.Clear();
+  // Interrupted: nothing is kept, and what an earlier run kept stays.
+  if (!report) return ReportError(report.error());
+  if (!options.quick)
+    if (const auto saved = SaveMachineProfile(report->profile); !saved)
+      std::fputs(
+          fmt::format("assay: the measurements were not kept: {}\n", saved.error().message).c_str(),
+          stderr);
+  std::fputs((options.json ? ToJson(*report)
+                           : RenderDoctor(*report, CardStyleFor(DetectTerminal(STDOUT_FILENO))))
+                 .c_str(),
+             stdout);
+  const bool missing =
+      std::any_of(report->findings.begin(), report->findings.end(),
+                  [](const Finding& finding) { return finding.state == Finding::State::kMissing; });
+  return missing ? kExitEnvironment : kExitGood;
+}
+
+}  // namespace assay

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/options.h"
+#include "doctor/doctor.h"
+#include "judge/roofline.h"
+#include "pipeline/inspect.h"
+#include "pipeline/machine.h"
+#include "pipeline/work_account.h"
+#include "report/problem_report.h"
+#include "report/terminal.h"
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The suites to list: the one that was named, else those installed.
+Result<std::vector<Suite>> SuitesOf(const ProblemListOptions& options) {
+  std::vector<Suite> suites;
+  std::vector<std::string> folders = SuiteFolders();
+  if (!options.suite.empty()) folders = {options.suite};
+  for (const std::string& folder : folders) {
+    ASSAY_ASSIGN_OR_RETURN(Suite suite, LoadSuite(folder));
+    std::erase_if(suite.problems, [&](const SuiteProblem& problem) {
+      return (options.level != 0 && problem.level != options.level) ||
+             (!options.mechanism.empty() && problem.mechanism != options.mechanism);
+    });
+    if (!suite.problems.empty()) suites.push_back(std::move(suite));
+  }
+  if (suites.empty())
+    return UsageError(
+        "no problem matches; assay problems without --level and --mechanism lists all of them");
+  return suites;
+}
+
+Json ToJson(const SuiteProblem& problem) {
+  Json ragged = Json::object();
+  for (const auto& [name, range] : problem.ragged) ragged[name] = {range.first, range.second};
+  return {{"name", problem.name},     {"file", problem.file},
+          {"level", problem.level},   {"mechanism", problem.mechanism},
+          {"lesson", problem.lesson}, {"sizes", problem.sizes},
+          {"ragged", ragged}};
+}
+
+Json ToJson(const OperatorLine& line) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json();
+  };
+  return {{"name", line.name},
+          {"calls", line.calls},
+          {"operations", number(line.operations)},
+          {"bytes", number(line.bytes)},
+          {"time_share", number(line.time_share)},
+          {"headroom", number(line.headroom)}};
+}
+
+Json ToJson(const ProblemCard& card) {
+  const WorkAccount& account = card.inspection.account;
+  Json operators = Json::array();
+  for (const OperatorLine& line : JoinOperators(account, card.inspection.profile))
+    operators.push_back(ToJson(line));
+  Json document = {{"schema", "assay.problem/1"},
+                   {"name", card.request.name},
+                   {"path", card.request.path},
+                   {"level", card.request.level},
+                   {"mechanism", card.mechanism},
+                   {"size", card.request.size},
+                   {"set", card.request.set},
+                   {"inputs", account.inputs},
+                   {"parameters", account.parameters},
+                   {"outputs", account.outputs},
+                   {"bytes", card.work.bytes},
+                   {"unfused_bytes", card.work.unfused_bytes},
+                   {"peak_bytes", card.work.peak_bytes},
+                   {"operations_from", card.work.operations_from},
+                   {"operations", card.work.operations},
+                   {"bound_ns", nullptr},
+                   {"regime", nullptr},
+                   {"wall_ns", nullptr},
+                   {"operators", operators}};
+  if (card.work.operations_from == "unknown") document["operations"] = nullptr;
+  if (card.bound) {
+    document["bound_ns"] = card.bound->bound_ns;
+    document["regime"] = card.bound->regime;
+  }
+  if (card.inspection.profile) document["wall_ns"] = card.inspection.profile->wall_ns;
+  return document;
+}
+
+// The dtype that most of the arithmetic is in: the first output's.
+bool IsFloat64(const WorkAccount& account) {
+  return !account.outputs.empty() && account.outputs.front().find(" float64[") != std::string::npos;
+}
+
+}  // namespace
+
+void ProblemListOptions::AddTo(CLI::App& command) {
+  command.add_option("--suite", suite, "A folder with a suite.toml, instead of the installed ones");
+  command.add_option("--level", level, "Only problems of this level")->check(CLI::Range(1, 9));
+  command.add_option("--mechanism", mechanism, "Only problems of this mechanism, such as fusion");
+  command.add_flag("--json", json, "A list as JSON on stdout");
+  command.footer("Example:\n  assay problems --level 2 --mechanism fusion");
+}
+
+void ProblemShowOptions::AddTo(CLI::App& command) {
+  problem.AddTo(command);
+  command.add_flag("--profile", profile,
+                   "Run the reference and say where its time goes, operator by operator");
+  command.add_option("--threads", threads, "Threads (default: as many as a judgement gives)")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  command.add_flag("--json", json, "One JSON document on stdout");
+  command.footer(
+      "Examples:\n"
+      "  assay problems show softmax --size large\n"
+      "  assay problems show problems/level3/vision_transformer.py --size small --profile");
+}
+
+int RunProblemList(const ProblemListOptions& options) {
+  const auto suites = SuitesOf(options);
+  if (!suites) return ReportError(suites.error());
+  if (options.json) {
+    Json list = Json::array();
+    for (const Suite& suite : *suites)
+      for (const SuiteProblem& problem : suite.problems) list.push_back(ToJson(problem));
+    std::fputs((list.dump(2) + "\n").c_str(), stdout);
+    return 0;
+  }
+  const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
+  std::fputs(RenderProblemList(*suites, style).c_str(), stdout);
+  return 0;
+}
+
+int RunProblemShow(const ProblemShowOptions& options) {
+  InspectRequest request;
+  request.interrupt = &InstallInterruptHandler();
+  auto resolved = options.problem.Resolve();
+  if (!resolved) return ReportError(resolved.error());
+  request.problem = *resolved;
+  request.python = options.python;
+  request.threads = options.threads > 0 ? options.threads : DefaultThreads();
+  request.profile = options.profile;
+  const auto inspection = InspectProblem(request);
+  if (!inspection) return ReportError(inspection.error());
+  ProblemCard card{request.problem, "", "", *inspection, {}, std::nullopt, request.threads};
+  if (const auto described = FindInSuite(request.problem.path)) {
+    card.mechanism = described->mechanism;
+    card.lesson = described->lesson;
+  }
+  card.work = WorkOf(inspection->input_bytes + inspection->parameter_bytes,
+                     inspection->output_bytes, inspection->account);
+  std::string notice;
+  const MachineProfile machine = LoadMachineProfile(&notice);
+  if (!notice.empty()) std::fputs(fmt::format("assay: {}\n", notice).c_str(), stderr);
+  card.bound = MakeBound(card.work, IsFloat64(inspection->account), machine, card.threads, false);
+  if (options.json)
+    std::fputs((ToJson(card).dump(2) + "\n").c_str(), stdout);
+  else
+    std::fputs(RenderProblem(card, CardStyleFor(DetectTerminal(STDOUT_FILENO))).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace assay

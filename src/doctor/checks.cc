@@ -1,0 +1,170 @@
+#include "doctor/checks.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "build/build.h"
+#include "doctor/noise.h"
+#include "pipeline/candidate.h"
+#include "pipeline/inspect.h"
+#include "pipeline/machine.h"
+#include "pipeline/python_runtime.h"
+#include "sandbox/sandbox.h"
+
+namespace assay {
+namespace {
+
+using State = Finding::State;
+
+Finding CheckHelpers() {
+  const auto folder = SupportFolder();
+  if (folder) return {State::kGood, "helpers", *folder, ""};
+  return {State::kMissing, "helpers", folder.error().message, "scripts/build release"};
+}
+
+// One C++ compiler is needed; a second is welcome.
+std::vector<Finding> CheckCompilers() {
+  const struct {
+    const char* name;
+    const char* mend;
+  } compilers[] = {{"g++", "apt-get install g++"}, {"clang++", "apt-get install clang libomp-dev"}};
+  std::vector<Finding> findings;
+  bool any = false;
+  for (const auto& [name, mend] : compilers) {
+    const auto compiler = FindCompiler(name, "cpp");
+    any |= compiler.has_value();
+    if (compiler)
+      findings.push_back({State::kGood, name, compiler->version, ""});
+    else
+      findings.push_back({State::kLimited, name, "not found", mend});
+  }
+  if (!any) {
+    findings.front().state = State::kMissing;
+    findings.front().found = "no C++ compiler: candidates in C++ and C cannot be built";
+  }
+  return findings;
+}
+
+Finding CheckSandbox() {
+  const SandboxSupport& support = ProbeSandbox();
+  if (support.available) return {State::kGood, "sandbox", support.isolation, ""};
+  const bool absent = support.missing.find("apt-get install bubblewrap") != std::string::npos;
+  return {State::kMissing, "sandbox", support.missing,
+          absent ? "apt-get install bubblewrap" : "see above"};
+}
+
+Finding CheckGroups() {
+  const SandboxSupport& support = ProbeSandbox();
+  if (!support.memory_cgroup.empty()) return {State::kGood, "memory limit", "by control group", ""};
+  return {State::kLimited, "memory limit",
+          "no memory control group can be made: candidates are limited by address space alone",
+          "systemd-run --user --scope -p Delegate=yes assay ..."};
+}
+
+Finding CheckPython(const std::string& requested) {
+  const auto python = FindPython(requested);
+  if (!python)
+    return {State::kMissing, "PyTorch", python.error().message,
+            "apt-get install python3-torch libopenblas0-pthread"};
+  return {
+      State::kGood, "PyTorch",
+      fmt::format("{} (Python {}, {})", python->torch_version, python->version, python->executable),
+      ""};
+}
+
+Finding CheckMemory() {
+  constexpr uint64_t kEnough = uint64_t{2} << 30;
+  const uint64_t bytes = AvailableMemoryBytes();
+  const std::string found = fmt::format("{:.1f} GB free", static_cast<double>(bytes) / 1e9);
+  if (bytes >= kEnough) return {State::kGood, "memory", found, ""};
+  return {State::kLimited, "memory", found + ": problems of small size may not fit",
+          "close other programs, or judge with --size tiny"};
+}
+
+Finding CheckStateFolder() {
+  const auto path = StateFolder() / "doctor.probe";
+  const auto written = WriteFileAtomically(path, "probe\n");
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  if (written) return {State::kGood, "state folder", StateFolder().string(), ""};
+  return {State::kLimited, "state folder",
+          "verdicts and measurements cannot be kept: " + written.error().message,
+          "set XDG_STATE_HOME to a folder that can be written"};
+}
+
+// The whole way of a native candidate through the builder, headers and all.
+Result<Finding> TryBuild(InterruptFlag interrupt) {
+  const auto built = BuildCandidate(ScaleCandidate(), {}, {}, "", "", interrupt);
+  if (!built && built.error().kind == ErrorKind::kInterrupted)
+    return std::unexpected(built.error());
+  if (!built) return Finding{State::kMissing, "trial build", built.error().message, "see above"};
+  if (!built->failure)
+    return Finding{State::kGood, "trial build",
+                   built->cached ? "a kernel compiled (cached)"
+                                 : fmt::format("a kernel compiled in {:.1f} s", built->build_s),
+                   ""};
+  const bool header = built->failure->find("dlpack") != std::string::npos;
+  return Finding{State::kMissing, "trial build", *built->failure,
+                 header ? "apt-get install libdlpack-dev" : "apt-get install g++ libc6-dev"};
+}
+
+}  // namespace
+
+Result<std::vector<Finding>> CheckMachine(const std::string& python, InterruptFlag interrupt) {
+  std::vector<Finding> findings{CheckHelpers()};
+  for (Finding& finding : CheckCompilers()) findings.push_back(std::move(finding));
+  const bool compiles = findings[1].state != State::kMissing;
+  findings.push_back(CheckSandbox());
+  if (ProbeSandbox().available) {
+    findings.push_back(CheckGroups());
+    if (compiles) {
+      ASSAY_ASSIGN_OR_RETURN(Finding trial, TryBuild(interrupt));
+      findings.push_back(std::move(trial));
+    }
+  }
+  findings.push_back(CheckPython(python));
+  findings.push_back(CheckMemory());
+  findings.push_back(CheckStateFolder());
+  return findings;
+}
+
+Result<Finding> CheckMatrixProduct(const std::string& python, double peak_operations_s,
+                                   InterruptFlag interrupt) {
+  constexpr double kSize = 768, kShareMin = 0.25;
+  InspectRequest request;
+  request.problem.name = "product";
+  request.problem.path = "product.py";
+  request.problem.source = R"python(import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return torch.matmul(a, b)
+
+
+def get_inputs():
+    return [torch.randn(768, 768), torch.randn(768, 768)]
+)python";
+  request.python = python;
+  request.threads = 1;
+  request.profile = true;
+  request.interrupt = interrupt;
+  const auto inspection = InspectProblem(request);
+  if (!inspection && inspection.error().kind == ErrorKind::kInterrupted)
+    return std::unexpected(inspection.error());
+  if (!inspection || !inspection->profile)
+    return Finding{State::kLimited, "matrix product",
+                   inspection ? "no time" : inspection.error().message, "see above"};
+  const double rate = 2 * kSize * kSize * kSize / (inspection->profile->wall_ns / 1e9);
+  const double share = rate / peak_operations_s;
+  const std::string found =
+      fmt::format("PyTorch's reaches {:.1f} GFLOP/s on one core, {:.0f}% of what it can do",
+                  rate / 1e9, 100 * share);
+  if (share >= kShareMin) return Finding{State::kGood, "matrix product", found, ""};
+  return Finding{State::kLimited, "matrix product", found + ": speedups over it mean little",
+                 "apt-get install libopenblas0-pthread"};
+}
+
+}  // namespace assay

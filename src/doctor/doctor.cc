@@ -1,0 +1,151 @@
+#include "doctor/doctor.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <numeric>
+
+#include "base/files.h"
+#include "doctor/arithmetic.h"
+#include "doctor/bandwidth.h"
+#include "doctor/checks.h"
+#include "doctor/noise.h"
+#include "pipeline/machine.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kProfileBytesMax = 1 << 20;
+constexpr int kRepeats = 5;
+
+std::filesystem::path ProfilePath() { return StateFolder() / "machine.json"; }
+
+// Four times the last cache, so that little of an array is found there again, within what memory
+// allows.
+uint64_t ArrayBytes(const Topology& topology, size_t threads) {
+  uint64_t largest = 0;
+  for (const CacheLevel& cache : topology.caches) largest = std::max(largest, cache.size_bytes);
+  const uint64_t wanted = std::max<uint64_t>(4 * largest, uint64_t{64} << 20);
+  const uint64_t affordable = AvailableMemoryBytes() / 8 / 3;
+  return std::min(wanted, affordable) / threads;
+}
+
+Ceilings Measure(const std::vector<int>& cpus, const Topology& topology) {
+  const Bandwidths traffic = MeasureBandwidth(cpus, ArrayBytes(topology, cpus.size()), kRepeats);
+  const ArithmeticRates arithmetic = MeasureArithmetic(cpus, kRepeats);
+  return {static_cast<int>(cpus.size()),
+          traffic.read_bytes_s,
+          traffic.copy_bytes_s,
+          traffic.triad_bytes_s,
+          arithmetic.float32_operations_s,
+          arithmetic.float64_operations_s};
+}
+
+bool Interrupted(InterruptFlag interrupt) { return interrupt != nullptr && *interrupt; }
+
+bool AnyMissing(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.state == Finding::State::kMissing;
+  });
+}
+
+Result<void> AddNoise(const DoctorRequest& request, DoctorReport* report,
+                      const std::function<void(const std::string&, double)>& progress) {
+  const auto noise = MeasureNoise(request.python, request.interrupt, [&](double fraction) {
+    progress("noise floor: identical programs against each other", fraction);
+  });
+  if (!noise && noise.error().kind == ErrorKind::kInterrupted)
+    return std::unexpected(noise.error());
+  if (!noise) {
+    report->findings.push_back(
+        {Finding::State::kMissing, "trial judgement", noise.error().message, "see above"});
+    return {};
+  }
+  report->profile.empty_call_ns = noise->empty_call_ns;
+  report->profile.empty_python_call_ns = noise->empty_python_call_ns;
+  // A floor that was measured beside other programs would hide every small gain from now on.
+  if (!noise->disturbed) {
+    report->profile.noise = noise->points;
+  } else {
+    report->findings.push_back({Finding::State::kLimited, "quiet",
+                                "other programs took cores while the noise floor was measured: it "
+                                "was not kept",
+                                "assay doctor, once the machine is quiet"});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DoctorReport> ExamineMachine(
+    const DoctorRequest& request,
+    const std::function<void(const std::string& stage, double fraction)>& progress) {
+  DoctorReport report;
+  progress("looking around", 0);
+  report.topology = ReadTopology();
+  ASSAY_ASSIGN_OR_RETURN(report.findings, CheckMachine(request.python, request.interrupt));
+  MachineProfile& profile = report.profile;
+  profile.created =
+      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+  const Machine machine = DescribeMachine();
+  profile.cpu = machine.cpu;
+  profile.cores = machine.cores;
+  profile.caches = report.topology.caches;
+  const std::vector<int>& usable = UsableCpus();
+  if (request.ceilings) {
+    progress("ceilings of one core", 0);
+    profile.ceilings.push_back(Measure({usable.back()}, report.topology));
+    if (Interrupted(request.interrupt)) return Fail(ErrorKind::kInterrupted, "interrupted");
+    progress("ceilings of all cores", 0.5);
+    if (usable.size() > 1) profile.ceilings.push_back(Measure(usable, report.topology));
+    if (Interrupted(request.interrupt)) return Fail(ErrorKind::kInterrupted, "interrupted");
+  }
+  if (AnyMissing(report.findings)) return report;
+  if (request.ceilings) {
+    progress("PyTorch's matrix product", 0);
+    ASSAY_ASSIGN_OR_RETURN(
+        Finding product,
+        CheckMatrixProduct(request.python, RateFor(profile.ceilings.front(), false).operations_s,
+                           request.interrupt));
+    report.findings.push_back(std::move(product));
+  }
+  if (request.noise) ASSAY_RETURN_IF_ERROR(AddNoise(request, &report, progress));
+  return report;
+}
+
+MachineProfile LoadMachineProfile(std::string* notice) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(ProfilePath(), unknown)) return {};
+  const auto text = ReadFile(ProfilePath(), kProfileBytesMax);
+  auto profile = text ? MachineProfileFromJson(*text) : std::unexpected(text.error());
+  if (!profile) {
+    *notice = fmt::format("{} cannot be used ({}): run assay doctor again", ProfilePath().string(),
+                          profile.error().message);
+    return {};
+  }
+  const Machine machine = DescribeMachine();
+  if (profile->cpu == machine.cpu && profile->cores == machine.cores) return *profile;
+  *notice = fmt::format(
+      "{} was measured on another machine ({}, {} cores): run assay doctor for a percentage of "
+      "this one's peak",
+      ProfilePath().string(), profile->cpu, profile->cores);
+  return {};
+}
+
+Result<void> SaveMachineProfile(const MachineProfile& profile) {
+  std::string ignored;
+  MachineProfile merged = profile;
+  const MachineProfile earlier = LoadMachineProfile(&ignored);
+  if (merged.ceilings.empty()) merged.ceilings = earlier.ceilings;
+  if (merged.noise.empty()) {
+    merged.noise = earlier.noise;
+    merged.empty_call_ns = earlier.empty_call_ns;
+    merged.empty_python_call_ns = earlier.empty_python_call_ns;
+  }
+  return WriteFileAtomically(ProfilePath(), MachineProfileToJson(merged) + "\n");
+}
+
+}  // namespace assay

@@ -1,0 +1,20 @@
+// Cores and caches of this machine, as hwloc sees them.
+#pragma once
+
+#include <vector>
+
+#include "model/machine_profile.h"
+
+namespace assay {
+
+struct Topology {
+  int packages = 0;
+  int cores = 0;                   // physical ones
+  int threads = 0;                 // hardware threads
+  std::vector<CacheLevel> caches;  // data and unified, innermost first
+};
+
+// Zeros where hwloc finds nothing.
+Topology ReadTopology();
+
+}  // namespace assay

@@ -1,0 +1,116 @@
+// The scores of a set of judgements; the unit is the problem. docs/score.md has every formula.
+// Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "score/selection.h"
+
+namespace assay {
+
+struct ScoreRules {
+  std::vector<double> thresholds{0,   0.5, 0.8, 1,
+                                 1.5, 2,   4};  // p of fast_p, ascending, not negative
+  // k of pass@k, ascending, from 1 on; empty: 1, 5 and 10 where a problem has several attempts.
+  std::vector<int64_t> draws;
+};
+
+// Of the problems asked for, those that qualify, with Wilson's 95% interval of the share.
+struct Share {
+  int64_t count = 0;
+  int64_t asked = 0;
+  double low = 0, high = 1;
+
+  double value() const {
+    return asked > 0 ? static_cast<double>(count) / static_cast<double>(asked) : 0;
+  }
+};
+// Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927):
+// the shares p with |count / asked - p| <= 1.96 sqrt(p (1 - p) / asked). Needs count <= asked.
+Share ShareOf(int64_t count, int64_t asked);
+
+// A problem counts where any of its attempts qualifies.
+struct FastPRow {
+  double p = 0;
+  Share plain, certified;
+};
+
+// Means over all problems asked for; one that nobody was judged on counts 0.
+struct FastPAtK {
+  double p = 0;
+  double plain = 0, certified = 0;
+};
+struct AtK {
+  int64_t k = 1;
+  double pass = 0;          // at least one of k attempts is correct
+  double best_speedup = 0;  // of k attempts, where one that is not correct counts 0
+  std::vector<FastPAtK> fast_p;
+};
+// A k that has no unbiased estimate: this problem was attempted, but fewer than k times.
+struct AtKLeftOut {
+  int64_t k = 1;
+  std::string problem;
+  int64_t attempts = 0;
+};
+
+// Problems by the furthest stage that any of their attempts reached, in the order of kAllStages.
+struct FunnelRow {
+  std::string mechanism;  // of rows by mechanism; empty: unknown
+  int level = 0;          // of rows by level; 0: none
+  std::array<int64_t, kAllStages.size()> reached{};
+
+  int64_t at(Stage stage) const { return reached[static_cast<size_t>(stage)]; }
+};
+
+// From p on (p itself among them) `count` problems are more than p times as fast, up to the next
+// step.
+struct CurveStep {
+  double p = 0;
+  int64_t count = 0;
+};
+using Curve = std::vector<CurveStep>;  // begins at p = 0, ends at count 0; p ascends
+int64_t CountAt(const Curve& curve, double p);
+
+struct ProblemScore {
+  AskedProblem problem;
+  int64_t attempts = 0;
+  int64_t correct = 0;  // attempts that are
+  Stage stage = Stage::kAsked;
+  double speedup = 0;            // the best of the correct attempts; 0: none was measured
+  double certified_speedup = 0;  // likewise
+};
+
+struct Score {
+  int64_t asked = 0;     // problems
+  int64_t judged = 0;    // problems with a verdict
+  int64_t attempts = 0;  // candidates that count
+  std::string baseline;
+  std::vector<MachineCount> machines;
+  SetAside set_aside;
+
+  Share correct;
+  std::vector<FastPRow> fast_p;
+  // Geometric means of the problems' best speedups. `clamped` is over all asked for: who keeps the
+  // reference where no attempt is correct and faster has 1 there. 0: over no problem.
+  double mean_correct = 0;
+  int64_t mean_correct_problems = 0;
+  double mean_clamped = 0;
+  std::vector<AtK> at_k;
+  std::vector<AtKLeftOut> at_k_left_out;
+  FunnelRow funnel;                     // over all asked for
+  std::vector<FunnelRow> by_level;      // over those known by name
+  std::vector<FunnelRow> by_mechanism;  // likewise; empty where no mechanism is known
+  Curve plain, certified;
+  std::vector<ProblemScore> problems;
+
+  std::vector<std::string> NotJudged() const;  // names, as far as they are known
+  bool several_attempts() const { return attempts > judged; }
+};
+
+Score ComputeScore(const Selection& selection, const ScoreRules& rules);
+
+}  // namespace assay

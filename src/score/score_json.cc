@@ -1,0 +1,119 @@
+#include "score/score_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::ordered_json;  // keeps `schema` first
+
+Json RatioOrNull(double ratio) { return ratio > 0 ? Json(ratio) : Json(); }
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json ToJson(const Share& share) {
+  return {{"count", share.count},
+          {"share", share.value()},
+          {"interval", Json::array({share.low, share.high})}};
+}
+
+Json ToJson(const AtK& at_k) {
+  Json fast_p = Json::array();
+  for (const FastPAtK& row : at_k.fast_p)
+    fast_p.push_back({{"p", row.p}, {"plain", row.plain}, {"certified", row.certified}});
+  return {
+      {"k", at_k.k}, {"pass", at_k.pass}, {"best_speedup", at_k.best_speedup}, {"fast_p", fast_p}};
+}
+
+Json StagesOf(const FunnelRow& row) {
+  Json stages = Json::object();
+  for (const Stage stage : kAllStages) stages[std::string(StageName(stage))] = row.at(stage);
+  return stages;
+}
+
+Json FunnelOf(const Score& score) {
+  Json by_level = Json::array();
+  for (const FunnelRow& row : score.by_level) {
+    Json json = Json::object();
+    json["level"] = row.level;
+    json.update(StagesOf(row));
+    by_level.push_back(json);
+  }
+  Json by_mechanism = Json::array();
+  for (const FunnelRow& row : score.by_mechanism) {
+    Json json = Json::object();
+    json["mechanism"] = TextOrNull(row.mechanism);
+    json.update(StagesOf(row));
+    by_mechanism.push_back(json);
+  }
+  return {{"all", StagesOf(score.funnel)}, {"by_level", by_level}, {"by_mechanism", by_mechanism}};
+}
+
+Json ToJson(const Curve& curve) {
+  Json steps = Json::array();
+  for (const CurveStep& step : curve) steps.push_back(Json::array({step.p, step.count}));
+  return steps;
+}
+
+Json ToJson(const ProblemScore& score) {
+  return {{"name", score.problem.name},
+          {"level", score.problem.level},
+          {"mechanism", TextOrNull(score.problem.mechanism)},
+          {"attempts", score.attempts},
+          {"correct", score.correct},
+          {"stage", StageName(score.stage)},
+          {"speedup", RatioOrNull(score.speedup)},
+          {"certified_speedup", RatioOrNull(score.certified_speedup)}};
+}
+
+Json ToJson(const SetAside& set_aside, const std::vector<std::string>& skipped) {
+  return {{"judged_again", set_aside.judged_again},
+          {"not_asked", set_aside.not_asked},
+          {"problems_not_asked", set_aside.problems_not_asked},
+          {"against", set_aside.against},
+          {"skipped", skipped}};
+}
+
+}  // namespace
+
+std::string ScoreToJson(const Score& score, const std::vector<std::string>& skipped) {
+  Json machines = Json::array();
+  for (const MachineCount& machine : score.machines)
+    machines.push_back({{"cpu", machine.cpu},
+                        {"cores", machine.cores},
+                        {"threads", machine.threads},
+                        {"verdicts", machine.verdicts}});
+  Json fast_p = Json::array();
+  for (const FastPRow& row : score.fast_p)
+    fast_p.push_back(
+        {{"p", row.p}, {"plain", ToJson(row.plain)}, {"certified", ToJson(row.certified)}});
+  Json at_k = Json::array(), left_out = Json::array(), problems = Json::array();
+  for (const AtK& row : score.at_k) at_k.push_back(ToJson(row));
+  for (const AtKLeftOut& row : score.at_k_left_out)
+    left_out.push_back({{"k", row.k}, {"problem", row.problem}, {"attempts", row.attempts}});
+  for (const ProblemScore& problem : score.problems) problems.push_back(ToJson(problem));
+  const Json document = {
+      {"schema", kScoreSchema},
+      {"asked", score.asked},
+      {"judged", score.judged},
+      {"attempts", score.attempts},
+      {"not_judged", score.NotJudged()},
+      {"baseline", TextOrNull(score.baseline)},
+      {"machines", machines},
+      {"correct", ToJson(score.correct)},
+      {"fast_p", fast_p},
+      {"mean_speedup",
+       {{"correct", RatioOrNull(score.mean_correct)},
+        {"correct_problems", score.mean_correct_problems},
+        {"clamped", RatioOrNull(score.mean_clamped)}}},
+      {"at_k", at_k},
+      {"at_k_left_out", left_out},
+      {"funnel", FunnelOf(score)},
+      {"curve", {{"plain", ToJson(score.plain)}, {"certified", ToJson(score.certified)}}},
+      {"problems", problems},
+      {"set_aside", ToJson(score.set_aside, skipped)},
+  };
+  // Names come from files that anybody may have written: bytes that are not UTF-8 become U+FFFD.
+  return document.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace assay

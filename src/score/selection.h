@@ -1,0 +1,62 @@
+// Which verdicts stand in one table: a candidate counts once, and sizes, machines and baselines are
+// not mixed unnoticed. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/verdict.h"
+#include "score/attempt.h"
+
+namespace assay {
+
+struct AskedProblem {
+  std::string name;
+  int level = 0;          // 0: none
+  std::string mechanism;  // empty: not known
+};
+
+struct SelectionRules {
+  std::vector<AskedProblem> asked;  // a suite's; empty: whatever the verdicts are of
+  int64_t asked_count = 0;   // how many were asked for, where no names are known; 0: as above
+  std::string baseline;      // whose result counts; empty: each verdict's headline
+  bool any_machine = false;  // verdicts of several machines may stand together
+  bool any_size = false;     // and of several sizes or versions of one problem
+};
+
+struct ProblemAttempts {
+  AskedProblem problem;
+  std::vector<Attempt> attempts;  // one a candidate; empty where nobody was judged
+};
+
+struct MachineCount {
+  std::string cpu;
+  int cores = 0;
+  int threads = 0;
+  int64_t verdicts = 0;
+};
+
+// Verdicts that were read and do not count, by reason.
+struct SetAside {
+  int64_t judged_again = 0;  // an older verdict on a candidate, or the same verdict read twice
+  int64_t not_asked = 0;     // of a problem that is not asked for
+  std::vector<std::string> problems_not_asked;  // in alphabetical order
+  int64_t against = 0;  // measured against another candidate: says nothing beside a reference
+};
+
+struct Selection {
+  std::vector<ProblemAttempts> problems;  // all that are known by name, in the suite's order
+  int64_t asked = 0;                      // at least problems.size()
+  std::string baseline;                   // empty where nothing was measured
+  std::vector<MachineCount> machines;     // most verdicts first
+  SetAside set_aside;
+};
+
+// Errors (kUsage), each naming what is mixed and the option that allows it: several machines
+// (processor, cores or threads), several sizes of a problem, several headline baselines, a baseline
+// that some verdict lacks, more problems judged than asked for, no verdict left.
+Result<Selection> SelectVerdicts(const std::vector<Verdict>& verdicts, const SelectionRules& rules);
+
+}  // namespace assay
