@@ -6,7 +6,8 @@
 Writes verdict files as `assay judge` keeps them: the sample verdicts of every outcome under names,
 hashes and times of their own, those with a speed holding the raw samples of 9 pairs of 8 rounds.
 Then scores the folder several times. The files are in the page cache then, as they are after a
-judgement; a cold disk adds its own time. One line a run: seconds, and microseconds a file.
+judgement; a cold disk adds its own time. One line a run: seconds, and microseconds a file; what
+the processors spent on it beside, which other programs on the machine stretch less.
 """
 import argparse
 import copy
@@ -16,6 +17,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import subprocess
 import tempfile
 import time
@@ -77,6 +79,12 @@ def as_kept(value, depth=0):
     return "[\n" + ",\n".join(items) + "\n" + " " * depth + "]"
 
 
+def cpu_seconds():
+    """Processor time of the programs that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--files", type=int, default=10_000)
@@ -100,6 +108,7 @@ def main():
             written_bytes += len(text) + 1
         for form in ([], ["--json"]):
             for _ in range(options.repeat):
+                spent = cpu_seconds()
                 begin = time.monotonic()
                 subprocess.run(
                     [options.build / "assay", "score", folder, *form],
@@ -114,6 +123,7 @@ def main():
                         "problems": options.problems,
                         "form": "json" if form else "text",
                         "seconds": round(seconds, 4),
+                        "cpu_seconds": round(cpu_seconds() - spent, 4),
                         "us_a_file": round(1e6 * seconds / options.files, 2),
                     }
                 )

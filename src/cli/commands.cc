@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -46,39 +47,69 @@ std::string SuggestionFor(const CLI::App& app, int argument_count, char** argume
 
 }  // namespace
 
+template <typename Options>
+CLI::App* CommandLine::Add(CLI::App& parent, const std::string& name,
+                           const std::string& description, std::function<int(const Options&)> run) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = parent.add_subcommand(name, description);
+  options->AddTo(*command);
+  commands_.push_back({command, [options, run] { return run(*options); }});
+  return command;
+}
+
 CommandLine::CommandLine()
-    : app_("Assay judges compute kernels: correct? faster, by how much, how sure?", "assay") {
-  app_.set_version_flag("-V,--version", fmt::format("assay {}", kAssayVersion));
-  app_.require_subcommand(1);
-  app_.footer("Start with:  assay judge softmax kernels/softmax/fused.cpp --size small");
-  Add<JudgeOptions>(app_, "judge", "Judge candidates against a PyTorch reference", RunJudge);
-  Add<NewOptions>(app_, "new", "Write a stub of a candidate for a problem", RunNew);
-  Add<ExplainOptions>(app_, "explain", "Write a verdict's failing call as a standalone program",
+    : app_(std::make_unique<CLI::App>(
+          "Assay judges compute kernels: correct? faster, by how much, how sure?", "assay")) {
+  app_->set_version_flag("-V,--version", fmt::format("assay {}", kAssayVersion));
+  app_->require_subcommand(1);
+  app_->footer("Start with:  assay judge softmax kernels/softmax/fused.cpp --size small");
+  AddAll();
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::AddAll() {
+  CLI::App& app = *app_;
+  Add<JudgeOptions>(app, "judge", "Judge candidates against a PyTorch reference", RunJudge);
+  Add<NewOptions>(app, "new", "Write a stub of a candidate for a problem", RunNew);
+  Add<ExplainOptions>(app, "explain", "Write a verdict's failing call as a standalone program",
                       RunExplain);
-  Add<ScoreOptions>(app_, "score", "Scores of a set of verdicts: fast_p, its curve, the funnel",
+  Add<ScoreOptions>(app, "score", "Scores of a set of verdicts: fast_p, its curve, the funnel",
                     RunScore);
   CLI::App* problems = Add<ProblemListOptions>(
-      app_, "problems", "List the problems of the installed suites", RunProblemList);
+      app, "problems", "List the problems of the installed suites", RunProblemList);
   Add<ProblemShowOptions>(*problems, "show",
                           "One problem: its arguments, bytes, operations, bound and hot spots",
                           RunProblemShow);
-  Add<DoctorOptions>(app_, "doctor",
+  Add<DoctorOptions>(app, "doctor",
                      "Look for what judging needs, and measure what this machine can do",
                      RunDoctor);
+  Add<DemoOptions>(app, "demo", "Short demonstrations, each on the real judge", RunDemo);
+  Add<ConfigOptions>(
+      app, "config", "Show the defaults of all options, and where they come from",
+      [this](const ConfigOptions& options) { return RunConfig(*app_, origins_, options); });
+  Add<CompletionOptions>(
+      app, "completion", "Print the completions of a shell",
+      [this](const CompletionOptions& options) { return RunCompletion(*app_, options); });
+  CLI::App* manual = app.add_subcommand("man", "Print the manual page");
+  commands_.push_back({manual, [this] { return RunManual(*app_); }});
 }
 
 int CommandLine::Run(int argument_count, char** arguments) {
+  auto origins = ApplyConfigFiles(*app_);
+  if (!origins) return ReportError(origins.error());
+  origins_ = std::move(*origins);
   try {
-    app_.parse(argument_count, arguments);
+    app_->parse(argument_count, arguments);
   } catch (const CLI::Success& success) {
-    return app_.exit(success);
+    return app_->exit(success);
   } catch (const CLI::ParseError& error) {
-    const std::string suggestion = SuggestionFor(app_, argument_count, arguments);
-    std::fputs(
-        fmt::format("assay: {}{}; see {} --help\n", error.what(), suggestion,
-                    Innermost(app_) == &app_ ? "assay" : "assay " + Innermost(app_)->get_name())
-            .c_str(),
-        stderr);
+    const std::string suggestion = SuggestionFor(*app_, argument_count, arguments);
+    std::fputs(fmt::format("assay: {}{}; see {} --help\n", error.what(), suggestion,
+                           Innermost(*app_) == app_.get() ? "assay"
+                                                          : "assay " + Innermost(*app_)->get_name())
+                   .c_str(),
+               stderr);
     return 2;
   }
   for (auto command = commands_.rbegin(); command != commands_.rend(); ++command)

@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/files.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "model/verdict_json.h"
 #include "problem/suite.h"
 #include "sandbox/sandbox.h"
 
@@ -51,6 +53,13 @@ std::vector<std::string> SuiteFolders() {
       folders.push_back(choice.string());
   }
   return folders;
+}
+
+void KeepVerdict(const Verdict& verdict) {
+  const auto path = StateFolder() / "verdicts" / (verdict.id + ".json");
+  if (auto saved = WriteFileAtomically(path, VerdictToJson(verdict, 1) + "\n"); !saved)
+    std::fputs(fmt::format("assay: the verdict was not saved: {}\n", saved.error().message).c_str(),
+               stderr);
 }
 
 void ProblemOptions::AddTo(CLI::App& command) {

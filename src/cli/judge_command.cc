@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/files.h"
@@ -77,13 +78,81 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   return request;
 }
 
-// Keeps the verdict under the state folder, so that `assay explain ID` finds it.
-void Save(const Verdict& verdict) {
-  const auto path = StateFolder() / "verdicts" / (verdict.id + ".json");
-  if (auto saved = WriteFileAtomically(path, VerdictToJson(verdict, 1) + "\n"); !saved)
-    std::fputs(fmt::format("assay: the verdict was not saved: {}\n", saved.error().message).c_str(),
-               stderr);
-}
+// What a judgement shows as it goes: cards, one document at the end, or a line an event.
+class JudgeOutput {
+ public:
+  JudgeOutput(const JudgeOptions& options, size_t asked)
+      : options_(options),
+        asked_(asked),
+        style_(CardStyleFor(DetectTerminal(STDOUT_FILENO))),
+        progress_(OptionsFor(options)) {}
+
+  void Progressed(const std::string& stage, double fraction) {
+    progress_.Update(stage, fraction);
+    if (options_.jsonl) Event({{"event", "progress"}, {"stage", stage}, {"fraction", fraction}});
+  }
+  void Judged(const Verdict& verdict) {
+    progress_.Clear();
+    if (options_.jsonl)
+      Event({{"event", "verdict"}, {"verdict", Json::parse(VerdictToJson(verdict, -1))}});
+    else if (!options_.json)
+      std::fputs(RenderCard(verdict, style_).c_str(), stdout);
+    std::fflush(stdout);
+    verdicts_.push_back(verdict);
+  }
+  void Ended(int exit_code) {
+    progress_.Clear();
+    if (options_.jsonl) {
+      Event({{"event", "end"}, {"exit_code", exit_code}});
+    } else if (options_.json) {
+      Documents();
+    } else if (asked_ > 1 && !verdicts_.empty()) {
+      const auto asked = static_cast<int64_t>(asked_);
+      std::fputs(
+          fmt::format("{}; {}\n", RenderFastP(PlainFastP(verdicts_, options_.threshold, asked)),
+                      RenderFastP(CertifiedFastP(verdicts_, options_.threshold, asked)))
+              .c_str(),
+          stdout);
+    }
+  }
+  const std::vector<Verdict>& verdicts() const { return verdicts_; }
+
+ private:
+  using Json = nlohmann::ordered_json;
+
+  static ProgressOptions OptionsFor(const JudgeOptions& options) {
+    ProgressOptions progress;
+    if (!options.quiet) progress.terminal = DetectTerminal(STDERR_FILENO);
+    progress.verbose = options.verbose && !options.quiet;
+    return progress;
+  }
+  static void Event(Json event) {
+    const Json whole = [&] {
+      Json line = {{"schema", "assay.event/1"}};
+      line.update(event);
+      return line;
+    }();
+    std::fputs((whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n").c_str(), stdout);
+    std::fflush(stdout);
+  }
+  void Documents() const {
+    if (asked_ == 1) {
+      if (!verdicts_.empty())
+        std::fputs((VerdictToJson(verdicts_.front(), 2) + "\n").c_str(), stdout);
+      return;
+    }
+    std::string text = "[";
+    for (const Verdict& verdict : verdicts_)
+      text += (text.size() > 1 ? ",\n" : "") + VerdictToJson(verdict, 2);
+    std::fputs((text + "]\n").c_str(), stdout);
+  }
+
+  const JudgeOptions& options_;
+  size_t asked_;
+  CardStyle style_;
+  Progress progress_;
+  std::vector<Verdict> verdicts_;
+};
 
 }  // namespace
 
@@ -116,6 +185,8 @@ void JudgeOptions::AddTo(CLI::App& command) {
   command.add_option("--python", python, "Python interpreter that has PyTorch");
   command.add_flag("--correctness-only", correctness_only, "Stop after gate 1");
   command.add_flag("--json", json, "One JSON document on stdout: the verdict, or a list of them");
+  command.add_flag("--jsonl", jsonl, "Events as JSON lines on stdout: progress, verdict, end")
+      ->excludes("--json");
   command.add_flag("--no-save", no_save, "Do not keep the verdict for assay explain");
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");
   command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
@@ -135,50 +206,30 @@ int RunJudge(const JudgeOptions& options) {
   const std::atomic<bool>& interrupted = InstallInterruptHandler();
   auto request = MakeRequest(options);
   if (!request) return ReportError(request.error());
-  ProgressOptions progress_options;
-  if (!options.quiet) progress_options.terminal = DetectTerminal(STDERR_FILENO);
-  progress_options.verbose = options.verbose && !options.quiet;
-  Progress progress(std::move(progress_options));
-  const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
-  std::vector<Verdict> verdicts;
-  JudgeEvents events;
-  events.interrupt = &interrupted;
-  events.progress = [&](const std::string& stage, double fraction) {
-    progress.Update(stage, fraction);
-  };
-  events.verdict = [&](const Verdict& verdict) {
-    progress.Clear();
-    if (!options.no_save) Save(verdict);
-    if (!options.json) std::fputs(RenderCard(verdict, style).c_str(), stdout);
-    std::fflush(stdout);
-    verdicts.push_back(verdict);
-  };
   std::string notice;
   request->machine = LoadMachineProfile(&notice);
   if (!notice.empty()) std::fputs(fmt::format("assay: {}\n", notice).c_str(), stderr);
+  JudgeOutput output(options, request->candidates.size());
+  JudgeEvents events;
+  events.interrupt = &interrupted;
+  events.progress = [&](const std::string& stage, double fraction) {
+    output.Progressed(stage, fraction);
+  };
+  events.verdict = [&](const Verdict& verdict) {
+    if (!options.no_save) KeepVerdict(verdict);
+    output.Judged(verdict);
+  };
   const auto judged = JudgeCandidates(*request, events);
-  progress.Clear();
-  if (options.json && request->candidates.size() == 1) {
-    if (!verdicts.empty()) std::fputs((VerdictToJson(verdicts.front(), 2) + "\n").c_str(), stdout);
-  } else if (options.json) {
-    std::string text = "[";
-    for (const Verdict& verdict : verdicts)
-      text += (text.size() > 1 ? ",\n" : "") + VerdictToJson(verdict, 2);
-    std::fputs((text + "]\n").c_str(), stdout);
-  } else if (request->candidates.size() > 1 && !verdicts.empty()) {
-    const auto asked = static_cast<int64_t>(request->candidates.size());
-    std::fputs(fmt::format("{}; {}\n", RenderFastP(PlainFastP(verdicts, options.threshold, asked)),
-                           RenderFastP(CertifiedFastP(verdicts, options.threshold, asked)))
-                   .c_str(),
-               stdout);
-  }
+  std::vector<int> codes;
+  for (const Verdict& verdict : output.verdicts()) codes.push_back(ExitCodeOf(verdict.outcome));
+  if (!judged) codes.push_back(ExitCodeOf(judged.error().kind));
+  const int code = CombineExitCodes(codes);
+  output.Ended(code);
+  if (!judged) ReportError(judged.error());
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
     return ReportError({ErrorKind::kEnvironment,
                         "cannot write the verdict to stdout; it is saved for assay explain"});
-  std::vector<int> codes;
-  for (const Verdict& verdict : verdicts) codes.push_back(ExitCodeOf(verdict.outcome));
-  if (!judged) codes.push_back(ReportError(judged.error()));
-  return CombineExitCodes(codes);
+  return code;
 }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct JudgeOptions {
   uint64_t seed = 0;
   double timeout_s = 10, build_timeout_s = 60, budget_s = 60;
   std::string memory = "4G";
-  bool json = false, quiet = false, verbose = false, correctness_only = false, no_save = false;
+  bool json = false, jsonl = false, quiet = false, verbose = false;
+  bool correctness_only = false, no_save = false;
 
   void AddTo(CLI::App& command);
 };
@@ -78,7 +80,7 @@ struct ProblemListOptions {
   std::string suite;  // folder; empty: the installed ones
   int level = 0;      // 0: all
   std::string mechanism;
-  bool json = false;
+  bool json = false, names = false;
 
   void AddTo(CLI::App& command);
 };
@@ -99,9 +101,34 @@ struct DoctorOptions {
   void AddTo(CLI::App& command);
 };
 
+struct DemoOptions {
+  std::string name, python;
+
+  void AddTo(CLI::App& command);
+};
+
+struct CompletionOptions {
+  std::string shell;
+
+  void AddTo(CLI::App& command);
+};
+
+struct ConfigOptions {
+  std::string action;
+  bool origin = false;
+
+  void AddTo(CLI::App& command);
+};
+
+// Commands about the command line itself get it.
+int RunCompletion(const CLI::App& app, const CompletionOptions& options);
+int RunManual(const CLI::App& app);
+int RunConfig(const CLI::App& app, const std::map<std::string, std::string>& origins,
+              const ConfigOptions& options);
 int RunProblemList(const ProblemListOptions& options);
 int RunProblemShow(const ProblemShowOptions& options);
 int RunDoctor(const DoctorOptions& options);
+int RunDemo(const DemoOptions& options);
 int RunJudge(const JudgeOptions& options);
 int RunNew(const NewOptions& options);
 int RunExplain(const ExplainOptions& options);
@@ -110,6 +137,10 @@ int RunScore(const ScoreOptions& options);
 // Folders with installed suites, nearest first: the working folder's problems/, then those beside
 // the program.
 std::vector<std::string> SuiteFolders();
+
+// Keeps a verdict under the state folder, so that `assay explain ID` and `assay score` find it;
+// says so on stderr where it cannot.
+void KeepVerdict(const Verdict& verdict);
 
 // Prints "assay: MESSAGE" on stderr; returns the error's exit code.
 int ReportError(const Error& error);

@@ -105,6 +105,7 @@ void ProblemListOptions::AddTo(CLI::App& command) {
   command.add_option("--level", level, "Only problems of this level")->check(CLI::Range(1, 9));
   command.add_option("--mechanism", mechanism, "Only problems of this mechanism, such as fusion");
   command.add_flag("--json", json, "A list as JSON on stdout");
+  command.add_flag("--names", names, "Names alone, one a line");
   command.footer("Example:\n  assay problems --level 2 --mechanism fusion");
 }
 
@@ -125,6 +126,12 @@ void ProblemShowOptions::AddTo(CLI::App& command) {
 int RunProblemList(const ProblemListOptions& options) {
   const auto suites = SuitesOf(options);
   if (!suites) return ReportError(suites.error());
+  if (options.names) {
+    for (const Suite& suite : *suites)
+      for (const SuiteProblem& problem : suite.problems)
+        std::fputs((problem.name + "\n").c_str(), stdout);
+    return 0;
+  }
   if (options.json) {
     Json list = Json::array();
     for (const Suite& suite : *suites)

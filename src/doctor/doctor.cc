@@ -78,6 +78,31 @@ Result<void> AddNoise(const DoctorRequest& request, DoctorReport* report,
   return {};
 }
 
+MachineProfile NewProfile(const Topology& topology) {
+  MachineProfile profile;
+  profile.created =
+      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+  const Machine machine = DescribeMachine();
+  profile.cpu = machine.cpu;
+  profile.cores = machine.cores;
+  profile.caches = topology.caches;
+  return profile;
+}
+
+Result<void> AddCeilings(const Topology& topology, InterruptFlag interrupt,
+                         const std::function<void(const std::string&, double)>& progress,
+                         MachineProfile* profile) {
+  const std::vector<int>& usable = UsableCpus();
+  std::vector<std::vector<int>> teams{{usable.back()}};
+  if (usable.size() > 1) teams.push_back(usable);
+  for (const std::vector<int>& team : teams) {
+    progress(team.size() == 1 ? "ceilings of one core" : "ceilings of all cores", 0);
+    profile->ceilings.push_back(Measure(team, topology));
+    if (Interrupted(interrupt)) return Fail(ErrorKind::kInterrupted, "interrupted");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<DoctorReport> ExamineMachine(
@@ -88,21 +113,9 @@ Result<DoctorReport> ExamineMachine(
   report.topology = ReadTopology();
   ASSAY_ASSIGN_OR_RETURN(report.findings, CheckMachine(request.python, request.interrupt));
   MachineProfile& profile = report.profile;
-  profile.created =
-      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
-  const Machine machine = DescribeMachine();
-  profile.cpu = machine.cpu;
-  profile.cores = machine.cores;
-  profile.caches = report.topology.caches;
-  const std::vector<int>& usable = UsableCpus();
-  if (request.ceilings) {
-    progress("ceilings of one core", 0);
-    profile.ceilings.push_back(Measure({usable.back()}, report.topology));
-    if (Interrupted(request.interrupt)) return Fail(ErrorKind::kInterrupted, "interrupted");
-    progress("ceilings of all cores", 0.5);
-    if (usable.size() > 1) profile.ceilings.push_back(Measure(usable, report.topology));
-    if (Interrupted(request.interrupt)) return Fail(ErrorKind::kInterrupted, "interrupted");
-  }
+  profile = NewProfile(report.topology);
+  if (request.ceilings)
+    ASSAY_RETURN_IF_ERROR(AddCeilings(report.topology, request.interrupt, progress, &profile));
   if (AnyMissing(report.findings)) return report;
   if (request.ceilings) {
     progress("PyTorch's matrix product", 0);
@@ -114,6 +127,14 @@ Result<DoctorReport> ExamineMachine(
   }
   if (request.noise) ASSAY_RETURN_IF_ERROR(AddNoise(request, &report, progress));
   return report;
+}
+
+Result<MachineProfile> MeasureCeilings(InterruptFlag interrupt) {
+  const Topology topology = ReadTopology();
+  MachineProfile profile = NewProfile(topology);
+  ASSAY_RETURN_IF_ERROR(AddCeilings(
+      topology, interrupt, [](const std::string&, double) {}, &profile));
+  return profile;
 }
 
 MachineProfile LoadMachineProfile(std::string* notice) {

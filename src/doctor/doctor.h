@@ -43,6 +43,9 @@ Result<DoctorReport> ExamineMachine(
     const DoctorRequest& request,
     const std::function<void(const std::string& stage, double fraction)>& progress);
 
+// The ceilings alone, in a profile that is otherwise empty. Errors: kInterrupted.
+Result<MachineProfile> MeasureCeilings(InterruptFlag interrupt);
+
 // The profile that an earlier `assay doctor` left in the state folder; empty when there is none, or
 // it is of another machine. `notice` then says so.
 MachineProfile LoadMachineProfile(std::string* notice);

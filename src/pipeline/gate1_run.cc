@@ -105,6 +105,20 @@ std::optional<DrawKind> DrawKindFromName(std::string_view name) {
   return std::nullopt;
 }
 
+Result<std::vector<DrawKind>> SkippedDraws(const ProblemRequest& problem) {
+  std::vector<DrawKind> kinds;
+  for (const std::string& name : problem.skip_draws) {
+    const auto kind = DrawKindFromName(name);
+    if (!kind || *kind == DrawKind::kOrdinary)
+      return UsageError(fmt::format(
+          "suite.toml, problem '{}': skip_draws has '{}', which is no kind of draw that could be "
+          "left out; docs/problems.md lists them",
+          problem.name, name));
+    kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
 HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
                                   std::span<const DrawKind> skip,
                                   const std::function<void(size_t, size_t)>& progress) {

@@ -42,6 +42,9 @@ struct Draw {
   std::string reason;
 };
 
+// Kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the ordinary one.
+Result<std::vector<wire::DrawKind>> SkippedDraws(const ProblemRequest& problem);
+
 class DrawSet {
  public:
   // Makes the draws under seeds from `seed`; learns the reference's own error. Errors: the

@@ -85,20 +85,6 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
   return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
 }
 
-Result<std::vector<wire::DrawKind>> SkippedDraws(const ProblemRequest& problem) {
-  std::vector<wire::DrawKind> kinds;
-  for (const std::string& name : problem.skip_draws) {
-    const auto kind = DrawKindFromName(name);
-    if (!kind || *kind == wire::DrawKind::kOrdinary)
-      return UsageError(fmt::format(
-          "suite.toml, problem '{}': skip_draws has '{}', which is no kind of draw that could be "
-          "left out; docs/problems.md lists them",
-          problem.name, name));
-    kinds.push_back(*kind);
-  }
-  return kinds;
-}
-
 Result<CompareRule> Judgement::MakeRule() const {
   CompareRule rule;
   rule.required = FinestClass(oracle_->plan());

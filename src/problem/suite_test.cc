@@ -43,6 +43,8 @@ class SuiteTest : public testing::Test {
     Write("level1/softmax.py", "ROWS = 2\n");
     Write("level1/matmul.py", "N = 2\n");
     Write("level1/other.py", "N = 3\n");
+    Write("a.py", "");
+    Write("b.py", "");
   }
 
   void Write(const std::string& name, const std::string& content) const {
@@ -68,6 +70,41 @@ class SuiteTest : public testing::Test {
 
   Result<TemporaryFolder> folder_ = TemporaryFolder::Create();
 };
+
+TEST_F(SuiteTest, ReadsWhatTheJudgeAndTheListsWantToKnow) {
+  Write("suite.toml",
+        "name = 's'\ndescription = 'd'\n[[problem]]\nname='a'\nfile='a.py'\nlesson='l'\n"
+        "flops='2 * N'\nbytes='N'\nskip_draws=['ties']\n[problem.ragged]\nN = [1, 67]\n");
+  const auto suite = LoadSuite(Folder());
+  ASSERT_TRUE(suite) << suite.error().message;
+  EXPECT_EQ(suite->description, "d");
+  const SuiteProblem& problem = suite->problems[0];
+  EXPECT_EQ(problem.lesson, "l");
+  EXPECT_THAT(problem.ragged, ElementsAre(Pair("N", std::pair<int64_t, int64_t>(1, 67))));
+  const auto request = ResolveProblem({"a", "", {}}, {Folder()});
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->flops, "2 * N");
+  EXPECT_EQ(request->bytes, "N");
+  EXPECT_THAT(request->skip_draws, ElementsAre("ties"));
+  EXPECT_EQ(FindInSuite(Path("a.py"))->lesson, "l");
+  EXPECT_FALSE(FindInSuite(Path("b.py")));
+}
+
+TEST_F(SuiteTest, AProblemWhoseFileIsMissingIsNamed) {
+  const std::string error = LoadError("[[problem]]\nname = 'gone'\nfile = 'level1/gone.py'\n");
+  EXPECT_THAT(error, HasSubstr("line 1: problem 'gone': there is no file"));
+  EXPECT_THAT(error, HasSubstr("level1/gone.py"));
+}
+
+TEST_F(SuiteTest, RangesAndListsAreChecked) {
+  const std::string head = "[[problem]]\nname='a'\nfile='a.py'\n";
+  for (const char* ragged :
+       {"ragged = 3", "ragged = {N = 3}", "ragged = {N = [3]}", "ragged = {N = [3, 2]}",
+        "ragged = {N = [0, 2]}", "ragged = {N = [1.0, 2]}", "ragged = {'A-B' = [1, 2]}"})
+    EXPECT_THAT(LoadError(head + ragged), HasSubstr("line 4: 'ragged' is a table")) << ragged;
+  EXPECT_THAT(LoadError(head + "skip_draws = 'ties'"), HasSubstr("must be a list of strings"));
+  EXPECT_THAT(LoadError(head + "skip_draws = ['ties', 3]"), HasSubstr("must be a list of strings"));
+}
 
 TEST_F(SuiteTest, ReadsProblemsInTheirOrder) {
   const auto suite = LoadSuite(Folder());

@@ -78,6 +78,7 @@ class DoctorWriter {
   }
 
   void Arithmetic(const char* label, const std::map<std::string, double>& rates) {
+    if (rates.empty()) return;
     std::vector<std::pair<double, std::string>> rising;
     for (const auto& [name, rate] : rates) rising.push_back({rate, name});
     std::sort(rising.begin(), rising.end());
@@ -89,7 +90,7 @@ class DoctorWriter {
   void Noise() {
     const MachineProfile& profile = report_.profile;
     if (profile.noise.empty()) return;
-    frame_.Section("noise floor", {"identical programs against each other", Tone::kFaint});
+    frame_.Section("noise floor", {"identical programs compared", Tone::kFaint});
     for (const NoisePoint& point : profile.noise)
       frame_.Labelled(
           FormatDuration(point.call_ns),

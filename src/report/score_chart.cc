@@ -136,7 +136,8 @@ std::string FormatPercent(double share) {
 std::string RenderCurveSvg(const Score& score) {
   const CurveAxis axis = AxisOf(score);
   const Scale scale(score, axis);
-  const std::string baseline = score.baseline.empty() ? "the baseline" : score.baseline;
+  const std::string baseline =
+      score.baseline.empty() ? "the baseline" : Shortened(score.baseline, 30, true);
   const std::string title =
       fmt::format("fast_p of {} against {}", Counted(score.asked, "problem"), baseline);
   const auto named = [&](const char* name, const Curve& curve) {

@@ -14,6 +14,17 @@ using ::testing::ElementsAre;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+TEST(FormatBytes, KeepsThreeDigits) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(812), "812 B");
+  EXPECT_EQ(FormatBytes(16777216), "16.8 MB");
+  EXPECT_EQ(FormatBytes(999'700), "1.00 MB");
+  EXPECT_EQ(FormatBytes(123'456'789'000), "123 GB");
+  EXPECT_EQ(FormatCount(10'485'760), "10.5 M");
+  EXPECT_EQ(FormatCount(12), "12");
+  EXPECT_EQ(FormatCount(4e18), "4000 P");
+}
+
 TEST(Printable, DefusesWhatTerminalsActOn) {
   EXPECT_EQ(Printable("\x1b[2J\x1b]0;title\a", true), "?[2J?]0;title?");
   EXPECT_EQ(Printable("a\nb\tc\rd", true), "a b c d");

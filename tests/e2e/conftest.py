@@ -55,7 +55,10 @@ class Assay:
     def __init__(self, home):
         self.home = home
         self.environment = dict(
-            os.environ, XDG_CACHE_HOME=str(home / "cache"), XDG_STATE_HOME=str(home / "state")
+            os.environ,
+            XDG_CACHE_HOME=str(home / "cache"),
+            XDG_STATE_HOME=str(home / "state"),
+            XDG_CONFIG_HOME=str(home / "config"),
         )
 
     def __call__(self, *arguments, timeout=120, **environment):

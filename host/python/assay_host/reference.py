@@ -447,7 +447,7 @@ class Reference:
             tree, self._path, settings.get("set", {}), args[0], settings.get("figures")
         )
         self._context.say(result.suggestion)
-        return (*result.as_args(), _write_text(fd, estimate.account(result.need)))
+        return (*result.as_args(), wire.write_text(fd, estimate.account(result.need)))
 
     def _profile(self, args, fd):
         if self._model is None:
@@ -459,17 +459,7 @@ class Reference:
             self._restorer.restore()
             self._forward(self._arguments(leaves, _plain_copy if self._changes_inputs else None))
 
-        return (_write_text(fd, profile.profile(forward, args[0])),)
-
-
-def _write_text(fd, text):
-    """Writes to the request's descriptor; returns the bytes written, 0 where none came along."""
-    if fd < 0:
-        return 0
-    data = text.encode()
-    with open(fd, "wb", closefd=False) as file:
-        file.write(data)
-    return len(data)
+        return (wire.write_text(fd, profile.profile(forward, args[0])),)
 
 
 def _name(dtype):

@@ -235,3 +235,13 @@ def encode_text(text, size_bytes):
     """UTF-8 of at most size_bytes - 1 bytes, cut between characters, so that a NUL still fits."""
     data = text.replace("\0", " ").encode("utf-8", "replace")
     return data[: size_bytes - 1].decode("utf-8", "ignore").encode("utf-8")
+
+
+def write_text(fd, text):
+    """Writes to a request's descriptor; returns the bytes written, 0 where none came along."""
+    if fd < 0:
+        return 0
+    data = text.encode()
+    with open(fd, "wb", closefd=False) as file:
+        file.write(data)
+    return len(data)

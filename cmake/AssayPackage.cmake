@@ -1,0 +1,53 @@
+# What `cmake --install` lays out, and the Debian package that CPack makes of it:
+#   bin/assay
+#   lib/assay/            helpers, the python host, kernel.h, problems/, kernels/
+#   share/                manual page, shell completions, JSON Schemas, documents
+include(GNUInstallDirs)
+
+# Written by the program itself, from the same tree of commands as --help.
+set(ASSAY_SHELL_DIRECTORY ${CMAKE_BINARY_DIR}/shell)
+file(MAKE_DIRECTORY ${ASSAY_SHELL_DIRECTORY})
+add_custom_command(
+  OUTPUT ${ASSAY_SHELL_DIRECTORY}/assay.1 ${ASSAY_SHELL_DIRECTORY}/assay.bash ${ASSAY_SHELL_DIRECTORY}/_assay
+    ${ASSAY_SHELL_DIRECTORY}/assay.fish
+  COMMAND assay man > assay.1
+  COMMAND assay completion bash > assay.bash
+  COMMAND assay completion zsh > _assay
+  COMMAND assay completion fish > assay.fish
+  DEPENDS assay
+  WORKING_DIRECTORY ${ASSAY_SHELL_DIRECTORY}
+  VERBATIM)
+add_custom_target(assay_shell_files ALL DEPENDS ${ASSAY_SHELL_DIRECTORY}/assay.1)
+
+install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(PROGRAMS $<TARGET_FILE:confine> $<TARGET_FILE:native_host> DESTINATION lib/assay)
+install(FILES $<TARGET_FILE:assay_host> DESTINATION lib/assay)
+install(DIRECTORY host/python/assay_host DESTINATION lib/assay/python FILES_MATCHING PATTERN "*.py")
+install(FILES include/assay/kernel.h DESTINATION lib/assay/include/assay)
+install(FILES include/assay/kernel.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay)
+install(DIRECTORY problems kernels DESTINATION lib/assay
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "*.cpp" PATTERN "*.c")
+install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay)
+install(FILES ${ASSAY_SHELL_DIRECTORY}/_assay DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+file(GLOB ASSAY_SCHEMAS CONFIGURE_DEPENDS docs/*.schema.json)
+install(FILES ${ASSAY_SCHEMAS} DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/schemas)
+file(GLOB ASSAY_PAGES CONFIGURE_DEPENDS docs/*.md)
+install(FILES README.md CHANGELOG.md LICENSE ${ASSAY_PAGES} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/assay)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME assay)
+set(CPACK_PACKAGE_CONTACT "The Assay authors")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "judge of compute kernels")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# A judgement needs a compiler, the sandbox and the tensor header; PyTorch may come from elsewhere.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "bubblewrap (>= 0.8), g++, libdlpack-dev")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-torch, libopenblas0-pthread")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "clang, libomp-dev")
+include(CPack)

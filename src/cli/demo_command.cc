@@ -1,0 +1,143 @@
+// Four demonstrations, each on the real judge: why a library is hard to beat, why a kernel is
+// warmed up before it is timed, how gate 1 finds a slip, and why softmax needs one pass alone.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/exit_code.h"
+#include "cli/options.h"
+#include "doctor/doctor.h"
+#include "judge/online_softmax.h"
+#include "pipeline/first_calls.h"
+#include "pipeline/judge.h"
+#include "problem/suite.h"
+#include "report/card.h"
+#include "report/demo_report.h"
+#include "report/progress.h"
+#include "report/terminal.h"
+#include "sandbox/sandbox.h"
+
+namespace assay {
+namespace {
+
+struct Shipped {
+  ProblemRequest problem;
+  CandidateSource candidate;
+};
+
+// A kernel that comes with Assay, with its problem at size small.
+Result<Shipped> FindShipped(const std::string& problem, const std::string& kernel) {
+  Shipped shipped;
+  ASSAY_ASSIGN_OR_RETURN(shipped.problem, ResolveProblem({problem, "small", {}}, SuiteFolders()));
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  const auto path = std::filesystem::path(support) / "kernels" / kernel;
+  ASSAY_ASSIGN_OR_RETURN(shipped.candidate, ReadCandidate(path.string()));
+  return shipped;
+}
+
+class Demonstration {
+ public:
+  explicit Demonstration(const DemoOptions& options)
+      : python_(options.python),
+        interrupt_(&InstallInterruptHandler()),
+        style_(CardStyleFor(DetectTerminal(STDOUT_FILENO))) {
+    ProgressOptions progress;
+    progress.terminal = DetectTerminal(STDERR_FILENO);
+    progress_.emplace(std::move(progress));
+  }
+
+  Result<std::string> Gap() {
+    ASSAY_ASSIGN_OR_RETURN(const Shipped shipped, FindShipped("matmul", "matmul/naive.cpp"));
+    std::string notice;
+    MachineProfile machine = LoadMachineProfile(&notice);
+    if (machine.ceilings.empty()) {
+      progress_->Update("ceilings of this machine", 0);
+      ASSAY_ASSIGN_OR_RETURN(machine, MeasureCeilings(interrupt_));
+    }
+    ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, Judge(shipped, machine, false));
+    if (!verdict.roofline) return EnvironmentError("no ceilings, or no times: " + verdict.message);
+    return RenderGap(verdict, style_);
+  }
+
+  Result<std::string> WarmUp() {
+    FirstCallsRequest request;
+    ASSAY_ASSIGN_OR_RETURN(const Shipped shipped, FindShipped("softmax", "softmax/fused.cpp"));
+    request.problem = shipped.problem;
+    request.candidate = shipped.candidate;
+    request.python = python_;
+    request.interrupt = interrupt_;
+    progress_->Update("a fresh process of each", 0);
+    ASSAY_ASSIGN_OR_RETURN(const FirstCalls calls, TimeFirstCalls(request));
+    progress_->Clear();
+    return RenderFirstCalls(calls, style_);
+  }
+
+  Result<std::string> OffByOne() {
+    ASSAY_ASSIGN_OR_RETURN(const Shipped shipped, FindShipped("softmax", "softmax/off_by_one.cpp"));
+    ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, Judge(shipped, {}, true));
+    KeepVerdict(verdict);
+    return RenderCard(verdict, style_) +
+           "\nIts loop ends one column early, and every output that it does write looks sane. Gate "
+           "1 compares\neach element's error with a float64 run of the reference, so that the one "
+           "column stands out.\n";
+  }
+
+  std::string OnlineSoftmax() const { return RenderOnlineSoftmax({{1, 3}, {2, 5}}, style_); }
+
+ private:
+  Result<Verdict> Judge(const Shipped& shipped, const MachineProfile& machine,
+                        bool correctness_only) {
+    JudgeRequest request;
+    request.problem = shipped.problem;
+    request.candidates = {shipped.candidate};
+    request.python = python_;
+    request.machine = machine;
+    request.correctness_only = correctness_only;
+    std::vector<Verdict> verdicts;
+    JudgeEvents events;
+    events.interrupt = interrupt_;
+    events.progress = [&](const std::string& stage, double fraction) {
+      progress_->Update(stage, fraction);
+    };
+    events.verdict = [&](const Verdict& verdict) { verdicts.push_back(verdict); };
+    ASSAY_RETURN_IF_ERROR(JudgeCandidates(request, events));
+    progress_->Clear();
+    return verdicts.front();
+  }
+
+  std::string python_;
+  const std::atomic<bool>* interrupt_;
+  CardStyle style_;
+  std::optional<Progress> progress_;
+};
+
+}  // namespace
+
+void DemoOptions::AddTo(CLI::App& command) {
+  command.add_option("NAME", name, "gap, warmup, off-by-one or online-softmax")
+      ->required()
+      ->check(CLI::IsMember({"gap", "warmup", "off-by-one", "online-softmax"}));
+  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  command.footer(
+      "  gap             a naive matrix product and the library, back to back\n"
+      "  warmup          the same kernels timed cold, then warmed up\n"
+      "  off-by-one      a slip that gate 1 catches, with the column named\n"
+      "  online-softmax  1, 3 | 2, 5 in two tiles: one pass and two agree");
+}
+
+int RunDemo(const DemoOptions& options) {
+  Demonstration demonstration(options);
+  const Result<std::string> text = options.name == "gap"          ? demonstration.Gap()
+                                   : options.name == "warmup"     ? demonstration.WarmUp()
+                                   : options.name == "off-by-one" ? demonstration.OffByOne()
+                                                                  : demonstration.OnlineSoftmax();
+  if (!text) return ReportError(text.error());
+  std::fputs(text->c_str(), stdout);
+  return kExitGood;
+}
+
+}  // namespace assay

@@ -1,0 +1,106 @@
+"""Manners: completions in real shells, the manual page, settings files, suggestions, events."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ASSAY, NOT_FASTER, ROOT, SOFTMAX, UNSETTLED, USAGE
+
+KERNELS = ROOT / "kernels" / "softmax"
+
+
+def complete(assay, words):
+    """What bash offers for the last of the words."""
+    script = (
+        f'PATH="{ASSAY.parent}:$PATH"; source <(assay completion bash);'
+        f"COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1};"
+        '_assay; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    process = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=assay.home,
+        env=assay.environment,
+        timeout=30,
+    )
+    assert process.returncode == 0 and not process.stderr, process
+    return process.stdout.split()
+
+
+def test_bash_completes_commands_options_values_and_problems(assay):
+    assert complete(assay, ["assay", "ju"]) == ["judge"]
+    assert complete(assay, ["assay", "judge", "--correct"]) == ["--correctness-only"]
+    assert complete(assay, ["assay", "judge", "softmax", "--size", "s"]) == ["small"]
+    assert "transposed_conv2d" in complete(assay, ["assay", "judge", "trans"])
+    assert complete(assay, ["assay", "problems", "sh"]) == ["show"]
+    assert complete(assay, ["assay", "problems", "show", "--prof"]) == ["--profile"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_are_sound_scripts(assay, write, shell):
+    assert shutil.which(shell), f"{shell} comes with scripts/setup"
+    script = write("script", assay("completion", shell).out)
+    process = subprocess.run([shell, "-n", script], capture_output=True, text=True, timeout=30)
+    assert process.returncode == 0 and not process.stderr, process
+
+
+def test_fish_offers_what_bash_does(assay, write):
+    script = write("assay.fish", assay("completion", "fish").out)
+    command = f'source {script}; complete -C"assay problems s"'
+    process = subprocess.run(
+        ["fish", "-c", command], capture_output=True, text=True, cwd=assay.home, timeout=30
+    )
+    assert "show" in process.stdout, process
+
+
+def test_an_unknown_shell_is_refused(assay):
+    run = assay("completion", "csh")
+    assert run.code == USAGE and "use bash, zsh or fish" in run.err, run
+
+
+def test_the_manual_page_has_every_command_and_no_fault(assay, write):
+    page = write("assay.1", assay("man").out)
+    process = subprocess.run(
+        ["mandoc", "-Tlint", "-Wwarning", page], capture_output=True, text=True, timeout=30
+    )
+    faults = [line for line in process.stdout.splitlines() if "missing date" not in line]
+    assert not faults, faults
+    text = subprocess.run(["mandoc", "-Tascii", page], capture_output=True, text=True).stdout
+    for command in ("JUDGE", "SCORE", "DOCTOR", "PROBLEMS SHOW", "COMPLETION"):
+        assert f"ASSAY {command}" in re.sub(".\x08", "", text), command
+
+
+def test_typos_come_with_the_nearest_word(assay):
+    for words, said in (
+        (["jugde", SOFTMAX], "did you mean 'judge'?"),
+        (["judge", SOFTMAX, "x.cpp", "--sixe", "tiny"], "did you mean '--size'?"),
+        (["problems", "shwo"], "did you mean 'show'?"),
+    ):
+        run = assay(*words)
+        assert run.code == USAGE and said in run.err, run
+
+
+def test_settings_of_a_folder_become_defaults(assay, write):
+    write("assay.toml", "[judge]\nsize = 'tiny'\ncorrectness-only = true\n")
+    run = assay.judge(SOFTMAX, KERNELS / "naive.cpp")
+    assert run.code == UNSETTLED and run.verdict["problem"]["size"] == "tiny", run
+    shown = assay("config", "show", "--origin").out
+    assert "assay.toml line 2" in shown and "# assay.toml: read" in shown, shown
+    write("assay.toml", "[judge]\nsise = 'tiny'\n")
+    run = assay.judge(SOFTMAX, KERNELS / "naive.cpp")
+    assert run.code == USAGE and "line 2" in run.err and "did you mean 'size'?" in run.err, run
+
+
+def test_events_are_json_lines(assay):
+    run = assay("judge", SOFTMAX, KERNELS / "naive.cpp", "--size", "tiny", "--jsonl")
+    events = [json.loads(line) for line in run.out.splitlines()]
+    assert {event["schema"] for event in events} == {"assay.event/1"}, run
+    kinds = [event["event"] for event in events]
+    assert kinds[0] == "progress" and kinds[-2:] == ["verdict", "end"], kinds
+    assert events[-2]["verdict"]["candidate"]["path"].endswith("naive.cpp")
+    assert events[-1]["exit_code"] == run.code and run.code in (NOT_FASTER, UNSETTLED), run
+    assert assay("judge", SOFTMAX, "x.cpp", "--json", "--jsonl").code == USAGE

@@ -1,0 +1,127 @@
+"""The suite that comes with Assay: listed, looked at, and each problem judged against itself."""
+
+import concurrent.futures
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import ASSAY, ROOT, UNSETTLED, USAGE, Assay
+
+PROBLEMS = json.loads(
+    subprocess.run(
+        [ASSAY, "problems", "--json", "--suite", ROOT / "problems"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+)
+NAMES = [problem["name"] for problem in PROBLEMS]
+
+
+def own_form(problem, folder):
+    """The reference itself as a candidate in Python."""
+    source = (ROOT / "problems" / problem["file"]).read_text()
+    candidate = folder / f"{problem['name']}.py"
+    candidate.write_text(re.sub(r"\bModel\b(?=[(,:])", "ModelNew", source))
+    return candidate
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """Every problem at tiny against its own form, correctness alone; two judgements at a time."""
+    folder = tmp_path_factory.mktemp("suite")
+    assay = Assay(folder)
+
+    def judge(problem):
+        path = ROOT / "problems" / problem["file"]
+        arguments = ["--size", "tiny", "--correctness-only", "--no-save"]
+        return assay.judge(path, own_form(problem, folder), *arguments)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as workers:
+        return dict(zip(NAMES, workers.map(judge, PROBLEMS)))
+
+
+def test_there_are_enough_problems_of_each_level():
+    levels = [problem["level"] for problem in PROBLEMS]
+    assert len(PROBLEMS) >= 46 and len(set(NAMES)) == len(NAMES)
+    assert levels.count(1) >= 24 and levels.count(2) >= 16 and levels.count(3) >= 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_problem_is_correct_against_itself(judged, name):
+    run = judged[name]
+    assert run.code == UNSETTLED, run  # correct; its speed was not asked for
+    assert run.verdict["correctness"]["passed"], run
+    assert run.verdict["work"]["operations_from"] != "unknown", run
+    passed = [draw for draw in run.verdict["correctness"]["draws"] if draw["result"] == "passed"]
+    assert len(passed) >= 3, run  # the ordinary draws at least
+
+
+@pytest.mark.aa
+@pytest.mark.parametrize("name", NAMES)
+def test_no_problem_is_faster_than_itself(assay, tmp_path, name):
+    problem = PROBLEMS[NAMES.index(name)]
+    candidate = own_form(problem, tmp_path)
+    run = assay.judge(ROOT / "problems" / problem["file"], candidate, "--size", "tiny")
+    assert run.verdict["correctness"]["passed"], run
+    assert run.verdict["outcome"] != "faster", run
+
+
+def test_the_list_is_filtered_and_printed(assay):
+    run = assay("problems")
+    assert run.code == 0 and run.out.count("\n") >= len(PROBLEMS) + 3, run
+    run = assay("problems", "--level", "3")
+    assert "mlp_mixer" in run.out and "softmax" not in run.out, run
+    run = assay("problems", "--mechanism", "scan", "--names")
+    assert run.out.split() == ["cumulative_sum", "selective_scan_block", "gated_recurrent"], run
+    run = assay("problems", "--mechanism", "magic")
+    assert run.code == USAGE and "no problem matches" in run.err, run
+
+
+def test_a_large_problem_is_shown_without_being_run(assay):
+    run = assay("problems", "show", "softmax", "--size", "large", "--json")
+    shown = json.loads(run.out)
+    assert shown["inputs"] == ["x float32[65536, 32768]"], run
+    assert shown["bytes"] == 2 * 4 * 65536 * 32768, run
+    assert shown["operations"] == 5 * 65536 * 32768, run
+    assert shown["bound_ns"] is None and shown["wall_ns"] is None, run
+
+
+def test_a_profile_says_where_the_time_goes(assay):
+    run = assay("problems", "show", "matmul", "--size", "tiny", "--profile", "--json")
+    shown = json.loads(run.out)
+    assert shown["operations"] == 2 * 128**3, run
+    hottest = shown["operators"][0]
+    assert hottest["name"] == "mm" and hottest["time_share"] > 0.3, run
+    assert hottest["headroom"] == pytest.approx(1 / (1 - hottest["time_share"])), run
+
+
+def test_bad_suites_are_refused_with_file_and_line(assay, write, tmp_path):
+    problem = "[[problem]]\nname = 'p'\nfile = 'p.py'\n"
+    write("p.py", "ROWS = 2\n")
+    for text, said in (
+        (problem + "levle = 1\n", "line 4: unknown key 'levle' in [[problem]]; did you mean"),
+        (problem + problem, "a second problem is named 'p'"),
+        ("[[problem]]\nname = 'q'\nfile = 'q.py'\n", "problem 'q': there is no file"),
+        ("[[problem]\n", "not TOML"),
+    ):
+        write("suite.toml", text)
+        run = assay("problems", "--suite", tmp_path)
+        assert run.code == USAGE and said in run.err, run
+
+
+def test_flops_that_name_no_constant_are_told(assay, write):
+    write("suite.toml", "[[problem]]\nname = 'p'\nfile = 'p.py'\nflops = '2 * ROW'\n")
+    source = (ROOT / "problems" / "level1" / "softmax.py").read_text()
+    run = assay("problems", "show", write("p.py", source))
+    assert run.code == USAGE and "the problem has no number ROW" in run.err, run
+
+
+def test_draws_that_cannot_be_skipped_are_told(assay, write):
+    write("suite.toml", "[[problem]]\nname = 'p'\nfile = 'p.py'\nskip_draws = ['tise']\n")
+    source = (ROOT / "problems" / "level1" / "softmax.py").read_text()
+    candidate = ROOT / "kernels" / "softmax" / "naive.cpp"
+    run = assay.judge(write("p.py", source), candidate, "--set", "ROWS=4")
+    assert run.code == USAGE and "skip_draws has 'tise'" in run.err, run
