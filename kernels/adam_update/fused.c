@@ -4,7 +4,8 @@
  * everything in between stays in registers: what is left is the memory that the problem itself
  * demands. All that depends on the step and the learning rate alone is worked out once, in double.
  * The flags let the compiler vectorise the square root, which would set errno.
- * expected: faster at small */
+ */
+/* expected: faster at small */
 /*! flags -fno-math-errno -fno-trapping-math -lm */
 #include <assay/kernel.h>
 #include <math.h>

@@ -1,8 +1,9 @@
 // Attention, one query at a time: its scores, their softmax, the weighted sum of the values.
 //
 // Idea: the matrix of all scores is never stored; one row of it is, and lies in cache. The flags
-// let the compiler reorder the additions of a dot product, without which it stays scalar. Expected
-// verdict: correct; slower than PyTorch, whose products are blocked.
+// let the compiler reorder the additions of a dot product, without which it stays scalar.
+// PyTorch's products are blocked, these are not.
+// expected: slower at small
 //! flags -fassociative-math -fno-signed-zeros -fno-trapping-math -fno-math-errno
 #include <assay/kernel.h>
 

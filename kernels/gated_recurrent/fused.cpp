@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <vector>
 
 namespace {
@@ -96,12 +97,12 @@ void Multiply(const float* x, int64_t rows, int64_t x_stride, const Turned& weig
 }
 
 // exp(x), to about 1 unit in the last place, without a branch, so that loops over it vectorise:
-// x = n ln 2 + r, exp(r) by a polynomial, scaled by 2^n. Below the smallest normal float: zero.
+// x = n ln 2 + r, exp(r) by a polynomial, scaled by 2^n. Zero and infinity where float32 ends, so
+// that what is divided by it vanishes, however large it is.
 inline float Exponential(float x) {
   constexpr float kLowest = -87.0f;
-  constexpr float kHighest = 88.0f;
-  constexpr float kRound =
-      12582912.0f;  // 1.5 * 2^23: adding it leaves a whole number in the low bits
+  constexpr float kHighest = 88.37f;
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
   float clamped = x < kLowest ? kLowest : x;
   clamped = clamped > kHighest ? kHighest : clamped;
   const float shifted = clamped * 1.44269504f + kRound;
@@ -114,7 +115,8 @@ inline float Exponential(float x) {
   p = p * r + 1.0f;
   p = p * r + 1.0f;
   const float scaled = p * std::bit_cast<float>((std::bit_cast<int32_t>(shifted) + 127) << 23);
-  return x < kLowest ? 0.0f : scaled;
+  const float bounded = x > kHighest ? std::numeric_limits<float>::infinity() : scaled;
+  return x < kLowest ? 0.0f : bounded;
 }
 
 inline float Logistic(float x) { return 1.0f / (1.0f + Exponential(-x)); }

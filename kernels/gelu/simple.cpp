@@ -1,8 +1,8 @@
 // GELU by the C library's complementary error function.
 //
 // Idea: x Phi(x) = x erfc(-x / sqrt 2) / 2 keeps its digits for negative x, where 1 + erf(x / sqrt
-// 2) cancels. Expected verdict: correct; slower than PyTorch: the compiler cannot vectorise a call
-// to the library.
+// 2) cancels. The compiler cannot vectorise a call to the library.
+// expected: slower at small
 #include <assay/kernel.h>
 
 #include <cmath>

@@ -1,8 +1,9 @@
 // Layer normalisation in three loops over each row.
 //
 // Idea: mean first, then the variance of what is left, both added up in double: values around 1000
-// that differ by 0.1 keep their digits, which the shortcut E[x^2] - E[x]^2 loses. Expected verdict:
-// correct; slower than PyTorch, whose sums are vectorised.
+// that differ by 0.1 keep their digits, which the shortcut E[x^2] - E[x]^2 loses. PyTorch's
+// sums are vectorised, these are not.
+// expected: slower at small
 #include <assay/kernel.h>
 
 #include <cmath>

@@ -4,7 +4,8 @@
  * one row of those, by a loop without branches that the compiler vectorises; neighbouring windows
  * share the third of it where they overlap. PyTorch takes each window's nine elements one by one,
  * and keeps their places too.
- * expected: faster at small */
+ */
+/* expected: faster at small */
 /*! flags -fno-trapping-math */
 #include <assay/kernel.h>
 
@@ -37,14 +38,16 @@ ASSAY_KERNEL_C(ASSAY_TENSOR(const float, 4, x), ASSAY_TENSOR(float, 4, out)) {
       float* to = out + (image * rows + row) * columns;
       for (int64_t first = 0; first < columns; first += STRIP / 2) {
         const int64_t count = columns - first < STRIP / 2 ? columns - first : STRIP / 2;
-        /* maxima[1 + i] is column 2 * first + i; one more lies before, one perhaps missing after. */
+        /* maxima[1 + i] is column 2 * first + i; one more lies before, one perhaps missing after.
+         */
         float maxima[STRIP + 1];
         const int64_t start = 2 * first;
         const int64_t inside = width - start < STRIP ? width - start : STRIP;
         columns_of(above + start, middle + start, below + start, inside, maxima + 1);
         if (inside < 2 * count) maxima[2 * count] = maxima[2 * count - 1];
-        maxima[0] = start > 0 ? larger(larger(above[start - 1], middle[start - 1]), below[start - 1])
-                              : maxima[1];
+        maxima[0] = start > 0
+                        ? larger(larger(above[start - 1], middle[start - 1]), below[start - 1])
+                        : maxima[1];
         for (int64_t i = 0; i < count; ++i)
           to[first + i] = larger(larger(maxima[2 * i], maxima[2 * i + 1]), maxima[2 * i + 2]);
       }

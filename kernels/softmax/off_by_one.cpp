@@ -1,7 +1,8 @@
 // The naive softmax with one slip: the loop that divides by the sum stops a column early.
 //
 // Idea: what a hurried edit looks like. Every row is right but for its last element, one in
-// thousands. Expected verdict: wrong, with a hint that points at the last column.
+// thousands. The verdict has a hint that points at the last column.
+// expected: wrong
 #include <assay/kernel.h>
 
 #include <algorithm>

@@ -96,7 +96,7 @@ struct ProblemShowOptions {
 
 struct DoctorOptions {
   std::string python;
-  bool quick = false, json = false, quiet = false;
+  bool quick = false, no_noise = false, json = false, quiet = false;
 
   void AddTo(CLI::App& command);
 };

@@ -140,12 +140,14 @@ void ScoreOptions::AddTo(CLI::App& command) {
                   "How many problems were asked for; those without a verdict count as not correct")
       ->excludes(suite_option)
       ->check(CLI::Range(int64_t{1}, int64_t{1000000}));
-  command.add_option("--p", thresholds, "Speedups p of fast_p (default: 0,0.5,0.8,1,1.5,2,4)")
+  command
+      .add_option("--p", thresholds,
+                  "Speedups p of fast_p, such as 1,2 (default: 0,0.5,0.8,1,1.5,2,4)")
       ->delimiter(',')
       ->allow_extra_args(false);
   command
       .add_option("--k", draws,
-                  "Attempts k of pass@k (default: 1,5,10 where a problem has several attempts)")
+                  "Attempts k of pass@k, such as 1,4 (default: 1,5,10 where a problem has several)")
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--baseline", baseline,

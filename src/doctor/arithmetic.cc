@@ -80,12 +80,12 @@ std::array<Instructions, 1> Known() {
 
 double RateOf(Kernel kernel, double lanes, std::span<const int> cpus, int repeats) {
   volatile double factor = 0.5, summand = 0.25;
-  const double seconds = ShortestSeconds(cpus, repeats, [&](size_t) -> std::function<void()> {
-    return [kernel, f = double{factor}, s = double{summand}] {
+  const double seconds = ShortestSeconds(cpus, repeats, [&](size_t) -> Pieces {
+    return {[kernel, f = double{factor}, s = double{summand}] {
       volatile double kept = kernel(f, s);
       static_cast<void>(kept);
-    };
-  });
+    }};
+  })[0];
   return 2.0 * lanes * kChains * static_cast<double>(kRounds) * static_cast<double>(cpus.size()) /
          seconds;
 }

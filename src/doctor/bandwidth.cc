@@ -79,22 +79,18 @@ constexpr auto StreamingTriad = Triad;
 Bandwidths MeasureBandwidth(std::span<const int> cpus, uint64_t array_bytes, int repeats) {
   const size_t count = std::max<size_t>(4, array_bytes / sizeof(Line) / 4 * 4);
   const double moved = static_cast<double>(count * sizeof(Line) * cpus.size());
-  const auto rate = [&](double arrays_moved, auto pass) {
-    const double seconds = ShortestSeconds(cpus, repeats, [&](size_t) -> std::function<void()> {
-      auto arrays = std::make_shared<Arrays>(
-          Arrays{count, Touched(count, 0), Touched(count, 1), Touched(count, 2)});
-      return [arrays, pass] { pass(*arrays); };
-    });
-    return arrays_moved * moved / seconds;
-  };
-  Bandwidths found;
-  found.read_bytes_s = rate(1, [](const Arrays& arrays) {
-    volatile double kept = Read(arrays);
-    static_cast<void>(kept);
+  const std::vector<double> seconds = ShortestSeconds(cpus, repeats, [&](size_t) -> Pieces {
+    const auto arrays = std::make_shared<Arrays>(
+        Arrays{count, Touched(count, 0), Touched(count, 1), Touched(count, 2)});
+    return {[arrays] {
+              volatile double kept = Read(*arrays);
+              static_cast<void>(kept);
+            },
+            [arrays] { Copy(*arrays); }, [arrays] { StreamingCopy(*arrays); },
+            [arrays] { Triad(*arrays); }, [arrays] { StreamingTriad(*arrays); }};
   });
-  found.copy_bytes_s = std::max(rate(2, Copy), rate(2, StreamingCopy));
-  found.triad_bytes_s = std::max(rate(3, Triad), rate(3, StreamingTriad));
-  return found;
+  return {moved / seconds[0], 2 * moved / std::min(seconds[1], seconds[2]),
+          3 * moved / std::min(seconds[3], seconds[4])};
 }
 
 }  // namespace assay

@@ -4,14 +4,17 @@
 
 #include <functional>
 #include <span>
+#include <vector>
 
 namespace assay {
 
+using Pieces = std::vector<std::function<void()>>;
+
 // Starts one thread a core. Each calls make(index) to get ready (allocating and touching its own
-// memory) and gets its piece of work back; the pieces then run `repeats` times, all beginning
-// together. Returns the shortest time in which all pieces were done [s]. Blocks; pieces must not
-// throw.
-double ShortestSeconds(std::span<const int> cpus, int repeats,
-                       const std::function<std::function<void()>(size_t index)>& make);
+// memory) and gets its pieces of work back, as many as the others. Piece after piece runs `repeats`
+// times, all threads beginning together. Returns for each piece the shortest time in which all
+// threads were done [s]. Blocks; pieces must not throw.
+std::vector<double> ShortestSeconds(std::span<const int> cpus, int repeats,
+                                    const std::function<Pieces(size_t index)>& make);
 
 }  // namespace assay
