@@ -19,6 +19,7 @@ constexpr int kLanes = 4;
 #endif
 constexpr int kParts = 4;  // vectors in flight: one alone would wait for its own comparison
 constexpr int kStride = kParts * kLanes;
+constexpr int64_t kAhead = 1024;  // floats: a page, at whose end the hardware stops reading ahead
 
 typedef float Vector __attribute__((vector_size(4 * kLanes)));
 typedef int32_t IntVector __attribute__((vector_size(4 * kLanes)));
@@ -56,6 +57,7 @@ Best Largest(const float* x, int64_t columns) {
     IntVector here[kParts];
     for (int part = 0; part < kParts; ++part) here[part] = place[part];
     for (column = kStride; column + kStride <= columns; column += kStride) {
+      for (int line = 0; line < kStride; line += 16) __builtin_prefetch(x + column + line + kAhead);
       for (int part = 0; part < kParts; ++part) {
         here[part] += kStride;
         const Vector other = Load(x + column + part * kLanes);

@@ -24,6 +24,8 @@ constexpr int kLanes = 8;
 constexpr int kLanes = 4;
 #endif
 
+constexpr int64_t kAhead = 1024;  // floats: a page, at whose end the hardware stops reading ahead
+
 typedef float Vector __attribute__((vector_size(4 * kLanes)));
 
 Vector Load(const float* from) {
@@ -62,6 +64,7 @@ void RunningSums(const float* x, int64_t columns, float* out) {
   Vector carry = {};
   int64_t column = 0;
   for (; column + kLanes <= columns; column += kLanes) {
+    __builtin_prefetch(x + column + kAhead);
     const Vector sums = Scan(Load(x + column));
     StoreOnce(out + column, carry + sums, is_aligned);
     carry += sums[kLanes - 1];

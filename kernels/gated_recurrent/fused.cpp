@@ -3,8 +3,8 @@
 // Idea: the weights of the states are used again at every position, for few rows of the batch at a
 // time. Turned once, so that the outputs lie side by side, they stay in the L2 cache, and four rows
 // share each load of them; the gates of a position are computed in one loop right after its
-// product. PyTorch starts some ten operators a position and layer, each for little work. expected:
-// faster at small
+// product. PyTorch starts some ten operators a position and layer, each for little work.
+// expected: faster at small
 //! flags -fno-trapping-math -fno-math-errno
 #include <assay/kernel.h>
 

@@ -3,7 +3,8 @@
 // Idea: with s and t the logits less their rows' largest, and S and T the sums of their
 // exponentials, the divergence is sum(exp(t) (t - s)) / T + log S - log T: no logarithm and no
 // probability of a single element is needed, and nothing is stored. PyTorch makes six passes, five
-// of which write whole matrices. expected: faster at small
+// of which write whole matrices.
+// expected: faster at small
 #include <assay/kernel.h>
 
 #include <cmath>

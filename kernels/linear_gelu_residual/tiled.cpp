@@ -4,7 +4,8 @@
 // that columns lie side by side, they stay in the L1 cache while all rows of x go by, eight at a
 // time. Their sums fill 16 registers, so that two vectors of weights serve 16 multiplications, and
 // GELU and residual work on the sums before they are stored. PyTorch's product is about as fast,
-// but three more operators visit its result. expected: faster at small
+// but three more operators visit its result.
+// expected: faster at small
 #include <assay/kernel.h>
 
 #include <algorithm>

@@ -3,7 +3,8 @@
 // Idea: PyTorch writes the scaled scores, the inverted mask and the filled scores before its
 // softmax begins. Here a row is scaled and masked into a buffer in the L1 cache, turned into
 // exponentials there, and written once. A key that is not kept is minus infinity, whose exponential
-// is zero. expected: faster at small
+// is zero.
+// expected: faster at small
 //! flags -fno-trapping-math
 #include <assay/kernel.h>
 

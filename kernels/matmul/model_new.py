@@ -1,4 +1,4 @@
-"""The product of two matrices in other words: a linear layer whose weight is the second one, turned.
+"""The product of two matrices in other words: a linear layer, its weight the second one turned.
 
 Idea: another expression is not another kernel. Both spellings end in the same call of the same
 library; what differs is a view, which costs a microsecond.

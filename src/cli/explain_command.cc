@@ -14,8 +14,29 @@
 namespace assay {
 namespace {
 
-// A file's path, or the id of a verdict that `assay judge` saved.
-Result<Verdict> FindVerdict(const std::string& name) {
+// The newest saved verdict, as its file's name without the suffix.
+Result<std::string> LastVerdict() {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  fs::path newest;
+  fs::file_time_type newest_time;
+  for (const auto& entry : fs::directory_iterator(StateFolder() / "verdicts", code)) {
+    const auto time = entry.last_write_time(code);
+    if (code || entry.path().extension() != ".json") continue;
+    if (newest.empty() || time > newest_time) {
+      newest = entry.path();
+      newest_time = time;
+    }
+  }
+  if (newest.empty()) return UsageError("no verdict is saved yet: judge a candidate first");
+  return newest.stem().string();
+}
+
+// A file's path, the id of a verdict that `assay judge` saved, or "last".
+Result<Verdict> FindVerdict(std::string name) {
+  if (name == "last" && !std::filesystem::exists(name)) {
+    ASSAY_ASSIGN_OR_RETURN(name, LastVerdict());
+  }
   const bool is_id =
       name.find_first_not_of("0123456789abcdef") == std::string::npos && !name.empty();
   const std::filesystem::path saved = StateFolder() / "verdicts" / (name + ".json");
@@ -46,7 +67,9 @@ Result<ExplainResult> Explain(const ExplainOptions& options) {
 }  // namespace
 
 void ExplainOptions::AddTo(CLI::App& command) {
-  command.add_option("VERDICT", verdict, "A verdict's JSON file, or the id on its card")
+  command
+      .add_option("VERDICT", verdict,
+                  "A verdict's JSON file, the id on its card, or 'last' for the newest")
       ->required();
   command.add_option("-o,--output", output, "Folder to write (default: explain-ID)");
   command.add_option("--python", python, "Python interpreter that has PyTorch");

@@ -279,7 +279,11 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check.hint = *stray;
   }
   const std::string said = host.host.Message();
-  if (!check.passed && !said.empty()) check.hint = said;
+  // A forward that threw left its outputs unwritten: what stands there says nothing.
+  if (!check.passed && !said.empty()) {
+    check.hint = said;
+    check.mismatch.reset();
+  }
   return check;
 }
 

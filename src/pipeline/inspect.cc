@@ -41,9 +41,7 @@ Result<Profile> TakeProfile(Host& host) {
   return ParseProfile(reply->text);
 }
 
-}  // namespace
-
-Result<Inspection> InspectProblem(const InspectRequest& request) {
+Result<Inspection> Inspect(const InspectRequest& request) {
   if (!ProbeSandbox().available) return EnvironmentError(ProbeSandbox().missing);
   OracleOptions options;
   options.problem = request.problem;
@@ -56,10 +54,24 @@ Result<Inspection> InspectProblem(const InspectRequest& request) {
   ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate, EstimateProblem(*host, memory_bytes, kTimeoutS));
   Inspection inspection{std::move(estimate.account), estimate.input_bytes, estimate.parameter_bytes,
                         estimate.output_bytes, std::nullopt};
+  // A file that fake tensors cannot follow at all: loading it says what is wrong with it.
+  if (inspection.account.outputs.empty() && inspection.account.inputs.empty() && !request.profile)
+    if (auto loaded = host->Request(wire::FrameKind::kLoad, {}, kTimeoutS); !loaded)
+      return std::unexpected(OracleError(loaded.error()));
   if (request.profile) {
     ASSAY_ASSIGN_OR_RETURN(inspection.profile, TakeProfile(*host));
   }
   return inspection;
+}
+
+}  // namespace
+
+Result<Inspection> InspectProblem(const InspectRequest& request) {
+  auto inspection = Inspect(request);
+  if (inspection) return inspection;
+  Error error = inspection.error();
+  NameFiles(request.problem.path, "", &error.message);
+  return std::unexpected(std::move(error));
 }
 
 }  // namespace assay

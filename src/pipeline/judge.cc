@@ -494,7 +494,18 @@ void Judgement::Settle(Verdict* verdict) const {
 }  // namespace
 
 Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& events) {
-  return Judgement(request, events).Run();
+  JudgeEvents named = events;
+  named.verdict = [&](Verdict verdict) {
+    NameFiles(request.problem.path, verdict.candidate.path, &verdict.message);
+    if (verdict.correctness)
+      NameFiles(request.problem.path, verdict.candidate.path, &verdict.correctness->hint);
+    events.verdict(verdict);
+  };
+  auto judged = Judgement(request, named).Run();
+  if (judged) return {};
+  Error error = judged.error();
+  NameFiles(request.problem.path, "", &error.message);
+  return std::unexpected(std::move(error));
 }
 
 }  // namespace assay

@@ -108,6 +108,24 @@ Result<PythonRuntime> FindPython(const std::string& requested) {
                   tried));
 }
 
+void NameFiles(const std::string& problem_path, const std::string& candidate_path,
+               std::string* message) {
+  const std::pair<std::string_view, const std::string&> files[] = {
+      {"problem.py", problem_path}, {"candidate.py", candidate_path}};
+  for (const auto& [inside, path] : files) {
+    const std::string name = fs::path(path).filename().string();
+    if (name.empty()) continue;
+    for (const std::string_view after : {" line ", " defines ", ": "}) {
+      const std::string shown = std::string(inside) + std::string(after);
+      for (size_t at = 0; (at = message->find(shown, at)) != std::string::npos; at += name.size()) {
+        // Not the end of a longer path or name.
+        const bool whole = at == 0 || (*message)[at - 1] == ' ' || (*message)[at - 1] == '\n';
+        if (whole) message->replace(at, inside.size(), name);
+      }
+    }
+  }
+}
+
 std::string OpenBlasKernels() {
 #if defined(__x86_64__)
   __builtin_cpu_init();

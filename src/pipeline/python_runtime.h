@@ -42,6 +42,11 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
 // falls back to SSE kernels, a fifth as fast: a baseline that anything beats.
 std::string OpenBlasKernels();
 
+// Inside a sandbox the files are called problem.py and candidate.py: says their own names in a
+// message about one of their lines. An empty path leaves its file's name alone.
+void NameFiles(const std::string& problem_path, const std::string& candidate_path,
+               std::string* message);
+
 // Environment of every host: a clean one, with equal thread counts for each library that reads one.
 std::map<std::string, std::string> HostEnvironment(int threads);
 

@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from conftest import CORRECT, ENVIRONMENT, ROOT, SOFTMAX, USAGE, WRONG
+from conftest import CORRECT, ENVIRONMENT, ROOT, SOFTMAX, UNSETTLED, USAGE, WRONG
 
 COPY = """
 #include <assay/kernel.h>
@@ -285,3 +285,43 @@ def test_tf32_inside_is_named(assay, write):
         run.verdict["correctness"]["passed"] in (True, False)
         and run.verdict["correctness"]["tolerance"] == "allclose:1e-2"
     )
+
+
+# An answer in KernelBench's form reads the problem's sizes from constants at its own top: with --set
+# the problem had the new value, the candidate the old one, and was called wrong.
+SIZED = """
+import torch
+import torch.nn as nn
+
+WIDTH = 64
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.offset = torch.ones(WIDTH)
+
+    def forward(self, x):
+        return x + self.offset
+
+
+def get_inputs():
+    return [torch.rand(4, WIDTH)]
+"""
+
+
+def test_set_reaches_the_constants_of_a_python_candidate(assay, write):
+    candidate = write("answer.py", SIZED.replace("Model(", "ModelNew("))
+    arguments = ["--set", "WIDTH=16", "--correctness-only"]
+    run = assay.judge(write("sized.py", SIZED), candidate, *arguments)
+    assert run.code == UNSETTLED and run.verdict["correctness"]["passed"], run
+
+
+def test_messages_name_the_files_as_the_user_does(assay, write):
+    source = SIZED.replace("x + self.offset", "x + torch.ones(3)")
+    candidate = write("answer.py", source.replace("Model(", "ModelNew("))
+    run = assay.judge(write("sized.py", source), candidate)
+    assert run.code == USAGE and "sized.py line 14: RuntimeError" in run.err, run
+    run = assay.judge(write("sized.py", SIZED), candidate)
+    assert run.code == WRONG and "answer.py line 14: RuntimeError" in run.verdict["message"], run
+    assert run.verdict["correctness"]["first_mismatch"] is None, run

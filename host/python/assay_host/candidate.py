@@ -8,6 +8,7 @@ Inputs are mapped read-only: a forward that writes to them ends the process, unl
 does so too.
 """
 
+import importlib.machinery
 import importlib.util
 import os
 import pickle
@@ -36,9 +37,28 @@ def read_record(path):
         ) from error
 
 
-def import_candidate(path):
-    """The candidate's module. Raises Failure(kCandidateLoad) with the candidate's line."""
-    spec = importlib.util.spec_from_file_location("candidate", path)
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Loads a candidate with the problem's constants set where it has them, too: answers in
+    KernelBench's form carry the problem's sizes at their top.
+    """
+
+    def __init__(self, path, settings):
+        super().__init__("candidate", path)
+        self._settings = settings
+
+    def source_to_code(self, data, path, **options):
+        if not self._settings:
+            return super().source_to_code(data, path, **options)
+        tree = problem.apply_known_settings(problem.parse_text(data, path), self._settings)
+        return compile(tree, path, "exec", dont_inherit=True)
+
+
+def import_candidate(path, settings):
+    """The candidate's module, with the problem's changed constants. Raises Failure(kCandidateLoad)
+    with the candidate's line.
+    """
+    loader = _Loader(path, settings)
+    spec = importlib.util.spec_from_file_location("candidate", path, loader=loader)
     module = importlib.util.module_from_spec(spec)
     sys.modules["candidate"] = module
     try:
@@ -120,7 +140,7 @@ class Candidate:
         if extensions.unpack(context.path("candidate", "extensions.tar"), context.root):
             extensions.skip_finished_builds()
         self._record = read_record(context.path("candidate", "init.pickle"))
-        module = import_candidate(self._path)
+        module = import_candidate(self._path, self._context.settings.get("set", {}))
         model = construct(
             module, self._record, int(context.settings.get("weights_seed", 0)), self._path
         )

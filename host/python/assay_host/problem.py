@@ -36,9 +36,13 @@ def read_source(path):
 def parse(path):
     """The file as a syntax tree. Raises Failure with the line of the first error."""
     try:
-        tree = ast.parse(read_source(path), filename=path)
+        return parse_text(read_source(path), path)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Failure(failure.PROBLEM_LOAD, failure.explain(error, path)) from error
+
+
+def parse_text(source, path):
+    tree = ast.parse(source, filename=path)
     tree.body = [one for statement in tree.body for one in _one_name_each(statement)]
     return tree
 
@@ -179,6 +183,20 @@ def apply_settings(tree, settings):
             raise Failure(failure.PROBLEM_SET, _unknown_name(tree, name))
         tree.body = body
     return ast.fix_missing_locations(tree)
+
+
+def apply_known_settings(tree, settings):
+    """Those that the file has constants for, in a form that can be changed; a candidate need not
+    have the problem's.
+    """
+    names = constant_names(tree)
+    for name, text in settings.items():
+        if name in names:
+            try:
+                tree = apply_settings(tree, {name: text})
+            except Failure:
+                pass
+    return tree
 
 
 def _refuse_other_forms(tree, name):
