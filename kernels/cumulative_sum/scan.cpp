@@ -1,10 +1,10 @@
 // Running sums by a scan within each vector.
 //
-// Idea: element after element, every addition waits for the one before it, four cycles each, and
-// that is PyTorch's speed. Here 16 elements become their running sums in four steps: each adds what
-// lies 1, 2, 4 and 8 places before. Only the carry goes from vector to vector, one addition each.
-// The result leaves by stores that pass the caches by. Few additions lie behind each sum, so that
-// float will do where PyTorch adds up in double.
+// Idea: element after element, every addition waits for the one before it, which bounds PyTorch's
+// loop. Here 16 elements become their running sums in four steps: each adds what lies 1, 2, 4 and 8
+// places before. Only the carry goes from vector to vector, one addition each. The result leaves by
+// stores that pass the caches by. Few additions lie behind each sum, so that float will do where
+// PyTorch adds up in double.
 // expected: faster at small
 #include <assay/kernel.h>
 

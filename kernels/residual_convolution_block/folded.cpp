@@ -5,7 +5,7 @@
 // into the weights, the offset is where the sums begin. A tile of eight output channels and two
 // vectors of a row stays in registers for all input channels and taps; the image is copied into a
 // frame of zeros first, so that no tap asks whether it lies outside. PyTorch's convolutions are
-// about as fast, but more operators visit what they write, in layouts that they turn around.
+// about as fast, but five more operators visit what they write.
 // expected: faster at small
 #include <assay/kernel.h>
 

@@ -18,6 +18,7 @@
 #include "pipeline/gate2_run.h"
 #include "pipeline/machine.h"
 #include "pipeline/oracle.h"
+#include "pipeline/record.h"
 #include "pipeline/reference_pool.h"
 #include "pipeline/seeds.h"
 #include "pipeline/version.h"
@@ -205,18 +206,7 @@ Verdict Judgement::NewVerdict(const BuiltCandidate& candidate) const {
   Verdict verdict;
   verdict.created = Timestamp();
   verdict.seed = seed_;
-  ProblemRecord& problem = verdict.problem;
-  problem.name = request_.problem.name;
-  problem.path = request_.problem.path;
-  problem.hash = Sha256Hex(request_.problem.source);
-  problem.level = request_.problem.level;
-  problem.size = request_.problem.size;
-  problem.set = request_.problem.set;
-  for (const wire::ArgumentSpec& argument : oracle_->description().arguments) {
-    problem.signature.push_back(DescribeArgument(argument));
-    if (problem.dtype.empty() && argument.role == wire::Role::kOutput)
-      problem.dtype = DTypeName(argument.dtype);
-  }
+  verdict.problem = RecordOf(request_.problem, oracle_->description());
   verdict.candidate = {candidate.source.path,
                        candidate.source.hash,
                        candidate.source.form == CandidateForm::kNative ? "native" : "python",
@@ -237,7 +227,7 @@ Verdict Judgement::NewVerdict(const BuiltCandidate& candidate) const {
   verdict.cost.build_s = candidate.build_s;
   verdict.cost.build_cached = candidate.cached;
   verdict.id = Sha256Hex(fmt::format("{} {} {} {} {}", verdict.created, MonotonicNs(), seed_,
-                                     problem.hash, verdict.candidate.hash))
+                                     verdict.problem.hash, verdict.candidate.hash))
                    .substr(0, 12);
   return verdict;
 }
@@ -466,29 +456,8 @@ void Judgement::Settle(Verdict* verdict) const {
   ASSAY_CHECK(outcome.has_value());
   verdict->outcome = *outcome;
   speed.passed = *outcome == Outcome::kFaster;
-  const std::string against = against_ ? against_->source.path : speed.headline;
-  const std::string target =
-      speed.threshold == 1 ? "" : fmt::format(" than {:g} times", speed.threshold);
-  switch (verdict->outcome) {
-    case Outcome::kFaster:
-      verdict->message =
-          fmt::format("correct, and {:.2f}x the speed of {}", headline.speedup, against);
-      break;
-    case Outcome::kSlower:
-      verdict->message = fmt::format("correct, but slower{}: {:.2f}x the speed of {}", target,
-                                     headline.speedup, against);
-      break;
-    case Outcome::kTie:
-      verdict->message =
-          fmt::format("correct, and as fast as {}{}: {:.3f}x",
-                      speed.threshold == 1 ? "" : fmt::format("{:g} times ", speed.threshold),
-                      against, headline.speedup);
-      break;
-    default:
-      verdict->message =
-          fmt::format("correct, but too noisy here to say whether it beats {}{}", against, target);
-      break;
-  }
+  verdict->message =
+      OutcomeMessage(*outcome, speed, against_ ? against_->source.path : speed.headline);
 }
 
 }  // namespace

@@ -46,6 +46,9 @@ DOCUMENTS = [
     "docs/candidate-abi.md",
     "docs/verdict.md",
     "docs/dependencies.md",
+    "docs/score.md",
+    "docs/tour-laptop.md",
+    "docs/tour-kernelbench.md",
 ]
 SCHEMA = "docs/verdict.schema.json"
 

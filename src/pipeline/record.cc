@@ -1,0 +1,46 @@
+#include "pipeline/record.h"
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "model/dtype.h"
+
+namespace assay {
+
+ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description) {
+  ProblemRecord problem;
+  problem.name = request.name;
+  problem.path = request.path;
+  problem.hash = Sha256Hex(request.source);
+  problem.level = request.level;
+  problem.size = request.size;
+  problem.set = request.set;
+  for (const wire::ArgumentSpec& argument : description.arguments) {
+    problem.signature.push_back(DescribeArgument(argument));
+    if (problem.dtype.empty() && argument.role == wire::Role::kOutput)
+      problem.dtype = DTypeName(argument.dtype);
+  }
+  return problem;
+}
+
+std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent) {
+  const double speedup = speed.baselines.at(speed.headline).speedup;
+  const bool at_one = speed.threshold == 1;
+  switch (outcome) {
+    case Outcome::kFaster:
+      return fmt::format("correct, and {:.2f}x the speed of {}", speedup, opponent);
+    case Outcome::kSlower:
+      return fmt::format("correct, but slower{}: {:.2f}x the speed of {}",
+                         at_one ? "" : fmt::format(" than {:g} times", speed.threshold), speedup,
+                         opponent);
+    case Outcome::kTie:
+      return fmt::format("correct, and as fast as {}{}: {:.3f}x",
+                         at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent,
+                         speedup);
+    default:
+      return fmt::format("correct, but too noisy here to say whether it beats {}{}", opponent,
+                         at_one ? "" : fmt::format(" than {:g} times", speed.threshold));
+  }
+}
+
+}  // namespace assay

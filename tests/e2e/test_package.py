@@ -1,0 +1,69 @@
+"""The Debian package, unpacked: everything in its place, and it judges from there."""
+
+import json
+import subprocess
+
+import pytest
+
+from conftest import ASSAY, ROOT, UNSETTLED
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """The package's files, as dpkg would lay them out under a root of their own."""
+    folder = tmp_path_factory.mktemp("package")
+    subprocess.run(
+        ["cpack", "-G", "DEB", "--config", ASSAY.parent / "CPackConfig.cmake", "-B", folder],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+        timeout=120,
+    )
+    (package,) = folder.glob("*.deb")
+    subprocess.run(["dpkg-deb", "-x", package, folder / "root"], check=True)
+    control = subprocess.run(["dpkg-deb", "-f", package], capture_output=True, text=True)
+    return folder / "root" / "usr", control.stdout
+
+
+def test_the_package_names_what_a_judgement_needs(unpacked):
+    _, control = unpacked
+    depends = next(line for line in control.splitlines() if line.startswith("Depends:"))
+    for needed in ("bubblewrap (>= 0.8)", "g++", "libdlpack-dev", "libseccomp2", "libhwloc15"):
+        assert needed in depends, depends
+    assert "python3-torch" in control and "libopenblas0-pthread" in control, control
+
+
+def test_everything_lies_where_its_reader_looks(unpacked):
+    usr, _ = unpacked
+    for path in (
+        "share/man/man1/assay.1",
+        "share/bash-completion/completions/assay",
+        "share/zsh/vendor-completions/_assay",
+        "share/fish/vendor_completions.d/assay.fish",
+        "share/assay/schemas/verdict.schema.json",
+        "share/assay/schemas/score.schema.json",
+        "share/doc/assay/LICENSE",
+        "include/assay/kernel.h",
+        "lib/assay/problems/suite.toml",
+    ):
+        assert (usr / path).stat().st_size > 0, path
+    shipped = {path.name for path in (usr / "lib/assay/problems").rglob("*.py")}
+    assert shipped == {path.name for path in (ROOT / "problems").rglob("*.py")}
+
+
+def test_the_unpacked_program_judges_by_name_from_any_folder(unpacked, assay):
+    usr, _ = unpacked
+    kernel = usr / "lib/assay/kernels/softmax/fused.cpp"
+    process = subprocess.run(
+        [usr / "bin/assay", "judge", "softmax", kernel, "--size", "tiny"]
+        + ["--correctness-only", "--json"],
+        capture_output=True,
+        text=True,
+        cwd=assay.home,
+        env=assay.environment,
+        timeout=120,
+    )
+    assert process.returncode == UNSETTLED, process
+    verdict = json.loads(process.stdout)
+    assert verdict["correctness"]["passed"], process
+    assert verdict["problem"]["path"] == str(usr / "lib/assay/problems/level1/softmax.py")
