@@ -7,7 +7,8 @@ Each file under kernels/ has one line `expected: OUTCOME at SIZE` in a comment o
 `expected: wrong`). Every kernel is judged at that size against eager PyTorch, on one thread. One
 line a kernel goes to the output: the outcome, the speedup, times and the share of the machine's
 peak. A table follows. Exit code 1 when an outcome is not the expected one. Meant for a quiet
-machine: on a busy one kernels end `unsettled`. --only takes words, one of which a path must have.
+machine: on a busy one kernels end `unsettled`. --only takes words, one of
+which a path must have.
 """
 import argparse
 import collections
@@ -46,9 +47,12 @@ def shipped_kernels():
 
 def judge(assay, kernels, extra):
     """The verdicts of several kernels of one problem and size, in their order."""
-    command = [assay, "judge", kernels[0].problem, *[kernel.path for kernel in kernels]]
+    paths = [kernel.path.relative_to(ROOT) for kernel in kernels]
+    command = [assay, "judge", kernels[0].problem.relative_to(ROOT), *paths]
     command += ["--size", kernels[0].size, "--threads", "1", "--json", "-q", "--no-save", *extra]
-    process = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    process = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, cwd=ROOT
+    )
     if not process.stdout:
         sys.exit(f"assay judge {kernels[0].problem}: exit {process.returncode}\n{process.stderr}")
     verdicts = json.loads(process.stdout)
@@ -97,6 +101,7 @@ def print_table(lines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output", type=pathlib.Path)
+    parser.add_argument("--verdicts", type=pathlib.Path, help="append whole verdicts, one a line")
     parser.add_argument("--only", nargs="+", default=[""], help="words of the paths to judge")
     parser.add_argument("--assay", default=str(ROOT / "build" / "release" / "assay"))
     parser.add_argument("--budget", default="60", help="seconds for each kernel's measurement")
@@ -114,6 +119,9 @@ def main():
         for kernel, verdict in zip(kernels, verdicts):
             lines.append(line(kernel, verdict))
             print(kernel.path.relative_to(ROOT), lines[-1]["outcome"], file=sys.stderr, flush=True)
+            if options.verdicts:
+                with options.verdicts.open("a") as file:
+                    file.write(json.dumps(verdict) + "\n")
             if options.output:
                 options.output.parent.mkdir(parents=True, exist_ok=True)
                 with options.output.open("a") as file:

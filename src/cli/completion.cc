@@ -73,6 +73,17 @@ bool TakesProblem(const CLI::App& app) {
   return false;
 }
 
+// A shell's case over "$path $word": the words so far become the path of a command.
+std::string PathCases(const CLI::App& app) {
+  std::string text;
+  for (const Node& node : Tree(app)) {
+    if (node.path.empty()) continue;
+    const bool nested = node.path.find(' ') != std::string::npos;
+    text += fmt::format("      '{}{}') path='{}' ;;\n", nested ? "" : " ", node.path, node.path);
+  }
+  return text;
+}
+
 std::string Bash(const CLI::App& app) {
   std::string text =
       "# bash completion for assay: source it, or keep it in\n"
@@ -81,11 +92,7 @@ std::string Bash(const CLI::App& app) {
       "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path= i\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    case \"$path ${COMP_WORDS[i]}\" in\n";
-  for (const Node& node : Tree(app))
-    if (!node.path.empty()) {
-      const bool nested = node.path.find(' ') != std::string::npos;
-      text += fmt::format("      '{}{}') path='{}' ;;\n", nested ? "" : " ", node.path, node.path);
-    }
+  text += PathCases(app);
   text += "    esac\n  done\n  case $before in\n";
   for (const char* option : {"size", "baseline", "precision", "tolerance", "form"})
     text += fmt::format("    --{}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n",
@@ -152,11 +159,7 @@ std::string Zsh(const CLI::App& app) {
       "  local path= word\n"
       "  for word in ${words[2,CURRENT-1]}; do\n"
       "    case \"$path $word\" in\n";
-  for (const Node& node : Tree(app))
-    if (!node.path.empty()) {
-      const bool nested = node.path.find(' ') != std::string::npos;
-      text += fmt::format("      '{}{}') path='{}' ;;\n", nested ? "" : " ", node.path, node.path);
-    }
+  text += PathCases(app);
   text += "    esac\n  done\n  case $path in\n";
   for (const Node& node : Tree(app)) {
     text += fmt::format("    '{}')\n      _arguments", node.path);

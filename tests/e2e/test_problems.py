@@ -287,7 +287,7 @@ def test_tf32_inside_is_named(assay, write):
     )
 
 
-# An answer in KernelBench's form reads the problem's sizes from constants at its own top: under --set
+# Answers in KernelBench's form read the problem's sizes from constants at their own top. With --set
 # the problem had the new value, the candidate the old one, and was called wrong.
 SIZED = """
 import torch

@@ -48,7 +48,8 @@ def kernel_commands():
                     "-march=native",
                     "-std=c11" if is_c else "-std=c++20",
                     f"-I{ROOT}/include",
-                    *" ".join(flags).split(),
+                    # Nothing is linked here.
+                    *[flag for flag in " ".join(flags).split() if not flag.startswith("-l")],
                 ]
 
 
