@@ -54,7 +54,7 @@ void DoctorOptions::AddTo(CLI::App& command) {
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");
   command.footer(
       "Run it once on a quiet machine: its ceilings give every later verdict a percentage of the\n"
-      "peak, and its noise floor is respected by gate 2. Takes about a minute and a half.\n\n"
+      "peak, and its noise floor is respected by gate 2. Takes two to three minutes.\n\n"
       "Exit codes: 0 judging works here; 8 something is missing, and the command that mends it is "
       "printed.");
 }

@@ -13,8 +13,8 @@ struct Bandwidths {
 };
 
 // Each core works on its own three arrays of `array_bytes`, which no cache should hold. After
-// J. D. McCalpin's STREAM. Stores that bypass the caches are tried beside ordinary ones, and the
-// better counts: a ceiling is what can be reached.
+// J. D. McCalpin's STREAM. Several streams at once, lines asked for ahead and stores that bypass
+// the caches are tried beside plain loops, and the best counts: a ceiling is what can be reached.
 Bandwidths MeasureBandwidth(std::span<const int> cpus, uint64_t array_bytes, int repeats);
 
 }  // namespace assay

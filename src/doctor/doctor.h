@@ -28,7 +28,7 @@ struct Finding {
 struct DoctorRequest {
   std::string python;  // --python
   bool ceilings = true;
-  bool noise = true;  // takes about a minute
+  bool noise = true;  // takes about two minutes
   InterruptFlag interrupt = nullptr;
 };
 

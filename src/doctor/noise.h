@@ -28,7 +28,7 @@ struct Noise {
   bool disturbed = false;  // other programs took the cores meanwhile
 };
 
-// Errors: as the judge's. Takes about a minute.
+// Errors: as the judge's. Takes about two minutes.
 Result<Noise> MeasureNoise(const std::string& python, InterruptFlag interrupt,
                            const std::function<void(double fraction)>& progress);
 
