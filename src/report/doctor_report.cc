@@ -90,7 +90,7 @@ class DoctorWriter {
   void Noise() {
     const MachineProfile& profile = report_.profile;
     if (profile.noise.empty()) return;
-    frame_.Section("noise floor", {"a program beside its own copy", Tone::kFaint});
+    frame_.Section("noise floor", {"against its own copy", Tone::kFaint});
     for (const NoisePoint& point : profile.noise)
       frame_.Labelled(
           FormatDuration(point.call_ns),

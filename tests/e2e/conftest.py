@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import time
 
+import jsonschema
 import pytest
 
 from traces import sandbox_traces
@@ -33,6 +34,12 @@ template <size_t N> struct Slow { static constexpr long value = spin<N>(); };
 template <size_t... I> long sum(std::index_sequence<I...>) { return (Slow<I>::value + ...); }
 long all = sum(std::make_index_sequence<5000>());
 """
+
+
+def fits(document, schema):
+    """Fails unless the document is as docs/SCHEMA.schema.json says."""
+    text = (ROOT / "docs" / f"{schema}.schema.json").read_text()
+    jsonschema.validate(document, json.loads(text))
 
 
 class Run:

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import ASSAY, ENVIRONMENT, GOOD, INTERRUPTED, ROOT, SOFTMAX
+from conftest import ASSAY, ENVIRONMENT, GOOD, INTERRUPTED, ROOT, SOFTMAX, fits
 
 FUSED = ROOT / "kernels" / "softmax" / "fused.cpp"
 
@@ -44,6 +44,7 @@ def doctor_without(assay, paths):
         stdin=subprocess.DEVNULL,
     )
     report = json.loads(process.stdout)
+    fits(report, "doctor")
     return process.returncode, {finding["name"]: finding for finding in report["findings"]}
 
 
@@ -96,6 +97,8 @@ def test_ceilings_give_verdicts_a_percentage_of_the_peak(assay):
     assert run.verdict["roofline"] is None and run.verdict["work"]["bytes"] == 2 * 4 * 64 * 1024
     run = assay("doctor", "--no-noise", "--json")
     machine = json.loads(run.out)["machine"]
+    fits(machine, "machine")
+    fits(json.loads((assay.home / "state" / "assay" / "machine.json").read_text()), "machine")
     assert run.code == GOOD and len(machine["ceilings"]) == min(2, os.cpu_count()), run
     one = machine["ceilings"][0]
     assert one["threads"] == 1 and one["copy_bytes_s"] > 1e8, machine

@@ -42,6 +42,8 @@ def test_everything_lies_where_its_reader_looks(unpacked):
         "share/fish/vendor_completions.d/assay.fish",
         "share/assay/schemas/verdict.schema.json",
         "share/assay/schemas/score.schema.json",
+        "share/assay/schemas/machine.schema.json",
+        "share/assay/schemas/event.schema.json",
         "share/doc/assay/LICENSE",
         "include/assay/kernel.h",
         "lib/assay/problems/suite.toml",

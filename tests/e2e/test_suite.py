@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import ASSAY, ROOT, UNSETTLED, USAGE, Assay
+from conftest import ASSAY, ROOT, UNSETTLED, USAGE, Assay, fits
 
 PROBLEMS = json.loads(
     subprocess.run(
@@ -83,6 +83,7 @@ def test_the_list_is_filtered_and_printed(assay):
 def test_a_large_problem_is_shown_without_being_run(assay):
     run = assay("problems", "show", "softmax", "--size", "large", "--json")
     shown = json.loads(run.out)
+    fits(shown, "problem")
     assert shown["inputs"] == ["x float32[65536, 32768]"], run
     assert shown["bytes"] == 2 * 4 * 65536 * 32768, run
     assert shown["operations"] == 5 * 65536 * 32768, run
@@ -92,6 +93,7 @@ def test_a_large_problem_is_shown_without_being_run(assay):
 def test_a_profile_says_where_the_time_goes(assay):
     run = assay("problems", "show", "matmul", "--size", "tiny", "--profile", "--json")
     shown = json.loads(run.out)
+    fits(shown, "problem")
     assert shown["operations"] == 2 * 128**3, run
     hottest = shown["operators"][0]
     assert hottest["name"] == "mm" and hottest["time_share"] > 0.3, run
