@@ -10,10 +10,11 @@ file(MAKE_DIRECTORY ${ASSAY_SHELL_DIRECTORY})
 add_custom_command(
   OUTPUT ${ASSAY_SHELL_DIRECTORY}/assay.1 ${ASSAY_SHELL_DIRECTORY}/assay.bash ${ASSAY_SHELL_DIRECTORY}/_assay
     ${ASSAY_SHELL_DIRECTORY}/assay.fish
-  COMMAND assay man > assay.1
-  COMMAND assay completion bash > assay.bash
-  COMMAND assay completion zsh > _assay
-  COMMAND assay completion fish > assay.fish
+  # Whatever the builder's own settings are.
+  COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> man > assay.1
+  COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion bash > assay.bash
+  COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion zsh > _assay
+  COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion fish > assay.fish
   DEPENDS assay
   WORKING_DIRECTORY ${ASSAY_SHELL_DIRECTORY}
   VERBATIM)

@@ -1,10 +1,12 @@
 #include "cli/config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "base/files.h"
@@ -44,12 +46,22 @@ Result<std::string> Text(const std::string& path, const toml::node& node) {
       fmt::format("{}: a setting is a string, a number, true or false", Line(path, node)));
 }
 
+constexpr std::array<std::string_view, 6> kFolderOptions{"baseline", "budget",  "quiet",
+                                                         "size",     "threads", "verbose"};
+
 Result<void> ApplyOne(const std::string& path, std::string_view name, const toml::node& node,
                       CLI::App& command, Origins* origins) {
+  const bool allowed =
+      path != kFolderConfigPath ||
+      std::find(kFolderOptions.begin(), kFolderOptions.end(), name) != kFolderOptions.end();
   std::vector<std::string> known;
   for (CLI::Option* option : Settable(command)) {
     known.push_back(option->get_lnames()[0]);
     if (known.back() != name) continue;
+    if (!allowed)
+      return UsageError(fmt::format(
+          "{}: '{}' may stand in {} alone: a folder's own file sets no more than {}",
+          Line(path, node), name, UserConfigPath().string(), fmt::join(kFolderOptions, ", ")));
     ASSAY_ASSIGN_OR_RETURN(const std::string text, Text(path, node));
     try {
       option->run_callback_for_default();

@@ -1,6 +1,7 @@
 // Settings files: defaults of options, by command. Lowest first: what is built in, the user's file
 // ($XDG_CONFIG_HOME/assay/config.toml), the working folder's assay.toml; the command line stands
-// above all.
+// above all. A folder may come from anywhere, so its file sets no more than kFolderOptions: nothing
+// that names a program to run, and nothing that makes a gate easier.
 //
 //   [judge]
 //   threads = 1

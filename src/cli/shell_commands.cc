@@ -35,7 +35,9 @@ void ConfigOptions::AddTo(CLI::App& command) {
   command.add_flag("--origin", origin, "Say where each value comes from");
   command.footer(
       fmt::format("Defaults of options may stand in {} and in ./{}, by command:\n"
-                  "  [judge]\n  threads = 1\n  baseline = \"eager\"",
+                  "  [judge]\n  threads = 1\n  baseline = \"eager\"\nThe folder's file may set "
+                  "baseline, budget, "
+                  "quiet, size, threads and verbose alone.",
                   "$XDG_CONFIG_HOME/assay/config.toml (~/.config)", kFolderConfigPath));
 }
 

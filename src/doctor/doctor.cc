@@ -23,11 +23,15 @@ constexpr int kRepeats = 5;
 
 std::filesystem::path ProfilePath() { return StateFolder() / "machine.json"; }
 
-// Four times the last cache, so that little of an array is found there again, within what memory
-// allows.
+// Four times all the caches of a level together, so that little of an array is found there again,
+// within what memory allows.
 uint64_t ArrayBytes(const Topology& topology, size_t threads) {
   uint64_t largest = 0;
-  for (const CacheLevel& cache : topology.caches) largest = std::max(largest, cache.size_bytes);
+  for (const CacheLevel& cache : topology.caches) {
+    const auto sharing = static_cast<uint64_t>(std::max(1, cache.cores));
+    const uint64_t count = (static_cast<uint64_t>(topology.cores) + sharing - 1) / sharing;
+    largest = std::max(largest, cache.size_bytes * std::max<uint64_t>(1, count));
+  }
   const uint64_t wanted = std::max<uint64_t>(4 * largest, uint64_t{64} << 20);
   const uint64_t affordable = AvailableMemoryBytes() / 8 / 3;
   return std::min(wanted, affordable) / threads;
@@ -150,8 +154,8 @@ MachineProfile LoadMachineProfile(std::string* notice) {
   const Machine machine = DescribeMachine();
   if (profile->cpu == machine.cpu && profile->cores == machine.cores) return *profile;
   *notice = fmt::format(
-      "{} was measured on another machine ({}, {} cores): run assay doctor for a percentage of "
-      "this one's peak",
+      "{} was measured on another machine ({}, {} cores): run assay doctor for this one's ceilings "
+      "and noise floor",
       ProfilePath().string(), profile->cpu, profile->cores);
   return {};
 }
@@ -161,11 +165,10 @@ Result<void> SaveMachineProfile(const MachineProfile& profile) {
   MachineProfile merged = profile;
   const MachineProfile earlier = LoadMachineProfile(&ignored);
   if (merged.ceilings.empty()) merged.ceilings = earlier.ceilings;
-  if (merged.noise.empty()) {
-    merged.noise = earlier.noise;
-    merged.empty_call_ns = earlier.empty_call_ns;
+  if (merged.noise.empty()) merged.noise = earlier.noise;
+  if (!(merged.empty_call_ns > 0)) merged.empty_call_ns = earlier.empty_call_ns;
+  if (!(merged.empty_python_call_ns > 0))
     merged.empty_python_call_ns = earlier.empty_python_call_ns;
-  }
   return WriteFileAtomically(ProfilePath(), MachineProfileToJson(merged) + "\n");
 }
 

@@ -44,6 +44,7 @@ constexpr std::string_view kCandidate =
 
 // From about 2 us to about 1 ms a call.
 constexpr std::array<int64_t, 4> kCounts{1 << 12, 1 << 15, 1 << 18, 1 << 21};
+constexpr double kDisturbedShareMax = 0.05;
 constexpr size_t kVerdicts = 3;  // a duration
 
 Result<std::vector<Verdict>> Judge(JudgeRequest request, InterruptFlag interrupt) {
@@ -121,7 +122,7 @@ Result<Noise> MeasureNoise(const std::string& python, InterruptFlag interrupt,
     for (const Verdict& verdict : verdicts) {
       const BaselineResult& result = verdict.speed->baselines.at("against");
       call_ns += result.candidate_time_ns / kVerdicts;
-      noise.disturbed |= verdict.outcome == Outcome::kUnsettled;
+      noise.disturbed |= result.disturbed_share > kDisturbedShareMax;
       for (const PairSamples& pair : verdict.samples) pairs.push_back(PairLogRatio(pair));
     }
     const double widest = std::abs(*std::max_element(

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "base/check.h"
 
@@ -233,19 +232,26 @@ Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, 
 }
 
 double CertifiedSpeedup(std::span<const double> pair_log_ratios, const SpeedRule& rule) {
-  double best = -std::numeric_limits<double>::infinity();
+  // Decisions change where a look's last success, or the worst pair, would cease to count.
+  std::vector<double> edges;
   for (const Look& look : kLooks) {
     const auto count = static_cast<size_t>(look.pairs);
     if (count > pair_log_ratios.size() || look.pairs > rule.pairs_max) break;
     std::vector<double> values(pair_log_ratios.begin(), pair_log_ratios.begin() + look.pairs);
     std::sort(values.begin(), values.end(), std::greater<>());
-    best = std::max(best, values[static_cast<size_t>(look.needed) - 1] - rule.delta);
+    edges.push_back(values[static_cast<size_t>(look.needed) - 1] - rule.delta);
   }
-  if (pair_log_ratios.size() >= kClearPairsMin) {
-    const double worst = *std::min_element(pair_log_ratios.begin(), pair_log_ratios.end());
-    best = std::max(best, worst - rule.clear_margin);
+  if (pair_log_ratios.size() >= kClearPairsMin)
+    edges.push_back(*std::min_element(pair_log_ratios.begin(), pair_log_ratios.end()) -
+                    rule.clear_margin);
+  std::sort(edges.begin(), edges.end(), std::greater<>());
+  constexpr double kJustBelow = 1e-9;
+  for (const double edge : edges) {
+    SpeedRule below = rule;
+    below.threshold = std::exp(edge - kJustBelow);
+    if (Decide(pair_log_ratios, below, true, true) == Decision::kFaster) return below.threshold;
   }
-  return std::exp(best);
+  return 0;
 }
 
 SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule& rule) {

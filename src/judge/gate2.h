@@ -54,11 +54,10 @@ std::span<const Look> Looks();
 Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,
                 bool last);
 
-// The largest factor against which these pairs show a gain, whatever threshold they were taken
-// for: at every threshold strictly below it Decide would have found successes enough at one of the
-// looks, or all pairs beyond the clear margin. The rate of false wins is that of one look-up:
-// thresholds are nested, so the chance that it lies over the true gain times exp(delta) stays
-// within FalseWinBound(). 0 where nothing is shown.
+// The largest threshold at which these pairs are decided `faster`, whatever threshold they were
+// taken for; 0 where there is none. By the looks it lies over the true gain times exp(delta) with
+// at most the chance of FalseWinBound(): thresholds are nested, so it would take as many successes
+// over that gain. Where the clear case decides, it rests on the margin, as that decision does.
 double CertifiedSpeedup(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 
 struct SpeedEstimate {

@@ -57,6 +57,19 @@ TEST(Gate2, CertifiedSpeedupIsTheLargestThresholdThatIsDecidedFaster) {
   }
 }
 
+// The first nine pairs call p = 1.02 a tie; what the later ones would have shown does not count, as
+// --p 1.02 would have stopped there.
+TEST(Gate2, WhatAnEarlierLookStopsIsNotCertifiedByALaterOne) {
+  std::vector<double> pairs(8, std::log(1.025));
+  pairs.push_back(std::log(1.02));
+  pairs.insert(pairs.end(), 5, std::log(1.5));
+  const double certified = CertifiedSpeedup(pairs, Rule());
+  EXPECT_EQ(Decide(pairs, Rule(certified), true, true), Decision::kFaster);
+  EXPECT_LT(certified, 1.018);
+  for (const double p : {1.018, 1.019, 1.0195})
+    EXPECT_NE(Decide(pairs, Rule(p), true, true), Decision::kFaster) << p;
+}
+
 TEST(Gate2, APairsRatioFollowsFromItsRecord) {
   PairSamples samples;
   samples.order = "rccrcrrc";
@@ -71,7 +84,7 @@ TEST(Gate2, NothingIsCertifiedFromTwoPairs) {
   EXPECT_EQ(CertifiedSpeedup(std::vector<double>{2.0, 2.0}, Rule()), 0);
   EXPECT_EQ(CertifiedSpeedup({}, Rule()), 0);
   // Eight pairs are no look: only the clear margin speaks.
-  EXPECT_DOUBLE_EQ(CertifiedSpeedup(Pairs(8, 0.5, 0, 0), Rule()), std::exp(0.3));
+  EXPECT_NEAR(CertifiedSpeedup(Pairs(8, 0.5, 0, 0), Rule()), std::exp(0.3), 1e-8);
 }
 
 TEST(Gate2, AMachinesOwnNoiseRaisesTheFloorAndNeverLowersIt) {

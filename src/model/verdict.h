@@ -93,6 +93,9 @@ struct BaselineResult {
   double smallest_visible = 0;  // smallest gain that could have been seen, as a factor (1.01)
   // The largest p against which these pairs are decided `faster`; 0: none is.
   double certified_speedup = 0;
+  // What it was decided by, as ln-ratios: the noise floor and the margin of a clear case.
+  double delta = 0, clear_margin = 0;
+  double disturbed_share = 0;  // of the measurements, by other processes, after repeats
   int pairs = 0;
   int rounds = 0;
   int calls_per_block = 0;

@@ -254,6 +254,9 @@ BaselineResult ReadBaseline(const JsonNode& node) {
   result.decision = node.At("decision").OneOf({"faster", "slower", "tie", "unsettled"});
   result.smallest_visible = node.At("smallest_visible").Number();
   result.certified_speedup = node.Find("certified_speedup").NumberOrZero();
+  result.delta = node.Find("delta").NumberOrZero();
+  result.clear_margin = node.Find("clear_margin").NumberOrZero();
+  result.disturbed_share = node.Find("disturbed_share").NumberOrZero();
   result.pairs = node.At("pairs").Whole<int>();
   result.rounds = node.At("rounds").Whole<int>();
   result.calls_per_block = node.At("calls_per_block").Whole<int>();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -92,13 +93,19 @@ Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& 
   return built;
 }
 
+// The constants among a host's settings: what a build may depend on. Seeds change every time.
+std::string SetConstants(const std::string& settings) {
+  const auto document = nlohmann::json::parse(settings, nullptr, false);
+  return document.is_object() && document.contains("set") ? document["set"].dump() : std::string();
+}
+
 Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& limits,
                                    const PythonRuntime& python, const std::string& init_arguments,
                                    const std::string& settings, InterruptFlag interrupt) {
   built.compiler = "Python " + python.version;
   const std::string key =
       ArtifactCache::Key({"python", built.source.content, python.executable, python.torch_version,
-                          init_arguments, ProcessorIdentity()});
+                          init_arguments, ProcessorIdentity(), SetConstants(settings)});
   const ArtifactCache cache((CacheFolder() / "artifacts").string());
   if (auto artifact = cache.Get(key)) {
     built.artifact = std::move(*artifact);

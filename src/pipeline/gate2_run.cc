@@ -406,6 +406,9 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.confidence = estimate.confidence;
   speed.smallest_visible = estimate.smallest_visible;
   speed.certified_speedup = CertifiedSpeedup(log_ratios, rule);
+  speed.delta = rule.delta;
+  speed.clear_margin = rule.clear_margin;
+  speed.disturbed_share = runner.disturbed_share();
   if (runner.disturbed_share() > kDisturbedShareMax) {
     decision = Decision::kUnsettled;
     speed.certified_speedup = 0;

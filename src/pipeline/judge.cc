@@ -312,6 +312,10 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verd
   verdict->cost.fill_s += Seconds(MonotonicNs() - started_ns - result->timed_ns);
   verdict->correctness = std::move(result->correctness);
   verdict->correctness->note = host->note;
+  if (candidate.source.form == CandidateForm::kPython) {
+    const std::string note = ConstantsNote(candidate.source.content, request_.problem.set);
+    if (!note.empty()) verdict->correctness->note += (host->note.empty() ? "" : "; ") + note;
+  }
   candidate_call_ns_ = result->call_ns;
   if (verdict->correctness->passed) return false;
   verdict->outcome = Outcome::kWrong;

@@ -110,20 +110,29 @@ Result<PythonRuntime> FindPython(const std::string& requested) {
 
 void NameFiles(const std::string& problem_path, const std::string& candidate_path,
                std::string* message) {
-  const std::pair<std::string_view, const std::string&> files[] = {
-      {"problem.py", problem_path}, {"candidate.py", candidate_path}};
-  for (const auto& [inside, path] : files) {
-    const std::string name = fs::path(path).filename().string();
-    if (name.empty()) continue;
-    for (const std::string_view after : {" line ", " defines ", ": "}) {
-      const std::string shown = std::string(inside) + std::string(after);
-      for (size_t at = 0; (at = message->find(shown, at)) != std::string::npos; at += name.size()) {
-        // Not the end of a longer path or name.
-        const bool whole = at == 0 || (*message)[at - 1] == ' ' || (*message)[at - 1] == '\n';
-        if (whole) message->replace(at, inside.size(), name);
-      }
+  const struct {
+    std::string_view inside;
+    std::string name;
+  } files[] = {{"problem.py", fs::path(problem_path).filename().string()},
+               {"candidate.py", fs::path(candidate_path).filename().string()}};
+  std::string named;
+  for (size_t at = 0; at < message->size();) {
+    const std::string_view rest = std::string_view(*message).substr(at);
+    const bool starts = at == 0 || (*message)[at - 1] == ' ' || (*message)[at - 1] == '\n';
+    const auto file = std::find_if(std::begin(files), std::end(files), [&](const auto& each) {
+      const std::string_view after =
+          rest.starts_with(each.inside) ? rest.substr(each.inside.size()) : std::string_view();
+      return !each.name.empty() && (after.starts_with(" line ") || after.starts_with(" defines ") ||
+                                    after.starts_with(": "));
+    });
+    if (starts && file != std::end(files)) {
+      named += file->name;
+      at += file->inside.size();
+    } else {
+      named += (*message)[at++];
     }
   }
+  *message = std::move(named);
 }
 
 std::string OpenBlasKernels() {

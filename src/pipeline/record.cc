@@ -1,6 +1,9 @@
 #include "pipeline/record.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
 
 #include "base/hash.h"
 #include "model/dtype.h"
@@ -21,6 +24,26 @@ ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& 
       problem.dtype = DTypeName(argument.dtype);
   }
   return problem;
+}
+
+std::string ConstantsNote(const std::string& source,
+                          const std::map<std::string, std::string>& set) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : set) {
+    for (size_t at = 0; (at = source.find(name, at)) != std::string::npos; at += name.size()) {
+      if (at != 0 && source[at - 1] != '\n') continue;
+      const size_t after = source.find_first_not_of(" \t", at + name.size());
+      const bool assigned =
+          after != std::string::npos &&
+          (source[after] == ':' || (source[after] == '=' && source.substr(after, 2) != "=="));
+      if (!assigned) continue;
+      names.push_back(name);
+      break;
+    }
+  }
+  if (names.empty()) return {};
+  return fmt::format("its own {} {} set as in the problem", fmt::join(names, ", "),
+                     names.size() == 1 ? "was" : "were");
 }
 
 std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent) {

@@ -1,6 +1,7 @@
 // Parts of a verdict that follow from what the judgement knows. Pure.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "model/problem.h"
@@ -9,6 +10,10 @@
 namespace assay {
 
 ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description);
+
+// Which of the problem's changed constants a Python candidate assigns at its top level too: they
+// were set in it, and the judged program is the file with them. Empty where there are none.
+std::string ConstantsNote(const std::string& source, const std::map<std::string, std::string>& set);
 
 // Why a correct candidate has this outcome, in one sentence. `opponent` names the headline baseline
 // or the other candidate.

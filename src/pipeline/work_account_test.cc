@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "pipeline/record.h"
+
 namespace assay {
 namespace {
 
@@ -57,6 +59,13 @@ TEST(WorkAccount, FiguresThatCannotBeAreRefusedOrIgnored) {
   EXPECT_FALSE(ParseWorkAccount(With(R"("outputs":)", R"("outs":)")));
   const auto negative = ParseWorkAccount(With(R"("operations": 64)", R"("operations": -64)"));
   EXPECT_EQ(CountedOperations(*negative), 32);
+}
+
+TEST(ConstantsNote, NamesTheConstantsThatACandidateShares) {
+  const std::map<std::string, std::string> set{{"N", "16"}, {"ROWS", "4"}, {"DIM", "2"}};
+  EXPECT_EQ(ConstantsNote("import torch\nN = 64\nROWS: int = 3\ndef f():\n    DIM = 1\n", set),
+            "its own N, ROWS were set as in the problem");
+  EXPECT_EQ(ConstantsNote("NAME = 1\nif N == 3: pass\n", {{"N", "16"}}), "");
 }
 
 }  // namespace

@@ -232,9 +232,9 @@ class ScoreWriter {
     }
     for (const MachineCount& machine : score_.machines)
       frame_.Labelled(
-          "machine",
-          fmt::format("{}, {}, {} a side: {}", Safe(machine.cpu), Counted(machine.cores, "core"),
-                      Counted(machine.threads, "thread"), Counted(machine.verdicts, "verdict")));
+          "machine", fmt::format("{}, {}, {} a side, PyTorch {}: {}", Safe(machine.cpu),
+                                 Counted(machine.cores, "core"), Counted(machine.threads, "thread"),
+                                 Safe(machine.pytorch), Counted(machine.verdicts, "verdict")));
   }
 
   const Score& score_;

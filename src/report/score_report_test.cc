@@ -56,7 +56,8 @@ TEST(ScoreReport, FiveProblems) {
 |                             asked  judged   built     ran correct  faster    |
 |  all                            5       5       4       4       3       2    |
 +------------------------------------------------------------------------------+
-|  machine      AMD EPYC 7B13, 2 cores, 1 thread a side: 5 verdicts            |
+|  machine      AMD EPYC 7B13, 2 cores, 1 thread a side, PyTorch unknown: 5    |
+|               verdicts                                                       |
 +------------------------------------------------------------------------------+
 )"[1]);
 }

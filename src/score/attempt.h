@@ -25,7 +25,7 @@ struct Attempt {
   Stage stage = Stage::kJudged;
   // Median ratio to the baseline; 0 where the candidate is not correct or was not measured.
   double speedup = 0;
-  // Gate 2 decides `faster` against every p below it; 0: against none.
+  // The largest p that gate 2 decides `faster` against; 0: none.
   double certified_speedup = 0;
 
   bool correct() const { return stage >= Stage::kCorrect; }

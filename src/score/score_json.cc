@@ -81,6 +81,7 @@ std::string ScoreToJson(const Score& score, const std::vector<std::string>& skip
     machines.push_back({{"cpu", machine.cpu},
                         {"cores", machine.cores},
                         {"threads", machine.threads},
+                        {"pytorch", machine.pytorch},
                         {"verdicts", machine.verdicts}});
   Json fast_p = Json::array();
   for (const FastPRow& row : score.fast_p)

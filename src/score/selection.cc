@@ -86,22 +86,43 @@ Verdicts WithoutRepeats(Verdicts verdicts, SetAside* set_aside) {
   return verdicts;
 }
 
-Result<std::vector<MachineCount>> CountMachines(const Verdicts& verdicts, bool any_machine) {
-  std::map<std::tuple<std::string_view, int, int>, int64_t> counts;
+std::string PyTorchOf(const Verdict& verdict) {
+  const auto found = verdict.toolchain.find("pytorch");
+  return found == verdict.toolchain.end() ? "unknown" : found->second;
+}
+
+// One rule of correctness for all: a kernel that passes a lax tolerance is another kind of correct.
+Result<void> CheckRules(const Verdicts& verdicts) {
+  std::map<std::string, int64_t> counts;
   for (const Verdict* verdict : verdicts)
-    ++counts[{verdict->machine.cpu, verdict->machine.cores, verdict->machine.threads}];
+    if (verdict->correctness) ++counts[verdict->correctness->tolerance];
+  if (counts.size() < 2) return {};
+  std::vector<std::string> rules;
+  for (const auto& [rule, count] : counts) rules.push_back(fmt::format("{} by {}", count, rule));
+  return UsageError(
+      fmt::format("the verdicts were judged by different rules of correctness ({}): score those of "
+                  "one rule at a time",
+                  Listed(rules, ", ")));
+}
+
+Result<std::vector<MachineCount>> CountMachines(const Verdicts& verdicts, bool any_machine) {
+  std::map<std::tuple<std::string_view, int, int, std::string>, int64_t> counts;
+  for (const Verdict* verdict : verdicts)
+    ++counts[{verdict->machine.cpu, verdict->machine.cores, verdict->machine.threads,
+              PyTorchOf(*verdict)}];
   std::vector<MachineCount> machines;
   for (const auto& [machine, count] : counts)
-    machines.push_back(
-        {std::string(std::get<0>(machine)), std::get<1>(machine), std::get<2>(machine), count});
+    machines.push_back({std::string(std::get<0>(machine)), std::get<1>(machine),
+                        std::get<2>(machine), std::get<3>(machine), count});
   std::stable_sort(machines.begin(), machines.end(), [](const auto& left, const auto& right) {
     return left.verdicts > right.verdicts;
   });
   if (machines.size() < 2 || any_machine) return machines;
   std::vector<std::string> lines;
   for (const MachineCount& machine : machines)
-    lines.push_back(fmt::format("  {} on {}, cores: {}, threads a side: {}", machine.verdicts,
-                                machine.cpu, machine.cores, machine.threads));
+    lines.push_back(fmt::format("  {} on {}, cores: {}, threads a side: {}, PyTorch {}",
+                                machine.verdicts, machine.cpu, machine.cores, machine.threads,
+                                machine.pytorch));
   return UsageError(fmt::format(
       "the verdicts come from {} machines, whose speedups do not compare:\n{}\nscore one machine's "
       "at a time, or give --any-machine",
@@ -200,6 +221,7 @@ Result<Selection> SelectVerdicts(const std::vector<Verdict>& verdicts,
   }
   ASSAY_ASSIGN_OR_RETURN(selection.machines, CountMachines(kept, rules.any_machine));
   if (!rules.any_size) ASSAY_RETURN_IF_ERROR(CheckSizes(kept));
+  ASSAY_RETURN_IF_ERROR(CheckRules(kept));
   ASSAY_ASSIGN_OR_RETURN(selection.baseline, CommonBaseline(kept, rules.baseline));
   selection.problems = Gathered(kept, rules, selection.baseline);
   const auto known = static_cast<int64_t>(selection.problems.size());

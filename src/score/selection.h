@@ -35,6 +35,7 @@ struct MachineCount {
   std::string cpu;
   int cores = 0;
   int threads = 0;
+  std::string pytorch;  // another version is another baseline
   int64_t verdicts = 0;
 };
 

@@ -85,14 +85,22 @@ def test_typos_come_with_the_nearest_word(assay):
 
 
 def test_settings_of_a_folder_become_defaults(assay, write):
-    write("assay.toml", "[judge]\nsize = 'tiny'\ncorrectness-only = true\n")
-    run = assay.judge(SOFTMAX, KERNELS / "naive.cpp")
+    write("assay.toml", "[judge]\nsize = 'tiny'\nthreads = 1\n")
+    run = assay.judge(SOFTMAX, KERNELS / "naive.cpp", "--correctness-only")
     assert run.code == UNSETTLED and run.verdict["problem"]["size"] == "tiny", run
     shown = assay("config", "show", "--origin").out
     assert "assay.toml line 2" in shown and "# assay.toml: read" in shown, shown
     write("assay.toml", "[judge]\nsise = 'tiny'\n")
     run = assay.judge(SOFTMAX, KERNELS / "naive.cpp")
     assert run.code == USAGE and "line 2" in run.err and "did you mean 'size'?" in run.err, run
+
+
+# A folder that a model wrote could have brought a 'python' to run, or a tolerance that all pass.
+@pytest.mark.parametrize("setting", ["python = './x'", "tolerance = 'allclose:10'", "p = 0.01"])
+def test_a_folder_cannot_make_the_judge_easier(assay, write, setting):
+    write("assay.toml", f"[judge]\n{setting}\n")
+    run = assay.judge(SOFTMAX, KERNELS / "naive.cpp", "--size", "tiny")
+    assert run.code == USAGE and "config.toml alone" in run.err, run
 
 
 def test_events_are_json_lines(assay):

@@ -11,6 +11,7 @@ empty. A descriptor that comes along gets the account as JSON (see account()).
 import ast
 import copy
 import json
+import math
 import time
 
 import torch
@@ -118,7 +119,10 @@ def _figures(expressions, module):
     found = {}
     for key, text in expressions.items():
         try:
-            found[key] = float(_evaluate(ast.parse(text.strip(), mode="eval").body, module))
+            figure = float(_evaluate(ast.parse(text.strip(), mode="eval").body, module))
+            if not 0 < figure < math.inf:
+                raise ValueError(f"{figure} is no count")
+            found[key] = figure
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, TypeError) as error:
             raise _BadFigure(f"`{key}` in suite.toml, {text!r}: {error}") from error
     return found

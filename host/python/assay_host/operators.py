@@ -30,6 +30,19 @@ def _product(left, right):
     return 2 * left.numel() * (right.shape[-1] if right.dim() > 1 else 1)
 
 
+class Arguments(tuple):
+    """A call's arguments in the order of its schema, and by name."""
+
+    def __new__(cls, function, args, kwargs):
+        schema = getattr(getattr(function, "_schema", None), "arguments", ())
+        named = dict(zip((argument.name for argument in schema), args))
+        named.update(kwargs)
+        ordered = [named.get(argument.name) for argument in schema] or list(args)
+        self = super().__new__(cls, ordered)
+        self.named = named
+        return self
+
+
 def _convolution(arguments, output):
     source, weight = arguments[0], arguments[1]
     transposed = len(arguments) > 6 and arguments[6]
@@ -42,7 +55,7 @@ def _convolution(arguments, output):
 def _attention(arguments, _output):
     query, key, value = arguments[:3]
     scores = query.numel() // max(1, query.shape[-1]) * key.shape[-2]
-    causal = any(argument is True for argument in arguments[3:])
+    causal = arguments.named.get("is_causal") is True
     return scores * (2 * query.shape[-1] + 2 * value.shape[-1] + _SOFTMAX) // (2 if causal else 1)
 
 
@@ -202,7 +215,8 @@ def new_account(seconds_max):
             else:
                 operator.read_bytes += _moved_bytes(inputs)
             operator.written_bytes += written_bytes
-            operator.operations += _operations(name, args, inputs, written)
+            arguments = Arguments(function, args, kwargs)
+            operator.operations += _operations(name, arguments, inputs, written)
 
     return Account()
 
@@ -211,5 +225,8 @@ def _operations(name, args, inputs, outputs):
     if name in _MOVES or name.endswith("_copy"):
         return 0
     if name in _RULES:
-        return int(_RULES[name](args, outputs[0]))
+        try:
+            return int(_RULES[name](args, outputs[0]))
+        except (AttributeError, IndexError, TypeError):
+            pass  # another version's signature: as if it were an operator like any other
     return max((tensor.numel() for tensor in (*inputs, *outputs)), default=0)
