@@ -66,7 +66,7 @@ def test_every_command_of_a_tour_works(assay, tmp_path, page):
         cwd=folder,
         env=assay.environment,
         stdin=subprocess.DEVNULL,
-        timeout=300,
+        timeout=600,
     )
     got = [int(line.split()[1]) for line in codes.read_text().splitlines()]
     for (command, allowed), code in zip(commands, got, strict=True):
