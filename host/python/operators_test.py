@@ -138,7 +138,7 @@ class FiguresTest(unittest.TestCase):
             "1 / 0",
             "get_inputs()",
             "1e308 * 10",
-            "0",
+            "-1 * 3",
         ):
             with self.assertRaises(Failure) as caught:
                 self.need(flops=text)

@@ -34,7 +34,13 @@ const std::atomic<bool>& InstallInterruptHandler() {
   return interrupted;
 }
 
-int ReportError(const Error& error) {
+Error UnlessInterrupted(Error error) {
+  if (interrupted) return {ErrorKind::kInterrupted, "interrupted"};
+  return error;
+}
+
+int ReportError(const Error& given) {
+  const Error error = UnlessInterrupted(given);
   std::fputs(fmt::format("assay: {}\n", error.message).c_str(), stderr);
   return ExitCodeOf(error.kind);
 }

@@ -222,7 +222,7 @@ int RunJudge(const JudgeOptions& options) {
   const auto judged = JudgeCandidates(*request, events);
   std::vector<int> codes;
   for (const Verdict& verdict : output.verdicts()) codes.push_back(ExitCodeOf(verdict.outcome));
-  if (!judged) codes.push_back(ExitCodeOf(judged.error().kind));
+  if (!judged) codes.push_back(ExitCodeOf(UnlessInterrupted(judged.error()).kind));
   const int code = CombineExitCodes(codes);
   output.Ended(code);
   if (!judged) ReportError(judged.error());

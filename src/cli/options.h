@@ -142,6 +142,9 @@ std::vector<std::string> SuiteFolders();
 // says so on stderr where it cannot.
 void KeepVerdict(const Verdict& verdict);
 
+// Ctrl-C reaches every process of the terminal's group: what failed after it failed because of it.
+Error UnlessInterrupted(Error error);
+
 // Prints "assay: MESSAGE" on stderr; returns the error's exit code.
 int ReportError(const Error& error);
 

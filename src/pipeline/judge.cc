@@ -420,6 +420,9 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
 // A host's trouble as the candidate's outcome; what is not the candidate's doing is an error.
 Result<void> Judgement::Blame(const HostTrouble& trouble, std::string_view where,
                               Verdict* verdict) const {
+  // Ctrl-C may end a host that had not yet got around to ignoring it: never the candidate's doing.
+  if (events_.interrupt != nullptr && *events_.interrupt)
+    return Fail(ErrorKind::kInterrupted, "interrupted");
   verdict->message = trouble.message;
   if (!trouble.output.empty() && verdict->log.empty()) verdict->log = trouble.output;
   verdict->speed.reset();

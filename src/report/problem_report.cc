@@ -80,7 +80,7 @@ class ProblemWriter {
                     fmt::format("{} at least: {} in, {} of parameters, {} out",
                                 FormatBytes(work.bytes), Bytes(inspection.input_bytes),
                                 Bytes(inspection.parameter_bytes), Bytes(inspection.output_bytes)));
-    if (work.unfused_bytes > 0)
+    if (work.unfused_bytes > 0 && work.bytes > 0)
       frame_.Labelled("unfused", fmt::format("{}, operator by operator: {} as many",
                                              FormatBytes(work.unfused_bytes),
                                              FormatRatio(work.unfused_bytes / work.bytes)));

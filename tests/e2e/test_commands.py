@@ -51,6 +51,26 @@ def test_a_stub_builds_and_is_judged_wrong(assay, tmp_path, form):
     assert run.code == WRONG, run
 
 
+# A terminal's Ctrl-C reaches the hosts, too. One that was still starting died of it, and the judge
+# said that this machine lacks something.
+@pytest.mark.parametrize("seconds", [0.2, 0.6, 1.0, 1.6])
+def test_ctrl_c_at_a_terminal_is_an_interrupt_whenever_it_comes(assay, leftovers, seconds):
+    process = subprocess.Popen(
+        [str(ASSAY), "judge", SOFTMAX, str(KERNELS / "naive.cpp"), "--size", "small", "-q"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=assay.home,
+        env=assay.environment,
+        start_new_session=True,
+    )
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED and err.strip() == "assay: interrupted", (out, err)
+    assert not leftovers()
+
+
 def test_explain_writes_a_program_that_shows_the_failure(assay):
     run = assay.judge(SOFTMAX, KERNELS / "off_by_one.cpp", "--size", "tiny")
     run = assay("explain", run.verdict["id"], "-o", "call")

@@ -120,7 +120,7 @@ def _figures(expressions, module):
     for key, text in expressions.items():
         try:
             figure = float(_evaluate(ast.parse(text.strip(), mode="eval").body, module))
-            if not 0 < figure < math.inf:
+            if not 0 <= figure < math.inf:
                 raise ValueError(f"{figure} is no count")
             found[key] = figure
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, TypeError) as error:
