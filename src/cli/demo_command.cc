@@ -11,7 +11,6 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "doctor/doctor.h"
-#include "judge/online_softmax.h"
 #include "pipeline/first_calls.h"
 #include "pipeline/judge.h"
 #include "problem/suite.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <numeric>
 
 #include "base/files.h"
 #include "doctor/arithmetic.h"

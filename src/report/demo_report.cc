@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "judge/online_softmax.h"
+#include "report/online_softmax.h"
 #include "report/text.h"
 
 namespace assay {

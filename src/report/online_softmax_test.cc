@@ -1,4 +1,4 @@
-#include "judge/online_softmax.h"
+#include "report/online_softmax.h"
 
 #include <gtest/gtest.h>
 
