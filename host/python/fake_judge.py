@@ -189,9 +189,7 @@ class Judge:
         description.
         """
         self.write("problem/problem.py", source)
-        if settings is not None:
-            self.settings.update(settings)
-            self.write("problem/settings.json", json.dumps(self.settings))
+        self.write("problem/settings.json", json.dumps(dict(self.settings, **(settings or {}))))
         memory = os.memfd_create("assay-init")
         try:
             done = self.request(wire.LOAD, 1 if brief else 0, fd=memory)
@@ -217,6 +215,10 @@ class Judge:
                 text = kinds[spec.kind]
             rows.append(f"{roles[spec.role]} {spec.name.decode()} {text}")
         return rows
+
+    def varying(self):
+        """Names of the parameters that a judge may change between calls."""
+        return [spec.name.decode() for spec in self.specs if spec.varies]
 
     def lay_out(self, slot_count, specs=None, weights=None, inputs_writable=True, inputs=None):
         """Chooses offsets, attaches plan, inputs, outputs, oracle and weights."""

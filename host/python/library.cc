@@ -46,6 +46,7 @@ constexpr uint64_t kLayout[] = {
     offsetof(ArgumentSpec, size_bytes),
     offsetof(ArgumentSpec, offset),
     offsetof(ArgumentSpec, oracle_offset),
+    offsetof(ArgumentSpec, varies),
     sizeof(Plan),
     offsetof(Plan, slot_count),
     offsetof(Plan, input_stride),

@@ -95,6 +95,46 @@ class LoadsAndEvaluates(ReferenceTest):
             torch.allclose(self.judge.oracle("out", 1)[:, 0], 2 * x.double().sum(1) + 1, atol=1e-12)
         )
 
+    def test_parameters_that_are_all_equal_get_values_of_their_own(self):
+        """A fresh layer norm's ones and zeros would let a kernel pass that leaves them out."""
+        source = problem("return self.norm(x)", init="self.norm = nn.LayerNorm(6)")
+        self.load(source)
+        self.run_once()
+        weight, bias = self.judge.tensor("norm_weight"), self.judge.tensor("norm_bias")
+        self.assertTrue(bool(((weight >= 0.5) & (weight <= 1.5)).all()))
+        self.assertTrue(bool((bias.abs() <= 0.25).all()))
+        self.assertEqual((len(set(weight.tolist())), len(set(bias.tolist()))), (6, 6))
+        x = self.judge.tensor("x", 1)
+        expected = torch.nn.functional.layer_norm(x, (6,), weight, bias)
+        self.assertTrue(torch.allclose(self.judge.tensor("out", 1), expected, atol=1e-5))
+        self.load(source, settings={"weights": "constructed"})
+        self.run_once()
+        self.assertTrue(torch.equal(self.judge.tensor("norm_weight"), torch.ones(6)))
+
+    def test_changes_of_the_region_reach_the_reference_in_both_precisions(self):
+        self.load(LINEAR)
+        self.assertEqual(self.judge.varying(), ["layer_weight", "layer_bias"])
+        self.run_once()
+        weight, bias = self.judge.tensor("layer_weight"), self.judge.tensor("layer_bias")
+        weight[0, 0] *= 2
+        self.judge.request(wire.STORE_WEIGHTS, 2)
+        self.judge.evaluate(1, 0)
+        self.judge.evaluate(1, 1)
+        x = self.judge.tensor("x", 1).double()
+        expected = torch.relu(x @ weight.double().T + bias.double())
+        self.assertLess((self.judge.tensor("out", 1) - expected).abs().max().item(), 1e-5)
+        self.assertLess((self.judge.oracle("out", 1) - expected).abs().max().item(), 1e-12)
+
+    def test_buffers_and_what_forward_changes_do_not_vary(self):
+        source = problem(
+            "self.count.data += 1; return self.norm(x) + 0 * self.count",
+            init="self.norm = nn.BatchNorm1d(6); self.count = nn.Parameter(torch.rand(6))",
+        )
+        self.load(source)
+        self.assertEqual(self.judge.varying(), ["norm_weight", "norm_bias"])
+        self.load(source, settings={"weights": "constant"})
+        self.assertEqual(self.judge.varying(), [])
+
     def test_the_construction_record_holds_what_a_candidate_needs(self):
         self.load(LINEAR)
         record = pickle.loads(self.judge.record)
@@ -110,7 +150,10 @@ class LoadsAndEvaluates(ReferenceTest):
         self.assertEqual(done[3], 0)
 
     def test_batch_norm_uses_batch_statistics_and_its_buffers_are_restored(self):
-        done = self.load(problem("return self.norm(x)", init="self.norm = nn.BatchNorm1d(6)"))
+        done = self.load(
+            problem("return self.norm(x)", init="self.norm = nn.BatchNorm1d(6)"),
+            settings={"weights": "constructed"},
+        )
         self.assertEqual(done[1], 2 | 4)
         self.assertIn("parameter norm_num_batches_tracked int64[]", self.judge.signature())
         self.run_once()
@@ -258,7 +301,8 @@ class LoadsAndEvaluates(ReferenceTest):
                 init="self.layer = nn.Linear(6, 6); self.call = lambda x: self.layer(x); "
                 "self.plain = torch.ones(6, 6); self.norm = nn.BatchNorm1d(6); "
                 "self.register_buffer('shift', torch.full((6,), 0.1), persistent=False)",
-            )
+            ),
+            settings={"weights": "constructed"},
         )
         self.assertEqual(done[1], 2 | 4)
         self.run_once()

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/defences.h"
 #include "cli/options.h"
 #include "pipeline/version.h"
 #include "problem/nearest.h"
@@ -96,6 +97,8 @@ void CommandLine::AddAll() {
 }
 
 int CommandLine::Run(int argument_count, char** arguments) {
+  if (const auto refusal = RefusalToWeaken())
+    return ReportError({ErrorKind::kUsage, *refusal});
   auto origins = ApplyConfigFiles(*app_);
   if (!origins) return ReportError(origins.error());
   origins_ = std::move(*origins);

@@ -69,6 +69,8 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   request.python = options.python;
   request.precision = options.precision;
   request.tolerance = options.tolerance;
+  if (!options.weights.empty()) request.problem.weights = options.weights;
+  if (options.one_size) request.problem.ragged.clear();
   request.seed = options.seed;
   request.speed_budget_s = options.budget_s;
   request.correctness_only = options.correctness_only;
@@ -171,6 +173,12 @@ void JudgeOptions::AddTo(CLI::App& command) {
                      "Accept this precision class: float64, float32, tf32, float16, bfloat16");
   command.add_option("--tolerance", tolerance,
                      "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
+  command.add_option("--weights", weights,
+                     "varied (default): they change from block to block; constant: they may be "
+                     "prepared once; constructed: and are as the constructor made them")
+      ->check(CLI::IsMember({"varied", "constant", "constructed"}));
+  command.add_flag("--one-size", one_size,
+                   "The candidate need not be right at other sizes than this one");
   command.add_option("--seed", seed, "Seed of every draw (default: a fresh one, printed)");
   command.add_option("--timeout", timeout_s, "Seconds that one call may take")
       ->capture_default_str()

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "wire/types.h"
@@ -25,6 +27,9 @@ struct ProblemRequest {
   // file's constants, as text. The reference host evaluates it.
   std::string flops, bytes;
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out, by the suite
+  std::string weights;                  // "varied" (also if empty), "constant", "constructed"
+  std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
+  bool allow_libraries = true;  // false: time in foreign libraries is a foul
 };
 
 // The signature of a call: inputs, parameters, outputs, in the order of the candidate ABI.
@@ -50,6 +55,9 @@ struct WorkAccount {
   double peak_bytes = 0;                // most bytes alive inside forward; 0: not known
   std::vector<OperatorWork> operators;  // in the order in which they first run; empty: not known
 };
+
+// "varied", "constant" or "constructed".
+bool IsWeightsTreatment(std::string_view text);
 
 // "input x float32[1024, 1024]", for cards and error messages.
 std::string DescribeArgument(const wire::ArgumentSpec& argument);

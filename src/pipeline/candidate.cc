@@ -224,6 +224,7 @@ HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
         "", "weights were matched by order, not by name",
         "weights are the candidate's own, made under the reference's seed", ""};
     started.note = kNotes[loaded->args[0] & 3];
+    started.weights_are_its_own = loaded->args[0] == 2;
   }
   return {};
 }

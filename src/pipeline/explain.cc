@@ -229,6 +229,7 @@ Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
   options.interrupt = request.interrupt;
   ASSAY_ASSIGN_OR_RETURN(Oracle oracle, Oracle::Open(std::move(options)));
+  oracle.ShowWeights(draw.seed);
   if (auto filled = oracle.Fill(0, draw.seed, draw.kind, false); !filled)
     return UsageError(
         fmt::format("the failing inputs cannot be made again: {}", filled.error().message));

@@ -153,6 +153,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
       draw.reason = "the suite leaves such draws out of this problem";
       continue;
     }
+    oracle.ShowWeights(draw.seed);
     auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true);
     if (!filled) {
       if (ordinary || filled.error().kind != HostTrouble::Kind::kFailed)
@@ -186,6 +187,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
 
 HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
   const Draw& draw = draws_[index];
+  oracle.ShowWeights(draw.seed);
   if (slots_used_ > 1) return draw.master;
   if (auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true); !filled)
     return std::unexpected(filled.error());
@@ -278,6 +280,11 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check.passed = false;
     check.hint = *stray;
   }
+  if (!check.passed && draw.kind == DrawKind::kOrdinary && ordinary_passed &&
+      setup.oracle.weights_vary())
+    check.hint +=
+        "; an earlier call was right, with other weights: what depends on weights must be done in "
+        "every call (--weights constant allows to keep it)";
   const std::string said = host.host.Message();
   // A forward that threw left its outputs unwritten: what stands there says nothing.
   if (!check.passed && !said.empty()) {

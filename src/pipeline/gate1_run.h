@@ -57,7 +57,8 @@ class DrawSet {
   const std::vector<Draw>& draws() const { return draws_; }
   uint32_t slots_used() const { return slots_used_; }
   const std::vector<ReferenceError>& reference_errors() const { return errors_; }  // one an output
-  // The master slot with this draw's values, made anew where it was not kept.
+  // The master slot with this draw's values, made anew where it was not kept; its version of the
+  // weights is then in place.
   HostResult<uint32_t> Master(Oracle& oracle, size_t index) const;
 
  private:

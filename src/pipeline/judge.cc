@@ -318,6 +318,11 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verd
   }
   candidate_call_ns_ = result->call_ns;
   if (verdict->correctness->passed) return false;
+  if (host->weights_are_its_own && WeightsTreatment(request_.problem) != "constructed")
+    verdict->correctness->hint +=
+        "; its weights fit the reference's neither by name nor by shape, so it runs on those that "
+        "it made itself, and the reference's are changed as it is judged: name them as the "
+        "reference does, or judge with --weights constructed";
   verdict->outcome = Outcome::kWrong;
   verdict->message = "wrong: " + verdict->correctness->hint;
   return true;

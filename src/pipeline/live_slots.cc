@@ -1,9 +1,11 @@
 #include "pipeline/live_slots.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/defences.h"
 
 namespace assay {
 namespace {
@@ -59,45 +61,74 @@ ValuePool::ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t
     : oracle_(oracle), first_(first), capacity_(capacity), random_(seed) {}
 
 void ValuePool::BeginProcess() {
-  order_ = filled_;
-  std::shuffle(order_.begin(), order_.end(), random_);
-  next_ = 0;
+  // Which batch comes when differs from process to process.
+  std::shuffle(batches_.begin(), batches_.end(), random_);
+  for (Batch& batch : batches_) batch.seen = false;
+}
+
+ValuePool::Batch* ValuePool::Unseen(uint32_t count) {
+  const auto found = std::find_if(batches_.begin(), batches_.end(), [count](const Batch& batch) {
+    return batch.masters.size() == count && (!batch.seen || !Stands(Defence::kFreshValues));
+  });
+  return found == batches_.end() ? nullptr : &*found;
+}
+
+ValuePool::Batch& ValuePool::Reusable(uint32_t count) {
+  if (placed_ + count > capacity_) {
+    // Full: all batches of this size were seen. One of them is filled anew; where there is none,
+    // the room is shared out again.
+    for (Batch& batch : batches_)
+      if (batch.masters.size() == count) return batch;
+    batches_.clear();
+    placed_ = 0;
+  }
+  Batch& batch = batches_.emplace_back();
+  batch.masters.resize(count);
+  std::iota(batch.masters.begin(), batch.masters.end(), first_ + placed_);
+  placed_ += count;
+  return batch;
 }
 
 HostResult<std::span<const uint32_t>> ValuePool::Take(uint32_t count) {
   ASSAY_CHECK(count <= capacity_);
-  while (order_.size() - next_ < count && filled_.size() < capacity_) {
-    const uint32_t master = first_ + static_cast<uint32_t>(filled_.size());
-    if (auto drawn = Draw(master); !drawn) return std::unexpected(drawn.error());
-    filled_.push_back(master);
-    order_.push_back(master);
+  Batch* batch = Unseen(count);
+  if (batch == nullptr) {
+    batch = &Reusable(count);
+    if (auto drawn = Draw(*batch); !drawn) {
+      batches_.clear();
+      placed_ = 0;
+      return std::unexpected(drawn.error());
+    }
+    // The next one of this size to be drawn anew is another.
+    std::rotate(batches_.begin() + (batch - batches_.data()),
+                batches_.begin() + (batch - batches_.data()) + 1, batches_.end());
+    batch = &batches_.back();
   }
-  if (order_.size() - next_ < count) {
-    // The pool is full and this process has seen it all: every value is drawn anew.
-    for (const uint32_t master : filled_)
-      if (auto drawn = Draw(master); !drawn) return std::unexpected(drawn.error());
-    BeginProcess();
-  }
-  const std::span<const uint32_t> taken(order_.data() + next_, count);
-  next_ += count;
-  return taken;
+  batch->seen = true;
+  if (Stands(Defence::kFreshValues))
+    std::shuffle(batch->masters.begin(), batch->masters.end(), random_);
+  oracle_.ShowWeights(batch->weights);
+  return std::span<const uint32_t>(batch->masters);
 }
 
 double ValuePool::CostNs(uint32_t count) const {
-  const size_t at_hand = order_.size() - next_;
-  if (at_hand >= count) return 0;
-  const size_t missing = count - at_hand;
-  const size_t draws = filled_.size() + missing <= capacity_ ? missing : filled_.size();
+  const bool at_hand = std::any_of(batches_.begin(), batches_.end(), [count](const Batch& batch) {
+    return batch.masters.size() == count && !batch.seen;
+  });
+  if (at_hand) return 0;
   return static_cast<double>(drawing_ns_) / static_cast<double>(std::max<int64_t>(1, drawn_)) *
-         static_cast<double>(draws);
+         count;
 }
 
-HostResult<void> ValuePool::Draw(uint32_t master) {
+HostResult<void> ValuePool::Draw(Batch& batch) {
   const int64_t begin_ns = MonotonicNs();
-  auto done = oracle_.Fill(master, random_() >> 1, wire::DrawKind::kOrdinary, false);
+  batch.weights = random_() >> 1 | 1;
+  oracle_.ShowWeights(batch.weights);
+  for (const uint32_t master : batch.masters)
+    if (auto done = oracle_.Fill(master, random_() >> 1, wire::DrawKind::kOrdinary, false); !done)
+      return std::unexpected(done.error());
   drawing_ns_ += MonotonicNs() - begin_ns;
-  ++drawn_;
-  if (!done) return std::unexpected(done.error());
+  drawn_ += static_cast<int64_t>(batch.masters.size());
   return {};
 }
 

@@ -41,31 +41,39 @@ class LiveSlots {
   uint64_t guard_ = 0;
 };
 
-// Master slots filled with ordinary draws. A fresh process has seen none of them; within a process
-// each is shown once.
+// Master slots filled with ordinary draws, in batches that share one version of the weights. A fresh
+// process has seen none of them; within a process each is shown once.
 class ValuePool {
  public:
   // Uses the master slots [first, first + capacity).
   ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed);
 
-  // A fresh process comes: every value is new to it. The order is shuffled.
+  // A fresh process comes: every value is new to it.
   void BeginProcess();
-  // `count` masters that this process has not seen; draws new values where none are left. count <=
-  // capacity.
+  // `count` masters that this process has not seen, in random order, and puts their version of the
+  // weights in place; draws new values where none are left. count <= capacity.
   HostResult<std::span<const uint32_t>> Take(uint32_t count);
   // What drawing for the next Take(count) is expected to cost [ns]; 0 when the values are at hand.
   double CostNs(uint32_t count) const;
   uint32_t capacity() const { return capacity_; }
 
  private:
-  HostResult<void> Draw(uint32_t master);
+  struct Batch {
+    std::vector<uint32_t> masters;
+    uint64_t weights = 0;
+    bool seen = false;  // by the process in hand
+  };
+  // A batch of this size that the process has not seen and that holds values, or nullptr.
+  Batch* Unseen(uint32_t count);
+  // One that may be filled anew: an empty one, or the one seen.
+  Batch& Reusable(uint32_t count);
+  HostResult<void> Draw(Batch& batch);
 
   Oracle& oracle_;
   uint32_t first_, capacity_;
   std::mt19937_64 random_;
-  std::vector<uint32_t> filled_;  // masters that hold values
-  std::vector<uint32_t> order_;   // of this process
-  size_t next_ = 0;
+  std::vector<Batch> batches_;
+  uint32_t placed_ = 0;                 // masters that belong to batches
   int64_t drawn_ = 0, drawing_ns_ = 0;  // so far
 };
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/defences.h"
 #include "pipeline/machine.h"
 #include "pipeline/work_account.h"
 
@@ -50,6 +51,14 @@ Error OracleError(const HostTrouble& trouble) {
   return {ErrorKind::kEnvironment, message};
 }
 
+// Constant parameters get values of their own only where they may also change.
+std::string WeightsTreatment(const ProblemRequest& problem) {
+  std::string treatment = problem.weights.empty() ? "varied" : problem.weights;
+  if (!Stands(Defence::kRandomWeights)) treatment = "constructed";
+  if (treatment == "varied" && !Stands(Defence::kVaryingWeights)) treatment = "constant";
+  return treatment;
+}
+
 std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
                          std::string_view baseline) {
   nlohmann::json settings;
@@ -57,6 +66,7 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
   settings["threads"] = threads;
   settings["weights_seed"] = weights_seed;
   settings["baseline"] = baseline;
+  settings["weights"] = WeightsTreatment(problem);
   settings["figures"] = nlohmann::json::object();
   if (!problem.flops.empty()) settings["figures"]["flops"] = problem.flops;
   if (!problem.bytes.empty()) settings["figures"]["bytes"] = problem.bytes;
@@ -180,7 +190,12 @@ Result<void> Oracle::ShareSlots() {
   const uint64_t store[] = {0};
   if (auto done = host_->Request(FrameKind::kStoreWeights, store, options_.timeout_s); !done)
     return std::unexpected(OracleError(done.error()));
+  varied_ = VariedWeights(plan, weights_.data());
   return weights_.SealAgainstNewWriters();
+}
+
+void Oracle::ShowWeights(uint64_t version) {
+  if (varied_.Show(version)) float64_weights_stale_ = true;
 }
 
 HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
@@ -194,6 +209,13 @@ HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind k
     return std::unexpected(done.error());
   if (!float64 || !description_.float64_supported) return changed;
   ASSAY_CHECK(slot < oracle_slots_max_);
+  if (float64_weights_stale_) {
+    const uint64_t changed_since[] = {2};
+    if (auto done = host_->Request(FrameKind::kStoreWeights, changed_since, options_.timeout_s);
+        !done)
+      return std::unexpected(done.error());
+    float64_weights_stale_ = false;
+  }
   const uint64_t double_precision[] = {slot, 1};
   auto done = host_->Request(FrameKind::kEvaluate, double_precision, options_.timeout_s);
   if (done) return changed;

@@ -12,6 +12,7 @@
 #include "pipeline/host.h"
 #include "pipeline/python_runtime.h"
 #include "pipeline/shared_region.h"
+#include "pipeline/varied_weights.h"
 
 namespace assay {
 
@@ -66,6 +67,12 @@ class Oracle {
   // such a draw. Returns how many tensors the kind changed; of an ordinary draw, 0.
   HostResult<uint64_t> Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64);
 
+  // Puts a version of the weights there, for all hosts (pipeline/varied_weights.h); Fill then
+  // expects what the reference gives with it. No host under test may run.
+  void ShowWeights(uint64_t version);
+
+  bool weights_vary() const { return varied_.any_vary(); }
+
   const std::byte* inputs(uint32_t slot) const {
     return inputs_.data() + uint64_t{slot} * plan().input_stride;
   }
@@ -86,9 +93,15 @@ class Oracle {
   ProblemDescription description_;
   WorkAccount account_;
   SharedRegion plan_, inputs_, outputs_, oracle_, weights_;
+  VariedWeights varied_;
+  bool float64_weights_stale_ = false;
   std::string init_arguments_;
   uint32_t slots_max_ = 0, oracle_slots_max_ = 0;
 };
+
+// How the weights are treated: "varied", "constant" (they stay the same in all calls) or
+// "constructed" (and are those of the constructor).
+std::string WeightsTreatment(const ProblemRequest& problem);
 
 // settings.json of a reference or candidate host.
 std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,

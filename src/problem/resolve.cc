@@ -119,6 +119,9 @@ Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
     request.flops = found.described->flops;
     request.bytes = found.described->bytes;
     request.skip_draws = found.described->skip_draws;
+    request.weights = found.described->weights;
+    request.ragged = found.described->ragged;
+    request.allow_libraries = found.described->allow_libraries;
   }
   ASSAY_RETURN_IF_ERROR(ApplySize(choice.size, found, request));
   for (const auto& [name, value] : choice.set) request.set[name] = value;

@@ -163,6 +163,15 @@ class TableReader {
     return sizes;
   }
 
+  Result<bool> Flag(std::string_view key, bool otherwise) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return otherwise;
+    if (!node->is_boolean())
+      return UsageError(
+          fmt::format("{}: '{}' must be true or false", At(path_, node->source()), key));
+    return node->as_boolean()->get();
+  }
+
   Result<std::map<std::string, std::pair<int64_t, int64_t>>> Ragged() const {
     std::map<std::string, std::pair<int64_t, int64_t>> ranges;
     const toml::node* node = table_.get("ragged");
@@ -204,7 +213,8 @@ Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& tab
   const TableReader reader(path, table);
   ASSAY_RETURN_IF_ERROR(
       reader.AllowKeys({"name", "file", "level", "mechanism", "lesson", "sizes", "ragged", "flops",
-                        "bytes", "skip_draws", "precision", "tolerance"},
+                        "bytes", "skip_draws", "precision", "tolerance", "weights",
+                        "allow_libraries"},
                        "[[problem]]"));
   SuiteProblem problem;
   ASSAY_ASSIGN_OR_RETURN(problem.name, reader.Text("name", true));
@@ -218,6 +228,13 @@ Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& tab
   ASSAY_ASSIGN_OR_RETURN(problem.skip_draws, reader.Texts("skip_draws"));
   ASSAY_ASSIGN_OR_RETURN(problem.precision, reader.Text("precision", false));
   ASSAY_ASSIGN_OR_RETURN(problem.tolerance, reader.Text("tolerance", false));
+  ASSAY_ASSIGN_OR_RETURN(problem.allow_libraries, reader.Flag("allow_libraries", true));
+  ASSAY_ASSIGN_OR_RETURN(problem.weights, reader.Text("weights", false));
+  if (!problem.weights.empty() && !IsWeightsTreatment(problem.weights)) {
+    return UsageError(
+        fmt::format("{}: 'weights' must be \"varied\", \"constant\" or \"constructed\"",
+                    At(path, reader.SourceOf("weights"))));
+  }
   ASSAY_ASSIGN_OR_RETURN(problem.sizes, reader.Sizes());
   if (!IsName(problem.name)) {
     return UsageError(fmt::format("{}: a problem's name may hold letters, digits, '_', '-' and '.'",

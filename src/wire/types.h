@@ -72,8 +72,9 @@ struct ArgumentSpec {
   uint64_t offset;         // bytes
   uint64_t oracle_offset;  // outputs only: bytes from the start of the slot in the oracle region
                            // (float64 copies)
+  uint64_t varies;         // parameters only: 1 = the judge may change it between calls
 };
-static_assert(sizeof(ArgumentSpec) == kNameBytes + 16 + 8 * kRankMax + 24);
+static_assert(sizeof(ArgumentSpec) == kNameBytes + 16 + 8 * kRankMax + 32);
 
 // The shared regions; each is one memfd, sent with an Attach frame.
 enum class Region : uint32_t {
@@ -84,7 +85,8 @@ enum class Region : uint32_t {
   kOutputs = 5,  // slots of outputs; the host writes
   kOracle = 6,   // slots of float64 outputs; oracle only
   kWeights =
-      7,  // parameters and buffers; read-only to hosts, but for the oracle, which stores them once
+      7,  // parameters and buffers, which the judge varies; read-only to hosts, but for the oracle,
+          // which stores them once
 };
 inline constexpr uint32_t kRegionCount = 8;
 
@@ -132,7 +134,7 @@ enum class FrameKind : uint32_t {
   // judge to host
   kAttach = 1,        // args: Region, size in bytes, writable; carries the memfd
   kLoad = 2,          // load the problem or the candidate; see each host
-  kStoreWeights = 3,  // oracle: write the state dict into the weights region
+  kStoreWeights = 3,  // reference hosts: the state dict and the weights region; see reference.py
   kDraw = 4,  // oracle: args: seed, draw kind, slot: write one draw of get_inputs() into the slot
   kEvaluate = 5,  // oracle: args: slot, precision (0 native into outputs, 1 float64 into oracle)
   kBlocks = 6,    // enter the loop of timed blocks; answered when the loop is left

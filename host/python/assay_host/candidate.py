@@ -16,7 +16,7 @@ import sys
 
 import torch
 
-from assay_host import blocks, extensions, failure, problem, values, wire
+from assay_host import blocks, extensions, failure, problem, values, weights, wire
 from assay_host.failure import Failure
 
 BY_NAME, BY_ORDER, BY_SEED, NO_WEIGHTS = range(4)
@@ -93,32 +93,25 @@ def construct(module, record, seed, path):
     return model
 
 
-def load_weights(model, names, views):
-    """Copies the reference's weights into the model: by name, else by order, else not at all;
-    returns which.
+def load_weights(model, names, views, varying):
+    """Gives the model the reference's weights: by name, else by order, else not at all; returns
+    which, and the identities of the tensors that lie in the weights region from now on. `varying`
+    says of each view whether the judge may change it between calls.
     """
     if not views:
-        return NO_WEIGHTS
-    state = {}
-    if hasattr(model, "state_dict"):
-        state = {
-            name: tensor.detach()
-            for name, tensor in model.state_dict(keep_vars=True).items()
-            if isinstance(tensor, torch.Tensor)
-        }
+        return NO_WEIGHTS, set()
+    state = weights.state_tensors(model) if hasattr(model, "state_dict") else {}
     if list(sorted(state)) == list(sorted(names)) and all(
         state[name].shape == view.shape for name, view in zip(names, views)
     ):
-        pairs, how = [(state[name], view) for name, view in zip(names, views)], BY_NAME
+        tensors, how = [state[name] for name in names], BY_NAME
     elif len(state) == len(views) and all(
         tensor.shape == view.shape for tensor, view in zip(state.values(), views)
     ):
-        pairs, how = list(zip(state.values(), views)), BY_ORDER
+        tensors, how = list(state.values()), BY_ORDER
     else:
-        return BY_SEED
-    for tensor, view in pairs:
-        tensor.copy_(view)
-    return how
+        return BY_SEED, set()
+    return how, weights.take(zip(tensors, views, varying))
 
 
 class Candidate:
@@ -145,12 +138,13 @@ class Candidate:
             module, self._record, int(context.settings.get("weights_seed", 0)), self._path
         )
         torch.set_grad_enabled(False)  # foreign code may have changed it
-        views = []
+        views, varying = [], []
         if wire.WEIGHTS in context.regions:
             views = values.parameter_views(context.plan, context.region(wire.WEIGHTS))
+            varying = values.varying_parameters(context.plan)
         try:
-            how = load_weights(model, self._record["parameters"], views)
-            self._keep_state(model)
+            how, shared = load_weights(model, self._record["parameters"], views, varying)
+            self._keep_state(model, shared)
         except Exception as error:
             raise Failure(
                 failure.CANDIDATE_LOAD,
@@ -160,10 +154,14 @@ class Candidate:
         self._lock_down()
         return (how,)
 
-    def _keep_state(self, model):
+    def _keep_state(self, model, shared):
         """Buffers are put back before each block, as the reference's are."""
         buffers = model.named_buffers() if hasattr(model, "named_buffers") else []
-        self._state = [(tensor.detach(), tensor.detach().clone()) for _, tensor in buffers]
+        self._state = [
+            (tensor.detach(), tensor.detach().clone())
+            for _, tensor in buffers
+            if id(tensor) not in shared
+        ]
 
     def _restore(self):
         for tensor, saved in self._state:

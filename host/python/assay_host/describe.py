@@ -66,9 +66,12 @@ class Signature:
     def __init__(self):
         self._names = Names()
         self.rows = []  # (name, role, kind, dtype number, shape, size in bytes)
+        self._varies = set()  # indices of rows that the judge may change between calls
 
-    def add(self, role, name, value, number):
+    def add(self, role, name, value, number, varies=False):
         """Adds a tensor or a number; raises Failure(number) for one that a slot cannot hold."""
+        if varies:
+            self._varies.add(len(self.rows))
         name = self._names.take(name)
         if isinstance(value, torch.Tensor):
             reason = values.unsupported(value)
@@ -115,6 +118,7 @@ class Signature:
                 dtype=dtype,
                 rank=len(shape),
                 size_bytes=size_bytes,
+                varies=int(index in self._varies),
             )
             spec.shape[: len(shape)] = shape
             report.arguments[index] = spec

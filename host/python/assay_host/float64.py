@@ -35,6 +35,11 @@ class DoubleTensors:
             if isinstance(value, torch.Tensor) and value.dtype.is_floating_point
         ]
 
+    def refresh(self):
+        """Takes over the present values of the tensors, which somebody has changed."""
+        for tensor, _, double in self._exchanged:
+            double.copy_(tensor.data)
+
     @contextlib.contextmanager
     def in_place(self):
         """The model is a float64 model inside; new tensors are float64 by default, too."""

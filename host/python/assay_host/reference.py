@@ -7,7 +7,9 @@ Requests (results of kDone in brackets):
                  Carries a writable memfd for the candidates' construction record.
                  [argument count, flags, 0, bytes written to that memfd]
                  flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state
-  kStoreWeights  args[0] 0: state dict -> weights region; 1: weights region -> state dict
+  kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
+                 from now on; 1: the module takes its weights from there; 2: the judge has changed
+                 them since float64 copies were made
   kDraw          args: seed, DrawKind, slot [number of tensors that the kind changed]
   kEvaluate      args: slot, precision (0 native, 1 float64)
   kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
@@ -22,7 +24,7 @@ import re
 import torch
 
 from assay_host import blocks, describe, draws, estimate, failure, float64, problem, profile
-from assay_host import structure, values, wire
+from assay_host import structure, values, weights, wire
 from assay_host.failure import Failure
 
 RECORD_VERSION = 1
@@ -119,12 +121,15 @@ class Reference:
             signature.add(wire.INPUT, name, value, failure.PROBLEM_INPUTS)
         self._input_rows = signature.of_role(wire.INPUT)
         self._materialise_lazy_parameters(leaves)
-        parameter_names = []
-        for name, tensor in self._model.state_dict().items():
-            if isinstance(tensor, torch.Tensor):
-                signature.add(wire.PARAMETER, name, tensor, failure.PROBLEM_LOAD)
-                parameter_names.append(name)
+        treatment = settings.get("weights", weights.VARIED)
+        if args[0] == 0 and treatment != weights.CONSTRUCTED:
+            weights.randomise_constant(self._model, seed)
         outputs = self._first_run(leaves, check_random=args[0] == 0)
+        parameter_names = []
+        for name, tensor in weights.state_tensors(self._model).items():
+            may_vary = treatment == weights.VARIED and self._varies(name, tensor)
+            signature.add(wire.PARAMETER, name, tensor.detach(), failure.PROBLEM_LOAD, may_vary)
+            parameter_names.append(name)
         for index, tensor in enumerate(outputs):
             name = f"out{index}" if index else "out"
             signature.add(wire.OUTPUT, name, tensor, failure.PROBLEM_OUTPUT)
@@ -139,6 +144,9 @@ class Reference:
         signature.write(self._context.report)
         record_bytes = self._write_record(fd, record, parameter_names)
         return len(signature.rows), flags, 0, record_bytes
+
+    def _varies(self, name, tensor):
+        return weights.varies(tensor, name in self._changed_names)
 
     def _pickled(self, init_inputs):
         """Taken before the constructor could change them; None for what cannot be pickled."""
@@ -349,12 +357,12 @@ class Reference:
     def _store_weights(self, args, _fd):
         if self._model is None:
             raise Failure(failure.ENVIRONMENT, "no problem is loaded")
+        if args[0] == 2:
+            if self._doubles is not None:
+                self._doubles.refresh()
+            return ()
         views = values.parameter_views(self._context.plan, self._context.region(wire.WEIGHTS))
-        tensors = [
-            tensor.detach()
-            for tensor in self._model.state_dict(keep_vars=True).values()
-            if isinstance(tensor, torch.Tensor)
-        ]
+        tensors = weights.state_tensors(self._model)
         if len(views) != len(tensors):
             raise Failure(
                 failure.ENVIRONMENT,
@@ -362,13 +370,14 @@ class Reference:
             )
         if args[0] == 0:
             self._restorer.restore()
-            for view, tensor in zip(views, tensors):
-                view.copy_(tensor)
-        else:
-            for view, tensor in zip(views, tensors):
-                tensor.copy_(view)
-            self._restorer = _Restorer(self._model, self._changed_names)
-            self._doubles = None
+            for view, tensor in zip(views, tensors.values()):
+                view.copy_(tensor.detach())
+        weights.take(
+            (tensor, view, self._varies(name, tensor))
+            for (name, tensor), view in zip(tensors.items(), views)
+        )
+        self._restorer = _Restorer(self._model, self._changed_names)
+        self._doubles = None
         return ()
 
     def _draw(self, args, _fd):

@@ -214,3 +214,12 @@ def parameter_views(plan, mapping):
         for index in range(plan.argument_count)
         if plan.arguments[index].role == wire.PARAMETER
     ]
+
+
+def varying_parameters(plan):
+    """For each parameter, in state_dict order, whether the judge may change it between calls."""
+    return [
+        plan.arguments[index].varies != 0
+        for index in range(plan.argument_count)
+        if plan.arguments[index].role == wire.PARAMETER
+    ]

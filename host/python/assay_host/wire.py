@@ -46,6 +46,7 @@ class ArgumentSpec(ctypes.Structure):
         ("size_bytes", _u64),
         ("offset", _u64),
         ("oracle_offset", _u64),
+        ("varies", _u64),
     ]
 
 
@@ -105,7 +106,7 @@ class BlockLoop(ctypes.Structure):
 def _sizes_and_offsets():
     fields = [
         (Frame, "kind args"),
-        (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset"),
+        (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset varies"),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_bytes arguments"),
         (Control, "armed spin go call_count order"),
         (

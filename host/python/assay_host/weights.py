@@ -1,0 +1,66 @@
+"""A module's weights where the judge can change them.
+
+Fresh weights are often all ones or all zeros, so that a kernel that leaves them out passes; such
+parameters get random values. And a kernel could repack weights once, outside of the clock; so the
+judge changes some of them from block to block, in shared memory, and modules work on that memory
+itself: `tensor.data` becomes a view of the region. Buffers are copied, as forward may write them.
+"""
+
+import torch
+
+# How the problem wants its weights treated ("weights" in the settings).
+VARIED, CONSTANT, CONSTRUCTED = "varied", "constant", "constructed"
+
+_RUNNING = ("running_mean", "running_var")
+
+
+def state_tensors(model):
+    """The tensors of a module's state_dict by name, tied ones under each of their names."""
+    return {
+        name: tensor.detach() if not isinstance(tensor, torch.nn.Parameter) else tensor
+        for name, tensor in model.state_dict(keep_vars=True).items()
+        if isinstance(tensor, torch.Tensor)
+    }
+
+
+def randomise_constant(model, seed):
+    """Gives parameters and running statistics whose elements are all equal values of their own:
+    between half and one and a half of a number that is not zero, within a quarter of zero else.
+    """
+    generator = torch.Generator().manual_seed(seed & (2**63 - 1))
+    seen = set()
+    for name, tensor in state_tensors(model).items():
+        running = name.rpartition(".")[2] in _RUNNING
+        if not (isinstance(tensor, torch.nn.Parameter) or running):
+            continue
+        if not tensor.dtype.is_floating_point or tensor.numel() == 0 or id(tensor) in seen:
+            continue
+        seen.add(id(tensor))
+        data = tensor.detach()
+        value = data.flatten()[0].item()
+        if value != value or abs(value) == float("inf") or not bool((data == value).all()):
+            continue
+        share = torch.rand(data.shape, generator=generator, dtype=torch.float32) - 0.5
+        data.copy_(value * (1 + share) if value != 0 else 0.5 * share)
+
+
+def varies(tensor, changes):
+    """Whether the judge may change a tensor of the state between calls: a floating-point parameter
+    that forward itself leaves alone.
+    """
+    return isinstance(tensor, torch.nn.Parameter) and tensor.dtype.is_floating_point and not changes
+
+
+def take(pairs):
+    """Gives (tensor, view of the region, varies) their values: those that vary work on the region
+    from now on, others get a copy, and so do those of another dtype. Returns the identities of the
+    tensors that lie in the region.
+    """
+    shared = set()
+    for tensor, view, may_vary in pairs:
+        if may_vary and tensor.dtype == view.dtype:
+            tensor.data = view
+            shared.add(id(tensor))
+        else:
+            tensor.detach().copy_(view)
+    return shared
