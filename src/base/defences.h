@@ -23,6 +23,9 @@ enum class Defence {
   kVaryingWeights,  // weights change from block to block
   kFreeze,          // hosts are stopped between blocks
   kSleepProof,      // a host that used CPU time while it was stopped is caught
+  kHeadStart,       // what a host computes before it says that it is awake counts
+  kLongBlocks,      // blocks that turn out short are run again with more calls
+  kTimedDraws,      // unusual values come in timed blocks, too
   kLateWrites,      // outputs must not change once the clock has stopped
   kReadOnlyInputs,  // inputs and weights cannot be written
   kSteps,           // calls one at a time must be as fast as many in a row

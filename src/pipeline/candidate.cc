@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/defences.h"
 #include "base/files.h"
 #include "pipeline/machine.h"
 
@@ -174,7 +175,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
     auto request = PythonSandbox(setup.python, PythonRole::kCandidate, setup.threads, files);
     if (!request) return Environment(request.error());
     options.sandbox = std::move(*request);
-    options.lockdown = LockdownProgram(false);
+    options.lockdown = Stands(Defence::kLockdown) ? LockdownProgram(false) : "";
   } else {
     auto support = SupportFolder();
     if (!support) return Environment(support.error());
@@ -184,8 +185,9 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
     options.sandbox.environment = HostEnvironment(setup.threads);
     options.sandbox.files = {{"/assay/native_host", std::move(*binary), true},
                              {"/candidate/kernel.so", setup.candidate.artifact, true}};
-    options.lockdown = LockdownProgram(true);
+    options.lockdown = Stands(Defence::kLockdown) ? LockdownProgram(true) : "";
   }
+  if (!Stands(Defence::kLockdown)) options.sandbox.may_start_processes = true;
   const CorePlan cores = PlanCores(UsableCpus(), setup.threads, pair_index);
   options.sandbox.cpus = cores.hosts;
   options.spin = cores.judge_has_own_core;
@@ -242,7 +244,7 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
       const SharedRegion& memory;
       bool writable;
     } regions[] = {{Region::kPlan, setup_.live.plan_region(), false},
-                   {Region::kInputs, setup_.live.inputs(), false},
+                   {Region::kInputs, setup_.live.inputs(), !Stands(Defence::kReadOnlyInputs)},
                    {Region::kWeights, setup_.oracle.weights(), false},
                    {Region::kOutputs, started.outputs, true}};
     for (const auto& [region, memory, writable] : regions)

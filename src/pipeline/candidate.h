@@ -47,7 +47,7 @@ Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const Candi
 struct LiveHost {
   Host host;
   SharedRegion outputs;
-  std::string note;                   // "weights matched by order", for the card
+  std::string note;                  // "weights matched by order", for the card
   bool weights_are_its_own = false;  // they fit the reference's neither by name nor by shape
 };
 

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/defences.h"
 #include "base/files.h"
 #include "base/unique_fd.h"
 
@@ -109,6 +110,11 @@ std::optional<int64_t> SettledCpuNs(pid_t pid) {
 }  // namespace
 
 bool Freezer::Freeze() {
+  if (!Stands(Defence::kFreeze)) {
+    frozen_ = true;
+    cpu_ns_ = ProcessCpuNs(pid_).value_or(0);
+    return true;
+  }
   if (::kill(pid_, SIGSTOP) != 0) return false;
   const Deadline deadline = Deadline::AfterSeconds(1);
   ThreadsState state;
@@ -154,10 +160,12 @@ int64_t ProcessPageFaults(pid_t pid) {
 bool Freezer::SleptSinceFreeze() {
   const auto cpu_ns = ProcessCpuNs(pid_);
   if (!frozen_ || !cpu_ns) return false;
-  const bool slept = *cpu_ns == cpu_ns_;
+  const bool slept = *cpu_ns == cpu_ns_ || !Stands(Defence::kSleepProof);
   cpu_ns_ = *cpu_ns;
   return slept;
 }
+
+int64_t Freezer::CpuSinceFreezeNs() const { return ProcessCpuNs(pid_).value_or(cpu_ns_) - cpu_ns_; }
 
 void Freezer::Thaw() {
   frozen_ = false;

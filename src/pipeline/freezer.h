@@ -38,6 +38,8 @@ class Freezer {
   // True when the process used no CPU time since Freeze() returned. Where it did, the time is
   // counted from now on: what was filled meanwhile is void and must be filled again.
   bool SleptSinceFreeze();
+  // CPU time that the process used since Freeze(), thawed or not [ns].
+  int64_t CpuSinceFreezeNs() const;
   void Thaw();
   bool frozen() const { return frozen_; }
 

@@ -8,6 +8,8 @@
 #include <limits>
 #include <random>
 
+#include "base/defences.h"
+
 namespace assay {
 
 using wire::ArgumentSpec;
@@ -73,6 +75,48 @@ std::vector<InputView> Inputs(const Oracle& oracle, uint32_t master) {
   return views;
 }
 
+// What a kernel that looks at nothing could write, tried on every draw.
+class Impostors {
+ public:
+  explicit Impostors(const wire::Plan& plan) : zeros_(plan.output_stride) {}
+
+  // The next draw, whose expected outputs stand in `master`.
+  void Try(const Oracle& oracle, uint32_t master, const CompareRule& rule) {
+    zeros_pass_ = zeros_pass_ && Pass(oracle, master, zeros_, rule);
+    if (first_.empty()) {
+      const std::byte* outputs = oracle.outputs(master);
+      first_.assign(outputs, outputs + oracle.plan().output_stride);
+    } else {
+      first_passes_ = first_passes_ && Pass(oracle, master, first_, rule);
+      ++others_;
+    }
+  }
+  // Why no candidate can be told from one that computes nothing; empty: it can.
+  std::string Finding() const {
+    if (!Stands(Defence::kDegenerate) || first_.empty()) return {};
+    if (zeros_pass_) return "all zeros pass gate 1";
+    if (first_passes_ && others_ > 0) return "the output of one draw passes for every other";
+    return {};
+  }
+
+ private:
+  static bool Pass(const Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
+                   const CompareRule& rule) {
+    const auto views = Views(oracle, master, outputs.data(), !rule.allclose);
+    return std::all_of(views.begin(), views.end(), [&](const OutputView& view) {
+      CompareRule output_rule = rule;
+      if (!IsFloatingPoint(view.dtype)) output_rule.required = PrecisionClass::kExact;
+      return (view.oracle != nullptr ? CompareWithOracle(view, output_rule, nullptr)
+                                     : CompareWithReference(view, output_rule, {}))
+          .passed;
+    });
+  }
+
+  std::vector<std::byte> zeros_, first_;
+  bool zeros_pass_ = true, first_passes_ = true;
+  int others_ = 0;
+};
+
 std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
   HostTrouble trouble;
   trouble.kind = HostTrouble::Kind::kFailed;
@@ -126,7 +170,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   std::mt19937_64 random(seed);
   for (int i = 0; i < kOrdinaryDraws; ++i)
     set.draws_.push_back({DrawKind::kOrdinary, random() >> 1, 0, false, {}});
-  if (HasFloats(oracle.plan(), Role::kInput))
+  if (HasFloats(oracle.plan(), Role::kInput) && Stands(Defence::kVariedDraws))
     for (uint64_t kind = 1; kind < wire::kDrawKindCount; ++kind)
       set.draws_.push_back({static_cast<DrawKind>(kind), random() >> 1, 0, false, {}});
   // Masters are shared with the value pool: at most half of them, and one for all where memory is
@@ -136,6 +180,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   set.slots_used_ = room >= wanted ? wanted : 1;
   const auto outputs = Views(oracle, 0, nullptr, false).size();
   set.errors_.resize(outputs);
+  Impostors impostors(oracle.plan());
   for (size_t i = 0; i < set.draws_.size(); ++i) {
     progress(i, set.draws_.size());
     Draw& draw = set.draws_[i];
@@ -181,8 +226,17 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
         CompareWithOracle(views[output], rule, &set.errors_[output]);
       }
     }
+    if (!draw.dropped) impostors.Try(oracle, draw.master, rule);
   }
+  set.degenerate_ = impostors.Finding();
   return set;
+}
+
+std::vector<Draw> DrawSet::Kept() const {
+  std::vector<Draw> kept;
+  for (const Draw& draw : draws_)
+    if (slots_used_ > 1 && !draw.dropped && draw.kind != DrawKind::kOrdinary) kept.push_back(draw);
+  return kept;
 }
 
 HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
@@ -235,6 +289,7 @@ CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost&
 std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost& host,
                                            std::span<const uint32_t> called) {
   const wire::Plan& plan = live.plan();
+  if (!Stands(Defence::kGuards)) return std::nullopt;
   if (const auto damage = FindGuardDamage(plan, host.outputs.data(), called, live.guard())) {
     const int64_t distance = damage->distance_bytes;
     return fmt::format(
@@ -244,7 +299,7 @@ std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost
   std::vector<bool> was_called(plan.slot_count);
   for (const uint32_t slot : called) was_called[slot] = true;
   for (uint32_t slot = 0; slot < plan.slot_count; ++slot) {
-    if (was_called[slot]) continue;
+    if (was_called[slot] || !Stands(Defence::kPoison)) continue;
     if (!SlotIsUntouched(plan, host.outputs.data(), slot, live.guard()))
       return "it wrote into the outputs of a call that it was not asked to make";
   }

@@ -34,14 +34,6 @@ struct CallCheck {
   std::string hint;
 };
 
-struct Draw {
-  wire::DrawKind kind = wire::DrawKind::kOrdinary;
-  uint64_t seed = 0;
-  uint32_t master = 0;  // slot that holds it, when kept
-  bool dropped = false;
-  std::string reason;
-};
-
 // Kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the ordinary one.
 Result<std::vector<wire::DrawKind>> SkippedDraws(const ProblemRequest& problem);
 
@@ -56,7 +48,12 @@ class DrawSet {
 
   const std::vector<Draw>& draws() const { return draws_; }
   uint32_t slots_used() const { return slots_used_; }
+  // The unusual ones that are kept in masters, with their float64 side: for timed blocks.
+  std::vector<Draw> Kept() const;
   const std::vector<ReferenceError>& reference_errors() const { return errors_; }  // one an output
+  // Why the problem can be solved without computing anything ("all zeros pass gate 1"); empty: it
+  // cannot.
+  const std::string& degenerate() const { return degenerate_; }
   // The master slot with this draw's values, made anew where it was not kept; its version of the
   // weights is then in place.
   HostResult<uint32_t> Master(Oracle& oracle, size_t index) const;
@@ -65,6 +62,7 @@ class DrawSet {
   std::vector<Draw> draws_;
   uint32_t slots_used_ = 0;
   std::vector<ReferenceError> errors_;
+  std::string degenerate_;
 };
 
 struct Gate1Result {

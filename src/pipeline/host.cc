@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/defences.h"
 #include "pipeline/machine.h"
 #include "wire/channel.h"
 #include "wire/doorbell.h"
@@ -27,9 +28,10 @@ using Kind = HostTrouble::Kind;
 
 namespace {
 
-// An honest host answers its wake-up within this time nearly always; what it takes longer is added
-// to its block.
+// An honest host answers its wake-up within this time nearly always, and computes no longer than
+// that before it answers; what it takes more is added to its block.
 constexpr int64_t kReadyAllowanceNs = 150'000;
+constexpr int64_t kReadyCpuAllowanceNs = 30'000;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
 constexpr int kVoidBlocksMax = 3;
@@ -217,6 +219,16 @@ HostResult<void> Host::LeaveBlocks(double timeout_s) {
   return {};
 }
 
+namespace {
+
+// Its inputs lay there when it woke: what it could have worked before it answered.
+int64_t HeadStartNs(const BlockResult& result) {
+  const int64_t worked_ns = std::min(result.ready_ns, result.ready_cpu_ns) - kReadyCpuAllowanceNs;
+  return std::max({int64_t{0}, result.ready_ns - kReadyAllowanceNs, worked_ns});
+}
+
+}  // namespace
+
 HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* outputs,
                                        std::span<const uint32_t> order, double timeout_s) {
   ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
@@ -245,6 +257,7 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
     return std::unexpected(ready.error());
   BlockResult result;
   result.ready_ns = MonotonicNs() - woken_ns;
+  result.ready_cpu_ns = freezer_->CpuSinceFreezeNs();
   std::copy(order.begin(), order.end(), control->order);
   control->call_count = static_cast<uint32_t>(order.size());
 
@@ -253,14 +266,14 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
   if (auto done = AwaitWord(report().done, sequence, deadline, spin_, "running"); !done)
     return std::unexpected(done.error());
   result.time_ns = MonotonicNs() - start_ns;
-  result.time_ns += std::max<int64_t>(0, result.ready_ns - kReadyAllowanceNs);
+  if (Stands(Defence::kHeadStart)) result.time_ns += HeadStartNs(result);
 
   const auto sample =
       OutputSample::Take(plan, outputs, order, kSampleLines, std::random_device{}());
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
   result.waited_ns = LongestWaitNs(waits_before, ReadThreadWaits(pid_));
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
-  if (!sample.StillHolds()) {
+  if (!sample.StillHolds() && Stands(Defence::kLateWrites)) {
     sandbox_->Kill();
     HostTrouble trouble{Kind::kFoul,
                         {},

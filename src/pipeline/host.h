@@ -60,9 +60,10 @@ struct HostOptions {
 };
 
 struct BlockResult {
-  int64_t time_ns = 0;    // judge's clock, go to done, plus a late answer's excess
-  int64_t settle_ns = 0;  // as the host says; only a trusted host's counts
-  int64_t ready_ns = 0;   // wake to ready: what a head start could hide
+  int64_t time_ns = 0;       // judge's clock, go to done, plus a late answer's excess
+  int64_t settle_ns = 0;     // as the host says; only a trusted host's counts
+  int64_t ready_cpu_ns = 0;  // CPU time of all its threads within that time
+  int64_t ready_ns = 0;      // wake to ready: what a head start could hide
   // The longest that one of its threads waited for a core from thaw to freeze: what other processes
   // disturbed.
   int64_t waited_ns = 0;

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/defences.h"
 #include "base/hash.h"
 #include "judge/roofline.h"
 #include "pipeline/builds.h"
@@ -103,6 +104,7 @@ Result<CompareRule> Judgement::MakeRule() const {
   if (!tolerance.empty()) {
     ASSAY_ASSIGN_OR_RETURN(rule.allclose, ParseTolerance(tolerance));
   }
+  if (!Stands(Defence::kErrorBounds)) rule.allclose = AllClose{1e-2, 1e-2};
   return rule;
 }
 
@@ -146,7 +148,8 @@ Result<void> Judgement::Prepare() {
   const auto capacity = static_cast<uint32_t>(
       std::clamp<uint64_t>(kPoolBytes / value_bytes, 2,
                            oracle_->slots_max() - std::min(first, oracle_->slots_max() - 2)));
-  values_.emplace(*oracle_, first, capacity, DeriveSeed(seed_, SeedStream::kValues));
+  values_.emplace(*oracle_, first, capacity, DeriveSeed(seed_, SeedStream::kValues),
+                  draws_->Kept());
   return {};
 }
 
@@ -249,6 +252,14 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
   }
   ASSAY_ASSIGN_OR_RETURN(bool final, PassGate1(candidate, &verdict));
   if (final) return finish();
+  if (const std::string& why = draws_->degenerate(); !why.empty()) {
+    verdict.outcome = Outcome::kUnsettled;
+    verdict.message = fmt::format(
+        "correct, and that means nothing: {}, so this problem cannot tell a kernel from one that "
+        "computes nothing (assay audit says more)",
+        why);
+    return finish();
+  }
   if (request_.correctness_only) {
     verdict.outcome = Outcome::kUnsettled;
     verdict.message = "correct; its speed was not asked for";
@@ -411,6 +422,13 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
     verdict->outcome = Outcome::kWrong;
     verdict->message =
         "wrong in a timed call, though right on the draws of gate 1: " + result->wrong->hint;
+    verdict->speed.reset();
+    return true;
+  }
+  if (result->worked_ahead) {
+    verdict->outcome = Outcome::kFoul;
+    verdict->foul = Foul{"super-batch", *result->worked_ahead};
+    verdict->message = *result->worked_ahead;
     verdict->speed.reset();
     return true;
   }

@@ -24,7 +24,7 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle) {
       kLiveBytesMax / (plan.input_stride + plan.output_stride), 2, wire::kCallsMax + 64));
   ASSAY_ASSIGN_OR_RETURN(live.inputs_,
                          SharedRegion::Create("assay-inputs", live.capacity_ * plan.input_stride));
-  ASSAY_RETURN_IF_ERROR(live.inputs_.SealAgainstNewWriters());
+  if (Stands(Defence::kReadOnlyInputs)) ASSAY_RETURN_IF_ERROR(live.inputs_.SealAgainstNewWriters());
   ASSAY_RETURN_IF_ERROR(live.plan_.SealAgainstNewWriters());
   std::random_device device;
   live.guard_ = uint64_t{device()} << 32 | device();
@@ -44,6 +44,12 @@ void LiveSlots::FillInputs(const Oracle& oracle, std::span<const uint32_t> maste
     CopyPastCaches(inputs_.data() + i * stride, oracle.inputs(masters[i]), stride);
 }
 
+void LiveSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) {
+  ASSAY_CHECK(slot < plan().slot_count);
+  const uint64_t stride = plan().input_stride;
+  CopyPastCaches(inputs_.data() + slot * stride, oracle.inputs(master), stride);
+}
+
 void LiveSlots::FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const {
   for (const uint32_t slot : slots)
     FlushFromCaches(inputs_.data() + slot * plan().input_stride, plan().input_stride);
@@ -57,13 +63,20 @@ Result<SharedRegion> LiveSlots::CreateOutputs() const {
   return outputs;
 }
 
-ValuePool::ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed)
-    : oracle_(oracle), first_(first), capacity_(capacity), random_(seed) {}
+ValuePool::ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
+                     std::vector<Draw> probes)
+    : oracle_(oracle),
+      first_(first),
+      capacity_(capacity),
+      random_(seed),
+      probes_(std::move(probes)),
+      probes_seen_(probes_.size()) {}
 
 void ValuePool::BeginProcess() {
   // Which batch comes when differs from process to process.
   std::shuffle(batches_.begin(), batches_.end(), random_);
   for (Batch& batch : batches_) batch.seen = false;
+  probes_seen_.assign(probes_.size(), false);
 }
 
 ValuePool::Batch* ValuePool::Unseen(uint32_t count) {
@@ -89,12 +102,12 @@ ValuePool::Batch& ValuePool::Reusable(uint32_t count) {
   return batch;
 }
 
-HostResult<std::span<const uint32_t>> ValuePool::Take(uint32_t count) {
+HostResult<ValuePool::Values> ValuePool::Take(uint32_t count) {
   ASSAY_CHECK(count <= capacity_);
   Batch* batch = Unseen(count);
   if (batch == nullptr) {
     batch = &Reusable(count);
-    if (auto drawn = Draw(*batch); !drawn) {
+    if (auto drawn = Refill(*batch); !drawn) {
       batches_.clear();
       placed_ = 0;
       return std::unexpected(drawn.error());
@@ -108,7 +121,12 @@ HostResult<std::span<const uint32_t>> ValuePool::Take(uint32_t count) {
   if (Stands(Defence::kFreshValues))
     std::shuffle(batch->masters.begin(), batch->masters.end(), random_);
   oracle_.ShowWeights(batch->weights);
-  return std::span<const uint32_t>(batch->masters);
+  Values values{batch->masters, nullptr};
+  if (batch->probe && !probes_seen_[*batch->probe]) {
+    probes_seen_[*batch->probe] = true;
+    values.probe = &probes_[*batch->probe];
+  }
+  return values;
 }
 
 double ValuePool::CostNs(uint32_t count) const {
@@ -120,9 +138,11 @@ double ValuePool::CostNs(uint32_t count) const {
          count;
 }
 
-HostResult<void> ValuePool::Draw(Batch& batch) {
+HostResult<void> ValuePool::Refill(Batch& batch) {
   const int64_t begin_ns = MonotonicNs();
-  batch.weights = random_() >> 1 | 1;
+  batch.probe.reset();
+  if (!probes_.empty()) batch.probe = random_() % probes_.size();
+  batch.weights = batch.probe ? probes_[*batch.probe].seed : random_() >> 1 | 1;
   oracle_.ShowWeights(batch.weights);
   for (const uint32_t master : batch.masters)
     if (auto done = oracle_.Fill(master, random_() >> 1, wire::DrawKind::kOrdinary, false); !done)

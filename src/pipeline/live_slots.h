@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "pipeline/host.h"
@@ -11,6 +13,15 @@
 #include "pipeline/shared_region.h"
 
 namespace assay {
+
+// One draw of gate 1.
+struct Draw {
+  wire::DrawKind kind = wire::DrawKind::kOrdinary;
+  uint64_t seed = 0;
+  uint32_t master = 0;  // slot that holds it, when kept
+  bool dropped = false;
+  std::string reason;
+};
 
 // Inputs that every host under test maps read-only, and the plan that goes with them. Both sides of
 // a pair read the same inputs from the same pages; outputs belong to each side alone.
@@ -28,6 +39,8 @@ class LiveSlots {
   void SetSlotCount(uint32_t count);
   // Copies masters[i] into slot i, for each i, past the caches. No host may run.
   void FillInputs(const Oracle& oracle, std::span<const uint32_t> masters);
+  // Copies one master into one slot.
+  void FillInput(const Oracle& oracle, uint32_t slot, uint32_t master);
   // Drops the inputs of these slots and the weights from the caches: the side that ran before had
   // read them.
   void FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const;
@@ -41,18 +54,25 @@ class LiveSlots {
   uint64_t guard_ = 0;
 };
 
-// Master slots filled with ordinary draws, in batches that share one version of the weights. A fresh
-// process has seen none of them; within a process each is shown once.
+// Master slots filled with ordinary draws, in batches that share one version of the weights. A
+// fresh process has seen none of them; within a process each is shown once.
 class ValuePool {
  public:
-  // Uses the master slots [first, first + capacity).
-  ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed);
+  // Uses the master slots [first, first + capacity). `probes`: unusual draws that are kept in
+  // masters of their own; a batch has the version of the weights of one of them.
+  ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
+            std::vector<Draw> probes);
+
+  struct Values {
+    std::span<const uint32_t> masters;
+    const Draw* probe;  // one that this process has not seen, or nullptr; valid as the pool is
+  };
 
   // A fresh process comes: every value is new to it.
   void BeginProcess();
   // `count` masters that this process has not seen, in random order, and puts their version of the
   // weights in place; draws new values where none are left. count <= capacity.
-  HostResult<std::span<const uint32_t>> Take(uint32_t count);
+  HostResult<Values> Take(uint32_t count);
   // What drawing for the next Take(count) is expected to cost [ns]; 0 when the values are at hand.
   double CostNs(uint32_t count) const;
   uint32_t capacity() const { return capacity_; }
@@ -61,17 +81,20 @@ class ValuePool {
   struct Batch {
     std::vector<uint32_t> masters;
     uint64_t weights = 0;
-    bool seen = false;  // by the process in hand
+    std::optional<size_t> probe;  // whose weights these are
+    bool seen = false;            // by the process in hand
   };
   // A batch of this size that the process has not seen and that holds values, or nullptr.
   Batch* Unseen(uint32_t count);
   // One that may be filled anew: an empty one, or the one seen.
   Batch& Reusable(uint32_t count);
-  HostResult<void> Draw(Batch& batch);
+  HostResult<void> Refill(Batch& batch);
 
   Oracle& oracle_;
   uint32_t first_, capacity_;
   std::mt19937_64 random_;
+  std::vector<Draw> probes_;
+  std::vector<bool> probes_seen_;  // by the process in hand
   std::vector<Batch> batches_;
   uint32_t placed_ = 0;                 // masters that belong to batches
   int64_t drawn_ = 0, drawing_ns_ = 0;  // so far

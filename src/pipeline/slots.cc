@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "base/defences.h"
+
 namespace assay {
 namespace {
 
@@ -135,18 +137,20 @@ std::byte PoisonByte(wire::DType dtype) {
 }
 
 void PoisonOutputs(const Plan& plan, std::byte* outputs, uint32_t slots, uint64_t guard) {
-  for (uint32_t slot = 0; slot < slots; ++slot) {
-    std::byte* base = outputs + slot * plan.output_stride;
-    std::byte* end = base;
-    for (const ArgumentSpec& argument : Arguments(plan)) {
-      if (argument.role != Role::kOutput) continue;
-      FillPattern(end, base + argument.offset, guard);
-      FillPattern(base + argument.offset, base + argument.offset + argument.size_bytes,
-                  Repeat(PoisonByte(argument.dtype)));
-      end = base + argument.offset + argument.size_bytes;
-    }
-    FillPattern(end, base + plan.output_stride, guard);
+  for (uint32_t slot = 0; slot < slots; ++slot) PoisonSlot(plan, outputs, slot, guard);
+}
+
+void PoisonSlot(const Plan& plan, std::byte* outputs, uint32_t slot, uint64_t guard) {
+  std::byte* base = outputs + slot * plan.output_stride;
+  std::byte* end = base;
+  for (const ArgumentSpec& argument : Arguments(plan)) {
+    if (argument.role != Role::kOutput) continue;
+    FillPattern(end, base + argument.offset, guard);
+    end = base + argument.offset + argument.size_bytes;
+    if (Stands(Defence::kPoison))
+      FillPattern(base + argument.offset, end, Repeat(PoisonByte(argument.dtype)));
   }
+  FillPattern(end, base + plan.output_stride, guard);
   StoreFence();
 }
 

@@ -33,6 +33,8 @@ std::byte PoisonByte(wire::DType dtype);
 // Poisons each output of the slots [0, slots) and sets every other byte of them to the guard
 // pattern; cold, as CopyPastCaches leaves its target.
 void PoisonOutputs(const wire::Plan& plan, std::byte* outputs, uint32_t slots, uint64_t guard);
+// The same for one slot.
+void PoisonSlot(const wire::Plan& plan, std::byte* outputs, uint32_t slot, uint64_t guard);
 
 struct GuardDamage {
   uint32_t slot;

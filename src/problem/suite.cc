@@ -211,11 +211,10 @@ bool IsInsideFolder(const std::string& file) {
 
 Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& table) {
   const TableReader reader(path, table);
-  ASSAY_RETURN_IF_ERROR(
-      reader.AllowKeys({"name", "file", "level", "mechanism", "lesson", "sizes", "ragged", "flops",
-                        "bytes", "skip_draws", "precision", "tolerance", "weights",
-                        "allow_libraries"},
-                       "[[problem]]"));
+  ASSAY_RETURN_IF_ERROR(reader.AllowKeys(
+      {"name", "file", "level", "mechanism", "lesson", "sizes", "ragged", "flops", "bytes",
+       "skip_draws", "precision", "tolerance", "weights", "allow_libraries"},
+      "[[problem]]"));
   SuiteProblem problem;
   ASSAY_ASSIGN_OR_RETURN(problem.name, reader.Text("name", true));
   ASSAY_ASSIGN_OR_RETURN(problem.file, reader.Text("file", true));

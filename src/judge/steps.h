@@ -1,0 +1,32 @@
+// Calls in a row against calls one at a time. In a timed block every slot is filled before the
+// clock starts, so a candidate could compute all calls of the block in its first one, with work
+// that they share (weights read once) done once. In a step only one slot holds new values, and
+// nothing can be done ahead. An honest kernel is about as fast in steps as in a row, or slower by
+// what the baseline's steps are slower, too. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+namespace assay {
+
+// Of one pair; times of one call [ns].
+struct StepTimes {
+  double reference_row_ns = 0, candidate_row_ns = 0;    // in a row, median over blocks
+  double reference_step_ns = 0, candidate_step_ns = 0;  // alone, the shortest of a few
+};
+
+// A step may take this many times a call in a row...
+inline constexpr double kStepRatioMax = 2;
+// ...and in any case as much longer as waking takes: caches and, with several threads, a pool that
+// fell asleep [ns].
+inline constexpr double kStepWakeNs = 30e3, kStepWakeThreadsNs = 200e3;
+
+// Whether this pair shows work done ahead of its turn.
+bool WorksAhead(const StepTimes& pair, int threads);
+
+// What was seen, where every pair shows it; nullopt else, and with no pair.
+std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, int threads);
+
+}  // namespace assay

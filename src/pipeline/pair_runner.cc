@@ -1,0 +1,415 @@
+#include "pipeline/pair_runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/defences.h"
+#include "judge/warm_up.h"
+#include "pipeline/machine.h"
+
+namespace assay {
+namespace {
+
+// A block of the faster side lasts about this long: the doorbell (1 us spinning, 50 us on a futex)
+// and what a head start between wake-up and go could hide (about 50 us) stay near 1%.
+constexpr double kBlockNs = 2.5e6;
+// A block of the slower side lasts at most about this long, unless one call does.
+constexpr double kSlowBlockNs = 2e8;
+// Warm-up of a host ends when it is warm, or after this time.
+constexpr int64_t kWarmUpNs = 1'500'000'000;
+constexpr int kRoundsMin = 3;  // the median of fewer does not bear one block that was held up
+constexpr int kRoundsMax = 16;
+// Steps of a pair: so many, fewer where calls are long.
+constexpr uint32_t kSteps = 5, kStepsMin = 2;
+constexpr int64_t kStepsNs = 40'000'000;
+
+// A block whose host waited longer than this share of it for a core was disturbed by other
+// processes: the exchange is repeated with new values, for both sides. The wait from thaw to freeze
+// includes the wake-up itself.
+constexpr double kWaitShareMax = 0.02;
+constexpr int64_t kWaitFreeNs = 100'000;
+// Exchanges that may be repeated, per measured one; where more are disturbed the machine is too
+// busy for a decision.
+constexpr int kRepeatsPerExchange = 1;
+
+// Adds the time it lives to a sum.
+class Meter {
+ public:
+  explicit Meter(int64_t* sum_ns) : sum_ns_(sum_ns), begin_ns_(MonotonicNs()) {}
+  Meter(const Meter&) = delete;
+  Meter& operator=(const Meter&) = delete;
+  ~Meter() { *sum_ns_ += MonotonicNs() - begin_ns_; }
+
+ private:
+  int64_t* sum_ns_;
+  int64_t begin_ns_;
+};
+
+// Binds this thread as long as it lives; then it may use every core again.
+class BoundThread {
+ public:
+  explicit BoundThread(const std::vector<int>& cpus) { BindThisThread(cpus); }
+  BoundThread(const BoundThread&) = delete;
+  BoundThread& operator=(const BoundThread&) = delete;
+  ~BoundThread() { BindThisThread(UsableCpus()); }
+};
+
+}  // namespace
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+HostResult<Opponent> PairRunner::GetOpponent(int index) {
+  Meter meter(&result_->spent.start_ns);
+  return setup_.opponent(index);
+}
+
+HostResult<void> PairRunner::Calibrate() {
+  setup_.live.SetSlotCount(2);
+  auto opponent = GetOpponent(0);
+  if (!opponent) return std::unexpected(opponent.error());
+  const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, 0);
+  if (auto bound = opponent->host()->host.Bind(cores.hosts); !bound)
+    return std::unexpected(bound.error());
+  const BoundThread bound_judge(cores.judge);
+  Meter meter(&result_->spent.fill_ns);
+  setup_.pool.BeginProcess();
+  double reference_ns = 0;
+  for (int i = 0; i < 4; ++i) {
+    auto taken = setup_.pool.Take(2);
+    if (!taken) return std::unexpected(taken.error());
+    setup_.live.FillInputs(setup_.oracle, taken->masters);
+    const uint32_t order[] = {static_cast<uint32_t>(random_() % 2)};
+    auto time = RunSide({opponent->host(), false}, order, nullptr);
+    if (!time && time.error().kind == HostTrouble::Kind::kVoid) continue;
+    if (!time) return std::unexpected(time.error());
+    reference_ns = reference_ns == 0 ? *time : std::min(reference_ns, *time);
+  }
+  const double candidate_ns =
+      setup_.candidate_call_ns > 0 ? setup_.candidate_call_ns : reference_ns;
+  call_ns_ = std::max(100.0, std::min(reference_ns, candidate_ns));
+  SetCalls(CallsFor(reference_ns, candidate_ns));
+  return {};
+}
+
+uint32_t PairRunner::CallsFor(double reference_ns, double candidate_ns) const {
+  const double wanted = std::ceil(kBlockNs / std::max(100.0, std::min(reference_ns, candidate_ns)));
+  const double bearable = std::floor(kSlowBlockNs / std::max(reference_ns, candidate_ns));
+  const uint32_t room = std::min(setup_.live.capacity(), setup_.pool.capacity());
+  const double limit = std::min<double>(wire::kCallsMax, (room - 1) * 8.0 / 9.0);
+  return static_cast<uint32_t>(std::max(1.0, std::min({wanted, bearable, limit})));
+}
+
+void PairRunner::SetCalls(uint32_t calls) {
+  calls_ = calls;
+  calls_spare_ = 1 + calls_ / 8;
+  slots_ = std::min({setup_.live.capacity(), setup_.pool.capacity(), calls_ + calls_spare_});
+  setup_.live.SetSlotCount(slots_);
+}
+
+// A candidate that dawdles while its calls are counted out would get blocks so short that what it
+// hides of them counts.
+bool PairRunner::Grow() {
+  if (!Stands(Defence::kLongBlocks)) return false;
+  const double reference_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
+  const double candidate_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
+  if (calls_ * std::min(reference_ns, candidate_ns) > kBlockNs / 2) return false;
+  const uint32_t calls = CallsFor(reference_ns, candidate_ns);
+  if (calls < 2 * calls_) return false;
+  SetCalls(calls);
+  call_ns_ = std::max(100.0, std::min(reference_ns, candidate_ns));
+  return true;
+}
+
+std::vector<uint32_t> PairRunner::RandomOrder(size_t slots, uint32_t calls) {
+  std::vector<uint32_t> order(slots);
+  std::iota(order.begin(), order.end(), 0u);
+  std::shuffle(order.begin(), order.end(), random_);
+  order.resize(calls);
+  return order;
+}
+
+HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> order,
+                                       PairSamples* samples) {
+  const LiveSlots& live = setup_.live;
+  {
+    Meter meter(&result_->spent.fill_ns);
+    PoisonOutputs(live.plan(), side.host->outputs.data(), live.plan().slot_count, live.guard());
+    if (inputs_read_) live.FlushInputs(setup_.oracle, order);
+    inputs_read_ = true;
+  }
+  return RunFilled(side, order, samples);
+}
+
+HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> order,
+                                         PairSamples* samples) {
+  const LiveSlots& live = setup_.live;
+  auto block = side.host->host.RunBlock(live.plan(), side.host->outputs.data(), order,
+                                        setup_.call_timeout_s * static_cast<double>(order.size()));
+  if (!block) return std::unexpected(block.error());
+  result_->spent.timed_ns += block->time_ns;
+  const double wait_limit_ns = kWaitShareMax * static_cast<double>(block->time_ns);
+  if (static_cast<double>(block->waited_ns - kWaitFreeNs) > wait_limit_ns) block_disturbed_ = true;
+  const bool subtract = setup_.subtract_settle && !side.is_candidate;
+  const int64_t settle_ns = subtract ? std::clamp<int64_t>(block->settle_ns, 0, block->time_ns) : 0;
+  if (samples != nullptr) {
+    samples->order += side.is_candidate ? 'c' : 'r';
+    samples->block_ns.push_back(block->time_ns);
+    samples->settle_ns.push_back(settle_ns);
+  }
+  return static_cast<double>(block->time_ns - settle_ns) / static_cast<double>(order.size());
+}
+
+bool PairRunner::CheckOne(Side side, uint32_t slot, uint32_t master, const Draw* probe) {
+  HintContext context;
+  context.draw_kind = DrawKindName(probe == nullptr ? wire::DrawKind::kOrdinary : probe->kind);
+  context.ordinary_passed = true;
+  CallCheck check = CheckCall(setup_.oracle, setup_.live, *side.host, slot, master,
+                              probe != nullptr, setup_.rule, setup_.errors, context);
+  if (side.is_candidate) {
+    ++result_->calls_checked;
+    result_->error_ratio = std::max(result_->error_ratio, check.error_ratio);
+  }
+  if (!check.passed) result_->wrong = std::move(check);
+  return !result_->wrong;
+}
+
+bool PairRunner::Check(Side side, std::span<const uint32_t> order, const FilledSlots& filled) {
+  if (!Stands(Defence::kTimedChecks)) return true;
+  Meter meter(&result_->spent.fill_ns);
+  for (const uint32_t slot : order) {
+    const bool is_probe = filled.probe != nullptr && filled.probe_slot == slot;
+    if (!CheckOne(side, slot, filled.masters[slot], is_probe ? filled.probe : nullptr))
+      return false;
+  }
+  if (const auto stray = FindStrayWrites(setup_.live, *side.host, order)) {
+    result_->wrong = CallCheck{};
+    result_->wrong->passed = false;
+    result_->wrong->hint = *stray;
+    return false;
+  }
+  return true;
+}
+
+void DropLastBlocks(PairSamples* samples, size_t count) {
+  if (samples == nullptr) return;
+  samples->order.resize(samples->order.size() - count);
+  samples->block_ns.resize(samples->block_ns.size() - count);
+  samples->settle_ns.resize(samples->settle_ns.size() - count);
+}
+
+HostResult<PairRunner::FilledSlots> PairRunner::FillSlots(uint32_t calls) {
+  Meter meter(&result_->spent.fill_ns);
+  auto taken = setup_.pool.Take(std::min(slots_, calls + calls_spare_));
+  if (!taken) return std::unexpected(taken.error());
+  FilledSlots filled;
+  filled.masters.assign(taken->masters.begin(), taken->masters.end());
+  // One call of a block, where there are several, has values as unusual as in gate 1: who is right
+  // there alone is found out. A block of one call is so now and then.
+  const bool with_probe = calls > 1 || random_() % 4 == 0;
+  if (taken->probe != nullptr && with_probe && Stands(Defence::kTimedDraws)) {
+    filled.probe = taken->probe;
+    filled.probe_slot = static_cast<uint32_t>(random_() % filled.masters.size());
+    filled.masters[filled.probe_slot] = filled.probe->master;
+  }
+  setup_.live.FillInputs(setup_.oracle, filled.masters);
+  inputs_read_ = false;
+  return filled;
+}
+
+HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, double* reference_ns,
+                                      double* candidate_ns, PairSamples* samples) {
+  auto filled = FillSlots(calls);
+  if (!filled) {
+    result_->opponent_trouble = filled.error();
+    return std::unexpected(filled.error());
+  }
+  const std::vector<uint32_t> order = RandomOrder(filled->masters.size(), calls);
+  block_disturbed_ = false;
+  for (const Side side : {first, second}) {
+    auto time = RunSide(side, order, samples);
+    if (!time && time.error().kind == HostTrouble::Kind::kVoid) {
+      // Both sides get new values: these may have been seen. What the first side ran does not
+      // count.
+      if (side.host == second.host) DropLastBlocks(samples, 1);
+      return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
+    }
+    if (!time) {
+      if (!side.is_candidate) result_->opponent_trouble = time.error();
+      return std::unexpected(time.error());
+    }
+    *(side.is_candidate ? candidate_ns : reference_ns) = *time;
+  }
+  // Both have run by now: what the judge does before a side's block must be the same for both.
+  for (const Side side : {first, second}) {
+    if (side.is_candidate) {
+      if (!Check(side, order, *filled)) return false;
+    } else if (samples == nullptr && !Check(side, order, *filled)) {
+      // Warm-up blocks check the opponent too: a reference that disagrees with itself cannot be
+      // judged against.
+      const std::string hint = result_->wrong->hint;
+      result_->wrong.reset();
+      result_->opponent_trouble = HostTrouble{};
+      result_->opponent_trouble->kind = HostTrouble::Kind::kFailed;
+      result_->opponent_trouble->message =
+          "the baseline's own outputs are not the expected ones: " + hint;
+      return std::unexpected(*result_->opponent_trouble);
+    }
+  }
+  if (!MustRepeat(samples != nullptr)) return true;
+  DropLastBlocks(samples, 2);
+  return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
+}
+
+bool PairRunner::MustRepeat(bool measured) {
+  if (!measured) return false;
+  ++exchanges_;
+  if (!block_disturbed_) return false;
+  if (repeated_ < 8 + kRepeatsPerExchange * (exchanges_ - repeated_)) {
+    ++repeated_;
+    return true;
+  }
+  ++disturbed_;
+  return false;
+}
+
+// Single calls on values that the host has had already: neither measured nor checked.
+HostResult<void> PairRunner::WarmUp(Side side) {
+  const uint32_t order[] = {0};
+  const int64_t begin_ns = MonotonicNs();
+  WarmUpWatch watch;
+  while (!watch.Warm() && MonotonicNs() - begin_ns < kWarmUpNs) {
+    const int64_t faults_before = side.host->host.PageFaults();
+    auto time = RunSide(side, order, nullptr);
+    if (!time && time.error().kind == HostTrouble::Kind::kVoid) continue;
+    if (!time) {
+      if (!side.is_candidate) result_->opponent_trouble = time.error();
+      return std::unexpected(time.error());
+    }
+    watch.Add(*time, side.host->host.PageFaults() - faults_before);
+  }
+  return {};
+}
+
+HostResult<std::optional<double>> PairRunner::Run(int index) {
+  grew_ = false;
+  auto opponent = GetOpponent(index);
+  if (!opponent) {
+    result_->opponent_trouble = opponent.error();
+    return std::unexpected(opponent.error());
+  }
+  auto candidate = [&] {
+    Meter meter(&result_->spent.start_ns);
+    return setup_.candidate(index);
+  }();
+  if (!candidate) return std::unexpected(candidate.error());
+  // Both hosts run on this pair's cores, whichever they were started on: a warm one that shares the
+  // judge's core would lose to any candidate.
+  const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, index);
+  for (LiveHost* host : {opponent->host(), &*candidate})
+    if (auto bound = host->host.Bind(cores.hosts); !bound) return std::unexpected(bound.error());
+  const BoundThread bound_judge(cores.judge);
+  setup_.pool.BeginProcess();
+  const Side reference{opponent->host(), false}, tried{&*candidate, true};
+  double ignored_ns;
+  // One call each, which loads what is loaded lazily; then as many as it takes; then a whole block.
+  for (const bool whole_block : {false, true}) {
+    auto right =
+        Exchange(reference, tried, whole_block ? calls_ : 1, &ignored_ns, &ignored_ns, nullptr);
+    if (!right) return std::unexpected(right.error());
+    if (!*right) return std::nullopt;
+    if (whole_block) break;
+    for (const Side side : {reference, tried})
+      if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
+  }
+  PairSamples samples;
+  std::vector<RoundTimes> rounds;
+  const int64_t begin_ns = MonotonicNs();
+  const auto another = [&] {
+    const auto count = static_cast<double>(rounds.size());
+    if (count < kRoundsMin || count >= kRoundsMax) return count < kRoundsMin;
+    const auto spent_ns = static_cast<double>(MonotonicNs() - begin_ns);
+    return spent_ns + spent_ns / count + setup_.pool.CostNs(2 * slots_) < setup_.pair_s * 1e9;
+  };
+  while (another()) {
+    RoundTimes round;
+    const bool reference_first = random_() % 2 == 0;
+    for (int half = 0; half < 2; ++half) {
+      const bool flip = (half == 0) == reference_first;
+      auto right = Exchange(flip ? reference : tried, flip ? tried : reference, calls_,
+                            &round.reference_ns[half], &round.candidate_ns[half], &samples);
+      if (!right) return std::unexpected(right.error());
+      if (!*right) return std::nullopt;
+      reference_ns_.push_back(round.reference_ns[half]);
+      candidate_ns_.push_back(round.candidate_ns[half]);
+    }
+    rounds.push_back(round);
+  }
+  rounds_ = static_cast<int>(rounds.size());
+  if (Grow()) {
+    grew_ = true;
+    reference_ns_.resize(reference_ns_.size() - 2 * rounds.size());
+    candidate_ns_.resize(candidate_ns_.size() - 2 * rounds.size());
+    return std::nullopt;
+  }
+  result_->samples.push_back(std::move(samples));
+  if (calls_ > 1 && Stands(Defence::kSteps)) {
+    auto right = RunSteps(reference, tried);
+    if (!right) return std::unexpected(right.error());
+    if (!*right) return std::nullopt;
+  }
+  return PairLogRatio(rounds);
+}
+
+HostResult<bool> PairRunner::RunStep(Side side, uint32_t slot, uint32_t master, double* best_ns) {
+  {
+    Meter meter(&result_->spent.fill_ns);
+    PoisonSlot(setup_.live.plan(), side.host->outputs.data(), slot, setup_.live.guard());
+  }
+  const uint32_t order[] = {slot};
+  auto time = RunFilled(side, order, nullptr);
+  if (!time && time.error().kind == HostTrouble::Kind::kVoid) return true;
+  if (!time) {
+    if (!side.is_candidate) result_->opponent_trouble = time.error();
+    return std::unexpected(time.error());
+  }
+  *best_ns = *best_ns == 0 ? *time : std::min(*best_ns, *time);
+  return !side.is_candidate || CheckOne(side, slot, master, nullptr);
+}
+
+HostResult<bool> PairRunner::RunSteps(Side reference, Side tried) {
+  const uint32_t count = std::min({kSteps, slots_, setup_.pool.capacity()});
+  const auto taken = setup_.pool.Take(count);
+  if (!taken) {
+    result_->opponent_trouble = taken.error();
+    return std::unexpected(taken.error());
+  }
+  const std::span<const uint32_t> masters = taken->masters;
+  const std::vector<uint32_t> slots = RandomOrder(slots_, count);
+  StepTimes times;
+  times.reference_row_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
+  times.candidate_row_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
+  const int64_t begin_ns = MonotonicNs();
+  for (uint32_t step = 0; step < count; ++step) {
+    if (step >= kStepsMin && MonotonicNs() - begin_ns > kStepsNs) break;
+    {
+      Meter meter(&result_->spent.fill_ns);
+      setup_.live.FillInput(setup_.oracle, slots[step], masters[step]);
+    }
+    for (const Side side : {reference, tried}) {
+      auto right = RunStep(side, slots[step], masters[step],
+                           side.is_candidate ? &times.candidate_step_ns : &times.reference_step_ns);
+      if (!right || !*right) return right;
+    }
+  }
+  if (times.reference_step_ns > 0 && times.candidate_step_ns > 0) steps_.push_back(times);
+  return true;
+}
+
+}  // namespace assay

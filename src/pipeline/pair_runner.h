@@ -1,0 +1,95 @@
+// One pair of gate 2: a fresh host of the candidate's beside one of its opponent's, and what
+// happens between them: interleaved blocks on the same fresh values, every call checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "judge/steps.h"
+#include "pipeline/gate2_run.h"
+
+namespace assay {
+
+double Median(std::vector<double> values);
+
+// One pair at a time: a candidate's host and its opponent's, and what happens between them.
+class PairRunner {
+ public:
+  PairRunner(const Gate2Setup& setup, Gate2Result* result)
+      : setup_(setup), result_(result), random_(std::random_device{}()) {}
+
+  // Chooses the calls of a block from the opponent's time for one call and the candidate's rough
+  // one.
+  HostResult<void> Calibrate();
+  // Runs pair `index`; its log ratio, or nullopt when a timed call was wrong (result->wrong says
+  // how), or when its blocks were too short (grew()).
+  HostResult<std::optional<double>> Run(int index);
+  // The pair just run had blocks that were too short to count: the next ones have more calls.
+  bool grew() const { return grew_; }
+  uint32_t calls() const { return calls_; }
+  double call_ns() const { return call_ns_; }
+  int rounds() const { return rounds_; }
+  int repeated() const { return repeated_; }
+  // Share of the measured exchanges that were disturbed, repeats having run out.
+  double disturbed_share() const {
+    return exchanges_ == 0 ? 0 : static_cast<double>(disturbed_) / exchanges_;
+  }
+  const std::vector<StepTimes>& steps() const { return steps_; }
+  const std::vector<double>& reference_ns() const { return reference_ns_; }
+  const std::vector<double>& candidate_ns() const { return candidate_ns_; }
+
+ private:
+  struct Side {
+    LiveHost* host;
+    bool is_candidate;
+  };
+  // What the slots were filled with, from slot 0 on.
+  struct FilledSlots {
+    std::vector<uint32_t> masters;
+    const Draw* probe = nullptr;  // an unusual draw, in slot `probe_slot`
+    uint32_t probe_slot = 0;
+  };
+  HostResult<Opponent> GetOpponent(int index);
+  HostResult<FilledSlots> FillSlots(uint32_t calls);
+  // Sets calls and slots of a block from what one call of each side takes [ns].
+  uint32_t CallsFor(double reference_ns, double candidate_ns) const;
+  void SetCalls(uint32_t calls);
+  // True when the blocks of the pair just run were too short, and longer ones can be had.
+  bool Grow();
+  // Fills the slots once and runs both sides on them. False: a call of the candidate was wrong.
+  HostResult<bool> Exchange(Side first, Side second, uint32_t calls, double* reference_ns,
+                            double* candidate_ns, PairSamples* samples);
+  HostResult<double> RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples);
+  HostResult<double> RunFilled(Side side, std::span<const uint32_t> order, PairSamples* samples);
+  // True when the exchange just run must be repeated because other processes disturbed it.
+  bool MustRepeat(bool measured);
+  HostResult<void> WarmUp(Side side);
+  // Calls one at a time, each with fresh values in its own slot alone. False: one was wrong.
+  HostResult<bool> RunSteps(Side reference, Side tried);
+  // A step of one side, as far as it shortens `best_ns`; a void one does not.
+  HostResult<bool> RunStep(Side side, uint32_t slot, uint32_t master, double* best_ns);
+  // One call's outputs. `probe`: the unusual draw that it was given, or nullptr.
+  bool CheckOne(Side side, uint32_t slot, uint32_t master, const Draw* probe);
+  // Those of all calls, and that nothing else was written.
+  bool Check(Side side, std::span<const uint32_t> order, const FilledSlots& filled);
+  // `calls` of the slots [0, slots), in random order.
+  std::vector<uint32_t> RandomOrder(size_t slots, uint32_t calls);
+
+  const Gate2Setup& setup_;
+  Gate2Result* result_;
+  std::mt19937_64 random_;
+  uint32_t calls_ = 1, calls_spare_ = 1, slots_ = 2;
+  double call_ns_ = 0;
+  int rounds_ = 0;  // of the pair that ran last
+  bool inputs_read_ = true;       // by the side that ran before: they are in its caches
+  bool block_disturbed_ = false;  // one of the exchange in hand
+  bool grew_ = false;
+  int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
+  std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
+  std::vector<StepTimes> steps_;                     // one a pair
+};
+
+}  // namespace assay
