@@ -37,8 +37,7 @@ int RunNew(const NewOptions& options) {
     return ReportError(
         {ErrorKind::kUsage,
          fmt::format("{} exists: name another file with -o, or add --force", output)});
-  if (!ProbeSandbox().available)
-    return ReportError({ErrorKind::kEnvironment, ProbeSandbox().missing});
+  if (auto sandbox = RequireSandbox(); !sandbox) return ReportError(sandbox.error());
   auto python = FindPython(options.python);
   if (!python) return ReportError(python.error());
   OracleOptions oracle_options;
