@@ -13,7 +13,7 @@ class Successes {
  public:
   void Add(const char* what) {
     const size_t size = strlen(what), used = strlen(text_);
-    if (used + size + 3 > sizeof text_) return;
+    if (used + size + 3 > sizeof text_ || Has(what, size)) return;
     if (used > 0) Append(", ");
     Append(what);
   }
@@ -21,6 +21,11 @@ class Successes {
   const char* text() const { return text_; }
 
  private:
+  bool Has(const char* what, size_t size) const {
+    for (const char* at = text_; (at = strstr(at, what)) != nullptr; ++at)
+      if ((at == text_ || at[-1] == ' ') && (at[size] == ',' || at[size] == '\0')) return true;
+    return false;
+  }
   void Append(const char* part) { memcpy(text_ + strlen(text_), part, strlen(part) + 1); }
   char text_[400] = "";
 };

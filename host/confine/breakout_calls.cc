@@ -70,11 +70,15 @@ void Namespaces(const Given&, Successes& successes) {
   constexpr Call kCalls[] = {
       {"unshare", SYS_unshare}, {"setns", SYS_setns}, {"clone3", SYS_clone3}};
   TryAll(kCalls, successes);
-  for (const long flag : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC}) {
-    const long pid = syscall(SYS_clone, flag | SIGCHLD, 0, 0, 0, 0);
+  constexpr Call kFlags[] = {{"clone of a user namespace", CLONE_NEWUSER},
+                             {"clone of a mount namespace", CLONE_NEWNS},
+                             {"clone of a pid namespace", CLONE_NEWPID},
+                             {"clone of a network namespace", CLONE_NEWNET}};
+  for (const Call& flag : kFlags) {
+    const long pid = syscall(SYS_clone, flag.number | SIGCHLD, 0, 0, 0, 0);
     if (pid == 0) _exit(0);
     if (pid < 0) continue;
-    successes.Add("clone of a namespace");
+    successes.Add(flag.name);
     waitpid(static_cast<pid_t>(pid), nullptr, 0);
   }
 }

@@ -79,7 +79,7 @@ void WritableMounts(const Given&, Successes& successes) {
 
 // bubblewrap sets the new root up beside the old one; some releases could be led into it by a link.
 void OldRoot(const Given&, Successes& successes) {
-  for (const char* root : {"/oldroot", "/newroot", "/tmp/oldroot", "/proc/1/root", "/proc/1/cwd"}) {
+  for (const char* root : {"/oldroot", "/newroot", "/tmp/oldroot", "/proc/1/root/oldroot"}) {
     TryOpen(root, O_RDONLY | O_DIRECTORY, successes);
     if (symlink(root, "/tmp/breakout-link") != 0) continue;
     const int fd = open("/tmp/breakout-link/assay-breakout", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

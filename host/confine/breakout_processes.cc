@@ -42,8 +42,9 @@ void OtherProcesses(const Given&, Successes& successes) {
 }
 
 void JudgeSignal(const Given& given, Successes& successes) {
-  // A small number may be one of ours in here.
-  if (given.judge <= getpid() + 16) return;
+  // In a namespace of its own, where numbers begin anew, a small one may be of a process in here.
+  constexpr pid_t kSmall = 64;
+  if (getpid() < kSmall && given.judge < kSmall) return;
   if (kill(given.judge, 0) == 0 || errno != ESRCH) successes.Add("kill");
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, given.judge, 0u));
   if (pidfd < 0) return;
@@ -69,6 +70,11 @@ void TryKeeperFiles(pid_t keeper, Successes& successes) {
     if (read(fd, target, 1) >= 0) successes.Add(path);
     close(fd);
   }
+  snprintf(path, sizeof path, "/proc/%d/mem", keeper);
+  if (const int fd = open(path, O_WRONLY | O_CLOEXEC); fd >= 0) {
+    successes.Add(path);
+    close(fd);
+  }
   for (const char* name : {"exe", "cwd", "root", "fd/0"}) {
     snprintf(path, sizeof path, "/proc/%d/%s", keeper, name);
     if (readlink(path, target, sizeof target) >= 0) successes.Add(path);
@@ -89,7 +95,9 @@ void TraceKeeper(pid_t keeper, Successes& successes) {
     successes.Add("process_vm_writev");
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, keeper, 0u));
   if (pidfd < 0) return;
-  if (syscall(SYS_pidfd_getfd, pidfd, 0, 0u) >= 0 || !Refused()) successes.Add("pidfd_getfd");
+  const int taken = static_cast<int>(syscall(SYS_pidfd_getfd, pidfd, 0, 0u));
+  if (taken >= 0 || !Refused()) successes.Add("pidfd_getfd");
+  if (taken >= 0) close(taken);
   close(pidfd);
 }
 
@@ -167,7 +175,7 @@ void Environment(const Given&, Successes& successes) {
 constexpr Attempt kAttempts[] = {
     {"other-processes", "see processes of the host", Place::kBoth, 0, OtherProcesses},
     {"judge-signal", "name the judge's process, to send it a signal", Place::kBoth, 0, JudgeSignal},
-    {"keeper-memory", "read memory, environment or files of confine or bubblewrap in `/proc`",
+    {"keeper-memory", "reach memory, environment or files of confine or bubblewrap in `/proc`",
      Place::kBoth, 0, KeeperMemory},
     {"tracing", "trace confine or bubblewrap, or take their descriptors", Place::kBoth, 0, Tracing},
     {"keeper-signals", "send signals to confine or bubblewrap", Place::kBoth, 6, KeeperSignals},

@@ -76,6 +76,8 @@ struct SelfTestReport {
   std::vector<std::string> skipped;  // attempts that this kernel has nothing against
   std::vector<Breach> breaches;
 };
+// "kernel-settings (/proc/sys/kernel/core_pattern), sockets (family 2)"
+std::string DescribeBreaches(const SelfTestReport& report);
 
 // What isolation this machine allows. Probed once a process.
 struct SandboxSupport {

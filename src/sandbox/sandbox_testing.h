@@ -57,15 +57,16 @@ inline int ProbeResult(const SandboxRequest& request) {
 // words of its command line. Lives as long as the test needs it.
 class WeakBubblewrap {
  public:
-  // Python: statements that change `words`, a list.
-  explicit WeakBubblewrap(const std::string& changes) : folder_(TemporaryFolder::Create().value()) {
+  // `changes`: Python statements that change the list `words`, or `given`, what is beside it.
+  explicit WeakBubblewrap(const std::string& changes,
+                          const std::string& real = ProbedSandboxTools().bubblewrap.path)
+      : folder_(TemporaryFolder::Create().value()) {
     std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
     const std::string script = folder_.path() / "bwrap";
     std::ofstream(script) << R"(#!/usr/bin/python3 -IS
 import os, sys
 
-real, given = ")" << ProbedSandboxTools().bubblewrap.path
-                          << R"(", sys.argv[1:]
+real, given = ")" << real << R"(", sys.argv[1:]
 def replace(old, new):
     assert old in words, old
     at = words.index(old)

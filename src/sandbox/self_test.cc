@@ -174,7 +174,7 @@ Result<void> Trial::AddTo(SelfTestReport* report) const {
   if (killed) ++report->tried;
   report->tried += 2;
   if (!memory_kept_) AddBreach(report, "sealed-memory", "its content changed");
-  if (tools_.own_uid && (*uid_ == 0 || *uid_ == ::geteuid()))
+  if (setup_.own_uid && (*uid_ == 0 || *uid_ == ::geteuid()))
     AddBreach(report, "own-uid", "it ran under the judge's user id");
   return {};
 }
@@ -193,7 +193,7 @@ Result<SelfTestReport> RunSelfTest(const SandboxTools& tools, const SelfTestSetu
   SelfTestReport report;
   ASSAY_RETURN_IF_ERROR(for_tools.AddTo(&report));
   ASSAY_RETURN_IF_ERROR(for_hosts.AddTo(&report));
-  if (tools.own_uid && for_tools.uid() == for_hosts.uid())
+  if (setup.own_uid && for_tools.uid() == for_hosts.uid())
     AddBreach(&report, "own-uid", "two sandboxes shared a user id");
   return report;
 }

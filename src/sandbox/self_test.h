@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "base/seals.h"
+#include "sandbox/launch.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/support.h"
 
@@ -15,6 +16,7 @@ namespace assay {
 struct SelfTestSetup {
   std::string tools_lockdown = LockdownProgram(false);
   std::string native_lockdown = LockdownProgram(true);
+  bool own_uid = UidLease::Needed();  // a sandbox must have one
   int read_only_seals = kReadOnlySeals;
   int size_seals = kSizeSeals;
 };
@@ -22,8 +24,5 @@ struct SelfTestSetup {
 // Takes as long as a sandbox takes to start and end. Errors (kEnvironment): a sandbox does not
 // start, or the self-test cannot be finished in it; the message says so.
 Result<SelfTestReport> RunSelfTest(const SandboxTools& tools, const SelfTestSetup& setup = {});
-
-// "kernel-settings (/proc/sys/kernel/core_pattern), sockets (family 2)"
-std::string DescribeBreaches(const SelfTestReport& report);
 
 }  // namespace assay
