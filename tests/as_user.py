@@ -4,7 +4,7 @@ stands around it.
     as_user.py TEST_PROGRAM [ARGUMENT ...]
 
 The program, the helpers beside it and Assay's own are copied to a folder that this user can read,
-laid out as in the build folder. Exits with the program's status, or with 77 (skipped) and the reason.
+laid out as in the build folder. Exits with the program's status, or with 77 (skipped) and why.
 """
 
 import os

@@ -57,8 +57,9 @@ const std::set<std::string> kBySeccomp = {
     "identity",   "personality", "new-processes"};
 const std::set<std::string> kBySeccompPerhaps = {"sockets", "new-calls", "foreign-calls"};
 
+// Called before the tests run: it must not probe.
 std::vector<Weakness> Weaknesses() {
-  std::vector<Weakness> all = {
+  return {
       {"lockdown",
        "",
        NoLockdown,
@@ -126,15 +127,13 @@ std::vector<Weakness> Weaknesses() {
        OnlyBubblewrap,
        {"limits"},
        {}},
+      {"landlock",
+       "",
+       NoLandlock,
+       {"devices", "process-files", "keeper-memory"},
+       {"device-requests", "keeper-signals"}},
+      {"own_uid", "", NoOwnUid, {"own-uid"}, {}},
   };
-  if (ProbeSandbox().landlock_abi >= 1)
-    all.push_back({"landlock",
-                   "",
-                   NoLandlock,
-                   {"devices", "process-files", "keeper-memory"},
-                   {"device-requests", "keeper-signals"}});
-  if (ProbeSandbox().own_uid) all.push_back({"own_uid", "", NoOwnUid, {"own-uid"}, {}});
-  return all;
 }
 
 // Hardly any wall: shows what the attempts can see. Nothing of the host's is mounted writable but
@@ -173,6 +172,10 @@ std::set<std::string> BreachesOf(const Weakness& weakness) {
 class WeakSandbox : public ::testing::TestWithParam<Weakness> {};
 TEST_P(WeakSandbox, IsSeenForWhatItIs) {
   const Weakness& weakness = GetParam();
+  if (weakness.weaken == NoLandlock && ProbeSandbox().landlock_abi < 1)
+    GTEST_SKIP() << "this kernel has no Landlock";
+  if (weakness.weaken == NoOwnUid && !ProbeSandbox().own_uid)
+    GTEST_SKIP() << "only root's sandboxes have another uid";
   std::set<std::string> broken = BreachesOf(weakness);
   for (const std::string& attempt : weakness.may_break) broken.erase(attempt);
   EXPECT_EQ(broken, weakness.breaks);
