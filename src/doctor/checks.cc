@@ -50,7 +50,9 @@ std::vector<Finding> CheckCompilers() {
 
 Finding CheckSandbox() {
   const SandboxSupport& support = ProbeSandbox();
-  if (support.available) return {State::kGood, "sandbox", support.isolation, ""};
+  const bool holds = support.self_test.breaches.empty();
+  if (support.available)
+    return {holds ? State::kGood : State::kLimited, "sandbox", support.isolation, ""};
   const bool absent = support.missing.find("apt-get install bubblewrap") != std::string::npos;
   return {State::kMissing, "sandbox", support.missing,
           absent ? "apt-get install bubblewrap" : "see above"};
