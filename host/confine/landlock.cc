@@ -25,21 +25,41 @@ struct __attribute__((packed)) PathRule {
 constexpr int kRulePathBeneath = 1;
 constexpr uint32_t kCreateRulesetVersion = 1;
 
-constexpr uint64_t kExecute = 1u << 0;
-constexpr uint64_t kWriteFile = 1u << 1;
-constexpr uint64_t kReadFile = 1u << 2;
-constexpr uint64_t kReadFolder = 1u << 3;
-constexpr uint64_t kMakeCharacterDevice = 1u << 6;
-constexpr uint64_t kMakeBlockDevice = 1u << 11;
-constexpr uint64_t kTruncate = 1u << 14;
-constexpr uint64_t kIoctlDevice = 1u << 15;
+using Kind = LandlockRight::Kind;
+using Left = LandlockRight::Left;
 
-// Rights that exist at each ABI, from 1 on; each ABI adds to the one before.
-constexpr uint64_t kFileRights[] = {(1u << 13) - 1, (1u << 14) - 1, (1u << 15) - 1, (1u << 15) - 1,
-                                    (1u << 16) - 1};
-constexpr long kFileAbiMax = sizeof kFileRights / sizeof kFileRights[0];
-constexpr uint64_t kBindAndConnectTcp = 3;               // ABI 4
-constexpr uint64_t kScopeAbstractSocketsAndSignals = 3;  // ABI 6
+constexpr LandlockRight kRights[] = {
+    {"execute", Kind::kFile, 0, 1, Left::kEverywhere},
+    {"write_file", Kind::kFile, 1, 1, Left::kScratchAndSinks},
+    {"read_file", Kind::kFile, 2, 1, Left::kEverywhere},
+    {"read_dir", Kind::kFile, 3, 1, Left::kEverywhere},
+    {"remove_dir", Kind::kFile, 4, 1, Left::kScratch},
+    {"remove_file", Kind::kFile, 5, 1, Left::kScratch},
+    {"make_char", Kind::kFile, 6, 1, Left::kNowhere},
+    {"make_dir", Kind::kFile, 7, 1, Left::kScratch},
+    {"make_reg", Kind::kFile, 8, 1, Left::kScratch},
+    {"make_sock", Kind::kFile, 9, 1, Left::kScratch},
+    {"make_fifo", Kind::kFile, 10, 1, Left::kScratch},
+    {"make_block", Kind::kFile, 11, 1, Left::kNowhere},
+    {"make_sym", Kind::kFile, 12, 1, Left::kScratch},
+    {"refer", Kind::kFile, 13, 2, Left::kScratch},
+    {"truncate", Kind::kFile, 14, 3, Left::kScratchAndSinks},
+    {"ioctl_dev", Kind::kFile, 15, 5, Left::kNowhere},
+    {"bind_tcp", Kind::kNetwork, 0, 4, Left::kNowhere},
+    {"connect_tcp", Kind::kNetwork, 1, 4, Left::kNowhere},
+    {"abstract_unix_socket", Kind::kScope, 0, 6, Left::kNowhere},
+    {"signal", Kind::kScope, 1, 6, Left::kNowhere},
+};
+
+// The mask of those rights that the kernel has and `is_wanted` accepts.
+template <typename Predicate>
+uint64_t Mask(Kind kind, long abi, Predicate is_wanted) {
+  uint64_t mask = 0;
+  for (const LandlockRight& right : kRights)
+    if (right.kind == kind && right.abi <= abi && is_wanted(right.left))
+      mask |= uint64_t{1} << right.bit;
+  return mask;
+}
 
 int Allow(int ruleset, const char* path, uint64_t rights) {
   const int fd = open(path, O_PATH | O_CLOEXEC);
@@ -51,11 +71,16 @@ int Allow(int ruleset, const char* path, uint64_t rights) {
   return result == 0 ? 0 : error;
 }
 
-int AddRules(int ruleset, uint64_t handled) {
-  int error = Allow(ruleset, "/", handled & (kExecute | kReadFile | kReadFolder));
-  const uint64_t scratch = handled & ~(kMakeCharacterDevice | kMakeBlockDevice | kIoctlDevice);
+int AddRules(int ruleset, long abi) {
+  const uint64_t everywhere =
+      Mask(Kind::kFile, abi, [](Left left) { return left == Left::kEverywhere; });
+  int error = Allow(ruleset, "/", everywhere);
+  const uint64_t scratch = Mask(Kind::kFile, abi, [](Left left) { return left != Left::kNowhere; });
   if (error == 0) error = Allow(ruleset, "/tmp", scratch);
-  const uint64_t sink = handled & (kReadFile | kWriteFile | kTruncate);
+  // A rule for a file takes none of the rights that only folders have.
+  constexpr uint64_t kReadFile = uint64_t{1} << 2;
+  const uint64_t sink =
+      kReadFile | Mask(Kind::kFile, abi, [](Left left) { return left == Left::kScratchAndSinks; });
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full"})
     if (error == 0) error = Allow(ruleset, device, sink);
   return error;
@@ -63,19 +88,22 @@ int AddRules(int ruleset, uint64_t handled) {
 
 }  // namespace
 
+LandlockRights AllLandlockRights() { return {kRights, sizeof kRights / sizeof kRights[0]}; }
+
 int ApplyLandlock() {
   const long abi = syscall(SYS_landlock_create_ruleset, nullptr, size_t{0}, kCreateRulesetVersion);
   if (abi < 1) return 0;
+  const auto all = [](Left) { return true; };
   RulesetAttributes attributes{};
-  attributes.handled_access_fs = kFileRights[(abi < kFileAbiMax ? abi : kFileAbiMax) - 1];
-  if (abi >= 4) attributes.handled_access_net = kBindAndConnectTcp;
-  if (abi >= 6) attributes.scoped = kScopeAbstractSocketsAndSignals;
+  attributes.handled_access_fs = Mask(Kind::kFile, abi, all);
+  attributes.handled_access_net = Mask(Kind::kNetwork, abi, all);
+  attributes.scoped = Mask(Kind::kScope, abi, all);
   // An older kernel refuses a structure whose unknown tail is longer than it knows, unless that
   // tail is zero.
   const int ruleset =
       static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0u));
   if (ruleset < 0) return errno;
-  int error = AddRules(ruleset, attributes.handled_access_fs);
+  int error = AddRules(ruleset, abi);
   if (error == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0u) != 0) error = errno;
   close(ruleset);
   return error;

@@ -2,7 +2,29 @@
 // libc only.
 #pragma once
 
-// Everything visible may be read and executed; /tmp may be written, and /dev/null, /dev/zero and
-// /dev/full; TCP, abstract sockets and signals of outside are closed, as far as this kernel's
-// Landlock goes. Returns 0, also where the kernel has no Landlock, or errno. Requires no_new_privs.
+#include <stddef.h>
+
+// A right that Landlock can take away, and where it is left.
+struct LandlockRight {
+  enum class Kind { kFile, kNetwork, kScope };
+  enum class Left {
+    kEverywhere,       // to read and execute whatever is visible
+    kScratch,          // below /tmp
+    kScratchAndSinks,  // and for /dev/null, /dev/zero and /dev/full
+    kNowhere,
+  };
+  const char* name;
+  Kind kind;
+  unsigned bit;  // of the kernel's mask for this kind
+  int abi;       // the first that has it
+  Left left;
+};
+struct LandlockRights {
+  const LandlockRight* begin;
+  size_t count;
+};
+LandlockRights AllLandlockRights();
+
+// Takes the rights away, as far as this kernel's Landlock goes. Returns 0, also where the kernel
+// has no Landlock, or errno. Requires no_new_privs.
 int ApplyLandlock();

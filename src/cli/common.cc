@@ -45,6 +45,25 @@ int ReportError(const Error& given) {
   return ExitCodeOf(error.kind);
 }
 
+void AddWeakSandboxFlag(CLI::App& command, bool* allowed) {
+  command.add_flag(std::string("--") + kAllowWeakSandbox, *allowed,
+                   "Go on where the sandbox's self-test fails: for code that you trust");
+}
+
+void HeedWeakSandboxFlag(bool allowed) {
+  if (!allowed) return;
+  AllowWeakSandbox();
+  const SelfTestReport& self_test = ProbeSandbox().self_test;
+  if (self_test.breaches.empty()) return;
+  std::fputs(
+      fmt::format("assay: WARNING: THE SANDBOX DOES NOT HOLD HERE: {}.\n"
+                  "assay: WARNING: what runs in it can change this machine and its own verdict; "
+                  "verdicts say WEAK\n",
+                  DescribeBreaches(self_test))
+          .c_str(),
+      stderr);
+}
+
 std::vector<std::string> SuiteFolders() {
   namespace fs = std::filesystem;
   std::vector<fs::path> choices{"problems"};

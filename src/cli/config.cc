@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "base/files.h"
+#include "cli/options.h"
 #include "problem/nearest.h"
 
 namespace assay {
@@ -28,6 +29,7 @@ std::vector<CLI::Option*> Settable(const CLI::App& command) {
   for (CLI::Option* option : const_cast<CLI::App&>(command).get_options()) {
     const auto& names = option->get_lnames();
     if (names.empty() || names[0] == "help" || names[0] == "version") continue;
+    if (names[0] == kAllowWeakSandbox) continue;  // said anew each time, or not at all
     options.push_back(option);
   }
   return options;

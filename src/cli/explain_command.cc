@@ -73,10 +73,12 @@ void ExplainOptions::AddTo(CLI::App& command) {
       ->required();
   command.add_option("-o,--output", output, "Folder to write (default: explain-ID)");
   command.add_option("--python", python, "Python interpreter that has PyTorch");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer("Example:\n  assay explain 3f2a9c01d4e7");
 }
 
 int RunExplain(const ExplainOptions& options) {
+  HeedWeakSandboxFlag(options.allow_weak_sandbox);
   const auto result = Explain(options);
   if (!result) return ReportError(result.error());
   std::fputs(fmt::format("wrote the call on {} inputs to {}\nrun it:\n  {}\n", result->draw,

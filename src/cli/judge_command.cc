@@ -192,6 +192,7 @@ void JudgeOptions::AddTo(CLI::App& command) {
       ->check(CLI::PositiveNumber);
   command.add_option("--python", python, "Python interpreter that has PyTorch");
   command.add_flag("--correctness-only", correctness_only, "Stop after gate 1");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.add_flag("--json", json, "One JSON document on stdout: the verdict, or a list of them");
   command.add_flag("--jsonl", jsonl, "Events as JSON lines on stdout: progress, verdict, end")
       ->excludes("--json");
@@ -214,6 +215,7 @@ int RunJudge(const JudgeOptions& options) {
   const std::atomic<bool>& interrupted = InstallInterruptHandler();
   auto request = MakeRequest(options);
   if (!request) return ReportError(request.error());
+  HeedWeakSandboxFlag(options.allow_weak_sandbox);
   std::string notice;
   request->machine = LoadMachineProfile(&notice);
   if (!notice.empty()) std::fputs(fmt::format("assay: {}\n", notice).c_str(), stderr);

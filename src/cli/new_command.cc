@@ -22,6 +22,7 @@ void NewOptions::AddTo(CLI::App& command) {
                      "File to write (default: the problem's name); - for stdout");
   command.add_option("--python", python, "Python interpreter that has PyTorch");
   command.add_flag("--force", force, "Overwrite the file");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "Examples:\n  assay new softmax --size small -o mine.cpp\n  assay new path/to/problem.py "
       "--form python");
@@ -37,8 +38,8 @@ int RunNew(const NewOptions& options) {
     return ReportError(
         {ErrorKind::kUsage,
          fmt::format("{} exists: name another file with -o, or add --force", output)});
-  if (!ProbeSandbox().available)
-    return ReportError({ErrorKind::kEnvironment, ProbeSandbox().missing});
+  HeedWeakSandboxFlag(options.allow_weak_sandbox);
+  if (auto sandbox = RequireSandbox(); !sandbox) return ReportError(sandbox.error());
   auto python = FindPython(options.python);
   if (!python) return ReportError(python.error());
   OracleOptions oracle_options;

@@ -39,7 +39,7 @@ struct JudgeOptions {
   double timeout_s = 10, build_timeout_s = 60, budget_s = 60;
   std::string memory = "4G";
   bool json = false, jsonl = false, quiet = false, verbose = false;
-  bool correctness_only = false, no_save = false, one_size = false;
+  bool correctness_only = false, no_save = false, one_size = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
 };
@@ -49,7 +49,7 @@ struct NewOptions {
   std::string form = "native";
   std::string output;
   std::string python;
-  bool force = false;
+  bool force = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
 };
@@ -58,6 +58,7 @@ struct ExplainOptions {
   std::string verdict;  // a file, or the id of a saved verdict
   std::string output;   // folder to write to
   std::string python;
+  bool allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
 };
@@ -89,7 +90,7 @@ struct ProblemShowOptions {
   ProblemOptions problem;
   std::string python;
   int threads = 0;
-  bool profile = false, json = false;
+  bool profile = false, json = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
 };
@@ -147,6 +148,12 @@ Error UnlessInterrupted(Error error);
 
 // Prints "assay: MESSAGE" on stderr; returns the error's exit code.
 int ReportError(const Error& error);
+
+// --allow-weak-sandbox, of every command that runs foreign code.
+inline constexpr const char* kAllowWeakSandbox = "allow-weak-sandbox";
+void AddWeakSandboxFlag(CLI::App& command, bool* allowed);
+// Where it was given: allows it, and says loudly on stderr what it means here.
+void HeedWeakSandboxFlag(bool allowed);
 
 // Set by the first Ctrl-C; the second ends the process.
 const std::atomic<bool>& InstallInterruptHandler();

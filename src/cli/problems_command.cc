@@ -111,6 +111,7 @@ void ProblemListOptions::AddTo(CLI::App& command) {
 
 void ProblemShowOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.add_flag("--profile", profile,
                    "Run the reference and say where its time goes, operator by operator");
   command.add_option("--threads", threads, "Threads (default: as many as a judgement gives)")
@@ -149,6 +150,7 @@ int RunProblemShow(const ProblemShowOptions& options) {
   request.interrupt = &InstallInterruptHandler();
   auto resolved = options.problem.Resolve();
   if (!resolved) return ReportError(resolved.error());
+  HeedWeakSandboxFlag(options.allow_weak_sandbox);
   request.problem = *resolved;
   request.python = options.python;
   request.threads = options.threads > 0 ? options.threads : DefaultThreads();

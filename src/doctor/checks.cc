@@ -1,6 +1,7 @@
 #include "doctor/checks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 
@@ -49,10 +50,25 @@ std::vector<Finding> CheckCompilers() {
 
 Finding CheckSandbox() {
   const SandboxSupport& support = ProbeSandbox();
-  if (support.available) return {State::kGood, "sandbox", support.isolation, ""};
+  const bool holds = support.self_test.breaches.empty();
+  if (support.available)
+    return {holds ? State::kGood : State::kLimited, "sandbox", support.isolation, ""};
   const bool absent = support.missing.find("apt-get install bubblewrap") != std::string::npos;
   return {State::kMissing, "sandbox", support.missing,
           absent ? "apt-get install bubblewrap" : "see above"};
+}
+
+Finding CheckSelfTest() {
+  const SelfTestReport& self_test = ProbeSandbox().self_test;
+  if (!self_test.breaches.empty())
+    return {State::kMissing, "self-test",
+            "broke out of the sandbox: " + DescribeBreaches(self_test),
+            "your distribution's own bubblewrap and kernel, or a virtual machine"};
+  std::string found = fmt::format("{} attempts to break out, none did", self_test.tried);
+  if (!self_test.skipped.empty())
+    found += fmt::format("; this kernel's Landlock has nothing against {}",
+                         fmt::join(self_test.skipped, ", "));
+  return {State::kGood, "self-test", found, ""};
 }
 
 Finding CheckGroups() {
@@ -118,8 +134,9 @@ Result<std::vector<Finding>> CheckMachine(const std::string& python, InterruptFl
   const bool compiles = findings[1].state != State::kMissing;
   findings.push_back(CheckSandbox());
   if (ProbeSandbox().available) {
+    findings.push_back(CheckSelfTest());
     findings.push_back(CheckGroups());
-    if (compiles) {
+    if (compiles && RequireSandbox()) {
       ASSAY_ASSIGN_OR_RETURN(Finding trial, TryBuild(interrupt));
       findings.push_back(std::move(trial));
     }

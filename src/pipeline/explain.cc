@@ -220,7 +220,7 @@ Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   const std::filesystem::path folder(request.folder);
   if (std::filesystem::exists(folder))
     return UsageError(fmt::format("{} exists: name another folder with -o", folder.string()));
-  if (!ProbeSandbox().available) return EnvironmentError(ProbeSandbox().missing);
+  ASSAY_RETURN_IF_ERROR(RequireSandbox());
   OracleOptions options;
   options.problem = request.problem;
   ASSAY_ASSIGN_OR_RETURN(options.python, FindPython(request.python));

@@ -40,7 +40,7 @@ HostResult<std::vector<double>> CallOneByOne(const Oracle& oracle, LiveSlots& li
 }  // namespace
 
 Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
-  if (!ProbeSandbox().available) return EnvironmentError(ProbeSandbox().missing);
+  ASSAY_RETURN_IF_ERROR(RequireSandbox());
   OracleOptions options;
   options.problem = request.problem;
   ASSAY_ASSIGN_OR_RETURN(options.python, FindPython(request.python));

@@ -42,7 +42,7 @@ Result<Profile> TakeProfile(Host& host) {
 }
 
 Result<Inspection> Inspect(const InspectRequest& request) {
-  if (!ProbeSandbox().available) return EnvironmentError(ProbeSandbox().missing);
+  ASSAY_RETURN_IF_ERROR(RequireSandbox());
   OracleOptions options;
   options.problem = request.problem;
   ASSAY_ASSIGN_OR_RETURN(options.python, FindPython(request.python));

@@ -154,7 +154,7 @@ Result<void> Judgement::Prepare() {
 }
 
 Result<void> Judgement::Run() {
-  if (!ProbeSandbox().available) return EnvironmentError(ProbeSandbox().missing);
+  ASSAY_RETURN_IF_ERROR(RequireSandbox());
   ASSAY_ASSIGN_OR_RETURN(python_, FindPython(request_.python));
   // Native candidates compile while the reference's PyTorch is imported.
   std::vector<const CandidateSource*> native;

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/seals.h"
+
 namespace assay {
 
 Result<SharedRegion> SharedRegion::Create(const char* name, uint64_t size_bytes) {
@@ -45,14 +47,13 @@ SharedRegion::~SharedRegion() {
 }
 
 Result<void> SharedRegion::SealAgainstNewWriters() {
-  constexpr int kSeals = F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  if (::fcntl(fd_.get(), F_ADD_SEALS, kSeals) != 0)
+  if (::fcntl(fd_.get(), F_ADD_SEALS, kReadOnlySeals) != 0)
     return EnvironmentError(fmt::format("cannot seal shared memory: {}", strerror(errno)));
   return {};
 }
 
 Result<void> SharedRegion::SealSize() {
-  if (::fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+  if (::fcntl(fd_.get(), F_ADD_SEALS, kSizeSeals) != 0)
     return EnvironmentError(fmt::format("cannot seal shared memory: {}", strerror(errno)));
   return {};
 }

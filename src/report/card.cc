@@ -335,7 +335,9 @@ class CardWriter {
         pytorch != verdict_.toolchain.end())
       parts.push_back("PyTorch " + Safe(pytorch->second));
     frame_.Labelled("machine", fmt::format("{}", fmt::join(parts, ", ")));
-    if (!machine.isolation.empty()) frame_.Labelled("isolation", Safe(machine.isolation));
+    if (!machine.isolation.empty())
+      frame_.Labelled("isolation", Safe(machine.isolation),
+                      machine.isolation.starts_with("WEAK") ? Tone::kBad : Tone::kPlain);
     frame_.Labelled("verdict", fmt::format("{}, seed {}", Safe(verdict_.id), verdict_.seed),
                     Tone::kFaint);
   }

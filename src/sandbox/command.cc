@@ -14,7 +14,6 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "sandbox/seccomp.h"
 
 namespace assay {
 namespace fs = std::filesystem;
@@ -189,27 +188,26 @@ void AddLimits(const SandboxLimits& limits, bool has_memory_cgroup,
   for (const char* none : {"core", "msgqueue", "nice", "rtprio"}) add(none, 0);
 }
 
-Result<std::vector<std::string>> InsideCommand(Builder& builder, const SandboxRequest& request,
+Result<std::vector<std::string>> InsideCommand(Builder& builder, const SandboxFilters& filters,
+                                               const SandboxRequest& request,
                                                bool has_memory_cgroup,
                                                const std::string& artifact_path) {
   std::vector<std::string> inside = {kConfineInside, "--report", std::to_string(kReportFd),
                                      "--output", std::to_string(kOutputBytesMax)};
-  static const Result<std::string> base = BaseProgram();
-  static const Result<std::string> no_process = NoProcessProgram();
   int number = kFirstFilterFd;
-  const auto add_filter = [&](const Result<std::string>& program) -> Result<void> {
-    if (!program) return std::unexpected(program.error());
+  const auto add_filter = [&](const std::string& program) -> Result<void> {
+    if (program.empty()) return {};
     UniqueFd fd(::memfd_create("assay-filter", MFD_CLOEXEC));
-    if (!fd || ::write(fd.get(), program->data(), program->size()) !=
-                   static_cast<ssize_t>(program->size()))
+    if (!fd ||
+        ::write(fd.get(), program.data(), program.size()) != static_cast<ssize_t>(program.size()))
       return Failed("memfd_create");
     ASSAY_ASSIGN_OR_RETURN(const int owned, builder.Own(std::move(fd)));
     builder.command.moved.emplace_back(owned, number);
     inside.insert(inside.end(), {"--filter", std::to_string(number++)});
     return {};
   };
-  ASSAY_RETURN_IF_ERROR(add_filter(base));
-  if (!request.may_start_processes) ASSAY_RETURN_IF_ERROR(add_filter(no_process));
+  ASSAY_RETURN_IF_ERROR(add_filter(filters.base));
+  if (!request.may_start_processes) ASSAY_RETURN_IF_ERROR(add_filter(filters.no_processes));
   AddLimits(request.limits, has_memory_cgroup, &inside);
   if (!artifact_path.empty()) {
     ASSAY_CHECK(IsPlainPath(artifact_path) && IsWithin(artifact_path, "/tmp"));
@@ -240,8 +238,8 @@ Result<void> AddDescriptors(Builder& builder, const SandboxRequest& request) {
 }  // namespace
 
 Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::string& confine,
-                                   const SandboxRequest& request, bool has_memory_cgroup,
-                                   const std::string& artifact_path) {
+                                   const SandboxFilters& filters, const SandboxRequest& request,
+                                   bool has_memory_cgroup, const std::string& artifact_path) {
   ASSAY_CHECK(!request.arguments.empty() && IsPlainPath(request.arguments[0]));
   Builder builder;
   AddNamespaces(builder);
@@ -257,8 +255,8 @@ Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::stri
   builder.command.output_write = builder.command.owned.back().get();
   // Neither side ever waits for the other: what does not fit is dropped.
   if (::fcntl(builder.command.output_write, F_SETFL, O_NONBLOCK) != 0) return Failed("fcntl");
-  ASSAY_ASSIGN_OR_RETURN(const auto inside,
-                         InsideCommand(builder, request, has_memory_cgroup, artifact_path));
+  ASSAY_ASSIGN_OR_RETURN(const auto inside, InsideCommand(builder, filters, request,
+                                                          has_memory_cgroup, artifact_path));
   ASSAY_RETURN_IF_ERROR(builder.Finish(bubblewrap.path, inside));
   return std::move(builder.command);
 }

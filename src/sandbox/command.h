@@ -18,6 +18,12 @@ struct Bubblewrap {
   std::string version;
 };
 
+// The seccomp programs that confine installs on the command. An empty one is none: for tests alone.
+struct SandboxFilters {
+  std::string base;
+  std::string no_processes;  // for commands that may not start any
+};
+
 // Descriptors of confine, and the numbers around them.
 inline constexpr int kRequestedMax = 59;  // highest number that a request may ask for
 inline constexpr int kReportFd = 60;
@@ -42,7 +48,7 @@ struct SandboxCommand {
 // `confine` is the helper's content; `artifact_path` may be empty. Errors (kEnvironment): no more
 // descriptors.
 Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::string& confine,
-                                   const SandboxRequest& request, bool has_memory_cgroup,
-                                   const std::string& artifact_path);
+                                   const SandboxFilters& filters, const SandboxRequest& request,
+                                   bool has_memory_cgroup, const std::string& artifact_path);
 
 }  // namespace assay

@@ -66,19 +66,40 @@ struct SandboxExit {
   uint64_t peak_memory_bytes = 0;
 };
 
+// What became of the attempts to break out of the sandbox that are made before it is trusted.
+struct SelfTestReport {
+  struct Breach {
+    std::string attempt;  // "kernel-settings"
+    std::string detail;   // what it could do; empty where the name says it
+  };
+  int tried = 0;
+  std::vector<std::string> skipped;  // attempts that this kernel has nothing against
+  std::vector<Breach> breaches;
+};
+// "kernel-settings (/proc/sys/kernel/core_pattern), sockets (family 2)"
+std::string DescribeBreaches(const SelfTestReport& report);
+
 // What isolation this machine allows. Probed once a process.
 struct SandboxSupport {
   bool available = false;
-  std::string
-      missing;  // when not available: one line saying what is missing and the command that mends it
-  std::string
-      isolation;  // "bubblewrap 0.8.0, own uid, seccomp, landlock 7, cgroup v1 (memory, pids)"
+  // When not available: one line saying what is missing and the command that mends it.
+  std::string missing;
+  // "bubblewrap 0.8.0, own uid, seccomp, landlock 7, cgroup v1 (memory, pids)"; begins with
+  // "WEAK: " and what broke out where the self-test did.
+  std::string isolation;
+  SelfTestReport self_test;
   bool own_uid = false;
   int landlock_abi = 0;
   std::string memory_cgroup;  // folder under which groups can be made; empty: none
   std::string pids_cgroup;
 };
 const SandboxSupport& ProbeSandbox();
+
+// What stands before anything foreign is run. Errors (kEnvironment): there is no sandbox here, or
+// its self-test broke out of it and AllowWeakSandbox was not called.
+Result<void> RequireSandbox();
+// The user's --allow-weak-sandbox, for this process and for good.
+void AllowWeakSandbox();
 
 struct SandboxTools;
 struct ToolRun;
@@ -107,9 +128,9 @@ class Sandbox {
   std::string Output();
 
  private:
-  friend Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
-                                          Deadline deadline, const std::atomic<bool>* interrupt);
-  friend std::string TrySandbox(const SandboxTools& tools);  // the probe's; empty: it works
+  friend Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& request,
+                                     const std::string& artifact_path, Deadline deadline,
+                                     const std::atomic<bool>* interrupt);  // support.h
   static Result<Sandbox> StartWith(const SandboxTools& tools, const SandboxRequest& request,
                                    const std::string& artifact_path);
   struct State;
@@ -135,9 +156,9 @@ Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& arti
 // process ends the host with SIGSYS; false: it gets EPERM.
 std::string LockdownProgram(bool kill);
 
-// The folder that holds Assay's own helpers (confine, native_host, libassay_host.so, python/):
-// beside the running binary (lib/assay) or in the installation (../lib/assay); $ASSAY_SUPPORT
-// overrides it.
+// The folder that holds Assay's own helpers (confine, native_host, breakout, libassay_host.so,
+// python/): beside the running binary (lib/assay) or in the installation (../lib/assay);
+// $ASSAY_SUPPORT overrides it.
 Result<std::string> SupportFolder();
 
 }  // namespace assay

@@ -162,6 +162,27 @@ int MakeCall(const std::string& name) {
   return 99;
 }
 
+// CALL is NUMBER,ARGUMENT,... A line for each: 0 or errno.
+int MakeCalls(char** calls) {
+  for (; *calls != nullptr; ++calls) {
+    long values[7] = {};
+    char* at = *calls;
+    for (long& value : values) {
+      value = static_cast<long>(strtoull(at, &at, 0));
+      if (*at == ',') ++at;
+    }
+    const long result =
+        syscall(values[0], values[1], values[2], values[3], values[4], values[5], values[6]);
+    const int error = ErrnoOf(result);
+    const bool starts = values[0] == SYS_clone || values[0] == SYS_fork || values[0] == SYS_vfork;
+    if (starts && result == 0) _exit(0);
+    if (starts && result > 0) waitpid(static_cast<pid_t>(result), nullptr, 0);
+    printf("%d\n", error);
+    fflush(stdout);
+  }
+  return 0;
+}
+
 int Lockdown(int fd) {
   static sock_filter program[BPF_MAXINSNS];
   const ssize_t size = pread(fd, program, sizeof program, 0);
@@ -257,6 +278,8 @@ int PrintStatus() {
 
 }  // namespace
 
+int ExerciseLandlock(const std::string& folder, const std::string& socket_name);
+
 int main(int count, char** arguments) {
   const std::string verb = count > 1 ? arguments[1] : "";
   const char* first = count > 2 ? arguments[2] : "0";
@@ -264,6 +287,9 @@ int main(int count, char** arguments) {
   int result = 99;
   if (verb == "call") result = MakeCall(first);
   if (verb == "locked_call") result = Lockdown(atoi(first)) != 0 ? 98 : MakeCall(second);
+  if (verb == "calls") result = MakeCalls(arguments + 2);
+  if (verb == "locked_calls") result = Lockdown(atoi(first)) != 0 ? 98 : MakeCalls(arguments + 3);
+  if (verb == "landlock") result = ExerciseLandlock(first, second);
   if (verb == "read") result = Open(first, O_RDONLY);
   if (verb == "write") result = Open(first, O_WRONLY);
   if (verb == "create") result = Open(first, O_WRONLY | O_CREAT);

@@ -15,10 +15,15 @@
 
 #include "base/files.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/support.h"
 
 namespace assay {
 
-inline std::string ProbePath() { return ASSAY_BUILD_DIRECTORY "/tests/sandbox_probe"; }
+// The tests' helpers lie beside the test, wherever it was copied to.
+inline std::string HelperPath(const std::string& name) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+}
+inline std::string ProbePath() { return HelperPath("sandbox_probe"); }
 
 inline SandboxRequest ProbeRequest(std::vector<std::string> arguments) {
   SandboxRequest request;
@@ -47,6 +52,42 @@ inline int ProbeResult(const SandboxRequest& request) {
   const ToolRun run = RunRequest(request);
   return run.exit.exited ? run.exit.status : -run.exit.status;
 }
+
+// A bubblewrap that weakens what it is asked for: in the folder that it lies in, a script changes
+// words of its command line. Lives as long as the test needs it.
+class WeakBubblewrap {
+ public:
+  // `changes`: Python statements that change the list `words`, or `given`, what is beside it.
+  explicit WeakBubblewrap(const std::string& changes,
+                          const std::string& real = ProbedSandboxTools().bubblewrap.path)
+      : folder_(TemporaryFolder::Create().value()) {
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+    const std::string script = folder_.path() / "bwrap";
+    std::ofstream(script) << R"(#!/usr/bin/python3 -IS
+import os, sys
+
+real, given = ")" << real << R"(", sys.argv[1:]
+def replace(old, new):
+    assert old in words, old
+    at = words.index(old)
+    words[at : at + 1] = new
+if given[:1] == ["--args"]:
+    with os.fdopen(int(given[1]), "rb") as file:
+        words = file.read().decode().split("\0")[:-1]
+)" << changes << R"(
+    weakened = os.memfd_create("words", 0)
+    os.write(weakened, "".join(word + "\0" for word in words).encode())
+    os.lseek(weakened, 0, os.SEEK_SET)
+    given[1] = str(weakened)
+os.execv(real, [real] + given)
+)";
+    std::filesystem::permissions(script, std::filesystem::perms(0755));
+  }
+  std::string path() const { return folder_.path() / "bwrap"; }
+
+ private:
+  TemporaryFolder folder_;
+};
 
 // Process ids of processes with `marker` in their command line.
 inline std::vector<int> ProcessesWith(const std::string& marker) {

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
 
 #include "base/check.h"
 #include "base/unique_fd.h"
@@ -36,8 +37,10 @@ namespace {
 constexpr uint32_t kReviewedMax = 456;
 constexpr uint32_t kX32Bit = 0x40000000;
 
-constexpr uint32_t kRefuse = SCMP_ACT_ERRNO(EPERM);
-constexpr uint32_t kAbsent = SCMP_ACT_ERRNO(ENOSYS);
+std::unexpected<Error> Failed(int error) {
+  return EnvironmentError(
+      fmt::format("libseccomp could not compile the sandbox's filter: {}", strerror(error)));
+}
 
 // Calls refused outright.
 constexpr const char* kRefusedNames[] = {
@@ -99,41 +102,6 @@ constexpr uint64_t kTiocsti = 0x5412;
 constexpr uint64_t kTioclinux = 0x541C;
 constexpr uint64_t kLow32 = 0xffffffff;
 
-class Program {
- public:
-  Program() : context_(::seccomp_init(SCMP_ACT_ALLOW)) {
-    Check(context_ == nullptr ? -ENOMEM : 0);
-    if (context_ == nullptr) return;
-    Check(::seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS));
-    Check(::seccomp_attr_set(context_, SCMP_FLTATR_CTL_OPTIMIZE, 2));
-  }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  ~Program() { ::seccomp_release(context_); }
-
-  void Refuse(const char* name, uint32_t action = kRefuse) {
-    if (const int number = Number(name); number >= 0)
-      Check(::seccomp_rule_add(context_, action, number, 0));
-  }
-  void RefuseIf(const char* name, scmp_arg_cmp condition, uint32_t action = kRefuse) {
-    if (const int number = Number(name); number >= 0)
-      Check(::seccomp_rule_add(context_, action, number, 1, condition));
-  }
-  Result<std::string> Compile();
-
- private:
-  // Negative: not known here.
-  int Number(const char* name) const {
-    return error_ != 0 ? -1 : ::seccomp_syscall_resolve_name(name);
-  }
-  void Check(int result) {
-    if (result != 0 && error_ == 0) error_ = -result;
-  }
-
-  scmp_filter_ctx context_;
-  int error_ = 0;
-};
-
 // In front of libseccomp's program, whose jumps are relative: an unknown newer system call is
 // absent.
 std::string RefuseUnreviewed(const std::string& program) {
@@ -146,72 +114,130 @@ std::string RefuseUnreviewed(const std::string& program) {
   return std::string(reinterpret_cast<const char*>(head), sizeof head) + program;
 }
 
-Result<std::string> Program::Compile() {
-  const auto failed = [](int error) {
-    return EnvironmentError(
-        fmt::format("libseccomp could not compile the sandbox's filter: {}", strerror(error)));
-  };
-  if (error_ != 0) return failed(error_);
+scmp_arg_cmp Comparison(const SeccompCondition& condition) {
+  switch (condition.kind) {
+    case SeccompCondition::kIs:
+      // The kernel takes such an argument for an int: what stands in the upper half of the register
+      // must not hide the lower.
+      return SCMP_CMP64(condition.argument, SCMP_CMP_MASKED_EQ, kLow32, condition.value);
+    case SeccompCondition::kIsNot:
+      return SCMP_CMP64(condition.argument, SCMP_CMP_NE, condition.value);
+    case SeccompCondition::kHas:
+      return SCMP_CMP64(condition.argument, SCMP_CMP_MASKED_EQ, condition.value, condition.value);
+    case SeccompCondition::kHasNot:
+      return SCMP_CMP64(condition.argument, SCMP_CMP_MASKED_EQ, condition.value, 0);
+  }
+  return {};
+}
+
+uint32_t ActionOf(SeccompAnswer answer, int refusal) {
+  switch (answer) {
+    case SeccompAnswer::kRefuse:
+      return SCMP_ACT_ERRNO(static_cast<uint32_t>(refusal));
+    case SeccompAnswer::kAbsent:
+      return SCMP_ACT_ERRNO(ENOSYS);
+    case SeccompAnswer::kKill:
+      return SCMP_ACT_KILL_PROCESS;
+  }
+  return SCMP_ACT_KILL_PROCESS;
+}
+
+// 0, or errno. A filter with the rules added.
+int AddRules(scmp_filter_ctx context, const std::vector<SeccompRule>& rules, int refusal) {
+  if (context == nullptr) return ENOMEM;
+  int result = ::seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+  if (result == 0) result = ::seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+  for (const SeccompRule& rule : rules) {
+    const int number = SystemCallNumber(rule.call);
+    if (number < 0 || result != 0) continue;
+    const uint32_t action = ActionOf(rule.answer, refusal);
+    result = rule.condition
+                 ? ::seccomp_rule_add(context, action, number, 1, Comparison(*rule.condition))
+                 : ::seccomp_rule_add(context, action, number, 0);
+  }
+  return -result;
+}
+
+Result<std::string> Export(scmp_filter_ctx context) {
   const UniqueFd fd(::memfd_create("assay-filter", MFD_CLOEXEC));
-  if (!fd) return failed(errno);
-  if (const int result = ::seccomp_export_bpf(context_, fd.get()); result != 0)
-    return failed(-result);
+  if (!fd) return Failed(errno);
+  if (const int result = ::seccomp_export_bpf(context, fd.get()); result != 0)
+    return Failed(-result);
   const off_t size_bytes = ::lseek(fd.get(), 0, SEEK_END);
-  if (size_bytes <= 0) return failed(errno);
+  if (size_bytes <= 0) return Failed(errno);
   std::string program(static_cast<size_t>(size_bytes), '\0');
-  if (::pread(fd.get(), program.data(), program.size(), 0) != size_bytes) return failed(errno);
+  if (::pread(fd.get(), program.data(), program.size(), 0) != size_bytes) return Failed(errno);
   return RefuseUnreviewed(program);
 }
 
 // A clone that starts a process rather than a thread. clone3's flags lie in memory, out of a
 // filter's sight, so it is absent: every C library then falls back to clone.
-void RefuseProcesses(Program& program, uint32_t action) {
-  program.Refuse("fork", action);
-  program.Refuse("vfork", action);
-  program.RefuseIf("clone", SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0), action);
-  program.Refuse("clone3", kAbsent);
+void RefuseProcesses(SeccompAnswer answer, std::vector<SeccompRule>* rules) {
+  rules->push_back({"fork", answer, {}});
+  rules->push_back({"vfork", answer, {}});
+  rules->push_back({"clone", answer, {{0, SeccompCondition::kHasNot, CLONE_THREAD}}});
+  rules->push_back({"clone3", SeccompAnswer::kAbsent, {}});
 }
 
 }  // namespace
 
-Result<std::string> BaseProgram() {
-  Program program;
-  for (const char* name : kRefusedNames) program.Refuse(name);
+int SystemCallNumber(const char* call) { return ::seccomp_syscall_resolve_name(call); }
+
+std::vector<SeccompRule> BaseRules() {
+  using Condition = SeccompCondition;
+  constexpr auto kRefuse = SeccompAnswer::kRefuse;
+  std::vector<SeccompRule> rules;
+  for (const char* name : kRefusedNames) rules.push_back({name, kRefuse, {}});
   for (const uint64_t flag : kNamespaceFlags)
-    program.RefuseIf("clone", SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
-  program.Refuse("clone3", kAbsent);
-  program.RefuseIf("socket", SCMP_A0_32(SCMP_CMP_NE, AF_UNIX));
-  program.RefuseIf("socketpair", SCMP_A0_32(SCMP_CMP_NE, AF_UNIX));
+    rules.push_back({"clone", kRefuse, {{0, Condition::kHas, flag}}});
+  rules.push_back({"clone3", SeccompAnswer::kAbsent, {}});
+  for (const char* name : {"socket", "socketpair"})
+    rules.push_back({name, kRefuse, {{0, Condition::kIsNot, AF_UNIX}}});
   for (const uint64_t request : {kTiocsti, kTioclinux})
-    program.RefuseIf("ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, request));
-  program.RefuseIf("personality", SCMP_A0_32(SCMP_CMP_NE, 0xffffffff));  // 0xffffffff asks
-  program.RefuseIf("setpriority", SCMP_A0_32(SCMP_CMP_NE, 0));           // 0: a process
-  program.RefuseIf("setpriority", SCMP_A1_32(SCMP_CMP_NE, 0));           // 0: itself
-  return program.Compile();
+    rules.push_back({"ioctl", kRefuse, {{1, Condition::kIs, request}}});
+  rules.push_back({"personality", kRefuse, {{0, Condition::kIsNot, 0xffffffff}}});  // which asks
+  rules.push_back({"setpriority", kRefuse, {{0, Condition::kIsNot, 0}}});           // a process
+  rules.push_back({"setpriority", kRefuse, {{1, Condition::kIsNot, 0}}});           // itself
+  return rules;
 }
 
-Result<std::string> NoProcessProgram() {
-  Program program;
-  RefuseProcesses(program, kRefuse);
-  return program.Compile();
+std::vector<SeccompRule> NoProcessRules() {
+  std::vector<SeccompRule> rules;
+  RefuseProcesses(SeccompAnswer::kRefuse, &rules);
+  return rules;
 }
 
-std::string LockdownProgram(bool kill) {
-  Program program;
-  const uint32_t start = kill ? uint32_t{SCMP_ACT_KILL_PROCESS} : kRefuse;
-  RefuseProcesses(program, start);
-  program.Refuse("execve", start);
-  program.Refuse("execveat", start);
-  for (const char* name : kLockdownNames) program.Refuse(name);
-  for (const uint32_t command : {uint32_t{F_SETSIG}, uint32_t{F_SETOWN}, uint32_t{F_SETOWN_EX}})
-    program.RefuseIf("fcntl", SCMP_A1_32(SCMP_CMP_EQ, command));
-  program.RefuseIf("prctl", SCMP_A0_32(SCMP_CMP_EQ, PR_SET_PDEATHSIG));
+std::vector<SeccompRule> LockdownRules(bool kill) {
+  using Condition = SeccompCondition;
+  constexpr auto kRefuse = SeccompAnswer::kRefuse;
+  const SeccompAnswer start = kill ? SeccompAnswer::kKill : kRefuse;
+  std::vector<SeccompRule> rules;
+  RefuseProcesses(start, &rules);
+  for (const char* name : {"execve", "execveat"}) rules.push_back({name, start, {}});
+  for (const char* name : kLockdownNames) rules.push_back({name, kRefuse, {}});
+  for (const uint64_t command : {uint64_t{F_SETSIG}, uint64_t{F_SETOWN}, uint64_t{F_SETOWN_EX}})
+    rules.push_back({"fcntl", kRefuse, {{1, Condition::kIs, command}}});
+  rules.push_back({"prctl", kRefuse, {{0, Condition::kIs, PR_SET_PDEATHSIG}}});
   // SIGCONT is the judge's to send.
   for (const char* name : {"kill", "tkill", "rt_sigqueueinfo", "pidfd_send_signal"})
-    program.RefuseIf(name, SCMP_A1_32(SCMP_CMP_EQ, SIGCONT));
+    rules.push_back({name, kRefuse, {{1, Condition::kIs, SIGCONT}}});
   for (const char* name : {"tgkill", "rt_tgsigqueueinfo"})
-    program.RefuseIf(name, SCMP_A2_32(SCMP_CMP_EQ, SIGCONT));
-  auto compiled = program.Compile();
+    rules.push_back({name, kRefuse, {{2, Condition::kIs, SIGCONT}}});
+  return rules;
+}
+
+Result<std::string> CompileRules(const std::vector<SeccompRule>& rules, int refusal) {
+  const std::unique_ptr<void, void (*)(void*)> context(::seccomp_init(SCMP_ACT_ALLOW),
+                                                       ::seccomp_release);
+  if (const int error = AddRules(context.get(), rules, refusal); error != 0) return Failed(error);
+  return Export(context.get());
+}
+
+Result<std::string> BaseProgram() { return CompileRules(BaseRules()); }
+Result<std::string> NoProcessProgram() { return CompileRules(NoProcessRules()); }
+
+std::string LockdownProgram(bool kill) {
+  auto compiled = CompileRules(LockdownRules(kill));
   ASSAY_CHECK(compiled.has_value());
   return *std::move(compiled);
 }

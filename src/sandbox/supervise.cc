@@ -213,7 +213,7 @@ Result<Sandbox> Sandbox::StartWith(const SandboxTools& tools, const SandboxReque
   UniqueFd info;
   {
     ASSAY_ASSIGN_OR_RETURN(SandboxCommand command,
-                           MakeCommand(tools.bubblewrap, tools.confine, request,
+                           MakeCommand(tools.bubblewrap, tools.confine, tools.filters, request,
                                        state->groups.has_memory(), artifact_path));
     ASSAY_ASSIGN_OR_RETURN(state->process,
                            Launch(command, state->groups.entries(), request.cpus, state->uid));
@@ -227,8 +227,7 @@ Result<Sandbox> Sandbox::StartWith(const SandboxTools& tools, const SandboxReque
 }
 
 Result<Sandbox> Sandbox::Start(const SandboxRequest& request) {
-  const SandboxSupport& support = ProbeSandbox();
-  if (!support.available) return EnvironmentError(support.missing);
+  ASSAY_RETURN_IF_ERROR(RequireSandbox());
   return StartWith(ProbedSandboxTools(), request, "");
 }
 
@@ -330,10 +329,14 @@ Result<std::string> ReadArtifact(int fd, uint64_t bytes_max) {
 
 Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
                                  Deadline deadline, const std::atomic<bool>* interrupt) {
-  const SandboxSupport& support = ProbeSandbox();
-  if (!support.available) return EnvironmentError(support.missing);
-  ASSAY_ASSIGN_OR_RETURN(Sandbox sandbox,
-                         Sandbox::StartWith(ProbedSandboxTools(), request, artifact_path));
+  ASSAY_RETURN_IF_ERROR(RequireSandbox());
+  return RunToolWith(ProbedSandboxTools(), request, artifact_path, deadline, interrupt);
+}
+
+Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& request,
+                            const std::string& artifact_path, Deadline deadline,
+                            const std::atomic<bool>* interrupt) {
+  ASSAY_ASSIGN_OR_RETURN(Sandbox sandbox, Sandbox::StartWith(tools, request, artifact_path));
   ToolRun run;
   ASSAY_ASSIGN_OR_RETURN(run.exit, sandbox.Wait(deadline, interrupt));
   run.timed_out = sandbox.timed_out();

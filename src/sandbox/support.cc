@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
@@ -20,6 +21,8 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "sandbox/launch.h"
+#include "sandbox/seccomp.h"
+#include "sandbox/self_test.h"
 
 namespace assay {
 namespace fs = std::filesystem;
@@ -135,6 +138,12 @@ std::string FindTools(SandboxTools* tools) {
   auto confine = ReadFile(*folder + "/confine", 16 << 20);
   if (!confine) return confine.error().message;
   tools->confine = std::move(*confine);
+  auto breakout = ReadFile(*folder + "/breakout", 16 << 20);
+  if (!breakout) return breakout.error().message;
+  tools->breakout = std::move(*breakout);
+  auto base = BaseProgram(), no_processes = NoProcessProgram();
+  if (!base || !no_processes) return (base ? no_processes : base).error().message;
+  tools->filters = {std::move(*base), std::move(*no_processes)};
   tools->own_uid = UidLease::Needed();
   tools->groups = FindGroupFolders();
   return {};
@@ -146,21 +155,22 @@ Probe RunProbe() {
   SandboxSupport& support = probe.support;
   support.missing = FindTools(&tools);
   if (!support.missing.empty()) return probe;
-  std::string trouble = TrySandbox(tools);
-  if (!trouble.empty() && tools.groups.version != 0) {
+  auto self_test = RunSelfTest(tools);
+  if (!self_test && tools.groups.version != 0) {
     // A group can be made but not entered: the sandbox works without.
     SandboxTools without = tools;
     without.groups = {};
-    if (TrySandbox(without).empty()) {
+    if (auto again = RunSelfTest(without); again) {
       tools = without;
-      trouble.clear();
+      self_test = std::move(again);
     }
   }
-  if (!trouble.empty()) {
-    support.missing = fmt::format("{} ({})", trouble, HowToMend());
+  if (!self_test) {
+    support.missing = fmt::format("{} ({})", self_test.error().message, HowToMend());
     return probe;
   }
   support.available = true;
+  support.self_test = std::move(*self_test);
   support.own_uid = tools.own_uid;
   support.landlock_abi = LandlockAbi();
   support.memory_cgroup = tools.groups.memory;
@@ -170,6 +180,9 @@ Probe RunProbe() {
       tools.own_uid ? "own uid" : "the judge's uid",
       support.landlock_abi > 0 ? fmt::format("landlock {}", support.landlock_abi) : "no landlock",
       DescribeGroups(tools.groups));
+  if (!support.self_test.breaches.empty())
+    support.isolation =
+        fmt::format("WEAK: {}; {}", DescribeBreaches(support.self_test), support.isolation);
   return probe;
 }
 
@@ -178,21 +191,24 @@ const Probe& ProbeOnce() {
   return probe;
 }
 
+std::atomic<bool> weak_sandbox_allowed{false};
+
 }  // namespace
 
 const SandboxSupport& ProbeSandbox() { return ProbeOnce().support; }
 const SandboxTools& ProbedSandboxTools() { return ProbeOnce().tools; }
 
-std::string TrySandbox(const SandboxTools& tools) {
-  SandboxRequest request;
-  request.arguments = {"/bin/true"};
-  auto sandbox = Sandbox::StartWith(tools, request, "");
-  if (!sandbox) return sandbox.error().message;
-  auto exit = sandbox->Wait(Deadline::AfterSeconds(10));
-  if (!exit) return exit.error().message;
-  if (exit->exited && exit->status == 0) return {};
-  return fmt::format("a trial command in the sandbox ended with {} {}",
-                     exit->exited ? "status" : "signal", exit->status);
+void AllowWeakSandbox() { weak_sandbox_allowed = true; }
+
+Result<void> RequireSandbox() {
+  const SandboxSupport& support = ProbeSandbox();
+  if (!support.available) return EnvironmentError(support.missing);
+  if (support.self_test.breaches.empty() || weak_sandbox_allowed) return {};
+  return EnvironmentError(fmt::format(
+      "the sandbox does not hold on this machine, so nothing foreign is run. Its self-test could "
+      "break out by: {}. Use your distribution's own bubblewrap and kernel, or a virtual machine; "
+      "--allow-weak-sandbox goes on all the same, and is for candidates that you trust",
+      DescribeBreaches(support.self_test)));
 }
 
 Result<std::string> SupportFolder() {

@@ -11,7 +11,9 @@ namespace assay {
 
 struct SandboxTools {
   Bubblewrap bubblewrap;
-  std::string confine;  // content of the helper
+  std::string confine;   // content of the helper
+  std::string breakout;  // likewise
+  SandboxFilters filters;
   GroupFolders groups;
   bool own_uid = false;
 };
@@ -19,7 +21,9 @@ struct SandboxTools {
 // As found by the probe; made once a process.
 const SandboxTools& ProbedSandboxTools();
 
-// Starts a sandbox that does nothing; empty when it works, else why not.
-std::string TrySandbox(const SandboxTools& tools);
+// RunToolInSandbox with these tools, whatever the self-test says of them.
+Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& request,
+                            const std::string& artifact_path, Deadline deadline,
+                            const std::atomic<bool>* interrupt = nullptr);
 
 }  // namespace assay

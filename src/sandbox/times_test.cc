@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "sandbox/sandbox_testing.h"
+#include "sandbox/self_test.h"
 
 namespace assay {
 namespace {
@@ -29,6 +30,13 @@ TEST(SandboxTimes, DISABLED_OfOneSandbox) {
   ASSERT_TRUE(ProbeSandbox().available) << ProbeSandbox().missing;
   std::printf("%s\nprobe, once a process %31.2f ms\n", ProbeSandbox().isolation.c_str(),
               Milliseconds(begin_ns));
+  std::vector<double> self_tests;
+  for (int i = 0; i < 50; ++i) {
+    begin_ns = MonotonicNs();
+    ASSERT_TRUE(RunSelfTest(ProbedSandboxTools()));
+    self_tests.push_back(Milliseconds(begin_ns));
+  }
+  PrintTimes("self-test, most of the probe", self_tests);
   for (const int pause_ms : {0, 100}) {
     std::vector<double> starts, waits, ends;
     for (int i = 0; i < 50; ++i) {
