@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/problem.h"
@@ -50,7 +51,9 @@ Error OracleError(const HostTrouble& trouble);
 class Oracle {
  public:
   // Errors: kUsage for whatever is wrong with the problem's file, kEnvironment for the machine.
-  static Result<Oracle> Open(OracleOptions options);
+  // `refusal` (may be null) is set to the failure where the problem was refused as it was loaded.
+  static Result<Oracle> Open(OracleOptions options,
+                             std::optional<wire::Failure>* refusal = nullptr);
 
   const ProblemDescription& description() const { return description_; }
   const WorkAccount& account() const { return account_; }
@@ -66,6 +69,16 @@ class Oracle {
   // such a draw. Returns how many tensors the kind changed; of an ordinary draw, 0.
   HostResult<uint64_t> Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64);
 
+  // What wrong candidates would give, as the host lists it (host/python/assay_host/mutants.py); the
+  // slot holds an ordinary draw.
+  HostResult<std::string> ListMutants(uint32_t slot);
+  // One of them, for the draw in `slot`: its outputs come to lie in `target`, over poison.
+  struct Mutation {
+    bool changed = false;  // its outputs differ from the reference's by value
+    bool threw = false;    // it gave none
+  };
+  HostResult<Mutation> Mutate(uint64_t mutant, uint32_t slot, uint32_t target);
+
   const std::byte* inputs(uint32_t slot) const {
     return inputs_.data() + uint64_t{slot} * plan().input_stride;
   }
@@ -78,7 +91,7 @@ class Oracle {
 
  private:
   Oracle() = default;
-  Result<void> Load();
+  Result<void> Load(std::optional<wire::Failure>* refusal);
   Result<void> ShareSlots();
 
   OracleOptions options_;
