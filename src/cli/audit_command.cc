@@ -39,6 +39,7 @@ Json ToJson(const MutantRecord& mutant) {
           {"mutant", mutant.words},
           {"result", MutantResultName(mutant.result)},
           {"margin", MarginToJson(mutant.margin)},
+          {"ordinary_margin", MarginToJson(mutant.ordinary_margin)},
           {"draw", mutant.draw},
           {"passes_ordinary", mutant.passes_ordinary},
           {"mend", mutant.mend.empty() ? Json() : Json(mutant.mend)}};

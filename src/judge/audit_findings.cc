@@ -1,5 +1,7 @@
 #include "judge/audit_findings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -16,6 +18,20 @@ std::string_view FindingOf(std::string_view family) {
   if (family == "input") return "ignores-input";
   if (family == "weight") return "ignores-weights";
   return "survivor";
+}
+
+// Whether the mutant computes nothing of the problem's, so that it matters on the draws that are
+// timed; single operators and roundings may well need a draw that is made for them.
+bool CountsOnOrdinaryDraws(const MutantRecord& mutant) { return !MayBeEquivalent(mutant); }
+
+AuditFinding FindingFrom(const MutantRecord& mutant) {
+  AuditFinding finding{std::string(FindingOf(mutant.family)), mutant.subject, mutant.words,
+                       mutant.margin, mutant.mend};
+  if (mutant.result == MutantResult::kSurvived) return finding;
+  finding.detail += " (on the problem's own inputs)";
+  finding.margin = mutant.ordinary_margin;
+  finding.mend = fmt::format("inputs as in gate 1's draw '{}'", mutant.draw);
+  return finding;
 }
 
 auto Gravity(const AuditFinding& finding) {
@@ -39,9 +55,10 @@ bool PrecisionCounts(std::string_view precision, PrecisionClass required, bool t
 std::vector<AuditFinding> FindingsOf(const std::vector<MutantRecord>& mutants, int output_count) {
   std::vector<AuditFinding> findings;
   for (const MutantRecord& mutant : mutants) {
-    if (mutant.result != MutantResult::kSurvived) continue;
-    findings.push_back({std::string(FindingOf(mutant.family)), mutant.subject, mutant.words,
-                        mutant.margin, mutant.mend});
+    const bool passes_ordinary = mutant.passes_ordinary && CountsOnOrdinaryDraws(mutant);
+    if (mutant.result == MutantResult::kSurvived ||
+        (mutant.result == MutantResult::kKilled && passes_ordinary))
+      findings.push_back(FindingFrom(mutant));
   }
   std::stable_sort(
       findings.begin(), findings.end(),

@@ -16,8 +16,10 @@ bool MayBeEquivalent(const MutantRecord& mutant);
 // must be met, or under a tolerance, which says itself how much may be off.
 bool PrecisionCounts(std::string_view precision, PrecisionClass required, bool tolerance);
 
-// One finding a surviving mutant, gravest first. Where the whole of a problem's only output is zero
-// or constant, whatever else survives does so because of it and is no finding of its own.
+// One finding a surviving mutant, gravest first. What a candidate gives that computes nothing of
+// the kind (zeros, a constant, a copy...) is a finding already where no ordinary draw shows it:
+// timed calls are made of those. Where the whole of a problem's only output is zero or constant,
+// whatever else survives does so because of it and is no finding of its own.
 std::vector<AuditFinding> FindingsOf(const std::vector<MutantRecord>& mutants, int output_count);
 
 }  // namespace assay

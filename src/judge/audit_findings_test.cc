@@ -12,6 +12,7 @@ MutantRecord Mutant(const std::string& family, MutantResult result, double margi
   mutant.words = family + " in words";
   mutant.result = result;
   mutant.margin = margin;
+  mutant.passes_ordinary = result == MutantResult::kSurvived;
   return mutant;
 }
 
@@ -50,6 +51,20 @@ TEST(FindingsOf, WhatFollowsFromAConstantOutputIsNotToldTwice) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].name, "constant-output");
   EXPECT_EQ(FindingsOf(mutants, 2).size(), 3U);  // another output may be sound
+}
+
+TEST(FindingsOf, WhatComputesNothingMustShowOnOrdinaryDraws) {
+  MutantRecord zeros = Mutant("zeros", MutantResult::kKilled, 40);
+  zeros.passes_ordinary = true;
+  zeros.ordinary_margin = 0.25;
+  zeros.draw = "outlier";
+  MutantRecord epsilon = Mutant("operator", MutantResult::kKilled, 40);
+  epsilon.passes_ordinary = true;
+  const auto findings = FindingsOf({zeros, epsilon}, 1);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].name, "zero-output");
+  EXPECT_EQ(findings[0].margin, 0.25);
+  EXPECT_EQ(findings[0].mend, "inputs as in gate 1's draw 'outlier'");
 }
 
 TEST(PrecisionCounts, OnlyBeyondTheClassThatIsAskedFor) {

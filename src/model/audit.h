@@ -27,10 +27,10 @@ struct MutantRecord {
   std::string mend;     // what would show it, where it survived and something would; else empty
   MutantResult result = MutantResult::kSurvived;
   // Its largest error over its bound: 1 is the bound, infinity beyond every bound. Of one that is
-  // far off, up to the draw that showed it.
-  double margin = 0;
-  std::string draw;             // kind of the draw with that margin; empty where none says anything
-  bool passes_ordinary = true;  // every ordinary draw, that is: only others show it
+  // far off, up to the draw that showed it. And the same of the ordinary draws alone.
+  double margin = 0, ordinary_margin = 0;
+  std::string draw;             // kind of the draw with that margin; empty where none was made
+  bool passes_ordinary = true;  // every ordinary draw: only others show it, if any
 };
 
 // Why a problem is degenerate.

@@ -34,7 +34,6 @@ struct Mend {
 struct Catalog {
   std::vector<MutantRecord> mutants;
   std::vector<bool> counts;  // one a mutant: false where what it does is allowed
-  std::vector<std::string> known_mends;
   std::vector<Mend> mends;
   int left_out = 0;
 };
@@ -49,7 +48,6 @@ Result<Catalog> ParseCatalog(const std::string& text, const CompareRule& rule) {
       mutant.family = item.at("family").get<std::string>();
       mutant.subject = item.at("subject").get<std::string>();
       mutant.words = item.at("words").get<std::string>();
-      catalog.known_mends.push_back(item.at("mend").get<std::string>());
       catalog.counts.push_back(PrecisionCounts(item.at("precision").get<std::string>(),
                                                rule.required, rule.allclose.has_value()));
       catalog.mutants.push_back(std::move(mutant));
@@ -176,9 +174,11 @@ HostResult<void> Audit::RunDraws(ProblemAudit* audit) {
         mutant.margin = check->error_ratio;
         mutant.draw = DrawKindName(draws[i].kind);
       }
+      const bool ordinary = draws[i].kind == DrawKind::kOrdinary;
+      if (ordinary) mutant.ordinary_margin = std::max(mutant.ordinary_margin, check->error_ratio);
       if (check->passed) continue;
       mutant.result = MutantResult::kKilled;
-      if (draws[i].kind == DrawKind::kOrdinary) mutant.passes_ordinary = false;
+      if (ordinary) mutant.passes_ordinary = false;
       beyond_doubt[m] = mutant.margin >= kBeyondDoubt;
     }
   }
@@ -226,17 +226,12 @@ HostResult<void> Audit::LookForMends(ProblemAudit* audit) {
   for (const Draw& draw : draws_->draws())
     if (draw.dropped && draw.kind != DrawKind::kSpecialValues)
       mends.push_back({static_cast<uint64_t>(draw.kind),
-                       fmt::format("gate 1's draw '{}'", DrawKindName(draw.kind))});
+                       fmt::format("inputs as in gate 1's draw '{}'", DrawKindName(draw.kind))});
   mends.insert(mends.end(), catalog_.mends.begin(), catalog_.mends.end());
   for (int i = 0; i < kOtherSeeds; ++i) mends.push_back({0, "inputs under another seed"});
   for (size_t i = 0; i < mends.size(); ++i) {
     progress_("further draws", static_cast<double>(i) / static_cast<double>(mends.size()));
     if (auto tried = TryMend(mends[i], random() >> 1, audit); !tried) return tried;
-  }
-  for (size_t m = 0; m < audit->mutants.size(); ++m) {
-    MutantRecord& mutant = audit->mutants[m];
-    if (mutant.result == MutantResult::kSurvived && mutant.mend.empty())
-      mutant.mend = catalog_.known_mends[m];
   }
   return {};
 }

@@ -92,7 +92,7 @@ class AuditWriter {
     for (size_t i = 0; i < std::min(kFindingsShown, audit.findings.size()); ++i) {
       const AuditFinding& finding = audit.findings[i];
       std::string text = finding.name + ": " + Safe(finding.detail);
-      if (finding.margin) text += fmt::format(" passes, at {}", FormatMargin(*finding.margin));
+      if (finding.margin) text += fmt::format(": passes, at {}", FormatMargin(*finding.margin));
       frame_.Prose(text, Tone::kBad);
       frame_.Labelled("  mend", finding.mend.empty()
                                     ? std::string("no draw that was tried would show it")

@@ -44,11 +44,11 @@ std::vector<ProblemAudit> OneOfEach() {
 }
 
 TEST(RenderAudit, SaysOfEachProblemWhatBecameOfItsMutants) {
-  const std::string text = RenderAudit(OneOfEach(), {});
+  const std::string text = RenderAudit(OneOfEach(), {false, true, 100});
   EXPECT_THAT(text, HasSubstr("1 degenerate, 1 not audited"));
   EXPECT_THAT(text, HasSubstr("2/2"));
   EXPECT_THAT(text, HasSubstr("12 sum drops its second term"));
-  EXPECT_THAT(text, HasSubstr("zero-output: all zero passes, at 0.25"));
+  EXPECT_THAT(text, HasSubstr("zero-output: all zero: passes, at 0.25"));
   EXPECT_THAT(text, HasSubstr("inputs scaled by 16 would show it"));
   EXPECT_THAT(text, HasSubstr("no draw that was tried would show it"));
   EXPECT_THAT(text, HasSubstr("no such operator"));

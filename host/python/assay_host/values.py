@@ -93,7 +93,9 @@ def same_bytes(a, b):
 
 
 def same_but_for_rounding(a, b):
-    """Equal but for rounding; integers exactly. True where `a` has a NaN, which is reported as such."""
+    """Equal but for rounding; integers exactly. True where `a` has a NaN, which is reported as
+    such.
+    """
     if a.dtype.is_floating_point and bool(torch.isnan(a).any()):
         return True
     if a.shape != b.shape or a.dtype != b.dtype:
