@@ -1,6 +1,7 @@
 // From what became of a problem's mutants to what is wrong with the problem. Pure.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "model/audit.h"

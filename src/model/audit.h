@@ -2,9 +2,9 @@
 // reference.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/problem.h"
