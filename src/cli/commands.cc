@@ -82,6 +82,9 @@ void CommandLine::AddAll() {
   Add<ProblemShowOptions>(*problems, "show",
                           "One problem: its arguments, bytes, operations, bound and hot spots",
                           RunProblemShow);
+  Add<AuditOptions>(app, "audit",
+                    "Look for problems that let wrong candidates pass: mutants of the reference",
+                    RunAudit);
   Add<DoctorOptions>(app, "doctor",
                      "Look for what judging needs, and measure what this machine can do",
                      RunDoctor);

@@ -95,6 +95,19 @@ struct ProblemShowOptions {
   void AddTo(CLI::App& command);
 };
 
+struct AuditOptions {
+  std::vector<std::string> problems;  // files, names, and folders of them
+  std::string size;
+  std::vector<std::string> set;  // NAME=VALUE, as typed
+  int threads = 1, jobs = 0;     // jobs 0: as many as DefaultJobs() says
+  std::string python, precision, tolerance;
+  uint64_t seed = 0;
+  bool ordinary_only = false;
+  bool json = false, jsonl = false, quiet = false, verbose = false;
+
+  void AddTo(CLI::App& command);
+};
+
 struct DoctorOptions {
   std::string python;
   bool quick = false, no_noise = false, json = false, quiet = false;
@@ -128,6 +141,7 @@ int RunConfig(const CLI::App& app, const std::map<std::string, std::string>& ori
               const ConfigOptions& options);
 int RunProblemList(const ProblemListOptions& options);
 int RunProblemShow(const ProblemShowOptions& options);
+int RunAudit(const AuditOptions& options);
 int RunDoctor(const DoctorOptions& options);
 int RunDemo(const DemoOptions& options);
 int RunJudge(const JudgeOptions& options);

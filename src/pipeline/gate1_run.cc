@@ -41,28 +41,6 @@ bool HasFloats(const wire::Plan& plan, Role role) {
       });
 }
 
-// Views of each output of a master slot, with `candidate` bytes from elsewhere.
-std::vector<OutputView> Views(const Oracle& oracle, uint32_t master, const std::byte* candidate,
-                              bool float64) {
-  std::vector<OutputView> views;
-  const wire::Plan& plan = oracle.plan();
-  for (uint32_t i = 0; i < plan.argument_count; ++i) {
-    const ArgumentSpec& argument = plan.arguments[i];
-    if (argument.role != Role::kOutput) continue;
-    OutputView view;
-    view.name = argument.name;
-    view.dtype = argument.dtype;
-    view.shape = Shape(argument);
-    view.count = Count(argument);
-    view.reference = oracle.outputs(master) + argument.offset;
-    view.candidate = candidate != nullptr ? candidate + argument.offset : view.reference;
-    if (float64 && oracle.description().float64_supported && IsFloatingPoint(argument.dtype))
-      view.oracle = reinterpret_cast<const double*>(oracle.oracle(master) + argument.oracle_offset);
-    views.push_back(std::move(view));
-  }
-  return views;
-}
-
 std::vector<InputView> Inputs(const Oracle& oracle, uint32_t master) {
   std::vector<InputView> views;
   const wire::Plan& plan = oracle.plan();
@@ -102,7 +80,7 @@ class Impostors {
  private:
   static bool Pass(const Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
                    const CompareRule& rule) {
-    const auto views = Views(oracle, master, outputs.data(), !rule.allclose);
+    const auto views = OutputViews(oracle, master, outputs.data(), !rule.allclose);
     return std::all_of(views.begin(), views.end(), [&](const OutputView& view) {
       CompareRule output_rule = rule;
       if (!IsFloatingPoint(view.dtype)) output_rule.required = PrecisionClass::kExact;
@@ -131,11 +109,52 @@ std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
 
 }  // namespace
 
+std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
+                                    const std::byte* candidate, bool float64) {
+  std::vector<OutputView> views;
+  const wire::Plan& plan = oracle.plan();
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const ArgumentSpec& argument = plan.arguments[i];
+    if (argument.role != Role::kOutput) continue;
+    OutputView view;
+    view.name = argument.name;
+    view.dtype = argument.dtype;
+    view.shape = Shape(argument);
+    view.count = Count(argument);
+    view.reference = oracle.outputs(master) + argument.offset;
+    view.candidate = candidate != nullptr ? candidate + argument.offset : view.reference;
+    if (float64 && oracle.description().float64_supported && IsFloatingPoint(argument.dtype))
+      view.oracle = reinterpret_cast<const double*>(oracle.oracle(master) + argument.oracle_offset);
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
 PrecisionClass FinestClass(const wire::Plan& plan) {
   for (uint32_t i = 0; i < plan.argument_count; ++i)
     if (plan.arguments[i].role == Role::kOutput && IsFloatingPoint(plan.arguments[i].dtype))
       return NativeClass(plan.arguments[i].dtype);
   return PrecisionClass::kExact;
+}
+
+Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& asked_precision,
+                            const std::string& asked_tolerance, PrecisionClass finest) {
+  CompareRule rule;
+  rule.required = finest;
+  const std::string& precision = asked_precision.empty() ? problem.precision : asked_precision;
+  if (!precision.empty()) {
+    const auto required = PrecisionClassFromName(precision);
+    if (!required)
+      return UsageError(fmt::format(
+          "unknown precision '{}': use float64, float32, tf32, float16 or bfloat16", precision));
+    rule.required = *required;
+  }
+  const std::string& tolerance = asked_tolerance.empty() ? problem.tolerance : asked_tolerance;
+  if (!tolerance.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(rule.allclose, ParseTolerance(tolerance));
+  }
+  if (!Stands(Defence::kErrorBounds)) rule.allclose = AllClose{1e-2, 1e-2};
+  return rule;
 }
 
 std::string_view DrawKindName(DrawKind kind) {
@@ -178,7 +197,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   const auto wanted = static_cast<uint32_t>(set.draws_.size());
   const uint32_t room = std::min(oracle.slots_max() / 2, oracle.oracle_slots_max());
   set.slots_used_ = room >= wanted ? wanted : 1;
-  const auto outputs = Views(oracle, 0, nullptr, false).size();
+  const auto outputs = OutputViews(oracle, 0, nullptr, false).size();
   set.errors_.resize(outputs);
   Impostors impostors(oracle.plan());
   for (size_t i = 0; i < set.draws_.size(); ++i) {
@@ -213,7 +232,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
       continue;
     }
     // Under allclose the native output alone is what counts, however far from float64.
-    const auto views = Views(oracle, draw.master, nullptr, !rule.allclose);
+    const auto views = OutputViews(oracle, draw.master, nullptr, !rule.allclose);
     for (size_t output = 0; output < views.size(); ++output) {
       std::string reason;
       // To allclose a NaN is close to nothing, not even to the reference's.
@@ -251,9 +270,15 @@ HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
 CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
                     uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context) {
-  CallCheck check;
   const std::byte* written = host.outputs.data() + slot * live.plan().output_stride;
-  const auto views = Views(oracle, master, written, float64);
+  return CheckOutputs(oracle, written, master, float64, rule, errors, context);
+}
+
+CallCheck CheckOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
+                       bool float64, const CompareRule& rule,
+                       std::span<const ReferenceError> errors, const HintContext& context) {
+  CallCheck check;
+  const auto views = OutputViews(oracle, master, written, float64);
   for (size_t i = 0; i < views.size(); ++i) {
     CompareRule output_rule = rule;
     if (!IsFloatingPoint(views[i].dtype)) output_rule.required = PrecisionClass::kExact;

@@ -23,6 +23,16 @@ std::optional<wire::DrawKind> DrawKindFromName(std::string_view name);
 // results are rounded to it, so errors show no finer class.
 PrecisionClass FinestClass(const wire::Plan& plan);
 
+// How outputs are compared: as asked, else as the problem's suite says, else by the outputs' own
+// class. Errors (kUsage): no such class or tolerance.
+Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& asked_precision,
+                            const std::string& asked_tolerance, PrecisionClass finest);
+
+// Views of each output of a master slot, with `candidate` bytes from elsewhere (null: the
+// reference's own).
+std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
+                                    const std::byte* candidate, bool float64);
+
 // One call's output against what was expected.
 struct CallCheck {
   bool passed = true;
@@ -90,6 +100,11 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host);
 CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
                     uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context);
+
+// The same for a slot of outputs that lies anywhere.
+CallCheck CheckOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
+                       bool float64, const CompareRule& rule,
+                       std::span<const ReferenceError> errors, const HintContext& context);
 
 // Guards of all slots and the poison of those that were not called: a message when the host wrote
 // where it must not.

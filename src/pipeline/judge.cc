@@ -44,7 +44,6 @@ class Judgement {
 
  private:
   Result<void> Prepare();
-  Result<CompareRule> MakeRule() const;
   Result<Verdict> JudgeOne(BuiltCandidate candidate);
   Verdict NewVerdict(const BuiltCandidate& candidate) const;
   // Each returns true when the verdict is final.
@@ -87,27 +86,6 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
   return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
 }
 
-Result<CompareRule> Judgement::MakeRule() const {
-  CompareRule rule;
-  rule.required = FinestClass(oracle_->plan());
-  const std::string& precision =
-      request_.precision.empty() ? request_.problem.precision : request_.precision;
-  if (!precision.empty()) {
-    const auto required = PrecisionClassFromName(precision);
-    if (!required)
-      return UsageError(fmt::format(
-          "unknown precision '{}': use float64, float32, tf32, float16 or bfloat16", precision));
-    rule.required = *required;
-  }
-  const std::string& tolerance =
-      request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance;
-  if (!tolerance.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(rule.allclose, ParseTolerance(tolerance));
-  }
-  if (!Stands(Defence::kErrorBounds)) rule.allclose = AllClose{1e-2, 1e-2};
-  return rule;
-}
-
 Result<void> Judgement::Prepare() {
   seed_ = request_.seed != 0 ? request_.seed
                              : (uint64_t{std::random_device{}()} << 20 ^ std::random_device{}());
@@ -127,7 +105,8 @@ Result<void> Judgement::Prepare() {
   options.interrupt = events_.interrupt;
   Progress("starting the reference", 0);
   ASSAY_ASSIGN_OR_RETURN(oracle_, Oracle::Open(std::move(options)));
-  ASSAY_ASSIGN_OR_RETURN(rule_, MakeRule());
+  ASSAY_ASSIGN_OR_RETURN(rule_, RuleFor(request_.problem, request_.precision, request_.tolerance,
+                                        FinestClass(oracle_->plan())));
   tolerance_ = rule_.allclose
                    ? (request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance)
                    : "error-ratio";

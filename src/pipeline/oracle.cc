@@ -99,7 +99,7 @@ HostResult<TextReply> RequestText(Host& host, FrameKind kind, uint64_t argument,
   return TextReply{*reply, {reinterpret_cast<const char*>(memory->data()), size}};
 }
 
-Result<Oracle> Oracle::Open(OracleOptions options) {
+Result<Oracle> Oracle::Open(OracleOptions options, std::optional<wire::Failure>* refusal) {
   Oracle oracle;
   oracle.options_ = std::move(options);
   const OracleOptions& given = oracle.options_;
@@ -107,7 +107,7 @@ Result<Oracle> Oracle::Open(OracleOptions options) {
   ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate,
                          EstimateProblem(*oracle.host_, given.memory_bytes, given.timeout_s));
   oracle.account_ = std::move(estimate.account);
-  ASSAY_RETURN_IF_ERROR(oracle.Load());
+  ASSAY_RETURN_IF_ERROR(oracle.Load(refusal));
   ASSAY_RETURN_IF_ERROR(oracle.ShareSlots());
   return oracle;
 }
@@ -135,11 +135,15 @@ Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, doubl
       static_cast<double>(args[1]) / 1e9, static_cast<double>(args[2]) / 1e9, host.Message()));
 }
 
-Result<void> Oracle::Load() {
+Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
   ASSAY_ASSIGN_OR_RETURN(const SharedRegion pickle,
                          SharedRegion::Create("assay-init", kInitArgumentsMax));
   auto reply = host_->Request(FrameKind::kLoad, {}, options_.timeout_s, pickle.fd());
-  if (!reply) return std::unexpected(OracleError(reply.error()));
+  if (!reply) {
+    if (refusal != nullptr && reply.error().kind == HostTrouble::Kind::kFailed)
+      *refusal = reply.error().failure;
+    return std::unexpected(OracleError(reply.error()));
+  }
   const wire::Report& report = host_->report();
   const uint64_t count = reply->args[0];
   if (count > wire::kArgumentsMax)
@@ -224,6 +228,26 @@ HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind k
     return std::unexpected(done.error());
   description_.float64_supported = false;
   return changed;
+}
+
+HostResult<std::string> Oracle::ListMutants(uint32_t slot) {
+  auto reply = RequestText(*host_, FrameKind::kMutants, slot, 0, options_.timeout_s);
+  if (!reply) return std::unexpected(reply.error());
+  return std::move(reply->text);
+}
+
+HostResult<Oracle::Mutation> Oracle::Mutate(uint64_t mutant, uint32_t slot, uint32_t target) {
+  ASSAY_CHECK(slot < slots_max_ && target < slots_max_ && slot != target);
+  for (uint32_t i = 0; i < plan().argument_count; ++i) {
+    const wire::ArgumentSpec& argument = plan().arguments[i];
+    if (argument.role != wire::Role::kOutput) continue;
+    std::memset(outputs_.data() + uint64_t{target} * plan().output_stride + argument.offset,
+                static_cast<int>(PoisonByte(argument.dtype)), argument.size_bytes);
+  }
+  const uint64_t args[] = {mutant, slot, target};
+  auto done = host_->Request(FrameKind::kMutate, args, options_.timeout_s);
+  if (!done) return std::unexpected(done.error());
+  return Mutation{done->args[0] != 0, done->args[1] != 0};
 }
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/problem.h"
@@ -51,7 +52,9 @@ Error OracleError(const HostTrouble& trouble);
 class Oracle {
  public:
   // Errors: kUsage for whatever is wrong with the problem's file, kEnvironment for the machine.
-  static Result<Oracle> Open(OracleOptions options);
+  // `refusal` (may be null) is set to the failure where the problem was refused as it was loaded.
+  static Result<Oracle> Open(OracleOptions options,
+                             std::optional<wire::Failure>* refusal = nullptr);
 
   const ProblemDescription& description() const { return description_; }
   const WorkAccount& account() const { return account_; }
@@ -73,6 +76,16 @@ class Oracle {
 
   bool weights_vary() const { return varied_.any_vary(); }
 
+  // What wrong candidates would give, as the host lists it (host/python/assay_host/mutants.py); the
+  // slot holds an ordinary draw.
+  HostResult<std::string> ListMutants(uint32_t slot);
+  // One of them, for the draw in `slot`: its outputs come to lie in `target`, over poison.
+  struct Mutation {
+    bool changed = false;  // its outputs differ from the reference's by value
+    bool threw = false;    // it gave none
+  };
+  HostResult<Mutation> Mutate(uint64_t mutant, uint32_t slot, uint32_t target);
+
   const std::byte* inputs(uint32_t slot) const {
     return inputs_.data() + uint64_t{slot} * plan().input_stride;
   }
@@ -85,7 +98,7 @@ class Oracle {
 
  private:
   Oracle() = default;
-  Result<void> Load();
+  Result<void> Load(std::optional<wire::Failure>* refusal);
   Result<void> ShareSlots();
 
   OracleOptions options_;

@@ -141,6 +141,8 @@ enum class FrameKind : uint32_t {
   kQuit = 7,
   kEstimate = 8,  // reference host: bytes and work of the problem, without allocating it
   kProfile = 9,   // reference host: where forward spends its time; args: milliseconds to spend
+  kMutants = 10,  // oracle: list what wrong candidates would give; args: slot of a draw
+  kMutate = 11,   // oracle: args: number in that list, slot of the draw, slot to write to
   // host to judge
   kHello = 100,   // args: kVersion, role; the kernel attaches the sender's pid
   kDone = 101,    // args: as the request defines

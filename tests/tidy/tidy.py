@@ -47,6 +47,7 @@ DOCUMENTS = [
     "docs/verdict.md",
     "docs/dependencies.md",
     "docs/score.md",
+    "docs/audit.md",
     "docs/tour-laptop.md",
     "docs/tour-kernelbench.md",
 ]

@@ -1,6 +1,7 @@
 """Failures as the wire names them, and short texts for exceptions of foreign code."""
 
 import os
+import re
 import traceback
 
 PROBLEM_LOAD = 1
@@ -79,3 +80,15 @@ def explain(error, path):
     if isinstance(error, SyntaxError) and error.filename == path:
         return f"{place}: not valid Python: {error.msg}"
     return f"{place}: {describe_exception(error)}"
+
+
+def explain_forward(error, path, torch_version):
+    """Why forward fails; an operator that this PyTorch lacks for a short dtype is named as such."""
+    found = re.search(r"\"?(\w+)\"? not implemented for '(Half|BFloat16)'", str(error))
+    if found:
+        dtype = {"Half": "float16", "BFloat16": "bfloat16"}[found.group(2)]
+        return (
+            f"PyTorch {torch_version} has no {dtype} {found.group(1)} on the CPU: change the "
+            "problem's dtype with --set where it has a constant for it, or use a newer PyTorch"
+        )
+    return "forward fails: " + explain(error, path)

@@ -17,7 +17,7 @@ import torch
 _SOFTMAX, _LAYER_NORM = 5, 8  # operations an element
 
 
-def _base_name(function):
+def base_name(function):
     return getattr(getattr(function, "_schema", None), "name", str(function)).split("::")[-1]
 
 
@@ -192,7 +192,7 @@ def new_account(seconds_max):
                 # One return may be a list of tensors.
                 which = index if len(returns) == len(outputs) else 0
                 alias = returns[which].alias_info if which < len(returns) else None
-                if alias is None and _base_name(function) in _VIEWS:
+                if alias is None and base_name(function) in _VIEWS:
                     continue
                 if alias is None:
                     fresh.append(tensor)
@@ -205,7 +205,7 @@ def new_account(seconds_max):
             if not written:
                 return  # a view
             inputs = list(_tensors([*args, *kwargs.values()]))
-            name = _base_name(function)
+            name = base_name(function)
             operator = self.operators.setdefault(name.rstrip("_") or name, Operator())
             operator.calls += 1
             written_bytes = _moved_bytes(written)

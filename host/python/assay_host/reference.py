@@ -15,16 +15,16 @@ Requests (results of kDone in brackets):
   kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
   kEstimate      see estimate.py
   kProfile       args[0] milliseconds to spend; carries a writable memfd [bytes written to it]
+  kMutants, kMutate  see mutants.py
 """
 
 import os
 import pickle
-import re
 
 import torch
 
-from assay_host import blocks, describe, draws, estimate, failure, float64, problem, profile
-from assay_host import structure, values, weights, wire
+from assay_host import blocks, describe, draws, estimate, failure, float64, mends, mutants, problem
+from assay_host import profile, structure, values, weights, wire
 from assay_host.failure import Failure
 
 RECORD_VERSION = 1
@@ -58,22 +58,6 @@ class _Restorer:
             tensor.copy_(saved)
 
 
-def _same_values(a, b):
-    """Equal but for rounding: exact for integers; NaN never occurs here."""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if not a.dtype.is_floating_point or a.numel() == 0:
-        return torch.equal(a, b)
-    if torch.equal(a, b):
-        return True
-    a, b = a.double(), b.double()
-    difference = torch.where(a == b, torch.zeros_like(a), (a - b).abs())
-    finite = a[torch.isfinite(a)].abs()
-    scale = finite.max().item() if finite.numel() else 0.0
-    bound = min(64 * torch.finfo(a.dtype).eps, 0.02)
-    return bool(difference.max().item() <= bound * scale)
-
-
 class Reference:
     def __init__(self, context):
         self._context = context
@@ -82,6 +66,7 @@ class Reference:
         self._doubles = None
         self._slots = None
         self._draw_kinds = {}
+        self._mutants = mutants.Mutants(self)
         context.on_attach.append(self._forget_views)
 
     def handlers(self):
@@ -93,6 +78,7 @@ class Reference:
             wire.BLOCKS: self._blocks,
             wire.ESTIMATE: self._estimate,
             wire.PROFILE: self._profile,
+            **self._mutants.handlers(),
         }
 
     def _forget_views(self, _number):
@@ -127,8 +113,10 @@ class Reference:
         outputs = self._first_run(leaves, check_random=args[0] == 0)
         parameter_names = []
         for name, tensor in weights.state_tensors(self._model).items():
-            may_vary = treatment == weights.VARIED and self._varies(name, tensor)
-            signature.add(wire.PARAMETER, name, tensor.detach(), failure.PROBLEM_LOAD, may_vary)
+            varies = treatment == weights.VARIED and weights.varies(
+                name, tensor, self._changed_names
+            )
+            signature.add(wire.PARAMETER, name, tensor.detach(), failure.PROBLEM_LOAD, varies)
             parameter_names.append(name)
         for index, tensor in enumerate(outputs):
             name = f"out{index}" if index else "out"
@@ -144,9 +132,6 @@ class Reference:
         signature.write(self._context.report)
         record_bytes = self._write_record(fd, record, parameter_names)
         return len(signature.rows), flags, 0, record_bytes
-
-    def _varies(self, name, tensor):
-        return weights.varies(tensor, name in self._changed_names)
 
     def _pickled(self, init_inputs):
         """Taken before the constructor could change them; None for what cannot be pickled."""
@@ -205,7 +190,10 @@ class Reference:
         try:
             result = self._model(*arguments)
         except BaseException as error:
-            raise Failure(failure.PROBLEM_FORWARD, _explain_forward(error, self._path)) from error
+            raise Failure(
+                failure.PROBLEM_FORWARD,
+                failure.explain_forward(error, self._path, torch.__version__),
+            ) from error
         try:
             outputs = structure.flatten_outputs(result, [])
         except TypeError as error:
@@ -260,7 +248,7 @@ class Reference:
         return outputs
 
     def _refuse_other_outputs(self, first, second):
-        if len(first) == len(second) and all(map(_same_values_or_nan, first, second)):
+        if len(first) == len(second) and all(map(values.same_but_for_rounding, first, second)):
             return
         dropouts = [
             name or type(module).__name__
@@ -346,7 +334,7 @@ class Reference:
 
     # Requests after loading
 
-    def _loaded(self):
+    def slots(self):
         if self._model is None:
             raise Failure(failure.ENVIRONMENT, "no problem is loaded")
         torch.set_grad_enabled(False)
@@ -373,29 +361,54 @@ class Reference:
             for view, tensor in zip(views, tensors.values()):
                 view.copy_(tensor.detach())
         weights.take(
-            (tensor, view, self._varies(name, tensor))
+            (tensor, view, weights.varies(name, tensor, self._changed_names))
             for (name, tensor), view in zip(tensors.items(), views)
         )
         self._restorer = _Restorer(self._model, self._changed_names)
         self._doubles = None
         return ()
 
-    def _draw(self, args, _fd):
-        seed, kind, slot = args[:3]
-        slots = self._loaded()
-        if kind >= draws.KIND_COUNT:
+    # What mutants.py stands on
+
+    def drawn(self, seed, kind):
+        """The (name, value) leaves of a draw, and how many tensors its kind changed."""
+        if kind >= draws.KIND_COUNT and kind not in mends.KINDS:
             raise Failure(failure.ENVIRONMENT, f"unknown kind of draw {kind}")
         problem.seed_everything(seed)
         leaves = self._draw_leaves()
         describe.check_same(self._input_rows, leaves)
-        leaves, changed = draws.change_all(leaves, kind, seed)
+        change_all = mends.change_all if kind in mends.KINDS else draws.change_all
+        return change_all(leaves, kind, seed)
+
+    def kind_of(self, slot):
+        return self._draw_kinds.get(slot, draws.ORDINARY)
+
+    def run_anew(self, leaves):
+        """forward's outputs for these leaves, from the state as it was constructed."""
+        self._restorer.restore()
+        if self._changes_inputs:
+            leaves = [_plain_copy(v) if isinstance(v, torch.Tensor) else v for v in leaves]
+        return self._forward(structure.rebuild(self._template, leaves))
+
+    def weights(self):
+        """Floating-point parameters and buffers by name, but for those that forward changes."""
+        return {
+            name: tensor
+            for name, tensor in _state(self._model).items()
+            if tensor.dtype.is_floating_point and name not in self._changed_names
+        }
+
+    def _draw(self, args, _fd):
+        seed, kind, slot = args[:3]
+        slots = self.slots()
+        leaves, changed = self.drawn(seed, kind)
         slots.store_inputs(slot, [value for _, value in leaves])
         self._draw_kinds[slot] = kind
         return (changed,)
 
     def _evaluate(self, args, _fd):
         slot, precision = args[:2]
-        slots = self._loaded()
+        slots = self.slots()
         try:
             if precision == 1:
                 outputs = self._forward64(slots.arguments(slot, _double_copy))
@@ -408,11 +421,11 @@ class Reference:
                 targets = slots.outputs(slot)
             self._copy_outputs(outputs, targets, precision)
         except Failure as error:
-            ordinary = self._draw_kinds.get(slot, draws.ORDINARY) == draws.ORDINARY
+            ordinary = self.kind_of(slot) == draws.ORDINARY
             if ordinary or (precision == 1 and error.number != failure.FLOAT64_UNSUPPORTED):
                 raise
             raise Failure(failure.DRAW_MEANINGLESS, error.message) from error
-        if self._draw_kinds.get(slot, draws.ORDINARY) == draws.ORDINARY and precision == 0:
+        if self.kind_of(slot) == draws.ORDINARY and precision == 0:
             for spec, target in zip(slots.output_specs, targets):
                 self._refuse_nan(target, spec.name.decode())
         return ()
@@ -434,7 +447,7 @@ class Reference:
 
     def _blocks(self, _args, _fd):
         self._slots = None  # the judge may have changed the number of slots since the last time
-        slots = self._loaded()
+        slots = self.slots()
         first = blocks.FirstFailure(
             self._path, failure.PROBLEM_FORWARD, failure.PROBLEM_OUTPUT, self._context.say
         )
@@ -475,12 +488,6 @@ def _name(dtype):
     return str(dtype).replace("torch.", "")
 
 
-def _same_values_or_nan(a, b):
-    if a.dtype.is_floating_point and bool(torch.isnan(a).any()):
-        return True  # reported as NaN, which is the better message
-    return _same_values(a, b)
-
-
 def _plain_copy(tensor):
     """As the slots will hand it over: contiguous, without autograd, on its own memory."""
     return tensor.detach().clone(memory_format=torch.contiguous_format)
@@ -492,14 +499,3 @@ def _double_copy(tensor):
         if tensor.dtype.is_floating_point
         else _plain_copy(tensor)
     )
-
-
-def _explain_forward(error, path):
-    found = re.search(r"\"?(\w+)\"? not implemented for '(Half|BFloat16)'", str(error))
-    if found:
-        dtype = {"Half": "float16", "BFloat16": "bfloat16"}[found.group(2)]
-        return (
-            f"PyTorch {torch.__version__} has no {dtype} {found.group(1)} on the CPU: change the "
-            "problem's dtype with --set where it has a constant for it, or use a newer PyTorch"
-        )
-    return "forward fails: " + failure.explain(error, path)

@@ -44,11 +44,12 @@ def randomise_constant(model, seed):
         data.copy_(value * (1 + share) if value != 0 else 0.5 * share)
 
 
-def varies(tensor, changes):
+def varies(name, tensor, changed_names):
     """Whether the judge may change a tensor of the state between calls: a floating-point parameter
     that forward itself leaves alone.
     """
-    return isinstance(tensor, torch.nn.Parameter) and tensor.dtype.is_floating_point and not changes
+    is_parameter = isinstance(tensor, torch.nn.Parameter) and tensor.dtype.is_floating_point
+    return is_parameter and name not in changed_names
 
 
 def take(pairs):

@@ -1,0 +1,391 @@
+"""Mutants of single operators of a forward: one call of one operator computes something else.
+
+A forward runs under a dispatch mode that counts the calls; at one of them the result is exchanged
+for what a careless or a lazy kernel would compute there:
+  dropped term     a sum of two returns its first operand; a product or a quotient likewise
+  dropped part     a reduction, a product of matrices or a convolution leaves out the last 1/16 of
+                   what it sums over, at least one element
+  flipped branch   where, relu, clamp, abs, maximum...: the sign is wrong where the branch is taken
+  ignored mask     masked_fill, tril and triu return what they were given
+  uncentred        a normalisation does not take away the mean
+Operators that are not listed have no mutants of their own.
+"""
+
+import collections
+
+import torch
+
+from assay_host import operators
+
+# Calls of one operator that get a mutant of one sort: the first, the last, and some between.
+_CALLS_OF_AN_OPERATOR_MAX = 4
+_MUTANTS_MAX = 64
+
+# One call as a mutant sees it. `args` hold the values from before the call.
+Call = collections.namedtuple("Call", "function args kwargs named result")
+
+
+def _part(count):
+    """How much of so many a lazy kernel leaves out."""
+    return max(1, count // 16)
+
+
+def _broadcast(value, like):
+    """A first operand in the result's place: its shape and dtype."""
+    if not isinstance(value, torch.Tensor):
+        value = torch.tensor(value)
+    return value.to(like.dtype).expand(like.shape).clone()
+
+
+def _first_operand(call):
+    return _broadcast(call.args[0], call.result)
+
+
+def _second_operand(call):
+    """For the reversed order: 1 - x, say."""
+    second = call.args[1]
+    if not isinstance(second, torch.Tensor) or second.dim() == 0:
+        return None
+    return _broadcast(second, call.result)
+
+
+def _without_bias(call):
+    """addmm and baddbmm: what is added to the product falls away."""
+    return call.function(torch.zeros_like(call.args[0]), *call.args[1:], **call.kwargs)
+
+
+def _dims(call, source):
+    """The dimensions that a reduction sums over; None for all."""
+    dims = call.named.get("dim")
+    if dims is None or (isinstance(dims, (list, tuple)) and not dims):
+        return None
+    if isinstance(dims, int):
+        return [dims % source.dim()] if source.dim() else None
+    return [dim % source.dim() for dim in dims]
+
+
+def _shortened(tensor, dim):
+    count = tensor.shape[dim]
+    return tensor.narrow(dim, 0, count - _part(count)) if count > 1 else None
+
+
+def _reduction_of_less(call):
+    source = call.args[0]
+    dims = _dims(call, source)
+    if dims is None:
+        less = _shortened(source.reshape(-1), 0) if source.numel() > 1 else None
+    else:
+        dim = max(dims, key=lambda dim: source.shape[dim])
+        less = _shortened(source, dim)
+    if less is None:
+        return None
+    return call.function(less, *call.args[1:], **call.kwargs)
+
+
+def _scan_of_less(call):
+    """cumsum and its kin: the first element falls away."""
+    source = call.args[0].clone()
+    dim = call.named.get("dim")
+    if source.dim() == 0 or source.shape[dim] < 2:
+        return None
+    source.select(dim, 0).fill_(1 if "prod" in operators.base_name(call.function) else 0)
+    return call.function(source, *call.args[1:], **call.kwargs)
+
+
+def _product_of_less(left, right):
+    """Positions of the two factors among the arguments; the inner dimension gets shorter."""
+
+    def mutate(call):
+        args = list(call.args)
+        if len(args) <= right:
+            return None
+        rows = _shortened(args[left], args[left].dim() - 1)
+        if rows is None:
+            return None
+        inner = max(0, args[right].dim() - 2)
+        args[left], args[right] = rows, args[right].narrow(inner, 0, rows.shape[-1])
+        return call.function(*args, **call.kwargs)
+
+    return mutate
+
+
+def _convolution_of_less(call):
+    """The last of what each output sums over: of the taps of all input channels."""
+    args = list(call.args)
+    weight = args[1].clone(memory_format=torch.contiguous_format)
+    transposed = len(args) > 6 and args[6]
+    taps = weight if transposed else weight.flatten(1).t()
+    if taps.shape[0] < 2:
+        return None
+    taps[-_part(taps.shape[0]) :] = 0
+    args[1] = weight
+    return call.function(*args, **call.kwargs)
+
+
+def _loss_of_less(call):
+    """A loss that is averaged over a batch, without the last of it."""
+    first = call.args[0]
+    if first.dim() == 0 or first.shape[0] < 2 or call.named.get("reduction", 1) == 0:
+        return None
+    args = [
+        _shortened(item, 0)
+        if isinstance(item, torch.Tensor) and item.dim() and item.shape[0] == first.shape[0]
+        else item
+        for item in call.args
+    ]
+    return call.function(*args, **call.kwargs)
+
+
+def _softmax_of_less(call):
+    """The last terms are missing from the sum, the largest value is not."""
+    dim = call.named.get("dim")
+    result = call.result
+    if result.dim() == 0 or result.shape[dim] < 2:
+        return None
+    logarithm = "log" in operators.base_name(call.function)
+    shares = result.float().exp() if logarithm else result.float()
+    total = _shortened(shares, dim % result.dim()).sum(dim, keepdim=True)
+    return (result - total.log() if logarithm else result / total).to(result.dtype)
+
+
+def _uncentred(call):
+    """The normalisations return (result, mean, 1 / deviation): the mean is added back."""
+    result, mean, scale = call.result
+    source = call.args[0]
+    weight = call.named.get("weight")
+    name = operators.base_name(call.function)
+    if mean.numel() == 0 or source.dim() < 2:
+        return None
+    back = mean.float() * scale.float()
+    if name == "native_layer_norm":
+        back = back.view(back.shape + (1,) * (source.dim() - back.dim())).expand(source.shape)
+    elif name == "native_group_norm":
+        batch, channels = source.shape[:2]
+        back = back.view(batch, -1, 1).expand(batch, back.shape[-1], channels // back.shape[-1])
+        back = back.reshape((batch, channels) + (1,) * (source.dim() - 2)).expand(source.shape)
+    else:
+        back = back.view((1, -1) + (1,) * (source.dim() - 2)).expand(source.shape)
+    if weight is not None:
+        if name != "native_layer_norm":
+            weight = weight.view((1, -1) + (1,) * (source.dim() - 2))
+        back = back * weight.float()
+    return ((result.float() + back).to(result.dtype), mean, scale)
+
+
+def _flipped_where(condition):
+    """The result's sign is wrong where condition(call) holds."""
+
+    def mutate(call):
+        if not call.result.dtype.is_floating_point:
+            return None
+        return torch.where(condition(call), -call.result, call.result)
+
+    return mutate
+
+
+def _given(call):
+    return call.args[0].clone()
+
+
+_DROPPED = (("drops its second term", _first_operand), ("drops its first term", _second_operand))
+_FACTOR = (("drops its second factor", _first_operand),)
+_LESS = (("leaves out the last of what it reduces", _reduction_of_less),)
+_PART_OF_LOSS = (("leaves out the last of the batch", _loss_of_less),)
+_FLIPPED = "flips the sign where "
+
+_MUTATIONS = {
+    "add": _DROPPED,
+    "sub": _DROPPED[:1],
+    "rsub": (("drops its first term", _first_operand),),
+    "mul": _FACTOR,
+    "div": _FACTOR,
+    "addmm": (
+        ("drops the bias", _without_bias),
+        ("leaves out the last of the sum", _product_of_less(1, 2)),
+    ),
+    "addcmul": (("drops the product", _first_operand),),
+    "addcdiv": (("drops the quotient", _first_operand),),
+    "baddbmm": (
+        ("drops the bias", _without_bias),
+        ("leaves out the last of the sum", _product_of_less(1, 2)),
+    ),
+    "convolution": (("leaves out the last of the sum", _convolution_of_less),),
+    "_softmax": (("leaves out the last of the sum", _softmax_of_less),),
+    "_log_softmax": (("leaves out the last of the sum", _softmax_of_less),),
+    "cumsum": (("leaves out the first term", _scan_of_less),),
+    "cumprod": (("leaves out the first factor", _scan_of_less),),
+    "where": ((_FLIPPED + "the condition holds", _flipped_where(lambda call: call.args[0])),),
+    "relu": ((_FLIPPED + "values are positive", _flipped_where(lambda call: call.args[0] > 0)),),
+    "abs": (("returns negative values as they are", _given),),
+    "masked_fill": (("ignores the mask", _given),),
+    "tril": (("ignores the triangle", _given),),
+    "triu": (("ignores the triangle", _given),),
+}
+for _name in ("mm", "bmm", "mv", "dot", "vdot"):
+    _MUTATIONS[_name] = (("leaves out the last of the sum", _product_of_less(0, 1)),)
+for _name in (
+    "sum mean amax amin max min argmax argmin logsumexp var std norm linalg_vector_norm prod any "
+    "all nansum var_mean std_mean median"
+).split():
+    _MUTATIONS[_name] = _LESS
+for _name in (
+    "nll_loss_forward mse_loss smooth_l1_loss huber_loss binary_cross_entropy "
+    "binary_cross_entropy_with_logits l1_loss soft_margin_loss"
+).split():
+    _MUTATIONS[_name] = _PART_OF_LOSS
+for _name in "native_layer_norm native_group_norm native_batch_norm".split():
+    _MUTATIONS[_name] = (("does not take away the mean", _uncentred),)
+for _name in "leaky_relu elu gelu silu hardswish softshrink hardshrink prelu selu celu".split():
+    _MUTATIONS[_name] = (
+        (_FLIPPED + "values are negative", _flipped_where(lambda call: call.args[0] < 0)),
+    )
+for _name in "clamp clamp_min clamp_max hardtanh threshold".split():
+    _MUTATIONS[_name] = (
+        (_FLIPPED + "it cuts", _flipped_where(lambda call: call.args[0] != call.result)),
+        ("cuts nothing", _given),
+    )
+for _name in "maximum minimum".split():
+    _MUTATIONS[_name] = (
+        (
+            _FLIPPED + "the first is larger",
+            _flipped_where(lambda call: call.args[0] > call.args[1]),
+        ),
+    )
+
+
+def _mode():
+    """The base of dispatch modes, or None where torch has none."""
+    try:
+        from torch.utils._python_dispatch import TorchDispatchMode
+    except ImportError:
+        return None
+    return TorchDispatchMode
+
+
+def _name_of(function):
+    name = operators.base_name(function)
+    return name if name in _MUTATIONS else name.rstrip("_")
+
+
+def _writes_in_place(function):
+    arguments = getattr(getattr(function, "_schema", None), "arguments", ())
+    return any(item.alias_info is not None and item.alias_info.is_write for item in arguments[:1])
+
+
+def _shape_of(result):
+    items = result if isinstance(result, (list, tuple)) else [result]
+    return [(tuple(item.shape), item.dtype) for item in items if isinstance(item, torch.Tensor)]
+
+
+def _names_of_calls(forward):
+    """Operators in the order of their calls."""
+    base = _mode()
+
+    class Names(base):
+        def __init__(self):
+            super().__init__()
+            self.names = []
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            self.names.append(_name_of(function))
+            return function(*args, **(kwargs or {}))
+
+    names = Names()
+    with names:
+        forward()
+    return names.names
+
+
+def run(forward, index, mutation):
+    """forward's result with `mutation` at the call with this index; None where it does not apply
+    there.
+    """
+    base = _mode()
+
+    class Mutated(base):
+        def __init__(self):
+            super().__init__()
+            self.count = 0
+            self.applied = False
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            self.count += 1
+            if self.count - 1 != index:
+                return function(*args, **kwargs)
+            return self._mutate(function, args, kwargs)
+
+        def _mutate(self, function, args, kwargs):
+            in_place = _writes_in_place(function)
+            before = (args[0].clone(), *args[1:]) if in_place else args
+            result = function(*args, **kwargs)
+            named = operators.Arguments(function, before, kwargs).named
+            other = mutation(Call(function, before, kwargs, named, result))
+            if other is None or _shape_of(other) != _shape_of(result):
+                return result
+            self.applied = True
+            return result.copy_(other) if in_place else other
+
+    mode = Mutated()
+    with mode:
+        result = forward()
+    return result if mode.applied else None
+
+
+def _if_floating(rounding):
+    return (
+        lambda item: rounding(item)
+        if isinstance(item, torch.Tensor) and item.dtype.is_floating_point
+        else item
+    )
+
+
+def rounded(forward, rounding):
+    """forward's result with every operator's floating-point results rounded."""
+    base = _mode()
+    if base is None:
+        return forward()
+
+    class Rounded(base):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            if isinstance(result, tuple):
+                return tuple(map(_if_floating(rounding), result))
+            if not isinstance(result, torch.Tensor) or not result.dtype.is_floating_point:
+                return result
+            returns = getattr(getattr(function, "_schema", None), "returns", ())
+            alias = returns[0].alias_info if returns else None
+            if alias is None:
+                return rounding(result)
+            return result.copy_(rounding(result)) if alias.is_write else result
+
+    with Rounded():
+        return forward()
+
+
+def evenly(items, count):
+    """At most `count` of them, the first and the last among them."""
+    if len(items) <= count:
+        return items
+    return [items[index * (len(items) - 1) // (count - 1)] for index in range(count)]
+
+
+def sites(forward):
+    """(name, index, mutation) of each mutant, and how many more there would be."""
+    if _mode() is None:
+        return [], 0
+    calls = collections.defaultdict(list)
+    for index, name in enumerate(_names_of_calls(forward)):
+        if name in _MUTATIONS:
+            calls[name].append(index)
+    found = []
+    wanted = 0
+    for name, indices in calls.items():
+        wanted += len(indices) * len(_MUTATIONS[name])
+        numbers = {index: number for number, index in enumerate(indices, start=1)}
+        for index in evenly(indices, _CALLS_OF_AN_OPERATOR_MAX):
+            for words, mutation in _MUTATIONS[name]:
+                label = name.strip("_") + (f" {numbers[index]}" if len(indices) > 1 else "")
+                found.append((f"{label} {words}", index, mutation))
+    chosen = evenly(found, _MUTANTS_MAX)
+    return chosen, wanted - len(chosen)
