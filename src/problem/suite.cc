@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/utf8.h"
 #include "model/dtype.h"
 #include "problem/nearest.h"
 
@@ -278,8 +279,13 @@ Result<Suite> ReadSuite(const std::string& folder, const std::string& path,
 }  // namespace
 
 Result<Suite> LoadSuite(const std::string& folder) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string content,
+                         ReadFile(fs::path(folder) / "suite.toml", kSuiteBytesMax));
+  return ParseSuite(content, folder);
+}
+
+Result<Suite> ParseSuite(std::string_view content, const std::string& folder) {
   const std::string path = (fs::path(folder) / "suite.toml").string();
-  ASSAY_ASSIGN_OR_RETURN(const std::string content, ReadFile(path, kSuiteBytesMax));
   try {
     const toml::table table = toml::parse(content, path);
     return ReadSuite(folder, path, table);
@@ -299,6 +305,8 @@ Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text) 
                     "Python value",
                     text));
   }
+  if (!IsUtf8(text))
+    return UsageError(fmt::format("the value of '{}' is not text: it is not UTF-8", name));
   return std::pair{std::string(name), std::string(text.substr(equals + 1))};
 }
 

@@ -287,6 +287,17 @@ TEST(Setting, NameAndValueAreSplitAtTheFirstEquals) {
   }
 }
 
+// Settings travel to the hosts as JSON, which holds text alone: such a value ended the judge with
+// an exception that nobody caught.
+TEST(Settings, BytesThatAreNotTextAreRefused) {
+  EXPECT_TRUE(ParseSetting("N='\u00e9'"));
+  for (const char* wrong : {"N='\xff'", "N=\xc3", "N=\xed\xa0\x80"}) {
+    const auto refused = ParseSetting(wrong);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("UTF-8"));
+  }
+}
+
 TEST(Nearest, CountsInsertionsDeletionsChangesAndSwaps) {
   EXPECT_EQ(EditDistance("", ""), 0u);
   EXPECT_EQ(EditDistance("", "abc"), 3u);
