@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/dotted_keys.h"
 #include "base/files.h"
 #include "base/utf8.h"
 #include "model/dtype.h"
@@ -286,6 +287,8 @@ Result<Suite> LoadSuite(const std::string& folder) {
 
 Result<Suite> ParseSuite(std::string_view content, const std::string& folder) {
   const std::string path = (fs::path(folder) / "suite.toml").string();
+  if (const int line = LineWithTooManyDots(content); line > 0)
+    return UsageError(fmt::format("{} line {}: more than {} dots", path, line, kLineDotsMax));
   try {
     const toml::table table = toml::parse(content, path);
     return ReadSuite(folder, path, table);

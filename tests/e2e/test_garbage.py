@@ -37,7 +37,7 @@ __attribute__((constructor)) static void forge() {
 
 # A failure that would be the machine's (exit code 8) or the problem's (2) ended the whole call, and
 # with it the verdicts on everybody else's candidates.
-@pytest.mark.parametrize("failure", [0, 1, 5, 8, 25, 40, 2**63])
+@pytest.mark.parametrize("failure", [0, 1, 8, 25, 40, 2**63])
 def test_a_candidate_cannot_blame_the_machine_or_the_problem(assay, write, failure):
     forged = write("forged.cpp", HEAD + FORGED.replace("FAILURE", f"{failure}ull") + ENTRY)
     run = assay.judge(SOFTMAX, forged, "--size", "tiny")
@@ -78,10 +78,9 @@ def test_a_missing_compiler_of_the_candidates_choice_ends_no_other_verdict(assay
     plain = write("plain.cpp", HEAD + ENTRY)
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name in ("g++", "bwrap", "python3"):
-        (programs / name).symlink_to(f"/usr/bin/{name}")
+    (programs / "g++").symlink_to("/usr/bin/g++")
     asked = (chosen, plain, "--size", "tiny", "--python", "/usr/bin/python3")
-    run = assay.judge(SOFTMAX, *asked, PATH=str(programs))
+    run = assay.judge(SOFTMAX, *asked, PATH=str(programs), ASSAY_BWRAP="/usr/bin/bwrap")
     outcomes = [verdict["outcome"] for verdict in run.verdict]
     assert outcomes == ["build_failed", "wrong"], run
     assert "clang++" in run.verdict[0]["message"]
