@@ -24,6 +24,27 @@ def test_sixty_garbage_candidates_get_sixty_verdicts_and_leave_nothing():
     assert not wrong, f"scripts/garbage --count {COUNT} --seed {seed}: {wrong}"
 
 
+# A judge that breaks its promises, to show that the campaign would see it.
+BROKEN = """#!/bin/sh
+setsid sleep 8 >/dev/null 2>&1 &
+touch "$TMPDIR/forgotten"
+echo nonsense
+exit 70
+"""
+
+
+def test_the_campaign_sees_a_broken_judge(write, monkeypatch):
+    judge = pathlib.Path(write("judge", BROKEN))
+    judge.chmod(0o755)
+    monkeypatch.setattr(campaign, "ASSAY", judge)
+    monkeypatch.setattr(campaign, "LEFTOVER_SECONDS_MAX", 1)
+    records = list(campaign.run([0, 1], seed=1))
+    assert [record["faults"][0] for record in records] == ["no verdict", "no verdict"]
+    faults = "\n".join(records[-1]["faults"])
+    for seen in ("process sleep 8", "forgotten", "not an event", "0 verdicts on 3", "exit code 70"):
+        assert seen in faults
+
+
 HEAD = "#include <assay/kernel.h>\n#include <cstdint>\n#include <unistd.h>\n"
 ENTRY = "ASSAY_KERNEL(assay::Tensor<const float, 2>, assay::Tensor<float, 2>) {}\n"
 FORGED = """

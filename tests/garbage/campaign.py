@@ -57,6 +57,10 @@ GRAVEST_FIRST = [6, 5, 4, 3, 7, 1, 0]
 SCHEMA = json.loads((ROOT / "docs" / "verdict.schema.json").read_text())
 
 
+def adopt_orphans(yes):
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(yes), 0, 0, 0)
+
+
 def descendants():
     """Processes below this one, by their command lines."""
     parents = collections.defaultdict(list)
@@ -246,13 +250,14 @@ def judge_batch(indices, seed, home):
 
 def run(indices, seed, batch=BATCH):
     """Records of all these candidates, batch by batch."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans(True)
     home = pathlib.Path(tempfile.mkdtemp(prefix="garbage-"))
     try:
         for begin in range(0, len(indices), batch):
             yield from judge_batch(indices[begin : begin + batch], seed, home)
     finally:
         shutil.rmtree(home, ignore_errors=True)
+        adopt_orphans(False)
 
 
 def summary(records, seed, seconds):
