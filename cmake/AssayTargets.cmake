@@ -10,7 +10,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
 
-set(ASSAY_SANITIZE "" CACHE STRING "Sanitizer for Assay's own code: address, thread or empty")
+set(ASSAY_SANITIZE "" CACHE STRING "Sanitizer for Assay's own code: address, thread, fuzzer (clang) or empty")
 
 add_library(assay_options INTERFACE)
 target_compile_options(assay_options INTERFACE
@@ -24,6 +24,13 @@ target_include_directories(assay_options INTERFACE
 if(ASSAY_SANITIZE STREQUAL "address")
   target_compile_options(assay_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(assay_options INTERFACE -fsanitize=address,undefined)
+elseif(ASSAY_SANITIZE STREQUAL "fuzzer")
+  # clang's: coverage of all of Assay's own code; the fuzz targets link libFuzzer's main. Warnings are
+  # the business of the other builds: clang has others, some about the standard library.
+  set(ASSAY_FUZZER_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all)
+  target_compile_options(assay_options INTERFACE ${ASSAY_FUZZER_FLAGS} -fsanitize=fuzzer-no-link
+    -fno-omit-frame-pointer -w)
+  target_link_options(assay_options INTERFACE ${ASSAY_FUZZER_FLAGS})
 elseif(ASSAY_SANITIZE STREQUAL "thread")
   # GCC's -Wtsan warns that fences are not modelled; the doorbell uses none outside atomics.
   target_compile_options(assay_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
@@ -61,4 +68,32 @@ function(assay_test name)
     ASSAY_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}" ASSAY_BUILD_DIRECTORY="${CMAKE_BINARY_DIR}")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT})
+endfunction()
+
+# assay_fuzz(name USES ... LINKS external ...): the fuzz target of name_fuzz.cc, over the corpus
+# tests/fuzz/corpus/name. Without libFuzzer its main is tests/fuzz/replay.cc, and ctest runs the
+# corpus and a few seconds of mutations from a fresh seed.
+set(ASSAY_FUZZ_SECONDS 5 CACHE STRING "Seconds of mutations a fuzz target gets from ctest")
+function(assay_fuzz name)
+  if(NOT ASSAY_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(A "" "" "USES;LINKS" ${ARGN})
+  set(target ${name}_fuzz)
+  add_executable(${target} ${name}_fuzz.cc)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzzers)
+  target_link_libraries(${target} PRIVATE assay_options assay_base ${A_USES} ${A_LINKS})
+  set_property(GLOBAL APPEND PROPERTY ASSAY_FUZZERS ${target})
+  if(ASSAY_SANITIZE STREQUAL "fuzzer")
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    return()
+  endif()
+  target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/replay.cc)
+  set(arguments --mutate ${ASSAY_FUZZ_SECONDS} --artifacts ${CMAKE_BINARY_DIR}/fuzzers)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/tests/fuzz/dictionaries/${name}.dict)
+    list(APPEND arguments --dictionary ${CMAKE_SOURCE_DIR}/tests/fuzz/dictionaries/${name}.dict)
+  endif()
+  add_test(NAME ${target}
+    COMMAND ${target} ${arguments} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
+  set_tests_properties(${target} PROPERTIES TIMEOUT 60)
 endfunction()

@@ -185,6 +185,8 @@ bool IsAftermath(const std::string& message) {
          message.find("linker command failed") != std::string::npos;
 }
 
+bool IsBlank(const std::string& text) { return text.find_first_not_of(' ') == std::string::npos; }
+
 bool IsRemark(const std::string& line) {
   return line.find("warning: ") != std::string::npos || line.find("note: ") != std::string::npos;
 }
@@ -193,27 +195,26 @@ bool IsRemark(const std::string& line) {
 
 std::string FirstDiagnostic(std::string_view compiler_output) {
   const std::vector<std::string> lines = Lines(compiler_output);
-  std::string fallback;
+  std::string first_line, first_remark;  // where no line is an error
   for (size_t i = 0; i < lines.size(); ++i) {
-    std::optional<std::string> found;
+    std::string found;
     if (const auto error = ErrorOnLine(lines[i])) {
       found = Located(lines, i, *error);
     } else if (auto linker = LinkerError(lines[i])) {
-      found = std::move(linker);
+      found = *std::move(linker);
     } else if (auto tool = ToolError(lines[i]); tool && !IsAftermath(*tool)) {
-      found = std::move(tool);
+      found = *std::move(tool);
     }
-    if (found) return Bounded(WithoutFolders(*std::move(found)));
-    const bool blank = lines[i].find_first_not_of(' ') == std::string::npos;
-    if (fallback.empty() && !blank && !IsRemark(lines[i])) fallback = lines[i];
+    // What says nothing without its folders says nothing.
+    found = WithoutFolders(std::move(found));
+    if (!IsBlank(found)) return Bounded(std::move(found));
+    const std::string line = WithoutFolders(lines[i]);
+    std::string& kept = IsRemark(lines[i]) ? first_remark : first_line;
+    if (IsBlank(kept)) kept = line;
   }
-  if (fallback.empty()) {
-    for (const std::string& line : lines) {
-      if (fallback.empty() && line.find_first_not_of(' ') != std::string::npos) fallback = line;
-    }
-  }
-  if (fallback.empty()) return "the compiler failed and said nothing";
-  return Bounded(WithoutFolders(std::move(fallback)));
+  if (IsBlank(first_line)) first_line = std::move(first_remark);
+  if (IsBlank(first_line)) return "the compiler failed and said nothing";
+  return Bounded(std::move(first_line));
 }
 
 }  // namespace assay

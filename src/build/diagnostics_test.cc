@@ -132,5 +132,17 @@ TEST(Diagnostics, HugeLineNumbersAndOddColonsDoNoHarm) {
   EXPECT_EQ(FirstDiagnostic("::"), "::");
 }
 
+// Found by the fuzzer: a candidate can have the assembler print lines that look like an error
+// without a text, and a verdict had an empty message.
+TEST(Diagnostics, AnErrorWithoutATextIsPassedOver) {
+  const std::string silence = "the compiler failed and said nothing";
+  EXPECT_EQ(FirstDiagnostic(": fatal error: "), ": fatal error: ");
+  EXPECT_EQ(FirstDiagnostic("as: error: \n/candidate/kernel.cpp:3:1: error: real\n"),
+            "line 3: real");
+  EXPECT_EQ(FirstDiagnostic("as: error: /candidate/\n"), "as: error: ");
+  EXPECT_EQ(FirstDiagnostic("/candidate/"), silence);
+  EXPECT_EQ(FirstDiagnostic("/candidate//assay/include/\n  \n"), silence);
+}
+
 }  // namespace
 }  // namespace assay

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/dotted_keys.h"
 #include "base/files.h"
 #include "cli/options.h"
 #include "problem/nearest.h"
@@ -80,6 +81,8 @@ Result<void> ApplyOne(const std::string& path, std::string_view name, const toml
 
 Result<void> ApplyFile(const std::string& path, CLI::App& app, Origins* origins) {
   ASSAY_ASSIGN_OR_RETURN(const std::string content, ReadFile(path, kConfigBytesMax));
+  if (const int line = LineWithTooManyDots(content); line > 0)
+    return UsageError(fmt::format("{} line {}: more than {} dots", path, line, kLineDotsMax));
   toml::table table;
   try {
     table = toml::parse(content, path);

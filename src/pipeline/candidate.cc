@@ -53,7 +53,13 @@ Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& 
     built.failure = options.error();
     return built;
   }
-  ASSAY_ASSIGN_OR_RETURN(const Compiler compiler, FindCompiler(options->compiler, source.language));
+  auto found = FindCompiler(options->compiler, source.language);
+  // A compiler of the candidate's own choice is its own trouble: it must not end the whole call.
+  if (!found && !options->compiler.empty()) {
+    built.failure = found.error().message;
+    return built;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const Compiler compiler, std::move(found));
   ASSAY_ASSIGN_OR_RETURN(const std::string header, KernelHeader());
   const std::string input =
       source.language == "c" ? "/candidate/kernel.c" : "/candidate/kernel.cpp";
@@ -100,6 +106,13 @@ std::string SetConstants(const std::string& settings) {
   return document.is_object() && document.contains("set") ? document["set"].dump() : std::string();
 }
 
+// The builder writes one message; where the candidate ended the process instead, there is none.
+std::string PythonFailure(const ToolRun& run) {
+  if (run.output.find_first_not_of(" \t\n") != std::string::npos) return Capped(run.output);
+  return fmt::format("it ended its process with {} {} while ModelNew was imported and constructed",
+                     run.exit.exited ? "exit code" : "signal", run.exit.status);
+}
+
 Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& limits,
                                    const PythonRuntime& python, const std::string& init_arguments,
                                    const std::string& settings, InterruptFlag interrupt) {
@@ -127,7 +140,7 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
   built.log = Capped(run.output);
   if (run.artifact.empty()) {
     ExplainToolFailure(run, timeout_s, request.limits.memory_bytes, &built);
-    if (!run.timed_out && !run.exit.out_of_memory) built.failure = Capped(run.output);
+    if (!run.timed_out && !run.exit.out_of_memory) built.failure = PythonFailure(run);
     return built;
   }
   built.artifact = std::move(run.artifact);
@@ -162,6 +175,21 @@ namespace {
 
 std::unexpected<HostTrouble> Environment(const Error& error) {
   return HostFailed(Kind::kEnvironment, error.message);
+}
+
+// From kLoad on foreign code may write any frame. A failure that would be the machine's or the
+// problem's ends the whole call without a verdict, so it is not a candidate's to claim: its host
+// gave up, which is a crash.
+HostTrouble AsTheCandidates(HostTrouble trouble) {
+  if (trouble.kind != Kind::kFailed) return trouble;
+  if (trouble.message.find_first_not_of(" \t\n") == std::string::npos)
+    trouble.message = "it failed without a word";
+  if (trouble.failure < wire::Failure::kCandidateLoad ||
+      trouble.failure > wire::Failure::kCandidateOutput) {
+    trouble.kind = Kind::kDied;
+    trouble.message = "its process gave up: " + trouble.message;
+  }
+  return trouble;
 }
 
 HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, int pair_index) {
@@ -220,7 +248,7 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
 HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
   const bool python = setup_.candidate.source.form == CandidateForm::kPython;
   auto loaded = started.host.Collect(python ? 120 : setup_.limits.call_timeout_s);
-  if (!loaded) return std::unexpected(loaded.error());
+  if (!loaded) return std::unexpected(AsTheCandidates(std::move(loaded).error()));
   if (python) {
     constexpr const char* kNotes[] = {
         "", "weights were matched by order, not by name",

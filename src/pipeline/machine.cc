@@ -83,11 +83,14 @@ bool BindProcess(pid_t pid, const std::vector<int>& cpus) {
   const cpu_set_t set = CpuSet(cpus);
   std::error_code code;
   bool bound = false;
-  for (const auto& thread :
-       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), code)) {
-    const pid_t id = std::atoi(thread.path().filename().c_str());
-    bound = ::sched_setaffinity(id, sizeof set, &set) == 0;
-    if (!bound && errno != ESRCH) return false;
+  // Threads may end while they are listed: that throws nothing, and the others count.
+  auto thread = std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), code);
+  for (; !code && thread != std::filesystem::directory_iterator(); thread.increment(code)) {
+    const pid_t id = std::atoi(thread->path().filename().c_str());
+    if (::sched_setaffinity(id, sizeof set, &set) == 0)
+      bound = true;
+    else if (errno != ESRCH)
+      return false;
   }
   return bound;
 }

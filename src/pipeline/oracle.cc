@@ -24,21 +24,6 @@ constexpr uint32_t kOracleSlotsMax = 64;
 constexpr uint64_t kInitArgumentsMax = 64 << 20;
 constexpr uint64_t kTextBytesMax = 4 << 20;
 
-// A description comes from another process: names end, numbers are in range, sizes follow from
-// shapes.
-bool IsSane(const wire::ArgumentSpec& argument) {
-  if (::strnlen(argument.name, wire::kNameBytes) == wire::kNameBytes) return false;
-  if (argument.kind != wire::Kind::kTensor) return argument.size_bytes == 8;
-  const uint32_t element = wire::ElementBytes(argument.dtype);
-  if (element == 0 || argument.rank > wire::kRankMax) return false;
-  uint64_t size = element;
-  for (uint32_t i = 0; i < argument.rank; ++i) {
-    if (argument.shape[i] < 0) return false;
-    if (__builtin_mul_overflow(size, static_cast<uint64_t>(argument.shape[i]), &size)) return false;
-  }
-  return size == argument.size_bytes;
-}
-
 }  // namespace
 
 Error OracleError(const HostTrouble& trouble) {
@@ -150,7 +135,7 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
     return EnvironmentError("the reference host described too many arguments");
   description_.arguments.assign(report.arguments, report.arguments + count);
   description_.float64_supported = (reply->args[1] & 2) != 0;
-  if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSane))
+  if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound))
     return EnvironmentError("the reference host described an argument that cannot be");
   init_arguments_.assign(reinterpret_cast<const char*>(pickle.data()),
                          std::min<uint64_t>(reply->args[3], kInitArgumentsMax));

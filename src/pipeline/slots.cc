@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/defences.h"
 
 namespace assay {
@@ -82,7 +83,30 @@ const std::byte* FindChange(const std::byte* begin, const std::byte* end, uint64
   return end;
 }
 
+bool IsKnown(Role role) {
+  return role == Role::kInput || role == Role::kParameter || role == Role::kOutput;
+}
+
+bool IsScalar(wire::Kind kind) {
+  return kind == wire::Kind::kInt || kind == wire::Kind::kFloat || kind == wire::Kind::kBool;
+}
+
 }  // namespace
+
+bool IsSound(const ArgumentSpec& argument) {
+  if (::strnlen(argument.name, wire::kNameBytes) == wire::kNameBytes) return false;
+  if (!IsKnown(argument.role)) return false;
+  if (argument.kind != wire::Kind::kTensor)
+    return IsScalar(argument.kind) && argument.role == Role::kInput && argument.size_bytes == 8;
+  const uint32_t element = wire::ElementBytes(argument.dtype);
+  if (element == 0 || argument.rank > wire::kRankMax) return false;
+  uint64_t size = element;
+  for (uint32_t i = 0; i < argument.rank; ++i) {
+    if (argument.shape[i] < 0) return false;
+    if (__builtin_mul_overflow(size, static_cast<uint64_t>(argument.shape[i]), &size)) return false;
+  }
+  return size == argument.size_bytes && size <= kRegionBytesMax;
+}
 
 Result<Plan> LayOutSlots(const ProblemDescription& description) {
   if (description.arguments.size() > wire::kArgumentsMax)
@@ -95,6 +119,7 @@ Result<Plan> LayOutSlots(const ProblemDescription& description) {
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
     ArgumentSpec& argument = plan.arguments[i];
     argument = description.arguments[i];
+    ASSAY_CHECK(IsSound(argument));
     switch (argument.role) {
       case Role::kInput:
         argument.offset = inputs.Place(argument.size_bytes);
@@ -114,6 +139,9 @@ Result<Plan> LayOutSlots(const ProblemDescription& description) {
   plan.output_stride = std::max<uint64_t>(outputs.Stride(), 4096);
   plan.oracle_stride = std::max<uint64_t>(oracle.Stride(), 4096);
   plan.weights_bytes = std::max<uint64_t>(weights.Stride(), 4096);
+  if (std::max({plan.input_stride, plan.output_stride, plan.oracle_stride, plan.weights_bytes}) >
+      kRegionBytesMax)
+    return UsageError("the problem's tensors take more bytes than one process can address");
   return plan;
 }
 

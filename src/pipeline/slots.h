@@ -19,8 +19,15 @@ namespace assay {
 // them.
 inline constexpr uint64_t kGuardBytes = 1024;
 
-// Chooses offsets and strides for every argument. Errors (kUsage): more arguments than the protocol
-// carries.
+// All slots' tensors together, or the weights, may take so much: sums of offsets cannot overflow.
+inline constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46;
+
+// A description comes from another process: its name ends, its numbers are those that the wire
+// defines, and its size follows from its shape. Outputs and parameters are tensors.
+bool IsSound(const wire::ArgumentSpec& argument);
+
+// Chooses offsets and strides for every argument. Needs sound ones. Errors (kUsage): more arguments
+// than the protocol carries, more bytes than kRegionBytesMax.
 Result<wire::Plan> LayOutSlots(const ProblemDescription& description);
 
 // Bytes of a slot's tensors alone.

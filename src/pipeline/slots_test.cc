@@ -137,5 +137,62 @@ TEST(LayOutSlots, RefusesMoreArgumentsThanTheProtocolCarries) {
   EXPECT_FALSE(LayOutSlots(description));
 }
 
+TEST(Descriptions, WhatFollowsFromItsShapeIsSound) {
+  EXPECT_TRUE(IsSound(Tensor("x", Role::kInput, DType::kFloat32, 100)));
+  EXPECT_TRUE(IsSound(Tensor("nothing", Role::kOutput, DType::kBool, 0)));
+  ArgumentSpec number{};
+  number.role = Role::kInput;
+  number.kind = wire::Kind::kFloat;
+  number.size_bytes = 8;
+  EXPECT_TRUE(IsSound(number));
+}
+
+// Found as the fuzzers were written: a number among the outputs has no element size, by which the
+// layout divides; a role that the wire does not define got no place and kept whatever offset the
+// host had sent.
+TEST(Descriptions, WhatTheWireDoesNotDefineIsNotSound) {
+  ArgumentSpec number{};
+  number.kind = wire::Kind::kInt;
+  number.size_bytes = 8;
+  for (const Role role : {Role::kOutput, Role::kParameter, Role{0}, Role{77}}) {
+    number.role = role;
+    EXPECT_FALSE(IsSound(number)) << static_cast<int>(role);
+  }
+  number.role = Role::kInput;
+  number.kind = wire::Kind{9};
+  EXPECT_FALSE(IsSound(number));
+  const ArgumentSpec sound = Tensor("x", Role::kOutput, DType::kFloat32, 100);
+  ArgumentSpec argument = sound;
+  argument.role = Role{4};
+  EXPECT_FALSE(IsSound(argument));
+  argument = sound;
+  argument.dtype = DType{99};
+  EXPECT_FALSE(IsSound(argument));
+  argument = sound;
+  argument.size_bytes += 4;
+  EXPECT_FALSE(IsSound(argument));
+  argument = sound;
+  argument.shape[0] = -1;
+  EXPECT_FALSE(IsSound(argument));
+  argument = sound;
+  argument.rank = wire::kRankMax + 1;
+  EXPECT_FALSE(IsSound(argument));
+  argument = sound;
+  std::memset(argument.name, 'x', sizeof argument.name);
+  EXPECT_FALSE(IsSound(argument));
+}
+
+// Found as the fuzzers were written: sizes that are sound one by one add up past 2^64, and a slot's
+// stride came out smaller than its tensors.
+TEST(Descriptions, SumsThatNoProcessCanAddressAreRefused) {
+  ProblemDescription description;
+  for (int i = 0; i < 2000; ++i)
+    description.arguments.push_back(Tensor("x", Role::kInput, DType::kFloat64, int64_t{1} << 43));
+  const auto plan = LayOutSlots(description);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().kind, ErrorKind::kUsage);
+  EXPECT_FALSE(IsSound(Tensor("x", Role::kInput, DType::kFloat64, int64_t{1} << 60)));
+}
+
 }  // namespace
 }  // namespace assay

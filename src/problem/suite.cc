@@ -8,7 +8,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/dotted_keys.h"
 #include "base/files.h"
+#include "base/utf8.h"
 #include "model/dtype.h"
 #include "problem/nearest.h"
 
@@ -294,8 +296,15 @@ Result<Suite> ReadSuite(const std::string& folder, const std::string& path,
 }  // namespace
 
 Result<Suite> LoadSuite(const std::string& folder) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string content,
+                         ReadFile(fs::path(folder) / "suite.toml", kSuiteBytesMax));
+  return ParseSuite(content, folder);
+}
+
+Result<Suite> ParseSuite(std::string_view content, const std::string& folder) {
   const std::string path = (fs::path(folder) / "suite.toml").string();
-  ASSAY_ASSIGN_OR_RETURN(const std::string content, ReadFile(path, kSuiteBytesMax));
+  if (const int line = LineWithTooManyDots(content); line > 0)
+    return UsageError(fmt::format("{} line {}: more than {} dots", path, line, kLineDotsMax));
   try {
     const toml::table table = toml::parse(content, path);
     return ReadSuite(folder, path, table);
@@ -315,6 +324,8 @@ Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text) 
                     "Python value",
                     text));
   }
+  if (!IsUtf8(text))
+    return UsageError(fmt::format("the value of '{}' is not text: it is not UTF-8", name));
   return std::pair{std::string(name), std::string(text.substr(equals + 1))};
 }
 

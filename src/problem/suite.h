@@ -40,6 +40,8 @@ struct Suite {
 // Reads FOLDER/suite.toml. Errors (kUsage) name the file, the line, and an unknown key with the
 // nearest known one.
 Result<Suite> LoadSuite(const std::string& folder);
+// The same of text that was read from there; the problems' files must lie in the folder.
+Result<Suite> ParseSuite(std::string_view content, const std::string& folder);
 
 struct ProblemChoice {
   std::string problem;                     // path to a .py file, or a name in an installed suite
@@ -55,7 +57,7 @@ Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
 // What the nearest suite says of a problem file; nothing where none does.
 std::optional<SuiteProblem> FindInSuite(const std::string& path);
 
-// Parses "NAME=VALUE"; NAME must be a Python identifier, VALUE non-empty.
+// Parses "NAME=VALUE"; NAME must be a Python identifier, VALUE non-empty text (UTF-8).
 Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text);
 
 // The C++ or Python stub that `assay new` writes: it compiles, names every argument with its shape

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/dotted_keys.h"
 #include "base/files.h"
 #include "problem/nearest.h"
 
@@ -284,6 +285,37 @@ TEST(Setting, NameAndValueAreSplitAtTheFirstEquals) {
     ASSERT_FALSE(refused) << wrong;
     EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
     EXPECT_THAT(refused.error().message, HasSubstr("NAME=VALUE"));
+  }
+}
+
+// The library follows a dotted key by recursion: a file of one long key ended the program with a
+// signal, whatever the file was meant for.
+TEST(Suites, KeysOfThousandsOfPartsAreRefused) {
+  std::string parts;
+  for (int i = 0; i < 400'000; ++i) parts += "a.";
+  for (const std::string& text : {parts + "b = 1\n", "\n[" + parts + "b]\n"}) {
+    const auto refused = ParseSuite(text, "folder");
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("dots"));
+  }
+  // As deep as it may be: as many values inside each other as the library takes, each with as many
+  // parts as a line may have.
+  std::string deepest, end;
+  for (int i = 0; i < 127; ++i) {
+    deepest += "[{" + parts.substr(0, 2 * kLineDotsMax) + "b = [\n";
+    end += "]}]";
+  }
+  EXPECT_FALSE(ParseSuite("x = " + deepest + end, "folder"));
+}
+
+// Settings travel to the hosts as JSON, which holds text alone: such a value ended the judge with
+// an exception that nobody caught.
+TEST(Settings, BytesThatAreNotTextAreRefused) {
+  EXPECT_TRUE(ParseSetting("N='\u00e9'"));
+  for (const char* wrong : {"N='\xff'", "N=\xc3", "N=\xed\xa0\x80"}) {
+    const auto refused = ParseSetting(wrong);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("UTF-8"));
   }
 }
 

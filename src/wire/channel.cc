@@ -52,6 +52,20 @@ bool AwaitReadable(int socket, int timeout_ms) {
   }
 }
 
+// The first descriptor of a message goes to *fd; all others are closed. A sender may attach more
+// than there is a use for, and each would stay open in this process.
+void TakeDescriptors(const cmsghdr& header, int* fd) {
+  const size_t count = (header.cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (size_t i = 0; i < count; ++i) {
+    int received;
+    memcpy(&received, CMSG_DATA(&header) + i * sizeof received, sizeof received);
+    if (fd != nullptr && *fd < 0)
+      *fd = received;
+    else
+      close(received);
+  }
+}
+
 }  // namespace
 
 Receive ReceiveFrame(int socket, Frame* frame, int timeout_ms, int* fd, pid_t* sender) {
@@ -74,12 +88,7 @@ Receive ReceiveFrame(int socket, Frame* frame, int timeout_ms, int* fd, pid_t* s
        header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET) continue;
     if (header->cmsg_type == SCM_RIGHTS) {
-      int received;
-      memcpy(&received, CMSG_DATA(header), sizeof received);
-      if (fd != nullptr)
-        *fd = received;
-      else
-        close(received);
+      TakeDescriptors(*header, fd);
     } else if (header->cmsg_type == SCM_CREDENTIALS && sender != nullptr) {
       ucred credentials;
       memcpy(&credentials, CMSG_DATA(header), sizeof credentials);

@@ -14,9 +14,9 @@ bool SendFrame(int socket, const Frame& frame, int fd = -1);
 enum class Receive { kFrame, kClosed, kTimeout, kMalformed };
 
 // Waits up to timeout_ms (-1: without end) for one frame. Anything but one whole frame with the
-// right magic is kMalformed. A descriptor that came along goes to *fd, or is closed where fd is
-// null. With sender != null and SO_PASSCRED set on the socket, *sender is the peer's process id as
-// this process sees it, vouched for by the kernel.
+// right magic is kMalformed. The first descriptor that came along goes to *fd (else -1); others,
+// and all where fd is null, are closed. With sender != null and SO_PASSCRED set on the socket,
+// *sender is the peer's process id as this process sees it, vouched for by the kernel.
 Receive ReceiveFrame(int socket, Frame* frame, int timeout_ms, int* fd = nullptr,
                      pid_t* sender = nullptr);
 

@@ -39,6 +39,54 @@ TEST_F(ChannelTest, AFrameArrivesWithItsDescriptorAndItsSendersPid) {
   close(fd);
 }
 
+// The number that the next descriptor gets: the same as before when none was left open.
+int NextDescriptor() {
+  const int fd = dup(STDERR_FILENO);
+  close(fd);
+  return fd;
+}
+
+void SendWithDescriptors(int socket, const Frame& frame, int count) {
+  iovec data{const_cast<Frame*>(&frame), sizeof frame};
+  alignas(cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = CMSG_SPACE(static_cast<size_t>(count) * sizeof(int));
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(static_cast<size_t>(count) * sizeof(int));
+  const int sent = STDERR_FILENO;
+  for (int i = 0; i < count; ++i)
+    std::memcpy(CMSG_DATA(header) + static_cast<size_t>(i) * sizeof sent, &sent, sizeof sent);
+  ASSERT_EQ(sendmsg(socket, &message, 0), static_cast<ssize_t>(sizeof frame));
+}
+
+// Found as the fuzzers were written: a host that attached several descriptors to each of its frames
+// had all but one of them stay open in the judge, a thousand candidates long.
+TEST_F(ChannelTest, DescriptorsThatNobodyAskedForAreClosed) {
+  for (const int on : {0, 1}) {
+    ASSERT_EQ(setsockopt(judge_, SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
+    for (const uint32_t magic : {kMagic, 0u}) {
+      for (const int count : {1, 2, 9, 16}) {
+        const int next = NextDescriptor();
+        Frame frame;
+        SendWithDescriptors(host_, Frame{magic, FrameKind::kDone, {}}, count);
+        ReceiveFrame(judge_, &frame, 1000);
+        EXPECT_EQ(NextDescriptor(), next) << count << " descriptors, none wanted";
+        SendWithDescriptors(host_, Frame{magic, FrameKind::kDone, {}}, count);
+        int fd;
+        ReceiveFrame(judge_, &frame, 1000, &fd);
+        EXPECT_EQ(fd, next);
+        close(fd);
+        EXPECT_EQ(NextDescriptor(), next) << count << " descriptors, one wanted";
+      }
+    }
+  }
+}
+
 TEST_F(ChannelTest, AWrongMagicAShortAndALongMessageAreMalformed) {
   Frame frame{};
   ASSERT_TRUE(SendFrame(host_, frame));

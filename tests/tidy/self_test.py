@@ -98,6 +98,7 @@ SPOILED = [
     ("rule_header_guard", "include/assay/other.h", "#ifndef A\n#define B\n#endif\n", 1),
     ("rule_registered", "src/judge/lost_test.cc", "int a;\n", 1),
     ("rule_registered", "src/judge/lost.cc", "int a;\n", 1),
+    ("rule_registered", "src/judge/lost_fuzz.cc", "int a;\n", 1),
     ("rule_documents", "docs/verdict.md", None, 1),
     ("rule_documents", "CHANGELOG.md", None, 1),
     ("rule_documents", tidy.SCHEMA, "}\n", 1),

@@ -52,6 +52,8 @@ DOCUMENTS = [
     "docs/tour-kernelbench.md",
 ]
 SCHEMA = "docs/verdict.schema.json"
+# Raw results, and inputs of the fuzzers, which are any bytes.
+RAW = ("bench/results/", "tests/fuzz/corpus/")
 
 # (where, pattern, why). Comments and strings are not looked at.
 CPP_BANS = [
@@ -102,7 +104,7 @@ class Tree:
             paths += sorted((self.root / folder).rglob("*"))
         for path in paths:
             name = path.relative_to(self.root).as_posix()
-            if not path.is_file() or "__pycache__" in name or name.startswith("bench/results/"):
+            if not path.is_file() or "__pycache__" in name or name.startswith(RAW):
                 continue
             try:
                 self.text[name] = path.read_text(encoding="utf-8")
@@ -150,7 +152,8 @@ def folder_of(name):
 def is_test(name):
     """Tests, and the doubles and samples that only they use."""
     stem = pathlib.PurePosixPath(name).stem
-    return name.startswith("tests/") or stem.endswith(("_test", "_testing", "_double", "_probe"))
+    suffixes = ("_test", "_testing", "_double", "_probe", "_fuzz")
+    return name.startswith("tests/") or stem.endswith(suffixes)
 
 
 def rule_layers(tree):
@@ -163,6 +166,8 @@ def rule_layers(tree):
             allowed = HOST_TESTS_MAY_USE if is_test(name) else HOST_MAY_USE
         elif folder in LAYERS:
             allowed = LAYERS[folder] | {folder}
+            if name.endswith("_fuzz.cc"):
+                allowed |= {"base"}  # for ASSAY_CHECK
         else:
             yield name, 1, f"folder src/{folder} has no layer: name it in tests/tidy/tidy.py"
             continue
@@ -310,6 +315,8 @@ def rule_registered(tree):
             tree.text.get((parent / "CMakeLists.txt").as_posix(), "") for parent in path.parents
         ]
         word = r"(?<!\w)%s(?!\w)" % re.escape(path.name)
+        if name.endswith("_fuzz.cc"):
+            word = r"assay_fuzz\(%s " % re.escape(path.name.removesuffix("_fuzz.cc"))
         if not any(re.search(word, text) for text in lists):
             what = "test is not registered" if name.endswith("_test.cc") else "file is not built"
             yield name, 1, f"this {what} in its CMakeLists.txt"

@@ -1,5 +1,6 @@
 """Failures as the wire names them, and short texts for exceptions of foreign code."""
 
+import functools
 import os
 import re
 import traceback
@@ -44,6 +45,20 @@ def first_compiler_error(text):
     return None
 
 
+def _in_words(describe):
+    """The function, for exceptions of foreign code: their texts are code that may raise, too."""
+
+    @functools.wraps(describe)
+    def careful(error, *arguments):
+        try:
+            return describe(error, *arguments)
+        except BaseException:
+            return "an exception that cannot be put into words"
+
+    return careful
+
+
+@_in_words
 def describe_exception(error):
     """'RuntimeError: mat1 and mat2 ...' on one line of bounded length; a failed build gives its
     first error.
@@ -73,6 +88,7 @@ def line_in_file(error, path):
     return line
 
 
+@_in_words
 def explain(error, path):
     """'softmax.py line 12: TypeError: ...': the place in the file, then what happened."""
     line = line_in_file(error, path)
