@@ -14,11 +14,10 @@ bool WorksAhead(const StepTimes& pair, int threads) {
 }
 
 std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, int threads) {
-  if (pairs.empty() || !std::all_of(pairs.begin(), pairs.end(), [threads](const StepTimes& pair) {
-        return WorksAhead(pair, threads);
-      }))
-    return std::nullopt;
-  const StepTimes& pair = pairs.front();
+  const auto shows = [threads](const StepTimes& pair) { return WorksAhead(pair, threads); };
+  const auto count = std::count_if(pairs.begin(), pairs.end(), shows);
+  if (count < 2 || 2 * count <= static_cast<long>(pairs.size())) return std::nullopt;
+  const StepTimes& pair = *std::find_if(pairs.begin(), pairs.end(), shows);
   return fmt::format(
       "{:.3g} us a call in a row, {:.3g} us when only the inputs of that call are there (the "
       "baseline: {:.3g} and {:.3g}): it works on calls ahead of their turn",

@@ -26,7 +26,7 @@ inline constexpr double kStepWakeNs = 30e3, kStepWakeThreadsNs = 200e3;
 // Whether this pair shows work done ahead of its turn.
 bool WorksAhead(const StepTimes& pair, int threads);
 
-// What was seen, where every pair shows it; nullopt else, and with no pair.
+// What was seen, where more than half of the pairs, and at least two, show it; else nullopt.
 std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, int threads);
 
 }  // namespace assay

@@ -35,11 +35,13 @@ TEST(Steps, WhatSlowsTheBaselineAloneIsAllowed) {
   EXPECT_TRUE(WorksAhead({1e6, 0.5e6, 1e6, 2.0e6}, 1));
 }
 
-TEST(Steps, EveryPairMustShowIt) {
+TEST(Steps, MostPairsMustShowIt) {
   const StepTimes honest{4.2e6, 2.0e6, 4.3e6, 2.1e6};
   EXPECT_THAT(WorkedAhead(std::vector{kSuperBatch, kSuperBatch, kSuperBatch}, 1).value_or(""),
               HasSubstr("ahead of their turn"));
-  EXPECT_FALSE(WorkedAhead(std::vector{kSuperBatch, honest, kSuperBatch}, 1));
+  EXPECT_TRUE(WorkedAhead(std::vector{honest, kSuperBatch, kSuperBatch}, 1)) << "one was disturbed";
+  EXPECT_FALSE(WorkedAhead(std::vector{kSuperBatch, honest, honest}, 1));
+  EXPECT_FALSE(WorkedAhead(std::vector{kSuperBatch}, 1));
   EXPECT_FALSE(WorkedAhead({}, 1));
 }
 

@@ -67,6 +67,7 @@ struct DrawRecord {
   std::string result;      // "passed", "failed", "dropped"
   std::string reason;      // why it was dropped or failed
   double error_ratio = 0;  // error over its bound: up to 1 passes
+  std::map<std::string, std::string> set = {};  // constants of another size than the verdict's
 };
 
 struct Correctness {

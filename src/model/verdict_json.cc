@@ -42,12 +42,14 @@ Json ToJson(const Correctness& correctness) {
              {"got", mismatch->got},
              {"share_wrong", mismatch->share_wrong}};
   Json draws = Json::array();
-  for (const DrawRecord& draw : correctness.draws)
+  for (const DrawRecord& draw : correctness.draws) {
     draws.push_back({{"kind", draw.kind},
                      {"seed", SeedText(draw.seed)},
                      {"result", draw.result},
                      {"reason", TextOrNull(draw.reason)},
                      {"error_ratio", draw.error_ratio}});
+    if (!draw.set.empty()) draws.back()["set"] = draw.set;
+  }
   return {{"passed", correctness.passed},
           {"calls_checked", correctness.calls_checked},
           {"error_ratio", correctness.error_ratio},

@@ -216,6 +216,9 @@ DrawRecord ReadDraw(const JsonNode& node) {
   draw.result = node.At("result").OneOf({"passed", "failed", "dropped"});
   draw.reason = node.At("reason").TextOrNull();
   draw.error_ratio = node.At("error_ratio").Number();
+  if (const JsonNode set = node.Find("set"); !set.IsNull())
+    set.ForEachMember(
+        [&](const std::string& name, const JsonNode& value) { draw.set[name] = value.Text(); });
   return draw;
 }
 

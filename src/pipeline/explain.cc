@@ -25,6 +25,7 @@ using wire::Role;
 struct FailingDraw {
   wire::DrawKind kind = wire::DrawKind::kOrdinary;
   uint64_t seed = 0;
+  std::map<std::string, std::string> set;  // constants of another size, or none
 };
 
 Result<FailingDraw> FindFailingDraw(const Verdict& verdict) {
@@ -34,7 +35,7 @@ Result<FailingDraw> FindFailingDraw(const Verdict& verdict) {
       const auto kind = DrawKindFromName(draw.kind);
       if (!kind)
         return UsageError(fmt::format("the verdict names an unknown kind of draw: {}", draw.kind));
-      return FailingDraw{*kind, draw.seed};
+      return FailingDraw{*kind, draw.seed, draw.set};
     }
   }
   switch (verdict.outcome) {
@@ -42,7 +43,8 @@ Result<FailingDraw> FindFailingDraw(const Verdict& verdict) {
     case Outcome::kTimedOut:
     case Outcome::kOutOfMemory:
     case Outcome::kWrong:
-      return FailingDraw{wire::DrawKind::kOrdinary, DeriveSeed(verdict.seed, SeedStream::kDraws)};
+      return FailingDraw{
+          wire::DrawKind::kOrdinary, DeriveSeed(verdict.seed, SeedStream::kDraws), {}};
     default:
       return UsageError(fmt::format("verdict {} is '{}': there is no failing call to explain",
                                     verdict.id, OutcomeName(verdict.outcome)));
@@ -223,6 +225,7 @@ Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
   OracleOptions options;
   options.problem = request.problem;
+  if (!draw.set.empty()) options.problem.set = draw.set;
   ASSAY_ASSIGN_OR_RETURN(options.python, FindPython(request.python));
   options.threads = std::max(1, verdict.machine.threads);
   options.weights_seed = DeriveSeed(verdict.seed, SeedStream::kWeights);

@@ -7,18 +7,19 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <random>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/hash.h"
 #include "judge/roofline.h"
+#include "pipeline/blame.h"
 #include "pipeline/builds.h"
 #include "pipeline/gate1_run.h"
 #include "pipeline/gate2_run.h"
 #include "pipeline/machine.h"
 #include "pipeline/oracle.h"
+#include "pipeline/other_size.h"
 #include "pipeline/record.h"
 #include "pipeline/reference_pool.h"
 #include "pipeline/seeds.h"
@@ -48,9 +49,21 @@ class Judgement {
   Verdict NewVerdict(const BuiltCandidate& candidate) const;
   // Each returns true when the verdict is final.
   Result<bool> PassGate1(const BuiltCandidate& candidate, Verdict* verdict);
+  Result<bool> PassOtherSize(const BuiltCandidate& candidate, Verdict* verdict);
+  // The problem at one size, and what gate 1 needs of it. `where`: "" or " at ROWS = 3".
+  struct AtSize {
+    Oracle& oracle;
+    LiveSlots& live;
+    const DrawSet& draws;
+    CompareRule rule;
+    const std::string& settings;
+    std::string where;
+  };
+  // nullopt: the verdict is final.
+  Result<std::optional<Gate1Result>> RunAtSize(const BuiltCandidate& candidate, const AtSize& size,
+                                               Verdict* verdict);
   Result<bool> PassGate2(const BuiltCandidate& candidate, const std::string& baseline,
                          Verdict* verdict);
-  Result<void> Blame(const HostTrouble& trouble, std::string_view where, Verdict* verdict) const;
   CandidateHostSetup HostSetup(const BuiltCandidate& candidate) const;
   ReferencePool& Pool(const std::string& baseline);
   void Settle(Verdict* verdict) const;
@@ -66,6 +79,7 @@ class Judgement {
   PythonRuntime python_;
   std::string settings_;
   std::optional<Oracle> oracle_;
+  std::unique_ptr<OtherSize> other_size_;  // null where the problem has one size
   std::optional<LiveSlots> live_;
   std::optional<DrawSet> draws_;
   std::optional<ValuePool> values_;
@@ -77,18 +91,8 @@ class Judgement {
   double candidate_call_ns_ = 0;  // of the candidate in hand, from gate 1
 };
 
-Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
-  if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
-  const bool problem =
-      trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad;
-  std::string message = fmt::format("{}: {}", what, trouble.message);
-  if (!problem && !trouble.output.empty()) message += "\n" + trouble.output;
-  return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
-}
-
 Result<void> Judgement::Prepare() {
-  seed_ = request_.seed != 0 ? request_.seed
-                             : (uint64_t{std::random_device{}()} << 20 ^ std::random_device{}());
+  seed_ = request_.seed != 0 ? request_.seed : FreshSeed();
   threads_ = request_.threads > 0 ? request_.threads : DefaultThreads();
   if (threads_ > static_cast<int>(UsableCpus().size()))
     return UsageError(
@@ -103,10 +107,20 @@ Result<void> Judgement::Prepare() {
   options.weights_seed = weights_seed;
   options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
   options.interrupt = events_.interrupt;
+  const uint64_t other_seed = DeriveSeed(seed_, SeedStream::kOtherSize);
+  options.other_set = DrawSizes(request_.problem, other_seed);
   Progress("starting the reference", 0);
-  ASSAY_ASSIGN_OR_RETURN(oracle_, Oracle::Open(std::move(options)));
-  ASSAY_ASSIGN_OR_RETURN(rule_, RuleFor(request_.problem, request_.precision, request_.tolerance,
-                                        FinestClass(oracle_->plan())));
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(options));
+  const auto rule_for = [this](const Oracle& oracle) {
+    return RuleFor(request_.problem, request_.precision, request_.tolerance,
+                   FinestClass(oracle.plan()));
+  };
+  const auto drawing = [&](size_t done, size_t all) {
+    Progress("drawing inputs", static_cast<double>(done) / static_cast<double>(all));
+  };
+  ASSAY_ASSIGN_OR_RETURN(other_size_, MakeOtherSize(options, host, rule_for, other_seed, drawing));
+  ASSAY_ASSIGN_OR_RETURN(oracle_, Oracle::Open(std::move(options), std::move(host)));
+  ASSAY_ASSIGN_OR_RETURN(rule_, rule_for(*oracle_));
   tolerance_ = rule_.allclose
                    ? (request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance)
                    : "error-ratio";
@@ -115,10 +129,7 @@ Result<void> Judgement::Prepare() {
     if (auto begun = Pool(request_.baselines.front()).Prefetch(kPairsMin); !begun)
       return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<wire::DrawKind> skip, SkippedDraws(request_.problem));
-  auto draws = DrawSet::Make(
-      *oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), skip, [&](size_t done, size_t all) {
-        Progress("drawing inputs", static_cast<double>(done) / static_cast<double>(all));
-      });
+  auto draws = DrawSet::Make(*oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), skip, drawing);
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), request_.problem.path));
   draws_ = std::move(*draws);
   const uint32_t first = draws_->slots_used();
@@ -231,6 +242,10 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
   }
   ASSAY_ASSIGN_OR_RETURN(bool final, PassGate1(candidate, &verdict));
   if (final) return finish();
+  if (other_size_) {
+    ASSAY_ASSIGN_OR_RETURN(final, PassOtherSize(candidate, &verdict));
+    if (final) return finish();
+  }
   if (const std::string& why = draws_->degenerate(); !why.empty()) {
     verdict.outcome = Outcome::kUnsettled;
     verdict.message = fmt::format(
@@ -269,52 +284,85 @@ CandidateHostSetup Judgement::HostSetup(const BuiltCandidate& candidate) const {
           *live_,    settings_,       threads_, events_.interrupt};
 }
 
-Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verdict) {
+// One fresh host on every draw of one size.
+Result<std::optional<Gate1Result>> Judgement::RunAtSize(const BuiltCandidate& candidate,
+                                                        const AtSize& size, Verdict* verdict) {
   const int64_t begin_ns = MonotonicNs();
-  live_->SetSlotCount(2);
-  CandidateHosts hosts(HostSetup(candidate));
+  size.live.SetSlotCount(2);
+  CandidateHosts hosts({candidate, request_.limits, python_, size.oracle, size.live, size.settings,
+                        threads_, events_.interrupt});
   auto host = hosts.Take(0, 1);
   const int64_t started_ns = MonotonicNs();
   verdict->cost.start_s += Seconds(started_ns - begin_ns);
   if (!host) {
-    ASSAY_RETURN_IF_ERROR(Blame(host.error(), "loading", verdict));
-    return true;
+    ASSAY_RETURN_IF_ERROR(Blame(host.error(), "loading" + size.where, events_.interrupt, verdict));
+    return std::nullopt;
   }
-  Gate1Setup setup{*oracle_,
-                   *live_,
-                   *draws_,
-                   rule_,
-                   tolerance_,
-                   request_.limits.call_timeout_s,
-                   [&](size_t done, size_t all) {
-                     Progress(fmt::format("correctness (gate 1): draw {} of {}", done + 1, all),
-                              static_cast<double>(done) / static_cast<double>(all));
-                   }};
+  const std::string stage = "correctness (gate 1)" + size.where;
+  const Gate1Setup setup{size.oracle,
+                         size.live,
+                         size.draws,
+                         size.rule,
+                         tolerance_,
+                         request_.limits.call_timeout_s,
+                         [&](size_t done, size_t all) {
+                           Progress(fmt::format("{}: draw {} of {}", stage, done + 1, all),
+                                    static_cast<double>(done) / static_cast<double>(all));
+                         }};
   auto result = RunGate1(setup, *host);
   if (!result) {
     HostTrouble trouble = result.error();
-    if (const std::string fault = DescribeFault(*host, *live_); !fault.empty())
+    if (const std::string fault = DescribeFault(*host, size.live); !fault.empty())
       trouble.message += "; " + fault;
-    ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1", verdict));
-    return true;
+    ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1" + size.where, events_.interrupt, verdict));
+    return std::nullopt;
   }
   verdict->cost.timed_s += Seconds(result->timed_ns);
   verdict->cost.fill_s += Seconds(MonotonicNs() - started_ns - result->timed_ns);
-  verdict->correctness = std::move(result->correctness);
-  verdict->correctness->note = host->note;
-  if (candidate.source.form == CandidateForm::kPython) {
-    const std::string note = ConstantsNote(candidate.source.content, request_.problem.set);
-    if (!note.empty()) verdict->correctness->note += (host->note.empty() ? "" : "; ") + note;
-  }
-  candidate_call_ns_ = result->call_ns;
-  if (verdict->correctness->passed) return false;
-  if (host->weights_are_its_own && WeightsTreatment(request_.problem) != "constructed")
-    verdict->correctness->hint +=
+  Correctness& correctness = result->correctness;
+  correctness.note = host->note;
+  if (!correctness.passed && host->weights_are_its_own &&
+      WeightsTreatment(request_.problem) != "constructed")
+    correctness.hint +=
         "; its weights fit the reference's neither by name nor by shape, so it runs on those that "
         "it made itself, and the reference's are changed as it is judged: name them as the "
         "reference does, or judge with --weights constructed";
+  return std::move(*result);
+}
+
+Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verdict) {
+  ASSAY_ASSIGN_OR_RETURN(
+      auto result,
+      RunAtSize(candidate, {*oracle_, *live_, *draws_, rule_, settings_, ""}, verdict));
+  if (!result) return true;
+  verdict->correctness = std::move(result->correctness);
+  if (candidate.source.form == CandidateForm::kPython) {
+    std::string& note = verdict->correctness->note;
+    const std::string constants = ConstantsNote(candidate.source.content, request_.problem.set);
+    if (!constants.empty()) note += (note.empty() ? "" : "; ") + constants;
+  }
+  candidate_call_ns_ = result->call_ns;
+  if (verdict->correctness->passed) return false;
   verdict->outcome = Outcome::kWrong;
   verdict->message = "wrong: " + verdict->correctness->hint;
+  return true;
+}
+
+Result<bool> Judgement::PassOtherSize(const BuiltCandidate& candidate, Verdict* verdict) {
+  OtherSize& other = *other_size_;
+  const std::string where = " at " + other.text;
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(candidate,
+                                                {other.oracle, other.live, other.draws, other.rule,
+                                                 other.settings, where},
+                                                verdict));
+  if (!result) return true;
+  Correctness& correctness = *verdict->correctness;
+  AddDraws(std::move(result->correctness), other.problem.set, &correctness);
+  if (correctness.passed) return false;
+  correctness.hint =
+      fmt::format("right at the size that was asked for, but{}: {}", where, correctness.hint);
+  verdict->outcome = Outcome::kWrong;
+  verdict->message = "wrong: " + correctness.hint;
   return true;
 }
 
@@ -383,7 +431,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
   };
   auto result = RunGate2(setup);
   if (!result) {
-    ASSAY_RETURN_IF_ERROR(Blame(result.error(), "gate 2", verdict));
+    ASSAY_RETURN_IF_ERROR(Blame(result.error(), "gate 2", events_.interrupt, verdict));
     return true;
   }
   verdict->cost.start_s += Seconds(result->spent.start_ns);
@@ -417,44 +465,6 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
   }
   verdict->speed->baselines[baseline] = std::move(result->result);
   return false;
-}
-
-// A host's trouble as the candidate's outcome; what is not the candidate's doing is an error.
-Result<void> Judgement::Blame(const HostTrouble& trouble, std::string_view where,
-                              Verdict* verdict) const {
-  // Ctrl-C may end a host that had not yet got around to ignoring it: never the candidate's doing.
-  if (events_.interrupt != nullptr && *events_.interrupt)
-    return Fail(ErrorKind::kInterrupted, "interrupted");
-  verdict->message = trouble.message;
-  if (!trouble.output.empty() && verdict->log.empty()) verdict->log = trouble.output;
-  verdict->speed.reset();
-  switch (trouble.kind) {
-    case Kind::kVoid:
-    case Kind::kEnvironment:
-      return EnvironmentError(trouble.message);
-    case Kind::kInterrupted:
-      return Fail(ErrorKind::kInterrupted, "interrupted");
-    case Kind::kFoul:
-      verdict->outcome = Outcome::kFoul;
-      verdict->foul = Foul{trouble.rule, trouble.message};
-      return {};
-    case Kind::kOutOfMemory:
-      verdict->outcome = Outcome::kOutOfMemory;
-      return {};
-    case Kind::kTimedOut:
-      verdict->outcome = Outcome::kTimedOut;
-      return {};
-    case Kind::kDied:
-      verdict->outcome = Outcome::kCrashed;
-      verdict->message = fmt::format("{} ({})", trouble.message, where);
-      return {};
-    case Kind::kFailed:
-      if (trouble.failure == wire::Failure::kEnvironment) return EnvironmentError(trouble.message);
-      if (trouble.failure < wire::Failure::kCandidateLoad) return UsageError(trouble.message);
-      verdict->outcome = Outcome::kBuildFailed;
-      return {};
-  }
-  return {};
 }
 
 // The headline baseline decides the outcome.

@@ -134,8 +134,11 @@ double ValuePool::CostNs(uint32_t count) const {
     return batch.masters.size() == count && !batch.seen;
   });
   if (at_hand) return 0;
-  return static_cast<double>(drawing_ns_) / static_cast<double>(std::max<int64_t>(1, drawn_)) *
-         count;
+  return count * CostOfOneNs();
+}
+
+double ValuePool::CostOfOneNs() const {
+  return static_cast<double>(drawing_ns_) / static_cast<double>(std::max<int64_t>(1, drawn_));
 }
 
 HostResult<void> ValuePool::Refill(Batch& batch) {

@@ -75,6 +75,8 @@ class ValuePool {
   HostResult<Values> Take(uint32_t count);
   // What drawing for the next Take(count) is expected to cost [ns]; 0 when the values are at hand.
   double CostNs(uint32_t count) const;
+  // What drawing one value takes, by those drawn so far [ns].
+  double CostOfOneNs() const;
   uint32_t capacity() const { return capacity_; }
 
  private:

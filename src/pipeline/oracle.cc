@@ -45,8 +45,10 @@ std::string WeightsTreatment(const ProblemRequest& problem) {
 }
 
 std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
-                         std::string_view baseline) {
+                         std::string_view baseline,
+                         const std::map<std::string, std::string>& other_set) {
   nlohmann::json settings;
+  if (!other_set.empty()) settings["other_set"] = other_set;
   settings["set"] = problem.set;
   settings["threads"] = threads;
   settings["weights_seed"] = weights_seed;
@@ -61,7 +63,8 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
 Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   PythonHostFiles files;
   files.problem_source = options.problem.source;
-  files.settings = HostSettings(options.problem, options.threads, options.weights_seed, "eager");
+  files.settings = HostSettings(options.problem, options.threads, options.weights_seed, "eager",
+                                options.other_set);
   HostOptions host_options;
   ASSAY_ASSIGN_OR_RETURN(host_options.sandbox, PythonSandbox(options.python, PythonRole::kReference,
                                                              options.threads, files));
@@ -85,10 +88,27 @@ HostResult<TextReply> RequestText(Host& host, FrameKind kind, uint64_t argument,
 }
 
 Result<Oracle> Oracle::Open(OracleOptions options, std::optional<wire::Failure>* refusal) {
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(options));
+  return Open(std::move(options), std::move(host), refusal);
+}
+
+Result<Oracle> Oracle::OpenOther(OracleOptions options, std::shared_ptr<Host> host) {
+  Oracle oracle;
+  oracle.options_ = std::move(options);
+  oracle.options_.memory_bytes /= 8;  // most is for the size that is timed
+  oracle.host_ = std::move(host);
+  oracle.other_ = true;
+  ASSAY_RETURN_IF_ERROR(oracle.Load(nullptr));
+  ASSAY_RETURN_IF_ERROR(oracle.ShareSlots());
+  return oracle;
+}
+
+Result<Oracle> Oracle::Open(OracleOptions options, std::shared_ptr<Host> host,
+                            std::optional<wire::Failure>* refusal) {
   Oracle oracle;
   oracle.options_ = std::move(options);
   const OracleOptions& given = oracle.options_;
-  ASSAY_ASSIGN_OR_RETURN(oracle.host_, StartOracleHost(given));
+  oracle.host_ = std::move(host);
   ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate,
                          EstimateProblem(*oracle.host_, given.memory_bytes, given.timeout_s));
   oracle.account_ = std::move(estimate.account);
@@ -123,7 +143,8 @@ Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, doubl
 Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
   ASSAY_ASSIGN_OR_RETURN(const SharedRegion pickle,
                          SharedRegion::Create("assay-init", kInitArgumentsMax));
-  auto reply = host_->Request(FrameKind::kLoad, {}, options_.timeout_s, pickle.fd());
+  const uint64_t wholly[] = {0, other_ ? 1u : 0u};
+  auto reply = host_->Request(FrameKind::kLoad, wholly, options_.timeout_s, pickle.fd());
   if (!reply) {
     if (refusal != nullptr && reply.error().kind == HostTrouble::Kind::kFailed)
       *refusal = reply.error().failure;

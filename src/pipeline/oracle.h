@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ struct OracleOptions {
   uint64_t weights_seed = 0;
   uint64_t memory_bytes = 0;  // that all slots together may take
   double timeout_s = 120;     // for one evaluation
+  // Constants of another size of the problem, which Oracle::OpenOther loads; may be empty.
+  std::map<std::string, std::string> other_set;
   InterruptFlag interrupt = nullptr;
 };
 
@@ -55,6 +58,12 @@ class Oracle {
   // `refusal` (may be null) is set to the failure where the problem was refused as it was loaded.
   static Result<Oracle> Open(OracleOptions options,
                              std::optional<wire::Failure>* refusal = nullptr);
+  // The same with a host that StartOracleHost started and that may have held another size before;
+  // that one's Oracle can then draw no more.
+  static Result<Oracle> Open(OracleOptions options, std::shared_ptr<Host> host,
+                             std::optional<wire::Failure>* refusal = nullptr);
+  // The problem at options.other_set, in this host.
+  static Result<Oracle> OpenOther(OracleOptions options, std::shared_ptr<Host> host);
 
   const ProblemDescription& description() const { return description_; }
   const WorkAccount& account() const { return account_; }
@@ -102,7 +111,8 @@ class Oracle {
   Result<void> ShareSlots();
 
   OracleOptions options_;
-  std::unique_ptr<Host> host_;
+  std::shared_ptr<Host> host_;
+  bool other_ = false;  // this one holds the problem at options_.other_set
   ProblemDescription description_;
   WorkAccount account_;
   SharedRegion plan_, inputs_, outputs_, oracle_, weights_;
@@ -118,6 +128,7 @@ std::string WeightsTreatment(const ProblemRequest& problem);
 
 // settings.json of a reference or candidate host.
 std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
-                         std::string_view baseline);
+                         std::string_view baseline,
+                         const std::map<std::string, std::string>& other_set = {});
 
 }  // namespace assay

@@ -17,6 +17,11 @@ namespace {
 constexpr double kBlockNs = 2.5e6;
 // A block of the slower side lasts at most about this long, unless one call does.
 constexpr double kSlowBlockNs = 2e8;
+// What a block may take beyond the time-out of one call: blocks of several calls are made to last
+// a fifth of a second at most.
+constexpr double kBlockGraceS = 2;
+// Drawing the values of one block takes at most about this long.
+constexpr double kDrawNs = 1.5e9;
 // Warm-up of a host ends when it is warm, or after this time.
 constexpr int64_t kWarmUpNs = 1'500'000'000;
 constexpr int kRoundsMin = 3;  // the median of fewer does not bear one block that was held up
@@ -102,7 +107,8 @@ uint32_t PairRunner::CallsFor(double reference_ns, double candidate_ns) const {
   const double wanted = std::ceil(kBlockNs / std::max(100.0, std::min(reference_ns, candidate_ns)));
   const double bearable = std::floor(kSlowBlockNs / std::max(reference_ns, candidate_ns));
   const uint32_t room = std::min(setup_.live.capacity(), setup_.pool.capacity());
-  const double limit = std::min<double>(wire::kCallsMax, (room - 1) * 8.0 / 9.0);
+  const double drawable = std::max(16.0, kDrawNs / std::max(1.0, setup_.pool.CostOfOneNs()));
+  const double limit = std::min({double{wire::kCallsMax}, (room - 1) * 8.0 / 9.0, drawable});
   return static_cast<uint32_t>(std::max(1.0, std::min({wanted, bearable, limit})));
 }
 
@@ -151,7 +157,7 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
                                          PairSamples* samples) {
   const LiveSlots& live = setup_.live;
   auto block = side.host->host.RunBlock(live.plan(), side.host->outputs.data(), order,
-                                        setup_.call_timeout_s * static_cast<double>(order.size()));
+                                        setup_.call_timeout_s + kBlockGraceS);
   if (!block) return std::unexpected(block.error());
   result_->spent.timed_ns += block->time_ns;
   const double wait_limit_ns = kWaitShareMax * static_cast<double>(block->time_ns);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/hash.h"
@@ -44,6 +45,20 @@ std::string ConstantsNote(const std::string& source,
   if (names.empty()) return {};
   return fmt::format("its own {} {} set as in the problem", fmt::join(names, ", "),
                      names.size() == 1 ? "was" : "were");
+}
+
+void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
+              Correctness* correctness) {
+  correctness->calls_checked += other.calls_checked;
+  correctness->error_ratio = std::max(correctness->error_ratio, other.error_ratio);
+  for (DrawRecord& draw : other.draws) {
+    draw.set = set;
+    correctness->draws.push_back(std::move(draw));
+  }
+  if (other.passed) return;
+  correctness->passed = false;
+  correctness->first_mismatch = other.first_mismatch;
+  correctness->hint = other.hint;
 }
 
 std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent) {

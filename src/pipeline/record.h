@@ -19,4 +19,8 @@ std::string ConstantsNote(const std::string& source, const std::map<std::string,
 // or the other candidate.
 std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent);
 
+// Adds the draws of another size to the verdict's; a failure among them is its failure.
+void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
+              Correctness* correctness);
+
 }  // namespace assay

@@ -1,19 +1,18 @@
-// Independent streams from a verdict's one seed.
+// Independent streams from a verdict's one seed. A candidate knows the seed of the weights
+// (KernelBench's constructors run under it), and must not learn from it what the values will be.
 #pragma once
 
 #include <cstdint>
 
 namespace assay {
 
-enum class SeedStream : uint64_t { kWeights = 1, kDraws = 2, kValues = 3 };
+enum class SeedStream : uint64_t { kWeights = 1, kDraws = 2, kValues = 3, kOtherSize = 4 };
 
-// SplitMix64's finaliser (Steele, Lea, Flood 2014), without the top bit: Python and JSON readers
-// keep it exactly.
-inline uint64_t DeriveSeed(uint64_t seed, SeedStream stream) {
-  uint64_t z = seed + 0x9E3779B97F4A7C15 * (static_cast<uint64_t>(stream) + 1);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return (z ^ (z >> 31)) >> 1;
-}
+// The first 63 bits of a SHA-256 of both: a step that cannot be turned back, and without the top
+// bit, which Python and JSON readers do not keep exactly.
+uint64_t DeriveSeed(uint64_t seed, SeedStream stream);
+
+// A seed that nobody can guess.
+uint64_t FreshSeed();
 
 }  // namespace assay

@@ -133,6 +133,9 @@ class Candidate:
         if extensions.unpack(context.path("candidate", "extensions.tar"), context.root):
             extensions.skip_finished_builds()
         self._record = read_record(context.path("candidate", "init.pickle"))
+        # Before the first line of foreign code: a process or a timer that it starts as it is
+        # imported would outlive the rules.
+        self._lock_down()
         module = import_candidate(self._path, self._context.settings.get("set", {}))
         model = construct(
             module, self._record, int(context.settings.get("weights_seed", 0)), self._path
@@ -151,7 +154,6 @@ class Candidate:
                 f"ModelNew does not take the weights: {failure.describe_exception(error)}",
             ) from error
         self._model = model
-        self._lock_down()
         return (how,)
 
     def _keep_state(self, model, shared):

@@ -3,7 +3,8 @@ natively and in float64, and runs timed blocks. Trusted code, but the problem fi
 foreign: its errors become Failures.
 
 Requests (results of kDone in brackets):
-  kLoad          args[0] 1: brief, for hosts that only time: no check for randomness, no float64.
+  kLoad          args[0] 1: brief, for hosts that only time: no check for randomness, no float64;
+                 args[1] 1: at another size ("other_set" of the settings).
                  Carries a writable memfd for the candidates' construction record.
                  [argument count, flags, 0, bytes written to that memfd]
                  flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state
@@ -18,13 +19,12 @@ Requests (results of kDone in brackets):
   kMutants, kMutate  see mutants.py
 """
 
-import os
 import pickle
 
 import torch
 
-from assay_host import blocks, describe, draws, estimate, failure, float64, mends, mutants, problem
-from assay_host import profile, structure, values, weights, wire
+from assay_host import blocks, compiled, describe, draws, estimate, failure, float64, mends
+from assay_host import mutants, problem, profile, structure, values, weights, wire
 from assay_host.failure import Failure
 
 RECORD_VERSION = 1
@@ -91,7 +91,8 @@ class Reference:
         torch.set_default_dtype(torch.float32)
         self._model = self._doubles = self._slots = None
         settings = self._context.settings
-        tree = problem.apply_settings(problem.parse(self._path), settings.get("set", {}))
+        constants = settings.get("other_set" if args[1] else "set", {})
+        tree = problem.apply_settings(problem.parse(self._path), constants)
         self._module = problem.execute(tree, self._path)
         seed = int(settings.get("weights_seed", 0))
         problem.seed_everything(seed)
@@ -275,31 +276,12 @@ class Reference:
             )
 
     def _baseline(self, leaves, baseline):
-        """What timed blocks call: the model, or torch.compile's version of it, compiled by a first
-        call.
-        """
+        """What timed blocks call."""
         if baseline != "compiled":
             return self._model
-        if not hasattr(torch, "compile"):
-            raise Failure(
-                failure.ENVIRONMENT,
-                f"PyTorch {torch.__version__} has no torch.compile: use the baseline "
-                "'eager' or a newer PyTorch",
-            )
-        # In this process: helpers that stay would use the cores that are being timed.
-        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-        try:
-            compiled = torch.compile(self._model)
-            for _ in range(2):
-                compiled(*self._arguments(leaves, _plain_copy))
-        except BaseException as error:
-            raise Failure(
-                failure.ENVIRONMENT,
-                "torch.compile cannot compile this problem: "
-                f"{failure.describe_exception(error)}",
-            ) from error
+        made = compiled.compiled(self._model, lambda: self._arguments(leaves, _plain_copy))
         self._restorer.restore()
-        return compiled
+        return made
 
     # float64
 

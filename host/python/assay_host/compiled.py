@@ -1,0 +1,32 @@
+"""The baseline that torch.compile makes."""
+
+import os
+
+import torch
+
+from assay_host import failure
+from assay_host.failure import Failure
+
+
+def compiled(model, arguments):
+    """torch.compile's version of the model, compiled by first calls with `arguments()`. Raises
+    Failure(kEnvironment) where this PyTorch has none, or it cannot.
+    """
+    if not hasattr(torch, "compile"):
+        raise Failure(
+            failure.ENVIRONMENT,
+            f"PyTorch {torch.__version__} has no torch.compile: use the baseline "
+            "'eager' or a newer PyTorch",
+        )
+    # In this process: helpers that stay would use the cores that are being timed.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    try:
+        made = torch.compile(model)
+        for _ in range(2):
+            made(*arguments())
+    except BaseException as error:
+        raise Failure(
+            failure.ENVIRONMENT,
+            "torch.compile cannot compile this problem: " f"{failure.describe_exception(error)}",
+        ) from error
+    return made

@@ -1,0 +1,20 @@
+// Whose fault a host's trouble is: the candidate's, and then it is an outcome, or the request's or
+// the machine's, and then it is an error.
+#pragma once
+
+#include <string_view>
+
+#include "model/verdict.h"
+#include "pipeline/host.h"
+
+namespace assay {
+
+// Trouble of a host that runs no candidate.
+Error TroubleAsError(const HostTrouble& trouble, std::string_view what);
+
+// A candidate's host's trouble as the verdict's outcome. `where` stands in the message of a crash.
+// Errors: what is not the candidate's doing; kInterrupted.
+Result<void> Blame(const HostTrouble& trouble, std::string_view where, InterruptFlag interrupt,
+                   Verdict* verdict);
+
+}  // namespace assay
