@@ -143,6 +143,13 @@ struct PairSamples {
   std::vector<int64_t> settle_ns;  // reference blocks: time spent copying results, 0 elsewhere
 };
 
+// Where the candidate's time goes, by samples of one pair.
+struct LibraryTime {
+  int64_t samples = 0;                   // of running threads
+  double foreign_share = 0;              // of them, in libraries of others
+  std::map<std::string, double> shares;  // library -> share
+};
+
 struct Foul {
   std::string rule;  // "ran-while-asleep", "late-write", "process-creation"...
   std::string seen;  // one line: what was observed
@@ -177,6 +184,7 @@ struct Verdict {
   std::optional<Speed> speed;              // absent where gate 2 never ran
   std::optional<Work> work;                // absent where the problem was never described
   std::optional<Roofline> roofline;        // absent without speed, or without measured ceilings
+  std::optional<LibraryTime> libraries;  // absent where gate 2 never ran
   std::optional<Foul> foul;
   Cost cost;
   Machine machine;

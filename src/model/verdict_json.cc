@@ -184,6 +184,13 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
   Json samples = Json::array();
   for (const PairSamples& pair : verdict.samples) samples.push_back(ToJson(pair));
   Json foul = nullptr;
+  Json libraries = nullptr;
+  if (verdict.libraries) {
+    libraries = {{"samples", verdict.libraries->samples},
+                 {"foreign_share", verdict.libraries->foreign_share},
+                 {"shares", Json::object()}};
+    for (const auto& [name, share] : verdict.libraries->shares) libraries["shares"][name] = share;
+  }
   if (verdict.foul) foul = {{"rule", verdict.foul->rule}, {"seen", verdict.foul->seen}};
   const Json document = {
       {"schema", kVerdictSchema},
@@ -197,6 +204,7 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
       {"speed", verdict.speed ? ToJson(*verdict.speed) : Json()},
       {"work", verdict.work ? ToJson(*verdict.work) : Json()},
       {"roofline", verdict.roofline ? ToJson(*verdict.roofline) : Json()},
+      {"libraries", libraries},
       {"foul", foul},
       {"cost", ToJson(verdict.cost)},
       {"machine", ToJson(verdict.machine)},

@@ -243,6 +243,15 @@ Correctness ReadCorrectness(const JsonNode& node) {
   return correctness;
 }
 
+LibraryTime ReadLibraries(const JsonNode& node) {
+  LibraryTime time;
+  time.samples = node.At("samples").Whole<int64_t>();
+  time.foreign_share = node.At("foreign_share").Number();
+  node.At("shares").ForEachMember(
+      [&](const std::string& name, const JsonNode& share) { time.shares[name] = share.Number(); });
+  return time;
+}
+
 BaselineResult ReadBaseline(const JsonNode& node) {
   BaselineResult result;
   result.time_ns = node.At("time_ns").Number();
@@ -359,6 +368,8 @@ Verdict ReadVerdict(const JsonNode& node) {
   if (const JsonNode item = node.Find("work"); !item.IsNull()) verdict.work = ReadWork(item);
   if (const JsonNode item = node.Find("roofline"); !item.IsNull())
     verdict.roofline = ReadRoofline(item);
+  if (const JsonNode item = node.Find("libraries"); !item.IsNull())
+    verdict.libraries = ReadLibraries(item);
   if (const JsonNode item = node.At("foul"); !item.IsNull())
     verdict.foul = Foul{item.At("rule").Text(), item.At("seen").Text()};
   verdict.cost = ReadCost(node.At("cost"));

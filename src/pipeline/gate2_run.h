@@ -70,6 +70,8 @@ struct Gate2Result {
   SpentTime spent;
   // Set when a timed call was wrong: gate 1 failed after all.
   std::optional<CallCheck> wrong;
+  // Where the candidate's time went, in the first pair.
+  std::optional<LibraryTime> libraries;
   // Set when calls in a row were computed ahead of their turn: what was seen.
   std::optional<std::string> worked_ahead;
   // Set when the opponent failed; the candidate is not to blame.

@@ -35,6 +35,8 @@ constexpr int64_t kReadyCpuAllowanceNs = 30'000;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
 constexpr int kVoidBlocksMax = 3;
+// About this long between two looks at where a watched host is.
+constexpr int64_t kWatchNs = 150'000;
 
 int64_t LookAliveIntervalNs() { return 20'000'000; }
 
@@ -229,6 +231,50 @@ int64_t HeadStartNs(const BlockResult& result) {
 
 }  // namespace
 
+HostResult<BlockResult> Host::Wake(Deadline deadline) {
+  auto* control = control_.as<wire::Control>();
+  ++sequence_;
+  __atomic_store_n(&control->call_count, 0, __ATOMIC_RELEASE);
+  wire::Ring(control->armed, sequence_, true);
+  const int64_t woken_ns = MonotonicNs();
+  freezer_->Thaw();
+  if (auto ready = AwaitWord(report().ready, sequence_, deadline, spin_, "getting ready"); !ready)
+    return std::unexpected(ready.error());
+  BlockResult result;
+  result.ready_ns = MonotonicNs() - woken_ns;
+  result.ready_cpu_ns = freezer_->CpuSinceFreezeNs();
+  return result;
+}
+
+void Host::SetOrder(std::span<const uint32_t> order) {
+  auto* control = control_.as<wire::Control>();
+  std::copy(order.begin(), order.end(), control->order);
+  control->call_count = static_cast<uint32_t>(order.size());
+}
+
+HostResult<void> Host::WatchBlock(std::span<const uint32_t> order, double timeout_s,
+                                  LibraryClock* clock) {
+  ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
+  const Deadline deadline = Deadline::AfterSeconds(timeout_s);
+  if (auto woken = Wake(deadline); !woken) return std::unexpected(woken.error());
+  SetOrder(order);
+  wire::Ring(control_.as<wire::Control>()->go, sequence_, !spin_);
+  std::mt19937 random(std::random_device{}());
+  while (wire::LoadAcquire(report().done) != sequence_) {
+    // At moments that follow no rhythm.
+    const int64_t until_ns =
+        MonotonicNs() + kWatchNs / 2 + static_cast<int64_t>(random() % kWatchNs);
+    while (MonotonicNs() < until_ns && wire::LoadAcquire(report().done) != sequence_) wire::Pause();
+    if (wire::LoadAcquire(report().done) == sequence_) break;
+    if (!freezer_->Freeze()) return std::unexpected(Death("while it was watched"));
+    clock->Sample(pid_);
+    freezer_->Thaw();
+    if (deadline.Expired()) return std::unexpected(TimedOut("running", timeout_s));
+  }
+  if (!freezer_->Freeze()) return std::unexpected(Death("after it was watched"));
+  return {};
+}
+
 HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* outputs,
                                        std::span<const uint32_t> order, double timeout_s) {
   ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
@@ -245,25 +291,16 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
     return std::unexpected(trouble);
   }
   void_blocks_ = 0;
-  auto* control = control_.as<wire::Control>();
-  const uint32_t sequence = ++sequence_;
   const Deadline deadline = Deadline::AfterSeconds(timeout_s);
   const ThreadWaits waits_before = ReadThreadWaits(pid_);
-  __atomic_store_n(&control->call_count, 0, __ATOMIC_RELEASE);
-  wire::Ring(control->armed, sequence, true);
-  const int64_t woken_ns = MonotonicNs();
-  freezer_->Thaw();
-  if (auto ready = AwaitWord(report().ready, sequence, deadline, spin_, "getting ready"); !ready)
-    return std::unexpected(ready.error());
-  BlockResult result;
-  result.ready_ns = MonotonicNs() - woken_ns;
-  result.ready_cpu_ns = freezer_->CpuSinceFreezeNs();
-  std::copy(order.begin(), order.end(), control->order);
-  control->call_count = static_cast<uint32_t>(order.size());
+  auto woken = Wake(deadline);
+  if (!woken) return woken;
+  BlockResult result = *woken;
+  SetOrder(order);
 
   const int64_t start_ns = MonotonicNs();
-  wire::Ring(control->go, sequence, !spin_);
-  if (auto done = AwaitWord(report().done, sequence, deadline, spin_, "running"); !done)
+  wire::Ring(control_.as<wire::Control>()->go, sequence_, !spin_);
+  if (auto done = AwaitWord(report().done, sequence_, deadline, spin_, "running"); !done)
     return std::unexpected(done.error());
   result.time_ns = MonotonicNs() - start_ns;
   if (Stands(Defence::kHeadStart)) result.time_ns += HeadStartNs(result);

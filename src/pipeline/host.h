@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "pipeline/freezer.h"
+#include "pipeline/library_time.h"
 #include "pipeline/shared_region.h"
 #include "pipeline/slots.h"
 #include "sandbox/sandbox.h"
@@ -101,6 +102,10 @@ class Host {
   // `outputs` after it said done.
   HostResult<BlockResult> RunBlock(const wire::Plan& plan, const std::byte* outputs,
                                    std::span<const uint32_t> order, double timeout_s);
+  // A block that is not timed: the host is stopped again and again as it runs, and `clock` sees
+  // where.
+  HostResult<void> WatchBlock(std::span<const uint32_t> order, double timeout_s,
+                              LibraryClock* clock);
 
   int64_t PageFaults() const { return ProcessPageFaults(pid_); }
   const wire::Report& report() const { return *report_.as<wire::Report>(); }
@@ -113,6 +118,9 @@ class Host {
  private:
   Host() = default;
   HostTrouble Death(std::string_view doing);
+  // Wakes the host for the next block and waits until it is ready; how long that took.
+  HostResult<BlockResult> Wake(Deadline deadline);
+  void SetOrder(std::span<const uint32_t> order);
   HostResult<void> AwaitWord(const uint32_t& word, uint32_t value, Deadline deadline, bool spin,
                              std::string_view doing);
   HostTrouble TimedOut(std::string_view doing, double timeout_s);

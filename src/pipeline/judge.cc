@@ -452,10 +452,11 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
     verdict->speed.reset();
     return true;
   }
-  if (result->worked_ahead) {
+  if (result->libraries) verdict->libraries = result->libraries;
+  if (auto foul = FoulOf(*result, request_.problem)) {
     verdict->outcome = Outcome::kFoul;
-    verdict->foul = Foul{"super-batch", *result->worked_ahead};
-    verdict->message = *result->worked_ahead;
+    verdict->message = foul->seen;
+    verdict->foul = std::move(foul);
     verdict->speed.reset();
     return true;
   }

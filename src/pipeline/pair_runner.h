@@ -71,6 +71,7 @@ class PairRunner {
   HostResult<bool> RunSteps(Side reference, Side tried);
   // A step of one side, as far as it shortens `best_ns`; a void one does not.
   HostResult<bool> RunStep(Side side, uint32_t slot, uint32_t master, double* best_ns);
+  HostResult<void> Watch(Side tried);
   // One call's outputs. `probe`: the unusual draw that it was given, or nullptr.
   bool CheckOne(Side side, uint32_t slot, uint32_t master, const Draw* probe);
   // Those of all calls, and that nothing else was written.

@@ -47,6 +47,24 @@ std::string ConstantsNote(const std::string& source,
                      names.size() == 1 ? "was" : "were");
 }
 
+namespace {
+// Where a problem forbids libraries, this share of the time in them is none of the candidate's
+// own: allocation and dispatch go through PyTorch in the python form.
+constexpr double kForeignShareMax = 0.2;
+}  // namespace
+
+std::optional<Foul> FoulOf(const Gate2Result& result, const ProblemRequest& problem) {
+  if (result.worked_ahead) return Foul{"super-batch", *result.worked_ahead};
+  if (problem.allow_libraries || !result.libraries ||
+      result.libraries->foreign_share <= kForeignShareMax)
+    return std::nullopt;
+  std::vector<std::string> names;
+  for (const auto& [name, share] : result.libraries->shares) names.push_back(name);
+  return Foul{"foreign-library",
+              fmt::format("{:.0f}% of its time went by in {}, and this problem forbids libraries",
+                          100 * result.libraries->foreign_share, fmt::join(names, ", "))};
+}
+
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
               Correctness* correctness) {
   correctness->calls_checked += other.calls_checked;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "model/problem.h"
 #include "model/verdict.h"
+#include "pipeline/gate2_run.h"
 
 namespace assay {
 
@@ -18,6 +20,9 @@ std::string ConstantsNote(const std::string& source, const std::map<std::string,
 // Why a correct candidate has this outcome, in one sentence. `opponent` names the headline baseline
 // or the other candidate.
 std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent);
+
+// The foul that gate 2 saw, if any.
+std::optional<Foul> FoulOf(const Gate2Result& result, const ProblemRequest& problem);
 
 // Adds the draws of another size to the verdict's; a failure among them is its failure.
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,

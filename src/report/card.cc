@@ -215,6 +215,7 @@ class CardWriter {
       Baseline(name);
     }
     Peak();
+    LibrariesLine();
   }
 
   // The candidate's share of what this machine can do, or how to learn it.
@@ -238,6 +239,18 @@ class CardWriter {
                     roofline.percent_of_peak, Safe(verdict_.speed->headline),
                     roofline.reference_percent_of_peak, FormatDuration(roofline.bound_ns), bound));
     if (!roofline.note.empty()) frame_.Labelled("", Safe(roofline.note), Tone::kFaint);
+  }
+
+  // Silent about a candidate that does its own work.
+  void LibrariesLine() {
+    constexpr double kWorthALine = 0.05;
+    if (!verdict_.libraries || verdict_.libraries->foreign_share < kWorthALine) return;
+    std::string names;
+    for (const auto& [name, share] : verdict_.libraries->shares)
+      if (share >= kWorthALine / 2) names += (names.empty() ? "" : ", ") + Safe(name);
+    frame_.Labelled("libraries",
+                    fmt::format("{:.0f}% of its time goes by in {}, not in its own code",
+                                100 * verdict_.libraries->foreign_share, names));
   }
 
   void Baseline(const std::string& name) {

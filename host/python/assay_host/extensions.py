@@ -93,6 +93,12 @@ def skip_finished_builds():
     if run_ninja is None:
         return  # a loader without that step: ninja itself compares times, which the tar has kept
 
+    # No compiler will be called, and a candidate's host cannot start one to ask for its version.
+    cpp_extension.verify_ninja_availability = lambda: None
+    if hasattr(cpp_extension, "get_compiler_abi_compatibility_and_version"):
+        version = torch.torch_version.TorchVersion("0.0.0")
+        cpp_extension.get_compiler_abi_compatibility_and_version = lambda _: (True, version)
+
     def run_unless_finished(build_directory, *args, **keywords):
         try:
             with open(os.path.join(build_directory, _STAMP), encoding="ascii") as file:
