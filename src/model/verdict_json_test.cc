@@ -109,7 +109,8 @@ TEST(VerdictJson, AbsentPartsAreNull) {
   const std::string text = VerdictToJson(SampleVerdict(Outcome::kBuildFailed), -1);
   EXPECT_THAT(
       text,
-      HasSubstr(R"("correctness":null,"speed":null,"work":null,"roofline":null,"foul":null)"));
+      HasSubstr(
+          R"("correctness":null,"speed":null,"work":null,"roofline":null,"libraries":null,"foul":null)"));
   const Verdict read = VerdictFromJson(text).value();
   EXPECT_FALSE(read.correctness);
   EXPECT_FALSE(read.speed);
@@ -140,9 +141,10 @@ TEST(VerdictJson, FieldsAddedLaterMayBeMissing) {
   Verdict verdict = SampleVerdict(Outcome::kFaster);
   verdict.work.reset();
   verdict.roofline.reset();
+  verdict.libraries.reset();
   verdict.speed->baselines.at("eager").certified_speedup = 0;
   std::string text = VerdictToJson(verdict, -1);
-  text = Replaced(text, R"("work":null,"roofline":null,)", "");
+  text = Replaced(text, R"("work":null,"roofline":null,"libraries":null,)", "");
   text = Replaced(text, R"("certified_speedup":null,)", "");
   text = Replaced(text, R"("delta":0.01,"clear_margin":0.5,"disturbed_share":0.0,)", "");
   const auto read = VerdictFromJson(text);

@@ -439,33 +439,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
   verdict->cost.timed_s += Seconds(result->spent.timed_ns);
   if (result->opponent_trouble)
     return std::unexpected(TroubleAsError(*result->opponent_trouble, "the baseline failed"));
-  Correctness& correctness = *verdict->correctness;
-  correctness.calls_checked += result->calls_checked;
-  correctness.error_ratio = std::max(correctness.error_ratio, result->error_ratio);
-  if (result->wrong) {
-    correctness.passed = false;
-    correctness.hint = result->wrong->hint;
-    correctness.first_mismatch = result->wrong->mismatch;
-    verdict->outcome = Outcome::kWrong;
-    verdict->message =
-        "wrong in a timed call, though right on the draws of gate 1: " + result->wrong->hint;
-    verdict->speed.reset();
-    return true;
-  }
-  if (result->libraries) verdict->libraries = result->libraries;
-  if (auto foul = FoulOf(*result, request_.problem)) {
-    verdict->outcome = Outcome::kFoul;
-    verdict->message = foul->seen;
-    verdict->foul = std::move(foul);
-    verdict->speed.reset();
-    return true;
-  }
-  for (PairSamples& samples : result->samples) {
-    samples.baseline = baseline;
-    verdict->samples.push_back(std::move(samples));
-  }
-  verdict->speed->baselines[baseline] = std::move(result->result);
-  return false;
+  return ConcludeGate2(std::move(*result), request_.problem, baseline, verdict);
 }
 
 // The headline baseline decides the outcome.

@@ -62,6 +62,13 @@ TEST(LibraryTime, GeneratedCodeBesideAForeignLibraryIsForeign) {
   EXPECT_EQ(alone.Time().foreign_share, 0);
 }
 
+// Returns when the process has used CPU time since.
+void AwaitWork(pid_t pid) {
+  const auto before = ProcessCpuNs(pid);
+  while (ProcessCpuNs(pid) == before) {
+  }
+}
+
 TEST(LibraryTime, SeesAProcessAtWorkAndNotOneThatSleeps) {
   const pid_t busy = ::fork();
   if (busy == 0)
@@ -69,7 +76,7 @@ TEST(LibraryTime, SeesAProcessAtWorkAndNotOneThatSleeps) {
   const pid_t idle = ::fork();
   if (idle == 0)
     for (;;) ::pause();
-  ::usleep(50'000);
+  AwaitWork(busy);
   LibraryClock at_work, asleep;
   for (int i = 0; i < 5; ++i) {
     Freezer busy_freezer(busy), idle_freezer(idle);
@@ -78,7 +85,7 @@ TEST(LibraryTime, SeesAProcessAtWorkAndNotOneThatSleeps) {
     asleep.Sample(idle);
     busy_freezer.Thaw();
     idle_freezer.Thaw();
-    ::usleep(1000);
+    AwaitWork(busy);
   }
   for (const pid_t pid : {busy, idle}) {
     ::kill(pid, SIGKILL);

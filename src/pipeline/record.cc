@@ -51,8 +51,8 @@ namespace {
 // Where a problem forbids libraries, this share of the time in them is none of the candidate's
 // own: allocation and dispatch go through PyTorch in the python form.
 constexpr double kForeignShareMax = 0.2;
-}  // namespace
 
+// The foul that gate 2 saw, if any.
 std::optional<Foul> FoulOf(const Gate2Result& result, const ProblemRequest& problem) {
   if (result.worked_ahead) return Foul{"super-batch", *result.worked_ahead};
   if (problem.allow_libraries || !result.libraries ||
@@ -63,6 +63,39 @@ std::optional<Foul> FoulOf(const Gate2Result& result, const ProblemRequest& prob
   return Foul{"foreign-library",
               fmt::format("{:.0f}% of its time went by in {}, and this problem forbids libraries",
                           100 * result.libraries->foreign_share, fmt::join(names, ", "))};
+}
+
+}  // namespace
+
+bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std::string& baseline,
+                   Verdict* verdict) {
+  Correctness& correctness = *verdict->correctness;
+  correctness.calls_checked += result.calls_checked;
+  correctness.error_ratio = std::max(correctness.error_ratio, result.error_ratio);
+  if (result.libraries) verdict->libraries = result.libraries;
+  if (result.wrong) {
+    correctness.passed = false;
+    correctness.hint = result.wrong->hint;
+    correctness.first_mismatch = result.wrong->mismatch;
+    verdict->outcome = Outcome::kWrong;
+    verdict->message =
+        "wrong in a timed call, though right on the draws of gate 1: " + result.wrong->hint;
+    verdict->speed.reset();
+    return true;
+  }
+  if (auto foul = FoulOf(result, problem)) {
+    verdict->outcome = Outcome::kFoul;
+    verdict->message = foul->seen;
+    verdict->foul = std::move(foul);
+    verdict->speed.reset();
+    return true;
+  }
+  for (PairSamples& samples : result.samples) {
+    samples.baseline = baseline;
+    verdict->samples.push_back(std::move(samples));
+  }
+  verdict->speed->baselines[baseline] = std::move(result.result);
+  return false;
 }
 
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,

@@ -21,8 +21,10 @@ std::string ConstantsNote(const std::string& source, const std::map<std::string,
 // or the other candidate.
 std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent);
 
-// The foul that gate 2 saw, if any.
-std::optional<Foul> FoulOf(const Gate2Result& result, const ProblemRequest& problem);
+// Puts what gate 2 found beside a baseline into the verdict, whose gate 1 has passed. True: the
+// verdict is final, as a timed call was wrong or a rule was broken.
+bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std::string& baseline,
+                   Verdict* verdict);
 
 // Adds the draws of another size to the verdict's; a failure among them is its failure.
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,

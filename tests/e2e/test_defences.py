@@ -1,5 +1,5 @@
-"""Each defence is needed: where it is taken away, at least one exploit gets through. The program that
-can be weakened is built for these tests alone; the one that people use refuses.
+"""Each defence is needed: where it is taken away, at least one exploit gets through. The program
+that can be weakened is built for these tests alone; the one that people use refuses.
 """
 import json
 import os
