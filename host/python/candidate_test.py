@@ -182,18 +182,24 @@ class ModelNew(nn.Module):
         self.assertEqual(failed, 0)
         self.assert_agrees(judge)
 
-    def test_the_host_is_locked_down_after_the_load(self):
+    def test_the_host_is_locked_down_before_the_candidate_is_imported(self):
+        """A child that was forked by the import answered the judge, while the process that the
+        judge stopped slept.
+        """
         self.describe(SOFTMAX)
-        judge, _, failed, number = self.run_candidate(
-            """
+        starts = 'subprocess.check_call(["/bin/true"])'
+        text = """
 import subprocess, torch
-subprocess.check_call(["/bin/true"])
+%s
 class ModelNew(torch.nn.Module):
     def forward(self, x):
-        subprocess.check_call(["/bin/true"])
+        %s
         return torch.softmax(x, 1)
 """
+        self.load_refused(
+            text % (starts, "pass"), failure.CANDIDATE_LOAD, "candidate.py line 3: PermissionError"
         )
+        judge, _, failed, number = self.run_candidate(text % ("", starts))
         self.assertEqual((failed, number), (2, failure.CANDIDATE_FORWARD))
         self.assertIn("candidate.py line 6: PermissionError", judge.message())
 

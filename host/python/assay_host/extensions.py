@@ -96,7 +96,7 @@ def skip_finished_builds():
     # No compiler will be called, and a candidate's host cannot start one to ask for its version.
     cpp_extension.verify_ninja_availability = lambda: None
     if hasattr(cpp_extension, "get_compiler_abi_compatibility_and_version"):
-        version = torch.torch_version.TorchVersion("0.0.0")
+        version = cpp_extension.TorchVersion("0.0.0")
         cpp_extension.get_compiler_abi_compatibility_and_version = lambda _: (True, version)
 
     def run_unless_finished(build_directory, *args, **keywords):
