@@ -104,6 +104,7 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "speed": {**speed, "baselines": {"eager": eager}} if speedup else None,
         "work": None,
         "roofline": None,
+        "libraries": None,
         "foul": None,
         "cost": {**COST, "build_cached": False},
         "machine": MACHINE,
