@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace assay {
 
-bool WorksAhead(const StepTimes& pair, int threads) {
-  const double slower_anyway = std::max(1.0, pair.reference_step_ns / pair.reference_row_ns);
-  const double wake_ns = threads > 1 ? kStepWakeThreadsNs : kStepWakeNs;
+bool WorksAhead(const StepTimes& pair, double wake_ns, double slower_anyway) {
   return pair.candidate_step_ns > kStepRatioMax * slower_anyway * pair.candidate_row_ns &&
          pair.candidate_step_ns > pair.candidate_row_ns + wake_ns;
 }
 
-std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, int threads) {
-  const auto shows = [threads](const StepTimes& pair) { return WorksAhead(pair, threads); };
+std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double wake_ns) {
+  // What slows steps as such does so in every pair; in one, it may be noise.
+  double slower_anyway = std::numeric_limits<double>::infinity();
+  for (const StepTimes& pair : pairs)
+    slower_anyway = std::min(slower_anyway, pair.reference_step_ns / pair.reference_row_ns);
+  const auto shows = [&](const StepTimes& pair) {
+    return WorksAhead(pair, wake_ns, std::max(1.0, slower_anyway));
+  };
   const auto count = std::count_if(pairs.begin(), pairs.end(), shows);
   if (count < 2 || 2 * count <= static_cast<long>(pairs.size())) return std::nullopt;
   const StepTimes& pair = *std::find_if(pairs.begin(), pairs.end(), shows);

@@ -20,14 +20,16 @@ struct StepTimes {
 // A step may take this many times a call in a row: the shortest of a few steps of an honest kernel
 // was never over 1.05 times the median call in a row, a batch that halves the time shows 1.4...
 inline constexpr double kStepRatioMax = 1.25;
-// ...and in any case as much longer as waking takes: caches and, with several threads, a pool that
-// fell asleep [ns].
-inline constexpr double kStepWakeNs = 30e3, kStepWakeThreadsNs = 200e3;
+// ...and in any case as much longer as waking takes [ns]: a native kernel's caches; an
+// interpreter's caches, of which steps of honest candidates showed 56 us, or a pool of threads that
+// fell asleep.
+inline constexpr double kStepWakeNs = 30e3, kStepSlowWakeNs = 200e3;
 
-// Whether this pair shows work done ahead of its turn.
-bool WorksAhead(const StepTimes& pair, int threads);
+// Whether this pair shows work done ahead of its turn. `slower_anyway`: how many times longer steps
+// take for both sides, by the baseline.
+bool WorksAhead(const StepTimes& pair, double wake_ns, double slower_anyway = 1);
 
 // What was seen, where more than half of the pairs, and at least two, show it; else nullopt.
-std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, int threads);
+std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double wake_ns);
 
 }  // namespace assay

@@ -49,7 +49,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max || budget.Expired();
     decision = Decide(log_ratios, rule, enough_spent, last);
     if (decision != Decision::kContinue && decision != Decision::kSlower)
-      result.worked_ahead = WorkedAhead(runner.steps(), setup.threads);
+      result.worked_ahead = WorkedAhead(runner.steps(), setup.step_wake_ns);
     setup.progress(static_cast<int>(log_ratios.size()), Estimate(log_ratios, rule));
   }
   const SpeedEstimate estimate = Estimate(log_ratios, rule);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "judge/gate2.h"
+#include "judge/steps.h"
 #include "pipeline/gate1_run.h"
 
 namespace assay {
@@ -51,6 +52,7 @@ struct Gate2Setup {
   // directly and the host is trusted to say how long it took). False: both sides copy, inside their
   // times.
   bool subtract_settle = false;
+  double step_wake_ns = kStepWakeNs;  // that a call alone may take longer (judge/steps)
   double threshold = 1;
   std::span<const NoisePoint> noise;  // this machine's own, where it was measured
   double call_timeout_s = 10;

@@ -417,6 +417,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::st
     return hosts.Take(pair_index, PairsUntilDecision(pair_index));
   };
   setup.subtract_settle = !against_ && candidate.source.form == CandidateForm::kNative;
+  if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
+    setup.step_wake_ns = kStepSlowWakeNs;
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   setup.noise = request_.machine.noise;
