@@ -23,12 +23,12 @@ int PairsUntilDecision(int pair_index) {
 
 HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   Gate2Result result;
-  PairRunner runner(setup, &result);
+  const Deadline budget = Deadline::AfterSeconds(setup.budget_s);
+  PairRunner runner(setup, budget, &result);
   if (auto calibrated = runner.Calibrate(); !calibrated) {
     result.opponent_trouble = calibrated.error();
     return result;
   }
-  const Deadline budget = Deadline::AfterSeconds(setup.budget_s);
   SpeedRule rule = RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
   std::vector<double> log_ratios;
   Decision decision = Decision::kContinue;
@@ -39,8 +39,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
       if (result.opponent_trouble) return result;
       return std::unexpected(ratio.error());
     }
-    if (!*ratio && runner.grew() && !budget.Expired()) continue;
-    if (!*ratio && runner.grew()) break;
+    if (!*ratio && runner.grew()) continue;
     if (!*ratio) return result;
     log_ratios.push_back(**ratio);
     rule = RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);

@@ -124,7 +124,7 @@ void PairRunner::SetCalls(uint32_t calls) {
 // A candidate that dawdles while its calls are counted out would get blocks so short that what it
 // hides of them counts.
 bool PairRunner::Grow() {
-  if (!Stands(Defence::kLongBlocks)) return false;
+  if (!Stands(Defence::kLongBlocks) || budget_.Expired()) return false;
   const double reference_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
   const double candidate_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
   if (calls_ * std::min(reference_ns, candidate_ns) > kBlockNs / 2) return false;

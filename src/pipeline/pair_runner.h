@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "judge/steps.h"
 #include "pipeline/gate2_run.h"
 
@@ -18,8 +19,9 @@ double Median(std::vector<double> values);
 // One pair at a time: a candidate's host and its opponent's, and what happens between them.
 class PairRunner {
  public:
-  PairRunner(const Gate2Setup& setup, Gate2Result* result)
-      : setup_(setup), result_(result), random_(std::random_device{}()) {}
+  // Once `budget` has expired, short blocks count as they are.
+  PairRunner(const Gate2Setup& setup, Deadline budget, Gate2Result* result)
+      : setup_(setup), budget_(budget), result_(result), random_(std::random_device{}()) {}
 
   // Chooses the calls of a block from the opponent's time for one call and the candidate's rough
   // one.
@@ -80,6 +82,7 @@ class PairRunner {
   std::vector<uint32_t> RandomOrder(size_t slots, uint32_t calls);
 
   const Gate2Setup& setup_;
+  Deadline budget_;
   Gate2Result* result_;
   std::mt19937_64 random_;
   uint32_t calls_ = 1, calls_spare_ = 1, slots_ = 2;
