@@ -18,10 +18,12 @@ struct StepTimes {
 };
 
 // A step may take this many times a call in a row: the shortest of a few steps of an honest kernel
-// was never over 1.05 times the median call in a row, a batch that halves the time shows 1.4...
+// is about as long as the median call in a row; a batch that saves a third shows 1.4
+// (steps_test)...
 inline constexpr double kStepRatioMax = 1.25;
 // ...and in any case as much longer as waking takes [ns]: a native kernel's caches; an
-// interpreter's caches, of which steps of honest candidates showed 56 us, or a pool of threads that
+// interpreter's caches, of which an honest candidate showed 56 us
+// (bench/results/cpu-2core/exploits_first_run.jsonl, class 50), or a pool of threads that
 // fell asleep.
 inline constexpr double kStepWakeNs = 30e3, kStepSlowWakeNs = 200e3;
 

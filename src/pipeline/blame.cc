@@ -15,7 +15,6 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
   return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
 }
 
-// A host's trouble as the candidate's outcome; what is not the candidate's doing is an error.
 Result<void> Blame(const HostTrouble& trouble, std::string_view where, InterruptFlag interrupt,
                    Verdict* verdict) {
   // Ctrl-C may end a host that had not yet got around to ignoring it: never the candidate's doing.

@@ -59,13 +59,14 @@ class Impostors {
   explicit Impostors(const wire::Plan& plan) : zeros_(plan.output_stride) {}
 
   // The next draw, whose expected outputs stand in `master`.
-  void Try(const Oracle& oracle, uint32_t master, const CompareRule& rule) {
-    zeros_pass_ = zeros_pass_ && Pass(oracle, master, zeros_, rule);
+  void Try(const Oracle& oracle, uint32_t master, const CompareRule& rule,
+           std::span<const ReferenceError> errors) {
+    zeros_pass_ = zeros_pass_ && Pass(oracle, master, zeros_, rule, errors);
     if (first_.empty()) {
       const std::byte* outputs = oracle.outputs(master);
       first_.assign(outputs, outputs + oracle.plan().output_stride);
     } else {
-      first_passes_ = first_passes_ && Pass(oracle, master, first_, rule);
+      first_passes_ = first_passes_ && Pass(oracle, master, first_, rule, errors);
       ++others_;
     }
   }
@@ -79,15 +80,8 @@ class Impostors {
 
  private:
   static bool Pass(const Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
-                   const CompareRule& rule) {
-    const auto views = OutputViews(oracle, master, outputs.data(), !rule.allclose);
-    return std::all_of(views.begin(), views.end(), [&](const OutputView& view) {
-      CompareRule output_rule = rule;
-      if (!IsFloatingPoint(view.dtype)) output_rule.required = PrecisionClass::kExact;
-      return (view.oracle != nullptr ? CompareWithOracle(view, output_rule, nullptr)
-                                     : CompareWithReference(view, output_rule, {}))
-          .passed;
-    });
+                   const CompareRule& rule, std::span<const ReferenceError> errors) {
+    return CheckOutputs(oracle, outputs.data(), master, true, rule, errors, {}).passed;
   }
 
   std::vector<std::byte> zeros_, first_;
@@ -245,7 +239,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
         CompareWithOracle(views[output], rule, &set.errors_[output]);
       }
     }
-    if (!draw.dropped) impostors.Try(oracle, draw.master, rule);
+    if (!draw.dropped) impostors.Try(oracle, draw.master, rule, set.errors_);
   }
   set.degenerate_ = impostors.Finding();
   return set;
