@@ -14,6 +14,7 @@ const std::vector<std::pair<Defence, std::string_view>>& DefenceNames() {
       {Defence::kRandomWeights, "random-weights"},
       {Defence::kVaryingWeights, "varying-weights"},
       {Defence::kFreeze, "freeze"},
+      {Defence::kWaitingHosts, "waiting-hosts"},
       {Defence::kSleepProof, "sleep-proof"},
       {Defence::kHeadStart, "head-start"},
       {Defence::kLongBlocks, "long-blocks"},

@@ -22,6 +22,7 @@ enum class Defence {
   kRandomWeights,   // parameters that are all ones or zeros get random values
   kVaryingWeights,  // weights change from block to block
   kFreeze,          // hosts are stopped between blocks
+  kWaitingHosts,    // hosts that wait for their turn are stopped, too
   kSleepProof,      // a host that used CPU time while it was stopped is caught
   kHeadStart,       // what a host computes before it says that it is awake counts
   kLongBlocks,      // blocks that turn out short are run again with more calls

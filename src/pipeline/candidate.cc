@@ -21,8 +21,11 @@ using wire::Region;
 namespace {
 
 constexpr size_t kLogBytesMax = 16 * 1024;
-// Python hosts of a candidate that start at the same time; each holds PyTorch, some 250 MB.
+// Python hosts of a candidate that start at the same time; each holds PyTorch.
 constexpr int kSideBySideMax = 6;
+constexpr uint64_t kPythonHostBytes = uint64_t{250} << 20;
+// Hosts start ahead of their need where this share of the free memory holds one.
+constexpr uint64_t kMemoryShare = 8;
 
 std::string Capped(std::string text) {
   if (text.size() > kLogBytesMax) text = text.substr(0, kLogBytesMax) + "\n[cut]";
@@ -237,8 +240,7 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
                           setup_.oracle.weights().size_bytes();
   limits.memory_bytes += TensorBytes(setup_.oracle.plan(), wire::Role::kParameter);
   limits.address_space_bytes = 2 * limits.memory_bytes + shared + (uint64_t{1} << 30);
-  if (setup_.candidate.source.form == CandidateForm::kPython)
-    limits.address_space_bytes += uint64_t{16} << 30;
+  if (IsPython()) limits.address_space_bytes += uint64_t{16} << 30;
   auto host = Host::Spawn(std::move(*options));
   if (!host) return std::unexpected(host.error());
   host->set_interrupt(setup_.interrupt);
@@ -246,7 +248,7 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
 }
 
 HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
-  const bool python = setup_.candidate.source.form == CandidateForm::kPython;
+  const bool python = IsPython();
   auto loaded = started.host.Collect(python ? 120 : setup_.limits.call_timeout_s);
   if (!loaded) return std::unexpected(AsTheCandidates(std::move(loaded).error()));
   if (python) {
@@ -256,41 +258,71 @@ HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
     started.note = kNotes[loaded->args[0] & 3];
     started.weights_are_its_own = loaded->args[0] == 2;
   }
-  return {};
+  return Stands(Defence::kWaitingHosts) ? started.host.Sleep() : HostResult<void>{};
 }
 
-HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
+HostResult<void> CandidateHosts::Load(Begun& begun) const {
+  Host& host = begun.host.host;
+  if (!begun.greeted)
+    if (auto greeted = host.Greet(); !greeted) return greeted;
+  const struct {
+    Region region;
+    const SharedRegion& memory;
+    bool writable;
+  } regions[] = {{Region::kPlan, setup_.live.plan_region(), false},
+                 {Region::kInputs, setup_.live.inputs(), !Stands(Defence::kReadOnlyInputs)},
+                 {Region::kWeights, setup_.oracle.weights(), false},
+                 {Region::kOutputs, begun.host.outputs, true}};
+  for (const auto& [region, memory, writable] : regions)
+    if (auto done = host.Attach(region, memory, writable); !done) return done;
+  return host.Post(FrameKind::kLoad, {});
+}
+
+void CandidateHosts::Prefetch(int first_pair_index, int count) {
+  if (!IsPython() || !begun_.empty() || !ready_.empty()) return;
+  if (AvailableMemoryBytes() / kMemoryShare < kPythonHostBytes) return;
   for (int index = first_pair_index; index < first_pair_index + count; ++index) {
     auto host = Spawn(index);
+    if (!host) return;  // Take() tries again, and says why
+    begun_.push_back({std::move(*host)});
+  }
+}
+
+void CandidateHosts::AwaitImports() {
+  std::erase_if(begun_, [](Begun& begun) {
+    if (!begun.greeted) begun.greeted = begun.host.host.Greet().has_value();
+    return !begun.greeted;
+  });
+}
+
+void CandidateHosts::Drop() {
+  begun_.clear();
+  ready_.clear();
+}
+
+// Each step is done for all hosts before the next: they import PyTorch and load the candidate at
+// the same time.
+HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
+  for (int index = first_pair_index + static_cast<int>(begun_.size());
+       index < first_pair_index + count; ++index) {
+    auto host = Spawn(index);
     if (!host) return std::unexpected(host.error());
-    ready_.push_back(std::move(*host));
+    begun_.push_back({std::move(*host)});
   }
-  for (LiveHost& started : ready_) {
-    if (auto greeted = started.host.Greet(); !greeted) return greeted;
-    const struct {
-      Region region;
-      const SharedRegion& memory;
-      bool writable;
-    } regions[] = {{Region::kPlan, setup_.live.plan_region(), false},
-                   {Region::kInputs, setup_.live.inputs(), !Stands(Defence::kReadOnlyInputs)},
-                   {Region::kWeights, setup_.oracle.weights(), false},
-                   {Region::kOutputs, started.outputs, true}};
-    for (const auto& [region, memory, writable] : regions)
-      if (auto done = started.host.Attach(region, memory, writable); !done) return done;
-    if (auto posted = started.host.Post(FrameKind::kLoad, {}); !posted) return posted;
+  for (Begun& begun : begun_)
+    if (auto posted = Load(begun); !posted) return posted;
+  for (; !begun_.empty(); begun_.pop_front()) {
+    if (auto done = Finish(begun_.front().host); !done) return done;
+    ready_.push_back(std::move(begun_.front().host));
   }
-  for (LiveHost& started : ready_)
-    if (auto done = Finish(started); !done) return done;
   return {};
 }
 
 HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
   if (ready_.empty()) {
-    const bool python = setup_.candidate.source.form == CandidateForm::kPython;
-    if (auto started =
-            StartBatch(pair_index, python ? std::clamp(pairs_coming, 1, kSideBySideMax) : 1);
-        !started) {
-      ready_.clear();
+    const int count = IsPython() ? std::clamp(pairs_coming, 1, kSideBySideMax) : 1;
+    if (auto started = StartBatch(pair_index, count); !started) {
+      Drop();
       return std::unexpected(started.error());
     }
   }

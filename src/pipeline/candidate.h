@@ -65,20 +65,36 @@ struct CandidateHostSetup {
 
 // Hands out fresh hosts, each with the candidate loaded, in the block loop and frozen. Native hosts
 // start when they are asked for (10 ms); python hosts several at a time, since importing PyTorch
-// takes a second of one core.
+// takes a second of one core. One that has loaded the candidate is stopped until it is taken: it
+// would see the values that are shown to others, and disturb them.
 class CandidateHosts {
  public:
   explicit CandidateHosts(CandidateHostSetup setup) : setup_(setup) {}
   // The host of this pair; `pairs_coming` says how many python hosts may start side by side, this
   // one included. Pairs are asked for in order; the live slots must be those of the blocks to come.
   HostResult<LiveHost> Take(int pair_index, int pairs_coming);
+  // Lets the python hosts of `count` pairs begin to import PyTorch; nothing of the candidate is
+  // loaded before Take() asks for them. Does nothing for a native candidate, where memory is
+  // scarce, and where hosts have begun already.
+  void Prefetch(int first_pair_index, int count);
+  // Waits until those have imported it, and sleep. One that failed to is dropped.
+  void AwaitImports();
+  // Ends those that nobody took.
+  void Drop();
 
  private:
+  struct Begun {
+    LiveHost host;
+    bool greeted = false;
+  };
+  bool IsPython() const { return setup_.candidate.source.form == CandidateForm::kPython; }
   HostResult<LiveHost> Spawn(int pair_index) const;
+  HostResult<void> Load(Begun& begun) const;
   HostResult<void> Finish(LiveHost& host) const;
   HostResult<void> StartBatch(int first_pair_index, int count);
 
   CandidateHostSetup setup_;
+  std::deque<Begun> begun_;  // nothing of the candidate is in these
   std::deque<LiveHost> ready_;
 };
 

@@ -265,7 +265,14 @@ CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost&
                     uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context) {
   const std::byte* written = host.outputs.data() + slot * live.plan().output_stride;
-  return CheckOutputs(oracle, written, master, float64, rule, errors, context);
+  CallCheck check = CheckOutputs(oracle, written, master, float64, rule, errors, context);
+  const std::string said = check.passed ? "" : host.host.Message();
+  // A forward that threw left its outputs unwritten: what stands there says nothing.
+  if (!said.empty()) {
+    check.hint = said;
+    check.mismatch.reset();
+  }
+  return check;
 }
 
 CallCheck CheckOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
@@ -354,17 +361,11 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check.passed = false;
     check.hint = *stray;
   }
-  if (!check.passed && draw.kind == DrawKind::kOrdinary && ordinary_passed &&
+  if (check.mismatch && draw.kind == DrawKind::kOrdinary && ordinary_passed &&
       setup.oracle.weights_vary())
     check.hint +=
         "; an earlier call was right, with other weights: what depends on weights must be done in "
         "every call (--weights constant allows to keep it)";
-  const std::string said = host.host.Message();
-  // A forward that threw left its outputs unwritten: what stands there says nothing.
-  if (!check.passed && !said.empty()) {
-    check.hint = said;
-    check.mismatch.reset();
-  }
   return check;
 }
 

@@ -134,9 +134,16 @@ HostResult<Frame> Host::Request(FrameKind kind, std::span<const uint64_t> args, 
   return Collect(timeout_s);
 }
 
+HostResult<void> Host::Sleep() {
+  ASSAY_CHECK(!in_blocks_ && freezer_);
+  if (!freezer_->Freeze()) return std::unexpected(Death("before the first block"));
+  return {};
+}
+
 HostResult<void> Host::Post(FrameKind kind, std::span<const uint64_t> args, int fd) {
   ASSAY_CHECK(!in_blocks_ && args.size() <= 8);
   if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
+  if (freezer_ && freezer_->frozen()) freezer_->Thaw();
   Frame request{wire::kMagic, kind, {}};
   std::copy(args.begin(), args.end(), request.args);
   if (!wire::SendFrame(socket_.get(), request, fd))
@@ -186,6 +193,7 @@ HostResult<void> Host::EnterBlocks(double timeout_s) {
   ASSAY_CHECK(!in_blocks_);
   auto* control = control_.as<wire::Control>();
   control->call_count = 0;
+  if (freezer_->frozen()) freezer_->Thaw();
   if (!wire::SendFrame(socket_.get(), Frame{wire::kMagic, FrameKind::kBlocks, {}}))
     return std::unexpected(Death("before the blocks"));
   in_blocks_ = true;

@@ -90,6 +90,8 @@ class Host {
   HostResult<void> Post(wire::FrameKind kind, std::span<const uint64_t> args, int fd = -1);
   HostResult<wire::Frame> Collect(double timeout_s);
 
+  // Stops it until the next request.
+  HostResult<void> Sleep();
   // Binds all its threads to these cores.
   HostResult<void> Bind(const std::vector<int>& cpus);
   // Enters the block loop and freezes the host.

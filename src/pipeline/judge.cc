@@ -1,17 +1,14 @@
 #include "pipeline/judge.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <memory>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
-#include "base/hash.h"
 #include "judge/roofline.h"
 #include "pipeline/blame.h"
 #include "pipeline/builds.h"
@@ -23,7 +20,6 @@
 #include "pipeline/record.h"
 #include "pipeline/reference_pool.h"
 #include "pipeline/seeds.h"
-#include "pipeline/version.h"
 #include "pipeline/work_account.h"
 
 namespace assay {
@@ -33,10 +29,6 @@ using Kind = HostTrouble::Kind;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-std::string Timestamp() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
-}
-
 class Judgement {
  public:
   Judgement(const JudgeRequest& request, const JudgeEvents& events)
@@ -45,25 +37,31 @@ class Judgement {
 
  private:
   Result<void> Prepare();
-  Result<Verdict> JudgeOne(BuiltCandidate candidate);
-  Verdict NewVerdict(const BuiltCandidate& candidate) const;
+  // A candidate's hosts, by what they are for: they begin to start before they are needed.
+  struct HostsOf {
+    CandidateHosts gate1, pairs;
+    std::optional<CandidateHosts> other_size;
+  };
+  std::unique_ptr<HostsOf> MakeHosts(const BuiltCandidate& candidate) const;
+  // The hosts of a candidate that begins, and those of the one after it.
+  std::unique_ptr<HostsOf> BeginHosts(size_t index);
+  Result<Verdict> JudgeOne(size_t index);
   // Each returns true when the verdict is final.
-  Result<bool> PassGate1(const BuiltCandidate& candidate, Verdict* verdict);
-  Result<bool> PassOtherSize(const BuiltCandidate& candidate, Verdict* verdict);
+  Result<bool> PassGate1(const BuiltCandidate& candidate, HostsOf& hosts, Verdict* verdict);
+  Result<bool> PassOtherSize(HostsOf& hosts, Verdict* verdict);
   // The problem at one size, and what gate 1 needs of it. `where`: "" or " at ROWS = 3".
   struct AtSize {
     Oracle& oracle;
     LiveSlots& live;
     const DrawSet& draws;
     CompareRule rule;
-    const std::string& settings;
+    CandidateHosts& hosts;
     std::string where;
   };
   // nullopt: the verdict is final.
-  Result<std::optional<Gate1Result>> RunAtSize(const BuiltCandidate& candidate, const AtSize& size,
-                                               Verdict* verdict);
-  Result<bool> PassGate2(const BuiltCandidate& candidate, const std::string& baseline,
-                         Verdict* verdict);
+  Result<std::optional<Gate1Result>> RunAtSize(const AtSize& size, Verdict* verdict);
+  Result<bool> PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
+                         const std::string& baseline, Verdict* verdict);
   CandidateHostSetup HostSetup(const BuiltCandidate& candidate) const;
   ReferencePool& Pool(const std::string& baseline);
   void Settle(Verdict* verdict) const;
@@ -87,6 +85,7 @@ class Judgement {
   std::string tolerance_;
   std::map<std::string, std::unique_ptr<ReferencePool>> pools_;
   std::vector<BuiltCandidate> built_;
+  std::unique_ptr<HostsOf> next_hosts_;  // of the candidate after the one in hand
   std::optional<BuiltCandidate> against_;
   double candidate_call_ns_ = 0;  // of the candidate in hand, from gate 1
 };
@@ -189,45 +188,45 @@ Result<void> Judgement::Run() {
   }
   for (size_t i = 0; i < built_.size(); ++i) {
     if (built_.size() > 1) label_ = fmt::format(" [{}/{}]", i + 1, built_.size());
-    ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, JudgeOne(std::move(built_[i])));
+    ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, JudgeOne(i));
+    built_[i].artifact.clear();
     events_.verdict(verdict);
   }
   return {};
 }
 
-Verdict Judgement::NewVerdict(const BuiltCandidate& candidate) const {
-  Verdict verdict;
-  verdict.created = Timestamp();
-  verdict.seed = seed_;
-  verdict.problem = RecordOf(request_.problem, oracle_->description());
-  verdict.candidate = {candidate.source.path,
-                       candidate.source.hash,
-                       candidate.source.form == CandidateForm::kNative ? "native" : "python",
-                       candidate.source.language,
-                       "sandboxed",
-                       candidate.flags};
-  verdict.work = WorkOf(oracle_->description(), oracle_->account());
-  verdict.machine = DescribeMachine();
-  verdict.machine.threads = threads_;
-  verdict.machine.isolation = ProbeSandbox().isolation;
-  verdict.toolchain = {{"assay", std::string(kAssayVersion)},
-                       {"compiler", candidate.compiler},
-                       {"python", python_.version},
-                       {"pytorch", python_.torch_version}};
-  if (const std::string kernels = OpenBlasKernels(); !kernels.empty())
-    verdict.toolchain["openblas_kernels"] = kernels;
-  verdict.log = candidate.log;
-  verdict.cost.build_s = candidate.build_s;
-  verdict.cost.build_cached = candidate.cached;
-  verdict.id = Sha256Hex(fmt::format("{} {} {} {} {}", verdict.created, MonotonicNs(), seed_,
-                                     verdict.problem.hash, verdict.candidate.hash))
-                   .substr(0, 12);
-  return verdict;
+CandidateHostSetup Judgement::HostSetup(const BuiltCandidate& candidate) const {
+  return {candidate, request_.limits, python_,  *oracle_,
+          *live_,    settings_,       threads_, events_.interrupt};
 }
 
-Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
+std::unique_ptr<Judgement::HostsOf> Judgement::MakeHosts(const BuiltCandidate& candidate) const {
+  const CandidateHostSetup setup = HostSetup(candidate);
+  auto hosts =
+      std::make_unique<HostsOf>(CandidateHosts(setup), CandidateHosts(setup), std::nullopt);
+  if (other_size_)
+    hosts->other_size.emplace(
+        CandidateHostSetup{candidate, request_.limits, python_, other_size_->oracle,
+                           other_size_->live, other_size_->settings, threads_, events_.interrupt});
+  return hosts;
+}
+
+// Importing PyTorch takes a second of one core, and every candidate needs gate 1: while one imports
+// it, so does the next, on another core.
+std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
+  auto hosts = next_hosts_ ? std::move(next_hosts_) : MakeHosts(built_[index]);
+  hosts->gate1.Prefetch(0, 1);
+  if (index + 1 < built_.size() && !built_[index + 1].failure) {
+    next_hosts_ = MakeHosts(built_[index + 1]);
+    next_hosts_->gate1.Prefetch(1, 1);
+  }
+  return hosts;
+}
+
+Result<Verdict> Judgement::JudgeOne(size_t index) {
   const int64_t begin_ns = MonotonicNs();
-  Verdict verdict = NewVerdict(candidate);
+  const BuiltCandidate& candidate = built_[index];
+  Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_);
   const auto finish = [&] {
     Cost& cost = verdict.cost;
     const double judged_s = Seconds(MonotonicNs() - begin_ns);
@@ -240,13 +239,17 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
     verdict.message = *candidate.failure;
     return finish();
   }
-  ASSAY_ASSIGN_OR_RETURN(bool final, PassGate1(candidate, &verdict));
+  const std::unique_ptr<HostsOf> hosts = BeginHosts(index);
+  ASSAY_ASSIGN_OR_RETURN(bool final, PassGate1(candidate, *hosts, &verdict));
   if (final) return finish();
-  if (other_size_) {
-    ASSAY_ASSIGN_OR_RETURN(final, PassOtherSize(candidate, &verdict));
+  const std::string& why = draws_->degenerate();
+  if (hosts->other_size) hosts->other_size->Prefetch(0, 1);
+  if (why.empty() && !request_.correctness_only) hosts->pairs.Prefetch(0, kPairsMin);
+  if (hosts->other_size) {
+    ASSAY_ASSIGN_OR_RETURN(final, PassOtherSize(*hosts, &verdict));
     if (final) return finish();
   }
-  if (const std::string& why = draws_->degenerate(); !why.empty()) {
+  if (!why.empty()) {
     verdict.outcome = Outcome::kUnsettled;
     verdict.message = fmt::format(
         "correct, and that means nothing: {}, so this problem cannot tell a kernel from one that "
@@ -265,9 +268,13 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
   const std::vector<std::string> baselines =
       against_ ? std::vector<std::string>{"against"} : request_.baselines;
   verdict.speed->headline = baselines.front();
+  const int64_t waiting_ns = MonotonicNs();
+  if (next_hosts_) next_hosts_->gate1.AwaitImports();  // nothing runs beside a measurement
+  verdict.cost.start_s += Seconds(MonotonicNs() - waiting_ns);
   for (const std::string& baseline : baselines) {
-    ASSAY_ASSIGN_OR_RETURN(final, PassGate2(candidate, baseline, &verdict));
+    ASSAY_ASSIGN_OR_RETURN(final, PassGate2(candidate, hosts->pairs, baseline, &verdict));
     if (final) return finish();
+    hosts->pairs.Drop();
   }
   Settle(&verdict);
   const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
@@ -279,19 +286,12 @@ Result<Verdict> Judgement::JudgeOne(BuiltCandidate candidate) {
   return finish();
 }
 
-CandidateHostSetup Judgement::HostSetup(const BuiltCandidate& candidate) const {
-  return {candidate, request_.limits, python_,  *oracle_,
-          *live_,    settings_,       threads_, events_.interrupt};
-}
-
 // One fresh host on every draw of one size.
-Result<std::optional<Gate1Result>> Judgement::RunAtSize(const BuiltCandidate& candidate,
-                                                        const AtSize& size, Verdict* verdict) {
+Result<std::optional<Gate1Result>> Judgement::RunAtSize(const AtSize& size, Verdict* verdict) {
   const int64_t begin_ns = MonotonicNs();
   size.live.SetSlotCount(2);
-  CandidateHosts hosts({candidate, request_.limits, python_, size.oracle, size.live, size.settings,
-                        threads_, events_.interrupt});
-  auto host = hosts.Take(0, 1);
+  size.live.Clear();
+  auto host = size.hosts.Take(0, 1);
   const int64_t started_ns = MonotonicNs();
   verdict->cost.start_s += Seconds(started_ns - begin_ns);
   if (!host) {
@@ -330,10 +330,10 @@ Result<std::optional<Gate1Result>> Judgement::RunAtSize(const BuiltCandidate& ca
   return std::move(*result);
 }
 
-Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verdict) {
-  ASSAY_ASSIGN_OR_RETURN(
-      auto result,
-      RunAtSize(candidate, {*oracle_, *live_, *draws_, rule_, settings_, ""}, verdict));
+Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, HostsOf& hosts,
+                                  Verdict* verdict) {
+  ASSAY_ASSIGN_OR_RETURN(auto result,
+                         RunAtSize({*oracle_, *live_, *draws_, rule_, hosts.gate1, ""}, verdict));
   if (!result) return true;
   verdict->correctness = std::move(result->correctness);
   if (candidate.source.form == CandidateForm::kPython) {
@@ -348,12 +348,11 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, Verdict* verd
   return true;
 }
 
-Result<bool> Judgement::PassOtherSize(const BuiltCandidate& candidate, Verdict* verdict) {
+Result<bool> Judgement::PassOtherSize(HostsOf& hosts, Verdict* verdict) {
   OtherSize& other = *other_size_;
   const std::string where = " at " + other.text;
-  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(candidate,
-                                                {other.oracle, other.live, other.draws, other.rule,
-                                                 other.settings, where},
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize({other.oracle, other.live, other.draws, other.rule,
+                                                 *hosts.other_size, where},
                                                 verdict));
   if (!result) return true;
   Correctness& correctness = *verdict->correctness;
@@ -385,10 +384,9 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
   return *pool;
 }
 
-Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, const std::string& baseline,
-                                  Verdict* verdict) {
+Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
+                                  const std::string& baseline, Verdict* verdict) {
   Progress("starting hosts", 0);
-  CandidateHosts hosts(HostSetup(candidate));
   std::optional<CandidateHosts> opponents;
   if (against_) opponents.emplace(HostSetup(*against_));
   const auto opponent = [&](int pair_index) -> HostResult<Opponent> {

@@ -1,6 +1,7 @@
 #include "pipeline/live_slots.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "base/check.h"
@@ -40,6 +41,7 @@ void LiveSlots::SetSlotCount(uint32_t count) {
 void LiveSlots::FillInputs(const Oracle& oracle, std::span<const uint32_t> masters) {
   ASSAY_CHECK(masters.size() <= plan().slot_count);
   const uint64_t stride = plan().input_stride;
+  filled_ = std::max(filled_, static_cast<uint32_t>(masters.size()));
   for (size_t i = 0; i < masters.size(); ++i)
     CopyPastCaches(inputs_.data() + i * stride, oracle.inputs(masters[i]), stride);
 }
@@ -47,7 +49,13 @@ void LiveSlots::FillInputs(const Oracle& oracle, std::span<const uint32_t> maste
 void LiveSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) {
   ASSAY_CHECK(slot < plan().slot_count);
   const uint64_t stride = plan().input_stride;
+  filled_ = std::max(filled_, slot + 1);
   CopyPastCaches(inputs_.data() + slot * stride, oracle.inputs(master), stride);
+}
+
+void LiveSlots::Clear() {
+  std::memset(inputs_.data(), 0, filled_ * plan().input_stride);
+  filled_ = 0;
 }
 
 void LiveSlots::FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const {

@@ -41,6 +41,9 @@ class LiveSlots {
   void FillInputs(const Oracle& oracle, std::span<const uint32_t> masters);
   // Copies one master into one slot.
   void FillInput(const Oracle& oracle, uint32_t slot, uint32_t master);
+  // Zeroes what was filled since the last time: a process that starts sees no values before its
+  // turn. No host may run.
+  void Clear();
   // Drops the inputs of these slots and the weights from the caches: the side that ran before had
   // read them.
   void FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const;
@@ -51,6 +54,7 @@ class LiveSlots {
   LiveSlots() = default;
   SharedRegion plan_, inputs_;
   uint32_t capacity_ = 0;
+  uint32_t filled_ = 0;  // slots that may hold values
   uint64_t guard_ = 0;
 };
 

@@ -308,6 +308,7 @@ HostResult<void> PairRunner::WarmUp(Side side) {
 
 HostResult<std::optional<double>> PairRunner::Run(int index) {
   grew_ = false;
+  setup_.live.Clear();
   auto opponent = GetOpponent(index);
   if (!opponent) {
     result_->opponent_trouble = opponent.error();

@@ -1,15 +1,28 @@
 #include "pipeline/record.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "model/dtype.h"
+#include "pipeline/machine.h"
+#include "pipeline/version.h"
+#include "pipeline/work_account.h"
 
 namespace assay {
+namespace {
+
+std::string Timestamp() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+}
+
+}  // namespace
 
 ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description) {
   ProblemRecord problem;
@@ -25,6 +38,37 @@ ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& 
       problem.dtype = DTypeName(argument.dtype);
   }
   return problem;
+}
+
+Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
+                   const Oracle& oracle, const PythonRuntime& python, uint64_t seed, int threads) {
+  Verdict verdict;
+  verdict.created = Timestamp();
+  verdict.seed = seed;
+  verdict.problem = RecordOf(request.problem, oracle.description());
+  verdict.candidate = {candidate.source.path,
+                       candidate.source.hash,
+                       candidate.source.form == CandidateForm::kNative ? "native" : "python",
+                       candidate.source.language,
+                       "sandboxed",
+                       candidate.flags};
+  verdict.work = WorkOf(oracle.description(), oracle.account());
+  verdict.machine = DescribeMachine();
+  verdict.machine.threads = threads;
+  verdict.machine.isolation = ProbeSandbox().isolation;
+  verdict.toolchain = {{"assay", std::string(kAssayVersion)},
+                       {"compiler", candidate.compiler},
+                       {"python", python.version},
+                       {"pytorch", python.torch_version}};
+  if (const std::string kernels = OpenBlasKernels(); !kernels.empty())
+    verdict.toolchain["openblas_kernels"] = kernels;
+  verdict.log = candidate.log;
+  verdict.cost.build_s = candidate.build_s;
+  verdict.cost.build_cached = candidate.cached;
+  verdict.id = Sha256Hex(fmt::format("{} {} {} {} {}", verdict.created, MonotonicNs(), seed,
+                                     verdict.problem.hash, verdict.candidate.hash))
+                   .substr(0, 12);
+  return verdict;
 }
 
 std::string ConstantsNote(const std::string& source,

@@ -1,4 +1,4 @@
-// Parts of a verdict that follow from what the judgement knows. Pure.
+// Parts of a verdict that follow from what the judgement knows.
 #pragma once
 
 #include <map>
@@ -8,10 +8,15 @@
 #include "model/problem.h"
 #include "model/verdict.h"
 #include "pipeline/gate2_run.h"
+#include "pipeline/judge.h"
 
 namespace assay {
 
 ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description);
+
+// Everything that is known before the gates: what was asked, of whom, and with what.
+Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
+                   const Oracle& oracle, const PythonRuntime& python, uint64_t seed, int threads);
 
 // Which of the problem's changed constants a Python candidate assigns at its top level too: they
 // were set in it, and the judged program is the file with them. Empty where there are none.
