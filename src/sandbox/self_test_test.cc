@@ -258,13 +258,15 @@ TEST(SelfTest, CannotBeFinishedWhereItsProgramEndsEarly) {
 TEST(SelfTestDeathTest, RefusesForeignWorkUnlessItIsAllowed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto look = [](bool allowed) {
-    const WeakBubblewrap bubblewrap("    words += ['--setenv', 'SECRET', 'swordfish']\n",
-                                    "/usr/bin/bwrap");
-    ::setenv("ASSAY_BWRAP", bubblewrap.path().c_str(), 1);
+    std::optional<WeakBubblewrap> bubblewrap(std::in_place,
+                                             "    words += ['--setenv', 'SECRET', 'swordfish']\n",
+                                             "/usr/bin/bwrap");
+    ::setenv("ASSAY_BWRAP", bubblewrap->path().c_str(), 1);
     if (allowed) AllowWeakSandbox();
     const auto run = RunToolInSandbox(ProbeRequest({"exit", "0"}), "", Deadline::AfterSeconds(10));
     std::fprintf(stderr, "%s\n%s\n", run ? "it ran" : run.error().message.c_str(),
                  ProbeSandbox().isolation.c_str());
+    bubblewrap.reset();
     ::_exit(0);
   };
   EXPECT_EXIT(look(false), ::testing::ExitedWithCode(0),
