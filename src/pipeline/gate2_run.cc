@@ -12,6 +12,14 @@ constexpr int64_t kClearSpentNs = 1'200'000'000;
 // Where more of the measurements are disturbed the machine is too busy for a decision.
 constexpr double kDisturbedShareMax = 0.1;
 
+// No decision can fall before so many pairs: where they would take longer than what is left, they
+// are not begun.
+bool OutOfBudget(int pairs, double budget_s, const Deadline& budget) {
+  const double left_s = static_cast<double>(budget.RemainingNs()) / 1e9;
+  const double pair_s = (budget_s - left_s) / pairs;
+  return pairs >= kPairsMin ? left_s < pair_s * PairsUntilDecision(pairs) : budget.Expired();
+}
+
 }  // namespace
 
 int PairsUntilDecision(int pair_index) {
@@ -45,7 +53,8 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     rule = RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
     const bool enough_spent = static_cast<int>(log_ratios.size()) >= setup.clear_pairs ||
                               result.spent.fill_ns + result.spent.timed_ns > kClearSpentNs;
-    const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max || budget.Expired();
+    const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max ||
+                      OutOfBudget(static_cast<int>(log_ratios.size()), setup.budget_s, budget);
     decision = Decide(log_ratios, rule, enough_spent, last);
     if (decision != Decision::kContinue && decision != Decision::kSlower)
       result.worked_ahead = WorkedAhead(runner.steps(), setup.step_wake_ns);
