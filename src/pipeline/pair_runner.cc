@@ -21,7 +21,7 @@ constexpr double kSlowBlockNs = 2e8;
 // a fifth of a second at most.
 constexpr double kBlockGraceS = 2;
 // Drawing the values of one block takes at most about this long.
-constexpr double kDrawNs = 1.5e9;
+constexpr double kDrawNs = 0.8e9;
 // The candidate of the first pair is watched for about this long.
 constexpr int64_t kWatchedNs = 25'000'000;
 // Warm-up of a host ends when it is warm, or after this time.
