@@ -375,8 +375,10 @@ HostTrouble Host::Death(std::string_view doing) {
   auto exit = sandbox_->Wait(Deadline::AfterSeconds(2));
   trouble.output = Output();
   if (!exit) {
-    trouble.kind = Kind::kEnvironment;
-    trouble.message = exit.error().message;
+    // Once it runs, whose code it runs is to blame, not the machine: others are judged all the
+    // same.
+    if (!freezer_) trouble.kind = Kind::kEnvironment;
+    trouble.message = fmt::format("{} ({})", exit.error().message, doing);
     return trouble;
   }
   if (exit->out_of_memory) {

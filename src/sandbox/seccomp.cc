@@ -69,7 +69,9 @@ constexpr const char* kRefusedNames[] = {
     "memfd_create", "memfd_secret"};
 
 // Refused once a host has locked itself down. Signals that come from a timer or a queue could wake
-// a stopped process.
+// a stopped process; timers and requests that the kernel works off while it is stopped would take
+// the core from others, unseen in its own CPU time; what tells of the page cache, or changes it,
+// tells one process about another.
 constexpr const char* kLockdownNames[] = {"memfd_create",
                                           "memfd_secret",
                                           "socket",
@@ -83,6 +85,18 @@ constexpr const char* kLockdownNames[] = {"memfd_create",
                                           "process_vm_readv",
                                           "process_vm_writev",
                                           "timer_create",
+                                          "timerfd_create",
+                                          "timerfd_settime",
+                                          "setitimer",
+                                          "alarm",
+                                          "io_setup",
+                                          "io_submit",
+                                          "fadvise64",
+                                          "readahead",
+                                          "mincore",
+                                          "cachestat",
+                                          "preadv2",
+                                          "pwritev2",
                                           "mq_open",
                                           "mq_notify",
                                           "sched_setaffinity",

@@ -224,7 +224,8 @@ GETS_THROUGH = {
 # either alone suffices.
 GAINS = {
     "fresh-values": (corpus("18_value_cache.cpp"), 1.5),
-    "waiting-hosts": (corpus("18_watches_while_it_waits.py"), 1.25),
+    "lockdown": (corpus("49_timers_fire_while_it_sleeps.cpp"), 1.4),
+    "waiting-hosts,steps": (corpus("18_watches_while_it_waits.py"), 1.25),
     "freeze,sleep-proof": (inline(softmax_kernel(ASKS_THE_THREAD, WORKS_AHEAD)), 1.5),
     "head-start,long-blocks": (corpus("48_works_while_waking.cpp"), 3),
 }
