@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace assay {
 
@@ -26,6 +27,22 @@ std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double 
   return fmt::format(
       "{:.3g} us a call in a row, {:.3g} us when only the inputs of that call are there (the "
       "baseline: {:.3g} and {:.3g}): it works on calls ahead of their turn",
+      pair.candidate_row_ns / 1e3, pair.candidate_step_ns / 1e3, pair.reference_row_ns / 1e3,
+      pair.reference_step_ns / 1e3);
+}
+
+std::optional<std::string> KeptWork(std::span<const StepTimes> pairs, double wake_ns) {
+  std::vector<StepTimes> changed;
+  for (const StepTimes& pair : pairs)
+    if (pair.reference_changed_ns > 0 && pair.candidate_changed_ns > 0)
+      changed.push_back({pair.reference_step_ns, pair.candidate_step_ns, pair.reference_changed_ns,
+                         pair.candidate_changed_ns});
+  if (!WorkedAhead(changed, wake_ns)) return std::nullopt;
+  const StepTimes& pair = changed[changed.size() / 2];
+  return fmt::format(
+      "{:.3g} us a call, and {:.3g} us after weights have changed (the baseline: {:.3g} and "
+      "{:.3g}): "
+      "it keeps work on weights from call to call, which only --weights constant allows",
       pair.candidate_row_ns / 1e3, pair.candidate_step_ns / 1e3, pair.reference_row_ns / 1e3,
       pair.reference_step_ns / 1e3);
 }

@@ -15,6 +15,8 @@ namespace assay {
 struct StepTimes {
   double reference_row_ns = 0, candidate_row_ns = 0;    // in a row, median over blocks
   double reference_step_ns = 0, candidate_step_ns = 0;  // alone, the shortest of a few
+  // Alone and with weights that were changed just before, the shortest of a few; 0: not run.
+  double reference_changed_ns = 0, candidate_changed_ns = 0;
 };
 
 // A step may take this many times a call in a row: the shortest of a few steps of an honest kernel
@@ -33,5 +35,9 @@ bool WorksAhead(const StepTimes& pair, double wake_ns, double slower_anyway = 1)
 
 // What was seen, where more than half of the pairs, and at least two, show it; else nullopt.
 std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double wake_ns);
+
+// Whether calls that meet new weights take longer than those that do not, by the same limits, in
+// more than half of the pairs: work on weights is done once and kept. What was seen, else nullopt.
+std::optional<std::string> KeptWork(std::span<const StepTimes> pairs, double wake_ns);
 
 }  // namespace assay

@@ -61,5 +61,17 @@ TEST(Steps, MostPairsMustShowIt) {
   EXPECT_FALSE(WorkedAhead({}, kStepWakeNs));
 }
 
+// Packs weights when they change: as fast as it says in a block, where they do not.
+TEST(Steps, WorkOnWeightsThatIsKeptShowsWhereTheyChange) {
+  const StepTimes packs_once{0.69e6, 0.47e6, 0.70e6, 0.30e6, 0.71e6, 0.95e6};
+  const StepTimes packs_each{0.69e6, 0.95e6, 0.70e6, 0.95e6, 0.71e6, 0.96e6};
+  const StepTimes not_run{0.69e6, 0.47e6, 0.70e6, 0.30e6};
+  EXPECT_THAT(KeptWork(std::vector{packs_once, packs_once, packs_each}, kStepWakeNs).value_or(""),
+              HasSubstr("300 us a call, and 950 us after weights have changed"));
+  EXPECT_FALSE(KeptWork(std::vector{packs_each, packs_each, packs_each}, kStepWakeNs));
+  EXPECT_FALSE(KeptWork(std::vector{not_run, not_run, not_run}, kStepWakeNs));
+  EXPECT_FALSE(KeptWork(std::vector{packs_once, packs_each, packs_each}, kStepWakeNs));
+}
+
 }  // namespace
 }  // namespace assay

@@ -409,33 +409,48 @@ HostResult<bool> PairRunner::RunStep(Side side, uint32_t slot, uint32_t master, 
   return !side.is_candidate || CheckOne(side, slot, master, nullptr);
 }
 
-HostResult<bool> PairRunner::RunSteps(Side reference, Side tried) {
-  const uint32_t count = std::min({kSteps, slots_, setup_.pool.capacity()});
-  const auto taken = setup_.pool.Take(count);
-  if (!taken) {
-    result_->opponent_trouble = taken.error();
-    return std::unexpected(taken.error());
-  }
-  const std::span<const uint32_t> masters = taken->masters;
+HostResult<bool> PairRunner::RunStepsOf(Side reference, Side tried, uint32_t count,
+                                        bool own_weights, double* reference_ns,
+                                        double* candidate_ns) {
   const std::vector<uint32_t> slots = RandomOrder(slots_, count);
-  StepTimes times;
-  times.reference_row_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
-  times.candidate_row_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
+  std::vector<uint32_t> masters;
   const int64_t begin_ns = MonotonicNs();
   for (uint32_t step = 0; step < count; ++step) {
     if (step >= kStepsMin && MonotonicNs() - begin_ns > kStepsNs) break;
     {
       Meter meter(&result_->spent.fill_ns);
+      if (own_weights || step == 0) {
+        const auto taken = setup_.pool.Take(own_weights ? 1 : count);
+        if (!taken) {
+          result_->opponent_trouble = taken.error();
+          return std::unexpected(taken.error());
+        }
+        masters.insert(masters.end(), taken->masters.begin(), taken->masters.end());
+      }
       setup_.live.FillInput(setup_.oracle, slots[step], masters[step]);
     }
     for (const Side side : {reference, tried}) {
       auto right = RunStep(side, slots[step], masters[step],
-                           side.is_candidate ? &times.candidate_step_ns : &times.reference_step_ns);
+                           side.is_candidate ? candidate_ns : reference_ns);
       if (!right || !*right) return right;
     }
   }
-  if (times.reference_step_ns > 0 && times.candidate_step_ns > 0) steps_.push_back(times);
   return true;
+}
+
+HostResult<bool> PairRunner::RunSteps(Side reference, Side tried) {
+  const uint32_t count = std::min({kSteps, slots_, setup_.pool.capacity()});
+  StepTimes times;
+  times.reference_row_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
+  times.candidate_row_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
+  auto right = RunStepsOf(reference, tried, count, false, &times.reference_step_ns,
+                          &times.candidate_step_ns);
+  if (right && *right && setup_.oracle.weights_vary())
+    right = RunStepsOf(reference, tried, count, true, &times.reference_changed_ns,
+                       &times.candidate_changed_ns);
+  if (right && *right && times.reference_step_ns > 0 && times.candidate_step_ns > 0)
+    steps_.push_back(times);
+  return right;
 }
 
 }  // namespace assay

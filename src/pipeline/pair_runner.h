@@ -71,6 +71,10 @@ class PairRunner {
   HostResult<void> WarmUp(Side side);
   // Calls one at a time, each with fresh values in its own slot alone. False: one was wrong.
   HostResult<bool> RunSteps(Side reference, Side tried);
+  // Up to `count` steps, all with the weights of one batch or each with its own. The shortest times
+  // stand in the pointers.
+  HostResult<bool> RunStepsOf(Side reference, Side tried, uint32_t count, bool own_weights,
+                              double* reference_ns, double* candidate_ns);
   // A step of one side, as far as it shortens `best_ns`; a void one does not.
   HostResult<bool> RunStep(Side side, uint32_t slot, uint32_t master, double* best_ns);
   HostResult<void> Watch(Side tried);
