@@ -42,6 +42,8 @@ class Freezer {
   int64_t CpuSinceFreezeNs() const;
   void Thaw();
   bool frozen() const { return frozen_; }
+  // CPU time of the process when it was stopped last [ns].
+  int64_t cpu_ns() const { return cpu_ns_; }
 
  private:
   pid_t pid_;

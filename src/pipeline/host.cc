@@ -93,6 +93,7 @@ HostResult<Host> Host::Spawn(HostOptions options) {
   host.sandbox_.emplace(std::move(*sandbox));
   host.spin_ = options.spin;
   host.start_timeout_s_ = options.start_timeout_s;
+  host.wake_allowance_ns_ = options.wake_allowance_ns;
   return host;
 }
 
@@ -231,10 +232,13 @@ HostResult<void> Host::LeaveBlocks(double timeout_s) {
 
 namespace {
 
-// Its inputs lay there when it woke: what it could have worked before it answered.
-int64_t HeadStartNs(const BlockResult& result) {
+// Its inputs lay there when it woke: what it could have worked before it answered. A clock that is
+// read while a thread runs may be late, so what was worked in all counts, too, where it is known.
+int64_t HeadStartNs(const BlockResult& result, int64_t wake_allowance_ns) {
   const int64_t worked_ns = std::min(result.ready_ns, result.ready_cpu_ns) - kReadyCpuAllowanceNs;
-  return std::max({int64_t{0}, result.ready_ns - kReadyAllowanceNs, worked_ns});
+  const int64_t counted_ns =
+      wake_allowance_ns == 0 ? 0 : result.worked_before_ns - wake_allowance_ns;
+  return std::max({int64_t{0}, result.ready_ns - kReadyAllowanceNs, worked_ns, counted_ns});
 }
 
 }  // namespace
@@ -299,6 +303,7 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
     return std::unexpected(trouble);
   }
   void_blocks_ = 0;
+  const int64_t cpu_before_ns = freezer_->cpu_ns();
   const Deadline deadline = Deadline::AfterSeconds(timeout_s);
   const ThreadWaits waits_before = ReadThreadWaits(pid_);
   auto woken = Wake(deadline);
@@ -310,12 +315,13 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
   wire::Ring(control_.as<wire::Control>()->go, sequence_, !spin_);
   if (auto done = AwaitWord(report().done, sequence_, deadline, spin_, "running"); !done)
     return std::unexpected(done.error());
-  result.time_ns = MonotonicNs() - start_ns;
-  if (Stands(Defence::kHeadStart)) result.time_ns += HeadStartNs(result);
-
+  const int64_t block_ns = MonotonicNs() - start_ns;
+  result.time_ns = block_ns;
   const auto sample =
       OutputSample::Take(plan, outputs, order, kSampleLines, std::random_device{}());
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
+  result.worked_before_ns = freezer_->cpu_ns() - cpu_before_ns - block_ns;
+  if (Stands(Defence::kHeadStart)) result.time_ns += HeadStartNs(result, wake_allowance_ns_);
   result.waited_ns = LongestWaitNs(waits_before, ReadThreadWaits(pid_));
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
   if (!sample.StillHolds() && Stands(Defence::kLateWrites)) {

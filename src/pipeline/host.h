@@ -58,13 +58,18 @@ struct HostOptions {
   std::string lockdown;    // BPF program for descriptor 4; may be empty
   double start_timeout_s = 60;
   bool spin = true;  // the judge has a core of its own: both sides spin on the doorbell
+  // What it may work between waking and go for nothing [ns], by its CPU time once it is stopped
+  // again; 0: not looked at. Only for a host on one core, whose CPU time in a block is at most the
+  // block's.
+  int64_t wake_allowance_ns = 0;
 };
 
 struct BlockResult {
-  int64_t time_ns = 0;       // judge's clock, go to done, plus a late answer's excess
-  int64_t settle_ns = 0;     // as the host says; only a trusted host's counts
-  int64_t ready_cpu_ns = 0;  // CPU time of all its threads within that time
-  int64_t ready_ns = 0;      // wake to ready: what a head start could hide
+  int64_t time_ns = 0;           // judge's clock, go to done, plus a late answer's excess
+  int64_t settle_ns = 0;         // as the host says; only a trusted host's counts
+  int64_t ready_cpu_ns = 0;      // CPU time of all its threads within that time
+  int64_t ready_ns = 0;          // wake to ready: what a head start could hide
+  int64_t worked_before_ns = 0;  // CPU time from thaw to freeze, less the block's wall-clock time
   // The longest that one of its threads waited for a core from thaw to freeze: what other processes
   // disturbed.
   int64_t waited_ns = 0;
@@ -133,6 +138,7 @@ class Host {
   pid_t pid_ = 0;
   bool spin_ = true;
   double start_timeout_s_ = 60;
+  int64_t wake_allowance_ns_ = 0;
   bool in_blocks_ = false;
   uint32_t sequence_ = 0;
   int void_blocks_ = 0;  // in a row

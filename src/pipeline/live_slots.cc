@@ -130,11 +130,12 @@ HostResult<ValuePool::Values> ValuePool::Take(uint32_t count) {
     std::shuffle(batch->masters.begin(), batch->masters.end(), random_);
   oracle_.ShowWeights(batch->weights);
   Values values{batch->masters, nullptr};
-  if (batch->probe && !probes_seen_[*batch->probe]) {
-    probes_seen_[*batch->probe] = true;
-    values.probe = &probes_[*batch->probe];
-  }
+  if (batch->probe && !probes_seen_[*batch->probe]) values.probe = &probes_[*batch->probe];
   return values;
+}
+
+void ValuePool::MarkShown(const Draw* probe) {
+  probes_seen_[static_cast<size_t>(probe - probes_.data())] = true;
 }
 
 double ValuePool::CostNs(uint32_t count) const {
@@ -152,7 +153,16 @@ double ValuePool::CostOfOneNs() const {
 HostResult<void> ValuePool::Refill(Batch& batch) {
   const int64_t begin_ns = MonotonicNs();
   batch.probe.reset();
-  if (!probes_.empty()) batch.probe = random_() % probes_.size();
+  if (!probes_.empty()) {
+    // Dealt like cards: every one comes before one comes again.
+    if (deck_.empty()) {
+      deck_.resize(probes_.size());
+      std::iota(deck_.begin(), deck_.end(), size_t{0});
+      std::shuffle(deck_.begin(), deck_.end(), random_);
+    }
+    batch.probe = deck_.back();
+    deck_.pop_back();
+  }
   batch.weights = batch.probe ? probes_[*batch.probe].seed : random_() >> 1 | 1;
   oracle_.ShowWeights(batch.weights);
   for (const uint32_t master : batch.masters)

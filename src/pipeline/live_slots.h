@@ -77,6 +77,8 @@ class ValuePool {
   // `count` masters that this process has not seen, in random order, and puts their version of the
   // weights in place; draws new values where none are left. count <= capacity.
   HostResult<Values> Take(uint32_t count);
+  // The process has seen this probe, which Take() offered.
+  void MarkShown(const Draw* probe);
   // What drawing for the next Take(count) is expected to cost [ns]; 0 when the values are at hand.
   double CostNs(uint32_t count) const;
   // What drawing one value takes, by those drawn so far [ns].
@@ -101,6 +103,7 @@ class ValuePool {
   std::mt19937_64 random_;
   std::vector<Draw> probes_;
   std::vector<bool> probes_seen_;  // by the process in hand
+  std::vector<size_t> deck_;       // probes that batches drawn next belong to
   std::vector<Batch> batches_;
   uint32_t placed_ = 0;                 // masters that belong to batches
   int64_t drawn_ = 0, drawing_ns_ = 0;  // so far

@@ -224,6 +224,7 @@ HostResult<PairRunner::FilledSlots> PairRunner::FillSlots(uint32_t calls) {
   const bool with_probe = calls > 1 || random_() % 4 == 0;
   if (taken->probe != nullptr && with_probe && Stands(Defence::kTimedDraws)) {
     filled.probe = taken->probe;
+    setup_.pool.MarkShown(taken->probe);
     filled.probe_slot = static_cast<uint32_t>(random_() % filled.masters.size());
     filled.masters[filled.probe_slot] = filled.probe->master;
   }
