@@ -26,7 +26,7 @@ constexpr int kSideBySideMax = 6;
 constexpr uint64_t kPythonHostBytes = uint64_t{250} << 20;
 // Hosts start ahead of their need where this share of the free memory holds one.
 constexpr uint64_t kMemoryShare = 8;
-// CPU time that waking and stopping take: honest hosts show 30 to 80 us, and 10 to 140 in Python.
+// CPU time that waking and stopping take at most, by one look at honest hosts of each form.
 constexpr int64_t kNativeWakeNs = 80'000, kInterpreterWakeNs = 200'000;
 
 std::string Capped(std::string text) {
