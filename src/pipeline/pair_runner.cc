@@ -149,8 +149,7 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
   {
     Meter meter(&result_->spent.fill_ns);
     PoisonOutputs(live.plan(), side.host->outputs.data(), live.plan().slot_count, live.guard());
-    if (inputs_read_) live.FlushInputs(setup_.oracle, order);
-    inputs_read_ = true;
+    live.FlushInputs(setup_.oracle, order);
   }
   return RunFilled(side, order, samples);
 }
@@ -229,7 +228,6 @@ HostResult<PairRunner::FilledSlots> PairRunner::FillSlots(uint32_t calls) {
     filled.masters[filled.probe_slot] = filled.probe->master;
   }
   setup_.live.FillInputs(setup_.oracle, filled.masters);
-  inputs_read_ = false;
   return filled;
 }
 
@@ -270,6 +268,10 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
       result_->opponent_trouble->message =
           "the baseline's own outputs are not the expected ones: " + hint;
       return std::unexpected(*result_->opponent_trouble);
+    } else {
+      // To have been read by the judge makes the next block faster, by 0.7% where calls take 40 us.
+      Meter meter(&result_->spent.fill_ns);
+      ReadOutputs(setup_.live.plan(), side.host->outputs.data(), slots_);
     }
   }
   if (!MustRepeat(samples != nullptr)) return true;
@@ -310,33 +312,41 @@ HostResult<void> PairRunner::WarmUp(Side side) {
 HostResult<std::optional<double>> PairRunner::Run(int index) {
   grew_ = false;
   setup_.live.Clear();
+  // Which side starts first, and warms up first, is chance: memory, caches and cores are not the
+  // same for who comes second.
+  const bool candidate_starts = random_() % 2 == 0;
+  std::optional<HostResult<LiveHost>> candidate;
+  const auto start_candidate = [&] {
+    Meter meter(&result_->spent.start_ns);
+    candidate.emplace(setup_.candidate(index));
+  };
+  if (candidate_starts) start_candidate();
   auto opponent = GetOpponent(index);
   if (!opponent) {
     result_->opponent_trouble = opponent.error();
     return std::unexpected(opponent.error());
   }
-  auto candidate = [&] {
-    Meter meter(&result_->spent.start_ns);
-    return setup_.candidate(index);
-  }();
-  if (!candidate) return std::unexpected(candidate.error());
+  if (!candidate_starts) start_candidate();
+  if (!*candidate) return std::unexpected(candidate->error());
   // Both hosts run on this pair's cores, whichever they were started on: a warm one that shares the
   // judge's core would lose to any candidate.
   const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, index);
-  for (LiveHost* host : {opponent->host(), &*candidate})
+  for (LiveHost* host : {opponent->host(), &**candidate})
     if (auto bound = host->host.Bind(cores.hosts); !bound) return std::unexpected(bound.error());
   const BoundThread bound_judge(cores.judge);
   setup_.pool.BeginProcess();
-  const Side reference{opponent->host(), false}, tried{&*candidate, true};
+  const Side reference{opponent->host(), false}, tried{&**candidate, true};
+  const bool candidate_warms = random_() % 2 == 0;
+  const Side early = candidate_warms ? tried : reference,
+             late = candidate_warms ? reference : tried;
   double ignored_ns;
   // One call each, which loads what is loaded lazily; then as many as it takes; then a whole block.
   for (const bool whole_block : {false, true}) {
-    auto right =
-        Exchange(reference, tried, whole_block ? calls_ : 1, &ignored_ns, &ignored_ns, nullptr);
+    auto right = Exchange(early, late, whole_block ? calls_ : 1, &ignored_ns, &ignored_ns, nullptr);
     if (!right) return std::unexpected(right.error());
     if (!*right) return std::nullopt;
     if (whole_block) break;
-    for (const Side side : {reference, tried})
+    for (const Side side : {early, late})
       if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
   }
   PairSamples samples;

@@ -92,7 +92,6 @@ class PairRunner {
   uint32_t calls_ = 1, calls_spare_ = 1, slots_ = 2;
   double call_ns_ = 0;
   int rounds_ = 0;                // of the pair that ran last
-  bool inputs_read_ = true;       // by the side that ran before: they are in its caches
   bool block_disturbed_ = false;  // one of the exchange in hand
   bool grew_ = false;
   int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;

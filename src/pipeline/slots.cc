@@ -166,6 +166,7 @@ std::byte PoisonByte(wire::DType dtype) {
 
 void PoisonOutputs(const Plan& plan, std::byte* outputs, uint32_t slots, uint64_t guard) {
   for (uint32_t slot = 0; slot < slots; ++slot) PoisonSlot(plan, outputs, slot, guard);
+  FlushFromCaches(outputs, slots * plan.output_stride);
 }
 
 void PoisonSlot(const Plan& plan, std::byte* outputs, uint32_t slot, uint64_t guard) {
@@ -180,6 +181,12 @@ void PoisonSlot(const Plan& plan, std::byte* outputs, uint32_t slot, uint64_t gu
   }
   FillPattern(end, base + plan.output_stride, guard);
   StoreFence();
+}
+
+void ReadOutputs(const Plan& plan, const std::byte* outputs, uint32_t slots) {
+  const uint64_t size_bytes = slots * plan.output_stride;
+  for (uint64_t offset = 0; offset < size_bytes; offset += kLine)
+    static_cast<void>(*static_cast<const volatile std::byte*>(outputs + offset));
 }
 
 std::optional<GuardDamage> FindGuardDamage(const Plan& plan, const std::byte* outputs,

@@ -43,6 +43,9 @@ void PoisonOutputs(const wire::Plan& plan, std::byte* outputs, uint32_t slots, u
 // The same for one slot.
 void PoisonSlot(const wire::Plan& plan, std::byte* outputs, uint32_t slot, uint64_t guard);
 
+// Reads every line of the slots [0, slots), as checking them does.
+void ReadOutputs(const wire::Plan& plan, const std::byte* outputs, uint32_t slots);
+
 struct GuardDamage {
   uint32_t slot;
   std::string output;      // the nearest output
