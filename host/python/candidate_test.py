@@ -290,6 +290,32 @@ class GoesWrong(CandidateTest):
             self.assertEqual(judge.status & 0x7F, signal_number)
             self.assertEqual(judge.report.fault_signal, signal_number)
 
+    def test_a_result_in_the_slot_itself_does_not_count(self):
+        """It saves the copy that the reference pays for, where it finds its slot."""
+        finds_its_slot = (
+            "import sys, torch\nclass ModelNew(torch.nn.Module):\n"
+            "    def forward(self, x):\n"
+            "        frame = sys._getframe(1)\n"
+            "        while 'outputs' not in frame.f_locals: frame = frame.f_back\n"
+            "        slot = frame.f_locals['outputs'][frame.f_locals['slot']][0]\n"
+            "        torch.softmax(x, 1, out=slot)\n"
+            "        return %s\n"
+        )
+        self.describe(SOFTMAX)
+        judge, _, failed, number = self.run_candidate(finds_its_slot % "slot")
+        self.assertEqual((failed, number), (2, failure.CANDIDATE_OUTPUT))
+        self.assertIn("never given", judge.message())
+        self.assertTrue(judge.tensor("out", 1).isnan().all())
+        _, _, failed, number = self.run_candidate(finds_its_slot % "(slot.detach(),)")
+        self.assertEqual((failed, number), (2, failure.CANDIDATE_OUTPUT))
+        # What it puts in the place of PyTorch's own functions does not help.
+        judge, _, failed, _ = self.run_candidate(
+            finds_its_slot.replace("class", "torch.Tensor.copy_ = lambda *_: None\nclass")
+            % "torch.zeros_like(x)"
+        )
+        self.assertEqual(failed, 0)
+        self.assertFalse(judge.tensor("out", 1).any())
+
     def test_sys_exit_inside_forward_ends_nothing(self):
         _, _, failed, number = self.run_candidate(
             NEW_SOFTMAX.replace("return e /", "raise SystemExit(0)\n        return e /")

@@ -23,7 +23,6 @@ namespace {
 constexpr size_t kLogBytesMax = 16 * 1024;
 // Python hosts of a candidate that start at the same time; each holds PyTorch.
 constexpr int kSideBySideMax = 6;
-constexpr uint64_t kPythonHostBytes = uint64_t{250} << 20;
 // Hosts start ahead of their need where this share of the free memory holds one.
 constexpr uint64_t kMemoryShare = 8;
 // CPU time that waking and stopping take at most, by one look at honest hosts of each form.

@@ -40,7 +40,6 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   SpeedRule rule = RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
   std::vector<double> log_ratios;
   Decision decision = Decision::kContinue;
-  std::optional<std::string> kept_work;
   while (decision == Decision::kContinue) {
     const int index = static_cast<int>(log_ratios.size());
     auto ratio = runner.Run(index);
@@ -59,7 +58,8 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     decision = Decide(log_ratios, rule, enough_spent, last);
     if (decision != Decision::kContinue && decision != Decision::kSlower)
       result.worked_ahead = WorkedAhead(runner.steps(), setup.step_wake_ns);
-    if (decision == Decision::kFaster) kept_work = KeptWork(runner.steps(), setup.step_wake_ns);
+    if (decision == Decision::kFaster)
+      result.kept_work = KeptWork(runner.steps(), setup.step_wake_ns);
     setup.progress(static_cast<int>(log_ratios.size()), Estimate(log_ratios, rule));
   }
   const SpeedEstimate estimate = Estimate(log_ratios, rule);
@@ -81,10 +81,10 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     speed.note = fmt::format(
         "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
         100 * runner.disturbed_share());
-  } else if (kept_work) {
+  } else if (result.kept_work) {
     decision = Decision::kUnsettled;
     speed.certified_speedup = 0;
-    speed.note = *kept_work;
+    speed.note = *result.kept_work;
   } else if (const int repeated = runner.repeated(); repeated > 0) {
     speed.note = fmt::format("{} because other processes had disturbed {}",
                              repeated == 1 ? std::string("1 measurement was repeated")

@@ -375,8 +375,7 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
     options.weights_seed = DeriveSeed(seed_, SeedStream::kWeights);
     options.baseline = baseline;
     // As many as the second look takes, where memory is plentiful.
-    constexpr uint64_t kHostBytes = uint64_t{300} << 20;
-    const auto affordable = static_cast<int>(AvailableMemoryBytes() / 5 / kHostBytes);
+    const auto affordable = static_cast<int>(AvailableMemoryBytes() / 5 / kPythonHostBytes);
     options.hosts_max = std::clamp(affordable, Looks()[0].pairs, Looks()[1].pairs);
     options.interrupt = events_.interrupt;
     pool = std::make_unique<ReferencePool>(std::move(options), *oracle_, *live_);
@@ -450,8 +449,9 @@ void Judgement::Settle(Verdict* verdict) const {
   ASSAY_CHECK(outcome.has_value());
   verdict->outcome = *outcome;
   speed.passed = *outcome == Outcome::kFaster;
-  verdict->message =
-      OutcomeMessage(*outcome, speed, against_ ? against_->source.path : speed.headline);
+  if (verdict->message.empty())
+    verdict->message =
+        OutcomeMessage(*outcome, speed, against_ ? against_->source.path : speed.headline);
 }
 
 }  // namespace

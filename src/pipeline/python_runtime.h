@@ -33,6 +33,9 @@ struct PythonHostFiles {
   std::string extensions;        // tar of what the build made
 };
 
+// What a host takes with PyTorch imported and small tensors, roughly.
+constexpr uint64_t kPythonHostBytes = uint64_t{300} << 20;
+
 // The sandbox request for a python host; limits, cpus and descriptors are the caller's to set.
 Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole role, int threads,
                                      const PythonHostFiles& files);

@@ -227,6 +227,7 @@ GAINS = {
     "lockdown": (corpus("49_timers_fire_while_it_sleeps.cpp"), 1.4),
     "waiting-hosts,steps": (corpus("18_watches_while_it_waits.py"), 1.25),
     "freeze,sleep-proof": (inline(softmax_kernel(ASKS_THE_THREAD, WORKS_AHEAD)), 1.5),
+    "head-start": (corpus("28_head_start.cpp"), 3),
     "head-start,long-blocks": (corpus("48_works_while_waking.cpp"), 3),
 }
 

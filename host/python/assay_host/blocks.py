@@ -10,6 +10,13 @@ import torch
 
 from assay_host import failure, structure
 
+# Taken before foreign code is imported: what it puts in their place afterwards is not used here.
+_address = torch.Tensor.data_ptr
+_copy = torch.Tensor.copy_
+
+# What an output that does not count is filled with; NaN where it is a float.
+_POISON = 0xFF
+
 # Objects that may pile up before cycles are collected, between being armed and being ready.
 _GARBAGE_MAX = 5000
 
@@ -57,8 +64,19 @@ def _text(shape, dtype):
     return f"{str(dtype).replace('torch.', '')}[{', '.join(map(str, shape))}]"
 
 
-def store(result, targets, names):
-    """Copies a result into a slot's outputs. Raises OutputMismatch."""
+def _refuse_slot(targets):
+    """For a result that lies in a slot already: foreign code searched for where results are copied
+    to, and saves the copy that the reference pays for. Poisons the slot; raises OutputMismatch.
+    """
+    for target in targets:
+        ctypes.memset(_address(target), _POISON, target.numel() * target.element_size())
+    raise OutputMismatch("forward returns memory of the judge's that it was never given")
+
+
+def store(result, targets, names, slots_region):
+    """Copies a result into a slot's outputs; slots_region: the addresses of all of them. Raises
+    OutputMismatch.
+    """
     try:
         tensors = structure.flatten_outputs(result, [])
     except TypeError as error:
@@ -73,11 +91,13 @@ def store(result, targets, names):
                 f"output {name} is {_text(tensor.shape, tensor.dtype)}; the problem has "
                 f"{_text(target.shape, target.dtype)}"
             )
+    if any(tensor.numel() and _address(tensor) in slots_region for tensor in tensors):
+        _refuse_slot(targets)
     for tensor, target in zip(tensors, targets):
-        target.copy_(tensor)
+        _copy(target, tensor)
 
 
-def _run(order, forward, arguments, outputs, names, first_failure):
+def _run(order, forward, arguments, outputs, names, slots_region, first_failure):
     """Runs the named slots in order; returns the time spent on copying results [ns]."""
     clock = time.perf_counter_ns
     tensor_type = torch.Tensor
@@ -91,10 +111,12 @@ def _run(order, forward, arguments, outputs, names, first_failure):
             if type(result) is tensor_type and len(targets) == 1:
                 target = targets[0]
                 if result.shape != target.shape or result.dtype is not target.dtype:
-                    store(result, targets, names)  # raises with the reason
-                target.copy_(result)
+                    store(result, targets, names, slots_region)  # raises with the reason
+                if _address(result) in slots_region:
+                    _refuse_slot(targets)
+                _copy(target, result)
             else:
-                store(result, targets, names)
+                store(result, targets, names, slots_region)
             settle_ns += clock() - start_ns
         except BaseException as error:  # foreign code may raise anything, SystemExit included
             first_failure.note(error)
@@ -107,6 +129,7 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
     slots.prefault(library)
     names = [spec.name.decode() for spec in slots.output_specs]
     outputs = [slots.outputs(slot) for slot in range(slots.count)]
+    slots_region = slots.outputs_region()
 
     if copy_inputs:
         arguments = _FreshArguments(slots)
@@ -129,7 +152,7 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
                 gc.collect()
             library.await_go(loop_pointer)
             order = loop.order[: loop.call_count]
-            settle_ns = _run(order, forward, arguments, outputs, names, first_failure)
+            settle_ns = _run(order, forward, arguments, outputs, names, slots_region, first_failure)
             library.say_done(loop_pointer, settle_ns)
     finally:
         gc.enable()

@@ -197,6 +197,11 @@ class Slots:
             ]
         return self._outputs[slot]
 
+    def outputs_region(self):
+        """The addresses of the outputs of all slots."""
+        mapping = self._regions[wire.OUTPUTS]
+        return range(mapping.address, mapping.address + mapping.size_bytes)
+
     def oracle_outputs(self, slot):
         """float64 views; None for outputs that are integers or bool, which have no finer truth."""
         mapping = self._regions[wire.ORACLE]
