@@ -5,7 +5,9 @@
 
 One row a file: outcomes, pairs and seconds a verdict, and quantiles of |ln ratio| of whole verdicts
 and of single pairs. Programs are identical, so the ratios are what noise and bias do; `unsettled`
-verdicts, whose machine was busy, are counted and left out of the quantiles.
+verdicts, whose machine was busy, are counted and left out of the quantiles. The last column is the
+mean of ln(t_reference / t_candidate) over pairs with its standard error: a judge that favours no
+side gives zero.
 """
 import json
 import math
@@ -36,14 +38,15 @@ def main():
         sys.exit("usage: bench/aa_summary.py FILE.jsonl...")
     print(
         "series | verdicts | faster | slower | tie | unsettled | call | pairs | s | "
-        "verdict 50% | 99% | max | pair 99% | 99.9% | max"
+        "verdict 50% | 99% | max | pair 99% | 99.9% | max | favours the candidate by"
     )
     for path in map(pathlib.Path, sys.argv[1:]):
         verdicts = [json.loads(line) for line in path.read_text().splitlines()]
         outcomes = [verdict["outcome"] for verdict in verdicts]
         settled = [verdict for verdict in verdicts if verdict["outcome"] != "unsettled"]
         whole = [abs(math.log(verdict["result"]["speedup"])) for verdict in settled]
-        pairs = [abs(pair_log_ratio(pair)) for verdict in settled for pair in verdict["samples"]]
+        signed = [pair_log_ratio(pair) for verdict in settled for pair in verdict["samples"]]
+        pairs = [abs(ratio) for ratio in signed]
         cells = [path.stem, str(len(verdicts))]
         cells += [str(outcomes.count(name)) for name in ("faster", "slower", "tie", "unsettled")]
         median = statistics.median
@@ -53,6 +56,8 @@ def main():
         for values, shares in ((whole, (0.5, 0.99)), (pairs, (0.99, 0.999))):
             cells += [f"{quantile(values, share):.2%}" for share in shares]
             cells.append(f"{max(values):.2%}")
+        error = statistics.stdev(signed) / len(signed) ** 0.5
+        cells.append(f"{statistics.mean(signed):+.2%} (s.e. {error:.2%})")
         print(" | ".join(cells))
 
 
