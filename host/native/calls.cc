@@ -39,8 +39,11 @@ DLDataType DLPackType(DType dtype) {
 unsigned char* AddressOf(const ArgumentSpec& argument, const Plan& plan, const Regions& regions,
                          uint32_t slot) {
   switch (argument.role) {
-    case Role::kInput:
-      return regions[wire::Region::kInputs].data + slot * plan.input_stride + argument.offset;
+    case Role::kInput: {
+      const bool apart = argument.kind != Kind::kTensor && regions[wire::Region::kInputs].on_device;
+      const wire::Region region = apart ? wire::Region::kNumbers : wire::Region::kInputs;
+      return regions[region].data + slot * plan.input_stride + argument.offset;
+    }
     case Role::kParameter:
       return regions[wire::Region::kWeights].data + argument.offset;
     case Role::kOutput:
@@ -110,7 +113,8 @@ void Calls::FillSlot(const Plan& plan, const Regions& regions, uint32_t slot) {
     }
     DLTensor& tensor = tensors[i];
     tensor.data = AddressOf(argument, plan, regions, slot);
-    tensor.device = {kDLCPU, 0};
+    const bool on_device = regions[wire::Region::kOutputs].on_device;
+    tensor.device = {on_device ? kDLCUDA : kDLCPU, 0};
     tensor.ndim = static_cast<int>(argument.rank);
     tensor.dtype = DLPackType(argument.dtype);
     tensor.shape = shapes_ + size_t{i} * 2 * wire::kRankMax;

@@ -141,7 +141,7 @@ void AddAddress(const void* fault_address, const void* context, Text& text) {
   for (const KnownRegion& known : kKnownRegions) {
     if (fault_context.regions == nullptr) break;
     const Mapping& mapping = (*fault_context.regions)[known.region];
-    if (mapping.data == nullptr) continue;
+    if (mapping.data == nullptr || mapping.on_device) continue;
     const uint64_t begin = reinterpret_cast<uint64_t>(mapping.data);
     if (address < begin - kNearBytes || address >= begin + mapping.size_bytes + kNearBytes)
       continue;

@@ -22,6 +22,7 @@ namespace {
 
 constexpr int kTimeoutMs = 60'000;
 constexpr uint64_t kGuardBytes = 256;
+constexpr uint64_t kDeviceGranularity = uint64_t{2} << 20;  // the fake driver's, as an H200's
 
 enum { kInputs, kOutputs, kWeights };
 
@@ -107,8 +108,12 @@ CompiledCandidate::CompiledCandidate(std::string_view source, std::string_view l
   EXPECT_TRUE(compiler != nullptr && pclose(compiler) == 0) << command;
 }
 
-JudgeDouble::JudgeDouble(const std::vector<wire::ArgumentSpec>& arguments, uint32_t slot_count)
-    : control_(sizeof(wire::Control)), report_(sizeof(wire::Report)), plan_(sizeof(wire::Plan)) {
+JudgeDouble::JudgeDouble(const std::vector<wire::ArgumentSpec>& arguments, uint32_t slot_count,
+                         Where where)
+    : where_(where),
+      control_(sizeof(wire::Control)),
+      report_(sizeof(wire::Report)),
+      plan_(sizeof(wire::Plan)) {
   uint64_t ends[3] = {kGuardBytes, kGuardBytes, kGuardBytes};
   plan().argument_count = static_cast<uint32_t>(arguments.size());
   plan().slot_count = slot_count;
@@ -126,7 +131,10 @@ JudgeDouble::JudgeDouble(const std::vector<wire::ArgumentSpec>& arguments, uint3
   plan().weights_bytes = ends[kWeights];
   for (const uint64_t bytes :
        {ends[kInputs] * slot_count, ends[kOutputs] * slot_count, ends[kWeights]})
-    data_.push_back(std::make_unique<SharedMemory>(bytes));
+    data_.push_back(std::make_unique<SharedMemory>(
+        where == Where::kHost
+            ? bytes
+            : (bytes + kDeviceGranularity - 1) / kDeviceGranularity * kDeviceGranularity));
   control().spin = 0;
 }
 
@@ -155,7 +163,8 @@ void JudgeDouble::Start(const std::string& candidate_path, std::string_view lock
   std::string candidate = candidate_path;
   char* arguments[] = {host.data(), candidate.data(), nullptr};
   char threads[] = "OMP_NUM_THREADS=2";
-  char* environment[] = {threads, nullptr};
+  char libraries[] = "LD_LIBRARY_PATH=" ASSAY_BUILD_DIRECTORY "/tests/fake_cuda";
+  char* environment[] = {threads, where_ == Where::kFakeDevice ? libraries : nullptr, nullptr};
   ASSERT_EQ(posix_spawn(&pid_, host.c_str(), &actions, nullptr, arguments, environment), 0) << host;
   posix_spawn_file_actions_destroy(&actions);
   ended_ = false;
@@ -171,9 +180,11 @@ wire::Frame JudgeDouble::Request(wire::FrameKind kind, std::vector<uint64_t> arg
   return reply;
 }
 
-wire::Frame JudgeDouble::Attach(wire::Region region, const SharedMemory& memory, bool writable) {
+wire::Frame JudgeDouble::Attach(wire::Region region, const SharedMemory& memory, bool writable,
+                                Where where) {
   return Request(wire::FrameKind::kAttach,
-                 {static_cast<uint64_t>(region), memory.size_bytes, writable ? 1u : 0u},
+                 {static_cast<uint64_t>(region), memory.size_bytes, writable ? 1u : 0u,
+                  where == Where::kFakeDevice ? 1u : 0u},
                  memory.fd.get());
 }
 
@@ -186,14 +197,19 @@ void JudgeDouble::AttachAll() {
     wire::Region region;
     const SharedMemory& memory;
     bool writable;
-  } regions[] = {{wire::Region::kControl, control_, false},
-                 {wire::Region::kReport, report_, true},
-                 {wire::Region::kPlan, plan_, false},
-                 {wire::Region::kInputs, *data_[kInputs], false},
-                 {wire::Region::kWeights, *data_[kWeights], false},
-                 {wire::Region::kOutputs, *data_[kOutputs], true}};
-  for (const auto& [region, memory, writable] : regions)
-    ASSERT_EQ(Attach(region, memory, writable).kind, wire::FrameKind::kDone) << message();
+    Where where;
+  } regions[] = {{wire::Region::kControl, control_, false, Where::kHost},
+                 {wire::Region::kReport, report_, true, Where::kHost},
+                 {wire::Region::kPlan, plan_, false, Where::kHost},
+                 {wire::Region::kInputs, *data_[kInputs], false, where_},
+                 {wire::Region::kWeights, *data_[kWeights], false, where_},
+                 {wire::Region::kOutputs, *data_[kOutputs], true, where_}};
+  for (const auto& [region, memory, writable, where] : regions)
+    ASSERT_EQ(Attach(region, memory, writable, where).kind, wire::FrameKind::kDone) << message();
+  // Device memory of the fake's can be read by the host as well: numbers lie where they are.
+  if (where_ == Where::kFakeDevice) {
+    ASSERT_EQ(Attach(wire::Region::kNumbers, *data_[kInputs], false).kind, wire::FrameKind::kDone);
+  }
 }
 
 void JudgeDouble::StartLoaded(const std::string& candidate_path, std::string_view lockdown) {

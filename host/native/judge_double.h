@@ -29,7 +29,7 @@ std::vector<wire::ArgumentSpec> XToY(int64_t rows = 3, int64_t columns = 5);
 extern const char* const kDoubleKernel;
 std::string WithBody(std::string_view body, std::string_view before = "");
 
-// A memfd mapped here.
+// A memfd mapped here; what the fake CUDA driver takes for device memory, too.
 struct SharedMemory {
   UniqueFd fd;
   std::byte* data = nullptr;
@@ -53,16 +53,20 @@ class CompiledCandidate {
   TemporaryFolder folder_;
 };
 
+enum class Where { kHost, kFakeDevice };
+
 class JudgeDouble {
  public:
-  JudgeDouble(const std::vector<wire::ArgumentSpec>& arguments, uint32_t slot_count);
+  JudgeDouble(const std::vector<wire::ArgumentSpec>& arguments, uint32_t slot_count,
+              Where where = Where::kHost);
   ~JudgeDouble();
 
   // Starts the host; `lockdown` is the content of descriptor 4. Expects its hello.
   void Start(const std::string& candidate_path, std::string_view lockdown = {});
   // Attaches every region as the judge does. Outputs and report are writable, all others read-only.
   void AttachAll();
-  wire::Frame Attach(wire::Region region, const SharedMemory& memory, bool writable);
+  wire::Frame Attach(wire::Region region, const SharedMemory& memory, bool writable,
+                     Where where = Where::kHost);
   // Sends a request; the answer, or a frame of kind 0 when the host is gone.
   wire::Frame Request(wire::FrameKind kind, std::vector<uint64_t> args = {}, int fd = -1);
   wire::Frame Load() { return Request(wire::FrameKind::kLoad); }
@@ -95,6 +99,7 @@ class JudgeDouble {
   bool Await(const uint32_t& word, uint32_t value);
   bool HostIsGone();
 
+  Where where_;
   SharedMemory control_, report_, plan_;
   std::vector<std::unique_ptr<SharedMemory>> data_;  // inputs, outputs, weights
   UniqueFd socket_;

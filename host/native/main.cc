@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "device.h"
 #include "faults.h"
 #include "lockdown.h"
 #include "plan.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr int kSocket = 3;
 constexpr int kLockdownFile = 4;
 constexpr int kExitMalformed = 2;
+constexpr int kExitDevice = 3;
 constexpr uint32_t kLoaderTextBytesMax = 2000;
 
 // Everything that a request may need; one a process, owned by main.
@@ -29,9 +31,13 @@ struct Host {
   const char* candidate_path;
   LockdownProgram lockdown;
   Regions regions;
-  const AssayKernel* kernel;  // null until loaded
+  const AssayKernel* kernel;  // null until a shared library is loaded
   wire::BlockLoop loop;
   Calls calls;
+  cuda::Driver driver;
+  bool device_open;   // the driver, and a context
+  bool image_loaded;  // the candidate is a device image, and `device` runs it
+  DeviceCalls device;
 };
 
 wire::Report* ReportOf(const Host& host) {
@@ -55,7 +61,24 @@ bool AnswerFailed(Host& host, wire::Failure failure, const char* what, const cha
   return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(failure));
 }
 
+// Device memory needs the driver, which a host that is given none never opens.
+bool AnswerAttachDevice(Host& host, const wire::Frame& frame, int fd) {
+  if (fd < 0 || !MayLieOnDevice(frame.args[0]) || ReportOf(host) == nullptr) {
+    if (fd >= 0) close(fd);
+    return AnswerFailed(host, wire::Failure::kEnvironment, "that region is no device memory");
+  }
+  Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
+  if (!host.device_open) host.device_open = OpenDevice(host.driver, message);
+  Mapping& mapping = host.regions.of[frame.args[0]];
+  if (!host.device_open || !MapDeviceMemory(host.driver, fd, frame.args[1], mapping, message))
+    return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kEnvironment));
+  mapping.on_device = true;
+  return Answer(wire::FrameKind::kDone);
+}
+
 bool AnswerAttach(Host& host, const wire::Frame& frame, int fd) {
+  if (frame.args[3] == static_cast<uint64_t>(Memory::kDevice))
+    return AnswerAttachDevice(host, frame, fd);
   if (!Attach(host.regions, frame, fd))
     return AnswerFailed(host, wire::Failure::kEnvironment,
                         "the native host cannot map a shared region", strerror(errno));
@@ -99,11 +122,24 @@ bool AnswerEntry(Host& host, void* library) {
   return Answer(wire::FrameKind::kDone);
 }
 
+bool AnswerLoadImage(Host& host, Text& message) {
+  const Mapping& launches = host.regions[wire::Region::kLaunches];
+  if (!host.device_open || launches.data == nullptr)
+    return AnswerFailed(host, wire::Failure::kEnvironment,
+                        "the native host was asked to load a device image before its launches");
+  host.image_loaded = host.device.Load(host.driver, host.regions[wire::Region::kImage],
+                                       *reinterpret_cast<const wire::Launches*>(launches.data),
+                                       *PlanOf(host), message);
+  if (!host.image_loaded)
+    return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateLoad));
+  return Answer(wire::FrameKind::kDone);
+}
+
 bool AnswerLoad(Host& host) {
   if (ReportOf(host) == nullptr || PlanOf(host) == nullptr)
     return AnswerFailed(host, wire::Failure::kEnvironment,
                         "the native host was asked to load before report and plan");
-  if (host.kernel != nullptr)
+  if (host.kernel != nullptr || host.image_loaded)
     return AnswerFailed(host, wire::Failure::kEnvironment,
                         "the native host has loaded a candidate already");
   Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
@@ -115,6 +151,7 @@ bool AnswerLoad(Host& host) {
   if (!InstallLockdown(host.lockdown))
     return AnswerFailed(host, wire::Failure::kEnvironment, "the seccomp filter", strerror(errno));
   TheFaultContext().doing = "while loading the candidate";
+  if (host.regions[wire::Region::kImage].data != nullptr) return AnswerLoadImage(host, message);
   void* library = dlopen(host.candidate_path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return AnswerFailed(host, wire::Failure::kCandidateLoad, "the candidate does not load",
@@ -123,8 +160,55 @@ bool AnswerLoad(Host& host) {
   return AnswerEntry(host, library);
 }
 
+// After an error of the device's the context is lost, and this process with it.
+[[noreturn]] void EndByDevice(Host& host, cuda::Result result) {
+  char text[200];
+  host.driver.Describe(result, text, sizeof text);
+  Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
+  message.Add("the device reports ").Add(text);
+  __atomic_store_n(&ReportOf(host)->fault, wire::Fault::kDevice, __ATOMIC_RELEASE);
+  fflush(nullptr);
+  _exit(kExitDevice);
+}
+
+// Blocks on a device: `done` is said when its work is done.
+template <typename Run>
+void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run) {
+  FaultContext& fault = TheFaultContext();
+  wire::BlockLoop& loop = host.loop;
+  while (wire::AwaitArmed(loop)) {
+    wire::AwaitGo(loop);
+    cuda::Result result = cuda::kSuccess;
+    for (uint32_t i = 0; i < loop.call_count && result == cuda::kSuccess; ++i) {
+      if (loop.order[i] >= slot_count) continue;
+      fault.slot = loop.order[i];
+      fault.call = i;
+      result = run(loop.order[i]);
+    }
+    fault.call = kNoCall;
+    if (result == cuda::kSuccess) result = host.driver.context_synchronize();
+    if (result != cuda::kSuccess) EndByDevice(host, result);
+    wire::SayDone(loop, 0);
+  }
+}
+
+bool RunImageBlocks(Host& host) {
+  Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
+  if (!PlanIsSound(*PlanOf(host), host.regions, message) ||
+      !host.device.Prepare(*PlanOf(host), host.regions, message))
+    return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateLoad));
+  RunDeviceBlocks(host, host.device.slot_count(),
+                  [&](uint32_t slot) { return host.device.Run(slot); });
+  return Answer(wire::FrameKind::kDone);
+}
+
 bool AnswerBlocks(Host& host) {
   const Mapping& control = host.regions[wire::Region::kControl];
+  if (control.data != nullptr) {
+    host.loop.control = reinterpret_cast<const wire::Control*>(control.data);
+    host.loop.report = ReportOf(host);
+  }
+  if (host.image_loaded && control.data != nullptr) return RunImageBlocks(host);
   if (host.kernel == nullptr || control.data == nullptr)
     return AnswerFailed(host, wire::Failure::kEnvironment,
                         "the native host was asked for blocks before load and control");
@@ -136,11 +220,16 @@ bool AnswerBlocks(Host& host) {
   if (!host.calls.Prepare(*PlanOf(host), host.regions))
     return AnswerFailed(host, wire::Failure::kEnvironment, "memory for the slots' arguments",
                         strerror(errno));
+  if (host.regions[wire::Region::kOutputs].on_device) {
+    RunDeviceBlocks(host, host.calls.slot_count(), [&](uint32_t slot) {
+      host.calls.Run(*host.kernel, slot);
+      return cuda::kSuccess;
+    });
+    return Answer(wire::FrameKind::kDone);
+  }
   wire::Prefault(*PlanOf(host), host.regions[wire::Region::kInputs].data,
                  host.regions[wire::Region::kOutputs].data,
                  host.regions[wire::Region::kWeights].data);
-  host.loop.control = reinterpret_cast<const wire::Control*>(control.data);
-  host.loop.report = ReportOf(host);
   RunBlocks(host.loop, *host.kernel, host.calls);
   return Answer(wire::FrameKind::kDone);
 }

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "wire/launches.h"
+
 namespace assay::native {
 namespace {
 
@@ -22,6 +24,8 @@ uint64_t BytesMin(wire::Region region) {
       return sizeof(wire::Report);
     case wire::Region::kPlan:
       return sizeof(wire::Plan);
+    case wire::Region::kLaunches:
+      return sizeof(wire::Launches);
     default:
       return 1;
   }
@@ -46,8 +50,7 @@ bool MapRegion(Mapping& mapping, wire::Region region, uint64_t size_bytes, bool 
   if (reserved == MAP_FAILED) return false;
   unsigned char* data = static_cast<unsigned char*>(reserved) + kGuardBytes;
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-  if (mmap(data, size_bytes, protection, MAP_SHARED | MAP_FIXED, fd, 0) ==
-      MAP_FAILED) {
+  if (mmap(data, size_bytes, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
     const int error = errno;
     munmap(reserved, rounded + 2 * kGuardBytes);
     errno = error;
@@ -58,6 +61,12 @@ bool MapRegion(Mapping& mapping, wire::Region region, uint64_t size_bytes, bool 
 }
 
 }  // namespace
+
+bool MayLieOnDevice(uint64_t region) {
+  return region == static_cast<uint64_t>(wire::Region::kInputs) ||
+         region == static_cast<uint64_t>(wire::Region::kOutputs) ||
+         region == static_cast<uint64_t>(wire::Region::kWeights);
+}
 
 bool Attach(Regions& regions, const wire::Frame& frame, int fd) {
   const uint64_t region = frame.args[0];

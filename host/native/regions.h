@@ -12,6 +12,7 @@ struct Mapping {
   unsigned char* data;  // null: not attached
   uint64_t size_bytes;
   bool writable;
+  bool on_device = false;  // `data` is then an address of the device's: nothing here may read it
 };
 
 struct Regions {
@@ -19,6 +20,12 @@ struct Regions {
 
   const Mapping& operator[](wire::Region region) const { return of[static_cast<uint32_t>(region)]; }
 };
+
+// Where a frame wants the region to lie: args[3] of kAttach.
+enum class Memory : uint64_t { kHost = 0, kDevice = 1 };
+
+// Whether a region of this number may be device memory.
+bool MayLieOnDevice(uint64_t region);
 
 // Maps `fd` shared, between two guards that no access survives, and closes it. Pages come when they
 // are touched: a region may be far larger than what is used of it.

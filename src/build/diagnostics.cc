@@ -80,8 +80,20 @@ int TakeNumber(std::string_view text, size_t* at) {
   return *at == start ? 0 : value;
 }
 
-// "FILE:LINE" or "FILE:LINE:COLUMN" at the start of the text.
+// "FILE(LINE):" at the start of the text: CUDA's compilers.
+std::optional<Location> LocationInBrackets(std::string_view text) {
+  size_t at = text.find('(');
+  if (at == std::string_view::npos || at == 0 || text.substr(0, at).find(' ') != text.npos)
+    return std::nullopt;
+  const std::string_view file = text.substr(0, at++);
+  const int line = TakeNumber(text, &at);
+  if (line == 0 || text.substr(at, 2) != "):") return std::nullopt;
+  return Location{std::string(file), line, at + 1};
+}
+
+// "FILE:LINE", "FILE:LINE:COLUMN" or "FILE(LINE)" at the start of the text.
 std::optional<Location> LocationAt(std::string_view text) {
+  if (auto found = LocationInBrackets(text)) return found;
   for (size_t colon = text.find(':'); colon != std::string_view::npos;
        colon = text.find(':', colon + 1)) {
     size_t at = colon + 1;
@@ -134,6 +146,9 @@ std::string Located(const std::vector<std::string>& lines, size_t index,
                     const LocatedError& error) {
   if (IsCandidates(error.location))
     return fmt::format("line {}: {}", error.location.line, error.message);
+  // Where NVRTC looks up the kernels that the launch lines name.
+  if (error.location.file == "__nv_name_map")
+    return fmt::format("a kernel that is launched is not there: {}", error.message);
   const std::string file = error.location.file.substr(error.location.file.rfind('/') + 1);
   std::optional<Location> mention;
   for (size_t i = index; i > 0 && !mention; --i) mention = MentionOfCandidate(lines[i - 1], false);

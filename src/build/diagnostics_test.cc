@@ -24,6 +24,21 @@ TEST(Diagnostics, ClangErrorInTheCandidate) {
             "line 2: use of undeclared identifier 'thing'");
 }
 
+TEST(Diagnostics, NvrtcErrorInTheCandidate) {
+  EXPECT_EQ(
+      FirstDiagnostic("/candidate/kernel.cu(12): warning #177-D: variable \"y\" was declared\n"
+                      "/candidate/kernel.cu(14): error: identifier \"thing\" is undefined\n"
+                      "      thing = 1;\n      ^\n\n1 error detected in the compilation\n"
+                      "NVRTC: NVRTC_ERROR_COMPILATION\n"),
+      "line 14: identifier \"thing\" is undefined");
+}
+
+TEST(Diagnostics, NvrtcMissesAKernelThatIsLaunched) {
+  EXPECT_EQ(FirstDiagnostic("__nv_name_map(2): error: identifier \"row_max\" is undefined\n"
+                            "  #pragma nv_mangled_name row_max\n"),
+            "a kernel that is launched is not there: identifier \"row_max\" is undefined");
+}
+
 TEST(Diagnostics, MissingIncludeAndErrorDirective) {
   EXPECT_EQ(
       FirstDiagnostic("/candidate/b.cpp:1:10: fatal error: none.h: No such file or directory\n"

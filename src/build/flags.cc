@@ -7,14 +7,19 @@
 #include <cctype>
 
 #include "build/build.h"
+#include "build/directives.h"
+#include "build/nvrtc.h"
 
 namespace assay {
 namespace {
 
 constexpr size_t kFlagsMax = 64;
 constexpr size_t kFlagBytesMax = 200;
-constexpr size_t kShownBytesMax = 80;
 
+constexpr std::string_view kDeviceFamilies =
+    "-use_fast_math, -lineinfo, -restrict, -maxrregcount=16 to 255, -fmad=, -ftz=, -prec-div= and "
+    "-prec-sqrt= true or false, --extra-device-vectorization, -std=c++11 to c++20, -DNAME[=VALUE], "
+    "-UNAME";
 constexpr std::string_view kFamilies =
     "-O0 to -O3, -Ofast, -Os, -g; -march=, -mtune=, -mcpu=, -mprefer-vector-width=, and -m names "
     "of instruction sets such as -mavx2; -ffast-math, -funroll-loops and other -f flags of the "
@@ -204,6 +209,12 @@ bool IsAllowedStandard(std::string_view standard, std::string_view language) {
 }
 
 bool IsAllowed(std::string_view flag, std::string_view language) {
+  if (language == "cuda") {
+    std::string_view macro = flag;
+    if (Consume(macro, "-D")) return IsAllowedDefinition(macro);
+    if (Consume(macro, "-U")) return IsIdentifier(macro);
+    return IsAllowedForDevice(flag);
+  }
   if (Contains(kPlainFlags, flag)) return true;
   std::string_view rest = flag;
   if (Consume(rest, "--param=")) return IsAllowedParameter(rest);
@@ -220,44 +231,6 @@ bool IsAllowed(std::string_view flag, std::string_view language) {
   return false;
 }
 
-struct Directive {
-  int line = 0;
-  std::string_view word;
-  std::string_view rest;
-};
-
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
-  while (!text.empty() && IsSpace(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::string_view TakeWord(std::string_view& text) {
-  text = Trim(text);
-  const auto end = std::find_if(text.begin(), text.end(), IsSpace);
-  const std::string_view word = text.substr(0, static_cast<size_t>(end - text.begin()));
-  text = Trim(text.substr(word.size()));
-  return word;
-}
-
-std::vector<Directive> FindDirectives(std::string_view source, std::string_view language) {
-  std::vector<Directive> directives;
-  for (int number = 1; !source.empty(); ++number) {
-    const size_t end = source.find('\n');
-    std::string_view line = Trim(source.substr(0, end));
-    source.remove_prefix(end == std::string_view::npos ? source.size() : end + 1);
-    const bool block = language == "c" && Consume(line, "/*!");
-    if (!block && !Consume(line, "//!")) continue;
-    if (block) line = line.substr(0, line.find("*/"));
-    Directive directive{number, TakeWord(line), {}};
-    directive.rest = line;
-    directives.push_back(directive);
-  }
-  return directives;
-}
-
 // Words that are surely a slip of `flags` or `compiler`, unlike the prose of a comment that happens
 // to start with !.
 bool LooksLikeADirective(std::string_view word) {
@@ -272,15 +245,6 @@ bool LooksLikeADirective(std::string_view word) {
   return false;
 }
 
-// Text of the candidate's for a message: bounded, and without bytes that a terminal would obey.
-std::string Shown(std::string_view text) {
-  std::string shown(text.substr(0, kShownBytesMax));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-  }
-  return shown;
-}
-
 std::optional<std::string> AddFlags(const Directive& directive, std::string_view language,
                                     BuildOptions& options) {
   std::string_view rest = directive.rest;
@@ -289,7 +253,7 @@ std::optional<std::string> AddFlags(const Directive& directive, std::string_view
     if (flag == "--param") flag = "--param=" + std::string(TakeWord(rest));
     if (flag.size() > kFlagBytesMax || !IsAllowed(flag, language)) {
       return fmt::format("line {}: flag '{}' is not allowed here; allowed are: {}", directive.line,
-                         Shown(flag), kFamilies);
+                         ShownText(flag), language == "cuda" ? kDeviceFamilies : kFamilies);
     }
     if (options.flags.size() == kFlagsMax)
       return fmt::format("line {}: more than {} flags", directive.line, kFlagsMax);
@@ -300,11 +264,14 @@ std::optional<std::string> AddFlags(const Directive& directive, std::string_view
 
 std::optional<std::string> SetCompiler(const Directive& directive, std::string_view language,
                                        BuildOptions& options) {
+  if (language == "cuda")
+    return fmt::format("line {}: device code is compiled by NVRTC: leave the compiler out",
+                       directive.line);
   const std::string_view gnu = language == "c" ? "gcc" : "g++";
   const std::string_view clang = language == "c" ? "clang" : "clang++";
   if (directive.rest != gnu && directive.rest != clang) {
     return fmt::format("line {}: compiler '{}' is not known for this language; use {} or {}",
-                       directive.line, Shown(directive.rest), gnu, clang);
+                       directive.line, ShownText(directive.rest), gnu, clang);
   }
   if (!options.compiler.empty() && options.compiler != directive.rest)
     return fmt::format("line {}: a second compiler, after {}", directive.line, options.compiler);
@@ -334,7 +301,7 @@ std::expected<BuildOptions, std::string> ParseBuildOptions(std::string_view sour
     } else if (LooksLikeADirective(directive.word)) {
       problem = fmt::format(
           "line {}: '//! {}' means nothing; write '//! flags ...' or '//! compiler NAME'",
-          directive.line, Shown(directive.word));
+          directive.line, ShownText(directive.word));
     }
     if (problem) return std::unexpected(*std::move(problem));
   }

@@ -227,8 +227,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
     options.wake_allowance_ns =
         setup.candidate.source.form == CandidateForm::kPython ? kInterpreterWakeNs : kNativeWakeNs;
   options.sandbox.limits.memory_bytes = setup.limits.memory_bytes;
-  options.sandbox.limits.processes =
-      64 + 4 * static_cast<uint32_t>(setup.threads);  // threads count
+  options.sandbox.limits.processes = ProcessesFor(setup.threads);
   return options;
 }
 

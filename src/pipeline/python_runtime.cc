@@ -182,6 +182,7 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
   request.arguments = {python.executable, "-B", "-s", "/assay/python/assay_host/__main__.py",
                        role_name};
   request.environment = HostEnvironment(threads);
+  request.limits.processes = ProcessesFor(threads);
   request.may_start_processes = true;
   for (const std::string& folder : python.folders) request.binds.push_back({folder, folder});
   std::error_code code;

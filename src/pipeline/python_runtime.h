@@ -33,6 +33,10 @@ struct PythonHostFiles {
   std::string extensions;        // tar of what the build made
 };
 
+// Processes and threads that a host may have: a compiler, and several pools of `threads` threads
+// (OpenMP's, the BLAS library's, PyTorch's own).
+constexpr uint32_t ProcessesFor(int threads) { return 64 + 4 * static_cast<uint32_t>(threads); }
+
 // What a host takes with PyTorch imported and small tensors, roughly.
 constexpr uint64_t kPythonHostBytes = uint64_t{300} << 20;
 

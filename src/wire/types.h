@@ -78,17 +78,20 @@ static_assert(sizeof(ArgumentSpec) == kNameBytes + 16 + 8 * kRankMax + 32);
 
 // The shared regions; each is one memfd, sent with an Attach frame.
 enum class Region : uint32_t {
-  kControl = 1,  // Control; the judge writes, the host reads
-  kReport = 2,   // Report; the host writes, the judge reads and trusts nothing
-  kPlan = 3,     // Plan; the judge writes, the host reads
-  kInputs = 4,   // slots of inputs; read-only to hosts, but for the oracle, which fills them
-  kOutputs = 5,  // slots of outputs; the host writes
-  kOracle = 6,   // slots of float64 outputs; oracle only
-  kWeights =
-      7,  // parameters and buffers, which the judge varies; read-only to hosts, but for the oracle,
-          // which stores them once
+  kControl = 1,   // Control; the judge writes, the host reads
+  kReport = 2,    // Report; the host writes, the judge reads and trusts nothing
+  kPlan = 3,      // Plan; the judge writes, the host reads
+  kInputs = 4,    // slots of inputs; read-only to hosts, but for the oracle, which fills them
+  kOutputs = 5,   // slots of outputs; the host writes
+  kOracle = 6,    // slots of float64 outputs; oracle only
+  kWeights = 7,   // parameters and buffers, which the judge varies; read-only to hosts, but for the
+                  // oracle, which stores them once
+  kNumbers = 8,   // slots as in kInputs, of which only numbers are there: where kInputs lies on a
+                  // device
+  kImage = 9,     // a device image (wire/device_image.h)
+  kLaunches = 10  // Launches (wire/launches.h)
 };
-inline constexpr uint32_t kRegionCount = 8;
+inline constexpr uint32_t kRegionCount = 11;
 
 // How the slots are laid out. Filled by the judge after the problem was described.
 struct Plan {
@@ -112,7 +115,11 @@ struct Control {
   uint32_t order[kCallsMax];   // slots to run, in this order; written before go
 };
 
-enum class Fault : uint32_t { kNone = 0, kSignal = 1 };
+enum class Fault : uint32_t {
+  kNone = 0,
+  kSignal = 1,
+  kDevice = 2  // the device refused or lost the work: `message` says how; the process ends
+};
 
 // What a host says. Only a trusted host's settle_ns is believed.
 struct Report {
@@ -132,7 +139,8 @@ struct Report {
 // Frames over a SOCK_SEQPACKET socketpair: one struct a message, at most one descriptor beside it.
 enum class FrameKind : uint32_t {
   // judge to host
-  kAttach = 1,        // args: Region, size in bytes, writable; carries the memfd
+  kAttach = 1,        // args: Region, size in bytes, writable, 0 host or 1 device memory; carries
+                      // the memfd, or the device memory's descriptor
   kLoad = 2,          // load the problem or the candidate; see each host
   kStoreWeights = 3,  // reference hosts: the state dict and the weights region; see reference.py
   kDraw = 4,  // oracle: args: seed, draw kind, slot: write one draw of get_inputs() into the slot

@@ -20,15 +20,17 @@ STAGES = {"problem", "build", "sandbox", "judge", "score"}
 LAYERS = {
     "base": set(),
     "wire": set(),
+    "cuda": set(),
     "model": {"base", "wire"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},
-    "pipeline": {"base", "wire", "model"} | STAGES,
+    "gpu": {"base", "wire", "cuda"},
+    "pipeline": {"base", "wire", "cuda", "gpu", "model"} | STAGES,
     "doctor": {"base", "wire", "model", "pipeline"} | STAGES,
     "report": {"base", "wire", "model", "pipeline", "doctor"} | STAGES,
     "cli": {"base", "wire", "model", "pipeline", "doctor", "report"} | STAGES,
 }
-HOST_MAY_USE = {"wire"}
-HOST_TESTS_MAY_USE = {"base", "wire", "model", "problem"}
+HOST_MAY_USE = {"wire", "cuda"}
+HOST_TESTS_MAY_USE = {"base", "wire", "cuda", "model", "problem"}
 # Pure folders: samples in, conclusions out.
 PURE = {"judge", "score"}
 IO_HEADERS = re.compile(

@@ -1,0 +1,79 @@
+// The judge's GPU: one device and this process's context on it, and memory there that the judge
+// owns and shows to hosts. Use from one thread. What another process does to memory that was shown
+// to it cannot be prevented: masters and expected outputs are never exported to an untrusted one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "cuda/driver.h"
+
+namespace assay {
+
+struct GpuFacts {
+  std::string name;          // "NVIDIA H200"
+  std::string uuid;          // "GPU-..." as NVML writes it
+  std::string architecture;  // of NVRTC's: "sm_90a"
+  int driver_version = 0;    // 13000: CUDA 13.0
+  int multiprocessors = 0;
+  int threads_per_multiprocessor = 0, registers_per_multiprocessor = 0;
+  int shared_bytes_per_multiprocessor = 0, shared_bytes_per_block = 0;
+  uint64_t memory_bytes = 0, l2_bytes = 0;
+};
+
+class Gpu {
+ public:
+  // The first device that CUDA shows. `library`: the driver's, null for the system's. Errors
+  // (kEnvironment): no driver, no device, one that cannot share memory.
+  static Result<Gpu> Open(const char* library = nullptr);
+  Gpu(Gpu&&) noexcept = default;
+  Gpu& operator=(Gpu&&) noexcept = default;
+
+  const GpuFacts& facts() const { return facts_; }
+  const cuda::Driver& driver() const { return *driver_; }
+  // Free device memory now [bytes].
+  uint64_t FreeBytes() const;
+  // "cannot WHAT: CUDA_ERROR_...: ..." as an error of the environment, or success.
+  Result<void> Check(cuda::Result result, std::string_view what) const;
+  // Waits for everything that this process has asked the device for.
+  Result<void> Synchronize() const;
+
+ private:
+  Gpu() = default;
+  std::unique_ptr<cuda::Driver> driver_;
+  GpuFacts facts_;
+  cuda::Device device_ = 0;
+  friend class DeviceRegion;
+};
+
+// Device memory of the judge's. Shared() has a descriptor that other processes can map; Private()
+// has none and never will.
+class DeviceRegion {
+ public:
+  DeviceRegion() = default;
+  // Errors (kEnvironment): no memory left (the message says how much there is), or CUDA's.
+  static Result<DeviceRegion> Shared(const Gpu& gpu, uint64_t size_bytes);
+  static Result<DeviceRegion> Private(const Gpu& gpu, uint64_t size_bytes);
+  DeviceRegion(DeviceRegion&& other) noexcept;
+  DeviceRegion& operator=(DeviceRegion&& other) noexcept;
+  ~DeviceRegion();
+
+  cuda::Pointer address() const { return address_; }
+  uint64_t size_bytes() const { return size_bytes_; }  // whole pages of the device's
+  int fd() const { return fd_.get(); }                 // -1 where private
+
+ private:
+  static Result<DeviceRegion> Create(const Gpu& gpu, uint64_t size_bytes, bool shared);
+
+  const cuda::Driver* driver_ = nullptr;
+  UniqueFd fd_;
+  cuda::AllocationHandle handle_ = 0;
+  cuda::Pointer address_ = 0;
+  uint64_t size_bytes_ = 0;
+  bool has_handle_ = false, is_mapped_ = false;
+};
+
+}  // namespace assay

@@ -1,0 +1,233 @@
+#include "gpu/judge_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "wire/device_image.h"
+
+namespace assay {
+
+using gpu::Comparison;
+using gpu::ElementType;
+using gpu::Range;
+using gpu::Row;
+using gpu::Totals;
+
+namespace {
+
+constexpr const char* kNames[] = {"assay_fill",     "assay_find_change", "assay_compare_exactly",
+                                  "assay_row_sums", "assay_row_check",   "assay_row_ratio"};
+constexpr unsigned kThreads = 256;
+constexpr unsigned kBlocksPerMultiprocessor = 8;
+constexpr unsigned kTasksMax = 65535;  // a grid's y
+constexpr size_t kAlignment = 256;
+
+bool IsExact(ElementType type) { return type == ElementType::kBytes || type == ElementType::kBool; }
+
+double FromBits(unsigned long long bits) {
+  double value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+// As judge/error_scan's cheap scan concludes.
+JudgeKernels::Compared Conclude(const Totals& totals, ElementType type) {
+  JudgeKernels::Compared compared;
+  if (totals.beyond != 0) return compared;
+  compared.within = true;
+  if (IsExact(type)) return compared;
+  compared.max_abs = FromBits(totals.difference_max);
+  compared.element = FromBits(totals.element);
+  const bool safe =
+      type != ElementType::kFloat64 || (totals.reference2 > 1e-200 && totals.reference2 < 1e200);
+  if (compared.max_abs > 0 && !safe) return JudgeKernels::Compared{};
+  if (totals.difference2 > 0)
+    compared.norm = totals.reference2 > 0 ? std::sqrt(totals.difference2 / totals.reference2)
+                                          : std::numeric_limits<double>::infinity();
+  return compared;
+}
+
+}  // namespace
+
+std::span<const char* const> JudgeKernelNames() { return kNames; }
+
+Result<JudgeKernels> JudgeKernels::Load(const Gpu& gpu, const std::string& image) {
+  static_assert(std::size(kNames) == kKernels);
+  wire::DeviceImageHeader header;
+  constexpr size_t kNamesBytes = kKernels * sizeof(wire::DeviceImageKernel);
+  if (image.size() < sizeof header + kNamesBytes)
+    return EnvironmentError("the judge's own kernels are damaged");
+  std::memcpy(&header, image.data(), sizeof header);
+  if (std::memcmp(header.magic, wire::kDeviceImageMagic, sizeof header.magic) != 0 ||
+      header.kernel_count != kKernels ||
+      header.cubin_bytes != image.size() - sizeof header - kNamesBytes)
+    return EnvironmentError("the judge's own kernels are damaged");
+  JudgeKernels kernels(gpu);
+  const cuda::Driver& driver = gpu.driver();
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(driver.module_load(&kernels.module_, image.data() + sizeof header + kNamesBytes),
+                "load the judge's own kernels"));
+  for (int i = 0; i < kKernels; ++i) {
+    wire::DeviceImageKernel kernel;
+    std::memcpy(&kernel, image.data() + sizeof header + static_cast<size_t>(i) * sizeof kernel,
+                sizeof kernel);
+    kernel.name[sizeof kernel.name - 1] = '\0';
+    ASSAY_RETURN_IF_ERROR(
+        gpu.Check(driver.module_function(&kernels.functions_[i], kernels.module_, kernel.name),
+                  fmt::format("find the judge's own kernel {}", kNames[i])));
+  }
+  kernels.blocks_ =
+      kBlocksPerMultiprocessor * static_cast<unsigned>(std::max(1, gpu.facts().multiprocessors));
+  return kernels;
+}
+
+JudgeKernels::JudgeKernels(JudgeKernels&& other) noexcept
+    : gpu_(other.gpu_),
+      module_(std::exchange(other.module_, nullptr)),
+      blocks_(other.blocks_),
+      memory_(std::exchange(other.memory_, 0)),
+      memory_bytes_(std::exchange(other.memory_bytes_, 0)) {
+  std::copy(std::begin(other.functions_), std::end(other.functions_), functions_);
+}
+
+JudgeKernels::~JudgeKernels() {
+  if (memory_ != 0) gpu_->driver().memory_free(memory_);
+  if (module_ != nullptr) gpu_->driver().module_unload(module_);
+}
+
+Result<cuda::Pointer> JudgeKernels::Upload(const void* data, size_t bytes, size_t zeroed_bytes) {
+  const cuda::Driver& driver = gpu_->driver();
+  const size_t first = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t needed = first + (zeroed_bytes + 3) / 4 * 4;
+  if (needed > memory_bytes_) {
+    if (memory_ != 0) driver.memory_free(memory_);
+    memory_ = 0;
+    memory_bytes_ = 0;
+    ASSAY_RETURN_IF_ERROR(
+        gpu_->Check(driver.memory_allocate(&memory_, 2 * needed), "take memory for comparisons"));
+    memory_bytes_ = 2 * needed;
+  }
+  if (zeroed_bytes > 0)
+    ASSAY_RETURN_IF_ERROR(
+        gpu_->Check(driver.set_words(memory_ + first, 0, (needed - first) / 4, nullptr),
+                    "clear memory for comparisons"));
+  ASSAY_RETURN_IF_ERROR(
+      gpu_->Check(driver.copy_to_device(memory_, data, bytes, nullptr), "copy to the GPU"));
+  return memory_;
+}
+
+Result<void> JudgeKernels::Run(int kernel, std::span<void*> parameters, unsigned tasks) {
+  cuda::LaunchConfig config;
+  config.grid_x = std::max(1u, blocks_ / tasks);
+  config.grid_y = tasks;
+  config.block_x = kThreads;
+  return gpu_->Check(gpu_->driver().launch(&config, functions_[kernel], parameters.data(), nullptr),
+                     fmt::format("run the judge's own kernel {}", kNames[kernel]));
+}
+
+Result<void> JudgeKernels::Fill(std::span<const Range> ranges) {
+  for (size_t done = 0; done < ranges.size(); done += kTasksMax) {
+    const auto part = ranges.subspan(done, std::min<size_t>(kTasksMax, ranges.size() - done));
+    ASSAY_ASSIGN_OR_RETURN(cuda::Pointer tasks, Upload(part.data(), part.size_bytes()));
+    int count = static_cast<int>(part.size());
+    void* parameters[] = {&tasks, &count};
+    ASSAY_RETURN_IF_ERROR(Run(kFill, parameters, static_cast<unsigned>(count)));
+    ASSAY_RETURN_IF_ERROR(gpu_->Synchronize());
+  }
+  return {};
+}
+
+Result<std::vector<uint64_t>> JudgeKernels::FindChanges(std::span<const Range> ranges) {
+  std::vector<uint64_t> found;
+  for (size_t done = 0; done < ranges.size(); done += kTasksMax) {
+    const auto part = ranges.subspan(done, std::min<size_t>(kTasksMax, ranges.size() - done));
+    std::vector<unsigned long long> words;
+    for (const Range& range : part) words.push_back(range.words);
+    std::vector<std::byte> bytes(words.size() * sizeof words[0] + part.size_bytes());
+    std::memcpy(bytes.data(), words.data(), words.size() * sizeof words[0]);
+    std::memcpy(bytes.data() + words.size() * sizeof words[0], part.data(), part.size_bytes());
+    ASSAY_ASSIGN_OR_RETURN(cuda::Pointer first, Upload(bytes.data(), bytes.size()));
+    cuda::Pointer tasks = first + words.size() * sizeof words[0];
+    int count = static_cast<int>(part.size());
+    void* parameters[] = {&tasks, &first, &count};
+    ASSAY_RETURN_IF_ERROR(Run(kFindChange, parameters, static_cast<unsigned>(count)));
+    ASSAY_RETURN_IF_ERROR(gpu_->Check(
+        gpu_->driver().copy_to_host(words.data(), first, words.size() * sizeof words[0], nullptr),
+        "copy from the GPU"));
+    ASSAY_RETURN_IF_ERROR(gpu_->Synchronize());
+    found.insert(found.end(), words.begin(), words.end());
+  }
+  return found;
+}
+
+// Device memory: the tasks, then zeroes for the totals and all rows.
+Result<void> JudgeKernels::CompareBatch(std::span<Comparison> tasks, bool exact,
+                                        std::vector<Totals>* totals) {
+  size_t rows = 0;
+  if (!exact)
+    for (const Comparison& task : tasks)
+      rows += static_cast<size_t>(task.elements / task.row_elements);
+  const size_t totals_bytes = tasks.size() * sizeof(Totals);
+  // The addresses go into the tasks, and are known once the memory is there: it is taken first.
+  ASSAY_ASSIGN_OR_RETURN(cuda::Pointer first, Upload(tasks.data(), tasks.size_bytes(),
+                                                     totals_bytes + rows * sizeof(Row)));
+  const cuda::Pointer zeroes =
+      first + (tasks.size_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+  auto* device_totals = reinterpret_cast<Totals*>(zeroes);
+  auto* device_rows = reinterpret_cast<Row*>(zeroes + totals_bytes);
+  for (Comparison& task : tasks) {
+    task.totals = device_totals++;
+    task.rows = device_rows;
+    if (!exact) device_rows += task.elements / task.row_elements;
+  }
+  const cuda::Driver& driver = gpu_->driver();
+  ASSAY_RETURN_IF_ERROR(gpu_->Check(
+      driver.copy_to_device(first, tasks.data(), tasks.size_bytes(), nullptr), "copy to the GPU"));
+  int count = static_cast<int>(tasks.size());
+  void* parameters[] = {&first, &count};
+  const auto run = [&](int kernel) {
+    return Run(kernel, parameters, static_cast<unsigned>(tasks.size()));
+  };
+  if (exact) {
+    ASSAY_RETURN_IF_ERROR(run(kCompareExactly));
+  } else {
+    for (const int kernel : {kRowSums, kRowCheck, kRowRatio}) ASSAY_RETURN_IF_ERROR(run(kernel));
+  }
+  totals->resize(tasks.size());
+  ASSAY_RETURN_IF_ERROR(gpu_->Check(
+      driver.copy_to_host(totals->data(), zeroes, totals_bytes, nullptr), "copy from the GPU"));
+  return gpu_->Synchronize();
+}
+
+Result<std::vector<JudgeKernels::Compared>> JudgeKernels::Compare(
+    std::span<const Comparison> comparisons) {
+  std::vector<Compared> compared(comparisons.size());
+  for (const bool exact : {false, true}) {
+    std::vector<size_t> indices;
+    std::vector<Comparison> tasks;
+    for (size_t i = 0; i < comparisons.size(); ++i) {
+      const Comparison& task = comparisons[i];
+      if (IsExact(task.type) != exact) continue;
+      ASSAY_CHECK(task.row_elements > 0 && task.elements % task.row_elements == 0);
+      indices.push_back(i);
+      tasks.push_back(task);
+    }
+    for (size_t done = 0; done < tasks.size(); done += kTasksMax) {
+      const auto part =
+          std::span(tasks).subspan(done, std::min<size_t>(kTasksMax, tasks.size() - done));
+      std::vector<Totals> totals;
+      ASSAY_RETURN_IF_ERROR(CompareBatch(part, exact, &totals));
+      for (size_t i = 0; i < part.size(); ++i)
+        compared[indices[done + i]] = Conclude(totals[i], part[i].type);
+    }
+  }
+  return compared;
+}
+
+}  // namespace assay

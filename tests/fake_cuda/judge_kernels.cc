@@ -1,0 +1,26 @@
+// The judge's kernels as a 'cubin' of the fake driver.
+#define ASSAY_EMULATED
+#include "gpu/judge_kernels.cu"
+
+namespace {
+using assay::gpu::Comparison;
+using assay::gpu::Range;
+}  // namespace
+
+#define EMULATED_TASKS(name, Task)                                                          \
+  ASSAY_FAKE_KERNEL(name##_emulated, sizeof(void*), sizeof(int)) {                          \
+    EmulateGrid(launch,                                                                     \
+                [&] { name(launch.parameter<const Task*>(0), launch.parameter<int>(1)); }); \
+  }
+
+EMULATED_TASKS(assay_fill, Range)
+EMULATED_TASKS(assay_compare_exactly, Comparison)
+EMULATED_TASKS(assay_row_sums, Comparison)
+EMULATED_TASKS(assay_row_check, Comparison)
+EMULATED_TASKS(assay_row_ratio, Comparison)
+ASSAY_FAKE_KERNEL(assay_find_change_emulated, sizeof(void*), sizeof(void*), sizeof(int)) {
+  EmulateGrid(launch, [&] {
+    assay_find_change(launch.parameter<const Range*>(0), launch.parameter<unsigned long long*>(1),
+                      launch.parameter<int>(2));
+  });
+}
