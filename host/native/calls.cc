@@ -36,22 +36,6 @@ DLDataType DLPackType(DType dtype) {
   return {kDLOpaqueHandle, bits, 1};
 }
 
-unsigned char* AddressOf(const ArgumentSpec& argument, const Plan& plan, const Regions& regions,
-                         uint32_t slot) {
-  switch (argument.role) {
-    case Role::kInput: {
-      const bool apart = argument.kind != Kind::kTensor && regions[wire::Region::kInputs].on_device;
-      const wire::Region region = apart ? wire::Region::kNumbers : wire::Region::kInputs;
-      return regions[region].data + slot * plan.input_stride + argument.offset;
-    }
-    case Role::kParameter:
-      return regions[wire::Region::kWeights].data + argument.offset;
-    case Role::kOutput:
-      return regions[wire::Region::kOutputs].data + slot * plan.output_stride + argument.offset;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 bool Calls::Prepare(const Plan& plan, const Regions& regions) {

@@ -14,7 +14,6 @@ using wire::Launch;
 using wire::LaunchArgument;
 using wire::LaunchArgumentKind;
 using wire::Plan;
-using wire::Role;
 
 constexpr uint64_t kValueAlignment = alignof(cuda::TensorMap);
 constexpr uint32_t kSharedBytesByDefault = 48 * 1024;
@@ -106,22 +105,6 @@ bool NumberFits(wire::Kind kind, uint64_t bytes) {
   return false;
 }
 
-cuda::Pointer AddressOf(const ArgumentSpec& argument, const Plan& plan, const Regions& regions,
-                        uint32_t slot) {
-  const auto at = [&](wire::Region region, uint64_t stride) {
-    return reinterpret_cast<cuda::Pointer>(regions[region].data) + slot * stride + argument.offset;
-  };
-  switch (argument.role) {
-    case Role::kInput:
-      return at(wire::Region::kInputs, plan.input_stride);
-    case Role::kParameter:
-      return at(wire::Region::kWeights, 0);
-    case Role::kOutput:
-      return at(wire::Region::kOutputs, plan.output_stride);
-  }
-  return 0;
-}
-
 }  // namespace
 
 bool OpenDevice(cuda::Driver& driver, Text& message) {
@@ -175,26 +158,17 @@ bool DeviceCalls::Load(const cuda::Driver& driver, const Mapping& image,
     message.Add("the launches of the judge's cannot be served");
     return false;
   }
-  wire::DeviceImageHeader header;
-  if (image.data == nullptr || image.size_bytes < sizeof header) {
-    message.Add("there is no device image");
-    return false;
-  }
-  memcpy(&header, image.data, sizeof header);
-  const uint64_t names_bytes = uint64_t{header.kernel_count} * sizeof(wire::DeviceImageKernel);
-  if (memcmp(header.magic, wire::kDeviceImageMagic, sizeof header.magic) != 0 ||
-      header.kernel_count == 0 || header.kernel_count > wire::kDeviceKernelsMax ||
-      header.cubin_bytes == 0 || image.size_bytes - sizeof header < names_bytes ||
-      image.size_bytes - sizeof header - names_bytes < header.cubin_bytes) {
+  wire::DeviceImage read;
+  if (!wire::ReadDeviceImage(image.data, image.size_bytes, &read)) {
     message.Add("the device image is damaged");
     return false;
   }
-  names_ = reinterpret_cast<const wire::DeviceImageKernel*>(image.data + sizeof header);
-  const Result result = driver.module_load(&module_, image.data + sizeof header + names_bytes);
+  names_ = read.kernels;
+  const Result result = driver.module_load(&module_, read.cubin);
   if (result != cuda::kSuccess)
     return Fail(driver, message, "the device code does not load", result);
   for (uint32_t i = 0; i < launches.launch_count; ++i) {
-    if (launches.launches[i].kernel >= header.kernel_count ||
+    if (launches.launches[i].kernel >= read.kernel_count ||
         launches.launches[i].argument_count > wire::kLaunchArgumentsMax) {
       message.Add("the launches of the judge's cannot be served");
       return false;
@@ -220,14 +194,9 @@ bool DeviceCalls::LoadLaunch(uint32_t index, Text& message) {
   const Launch& launch = launches_->launches[index];
   const char* name = names_[launch.kernel].name;
   Kernel& kernel = kernels_[index];
-  if (strnlen(name, wire::kKernelNameBytes) == wire::kKernelNameBytes) {
-    message.Add("the device image is damaged");
-    return false;
-  }
   Result result = driver_->module_function(&kernel.function, module_, name);
   if (result != cuda::kSuccess)
     return Fail(*driver_, Line(index, message).Add("kernel ").Add(name), "", result);
-  kernel.argument_count = launch.argument_count;
   for (uint32_t a = 0; a < launch.argument_count; ++a) {
     const LaunchArgument& argument = launch.arguments[a];
     size_t offset = 0, bytes = 0;
@@ -296,9 +265,9 @@ bool DeviceCalls::EncodeTensorMap(uint32_t launch, const wire::LaunchTensorMap& 
     Line(launch, message).Add("a tensor map of the judge's cannot be served");
     return false;
   }
-  const cuda::Pointer address = map.of_scratch != 0
-                                    ? scratches_[map.index]
-                                    : AddressOf(plan.arguments[map.index], plan, regions, slot);
+  void* const address = map.of_scratch != 0
+                            ? reinterpret_cast<void*>(scratches_[map.index])
+                            : AddressOf(plan.arguments[map.index], plan, regions, slot);
   // The driver counts axes from the fastest one on.
   uint64_t shape[wire::kTensorMapRankMax], strides[wire::kTensorMapRankMax];
   uint32_t box[wire::kTensorMapRankMax], steps[wire::kTensorMapRankMax];
@@ -315,10 +284,9 @@ bool DeviceCalls::EncodeTensorMap(uint32_t launch, const wire::LaunchTensorMap& 
                       : map.swizzle_bytes == 64  ? 2
                       : map.swizzle_bytes == 128 ? 3
                                                  : 0;
-  const Result result =
-      driver_->encode_tensor_map(encoded, static_cast<cuda::TensorMapType>(map.element_type),
-                                 map.rank, reinterpret_cast<void*>(address), shape, strides, box,
-                                 steps, kInterleaveNone, swizzle, kPromoteToL2Lines128, kFillZeros);
+  const Result result = driver_->encode_tensor_map(
+      encoded, static_cast<cuda::TensorMapType>(map.element_type), map.rank, address, shape,
+      strides, box, steps, kInterleaveNone, swizzle, kPromoteToL2Lines128, kFillZeros);
   return result == cuda::kSuccess ||
          Fail(*driver_, Line(launch, message), "a tensor map that the driver refuses", result);
 }
@@ -335,8 +303,8 @@ bool DeviceCalls::FillSlot(const Plan& plan, const Regions& regions, uint32_t sl
       pointers[a] = target;
       switch (argument.kind) {
         case LaunchArgumentKind::kTensor: {
-          const cuda::Pointer address =
-              AddressOf(plan.arguments[argument.index], plan, regions, slot);
+          const auto address = reinterpret_cast<cuda::Pointer>(
+              AddressOf(plan.arguments[argument.index], plan, regions, slot));
           memcpy(target, &address, sizeof address);
           break;
         }
@@ -395,8 +363,8 @@ bool DeviceCalls::Prepare(const Plan& plan, const Regions& regions, Text& messag
         message.Add(" is a number of another type than the kernel's parameter");
         return false;
       }
-      numbers_[number_count_++] = {regions[wire::Region::kNumbers].data + spec.offset,
-                                   plan.input_stride, l, a, spec.kind};
+      numbers_[number_count_++] = {AddressOf(spec, plan, regions, 0), plan.input_stride, l, a,
+                                   spec.kind};
     }
   for (uint32_t slot = 0; slot < slot_count_; ++slot)
     if (!FillSlot(plan, regions, slot, message)) return false;

@@ -42,7 +42,6 @@ class DeviceCalls {
   };
   struct Kernel {
     cuda::Function function;
-    uint32_t argument_count;
     uint64_t values_bytes;
     Parameter parameters[wire::kLaunchArgumentsMax];
   };

@@ -137,18 +137,15 @@ struct Place {
   uint64_t slots;
 };
 
-Place PlaceOf(Role role, Kind kind, const Plan& plan, const Regions& regions) {
-  switch (role) {
-    case Role::kInput: {
-      // This process cannot read a device's memory: numbers come beside it then.
-      const bool apart = kind != Kind::kTensor && regions[wire::Region::kInputs].on_device;
-      return {&regions[apart ? wire::Region::kNumbers : wire::Region::kInputs], plan.input_stride,
-              plan.slot_count};
-    }
+Place PlaceOf(const ArgumentSpec& argument, const Plan& plan, const Regions& regions) {
+  const wire::Region region = RegionOf(argument, regions);
+  switch (argument.role) {
+    case Role::kInput:
+      return {&regions[region], plan.input_stride, plan.slot_count};
     case Role::kParameter:
-      return {&regions[wire::Region::kWeights], 0, 1};
+      return {&regions[region], 0, 1};
     case Role::kOutput:
-      return {&regions[wire::Region::kOutputs], plan.output_stride, plan.slot_count};
+      return {&regions[region], plan.output_stride, plan.slot_count};
   }
   return {nullptr, 0, 0};
 }
@@ -157,7 +154,7 @@ Place PlaceOf(Role role, Kind kind, const Plan& plan, const Regions& regions) {
 const char* ArgumentProblem(const ArgumentSpec& argument, const Plan& plan,
                             const Regions& regions) {
   if (!NameIsSound(argument.name)) return "has no name";
-  const Place place = PlaceOf(argument.role, argument.kind, plan, regions);
+  const Place place = PlaceOf(argument, plan, regions);
   if (place.region == nullptr) return "has an unknown role";
   uint64_t size_bytes;
   if (!SizeOf(argument, &size_bytes)) return "has an unknown kind, dtype or shape";

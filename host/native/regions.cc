@@ -62,6 +62,29 @@ bool MapRegion(Mapping& mapping, wire::Region region, uint64_t size_bytes, bool 
 
 }  // namespace
 
+wire::Region RegionOf(const wire::ArgumentSpec& argument, const Regions& regions) {
+  switch (argument.role) {
+    case wire::Role::kInput: {
+      const bool apart =
+          argument.kind != wire::Kind::kTensor && regions[wire::Region::kInputs].on_device;
+      return apart ? wire::Region::kNumbers : wire::Region::kInputs;
+    }
+    case wire::Role::kParameter:
+      return wire::Region::kWeights;
+    case wire::Role::kOutput:
+      return wire::Region::kOutputs;
+  }
+  return wire::Region{0};
+}
+
+unsigned char* AddressOf(const wire::ArgumentSpec& argument, const wire::Plan& plan,
+                         const Regions& regions, uint32_t slot) {
+  const uint64_t stride = argument.role == wire::Role::kInput    ? plan.input_stride
+                          : argument.role == wire::Role::kOutput ? plan.output_stride
+                                                                 : 0;
+  return regions[RegionOf(argument, regions)].data + slot * stride + argument.offset;
+}
+
 bool MayLieOnDevice(uint64_t region) {
   return region == static_cast<uint64_t>(wire::Region::kInputs) ||
          region == static_cast<uint64_t>(wire::Region::kOutputs) ||

@@ -21,6 +21,14 @@ struct Regions {
   const Mapping& operator[](wire::Region region) const { return of[static_cast<uint32_t>(region)]; }
 };
 
+// The region that an argument lies in: this process cannot read a device's memory, so numbers come
+// beside the inputs there.
+wire::Region RegionOf(const wire::ArgumentSpec& argument, const Regions& regions);
+
+// Where it lies in a slot; in a region on a device, an address of the device's.
+unsigned char* AddressOf(const wire::ArgumentSpec& argument, const wire::Plan& plan,
+                         const Regions& regions, uint32_t slot);
+
 // Where a frame wants the region to lie: args[3] of kAttach.
 enum class Memory : uint64_t { kHost = 0, kDevice = 1 };
 

@@ -137,9 +137,9 @@ class Planner {
 
   Problem Shape(const DeviceTensorMap& map, const std::vector<std::string>& shape,
                 PlannedTensorMap* planned) {
-    if (shape.empty() || shape.size() > kTensorMapRankMax)
+    if (shape.empty() || shape.size() > wire::kTensorMapRankMax)
       return fmt::format("a tensor map has 1 to {} axes, not {}: say shape=(...)",
-                         kTensorMapRankMax, shape.size());
+                         wire::kTensorMapRankMax, shape.size());
     if (map.box.size() != shape.size())
       return fmt::format("box= has {} axes, and the shape {}", map.box.size(), shape.size());
     int64_t elements = 1;

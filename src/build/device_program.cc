@@ -19,13 +19,7 @@ constexpr size_t kKernelBytesMax = 200;
 
 using Problem = std::optional<std::string>;
 
-bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsNamePart(char c) { return IsNameStart(c) || (c >= '0' && c <= '9'); }
-
-bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kNameBytesMax && IsNameStart(text[0]) &&
-         std::all_of(text.begin(), text.end(), IsNamePart);
-}
+bool IsName(std::string_view text) { return text.size() <= kNameBytesMax && IsIdentifier(text); }
 
 // A kernel as C++ names it: row_max, softmax<128>, detail::scan<float, 4>.
 bool IsKernelName(std::string_view text) {
@@ -176,8 +170,8 @@ class Reader {
       return fmt::format("'{}' is no type of scratch elements; there are {}", ShownText(type),
                          names);
     }
-    if (program_.scratches.size() == kDeviceScratchesMax)
-      return fmt::format("more than {} of them", kDeviceScratchesMax);
+    if (program_.scratches.size() == wire::kScratchesMax)
+      return fmt::format("more than {} of them", wire::kScratchesMax);
     if (auto problem = Name(name)) return problem;
     program_.scratches.push_back({line_, std::string(name), known->bytes,
                                   std::string(text.substr(open + 1, text.size() - open - 2))});
@@ -223,8 +217,8 @@ class Reader {
     if (!found) return found.error();
     const auto fields = Split(found->second, ' ');
     if (!fields) return fields.error();
-    if (program_.tensor_maps.size() == kDeviceTensorMapsMax)
-      return fmt::format("more than {} of them", kDeviceTensorMapsMax);
+    if (program_.tensor_maps.size() == wire::kTensorMapsMax)
+      return fmt::format("more than {} of them", wire::kTensorMapsMax);
     if (auto problem = Name(found->first)) return problem;
     DeviceTensorMap map;
     map.line = line_;
@@ -233,8 +227,10 @@ class Reader {
     const auto problem =
         Settings(std::span(*fields).subspan(1), "shape=, box= and swizzle=",
                  [&](std::string_view key, std::string_view value) -> std::optional<Problem> {
-                   if (key == "shape") return ReadList(value, kTensorMapRankMax, false, &map.shape);
-                   if (key == "box") return ReadList(value, kTensorMapRankMax, false, &map.box);
+                   if (key == "shape")
+                     return ReadList(value, wire::kTensorMapRankMax, false, &map.shape);
+                   if (key == "box")
+                     return ReadList(value, wire::kTensorMapRankMax, false, &map.box);
                    if (key != "swizzle") return std::nullopt;
                    for (const int bytes : {0, 32, 64, 128})
                      if (value == std::to_string(bytes)) {
@@ -255,8 +251,8 @@ class Reader {
     if (!fields) return fields.error();
     if (fields->empty() || !IsKernelName(fields->front()))
       return fmt::format("a kernel's name is missing; write it as '{}'", kForm);
-    if (program_.launches.size() == kDeviceLaunchesMax)
-      return fmt::format("more than {} launches", kDeviceLaunchesMax);
+    if (program_.launches.size() == wire::kLaunchesMax)
+      return fmt::format("more than {} launches", wire::kLaunchesMax);
     DeviceLaunch launch;
     launch.line = line_;
     launch.kernel = std::string(fields->front());
@@ -272,7 +268,7 @@ class Reader {
                    if (key == "block") return ReadAxes(value, &launch.block);
                    if (key == "cluster") return ReadAxes(value, &launch.cluster);
                    if (key == "args")
-                     return ReadList(value, kDeviceArgumentsMax, true, &launch.arguments);
+                     return ReadList(value, wire::kLaunchArgumentsMax, true, &launch.arguments);
                    if (key != "shared") return std::nullopt;
                    launch.shared_bytes = std::string(value);
                    return Problem();

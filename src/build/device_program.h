@@ -23,14 +23,9 @@
 #include <vector>
 
 #include "build/size_expression.h"
+#include "wire/launches.h"
 
 namespace assay {
-
-inline constexpr size_t kDeviceLaunchesMax = 64;
-inline constexpr size_t kDeviceArgumentsMax = 64;
-inline constexpr size_t kDeviceScratchesMax = 32;
-inline constexpr size_t kDeviceTensorMapsMax = 32;
-inline constexpr size_t kTensorMapRankMax = 5;  // cuTensorMapEncodeTiled's
 
 struct DeviceDefinition {
   int line = 0;

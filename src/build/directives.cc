@@ -42,6 +42,10 @@ std::vector<Directive> FindDirectives(std::string_view source, std::string_view 
   return directives;
 }
 
+bool IsIdentifier(std::string_view text) {
+  return !text.empty() && IsNameStart(text[0]) && std::all_of(text.begin(), text.end(), IsNamePart);
+}
+
 std::string ShownText(std::string_view text) {
   std::string shown(text.substr(0, kShownBytesMax));
   for (char& c : shown) {

@@ -20,6 +20,13 @@ std::string_view TrimSpace(std::string_view text);
 // Takes the first word off, and the space around it.
 std::string_view TakeWord(std::string_view& text);
 
+// The bytes of an identifier.
+constexpr bool IsNameStart(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+constexpr bool IsNamePart(char c) { return IsNameStart(c) || (c >= '0' && c <= '9'); }
+bool IsIdentifier(std::string_view text);
+
 // Text of a stranger's for a message: bounded, and without bytes that a terminal would obey.
 std::string ShownText(std::string_view text);
 

@@ -165,10 +165,6 @@ bool Consume(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-bool IsIdentifier(std::string_view text) {
-  return !text.empty() && AllPlain(text, "_") && !(text[0] >= '0' && text[0] <= '9');
-}
-
 bool IsAllowedParameter(std::string_view setting) {
   const size_t equals = setting.find('=');
   if (equals == std::string_view::npos) return false;

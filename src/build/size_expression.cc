@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "build/directives.h"
+
 namespace assay {
 namespace {
 
@@ -13,8 +15,6 @@ constexpr int kDepthMax = 64;
 constexpr size_t kTextBytesMax = 1000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c); }
 
 // Recursive descent; the first error stays, and every value after it is ignored.
 class Parser {

@@ -59,29 +59,17 @@ std::span<const char* const> JudgeKernelNames() { return kNames; }
 
 Result<JudgeKernels> JudgeKernels::Load(const Gpu& gpu, const std::string& image) {
   static_assert(std::size(kNames) == kKernels);
-  wire::DeviceImageHeader header;
-  constexpr size_t kNamesBytes = kKernels * sizeof(wire::DeviceImageKernel);
-  if (image.size() < sizeof header + kNamesBytes)
-    return EnvironmentError("the judge's own kernels are damaged");
-  std::memcpy(&header, image.data(), sizeof header);
-  if (std::memcmp(header.magic, wire::kDeviceImageMagic, sizeof header.magic) != 0 ||
-      header.kernel_count != kKernels ||
-      header.cubin_bytes != image.size() - sizeof header - kNamesBytes)
+  wire::DeviceImage read;
+  if (!wire::ReadDeviceImage(image.data(), image.size(), &read) || read.kernel_count != kKernels)
     return EnvironmentError("the judge's own kernels are damaged");
   JudgeKernels kernels(gpu);
   const cuda::Driver& driver = gpu.driver();
   ASSAY_RETURN_IF_ERROR(
-      gpu.Check(driver.module_load(&kernels.module_, image.data() + sizeof header + kNamesBytes),
-                "load the judge's own kernels"));
-  for (int i = 0; i < kKernels; ++i) {
-    wire::DeviceImageKernel kernel;
-    std::memcpy(&kernel, image.data() + sizeof header + static_cast<size_t>(i) * sizeof kernel,
-                sizeof kernel);
-    kernel.name[sizeof kernel.name - 1] = '\0';
-    ASSAY_RETURN_IF_ERROR(
-        gpu.Check(driver.module_function(&kernels.functions_[i], kernels.module_, kernel.name),
-                  fmt::format("find the judge's own kernel {}", kNames[i])));
-  }
+      gpu.Check(driver.module_load(&kernels.module_, read.cubin), "load the judge's own kernels"));
+  for (int i = 0; i < kKernels; ++i)
+    ASSAY_RETURN_IF_ERROR(gpu.Check(
+        driver.module_function(&kernels.functions_[i], kernels.module_, read.kernels[i].name),
+        fmt::format("find the judge's own kernel {}", kNames[i])));
   kernels.blocks_ =
       kBlocksPerMultiprocessor * static_cast<unsigned>(std::max(1, gpu.facts().multiprocessors));
   return kernels;

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "pipeline/freezer.h"
 
 namespace assay {
@@ -69,6 +71,17 @@ void AwaitWork(pid_t pid) {
   }
 }
 
+// Returns when the process waits in pause(): a fresh one is still on its way there, and a thawed
+// one goes back to it.
+void AwaitPause(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/syscall";
+  for (;;) {
+    const auto call = ReadFile(path, 4096);
+    ASSERT_TRUE(call) << call.error().message;
+    if (call->starts_with(std::to_string(SYS_pause) + " ")) return;
+  }
+}
+
 TEST(LibraryTime, SeesAProcessAtWorkAndNotOneThatSleeps) {
   const pid_t busy = ::fork();
   if (busy == 0)
@@ -77,6 +90,7 @@ TEST(LibraryTime, SeesAProcessAtWorkAndNotOneThatSleeps) {
   if (idle == 0)
     for (;;) ::pause();
   AwaitWork(busy);
+  AwaitPause(idle);
   LibraryClock at_work, asleep;
   for (int i = 0; i < 5; ++i) {
     Freezer busy_freezer(busy), idle_freezer(idle);
@@ -86,6 +100,7 @@ TEST(LibraryTime, SeesAProcessAtWorkAndNotOneThatSleeps) {
     busy_freezer.Thaw();
     idle_freezer.Thaw();
     AwaitWork(busy);
+    AwaitPause(idle);
   }
   for (const pid_t pid : {busy, idle}) {
     ::kill(pid, SIGKILL);

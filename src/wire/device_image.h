@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 namespace assay::wire {
 
@@ -21,5 +22,33 @@ struct DeviceImageHeader {
 struct DeviceImageKernel {
   char name[kKernelNameBytes];  // as the cubin has it, NUL-terminated
 };
+
+// An image in memory, checked.
+struct DeviceImage {
+  const DeviceImageKernel* kernels = nullptr;
+  uint32_t kernel_count = 0;
+  const unsigned char* cubin = nullptr;
+};
+
+// False where the bytes are no image: damaged, cut off, or with a name that does not end.
+inline bool ReadDeviceImage(const void* bytes, uint64_t size_bytes, DeviceImage* image) {
+  DeviceImageHeader header;
+  if (bytes == nullptr || size_bytes < sizeof header) return false;
+  memcpy(&header, bytes, sizeof header);
+  const uint64_t names_bytes = uint64_t{header.kernel_count} * sizeof(DeviceImageKernel);
+  const uint64_t rest_bytes = size_bytes - sizeof header;
+  if (memcmp(header.magic, kDeviceImageMagic, sizeof header.magic) != 0 ||
+      header.kernel_count == 0 || header.kernel_count > kDeviceKernelsMax ||
+      header.cubin_bytes == 0 || rest_bytes < names_bytes ||
+      rest_bytes - names_bytes < header.cubin_bytes)
+    return false;
+  const auto* begin = static_cast<const unsigned char*>(bytes) + sizeof header;
+  image->kernels = reinterpret_cast<const DeviceImageKernel*>(begin);
+  image->kernel_count = header.kernel_count;
+  image->cubin = begin + names_bytes;
+  for (uint32_t i = 0; i < image->kernel_count; ++i)
+    if (memchr(image->kernels[i].name, 0, kKernelNameBytes) == nullptr) return false;
+  return true;
+}
 
 }  // namespace assay::wire
