@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A/A: judges a program against its own copy, many times, and counts how often it is 'faster'.
 
-    bench/aa.py native|python --size tiny|small --count 200 --output FILE.jsonl
+    bench/aa.py native|python --size tiny|small --count 200 --output FILE.jsonl [--problem NAME|all]
 
 `native` judges a native candidate against its own copy (--against); `python` judges the reference's
 own Python form against the reference (eager). One line a verdict is appended to the output; a run
@@ -13,6 +13,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("form", choices=["native", "python"])
     parser.add_argument("--size", default="tiny")
+    parser.add_argument("--problem", default="softmax", help="python: one of the suite, or 'all'")
     parser.add_argument("--count", type=int, default=200, help="verdicts in the file at the end")
     parser.add_argument(
         "--batch", type=int, default=10, help="verdicts a call of assay: they share reference hosts"
@@ -51,37 +53,55 @@ def main():
     parser.add_argument("--assay", default=str(ROOT / "build" / "release" / "assay"))
     options = parser.parse_args()
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    problem = ROOT / "problems" / "level1" / "softmax.py"
     with tempfile.TemporaryDirectory() as folder:
         if options.form == "native":
-            candidate = ROOT / "kernels" / "softmax" / "fused.cpp"
-            extra = ["--against", str(candidate)]
+            problems = [find_problem("softmax")]
+        elif options.problem == "all":
+            problems = sorted((ROOT / "problems").glob("level*/*.py"))
         else:
-            candidate = pathlib.Path(folder) / "copy.py"
-            candidate.write_text(problem.read_text().replace("class Model(", "class ModelNew("))
-            extra = []
+            problems = [find_problem(options.problem)]
         while (done := len(read(options.output))) < options.count:
-            count = min(options.batch, options.count - done)
-            command = [
-                options.assay,
-                "judge",
-                str(problem),
-                *[str(candidate)] * count,
-                "--size",
-                options.size,
-                "--json",
-                "-q",
-                "--no-save",
-                *extra,
-            ]
-            process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-            if process.returncode in (2, 8, 70, 130) or not process.stdout:
-                sys.exit(f"assay ended with exit code {process.returncode}")
-            verdicts = json.loads(process.stdout)
-            with options.output.open("a") as file:
-                for verdict in verdicts if isinstance(verdicts, list) else [verdicts]:
+            problem = problems[done % len(problems)]
+            count = 1 if len(problems) > 1 else min(options.batch, options.count - done)
+            for verdict in judge(options, problem, count, pathlib.Path(folder)):
+                with options.output.open("a") as file:
                     file.write(json.dumps(condense(verdict)) + "\n")
             report(read(options.output))
+
+
+def judge(options, problem, count, folder):
+    """Verdicts of one call of assay: a program against its own copy."""
+    if options.form == "native":
+        candidate = ROOT / "kernels" / "softmax" / "fused.cpp"
+        extra = ["--against", str(candidate)]
+    else:
+        candidate = folder / "copy.py"
+        candidate.write_text(re.sub(r"\bModel\b(?=[(,:])", "ModelNew", problem.read_text()))
+        extra = []
+    command = [
+        options.assay,
+        "judge",
+        str(problem),
+        *[str(candidate)] * count,
+        "--size",
+        options.size,
+        "--json",
+        "-q",
+        "--no-save",
+        *extra,
+    ]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if process.returncode in (2, 8, 70, 130) or not process.stdout:
+        sys.exit(f"assay ended with exit code {process.returncode}")
+    verdicts = json.loads(process.stdout)
+    return verdicts if isinstance(verdicts, list) else [verdicts]
+
+
+def find_problem(name):
+    found = list((ROOT / "problems").glob(f"level*/{name}.py"))
+    if len(found) != 1:
+        sys.exit(f"no problem of the suite is named '{name}'")
+    return found[0]
 
 
 def condense(verdict):
@@ -93,6 +113,7 @@ def condense(verdict):
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "cpu": verdict["machine"]["cpu"],
         "load": os.getloadavg()[0],
+        "problem": verdict["problem"]["name"],
         "outcome": verdict["outcome"],
         "message": verdict["message"].replace(f"{ROOT}/", ""),
         "seed": verdict["seed"],

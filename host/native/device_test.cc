@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "judge_double.h"
 #include "wire/launches.h"
+#include "wire/write_device_image.h"
 
 namespace assay::native {
 namespace {
@@ -53,17 +54,7 @@ std::string Image(const std::vector<std::string>& kernels) {
     EXPECT_EQ(std::system(command.c_str()), 0);
     return ReadFile(output, 16 << 20).value_or("");
   }();
-  wire::DeviceImageHeader header{};
-  std::memcpy(header.magic, wire::kDeviceImageMagic, sizeof header.magic);
-  header.kernel_count = static_cast<uint32_t>(kernels.size());
-  header.cubin_bytes = library.size();
-  std::string image(reinterpret_cast<const char*>(&header), sizeof header);
-  for (const std::string& name : kernels) {
-    wire::DeviceImageKernel kernel{};
-    name.copy(kernel.name, sizeof kernel.name - 1);
-    image.append(reinterpret_cast<const char*>(&kernel), sizeof kernel);
-  }
-  return image + library;
+  return wire::WriteDeviceImage(kernels, library);
 }
 
 wire::LaunchArgument Tensor(uint32_t index) { return {LaunchArgumentKind::kTensor, index, 0}; }

@@ -16,12 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "wire/device_image.h"
+#include "wire/write_device_image.h"
 
 namespace {
-
-using assay::wire::DeviceImageHeader;
-using assay::wire::DeviceImageKernel;
 
 // NVRTC's C interface, as its documentation gives it; results are an enum whose 0 is success.
 struct Nvrtc {
@@ -80,30 +77,25 @@ void PrintLog(const Nvrtc& nvrtc, Nvrtc::Program program) {
 // A device image of a compiled program; empty where a name or the code is not to be had.
 std::string Image(const Nvrtc& nvrtc, Nvrtc::Program program,
                   const std::vector<const char*>& kernels) {
-  DeviceImageHeader header{};
-  memcpy(header.magic, assay::wire::kDeviceImageMagic, sizeof header.magic);
-  header.kernel_count = static_cast<uint32_t>(kernels.size());
   size_t cubin_size = 0;
   if (nvrtc.cubin_size(program, &cubin_size) != 0 || cubin_size == 0) {
     fputs("no machine code was made: is the architecture a real one (sm_90a)?\n", stderr);
     return {};
   }
-  header.cubin_bytes = cubin_size;
-  std::string image(reinterpret_cast<const char*>(&header), sizeof header);
+  std::vector<std::string> names;
   for (const char* expression : kernels) {
-    DeviceImageKernel kernel{};
     const char* lowered = nullptr;
-    if (nvrtc.lowered_name(program, expression, &lowered) != 0 || lowered == nullptr ||
-        strlen(lowered) >= sizeof kernel.name) {
-      fprintf(stderr, "error: the source has no kernel %s, or its name is too long\n", expression);
+    if (nvrtc.lowered_name(program, expression, &lowered) != 0 || lowered == nullptr) {
+      fprintf(stderr, "error: the source has no kernel %s\n", expression);
       return {};
     }
-    memcpy(kernel.name, lowered, strlen(lowered));
-    image.append(reinterpret_cast<const char*>(&kernel), sizeof kernel);
+    names.emplace_back(lowered);
   }
   std::string cubin(cubin_size, '\0');
   if (nvrtc.cubin(program, cubin.data()) != 0) return {};
-  return image + cubin;
+  const std::string image = assay::wire::WriteDeviceImage(names, cubin);
+  if (image.empty()) fputs("error: too many kernels, or one's name is too long\n", stderr);
+  return image;
 }
 
 }  // namespace

@@ -77,11 +77,14 @@ class CandidateTest(unittest.TestCase):
             self.reference.draw(50 + slot, 0, slot)
             self.reference.evaluate(slot, 0)
 
-    def start(self, candidate, lockdown=LOCKDOWN, root=None):
-        """A candidate host with everything attached; load() is left to the caller."""
-        judge = Judge("candidate", lockdown=lockdown, root=root)
+    def start(self, source, lockdown=LOCKDOWN, root=None, role="candidate"):
+        """A candidate's host, or the opponent's, with everything attached; load() is left to the
+        caller.
+        """
+        judge = Judge(role, lockdown=lockdown, root=root)
         self.addCleanup(judge.close)
-        judge.write("candidate/candidate.py", candidate)
+        name = "candidate" if role == "candidate" else "problem"
+        judge.write(f"{name}/{name}.py", source)
         judge.write("candidate/init.pickle", self.reference.record)
         judge.lay_out(
             self.reference.plan.slot_count,
@@ -206,6 +209,46 @@ class ModelNew(torch.nn.Module):
     def test_a_lockdown_file_that_is_no_program_is_an_error_of_the_environment(self):
         self.describe(SOFTMAX)
         self.load_refused(NEW_SOFTMAX, failure.ENVIRONMENT, "lock", lockdown=b"12345")
+
+
+class Opponent(CandidateTest):
+    """The problem's own Model, timed in a host that comes to its blocks as a candidate's does."""
+
+    def run_opponent(self, source, order=(1, 0)):
+        self.describe(source)
+        judge, _, failed, number = self.run_candidate(source, order, role="opponent")
+        return judge, failed, number
+
+    def test_the_model_runs_on_the_judges_weights(self):
+        judge, failed, _ = self.run_opponent(LINEAR)
+        self.assertEqual(failed, 0, judge.message())
+        self.assert_agrees(judge)
+
+    def test_forward_may_change_its_parameters(self):
+        body = "self.calls.data.add_(1); return x + self.shift"
+        init = "self.calls = nn.Parameter(torch.zeros(1)); self.shift = nn.Parameter(torch.ones(6))"
+        judge, failed, _ = self.run_opponent(problem(body, init=init))
+        self.assertEqual(failed, 0, judge.message())
+        self.assert_agrees(judge)
+
+    def test_lazy_parameters_are_there(self):
+        source = problem("return self.layer(x)", init="self.layer = nn.LazyLinear(3)")
+        judge, failed, _ = self.run_opponent(source)
+        self.assertEqual(failed, 0, judge.message())
+        self.assert_agrees(judge)
+        own_form = source.replace("class Model", "class ModelNew")
+        judge, how, failed, _ = self.run_candidate(own_form)
+        self.assertEqual((how, failed), (0, 0), judge.message())
+        self.assert_agrees(judge)
+
+    def test_failures_are_the_problems(self):
+        self.describe(SOFTMAX)
+        fails = SOFTMAX.replace("return", "raise ValueError('broken')\n        return", 1)
+        judge, _, failed, number = self.run_candidate(fails, role="opponent")
+        self.assertEqual((failed, number), (2, failure.PROBLEM_FORWARD))
+        self.assertIn("problem.py line", judge.message())
+        for source in ("import nowhere_to_be_found", "x = 1"):
+            self.load_refused(source, failure.PROBLEM_LOAD, "problem.py", role="opponent")
 
 
 class GoesWrong(CandidateTest):

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "judge/elements.h"
 #include "judge/error_scan.h"
-#include "wire/device_image.h"
+#include "wire/write_device_image.h"
 
 namespace assay {
 namespace {
@@ -27,17 +27,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 std::string FakeImage() {
   const std::string library =
       ReadFile(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/judge_kernels.so", 16 << 20).value_or("");
-  wire::DeviceImageHeader header{};
-  std::memcpy(header.magic, wire::kDeviceImageMagic, sizeof header.magic);
-  header.kernel_count = static_cast<uint32_t>(JudgeKernelNames().size());
-  header.cubin_bytes = library.size();
-  std::string image(reinterpret_cast<const char*>(&header), sizeof header);
-  for (const char* name : JudgeKernelNames()) {
-    wire::DeviceImageKernel kernel{};
-    fmt::format("{}_emulated", name).copy(kernel.name, sizeof kernel.name - 1);
-    image.append(reinterpret_cast<const char*>(&kernel), sizeof kernel);
-  }
-  return image + library;
+  std::vector<std::string> names;
+  for (const char* name : JudgeKernelNames()) names.push_back(fmt::format("{}_emulated", name));
+  return wire::WriteDeviceImage(names, library);
 }
 
 class JudgeKernelsTest : public testing::Test {

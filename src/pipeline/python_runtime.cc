@@ -178,6 +178,7 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
   SandboxRequest request;
   const char* role_name = role == PythonRole::kReference   ? "reference"
                           : role == PythonRole::kCandidate ? "candidate"
+                          : role == PythonRole::kOpponent  ? "opponent"
                                                            : "build";
   request.arguments = {python.executable, "-B", "-s", "/assay/python/assay_host/__main__.py",
                        role_name};

@@ -23,10 +23,11 @@ struct PythonRuntime {
 // to install PyTorch.
 Result<PythonRuntime> FindPython(const std::string& requested);
 
-enum class PythonRole { kReference, kCandidate, kBuild };
+// kOpponent: the problem's own Model on the candidate's way, to be timed against it.
+enum class PythonRole { kReference, kCandidate, kOpponent, kBuild };
 
 struct PythonHostFiles {
-  std::string problem_source;    // reference only
+  std::string problem_source;    // reference and opponent only
   std::string settings;          // JSON text
   std::string candidate_source;  // candidate and build only
   std::string init_arguments;    // pickle of get_init_inputs(), from the trusted host

@@ -23,7 +23,9 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   files.problem_source = options_.problem.source;
   files.settings =
       HostSettings(options_.problem, options_.threads, options_.weights_seed, options_.baseline);
-  auto request = PythonSandbox(options_.python, PythonRole::kReference, options_.threads, files);
+  if (OnTheCandidatesWay()) files.init_arguments = oracle_.init_arguments();
+  const PythonRole role = OnTheCandidatesWay() ? PythonRole::kOpponent : PythonRole::kReference;
+  auto request = PythonSandbox(options_.python, role, options_.threads, files);
   if (!request) return environment(request.error());
   const CorePlan cores = PlanCores(UsableCpus(), options_.threads, pair_index);
   HostOptions host_options;
@@ -42,8 +44,11 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   return {};
 }
 
-HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
-  Host& host = live_host.host;
+bool ReferencePool::OnTheCandidatesWay() const {
+  return options_.baseline == "eager" && !oracle_.init_arguments().empty();
+}
+
+HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
   const struct {
     Region region;
     const SharedRegion& memory;
@@ -52,12 +57,27 @@ HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
                  {Region::kInputs, live_.inputs(), false},
                  {Region::kWeights, oracle_.weights(), false},
                  {Region::kOutputs, live_host.outputs, true}};
-  if (auto done = host.Collect(300); !done) return std::unexpected(done.error());
   for (const auto& [region, memory, writable] : regions)
-    if (auto done = host.Attach(region, memory, writable); !done)
-      return std::unexpected(done.error());
+    if (auto done = live_host.host.Attach(region, memory, writable); !done) return done;
+  return {};
+}
+
+HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {
+  if (auto greeted = live_host.host.Greet(); !greeted) return greeted;
+  if (OnTheCandidatesWay()) {
+    if (auto attached = Attach(live_host); !attached) return attached;
+    return live_host.host.Post(FrameKind::kLoad, {});
+  }
+  const uint64_t kBriefly[] = {1};  // the oracle has checked the problem
+  return live_host.host.Post(FrameKind::kLoad, kBriefly);
+}
+
+HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
+  if (auto done = live_host.host.Collect(300); !done) return std::unexpected(done.error());
+  if (OnTheCandidatesWay()) return {};
+  if (auto attached = Attach(live_host); !attached) return attached;
   const uint64_t load_weights[] = {1};
-  if (auto done = host.Request(FrameKind::kStoreWeights, load_weights, 120); !done)
+  if (auto done = live_host.host.Request(FrameKind::kStoreWeights, load_weights, 120); !done)
     return std::unexpected(done.error());
   return {};
 }
@@ -81,11 +101,8 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
     }
     if (!entry.loaded) started.push_back(&entry);
   }
-  const uint64_t kBriefly[] = {1};  // the oracle has checked the problem
-  for (Entry* entry : started) {
-    if (auto greeted = entry->host->host.Greet(); !greeted) return greeted;
-    if (auto posted = entry->host->host.Post(FrameKind::kLoad, kBriefly); !posted) return posted;
-  }
+  for (Entry* entry : started)
+    if (auto begun = BeginLoading(*entry->host); !begun) return begun;
   for (Entry* entry : started) {
     if (auto done = Finish(*entry->host); !done) return done;
     entry->loaded = true;

@@ -51,6 +51,12 @@ class ReferencePool {
   bool Serves(int pair_index);
   HostResult<void> Spawn(int pair_index);
   HostResult<void> Load(int first_pair_index, int count);
+  // Whether hosts load and call the problem just as a candidate's do: otherwise their processes
+  // differ, and a program is a percent faster than itself (docs/measurement.md). What cannot go
+  // that way: torch.compile, and a problem whose init inputs cannot be handed over.
+  bool OnTheCandidatesWay() const;
+  HostResult<void> Attach(LiveHost& host) const;
+  HostResult<void> BeginLoading(LiveHost& host) const;
   HostResult<void> Finish(LiveHost& host) const;
 
   Options options_;

@@ -1,4 +1,4 @@
-"""Entry: `python3 -B -s .../assay_host reference|candidate|build`.
+"""Entry: `python3 -B -s .../assay_host reference|candidate|opponent|build`.
 
 Descriptor 3 is the socket to the judge, descriptor 4 holds the lockdown filter; the builder needs
 neither. Files lie under $ASSAY_HOST_ROOT (default /): assay/, problem/, candidate/, tmp/.
@@ -20,8 +20,8 @@ def main():
         from assay_host import build
 
         sys.exit(build.main())
-    if role not in ("reference", "candidate"):
-        sys.exit("usage: assay_host reference|candidate|build")
+    if role not in ("reference", "candidate", "opponent"):
+        sys.exit("usage: assay_host reference|candidate|opponent|build")
     from assay_host import host
 
     host.main(role)

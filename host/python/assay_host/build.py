@@ -39,7 +39,7 @@ def _build():
     path = os.path.join(root, "candidate", "candidate.py")
     try:
         record = candidate.read_record(os.path.join(root, "candidate", "init.pickle"))
-        module = candidate.import_candidate(path, settings.get("set", {}))
+        module = candidate.import_file(path, settings.get("set", {}))
         candidate.construct(module, record, int(settings.get("weights_seed", 0)), path)
         extensions.pack(root, os.path.join(root, "tmp", "extensions.tar"))
     except failure.Failure as error:

@@ -1,5 +1,7 @@
 """The candidate's side: imports a file with `class ModelNew`, gives it the reference's weights,
-runs timed blocks.
+runs timed blocks. As the opponent it does the same with the problem's own `class Model`: two
+processes that came to their blocks in different ways differ by a percent of a short call, whatever
+they call.
 
 Untrusted from the import on: whatever this process says is a diagnostic. Requests:
   kLoad    [0 weights by name, 1 by order, 2 as constructed under the seed, 3 no weights]
@@ -13,6 +15,7 @@ import importlib.util
 import os
 import pickle
 import sys
+import typing
 
 import torch
 
@@ -20,6 +23,39 @@ from assay_host import blocks, extensions, failure, problem, values, weights, wi
 from assay_host.failure import Failure
 
 BY_NAME, BY_ORDER, BY_SEED, NO_WEIGHTS = range(4)
+
+
+class Part(typing.NamedTuple):
+    """What the process runs, and how its failures are called."""
+
+    module: str  # folder and name of the file
+    class_name: str
+    locks_down: bool
+    load: int
+    entry: int
+    forward: int
+    output: int
+
+
+CANDIDATE = Part(
+    "candidate",
+    "ModelNew",
+    True,
+    failure.CANDIDATE_LOAD,
+    failure.CANDIDATE_ENTRY,
+    failure.CANDIDATE_FORWARD,
+    failure.CANDIDATE_OUTPUT,
+)
+# The user's own file, which the oracle has judged fit.
+OPPONENT = Part(
+    "problem",
+    "Model",
+    False,
+    failure.PROBLEM_LOAD,
+    failure.PROBLEM_LOAD,
+    failure.PROBLEM_FORWARD,
+    failure.PROBLEM_OUTPUT,
+)
 
 
 def read_record(path):
@@ -42,8 +78,8 @@ class _Loader(importlib.machinery.SourceFileLoader):
     KernelBench's form carry the problem's sizes at their top.
     """
 
-    def __init__(self, path, settings):
-        super().__init__("candidate", path)
+    def __init__(self, name, path, settings):
+        super().__init__(name, path)
         self._settings = settings
 
     def source_to_code(self, data, path, **options):
@@ -53,30 +89,30 @@ class _Loader(importlib.machinery.SourceFileLoader):
         return compile(tree, path, "exec", dont_inherit=True)
 
 
-def import_candidate(path, settings):
-    """The candidate's module, with the problem's changed constants. Raises Failure(kCandidateLoad)
-    with the candidate's line.
+def import_file(path, settings, part=CANDIDATE):
+    """The file's module, with the problem's changed constants. Raises Failure(part.load) with the
+    file's line.
     """
-    loader = _Loader(path, settings)
-    spec = importlib.util.spec_from_file_location("candidate", path, loader=loader)
+    loader = _Loader(part.module, path, settings)
+    spec = importlib.util.spec_from_file_location(part.module, path, loader=loader)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["candidate"] = module
+    sys.modules[part.module] = module
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
-        raise Failure(failure.CANDIDATE_LOAD, failure.explain(error, path)) from error
+        raise Failure(part.load, failure.explain(error, path)) from error
     return module
 
 
-def construct(module, record, seed, path):
-    """ModelNew(*init inputs) under the reference's seed. Raises Failure(kCandidateEntry or
-    kCandidateLoad).
+def construct(module, record, seed, path, part=CANDIDATE):
+    """The part's class, called with the init inputs under the reference's seed. Raises
+    Failure(part.entry or part.load).
     """
-    model_class = getattr(module, "ModelNew", None)
+    model_class = getattr(module, part.class_name, None)
     if not callable(model_class):
         raise Failure(
-            failure.CANDIDATE_ENTRY,
-            f"{os.path.basename(path)} defines no class ModelNew: a candidate in "
+            part.entry,
+            f"{os.path.basename(path)} defines no class {part.class_name}: a candidate in "
             "Python is a class ModelNew that is called like the problem's Model",
         )
     arguments = record["init_inputs"]
@@ -85,11 +121,11 @@ def construct(module, record, seed, path):
         model = model_class(*arguments)
     except BaseException as error:
         raise Failure(
-            failure.CANDIDATE_LOAD,
-            f"ModelNew({len(arguments)} arguments) fails: {failure.explain(error, path)}",
+            part.load,
+            f"{part.class_name}({len(arguments)} arguments) fails: {failure.explain(error, path)}",
         ) from error
     if not callable(model):
-        raise Failure(failure.CANDIDATE_ENTRY, "ModelNew has no forward")
+        raise Failure(part.entry, f"{part.class_name} has no forward")
     return model
 
 
@@ -115,10 +151,11 @@ def load_weights(model, names, views, varying):
 
 
 class Candidate:
-    def __init__(self, context, lockdown_fd):
+    def __init__(self, context, lockdown_fd, part=CANDIDATE):
         self._context = context
         self._lockdown_fd = lockdown_fd
-        self._path = context.path("candidate", "candidate.py")
+        self._part = part
+        self._path = context.path(part.module, f"{part.module}.py")
         self._model = None
         self._state = []
 
@@ -135,26 +172,38 @@ class Candidate:
         self._record = read_record(context.path("candidate", "init.pickle"))
         # Before the first line of foreign code: a process or a timer that it starts as it is
         # imported would outlive the rules.
-        self._lock_down()
-        module = import_candidate(self._path, self._context.settings.get("set", {}))
-        model = construct(
-            module, self._record, int(context.settings.get("weights_seed", 0)), self._path
-        )
+        if self._part.locks_down:
+            self._lock_down()
+        module = import_file(self._path, context.settings.get("set", {}), self._part)
+        seed = int(context.settings.get("weights_seed", 0))
+        model = construct(module, self._record, seed, self._path, self._part)
         torch.set_grad_enabled(False)  # foreign code may have changed it
         views, varying = [], []
         if wire.WEIGHTS in context.regions:
             views = values.parameter_views(context.plan, context.region(wire.WEIGHTS))
             varying = values.varying_parameters(context.plan)
         try:
+            self._materialise_lazy_parameters(model)
             how, shared = load_weights(model, self._record["parameters"], views, varying)
             self._keep_state(model, shared)
         except Exception as error:
             raise Failure(
-                failure.CANDIDATE_LOAD,
-                f"ModelNew does not take the weights: {failure.describe_exception(error)}",
+                self._part.load,
+                f"{self._part.class_name} does not take the weights: "
+                f"{failure.describe_exception(error)}",
             ) from error
         self._model = model
         return (how,)
+
+    def _slots(self):
+        return values.Slots(self._context.plan, self._context.regions, self._record["template"])
+
+    def _materialise_lazy_parameters(self, model):
+        if hasattr(model, "state_dict") and any(
+            torch.nn.parameter.is_lazy(tensor)
+            for tensor in model.state_dict(keep_vars=True).values()
+        ):
+            model(*self._slots().arguments(0, torch.clone))
 
     def _keep_state(self, model, shared):
         """Buffers are put back before each block, as the reference's are."""
@@ -184,14 +233,13 @@ class Candidate:
         if self._model is None:
             raise Failure(failure.ENVIRONMENT, "no candidate is loaded")
         torch.set_grad_enabled(False)
-        slots = values.Slots(self._context.plan, self._context.regions, self._record["template"])
         first = blocks.FirstFailure(
-            self._path, failure.CANDIDATE_FORWARD, failure.CANDIDATE_OUTPUT, self._context.say
+            self._path, self._part.forward, self._part.output, self._context.say
         )
         blocks.run_blocks(
             self._context.library,
             self._context.loop,
-            slots,
+            self._slots(),
             self._model,
             self._record["copy_inputs"],
             self._restore,

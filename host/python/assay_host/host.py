@@ -18,7 +18,7 @@ from assay_host.failure import Failure
 
 SOCKET = 3
 LOCKDOWN = 4
-HELLO_ROLES = {"reference": 1, "candidate": 2}
+HELLO_ROLES = {"reference": 1, "candidate": 2, "opponent": 3}
 EXIT_BUG = 70
 _PADDING_MAX = 64 * 1024
 
@@ -128,9 +128,10 @@ def _make_role(role, context):
         from assay_host.reference import Reference
 
         return Reference(context).handlers()
-    from assay_host.candidate import Candidate
+    from assay_host import candidate
 
-    return Candidate(context, LOCKDOWN).handlers()
+    part = candidate.OPPONENT if role == "opponent" else candidate.CANDIDATE
+    return candidate.Candidate(context, LOCKDOWN, part).handlers()
 
 
 def _answer(handlers, context, frame, fd):
