@@ -9,6 +9,13 @@ namespace assay {
 using wire::FrameKind;
 using wire::Region;
 
+namespace {
+
+// What kLoad says of the weights (candidate.py).
+constexpr uint64_t kByName = 0, kNoWeights = 3;
+
+}  // namespace
+
 // The first pairs take whatever warm host an earlier candidate left there.
 bool ReferencePool::Serves(int pair_index) {
   const Entry& entry = At(pair_index);
@@ -23,8 +30,8 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   files.problem_source = options_.problem.source;
   files.settings =
       HostSettings(options_.problem, options_.threads, options_.weights_seed, options_.baseline);
-  if (OnTheCandidatesWay()) files.init_arguments = oracle_.init_arguments();
-  const PythonRole role = OnTheCandidatesWay() ? PythonRole::kOpponent : PythonRole::kReference;
+  if (on_the_candidates_way_) files.init_arguments = oracle_.init_arguments();
+  const PythonRole role = on_the_candidates_way_ ? PythonRole::kOpponent : PythonRole::kReference;
   auto request = PythonSandbox(options_.python, role, options_.threads, files);
   if (!request) return environment(request.error());
   const CorePlan cores = PlanCores(UsableCpus(), options_.threads, pair_index);
@@ -44,10 +51,6 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   return {};
 }
 
-bool ReferencePool::OnTheCandidatesWay() const {
-  return options_.baseline == "eager" && !oracle_.init_arguments().empty();
-}
-
 HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
   const struct {
     Region region;
@@ -64,7 +67,7 @@ HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
 
 HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {
   if (auto greeted = live_host.host.Greet(); !greeted) return greeted;
-  if (OnTheCandidatesWay()) {
+  if (on_the_candidates_way_) {
     if (auto attached = Attach(live_host); !attached) return attached;
     return live_host.host.Post(FrameKind::kLoad, {});
   }
@@ -73,8 +76,13 @@ HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {
 }
 
 HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
-  if (auto done = live_host.host.Collect(300); !done) return std::unexpected(done.error());
-  if (OnTheCandidatesWay()) return {};
+  auto loaded = live_host.host.Collect(300);
+  if (!loaded) return std::unexpected(loaded.error());
+  if (on_the_candidates_way_) {
+    const bool matched = loaded->args[0] == kByName || loaded->args[0] == kNoWeights;
+    if (matched) return {};
+    return HostFailed(HostTrouble::Kind::kFailed, "its weights are not those that were described");
+  }
   if (auto attached = Attach(live_host); !attached) return attached;
   const uint64_t load_weights[] = {1};
   if (auto done = live_host.host.Request(FrameKind::kStoreWeights, load_weights, 120); !done)
@@ -104,7 +112,14 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
   for (Entry* entry : started)
     if (auto begun = BeginLoading(*entry->host); !begun) return begun;
   for (Entry* entry : started) {
-    if (auto done = Finish(*entry->host); !done) return done;
+    auto done = Finish(*entry->host);
+    if (!done && on_the_candidates_way_ && done.error().kind == HostTrouble::Kind::kFailed) {
+      on_the_candidates_way_ = false;
+      for (Entry& each : entries_)
+        if (!each.loaded) each = {};
+      return Load(first_pair_index, count);
+    }
+    if (!done) return done;
     entry->loaded = true;
   }
   return {};

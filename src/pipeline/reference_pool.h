@@ -27,7 +27,8 @@ class ReferencePool {
       : options_(std::move(options)),
         oracle_(oracle),
         live_(live),
-        entries_(static_cast<size_t>(options_.hosts_max)) {}
+        entries_(static_cast<size_t>(options_.hosts_max)),
+        on_the_candidates_way_(options_.baseline == "eager" && !oracle.init_arguments().empty()) {}
 
   // The host of this pair, in blocks and frozen, with as many slots prepared as the live plan has
   // now. Where it is not there yet, the hosts of this and the following `pairs_coming` - 1 pairs
@@ -51,10 +52,6 @@ class ReferencePool {
   bool Serves(int pair_index);
   HostResult<void> Spawn(int pair_index);
   HostResult<void> Load(int first_pair_index, int count);
-  // Whether hosts load and call the problem just as a candidate's do: otherwise their processes
-  // differ, and a program is a percent faster than itself (docs/measurement.md). What cannot go
-  // that way: torch.compile, and a problem whose init inputs cannot be handed over.
-  bool OnTheCandidatesWay() const;
   HostResult<void> Attach(LiveHost& host) const;
   HostResult<void> BeginLoading(LiveHost& host) const;
   HostResult<void> Finish(LiveHost& host) const;
@@ -63,6 +60,11 @@ class ReferencePool {
   const Oracle& oracle_;
   const LiveSlots& live_;
   std::vector<Entry> entries_;
+  // Whether hosts load the problem just as a candidate is loaded: otherwise the processes differ,
+  // and a program is a percent faster than itself (docs/measurement.md). What cannot go that way
+  // is loaded as the oracle loads it: a compiled baseline, and a problem whose init inputs cannot
+  // be handed over or whose parameters are not there until forward has run.
+  bool on_the_candidates_way_;
 };
 
 }  // namespace assay

@@ -254,6 +254,48 @@ def test_python_form(assay, write):
     assert run.code == WRONG, run
 
 
+ONLY_THE_ORACLES_WAY = {
+    # Pickled, it names its class, and that is not there before the file is imported.
+    "init inputs of a class of its own": """
+        class Scale:
+            factor = 2
+        class Model(torch.nn.Module):
+            def __init__(self, scale):
+                super().__init__()
+                self.scale = scale
+            def forward(self, x):
+                return self.scale.factor * x
+        def get_init_inputs():
+            return [Scale()]
+        """,
+    "parameters that forward makes": """
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                if not hasattr(self, "weight"):
+                    self.weight = torch.nn.Parameter(torch.full((1,), 2.0))
+                return self.weight * x
+        """,
+}
+
+
+@pytest.mark.parametrize("name", ONLY_THE_ORACLES_WAY)
+def test_a_reference_that_cannot_be_loaded_as_a_candidate_is_timed(assay, write, name):
+    problem = "import torch\n" + textwrap.dedent(ONLY_THE_ORACLES_WAY[name])
+    problem += "def get_inputs():\n    return [torch.randn(64, 64)]\n"
+    weight = "assay::Tensor<const float, 1> weight, " if "weight" in problem else ""
+    factor = "weight.data()[0]" if weight else "2"
+    candidate = f"""
+        #include <assay/kernel.h>
+        ASSAY_KERNEL(assay::Tensor<const float, 2> x, {weight}assay::Tensor<float, 2> out) {{
+          for (int64_t i = 0; i < x.size(0) * x.size(1); ++i)
+            out.data()[i] = {factor} * x.data()[i];
+        }}
+        """
+    run = assay.judge(write("p.py", problem), write("c.cpp", textwrap.dedent(candidate)))
+    assert run.verdict["correctness"]["passed"], run
+    assert run.verdict["speed"]["baselines"]["eager"]["pairs"] >= 3, run
+
+
 def test_tf32_inside_is_named(assay, write):
     problem = GOOD_PROBLEM.replace("return x * 2", "return x @ x.t()")
     candidate = """
