@@ -11,6 +11,19 @@
 
 namespace assay {
 
+// The shortest of a few steps [ns]; 0: there is none. One that waited for a core tells nothing of
+// the kernel: on a machine with no core to spare it is a thousand times longer.
+class ShortestStep {
+ public:
+  void Add(double time_ns, bool disturbed) {
+    if (!disturbed && (time_ns_ == 0 || time_ns < time_ns_)) time_ns_ = time_ns;
+  }
+  double time_ns() const { return time_ns_; }
+
+ private:
+  double time_ns_ = 0;
+};
+
 // Of one pair; times of one call [ns].
 struct StepTimes {
   double reference_row_ns = 0, candidate_row_ns = 0;    // in a row, median over blocks

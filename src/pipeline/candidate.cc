@@ -228,6 +228,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
         setup.candidate.source.form == CandidateForm::kPython ? kInterpreterWakeNs : kNativeWakeNs;
   options.sandbox.limits.memory_bytes = setup.limits.memory_bytes;
   options.sandbox.limits.processes = ProcessesFor(setup.threads);
+  options.sandbox.limits.cpu_seconds *= setup.threads;
   return options;
 }
 
@@ -264,10 +265,23 @@ HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
   return Stands(Defence::kWaitingHosts) ? started.host.Sleep() : HostResult<void>{};
 }
 
+namespace {
+
+// Before kLoad nothing of the candidate is in its host: what goes wrong is the machine's.
+HostResult<void> AsTheMachines(HostResult<void> done) {
+  if (!done && (done.error().kind == Kind::kDied || done.error().kind == Kind::kTimedOut)) {
+    done.error().kind = Kind::kEnvironment;
+    done.error().message = "no host could be started for a candidate: " + done.error().message;
+  }
+  return done;
+}
+
+}  // namespace
+
 HostResult<void> CandidateHosts::Load(Begun& begun) const {
   Host& host = begun.host.host;
   if (!begun.greeted)
-    if (auto greeted = host.Greet(); !greeted) return greeted;
+    if (auto greeted = AsTheMachines(host.Greet()); !greeted) return greeted;
   const struct {
     Region region;
     const SharedRegion& memory;
@@ -277,7 +291,7 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
                  {Region::kWeights, setup_.oracle.weights(), false},
                  {Region::kOutputs, begun.host.outputs, true}};
   for (const auto& [region, memory, writable] : regions)
-    if (auto done = host.Attach(region, memory, writable); !done) return done;
+    if (auto done = AsTheMachines(host.Attach(region, memory, writable)); !done) return done;
   return host.Post(FrameKind::kLoad, {});
 }
 

@@ -116,7 +116,8 @@ bool Freezer::Freeze() {
     return true;
   }
   if (::kill(pid_, SIGSTOP) != 0) return false;
-  const Deadline deadline = Deadline::AfterSeconds(1);
+  // A stop takes microseconds; on a machine that has no core to spare, longer.
+  const Deadline deadline = Deadline::AfterSeconds(10);
   ThreadsState state;
   do {
     state = AllThreads(pid_);
@@ -145,6 +146,8 @@ int64_t LongestWaitNs(const ThreadWaits& before, const ThreadWaits& after) {
   }
   return longest_ns;
 }
+
+int64_t OwnWaitNs() { return ThreadWaitNs(AT_FDCWD, "/proc/thread-self"); }
 
 int64_t ProcessPageFaults(pid_t pid) {
   const auto text = ReadFile(fmt::format("/proc/{}/stat", pid), 4096);

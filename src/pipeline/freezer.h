@@ -23,6 +23,8 @@ ThreadWaits ReadThreadWaits(pid_t pid);
 // The longest that one thread waited between two readings: threads that work together wait for the
 // last.
 int64_t LongestWaitNs(const ThreadWaits& before, const ThreadWaits& after);
+// The calling thread's own, so far.
+int64_t OwnWaitNs();
 
 // Page faults of the process so far: a program asks the kernel for memory until its allocator has
 // found enough. 0 when it is gone.

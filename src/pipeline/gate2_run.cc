@@ -85,6 +85,10 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     decision = Decision::kUnsettled;
     speed.certified_speedup = 0;
     speed.note = *result.kept_work;
+  } else if (setup.libraries_forbidden && decision == Decision::kFaster && !result.libraries) {
+    decision = Decision::kUnsettled;
+    speed.certified_speedup = 0;
+    speed.note = "this problem forbids libraries, and where its time goes could not be seen";
   } else if (const int repeated = runner.repeated(); repeated > 0) {
     speed.note = fmt::format("{} because other processes had disturbed {}",
                              repeated == 1 ? std::string("1 measurement was repeated")

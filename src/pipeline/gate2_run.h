@@ -54,6 +54,7 @@ struct Gate2Setup {
   bool subtract_settle = false;
   double step_wake_ns = kStepWakeNs;  // that a call alone may take longer (judge/steps)
   double threshold = 1;
+  bool libraries_forbidden = false;   // faster is then only what was seen to do without
   std::span<const NoisePoint> noise;  // this machine's own, where it was measured
   double call_timeout_s = 10;
   int threads = 1;

@@ -306,6 +306,7 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
   const int64_t cpu_before_ns = freezer_->cpu_ns();
   const Deadline deadline = Deadline::AfterSeconds(timeout_s);
   const ThreadWaits waits_before = ReadThreadWaits(pid_);
+  const int64_t own_wait_before_ns = OwnWaitNs();
   auto woken = Wake(deadline);
   if (!woken) return woken;
   BlockResult result = *woken;
@@ -316,13 +317,14 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
   if (auto done = AwaitWord(report().done, sequence_, deadline, spin_, "running"); !done)
     return std::unexpected(done.error());
   const int64_t block_ns = MonotonicNs() - start_ns;
+  const int64_t own_wait_ns = OwnWaitNs() - own_wait_before_ns;
   result.time_ns = block_ns;
   const auto sample =
       OutputSample::Take(plan, outputs, order, kSampleLines, std::random_device{}());
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
   result.worked_before_ns = freezer_->cpu_ns() - cpu_before_ns - block_ns;
   if (Stands(Defence::kHeadStart)) result.time_ns += HeadStartNs(result, wake_allowance_ns_);
-  result.waited_ns = LongestWaitNs(waits_before, ReadThreadWaits(pid_));
+  result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, ReadThreadWaits(pid_)));
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
   if (!sample.StillHolds() && Stands(Defence::kLateWrites)) {
     sandbox_->Kill();

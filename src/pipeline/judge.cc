@@ -132,11 +132,14 @@ Result<void> Judgement::Prepare() {
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), request_.problem.path));
   draws_ = std::move(*draws);
   const uint32_t first = draws_->slots_used();
+  if (oracle_->slots_max() < first + 2)
+    return UsageError(
+        "this problem is too large for the machine's memory, which must hold several sets of its "
+        "tensors: lower its sizes with --set");
   const uint64_t value_bytes = oracle_->plan().input_stride + oracle_->plan().output_stride;
   constexpr uint64_t kPoolBytes = uint64_t{1} << 30;
   const auto capacity = static_cast<uint32_t>(
-      std::clamp<uint64_t>(kPoolBytes / value_bytes, 2,
-                           oracle_->slots_max() - std::min(first, oracle_->slots_max() - 2)));
+      std::clamp<uint64_t>(kPoolBytes / value_bytes, 2, oracle_->slots_max() - first));
   values_.emplace(*oracle_, first, capacity, DeriveSeed(seed_, SeedStream::kValues),
                   draws_->Kept());
   return {};
@@ -160,6 +163,10 @@ Result<void> Judgement::Run() {
     if (source.form == CandidateForm::kPython) python.push_back(&source);
   if (request_.against && request_.against->form == CandidateForm::kPython)
     python.push_back(&*request_.against);
+  if (!python.empty() && oracle_->init_arguments().empty())
+    return UsageError(
+        "what the problem's get_init_inputs() returns cannot be handed to a candidate in Python: "
+        "it cannot be pickled, is of a class of the problem's own, or takes more than 64 MiB");
   // A python candidate is constructed once as it is built: its weights come on top, as in its
   // hosts.
   CandidateLimits python_limits = request_.limits;
@@ -418,6 +425,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
     setup.step_wake_ns = kStepSlowWakeNs;
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
+  setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries);
   setup.noise = request_.machine.noise;
   setup.threads = threads_;
   setup.call_timeout_s = request_.limits.call_timeout_s;

@@ -58,9 +58,12 @@ void LiveSlots::Clear() {
   filled_ = 0;
 }
 
+void LiveSlots::FlushInput(uint32_t slot) const {
+  FlushFromCaches(inputs_.data() + slot * plan().input_stride, plan().input_stride);
+}
+
 void LiveSlots::FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const {
-  for (const uint32_t slot : slots)
-    FlushFromCaches(inputs_.data() + slot * plan().input_stride, plan().input_stride);
+  for (const uint32_t slot : slots) FlushInput(slot);
   FlushFromCaches(oracle.weights().data(), oracle.weights().size_bytes());
 }
 

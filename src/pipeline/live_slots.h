@@ -44,8 +44,9 @@ class LiveSlots {
   // Zeroes what was filled since the last time: a process that starts sees no values before its
   // turn. No host may run.
   void Clear();
-  // Drops the inputs of these slots and the weights from the caches: the side that ran before had
-  // read them.
+  // Drops a slot's inputs, or those of several and the weights, from the caches: the side that ran
+  // before had read them.
+  void FlushInput(uint32_t slot) const;
   void FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const;
   // Outputs for one host, poisoned when a block is prepared.
   Result<SharedRegion> CreateOutputs() const;

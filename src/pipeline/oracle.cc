@@ -70,6 +70,7 @@ Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
                                                              options.threads, files));
   host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
+  host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
   auto host = Host::Start(std::move(host_options));
   if (!host) return std::unexpected(OracleError(host.error()));
   host->set_interrupt(options.interrupt);
@@ -158,8 +159,8 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
   description_.float64_supported = (reply->args[1] & 2) != 0;
   if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound))
     return EnvironmentError("the reference host described an argument that cannot be");
-  init_arguments_.assign(reinterpret_cast<const char*>(pickle.data()),
-                         std::min<uint64_t>(reply->args[3], kInitArgumentsMax));
+  if (reply->args[3] <= kInitArgumentsMax)
+    init_arguments_.assign(reinterpret_cast<const char*>(pickle.data()), reply->args[3]);
   return {};
 }
 

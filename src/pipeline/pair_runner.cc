@@ -280,6 +280,11 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
   return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
 }
 
+double PairRunner::disturbed_share() const {
+  const auto share = [](int part, int of) { return of == 0 ? 0 : static_cast<double>(part) / of; };
+  return std::max(share(disturbed_, exchanges_), share(pairs_without_step_, pairs_stepped_));
+}
+
 bool PairRunner::MustRepeat(bool measured) {
   if (!measured) return false;
   ++exchanges_;
@@ -386,16 +391,17 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
     if (!right) return std::unexpected(right.error());
     if (!*right) return std::nullopt;
   }
-  if (index == 0 && Stands(Defence::kLibraries))
+  if (index == watched_pair_ && Stands(Defence::kLibraries))
     if (auto watched = Watch(tried); !watched) return std::unexpected(watched.error());
   return PairLogRatio(rounds);
 }
 
-// Blocks that neither count nor are checked, on values that it has had.
+// On values that it has had, and with outputs as in every block.
 HostResult<void> PairRunner::Watch(Side tried) {
   LibraryClock clock;
   const int64_t begin_ns = MonotonicNs();
   while (MonotonicNs() - begin_ns < kWatchedNs) {
+    PoisonOutputs(setup_.live.plan(), tried.host->outputs.data(), slots_, setup_.live.guard());
     if (auto done = tried.host->host.WatchBlock(RandomOrder(slots_, calls_),
                                                 setup_.call_timeout_s + kBlockGraceS, &clock);
         !done)
@@ -405,25 +411,28 @@ HostResult<void> PairRunner::Watch(Side tried) {
   return {};
 }
 
-HostResult<bool> PairRunner::RunStep(Side side, uint32_t slot, uint32_t master, double* best_ns) {
+HostResult<bool> PairRunner::RunStep(Side side, uint32_t slot, uint32_t master,
+                                     ShortestStep* shortest) {
   {
     Meter meter(&result_->spent.fill_ns);
     PoisonSlot(setup_.live.plan(), side.host->outputs.data(), slot, setup_.live.guard());
   }
   const uint32_t order[] = {slot};
+  setup_.live.FlushInput(slot);
+  block_disturbed_ = false;
   auto time = RunFilled(side, order, nullptr);
   if (!time && time.error().kind == HostTrouble::Kind::kVoid) return true;
   if (!time) {
     if (!side.is_candidate) result_->opponent_trouble = time.error();
     return std::unexpected(time.error());
   }
-  *best_ns = *best_ns == 0 ? *time : std::min(*best_ns, *time);
+  shortest->Add(*time, block_disturbed_);
   return !side.is_candidate || CheckOne(side, slot, master, nullptr);
 }
 
 HostResult<bool> PairRunner::RunStepsOf(Side reference, Side tried, uint32_t count,
-                                        bool own_weights, double* reference_ns,
-                                        double* candidate_ns) {
+                                        bool own_weights, ShortestStep* of_reference,
+                                        ShortestStep* of_candidate) {
   const std::vector<uint32_t> slots = RandomOrder(slots_, count);
   std::vector<uint32_t> masters;
   const int64_t begin_ns = MonotonicNs();
@@ -441,9 +450,11 @@ HostResult<bool> PairRunner::RunStepsOf(Side reference, Side tried, uint32_t cou
       }
       setup_.live.FillInput(setup_.oracle, slots[step], masters[step]);
     }
-    for (const Side side : {reference, tried}) {
+    const bool candidate_first = random_() % 2 == 0;
+    for (const Side side :
+         {candidate_first ? tried : reference, candidate_first ? reference : tried}) {
       auto right = RunStep(side, slots[step], masters[step],
-                           side.is_candidate ? candidate_ns : reference_ns);
+                           side.is_candidate ? of_candidate : of_reference);
       if (!right || !*right) return right;
     }
   }
@@ -455,13 +466,21 @@ HostResult<bool> PairRunner::RunSteps(Side reference, Side tried) {
   StepTimes times;
   times.reference_row_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
   times.candidate_row_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
-  auto right = RunStepsOf(reference, tried, count, false, &times.reference_step_ns,
-                          &times.candidate_step_ns);
+  ShortestStep reference_step, candidate_step, reference_changed, candidate_changed;
+  auto right = RunStepsOf(reference, tried, count, false, &reference_step, &candidate_step);
   if (right && *right && setup_.oracle.weights_vary())
-    right = RunStepsOf(reference, tried, count, true, &times.reference_changed_ns,
-                       &times.candidate_changed_ns);
-  if (right && *right && times.reference_step_ns > 0 && times.candidate_step_ns > 0)
-    steps_.push_back(times);
+    right = RunStepsOf(reference, tried, count, true, &reference_changed, &candidate_changed);
+  if (!right || !*right) return right;
+  times.reference_step_ns = reference_step.time_ns();
+  times.candidate_step_ns = candidate_step.time_ns();
+  times.reference_changed_ns = reference_changed.time_ns();
+  times.candidate_changed_ns = candidate_changed.time_ns();
+  const bool stepped = times.reference_step_ns > 0 && times.candidate_step_ns > 0;
+  const bool changed = !setup_.oracle.weights_vary() ||
+                       (times.reference_changed_ns > 0 && times.candidate_changed_ns > 0);
+  ++pairs_stepped_;
+  if (!stepped || !changed) ++pairs_without_step_;
+  if (stepped) steps_.push_back(times);
   return right;
 }
 

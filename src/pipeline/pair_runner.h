@@ -21,7 +21,11 @@ class PairRunner {
  public:
   // Once `budget` has expired, short blocks count as they are.
   PairRunner(const Gate2Setup& setup, Deadline budget, Gate2Result* result)
-      : setup_(setup), budget_(budget), result_(result), random_(std::random_device{}()) {}
+      : setup_(setup),
+        budget_(budget),
+        result_(result),
+        random_(std::random_device{}()),
+        watched_pair_(static_cast<int>(random_() % kPairsMin)) {}
 
   // Chooses the calls of a block from the opponent's time for one call and the candidate's rough
   // one.
@@ -35,10 +39,9 @@ class PairRunner {
   double call_ns() const { return call_ns_; }
   int rounds() const { return rounds_; }
   int repeated() const { return repeated_; }
-  // Share of the measured exchanges that were disturbed, repeats having run out.
-  double disturbed_share() const {
-    return exchanges_ == 0 ? 0 : static_cast<double>(disturbed_) / exchanges_;
-  }
+  // Share of the measured exchanges that were disturbed, repeats having run out; or that of pairs
+  // without one undisturbed step, where it is larger.
+  double disturbed_share() const;
   const std::vector<StepTimes>& steps() const { return steps_; }
   const std::vector<double>& reference_ns() const { return reference_ns_; }
   const std::vector<double>& candidate_ns() const { return candidate_ns_; }
@@ -75,8 +78,9 @@ class PairRunner {
   // stand in the pointers.
   HostResult<bool> RunStepsOf(Side reference, Side tried, uint32_t count, bool own_weights,
                               double* reference_ns, double* candidate_ns);
-  // A step of one side, as far as it shortens `best_ns`; a void one does not.
-  HostResult<bool> RunStep(Side side, uint32_t slot, uint32_t master, double* best_ns);
+  // A step of one side, added to `shortest`, but for one that was void.
+  HostResult<bool> RunStep(Side side, uint32_t slot, uint32_t master, ShortestStep* shortest);
+  // Blocks that do not count, in which the judge looks where the time goes.
   HostResult<void> Watch(Side tried);
   // One call's outputs. `probe`: the unusual draw that it was given, or nullptr.
   bool CheckOne(Side side, uint32_t slot, uint32_t master, const Draw* probe);
@@ -89,12 +93,14 @@ class PairRunner {
   Deadline budget_;
   Gate2Result* result_;
   std::mt19937_64 random_;
+  int watched_pair_;  // the candidate is watched at the end of this one
   uint32_t calls_ = 1, calls_spare_ = 1, slots_ = 2;
   double call_ns_ = 0;
   int rounds_ = 0;                // of the pair that ran last
   bool block_disturbed_ = false;  // one of the exchange in hand
   bool grew_ = false;
   int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
+  int pairs_stepped_ = 0, pairs_without_step_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
   std::vector<StepTimes> steps_;                     // one a pair
 };

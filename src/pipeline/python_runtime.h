@@ -38,6 +38,9 @@ struct PythonHostFiles {
 // (OpenMP's, the BLAS library's, PyTorch's own).
 constexpr uint32_t ProcessesFor(int threads) { return 64 + 4 * static_cast<uint32_t>(threads); }
 
+// What the oracle and reference hosts may work, on all cores together: they serve many candidates.
+constexpr double kTrustedCpuSeconds = 100.0 * 24 * 3600;
+
 // What a host takes with PyTorch imported and small tensors, roughly.
 constexpr uint64_t kPythonHostBytes = uint64_t{300} << 20;
 

@@ -40,6 +40,7 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   host_options.sandbox.cpus = cores.hosts;
   host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
+  host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
   host_options.spin = cores.judge_has_own_core;
   auto outputs = live_.CreateOutputs();
   if (!outputs) return environment(outputs.error());
@@ -81,7 +82,11 @@ HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
   if (on_the_candidates_way_) {
     const bool matched = loaded->args[0] == kByName || loaded->args[0] == kNoWeights;
     if (matched) return {};
-    return HostFailed(HostTrouble::Kind::kFailed, "its weights are not those that were described");
+    HostTrouble trouble;
+    trouble.kind = HostTrouble::Kind::kFailed;
+    trouble.failure = wire::Failure::kProblemLoad;
+    trouble.message = "its weights are not those that were described";
+    return std::unexpected(trouble);
   }
   if (auto attached = Attach(live_host); !attached) return attached;
   const uint64_t load_weights[] = {1};
@@ -113,7 +118,8 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
     if (auto begun = BeginLoading(*entry->host); !begun) return begun;
   for (Entry* entry : started) {
     auto done = Finish(*entry->host);
-    if (!done && on_the_candidates_way_ && done.error().kind == HostTrouble::Kind::kFailed) {
+    if (!done && on_the_candidates_way_ && done.error().kind == HostTrouble::Kind::kFailed &&
+        done.error().failure != wire::Failure::kEnvironment) {
       on_the_candidates_way_ = false;
       for (Entry& each : entries_)
         if (!each.loaded) each = {};
@@ -135,6 +141,8 @@ HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming) {
   if (!Serves(pair_index) || !entry.loaded)
     if (auto loaded = Load(pair_index, std::clamp(pairs_coming, 1, options_.hosts_max)); !loaded)
       return std::unexpected(loaded.error());
+  // No other pair of this verdict gets it.
+  entry.pair_index = pair_index;
   if (entry.slot_count != live_.plan().slot_count) {
     if (entry.slot_count != 0)
       if (auto left = entry.host->host.LeaveBlocks(60); !left) return std::unexpected(left.error());

@@ -99,7 +99,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Rule{"thread", 0}, Rule{"clone3", ENOSYS}, Rule{"memfd_create", EPERM},
                       Rule{"socket_unix", EPERM}, Rule{"socketpair", EPERM}, Rule{"ptrace", EPERM},
                       Rule{"timer_create", EPERM}, Rule{"fcntl_setsig", EPERM},
-                      Rule{"pdeathsig", EPERM}, Rule{"kill_sigcont", EPERM},
+                      Rule{"pdeathsig", EPERM}, Rule{"undumpable", EPERM},
+                      Rule{"sched_core", EPERM}, Rule{"inotify", EPERM},
+                      Rule{"fcntl_notify", EPERM}, Rule{"kill_sigcont", EPERM},
                       Rule{"tgkill_sigcont", EPERM}, Rule{"sched_setaffinity", EPERM},
                       Rule{"setpriority_self", EPERM}),
     NameOf);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -149,6 +150,10 @@ const Call kCalls[] = {
     {"timer_create", Timer},
     {"fcntl_setsig", SignalOwner},
     {"pdeathsig", [] { return ErrnoOf(prctl(PR_SET_PDEATHSIG, SIGCONT)); }},
+    {"undumpable", [] { return ErrnoOf(prctl(PR_SET_DUMPABLE, 0)); }},
+    {"sched_core", [] { return ErrnoOf(prctl(PR_SCHED_CORE, PR_SCHED_CORE_CREATE, 0, 0, 0)); }},
+    {"inotify", [] { return ErrnoOf(inotify_init1(0)); }},
+    {"fcntl_notify", [] { return ErrnoOf(fcntl(0, F_NOTIFY, DN_ACCESS)); }},
     {"kill_sigcont", [] { return ErrnoOf(kill(getpid(), SIGCONT)); }},
     {"tgkill_sigcont", [] { return ErrnoOf(syscall(SYS_tgkill, getpid(), gettid(), SIGCONT)); }},
     {"kill_parent", [] { return ErrnoOf(kill(getppid(), 0)); }},

@@ -71,7 +71,7 @@ constexpr const char* kRefusedNames[] = {
 // Refused once a host has locked itself down. Signals that come from a timer or a queue could wake
 // a stopped process; timers and requests that the kernel works off while it is stopped would take
 // the core from others, unseen in its own CPU time; what tells of the page cache, or changes it,
-// tells one process about another.
+// and what tells of files being opened, tells one process about another.
 constexpr const char* kLockdownNames[] = {"memfd_create",
                                           "memfd_secret",
                                           "socket",
@@ -99,6 +99,9 @@ constexpr const char* kLockdownNames[] = {"memfd_create",
                                           "pwritev2",
                                           "mq_open",
                                           "mq_notify",
+                                          "inotify_init",
+                                          "inotify_init1",
+                                          "inotify_add_watch",
                                           "sched_setaffinity",
                                           "sched_setscheduler",
                                           "sched_setparam",
@@ -229,9 +232,14 @@ std::vector<SeccompRule> LockdownRules(bool kill) {
   RefuseProcesses(start, &rules);
   for (const char* name : {"execve", "execveat"}) rules.push_back({name, start, {}});
   for (const char* name : kLockdownNames) rules.push_back({name, kRefuse, {}});
-  for (const uint64_t command : {uint64_t{F_SETSIG}, uint64_t{F_SETOWN}, uint64_t{F_SETOWN_EX}})
+  for (const uint64_t command :
+       {uint64_t{F_SETSIG}, uint64_t{F_SETOWN}, uint64_t{F_SETOWN_EX}, uint64_t{F_NOTIFY}})
     rules.push_back({"fcntl", kRefuse, {{1, Condition::kIs, command}}});
-  rules.push_back({"prctl", kRefuse, {{0, Condition::kIs, PR_SET_PDEATHSIG}}});
+  // A process that cannot be dumped hides what it executes from a judge that is not root; core
+  // scheduling keeps others off its core's other thread.
+  for (const uint64_t option :
+       {uint64_t{PR_SET_PDEATHSIG}, uint64_t{PR_SET_DUMPABLE}, uint64_t{PR_SCHED_CORE}})
+    rules.push_back({"prctl", kRefuse, {{0, Condition::kIs, option}}});
   // SIGCONT is the judge's to send.
   for (const char* name : {"kill", "tkill", "rt_sigqueueinfo", "pidfd_send_signal"})
     rules.push_back({name, kRefuse, {{1, Condition::kIs, SIGCONT}}});

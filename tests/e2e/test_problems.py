@@ -254,9 +254,10 @@ def test_python_form(assay, write):
     assert run.code == WRONG, run
 
 
+OWN_CLASS = "init inputs of a class of its own"
 ONLY_THE_ORACLES_WAY = {
-    # Pickled, it names its class, and that is not there before the file is imported.
-    "init inputs of a class of its own": """
+    # Pickled, they name their class, and that is not there before the file is imported.
+    OWN_CLASS: """
         class Scale:
             factor = 2
         class Model(torch.nn.Module):
@@ -291,9 +292,33 @@ def test_a_reference_that_cannot_be_loaded_as_a_candidate_is_timed(assay, write,
             out.data()[i] = {factor} * x.data()[i];
         }}
         """
-    run = assay.judge(write("p.py", problem), write("c.cpp", textwrap.dedent(candidate)))
+    path = write("p.py", problem)
+    run = assay.judge(path, write("c.cpp", textwrap.dedent(candidate)), "--budget", "10")
     assert run.verdict["correctness"]["passed"], run
     assert run.verdict["speed"]["baselines"]["eager"]["pairs"] >= 3, run
+
+
+def test_init_inputs_that_no_candidate_can_be_given_are_told(assay, write):
+    problem = "import torch\n" + textwrap.dedent(ONLY_THE_ORACLES_WAY[OWN_CLASS])
+    problem += "def get_inputs():\n    return [torch.randn(64, 64)]\n"
+    run = assay("judge", write("p.py", problem), write("c.py", problem))
+    assert run.code == USAGE and "cannot be handed to a candidate in Python" in run.err, run
+
+
+def test_values_that_a_file_draws_as_it_is_imported_are_the_same_everywhere(assay, write):
+    problem = """
+        import torch
+        SHIFT = torch.randn(64)
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                return x + SHIFT
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    path = write("p.py", textwrap.dedent(problem))
+    copy = textwrap.dedent(problem).replace("Model(", "ModelNew(")
+    run = assay.judge(path, write("c.py", copy), "--budget", "5")
+    assert run.verdict["correctness"]["passed"], run
 
 
 def test_tf32_inside_is_named(assay, write):

@@ -13,6 +13,8 @@ from assay_host import failure, structure
 # Taken before foreign code is imported: what it puts in their place afterwards is not used here.
 _address = torch.Tensor.data_ptr
 _copy = torch.Tensor.copy_
+_is_contiguous = torch.Tensor.is_contiguous
+_contiguous = torch.Tensor.contiguous
 
 # What an output that does not count is filled with; NaN where it is a float.
 _POISON = 0xFF
@@ -51,13 +53,19 @@ class FirstFailure:
 
 
 class _FreshArguments:
-    """arguments[slot] with tensors copied, for a reference whose forward changes its inputs."""
+    """arguments[slot] with tensors copied, for a reference whose forward changes its inputs; adds
+    up what that takes [ns].
+    """
 
     def __init__(self, slots):
         self._slots = slots
+        self.spent_ns = 0
 
     def __getitem__(self, slot):
-        return self._slots.arguments(slot, torch.clone)
+        start_ns = time.perf_counter_ns()
+        arguments = self._slots.arguments(slot, torch.clone)
+        self.spent_ns += time.perf_counter_ns() - start_ns
+        return arguments
 
 
 def _text(shape, dtype):
@@ -109,6 +117,10 @@ def _run(order, forward, arguments, outputs, names, slots_region, first_failure)
             start_ns = clock()
             targets = outputs[slot]
             if type(result) is tensor_type and len(targets) == 1:
+                if not _is_contiguous(result):
+                    # Whoever writes into slots has to lay its elements out, too.
+                    result = _contiguous(result)
+                    start_ns = clock()
                 target = targets[0]
                 if result.shape != target.shape or result.dtype is not target.dtype:
                     store(result, targets, names, slots_region)  # raises with the reason
@@ -153,6 +165,9 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
             library.await_go(loop_pointer)
             order = loop.order[: loop.call_count]
             settle_ns = _run(order, forward, arguments, outputs, names, slots_region, first_failure)
+            if copy_inputs:
+                settle_ns += arguments.spent_ns
+                arguments.spent_ns = 0
             library.say_done(loop_pointer, settle_ns)
     finally:
         gc.enable()

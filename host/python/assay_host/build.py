@@ -39,8 +39,9 @@ def _build():
     path = os.path.join(root, "candidate", "candidate.py")
     try:
         record = candidate.read_record(os.path.join(root, "candidate", "init.pickle"))
-        module = candidate.import_file(path, settings.get("set", {}))
-        candidate.construct(module, record, int(settings.get("weights_seed", 0)), path)
+        seed = int(settings.get("weights_seed", 0))
+        module = candidate.import_file(path, settings.get("set", {}), seed)
+        candidate.construct(module, record, seed, path)
         extensions.pack(root, os.path.join(root, "tmp", "extensions.tar"))
     except failure.Failure as error:
         return error.message

@@ -89,10 +89,11 @@ class _Loader(importlib.machinery.SourceFileLoader):
         return compile(tree, path, "exec", dont_inherit=True)
 
 
-def import_file(path, settings, part=CANDIDATE):
-    """The file's module, with the problem's changed constants. Raises Failure(part.load) with the
-    file's line.
+def import_file(path, settings, seed, part=CANDIDATE):
+    """The file's module, with the problem's changed constants, under the reference's seed. Raises
+    Failure(part.load) with the file's line.
     """
+    problem.seed_everything(seed)
     loader = _Loader(part.module, path, settings)
     spec = importlib.util.spec_from_file_location(part.module, path, loader=loader)
     module = importlib.util.module_from_spec(spec)
@@ -174,8 +175,8 @@ class Candidate:
         # imported would outlive the rules.
         if self._part.locks_down:
             self._lock_down()
-        module = import_file(self._path, context.settings.get("set", {}), self._part)
         seed = int(context.settings.get("weights_seed", 0))
+        module = import_file(self._path, context.settings.get("set", {}), seed, self._part)
         model = construct(module, self._record, seed, self._path, self._part)
         torch.set_grad_enabled(False)  # foreign code may have changed it
         views, varying = [], []
@@ -206,12 +207,16 @@ class Candidate:
             model(*self._slots().arguments(0, torch.clone))
 
     def _keep_state(self, model, shared):
-        """Buffers are put back before each block, as the reference's are."""
-        buffers = model.named_buffers() if hasattr(model, "named_buffers") else []
+        """What the reference's forward changes is put back before each block, and no more: that
+        goes by while the judge waits.
+        """
+        tensors = weights.state_tensors(model) if hasattr(model, "state_dict") else {}
+        if hasattr(model, "named_buffers"):
+            tensors.update(model.named_buffers())
         self._state = [
-            (tensor.detach(), tensor.detach().clone())
-            for _, tensor in buffers
-            if id(tensor) not in shared
+            (tensors[name].detach(), tensors[name].detach().clone())
+            for name in self._record["changed"]
+            if name in tensors and id(tensors[name]) not in shared
         ]
 
     def _restore(self):

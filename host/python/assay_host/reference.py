@@ -20,6 +20,7 @@ Requests (results of kDone in brackets):
 """
 
 import pickle
+import sys
 
 import torch
 
@@ -93,8 +94,9 @@ class Reference:
         settings = self._context.settings
         constants = settings.get("other_set" if args[1] else "set", {})
         tree = problem.apply_settings(problem.parse(self._path), constants)
-        self._module = problem.execute(tree, self._path)
         seed = int(settings.get("weights_seed", 0))
+        problem.seed_everything(seed)
+        self._module = problem.execute(tree, self._path)
         problem.seed_everything(seed)
         init_inputs = problem.init_inputs(self._module, self._path)
         record = self._pickled(init_inputs)
@@ -135,11 +137,18 @@ class Reference:
         return len(signature.rows), flags, 0, record_bytes
 
     def _pickled(self, init_inputs):
-        """Taken before the constructor could change them; None for what cannot be pickled."""
+        """Taken before the constructor could change them; None for what cannot be pickled, or not be
+        read where the problem's module is not there.
+        """
+        module = sys.modules.pop("problem")
         try:
-            return pickle.dumps(init_inputs, protocol=4)
+            record = pickle.dumps(init_inputs, protocol=4)
+            pickle.loads(record)
         except Exception:
             return None
+        finally:
+            sys.modules["problem"] = module
+        return record
 
     def _write_record(self, fd, init_inputs, parameter_names):
         """Writes what a candidate needs to be constructed and called like the reference; returns
@@ -155,6 +164,7 @@ class Reference:
                     "template": self._template,
                     "parameters": parameter_names,
                     "copy_inputs": self._changes_inputs,
+                    "changed": self._changed_names,
                 },
                 protocol=4,
             )
