@@ -74,10 +74,9 @@ class PairRunner {
   HostResult<void> WarmUp(Side side);
   // Calls one at a time, each with fresh values in its own slot alone. False: one was wrong.
   HostResult<bool> RunSteps(Side reference, Side tried);
-  // Up to `count` steps, all with the weights of one batch or each with its own. The shortest times
-  // stand in the pointers.
+  // Up to `count` steps, all with the weights of one batch or each with its own.
   HostResult<bool> RunStepsOf(Side reference, Side tried, uint32_t count, bool own_weights,
-                              double* reference_ns, double* candidate_ns);
+                              ShortestStep* of_reference, ShortestStep* of_candidate);
   // A step of one side, added to `shortest`, but for one that was void.
   HostResult<bool> RunStep(Side side, uint32_t slot, uint32_t master, ShortestStep* shortest);
   // Blocks that do not count, in which the judge looks where the time goes.

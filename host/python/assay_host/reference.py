@@ -137,8 +137,8 @@ class Reference:
         return len(signature.rows), flags, 0, record_bytes
 
     def _pickled(self, init_inputs):
-        """Taken before the constructor could change them; None for what cannot be pickled, or not be
-        read where the problem's module is not there.
+        """Taken before the constructor could change them; None for what cannot be pickled, or not
+        be read where the problem's module is not there.
         """
         module = sys.modules.pop("problem")
         try:
