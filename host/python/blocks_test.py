@@ -146,6 +146,25 @@ class BlocksTest(unittest.TestCase):
         self.assertTrue(torch.equal(self.judge.tensor("x", 0), before))
         self.assertTrue(torch.equal(self.judge.tensor("out", 0), 2 * before))
 
+    def settle_ns(self, source):
+        """The shortest settle time of a few blocks of two calls."""
+        self.prepare(source, slots=2)
+        self.judge.enter_blocks()
+        shortest = min(self.judge.run_block([0, 1]) for _ in range(8))
+        self.assertEqual(self.judge.leave_blocks()[0], 0)
+        return shortest
+
+    def test_what_only_this_host_does_is_settling_and_the_forwards_own_is_not(self):
+        """A native candidate writes into slots in their order, and may write over its copy of the
+        inputs: it is compared with the time without settling.
+        """
+        inputs = "[torch.randn(2000, 2000)]"
+        copied = self.settle_ns(problem("return x * 1", inputs=inputs))
+        laid_out = self.settle_ns(problem("return x.t()", inputs=inputs))
+        self.assertLess(laid_out, 4 * copied)  # with the laying out, 13 times
+        inputs_copied = self.settle_ns(problem("return x[:1].mul_(2)", inputs=inputs))
+        self.assertGreater(inputs_copied, copied / 20)  # without the copying, a thousandth
+
     def test_several_outputs_and_no_inputs_at_all(self):
         self.prepare(
             problem(
