@@ -203,13 +203,15 @@ def test_several_kinds_of_arguments(assay, write):
         """
     candidate = """
         #include <assay/kernel.h>
+        #include <math.h>
         ASSAY_KERNEL(assay::Tensor<const float, 2> x, double factor,
                      assay::Tensor<const float, 1> scale, assay::Tensor<float, 2> y,
                      assay::Tensor<int64_t, 1> largest, assay::Tensor<bool, 2> positive) {
           for (int64_t r = 0; r < x.size(0); ++r) {
             int64_t best = 0;
             for (int64_t c = 0; c < x.size(1); ++c) {
-              if (x(r, c) > x(r, best)) best = c;
+              // As in PyTorch, the first NaN is larger than anything.
+              if (x(r, c) > x(r, best) || (isnan(x(r, c)) && !isnan(x(r, best)))) best = c;
               y(r, c) = x(r, c) * scale(c) * float(factor);
               positive(r, c) = x(r, c) > 0;
             }
