@@ -200,10 +200,7 @@ class Candidate:
         return values.Slots(self._context.plan, self._context.regions, self._record["template"])
 
     def _materialise_lazy_parameters(self, model):
-        if hasattr(model, "state_dict") and any(
-            torch.nn.parameter.is_lazy(tensor)
-            for tensor in model.state_dict(keep_vars=True).values()
-        ):
+        if hasattr(model, "state_dict") and weights.has_lazy(model):
             model(*self._slots().arguments(0, torch.clone))
 
     def _keep_state(self, model, shared):

@@ -226,10 +226,7 @@ class Reference:
         return outputs
 
     def _materialise_lazy_parameters(self, leaves):
-        if any(
-            torch.nn.parameter.is_lazy(tensor)
-            for tensor in self._model.state_dict(keep_vars=True).values()
-        ):
+        if weights.has_lazy(self._model):
             self._forward(self._arguments(leaves, _plain_copy))
 
     def _first_run(self, leaves, check_random):

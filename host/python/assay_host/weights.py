@@ -14,6 +14,12 @@ VARIED, CONSTANT, CONSTRUCTED = "varied", "constant", "constructed"
 _RUNNING = ("running_mean", "running_var")
 
 
+def has_lazy(model):
+    """Whether parameters are there whose shapes the first call of forward will tell."""
+    tensors = model.state_dict(keep_vars=True).values()
+    return any(torch.nn.parameter.is_lazy(tensor) for tensor in tensors)
+
+
 def state_tensors(model):
     """The tensors of a module's state_dict by name, tied ones under each of their names."""
     return {
