@@ -234,7 +234,7 @@ namespace {
 
 // Its inputs lay there when it woke: what it could have worked before it answered. A clock that is
 // read while a thread runs may be late, so what was worked in all counts, too, where it is known.
-int64_t HeadStartNs(const BlockResult& result, int64_t wake_allowance_ns) {
+int64_t ChargedHeadStartNs(const BlockResult& result, int64_t wake_allowance_ns) {
   const int64_t worked_ns = std::min(result.ready_ns, result.ready_cpu_ns) - kReadyCpuAllowanceNs;
   const int64_t counted_ns =
       wake_allowance_ns == 0 ? 0 : result.worked_before_ns - wake_allowance_ns;
@@ -323,7 +323,10 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
       OutputSample::Take(plan, outputs, order, kSampleLines, std::random_device{}());
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
   result.worked_before_ns = freezer_->cpu_ns() - cpu_before_ns - block_ns;
-  if (Stands(Defence::kHeadStart)) result.time_ns += HeadStartNs(result, wake_allowance_ns_);
+  const int64_t charged_ns =
+      Stands(Defence::kHeadStart) ? ChargedHeadStartNs(result, wake_allowance_ns_) : 0;
+  result.time_ns += charged_ns;
+  result.uncharged_ns = std::max<int64_t>(0, result.ready_ns - charged_ns);
   result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, ReadThreadWaits(pid_)));
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
   if (!sample.StillHolds() && Stands(Defence::kLateWrites)) {

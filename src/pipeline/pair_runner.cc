@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/defences.h"
+#include "judge/head_start.h"
 #include "judge/warm_up.h"
 #include "pipeline/machine.h"
 
@@ -169,6 +170,8 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
     samples->order += side.is_candidate ? 'c' : 'r';
     samples->block_ns.push_back(block->time_ns);
     samples->settle_ns.push_back(settle_ns);
+    uncharged_ns_.resize(samples->block_ns.size());  // dropped blocks leave theirs behind
+    uncharged_ns_.back() = block->uncharged_ns;
   }
   return static_cast<double>(block->time_ns - settle_ns) / static_cast<double>(order.size());
 }
@@ -379,6 +382,7 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
     rounds.push_back(round);
   }
   rounds_ = static_cast<int>(rounds.size());
+  if (Stands(Defence::kHeadStart)) ChargeHeadStart(&samples, &rounds);
   if (Grow()) {
     grew_ = true;
     reference_ns_.resize(reference_ns_.size() - 2 * rounds.size());
@@ -394,6 +398,17 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
   if (index == watched_pair_ && Stands(Defence::kLibraries))
     if (auto watched = Watch(tried); !watched) return std::unexpected(watched.error());
   return PairLogRatio(rounds);
+}
+
+void PairRunner::ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds) {
+  const int64_t charged_ns = HeadStartNs(samples->order, uncharged_ns_);
+  for (size_t i = 0; i < samples->order.size(); ++i)
+    if (samples->order[i] == 'c') samples->block_ns[i] += charged_ns;
+  const double of_a_call_ns = static_cast<double>(charged_ns) / calls_;
+  for (RoundTimes& round : *rounds)
+    for (double& time_ns : round.candidate_ns) time_ns += of_a_call_ns;
+  for (size_t i = candidate_ns_.size() - 2 * rounds->size(); i < candidate_ns_.size(); ++i)
+    candidate_ns_[i] += of_a_call_ns;
 }
 
 // On values that it has had, and with outputs as in every block.

@@ -79,6 +79,8 @@ class PairRunner {
                               ShortestStep* of_reference, ShortestStep* of_candidate);
   // A step of one side, added to `shortest`, but for one that was void.
   HostResult<bool> RunStep(Side side, uint32_t slot, uint32_t master, ShortestStep* shortest);
+  // Adds what the candidate could have done before the clock started to the times of this pair.
+  void ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds);
   // Blocks that do not count, in which the judge looks where the time goes.
   HostResult<void> Watch(Side tried);
   // One call's outputs. `probe`: the unusual draw that it was given, or nullptr.
@@ -102,6 +104,7 @@ class PairRunner {
   int pairs_stepped_ = 0, pairs_without_step_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
   std::vector<StepTimes> steps_;                     // one a pair
+  std::vector<int64_t> uncharged_ns_;                // beside the blocks of the pair in hand
 };
 
 }  // namespace assay
