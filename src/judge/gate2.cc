@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/check.h"
+#include "base/median.h"
 
 namespace assay {
 namespace {
@@ -78,14 +79,6 @@ Interval MedianInterval(std::vector<double> values) {
     interval = {values[static_cast<size_t>(k) - 1], values[static_cast<size_t>(n - k)], coverage};
   }
   return interval;
-}
-
-double Median(std::vector<double> values) {
-  ASSAY_CHECK(!values.empty());
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  if (values.size() % 2 == 1) return values[middle];
-  return (values[middle - 1] + values[middle]) / 2;
 }
 
 struct Tally {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "pipeline/pair_runner.h"
 
 namespace assay {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/defences.h"
+#include "base/median.h"
 #include "judge/head_start.h"
 #include "judge/warm_up.h"
 #include "pipeline/machine.h"
@@ -65,13 +66,6 @@ class BoundThread {
 };
 
 }  // namespace
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 HostResult<Opponent> PairRunner::GetOpponent(int index) {
   Meter meter(&result_->spent.start_ns);
@@ -133,6 +127,9 @@ bool PairRunner::Grow() {
   if (calls < 2 * calls_) return false;
   SetCalls(calls);
   call_ns_ = std::max(100.0, std::min(reference_ns, candidate_ns));
+  const size_t kept = reference_ns_.size() - 2 * static_cast<size_t>(rounds_);
+  reference_ns_.resize(kept);
+  candidate_ns_.resize(kept);
   return true;
 }
 
@@ -383,12 +380,7 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
   }
   rounds_ = static_cast<int>(rounds.size());
   if (Stands(Defence::kHeadStart)) ChargeHeadStart(&samples, &rounds);
-  if (Grow()) {
-    grew_ = true;
-    reference_ns_.resize(reference_ns_.size() - 2 * rounds.size());
-    candidate_ns_.resize(candidate_ns_.size() - 2 * rounds.size());
-    return std::nullopt;
-  }
+  if ((grew_ = Grow())) return std::nullopt;
   result_->samples.push_back(std::move(samples));
   if (calls_ > 1 && Stands(Defence::kSteps)) {
     auto right = RunSteps(reference, tried);

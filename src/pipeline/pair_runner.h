@@ -14,8 +14,6 @@
 
 namespace assay {
 
-double Median(std::vector<double> values);
-
 // One pair at a time: a candidate's host and its opponent's, and what happens between them.
 class PairRunner {
  public:
@@ -62,7 +60,8 @@ class PairRunner {
   // Sets calls and slots of a block from what one call of each side takes [ns].
   uint32_t CallsFor(double reference_ns, double candidate_ns) const;
   void SetCalls(uint32_t calls);
-  // True when the blocks of the pair just run were too short, and longer ones can be had.
+  // True when the blocks of the pair just run were too short, and longer ones can be had; the
+  // pair's times are forgotten then.
   bool Grow();
   // Fills the slots once and runs both sides on them. False: a call of the candidate was wrong.
   HostResult<bool> Exchange(Side first, Side second, uint32_t calls, double* reference_ns,

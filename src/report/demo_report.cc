@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.h"
 #include "report/online_softmax.h"
 #include "report/text.h"
 
@@ -23,12 +24,6 @@ Line TimeRow(const Frame& frame, const std::string& label, double time_ns, doubl
           {fmt::format("{:<{}}", FormatDuration(time_ns), kTimeWidth), Tone::kStrong},
           {Repeated(glyphs.bar, length), tone},
           {after.empty() ? "" : " " + after, Tone::kPlain}};
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 double LastMedian(const std::vector<double>& values) {
