@@ -56,6 +56,19 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   if (!options.against.empty()) {
     ASSAY_ASSIGN_OR_RETURN(request.against, ReadCandidate(options.against));
   }
+  const bool has_device_form = std::any_of(
+      request.candidates.begin(), request.candidates.end(),
+      [](const CandidateSource& source) { return source.form == CandidateForm::kDevice; });
+  request.problem.device = !options.device.empty() ? options.device
+                           : has_device_form       ? "cuda"
+                                                   : "cpu";
+  if (has_device_form && request.problem.device != "cuda")
+    return UsageError("a candidate in CUDA cannot be judged with --device cpu");
+  if (request.problem.device == "cuda")
+    for (const CandidateSource& source : request.candidates)
+      if (source.form == CandidateForm::kNative)
+        return UsageError(fmt::format(
+            "{} runs on the CPU: judge it apart from what runs on the GPU", source.path));
   request.baselines = SplitCommas(options.baselines);
   for (const std::string& baseline : request.baselines)
     if (baseline != "eager" && baseline != "compiled")
@@ -160,7 +173,11 @@ class JudgeOutput {
 
 void JudgeOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
-  command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c or .py files")->required();
+  command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c, .cu or .py files")->required();
+  command
+      .add_option("--device", device,
+                  "Where to judge: cpu or cuda (default: as the candidates need)")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   command
       .add_option("--baseline", baselines,
                   "eager, compiled, or both; the first decides the outcome")
@@ -173,9 +190,10 @@ void JudgeOptions::AddTo(CLI::App& command) {
                      "Accept this precision class: float64, float32, tf32, float16, bfloat16");
   command.add_option("--tolerance", tolerance,
                      "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
-  command.add_option("--weights", weights,
-                     "varied (default): they change from block to block; constant: they may be "
-                     "prepared once; constructed: and are as the constructor made them")
+  command
+      .add_option("--weights", weights,
+                  "varied (default): they change from block to block; constant: they may be "
+                  "prepared once; constructed: and are as the constructor made them")
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));
   command.add_flag("--one-size", one_size,
                    "The candidate need not be right at other sizes than this one");

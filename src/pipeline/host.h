@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,7 +19,6 @@
 #include "pipeline/freezer.h"
 #include "pipeline/library_time.h"
 #include "pipeline/shared_region.h"
-#include "pipeline/slots.h"
 #include "sandbox/sandbox.h"
 #include "wire/types.h"
 
@@ -76,6 +76,13 @@ struct BlockResult {
   int64_t waited_ns = 0;
 };
 
+// How outputs are held against themselves: at the instant a block ends, and once the host is
+// stopped.
+struct OutputWatch {
+  std::function<void()> take;
+  std::function<bool()> still_holds;
+};
+
 class Host {
  public:
   // Spawn() starts the process, Greet() waits until it is there; Start() does both. Several hosts
@@ -88,6 +95,8 @@ class Host {
 
   // Shares a region with the host.
   HostResult<void> Attach(wire::Region region, const SharedRegion& memory, bool writable);
+  // The same with memory of the device's.
+  HostResult<void> AttachDevice(wire::Region region, int fd, uint64_t size_bytes);
   // Sends a request and waits for kDone; the returned frame has its args. `fd` goes along when >=
   // 0.
   HostResult<wire::Frame> Request(wire::FrameKind kind, std::span<const uint64_t> args,
@@ -107,9 +116,9 @@ class Host {
   // Runs one block over the slots in `order` and freezes the host again. Before: the host is
   // frozen, slots are filled. A host that used CPU time since it was frozen gets no block: kVoid (a
   // scheduler's late accounting may do that once); three times in a row is a foul. So is changing
-  // `outputs` after it said done.
-  HostResult<BlockResult> RunBlock(const wire::Plan& plan, const std::byte* outputs,
-                                   std::span<const uint32_t> order, double timeout_s);
+  // what `watch` looks at after it said done.
+  HostResult<BlockResult> RunBlock(const OutputWatch& watch, std::span<const uint32_t> order,
+                                   double timeout_s);
   // A block that is not timed: the host is stopped again and again as it runs, and `clock` sees
   // where.
   HostResult<void> WatchBlock(std::span<const uint32_t> order, double timeout_s,

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/defences.h"
+#include "pipeline/device_build.h"
 #include "pipeline/machine.h"
 #include "pipeline/work_account.h"
 
@@ -54,6 +55,7 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
   settings["weights_seed"] = weights_seed;
   settings["baseline"] = baseline;
   settings["weights"] = WeightsTreatment(problem);
+  if (problem.device != "cpu") settings["device"] = problem.device;
   settings["figures"] = nlohmann::json::object();
   if (!problem.flops.empty()) settings["figures"]["flops"] = problem.flops;
   if (!problem.bytes.empty()) settings["figures"]["bytes"] = problem.bytes;
@@ -71,6 +73,7 @@ Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
+  if (options.gpu != nullptr) AllowDevice(*options.gpu, &host_options.sandbox);
   auto host = Host::Start(std::move(host_options));
   if (!host) return std::unexpected(OracleError(host.error()));
   host->set_interrupt(options.interrupt);
@@ -206,11 +209,15 @@ Result<void> Oracle::ShareSlots() {
 }
 
 void Oracle::ShowWeights(uint64_t version) {
-  if (varied_.Show(version)) float64_weights_stale_ = true;
+  if (!varied_.Show(version)) return;
+  float64_weights_stale_ = true;
+  ++weights_shown_;
 }
 
 HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
   ASSAY_CHECK(slot < slots_max_);
+  fills_.resize(std::max<size_t>(fills_.size(), slot + 1));
+  fills_[slot] = ++filled_;
   const uint64_t draw[] = {seed, static_cast<uint64_t>(kind), slot};
   auto drawn = host_->Request(FrameKind::kDraw, draw, options_.timeout_s);
   if (!drawn) return std::unexpected(drawn.error());

@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "gpu/gpu.h"
 #include "model/problem.h"
 #include "pipeline/host.h"
 #include "pipeline/python_runtime.h"
@@ -27,6 +29,7 @@ struct OracleOptions {
   double timeout_s = 120;     // for one evaluation
   // Constants of another size of the problem, which Oracle::OpenOther loads; may be empty.
   std::map<std::string, std::string> other_set;
+  const Gpu* gpu = nullptr;  // where the reference runs; null: on the CPU
   InterruptFlag interrupt = nullptr;
 };
 
@@ -84,6 +87,10 @@ class Oracle {
   void ShowWeights(uint64_t version);
 
   bool weights_vary() const { return varied_.any_vary(); }
+  // Differs whenever the weights do, and never falls.
+  uint64_t weights_version() const { return weights_shown_; }
+  // How many times anything was filled when this slot was last; 0: it never was.
+  uint64_t fill_number(uint32_t slot) const { return slot < fills_.size() ? fills_[slot] : 0; }
 
   // What wrong candidates would give, as the host lists it (host/python/assay_host/mutants.py); the
   // slot holds an ordinary draw.
@@ -118,6 +125,8 @@ class Oracle {
   SharedRegion plan_, inputs_, outputs_, oracle_, weights_;
   VariedWeights varied_;
   bool float64_weights_stale_ = false;
+  uint64_t weights_shown_ = 0, filled_ = 0;
+  std::vector<uint64_t> fills_;
   std::string init_arguments_;
   uint32_t slots_max_ = 0, oracle_slots_max_ = 0;
 };

@@ -46,12 +46,15 @@ Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
   verdict.created = Timestamp();
   verdict.seed = seed;
   verdict.problem = RecordOf(request.problem, oracle.description());
-  verdict.candidate = {candidate.source.path,
-                       candidate.source.hash,
-                       candidate.source.form == CandidateForm::kNative ? "native" : "python",
-                       candidate.source.language,
-                       "sandboxed",
-                       candidate.flags};
+  verdict.candidate = {
+      candidate.source.path,
+      candidate.source.hash,
+      candidate.source.form == CandidateForm::kNative   ? "native"
+      : candidate.source.form == CandidateForm::kDevice ? "device"
+                                                        : "python",
+      candidate.source.language,
+      candidate.source.form == CandidateForm::kDevice ? "device-only" : "sandboxed",
+      candidate.flags};
   verdict.work = WorkOf(oracle.description(), oracle.account());
   verdict.machine = DescribeMachine();
   verdict.machine.threads = threads;
