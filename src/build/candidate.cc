@@ -40,7 +40,7 @@ Result<CandidateSource> ReadCandidate(const std::string& path) {
   if (found->form == CandidateForm::kDevice && !IsDeviceProgram(content))
     return UsageError(fmt::format(
         "{} has no '//! launch' line: a candidate in CUDA is device code that says how its kernels "
-        "are launched (docs/candidates.md)",
+        "are launched",
         path));
   CandidateSource candidate;
   candidate.path = path;

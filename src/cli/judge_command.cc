@@ -46,6 +46,27 @@ Result<uint64_t> ParseBytes(const std::string& text) {
   return static_cast<uint64_t>(number * scale);
 }
 
+// Where all of them run: as asked for, or as they need.
+Result<std::string> DeviceFor(const JudgeRequest& request, const std::string& asked) {
+  std::vector<const CandidateSource*> sources;
+  for (const CandidateSource& source : request.candidates) sources.push_back(&source);
+  if (request.against) sources.push_back(&*request.against);
+  const auto first = [&](CandidateForm form) {
+    const auto found = std::find_if(sources.begin(), sources.end(),
+                                    [&](const auto* source) { return source->form == form; });
+    return found == sources.end() ? nullptr : *found;
+  };
+  const CandidateSource* on_device = first(CandidateForm::kDevice);
+  const CandidateSource* on_processor = first(CandidateForm::kNative);
+  const std::string device = !asked.empty() ? asked : on_device != nullptr ? "cuda" : "cpu";
+  if (on_device != nullptr && device == "cpu")
+    return UsageError(fmt::format("{} is CUDA: it cannot be judged on the CPU", on_device->path));
+  if (on_processor != nullptr && device == "cuda")
+    return UsageError(fmt::format("{} runs on the CPU: judge it apart from what runs on a GPU",
+                                  on_processor->path));
+  return device;
+}
+
 Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   JudgeRequest request;
   ASSAY_ASSIGN_OR_RETURN(request.problem, options.problem.Resolve());
@@ -56,19 +77,7 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   if (!options.against.empty()) {
     ASSAY_ASSIGN_OR_RETURN(request.against, ReadCandidate(options.against));
   }
-  const bool has_device_form = std::any_of(
-      request.candidates.begin(), request.candidates.end(),
-      [](const CandidateSource& source) { return source.form == CandidateForm::kDevice; });
-  request.problem.device = !options.device.empty() ? options.device
-                           : has_device_form       ? "cuda"
-                                                   : "cpu";
-  if (has_device_form && request.problem.device != "cuda")
-    return UsageError("a candidate in CUDA cannot be judged with --device cpu");
-  if (request.problem.device == "cuda")
-    for (const CandidateSource& source : request.candidates)
-      if (source.form == CandidateForm::kNative)
-        return UsageError(fmt::format(
-            "{} runs on the CPU: judge it apart from what runs on the GPU", source.path));
+  ASSAY_ASSIGN_OR_RETURN(request.problem.device, DeviceFor(request, options.device));
   request.baselines = SplitCommas(options.baselines);
   for (const std::string& baseline : request.baselines)
     if (baseline != "eager" && baseline != "compiled")

@@ -226,6 +226,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
   }
   if (!Stands(Defence::kLockdown)) options.sandbox.may_start_processes = true;
   if (setup.gpu != nullptr) AllowDevice(*setup.gpu, &options.sandbox);
+  options.waits_of_main_thread = setup.gpu != nullptr;
   const CorePlan cores = PlanCores(UsableCpus(), setup.threads, pair_index);
   options.sandbox.cpus = cores.hosts;
   options.spin = cores.judge_has_own_core;

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/check.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "build/device_program.h"
@@ -206,21 +206,23 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(InterruptFlag interrupt) 
   return Open(std::move(gpu), image);
 }
 
-Result<BuiltCandidate> BuildDevice(BuiltCandidate built, const CandidateLimits& limits,
+Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const DeviceTarget& target, InterruptFlag interrupt) {
-  const std::string& source = built.source.content;
+  const int64_t begin_ns = MonotonicNs();
+  BuiltCandidate built;
+  built.source = source;
   const auto fail = [&](std::string message) -> Result<BuiltCandidate> {
     built.failure = std::move(message);
     return std::move(built);
   };
-  const auto options = ParseBuildOptions(source, built.source.language);
+  const auto options = ParseBuildOptions(source.content, source.language);
   if (!options) return fail(options.error());
-  const auto program = ParseDeviceProgram(source);
+  const auto program = ParseDeviceProgram(source.content);
   if (!program) return fail(program.error());
   const auto planned = PlanDeviceProgram(*program, TensorsOf(target.plan), {});
   if (!planned) return fail(planned.error());
   Compilation compilation;
-  compilation.files = {{kSource, source, false}};
+  compilation.files = {{kSource, source.content, false}};
   compilation.input = kSource;
   for (const PlannedLaunch& launch : planned->launches)
     if (std::find(compilation.kernels.begin(), compilation.kernels.end(), launch.kernel) ==
@@ -248,6 +250,7 @@ Result<BuiltCandidate> BuildDevice(BuiltCandidate built, const CandidateLimits& 
     return fail(std::move(message));
   }
   built.artifact = std::move(run.artifact);
+  built.build_s = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
   return built;
 }
 

@@ -15,7 +15,7 @@ Result<std::string> JudgeKernelImage(const std::string& architecture, InterruptF
 
 // A candidate in the device form, for the sizes of `plan`: its image and launches. What does not
 // build is a result with a failure; errors are the machine's.
-Result<BuiltCandidate> BuildDevice(BuiltCandidate built, const CandidateLimits& limits,
+Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const DeviceTarget& target, InterruptFlag interrupt);
 
 // Lets a sandboxed command use the GPU: device nodes, the driver's folders and what it reads of the

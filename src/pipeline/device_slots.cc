@@ -53,17 +53,13 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::strin
 }
 
 Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& plan,
-                                        uint32_t capacity, uint32_t masters, uint64_t guard) {
+                                        uint32_t capacity, uint64_t guard) {
   DeviceSlots slots(device, plan);
   const Gpu& gpu = device.gpu();
   slots.capacity_ = capacity;
-  slots.master_fills_.resize(masters);
   ASSAY_ASSIGN_OR_RETURN(slots.inputs_, DeviceRegion::Shared(gpu, capacity * plan.input_stride));
   ASSAY_ASSIGN_OR_RETURN(slots.weights_,
                          DeviceRegion::Shared(gpu, std::max<uint64_t>(1, plan.weights_bytes)));
-  ASSAY_ASSIGN_OR_RETURN(
-      slots.masters_,
-      DeviceRegion::Private(gpu, masters * (plan.input_stride + plan.output_stride)));
   ASSAY_ASSIGN_OR_RETURN(slots.poisoned_, DeviceRegion::Private(gpu, plan.output_stride));
   ASSAY_ASSIGN_OR_RETURN(
       slots.flushed_,
@@ -99,35 +95,15 @@ Result<void> DeviceSlots::Upload(cuda::Pointer target, const std::byte* source,
   return gpu.Synchronize();
 }
 
-cuda::Pointer DeviceSlots::MasterInputs(uint32_t master) const {
-  return masters_.address() + master * (plan_->input_stride + plan_->output_stride);
-}
-
-cuda::Pointer DeviceSlots::MasterOutputs(uint32_t master) const {
-  return MasterInputs(master) + plan_->input_stride;
-}
-
-Result<void> DeviceSlots::BringMaster(const Oracle& oracle, uint32_t master) {
-  ASSAY_CHECK(master < master_fills_.size());
-  const uint64_t fill = oracle.fill_number(master);
-  if (fill != 0 && master_fills_[master] == fill) return {};
-  ASSAY_RETURN_IF_ERROR(Upload(MasterInputs(master), oracle.inputs(master), plan_->input_stride));
-  ASSAY_RETURN_IF_ERROR(
-      Upload(MasterOutputs(master), oracle.outputs(master), plan_->output_stride));
-  master_fills_[master] = fill;
-  return {};
-}
-
 Result<void> DeviceSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) {
   ASSAY_CHECK(slot < capacity_);
-  ASSAY_RETURN_IF_ERROR(BringMaster(oracle, master));
   if (!has_weights_ || weights_version_ != oracle.weights_version()) {
     ASSAY_RETURN_IF_ERROR(
         Upload(weights_.address(), oracle.weights().data(), plan_->weights_bytes));
     weights_version_ = oracle.weights_version();
     has_weights_ = true;
   }
-  return Copy(inputs_.address() + slot * plan_->input_stride, MasterInputs(master),
+  return Copy(inputs_.address() + slot * plan_->input_stride, oracle.device_inputs(master),
               plan_->input_stride);
 }
 
@@ -196,7 +172,6 @@ Result<bool> DeviceSlots::SampleStillHolds() {
 Result<std::optional<std::vector<JudgeKernels::Compared>>> DeviceSlots::Compare(
     const Oracle& oracle, const DeviceRegion& outputs, uint32_t slot, uint32_t master,
     std::span<const double> limits) {
-  ASSAY_RETURN_IF_ERROR(BringMaster(oracle, master));
   std::vector<Comparison> comparisons;
   std::vector<JudgeKernels::Compared> all;
   size_t next = 0;
@@ -204,7 +179,8 @@ Result<std::optional<std::vector<JudgeKernels::Compared>>> DeviceSlots::Compare(
     Comparison comparison{};
     comparison.candidate = reinterpret_cast<const void*>(
         outputs.address() + slot * plan_->output_stride + output.offset);
-    comparison.expected = reinterpret_cast<const void*>(MasterOutputs(master) + output.offset);
+    comparison.expected =
+        reinterpret_cast<const void*>(oracle.device_outputs(master) + output.offset);
     comparison.type = TypeOf(output.dtype);
     comparison.element_limit = limits[next++];
     const auto count = static_cast<int64_t>(output.size_bytes / wire::ElementBytes(output.dtype));

@@ -1,7 +1,8 @@
 // Live slots on the judge's GPU. Inputs, weights and each host's outputs lie in allocations that
-// hosts map, too; masters and expected outputs in one that is never shown. What another process
-// does to memory that it maps cannot be prevented there: the judge writes inputs anew before every
-// block, and compares with what only it holds.
+// hosts map, too; masters and expected outputs in those of the oracle's (pipeline/oracle.h), which
+// no host under test is shown. What another process does to memory that it maps cannot be
+// prevented there: the judge writes inputs anew before every block, and compares with what only it
+// and the oracle hold.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +39,9 @@ class JudgeDevice {
 
 class DeviceSlots {
  public:
-  // `plan` must stay; `capacity` slots, of the values in up to `masters` master slots.
+  // `plan` must stay.
   static Result<DeviceSlots> Create(JudgeDevice& device, const wire::Plan& plan, uint32_t capacity,
-                                    uint32_t masters, uint64_t guard);
+                                    uint64_t guard);
 
   const DeviceRegion& inputs() const { return inputs_; }
   const DeviceRegion& weights() const { return weights_; }
@@ -76,21 +77,16 @@ class DeviceSlots {
   DeviceSlots(JudgeDevice& device, const wire::Plan& plan) : device_(&device), plan_(&plan) {}
   Result<void> Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes);
   Result<void> Upload(cuda::Pointer target, const std::byte* source, uint64_t size_bytes);
-  // A master's inputs and expected outputs as the oracle has them now.
-  Result<void> BringMaster(const Oracle& oracle, uint32_t master);
   Result<bool> AreAsPoisoned(const DeviceRegion& outputs, std::span<const uint32_t> slots,
                              std::span<const Span> spans);
-  cuda::Pointer MasterInputs(uint32_t master) const;
-  cuda::Pointer MasterOutputs(uint32_t master) const;
 
   JudgeDevice* device_;
   const wire::Plan* plan_;
   uint32_t capacity_ = 0;
   std::mt19937 random_{std::random_device{}()};
-  DeviceRegion inputs_, weights_, masters_, poisoned_, flushed_, sampled_;
+  DeviceRegion inputs_, weights_, poisoned_, flushed_, sampled_;
   std::vector<std::byte> poisoned_slot_, fetched_;
-  std::vector<Span> guards_;            // of a slot
-  std::vector<uint64_t> master_fills_;  // Oracle::fill_number of what is on the device; 0: none
+  std::vector<Span> guards_;  // of a slot
   uint64_t weights_version_ = 0;
   bool has_weights_ = false;
   std::vector<cuda::Pointer> sample_sources_;

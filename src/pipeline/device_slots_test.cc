@@ -54,7 +54,7 @@ class DeviceSlotsTest : public testing::Test {
     auto plan = LayOutSlots(description);
     ASSERT_TRUE(plan);
     plan_ = *plan;
-    auto slots = DeviceSlots::Create(*device_, plan_, kCapacity, 3, kGuard);
+    auto slots = DeviceSlots::Create(*device_, plan_, kCapacity, kGuard);
     ASSERT_TRUE(slots) << slots.error().message;
     slots_.emplace(std::move(*slots));
     auto outputs = slots_->CreateOutputs();

@@ -79,8 +79,8 @@ Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
   ASSAY_RETURN_IF_ERROR(time(**reference, true, &found.reference_ns));
   const std::string settings =
       HostSettings(request.problem, options.threads, options.weights_seed, "eager");
-  CandidateHosts hosts(
-      {built, limits, options.python, oracle, live, settings, nullptr, options.threads, request.interrupt});
+  CandidateHosts hosts({built, limits, options.python, oracle, live, settings, nullptr,
+                        options.threads, request.interrupt});
   auto candidate = hosts.Take(0, 1);
   if (!candidate) return std::unexpected(OracleError(candidate.error()));
   ASSAY_RETURN_IF_ERROR(time(*candidate, false, &found.candidate_ns));

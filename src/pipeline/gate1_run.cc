@@ -104,6 +104,19 @@ std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
 
 }  // namespace
 
+namespace {
+
+OutputView ViewOf(const ArgumentSpec& argument) {
+  OutputView view;
+  view.name = argument.name;
+  view.dtype = argument.dtype;
+  view.shape = Shape(argument);
+  view.count = Count(argument);
+  return view;
+}
+
+}  // namespace
+
 std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
                                     const std::byte* candidate, bool float64) {
   std::vector<OutputView> views;
@@ -111,11 +124,7 @@ std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
     const ArgumentSpec& argument = plan.arguments[i];
     if (argument.role != Role::kOutput) continue;
-    OutputView view;
-    view.name = argument.name;
-    view.dtype = argument.dtype;
-    view.shape = Shape(argument);
-    view.count = Count(argument);
+    OutputView view = ViewOf(argument);
     view.reference = oracle.outputs(master) + argument.offset;
     view.candidate = candidate != nullptr ? candidate + argument.offset : view.reference;
     if (float64 && oracle.description().float64_supported && IsFloatingPoint(argument.dtype))
@@ -271,7 +280,10 @@ std::optional<CallCheck> CheckWhereItLies(const Oracle& oracle, const LiveSlots&
                                           const CompareRule& rule,
                                           std::span<const ReferenceError> errors) {
   if (!live.on_device()) return std::nullopt;
-  const auto views = OutputViews(oracle, master, nullptr, false);
+  std::vector<OutputView> views;
+  for (uint32_t i = 0; i < oracle.plan().argument_count; ++i)
+    if (oracle.plan().arguments[i].role == Role::kOutput)
+      views.push_back(ViewOf(oracle.plan().arguments[i]));
   std::vector<double> limits;
   for (size_t i = 0; i < views.size(); ++i) {
     const auto limit = CheapScanLimit(views[i], rule, errors[i]);

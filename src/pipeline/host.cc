@@ -92,6 +92,7 @@ HostResult<Host> Host::Spawn(HostOptions options) {
   host.spin_ = options.spin;
   host.start_timeout_s_ = options.start_timeout_s;
   host.wake_allowance_ns_ = options.wake_allowance_ns;
+  host.waits_of_main_thread_ = options.waits_of_main_thread;
   return host;
 }
 
@@ -331,7 +332,10 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
       Stands(Defence::kHeadStart) ? ChargedHeadStartNs(result, wake_allowance_ns_) : 0;
   result.time_ns += charged_ns;
   result.uncharged_ns = std::max<int64_t>(0, result.ready_ns - charged_ns);
-  result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, ReadThreadWaits(pid_)));
+  ThreadWaits waits = ReadThreadWaits(pid_);
+  if (waits_of_main_thread_)
+    std::erase_if(waits, [this](const auto& wait) { return wait.first != pid_; });
+  result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, waits));
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
   if (!watch.still_holds() && Stands(Defence::kLateWrites)) {
     sandbox_->Kill();

@@ -97,7 +97,8 @@ class Judgement {
 
 Result<void> Judgement::Prepare() {
   seed_ = request_.seed != 0 ? request_.seed : FreshSeed();
-  threads_ = request_.threads > 0 ? request_.threads : DefaultThreads();
+  const bool on_device = request_.problem.device == "cuda";
+  threads_ = request_.threads > 0 ? request_.threads : DefaultThreads(on_device);
   if (threads_ > static_cast<int>(UsableCpus().size()))
     return UsageError(
         fmt::format("--threads {} asks for more than the {} cores that this process may use",
@@ -113,7 +114,7 @@ Result<void> Judgement::Prepare() {
   options.interrupt = events_.interrupt;
   const uint64_t other_seed = DeriveSeed(seed_, SeedStream::kOtherSize);
   options.other_set = DrawSizes(request_.problem, other_seed);
-  if (request_.problem.device == "cuda") {
+  if (on_device) {
     ASSAY_ASSIGN_OR_RETURN(device_, JudgeDevice::Open(events_.interrupt));
     options.gpu = gpu();
     options.memory_bytes = std::min(options.memory_bytes, gpu()->FreeBytes() / 8);
@@ -148,33 +149,28 @@ Result<void> Judgement::Prepare() {
     return UsageError(
         "this problem is too large for the machine's memory, which must hold several sets of its "
         "tensors: lower its sizes with --set");
-  const uint64_t value_bytes = oracle_->plan().input_stride + oracle_->plan().output_stride;
-  constexpr uint64_t kPoolBytes = uint64_t{1} << 30;
-  const auto capacity = static_cast<uint32_t>(
-      std::clamp<uint64_t>(kPoolBytes / value_bytes, 2, oracle_->slots_max() - first));
-  values_.emplace(*oracle_, first, capacity, DeriveSeed(seed_, SeedStream::kValues),
-                  draws_->Kept());
+  values_.emplace(*oracle_, first, ValuePool::CapacityFor(*oracle_, first),
+                  DeriveSeed(seed_, SeedStream::kValues), draws_->Kept());
   return {};
 }
 
 Result<void> Judgement::Run() {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
   ASSAY_ASSIGN_OR_RETURN(python_, FindPython(request_.python));
+  const auto sources = [this](bool native) {
+    std::vector<const CandidateSource*> found;
+    for (const CandidateSource& source : request_.candidates)
+      if ((source.form == CandidateForm::kNative) == native) found.push_back(&source);
+    if (request_.against && (request_.against->form == CandidateForm::kNative) == native)
+      found.push_back(&*request_.against);
+    return found;
+  };
   // Native candidates compile while the reference's PyTorch is imported.
-  std::vector<const CandidateSource*> native;
-  for (const CandidateSource& source : request_.candidates)
-    if (source.form == CandidateForm::kNative) native.push_back(&source);
-  if (request_.against && request_.against->form == CandidateForm::kNative)
-    native.push_back(&*request_.against);
-  Builds native_builds(native, [this](const CandidateSource& source) {
+  Builds native_builds(sources(true), [this](const CandidateSource& source) {
     return BuildCandidate(source, request_.limits, python_, "", "", events_.interrupt);
   });
   ASSAY_RETURN_IF_ERROR(Prepare());
-  std::vector<const CandidateSource*> late;
-  for (const CandidateSource& source : request_.candidates)
-    if (source.form != CandidateForm::kNative) late.push_back(&source);
-  if (request_.against && request_.against->form != CandidateForm::kNative)
-    late.push_back(&*request_.against);
+  const std::vector<const CandidateSource*> late = sources(false);
   const bool any_python = std::any_of(late.begin(), late.end(), [](const CandidateSource* source) {
     return source->form == CandidateForm::kPython;
   });
@@ -212,14 +208,8 @@ Result<void> Judgement::Run() {
 
 Result<BuiltCandidate> Judgement::BuildLate(const CandidateSource& source) const {
   if (source.form == CandidateForm::kDevice) {
-    BuiltCandidate built;
-    built.source = source;
-    const int64_t begin_ns = MonotonicNs();
-    auto result =
-        BuildDevice(std::move(built), request_.limits,
-                    {device_->gpu().facts().architecture, oracle_->plan()}, events_.interrupt);
-    if (result) result->build_s = Seconds(MonotonicNs() - begin_ns);
-    return result;
+    return BuildDevice(source, request_.limits, {gpu()->facts().architecture, oracle_->plan()},
+                       events_.interrupt);
   }
   // A python candidate is constructed once as it is built: its weights come on top, as in its
   // hosts.
@@ -312,8 +302,7 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   }
   Settle(&verdict);
   const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
-  // The ceilings are the processor's.
-  if (!against_ && device_ == nullptr)
+  if (!against_ && device_ == nullptr)  // the ceilings are the processor's
     verdict.roofline =
         MakeRoofline(*verdict.work, verdict.problem.dtype == "float64", request_.machine, threads_,
                      {headline.candidate_time_ns, headline.time_ns,

@@ -15,6 +15,8 @@ namespace {
 constexpr uint64_t kLiveBytesMax = uint64_t{512} << 20;
 // The same on a device.
 constexpr uint64_t kDeviceBytesMax = uint64_t{4} << 30;
+// Values of a pool, with their expected outputs.
+constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 34;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
 
@@ -36,8 +38,8 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
   std::random_device random;
   live.guard_ = uint64_t{random()} << 32 | random();
   if (device != nullptr) {
-    ASSAY_ASSIGN_OR_RETURN(DeviceSlots slots, DeviceSlots::Create(*device, plan, live.capacity_,
-                                                                  oracle.slots_max(), live.guard_));
+    ASSAY_ASSIGN_OR_RETURN(DeviceSlots slots,
+                           DeviceSlots::Create(*device, plan, live.capacity_, live.guard_));
     live.device_ = std::make_unique<DeviceSlots>(std::move(slots));
     live.unread_.resize(plan.output_stride);
   }
@@ -70,7 +72,7 @@ void LiveSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) 
     const wire::ArgumentSpec& argument = plan().arguments[i];
     if (argument.role != wire::Role::kInput || argument.kind == wire::Kind::kTensor) continue;
     std::memcpy(inputs_.data() + slot * stride + argument.offset,
-                oracle.inputs(master) + argument.offset, argument.size_bytes);
+                oracle.numbers(master) + argument.offset, argument.size_bytes);
   }
 }
 
@@ -186,6 +188,13 @@ bool LiveSlots::AreUntouched(const HostOutputs& outputs, std::span<const uint32_
   return std::all_of(slots.begin(), slots.end(), [&](uint32_t slot) {
     return SlotIsUntouched(plan(), outputs.memory.data(), slot, guard_);
   });
+}
+
+uint32_t ValuePool::CapacityFor(const Oracle& oracle, uint32_t first) {
+  const uint64_t value_bytes = oracle.plan().input_stride + oracle.plan().output_stride;
+  const uint64_t pool_bytes = oracle.on_device() ? kDevicePoolBytes : kPoolBytes;
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(pool_bytes / value_bytes, 2, oracle.slots_max() - first));
 }
 
 ValuePool::ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,

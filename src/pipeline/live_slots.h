@@ -114,6 +114,8 @@ class ValuePool {
  public:
   // Uses the master slots [first, first + capacity). `probes`: unusual draws that are kept in
   // masters of their own; a batch has the version of the weights of one of them.
+  // How many master slots, from `first` on, values may take; at least 2 must be there.
+  static uint32_t CapacityFor(const Oracle& oracle, uint32_t first);
   ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
             std::vector<Draw> probes);
 

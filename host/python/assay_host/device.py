@@ -60,12 +60,28 @@ def move(model, number, path):
 
 
 class Placement:
-    """Where a reference's module runs. Its draws, and the oracle's slots and weights, lie on the
-    CPU all the same, so that values do not depend on the device.
+    """Where a reference's module runs, and where its draws are made: ordinary ones there, where
+    get_inputs() can, since drawing on the CPU would take most of a judgement; others on the CPU.
     """
 
     def __init__(self, settings):
         self.device = name(settings)
+        self._draws_there = self.device != CPU and hasattr(torch, "set_default_device")
+
+    def draw(self, get_inputs):
+        """An ordinary draw, on the device where that works. Tensors may lie on either side."""
+        if self._draws_there:
+            try:
+                with torch.device(self.device):
+                    return get_inputs()
+            except failure.Failure:
+                self._draws_there = False
+        return get_inputs()
+
+    def finish(self):
+        """Waits for the device: what was asked for stands in slots that lie there."""
+        if self.device != CPU:
+            torch.cuda.synchronize()
 
     def module(self, model, path):
         """Raises Failure(kProblemLoad)."""

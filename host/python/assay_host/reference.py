@@ -160,17 +160,20 @@ class Reference:
         return len(record)
 
     def _draw_leaves(self):
-        """One call of get_inputs() as (name, value) leaves; also sets the template that rebuilds
-        its nesting.
+        """One call of get_inputs() as (name, value) leaves on the CPU; also sets the template that
+        rebuilds its nesting.
         """
         inputs = problem.inputs(self._module, self._path)
+        return [(name, self._place.drawn(value)) for name, value in self._leaves_of(inputs)]
+
+    def _leaves_of(self, inputs):
         names = describe.forward_names(self._model.forward, len(inputs))
         leaves = []
         self._template = (
             "list",
             [structure.flatten(value, name, leaves) for value, name in zip(inputs, names)],
         )
-        return [(name, self._place.drawn(value)) for name, value in leaves]
+        return leaves
 
     def _arguments(self, leaves, convert=None):
         convert = convert or self._place.there
@@ -356,11 +359,18 @@ class Reference:
         """The (name, value) leaves of a draw, and how many tensors its kind changed."""
         if kind >= draws.KIND_COUNT and kind not in mends.KINDS:
             raise Failure(failure.ENVIRONMENT, f"unknown kind of draw {kind}")
-        problem.seed_everything(seed)
-        leaves = self._draw_leaves()
+        if kind == draws.ORDINARY:
+            leaves = self._leaves_of(self._place.draw(lambda: self._seeded_inputs(seed)))
+        else:
+            problem.seed_everything(seed)
+            leaves = self._draw_leaves()
         describe.check_same(self._input_rows, leaves)
         change_all = mends.change_all if kind in mends.KINDS else draws.change_all
         return change_all(leaves, kind, seed)
+
+    def _seeded_inputs(self, seed):
+        problem.seed_everything(seed)
+        return problem.inputs(self._module, self._path)
 
     def kind_of(self, slot):
         return self._draw_kinds.get(slot, draws.ORDINARY)
@@ -388,6 +398,7 @@ class Reference:
         slots = self.slots()
         leaves, changed = self.drawn(seed, kind)
         slots.store_inputs(slot, [value for _, value in leaves])
+        self._place.finish()
         self._draw_kinds[slot] = kind
         return (changed,)
 
@@ -404,6 +415,7 @@ class Reference:
                 outputs = self._forward(slots.arguments(slot, self._given))
                 targets = slots.outputs(slot)
             self._copy_outputs(outputs, targets, precision)
+            self._place.finish()
         except Failure as error:
             ordinary = self.kind_of(slot) == draws.ORDINARY
             if ordinary or (precision == 1 and error.number != failure.FLOAT64_UNSUPPORTED):
