@@ -86,6 +86,11 @@ Result<Gpu> Gpu::Open(const char* library) {
   return gpu;
 }
 
+std::string Gpu::Describe() const {
+  return fmt::format("{} ({}, driver for CUDA {}.{})", facts_.name, facts_.architecture,
+                     facts_.driver_version / 1000, facts_.driver_version % 1000 / 10);
+}
+
 uint64_t Gpu::FreeBytes() const {
   size_t available = 0, total = 0;
   return driver_->memory_info(&available, &total) == kSuccess ? available : 0;

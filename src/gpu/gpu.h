@@ -33,6 +33,8 @@ class Gpu {
   Gpu& operator=(Gpu&&) noexcept = default;
 
   const GpuFacts& facts() const { return facts_; }
+  // "NVIDIA H200 (sm_90a, driver for CUDA 13.0)"
+  std::string Describe() const;
   const cuda::Driver& driver() const { return *driver_; }
   // Where the driver's library lies, for processes that look for it themselves.
   const std::string& library_folder() const { return library_folder_; }

@@ -250,7 +250,7 @@ std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
 Result<Verdict> Judgement::JudgeOne(size_t index) {
   const int64_t begin_ns = MonotonicNs();
   const BuiltCandidate& candidate = built_[index];
-  Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_);
+  Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_, gpu());
   const auto finish = [&] {
     Cost& cost = verdict.cost;
     const double judged_s = Seconds(MonotonicNs() - begin_ns);

@@ -41,7 +41,8 @@ ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& 
 }
 
 Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
-                   const Oracle& oracle, const PythonRuntime& python, uint64_t seed, int threads) {
+                   const Oracle& oracle, const PythonRuntime& python, uint64_t seed, int threads,
+                   const Gpu* gpu) {
   Verdict verdict;
   verdict.created = Timestamp();
   verdict.seed = seed;
@@ -58,6 +59,7 @@ Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
   verdict.work = WorkOf(oracle.description(), oracle.account());
   verdict.machine = DescribeMachine();
   verdict.machine.threads = threads;
+  if (gpu != nullptr) verdict.machine.gpu = gpu->Describe();
   verdict.machine.isolation = ProbeSandbox().isolation;
   verdict.toolchain = {{"assay", std::string(kAssayVersion)},
                        {"compiler", candidate.compiler},
