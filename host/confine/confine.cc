@@ -44,6 +44,7 @@ namespace {
 
 constexpr int kFiltersMax = 4;
 constexpr int kLimitsMax = 16;
+constexpr int kDevicesMax = 32;
 constexpr int kExitUsage = 125;
 constexpr int kExitNotExecuted = 127;
 
@@ -58,6 +59,8 @@ struct Options {
   int filter_count = 0;
   Limit limits[kLimitsMax];
   int limit_count = 0;
+  const char* devices[kDevicesMax + 1] = {};  // ends with a null
+  int device_count = 0;
   uint64_t output_bytes = 64 * 1024;
   const char* artifact_path = nullptr;
   int artifact_fd = -1;
@@ -111,6 +114,8 @@ Options ParseArguments(int count, char** arguments) {
     } else if (strcmp(name, "--limit") == 0 && options.limit_count < kLimitsMax) {
       const auto resource = Resource(next());
       options.limits[options.limit_count++] = {resource, Number(next())};
+    } else if (strcmp(name, "--device") == 0 && options.device_count < kDevicesMax) {
+      options.devices[options.device_count++] = next();
     } else if (strcmp(name, "--output") == 0) {
       options.output_bytes = Number(next());
     } else if (strcmp(name, "--artifact") == 0) {
@@ -174,7 +179,8 @@ int InstallFilter(int fd) {
       FailChild(failure_fd, "limits", error);
   if (dup2(output_fd, 1) < 0 || dup2(output_fd, 2) < 0) FailChild(failure_fd, "output", errno);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) FailChild(failure_fd, "privileges", errno);
-  if (const int error = ApplyLandlock(); error != 0) FailChild(failure_fd, "landlock", error);
+  if (const int error = ApplyLandlock(options.devices); error != 0)
+    FailChild(failure_fd, "landlock", error);
   for (int i = 0; i < options.filter_count; ++i)
     if (const int error = InstallFilter(options.filter_fds[i]); error != 0)
       FailChild(failure_fd, "seccomp", error);

@@ -71,7 +71,7 @@ int Allow(int ruleset, const char* path, uint64_t rights) {
   return result == 0 ? 0 : error;
 }
 
-int AddRules(int ruleset, long abi) {
+int AddRules(int ruleset, long abi, const char* const* devices) {
   const uint64_t everywhere =
       Mask(Kind::kFile, abi, [](Left left) { return left == Left::kEverywhere; });
   int error = Allow(ruleset, "/", everywhere);
@@ -83,6 +83,13 @@ int AddRules(int ruleset, long abi) {
       kReadFile | Mask(Kind::kFile, abi, [](Left left) { return left == Left::kScratchAndSinks; });
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full"})
     if (error == 0) error = Allow(ruleset, device, sink);
+  // CUDA names its threads through /proc/self/task/*/comm, and does without the device where it
+  // cannot (error 304). /proc/sys is mounted read-only.
+  if (error == 0 && *devices != nullptr) error = Allow(ruleset, "/proc", sink & ~kReadFile);
+  constexpr uint64_t kControl = uint64_t{1} << 15;
+  const uint64_t control = sink | (kControl & Mask(Kind::kFile, abi, [](Left) { return true; }));
+  for (; *devices != nullptr; ++devices)
+    if (error == 0) error = Allow(ruleset, *devices, control);
   return error;
 }
 
@@ -90,7 +97,7 @@ int AddRules(int ruleset, long abi) {
 
 LandlockRights AllLandlockRights() { return {kRights, sizeof kRights / sizeof kRights[0]}; }
 
-int ApplyLandlock() {
+int ApplyLandlock(const char* const* devices) {
   const long abi = syscall(SYS_landlock_create_ruleset, nullptr, size_t{0}, kCreateRulesetVersion);
   if (abi < 1) return 0;
   const auto all = [](Left) { return true; };
@@ -103,7 +110,7 @@ int ApplyLandlock() {
   const int ruleset =
       static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0u));
   if (ruleset < 0) return errno;
-  int error = AddRules(ruleset, abi);
+  int error = AddRules(ruleset, abi, devices);
   if (error == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0u) != 0) error = errno;
   close(ruleset);
   return error;

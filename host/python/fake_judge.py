@@ -40,6 +40,8 @@ class Refused(AssertionError):
 class Region:
     """One memfd that the judge maps writable."""
 
+    on_device = False
+
     def __init__(self, size_bytes):
         self.fd = os.memfd_create("assay-test")
         os.ftruncate(self.fd, size_bytes)
@@ -86,6 +88,8 @@ class Judge:
             "ASSAY_HOST_ROOT": self.root,
             "OMP_NUM_THREADS": "1",
         }
+        if "LD_LIBRARY_PATH" in os.environ:  # some machines have their CUDA driver nowhere else
+            environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
         self.pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-B", "-s", *options]

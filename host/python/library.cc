@@ -1,13 +1,14 @@
 // libassay_host.so: what the python host takes from C++ through ctypes: frames, mapping of regions,
 // the timed block loop, the lockdown filter and the fault report. libc only; no Python or PyTorch
-// symbol is used, so any interpreter can load it. Every function is called from the host's main
-// thread.
+// symbol is used, so any interpreter can load it, and the CUDA driver is opened where device memory
+// comes. Every function is called from the host's main thread.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -15,12 +16,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cuda/driver.h"
 #include "wire/block_loop.h"
 #include "wire/channel.h"
 #include "wire/types.h"
 
 namespace {
 
+namespace cuda = assay::cuda;
 using assay::wire::ArgumentSpec;
 using assay::wire::BlockLoop;
 using assay::wire::Control;
@@ -98,6 +101,38 @@ struct FaultContext {
 };
 FaultContext fault_context;
 
+// The device, opened once a process, when its memory first comes.
+struct Device {
+  cuda::Driver driver;
+  cuda::Context context = nullptr;  // null: not open
+};
+Device device;
+
+cuda::Result FailDevice(const cuda::Driver& driver, const char* what, cuda::Result result,
+                        char* message, size_t message_bytes) {
+  char words[200];
+  driver.Describe(result, words, sizeof words);
+  snprintf(message, message_bytes, "%s: %s", what, words);
+  return result;
+}
+
+cuda::Result OpenDevice(char* message, size_t message_bytes) {
+  if (device.context != nullptr) return device.driver.context_set(device.context);
+  cuda::Driver driver;
+  if (!cuda::OpenDriver(&driver, nullptr, message, message_bytes)) return cuda::kNoDevice;
+  cuda::Device number = 0;
+  cuda::Context context = nullptr;
+  cuda::Result result = driver.init(0);
+  if (result == cuda::kSuccess) result = driver.device_get(&number, 0);
+  // The primary one, which PyTorch uses too.
+  if (result == cuda::kSuccess) result = driver.primary_context_retain(&context, number);
+  if (result == cuda::kSuccess) result = driver.context_set(context);
+  if (result != cuda::kSuccess)
+    return FailDevice(driver, "no CUDA context", result, message, message_bytes);
+  device = {driver, context};
+  return result;
+}
+
 void ReportFault(int signal_number, siginfo_t* info, void*) {
   if (Report* report = fault_context.report; report != nullptr) {
     report->fault_signal = signal_number;
@@ -162,6 +197,60 @@ ASSAY_EXPORT void* AssayMap(int fd, uint32_t region, uint64_t size_bytes, int wr
 }
 
 ASSAY_EXPORT void AssayUnmap(void* address, uint64_t size_bytes) { munmap(address, size_bytes); }
+
+// Maps device memory of the judge's for reading and writing: devices know no other mapping. 0, or
+// CUDA's result with words for it in `message`. The descriptor stays the caller's.
+ASSAY_EXPORT int AssayMapDevice(int fd, uint64_t size_bytes, uint64_t* address, char* message,
+                                uint64_t message_bytes) {
+  if (const cuda::Result result = OpenDevice(message, message_bytes); result != cuda::kSuccess)
+    return result;
+  const cuda::Driver& driver = device.driver;
+  const cuda::AccessDescription access;
+  void* const descriptor = reinterpret_cast<void*>(static_cast<intptr_t>(fd));
+  cuda::AllocationHandle handle = 0;
+  cuda::Result result = driver.import_handle(&handle, descriptor,
+                                             cuda::AllocationProperties().requested_handle_types);
+  if (result != cuda::kSuccess)
+    return FailDevice(driver, "device memory cannot be imported", result, message, message_bytes);
+  cuda::Pointer reserved = 0;
+  bool mapped = false;
+  result = driver.address_reserve(&reserved, size_bytes, 0, 0, 0);
+  if (result == cuda::kSuccess) {
+    result = driver.map(reserved, size_bytes, 0, handle, 0);
+    mapped = result == cuda::kSuccess;
+  }
+  if (mapped) result = driver.set_access(reserved, size_bytes, &access, 1);
+  driver.release(handle);  // the mapping keeps the memory
+  if (result == cuda::kSuccess) {
+    *address = reserved;
+    return result;
+  }
+  if (mapped) driver.unmap(reserved, size_bytes);
+  if (reserved != 0) driver.address_free(reserved, size_bytes);
+  return FailDevice(driver, "device memory cannot be mapped", result, message, message_bytes);
+}
+
+// Ends a mapping of AssayMapDevice, once the device has done its work.
+ASSAY_EXPORT void AssayUnmapDevice(uint64_t address, uint64_t size_bytes) {
+  if (device.context == nullptr || device.driver.context_set(device.context) != cuda::kSuccess)
+    return;
+  device.driver.context_synchronize();
+  device.driver.unmap(address, size_bytes);
+  device.driver.address_free(address, size_bytes);
+}
+
+// Waits until the device has done all work of this process's, on whatever stream. CUDA's result.
+ASSAY_EXPORT int AssaySynchronizeDevice() {
+  if (device.context == nullptr) return cuda::kNoDevice;
+  // Foreign code may have made another context current, whose work is not what counts.
+  const cuda::Result result = device.driver.context_set(device.context);
+  return result == cuda::kSuccess ? device.driver.context_synchronize() : result;
+}
+
+// CUDA's words for a result, NUL-terminated.
+ASSAY_EXPORT void AssayDescribeDevice(int result, char* text, uint64_t text_bytes) {
+  device.driver.Describe(static_cast<cuda::Result>(result), text, text_bytes);
+}
 
 ASSAY_EXPORT void AssayPrefault(const Plan* plan, const void* inputs, const void* outputs,
                                 const void* weights) {

@@ -13,7 +13,8 @@
 
 namespace assay {
 
-enum class CandidateForm { kNative, kPython };
+// kDevice: CUDA device code, whose `//! launch` lines Assay itself carries out.
+enum class CandidateForm { kNative, kPython, kDevice };
 
 // A candidate file, read once and frozen: everything later uses this copy.
 struct CandidateSource {
@@ -21,13 +22,13 @@ struct CandidateSource {
   std::string content;
   std::string hash;  // SHA-256 of the content
   CandidateForm form = CandidateForm::kNative;
-  std::string language;  // "cpp", "c", "python"
+  std::string language;  // "cpp", "c", "python", "cuda"
 };
 
 inline constexpr size_t kCandidateBytesMax = 1 << 20;
 
 // Reads a candidate. Errors (kUsage): missing, a folder, over 1 MiB, a suffix that is none of .cpp
-// .cc .cxx .c .py.
+// .cc .cxx .c .cu .py, or a .cu file without a launch line.
 Result<CandidateSource> ReadCandidate(const std::string& path);
 
 // What the `//!` lines of a native candidate ask for.

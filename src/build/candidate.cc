@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "build/build.h"
+#include "build/device_program.h"
 
 namespace assay {
 namespace {
@@ -18,7 +19,7 @@ struct Suffix {
 constexpr Suffix kSuffixes[] = {
     {".cpp", CandidateForm::kNative, "cpp"},   {".cc", CandidateForm::kNative, "cpp"},
     {".cxx", CandidateForm::kNative, "cpp"},   {".c", CandidateForm::kNative, "c"},
-    {".py", CandidateForm::kPython, "python"},
+    {".py", CandidateForm::kPython, "python"}, {".cu", CandidateForm::kDevice, "cuda"},
 };
 
 }  // namespace
@@ -31,11 +32,16 @@ Result<CandidateSource> ReadCandidate(const std::string& path) {
   }
   if (found == nullptr) {
     return UsageError(fmt::format(
-        "{} is not a candidate: its name must end in .cpp, .cc, .cxx (C++), .c (C) or .py "
-        "(class ModelNew)",
+        "{} is not a candidate: its name must end in .cpp, .cc, .cxx (C++), .c (C), .cu (CUDA) "
+        "or .py (class ModelNew)",
         path));
   }
   ASSAY_ASSIGN_OR_RETURN(std::string content, ReadFile(path, kCandidateBytesMax));
+  if (found->form == CandidateForm::kDevice && !IsDeviceProgram(content))
+    return UsageError(fmt::format(
+        "{} has no '//! launch' line: a candidate in CUDA is device code that says how its kernels "
+        "are launched",
+        path));
   CandidateSource candidate;
   candidate.path = path;
   candidate.hash = Sha256Hex(content);

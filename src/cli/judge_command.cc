@@ -46,6 +46,27 @@ Result<uint64_t> ParseBytes(const std::string& text) {
   return static_cast<uint64_t>(number * scale);
 }
 
+// Where all of them run: as asked for, or as they need.
+Result<std::string> DeviceFor(const JudgeRequest& request, const std::string& asked) {
+  std::vector<const CandidateSource*> sources;
+  for (const CandidateSource& source : request.candidates) sources.push_back(&source);
+  if (request.against) sources.push_back(&*request.against);
+  const auto first = [&](CandidateForm form) {
+    const auto found = std::find_if(sources.begin(), sources.end(),
+                                    [&](const auto* source) { return source->form == form; });
+    return found == sources.end() ? nullptr : *found;
+  };
+  const CandidateSource* on_device = first(CandidateForm::kDevice);
+  const CandidateSource* on_processor = first(CandidateForm::kNative);
+  const std::string device = !asked.empty() ? asked : on_device != nullptr ? "cuda" : "cpu";
+  if (on_device != nullptr && device == "cpu")
+    return UsageError(fmt::format("{} is CUDA: it cannot be judged on the CPU", on_device->path));
+  if (on_processor != nullptr && device == "cuda")
+    return UsageError(fmt::format("{} runs on the CPU: judge it apart from what runs on a GPU",
+                                  on_processor->path));
+  return device;
+}
+
 Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   JudgeRequest request;
   ASSAY_ASSIGN_OR_RETURN(request.problem, options.problem.Resolve());
@@ -56,6 +77,7 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   if (!options.against.empty()) {
     ASSAY_ASSIGN_OR_RETURN(request.against, ReadCandidate(options.against));
   }
+  ASSAY_ASSIGN_OR_RETURN(request.problem.device, DeviceFor(request, options.device));
   request.baselines = SplitCommas(options.baselines);
   for (const std::string& baseline : request.baselines)
     if (baseline != "eager" && baseline != "compiled")
@@ -160,7 +182,11 @@ class JudgeOutput {
 
 void JudgeOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
-  command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c or .py files")->required();
+  command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c, .cu or .py files")->required();
+  command
+      .add_option("--device", device,
+                  "Where to judge: cpu or cuda (default: as the candidates need)")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   command
       .add_option("--baseline", baselines,
                   "eager, compiled, or both; the first decides the outcome")
@@ -173,9 +199,10 @@ void JudgeOptions::AddTo(CLI::App& command) {
                      "Accept this precision class: float64, float32, tf32, float16, bfloat16");
   command.add_option("--tolerance", tolerance,
                      "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
-  command.add_option("--weights", weights,
-                     "varied (default): they change from block to block; constant: they may be "
-                     "prepared once; constructed: and are as the constructor made them")
+  command
+      .add_option("--weights", weights,
+                  "varied (default): they change from block to block; constant: they may be "
+                  "prepared once; constructed: and are as the constructor made them")
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));
   command.add_flag("--one-size", one_size,
                    "The candidate need not be right at other sizes than this one");

@@ -34,7 +34,7 @@ struct JudgeOptions {
   std::string against;
   double threshold = 1;
   int threads = 0;
-  std::string python, precision, tolerance, weights;
+  std::string python, precision, tolerance, weights, device;
   uint64_t seed = 0;
   double timeout_s = 10, build_timeout_s = 60, budget_s = 60;
   std::string memory = "4G";

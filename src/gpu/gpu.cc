@@ -1,7 +1,9 @@
 #include "gpu/gpu.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <utility>
 
 namespace assay {
@@ -41,6 +43,10 @@ Result<Gpu> Gpu::Open(const char* library) {
   char why[300];
   if (!cuda::OpenDriver(gpu.driver_.get(), library, why, sizeof why)) return EnvironmentError(why);
   const cuda::Driver& driver = *gpu.driver_;
+  Dl_info found{};
+  if (::dladdr(reinterpret_cast<const void*>(driver.init), &found) != 0 &&
+      found.dli_fname != nullptr)
+    gpu.library_folder_ = std::filesystem::path(found.dli_fname).parent_path().string();
   ASSAY_RETURN_IF_ERROR(gpu.Check(driver.init(0), "use the GPU"));
   ASSAY_RETURN_IF_ERROR(gpu.Check(driver.device_get(&gpu.device_, 0), "use the GPU"));
   GpuFacts& facts = gpu.facts_;
@@ -78,6 +84,11 @@ Result<Gpu> Gpu::Open(const char* library) {
   if (result == kSuccess) result = driver.context_set(context);
   ASSAY_RETURN_IF_ERROR(gpu.Check(result, "make a context on the GPU"));
   return gpu;
+}
+
+std::string Gpu::Describe() const {
+  return fmt::format("{} ({}, driver for CUDA {}.{})", facts_.name, facts_.architecture,
+                     facts_.driver_version / 1000, facts_.driver_version % 1000 / 10);
 }
 
 uint64_t Gpu::FreeBytes() const {

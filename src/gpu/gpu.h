@@ -33,7 +33,11 @@ class Gpu {
   Gpu& operator=(Gpu&&) noexcept = default;
 
   const GpuFacts& facts() const { return facts_; }
+  // "NVIDIA H200 (sm_90a, driver for CUDA 13.0)"
+  std::string Describe() const;
   const cuda::Driver& driver() const { return *driver_; }
+  // Where the driver's library lies, for processes that look for it themselves.
+  const std::string& library_folder() const { return library_folder_; }
   // Free device memory now [bytes].
   uint64_t FreeBytes() const;
   // "cannot WHAT: CUDA_ERROR_...: ..." as an error of the environment, or success.
@@ -45,6 +49,7 @@ class Gpu {
   Gpu() = default;
   std::unique_ptr<cuda::Driver> driver_;
   GpuFacts facts_;
+  std::string library_folder_;
   cuda::Device device_ = 0;
   friend class DeviceRegion;
 };

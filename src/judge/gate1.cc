@@ -225,6 +225,29 @@ OutputComparison CompareWithOracle(const OutputView& output, const CompareRule& 
                   Bounds(output, learned != nullptr ? *learned : errors.reference, false));
 }
 
+std::optional<double> CheapScanLimit(const OutputView& output, const CompareRule& rule,
+                                     const ReferenceError& error) {
+  if (!IsFloatingPoint(output.dtype)) return 0.0;
+  if (rule.allclose || rule.required == PrecisionClass::kExact) return std::nullopt;
+  const Bounds bounds(output, error, true);
+  return bounds.For(bounds.native()).element;
+}
+
+std::optional<OutputComparison> ConcludeCheaply(const OutputView& output, const CompareRule& rule,
+                                                const ReferenceError& error,
+                                                const MeasuredErrors& cheap) {
+  OutputComparison result;
+  result.passed = true;
+  if (!IsFloatingPoint(output.dtype)) return result;
+  const Bounds bounds(output, error, true);
+  if (!(cheap.norm <= bounds.For(bounds.native()).norm)) return std::nullopt;
+  result.meets_a_class = true;
+  result.shown = bounds.native();
+  result.max_abs_error = cheap.max_abs;
+  result.error_ratio = RatioTo(cheap, bounds.For(bounds.Required(rule.required)));
+  return result;
+}
+
 OutputComparison CompareWithReference(const OutputView& output, const CompareRule& rule,
                                       const ReferenceError& error) {
   if (!IsFloatingPoint(output.dtype)) return CompareExactly(output);
@@ -236,19 +259,10 @@ OutputComparison CompareWithReference(const OutputView& output, const CompareRul
     return Conclude(native, rule, ScanErrors(native), Bounds(native, error, true));
   }
   if (rule.required == PrecisionClass::kExact) return CompareFloatsExactly(native);
-  const Bounds bounds(native, error, true);
-  const ErrorBounds strict = bounds.For(bounds.native());
-  const std::optional<MeasuredErrors> cheap = ScanErrorsCheaply(native, strict.element);
-  if (cheap && cheap->norm <= strict.norm) {
-    OutputComparison result;
-    result.passed = true;
-    result.meets_a_class = true;
-    result.shown = bounds.native();
-    result.max_abs_error = cheap->max_abs;
-    result.error_ratio = RatioTo(*cheap, bounds.For(bounds.Required(rule.required)));
-    return result;
-  }
-  return Conclude(native, rule, ScanErrors(native), bounds);
+  const auto limit = CheapScanLimit(native, rule, error);
+  if (const auto cheap = ScanErrorsCheaply(native, *limit))
+    if (auto settled = ConcludeCheaply(native, rule, error, *cheap)) return *settled;
+  return Conclude(native, rule, ScanErrors(native), Bounds(native, error, true));
 }
 
 bool DrawIsMeaningful(const OutputView& output, bool special_values, std::string* reason) {

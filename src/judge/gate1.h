@@ -74,6 +74,17 @@ OutputComparison CompareWithOracle(const OutputView& output, const CompareRule& 
 OutputComparison CompareWithReference(const OutputView& output, const CompareRule& rule,
                                       const ReferenceError& error);
 
+struct MeasuredErrors;  // error_scan.h
+// For outputs that are scanned where they lie, on a device, and not here: the element limit of that
+// scan (ScanErrorsCheaply's; 0 for exact dtypes, whose bytes must agree), or nothing where the rule
+// wants to see every element.
+std::optional<double> CheapScanLimit(const OutputView& output, const CompareRule& rule,
+                                     const ReferenceError& error);
+// What CompareWithReference concludes where such a scan settles it; nothing where it must look.
+std::optional<OutputComparison> ConcludeCheaply(const OutputView& output, const CompareRule& rule,
+                                                const ReferenceError& error,
+                                                const MeasuredErrors& cheap);
+
 // False when this draw says nothing: the reference's native output is NaN or infinite where float64
 // is finite, or (special_values false) float64 itself is not finite somewhere, or the reference is
 // so far off that its own copy could fail. `reason` says which.

@@ -29,6 +29,7 @@ struct ProblemRequest {
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out, by the suite
   std::string weights;                  // "varied" (also if empty), "constant", "constructed"
   std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
+  std::string device = "cpu";                                 // where it is judged: "cpu" or "cuda"
   bool allow_libraries = true;  // false: time in foreign libraries is a foul
 };
 

@@ -39,6 +39,7 @@ Verdict Common(const std::string& file) {
       .cpu = "AMD EPYC 7B13",
       .cores = 2,
       .threads = 2,
+      .gpu = "",
       .kernel = "6.1.0-28-amd64",
       .isolation = "bubblewrap 0.8.0, own uid, seccomp, landlock 2, cgroup v1 (memory, pids)"};
   verdict.toolchain = {{"assay", "0.1.0"},

@@ -169,6 +169,7 @@ struct Machine {
   std::string cpu;
   int cores = 0;
   int threads = 0;  // given to each side
+  std::string gpu;  // "NVIDIA H200 (sm_90a, driver for CUDA 13.0)"; empty: judged on the CPU
   std::string kernel;
   std::string isolation;  // "bubblewrap, own uid, seccomp, landlock, cgroup v1" as in force
 };

@@ -130,11 +130,9 @@ Json ToJson(const Cost& cost) {
 }
 
 Json ToJson(const Machine& machine) {
-  return {{"cpu", machine.cpu},
-          {"cores", machine.cores},
-          {"threads", machine.threads},
-          {"kernel", machine.kernel},
-          {"isolation", machine.isolation}};
+  return {{"cpu", machine.cpu},         {"cores", machine.cores},
+          {"threads", machine.threads}, {"gpu", TextOrNull(machine.gpu)},
+          {"kernel", machine.kernel},   {"isolation", machine.isolation}};
 }
 
 Json ToJson(const PairSamples& pair) {

@@ -332,6 +332,7 @@ Machine ReadMachine(const JsonNode& node) {
   machine.cpu = node.At("cpu").Text();
   machine.cores = node.At("cores").Whole<int>();
   machine.threads = node.At("threads").Whole<int>();
+  machine.gpu = node.Find("gpu").TextOrNull();
   machine.kernel = node.At("kernel").Text();
   machine.isolation = node.At("isolation").Text();
   return machine;

@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/files.h"
+#include "pipeline/device_build.h"
 #include "pipeline/machine.h"
 
 namespace assay {
@@ -215,15 +217,20 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
     if (!binary) return Environment(binary.error());
     options.sandbox.arguments = {"/assay/native_host"};
     options.sandbox.environment = HostEnvironment(setup.threads);
-    options.sandbox.files = {{"/assay/native_host", std::move(*binary), true},
-                             {"/candidate/kernel.so", setup.candidate.artifact, true}};
-    options.lockdown = Stands(Defence::kLockdown) ? LockdownProgram(true) : "";
+    options.sandbox.files = {{"/assay/native_host", std::move(*binary), true}};
+    // The device form brings no code that this process would run.
+    const bool foreign = setup.candidate.source.form != CandidateForm::kDevice;
+    if (foreign)
+      options.sandbox.files.push_back({"/candidate/kernel.so", setup.candidate.artifact, true});
+    options.lockdown = foreign && Stands(Defence::kLockdown) ? LockdownProgram(true) : "";
   }
   if (!Stands(Defence::kLockdown)) options.sandbox.may_start_processes = true;
+  if (setup.gpu != nullptr) AllowDevice(*setup.gpu, &options.sandbox);
+  options.waits_of_main_thread = setup.gpu != nullptr;
   const CorePlan cores = PlanCores(UsableCpus(), setup.threads, pair_index);
   options.sandbox.cpus = cores.hosts;
   options.spin = cores.judge_has_own_core;
-  if (cores.hosts.size() == 1)
+  if (cores.hosts.size() == 1 && setup.gpu == nullptr)
     options.wake_allowance_ns =
         setup.candidate.source.form == CandidateForm::kPython ? kInterpreterWakeNs : kNativeWakeNs;
   options.sandbox.limits.memory_bytes = setup.limits.memory_bytes;
@@ -240,11 +247,13 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
   auto outputs = setup_.live.CreateOutputs();
   if (!outputs) return Environment(outputs.error());
   SandboxLimits& limits = options->sandbox.limits;
-  const uint64_t shared = setup_.live.inputs().size_bytes() + outputs->size_bytes() +
-                          setup_.oracle.weights().size_bytes();
+  const uint64_t shared =
+      setup_.live.inputs_bytes() + outputs->size_bytes() + setup_.oracle.weights().size_bytes();
   limits.memory_bytes += TensorBytes(setup_.oracle.plan(), wire::Role::kParameter);
-  limits.address_space_bytes = 2 * limits.memory_bytes + shared + (uint64_t{1} << 30);
-  if (IsPython()) limits.address_space_bytes += uint64_t{16} << 30;
+  if (setup_.gpu == nullptr) {
+    limits.address_space_bytes = 2 * limits.memory_bytes + shared + (uint64_t{1} << 30);
+    if (IsPython()) limits.address_space_bytes += uint64_t{16} << 30;
+  }
   auto host = Host::Spawn(std::move(*options));
   if (!host) return std::unexpected(host.error());
   host->set_interrupt(setup_.interrupt);
@@ -278,20 +287,31 @@ HostResult<void> AsTheMachines(HostResult<void> done) {
 
 }  // namespace
 
+HostResult<void> CandidateHosts::AttachImage(Host& host) const {
+  const struct {
+    Region region;
+    const std::string& content;
+  } parts[] = {{Region::kImage, setup_.candidate.artifact},
+               {Region::kLaunches, setup_.candidate.launches}};
+  for (const auto& [region, content] : parts) {
+    auto memory = SharedRegion::Create("assay-image", content.size());
+    if (!memory) return Environment(memory.error());
+    std::memcpy(memory->data(), content.data(), content.size());
+    if (auto done = host.Attach(region, *memory, false); !done) return done;
+  }
+  return {};
+}
+
 HostResult<void> CandidateHosts::Load(Begun& begun) const {
   Host& host = begun.host.host;
   if (!begun.greeted)
     if (auto greeted = AsTheMachines(host.Greet()); !greeted) return greeted;
-  const struct {
-    Region region;
-    const SharedRegion& memory;
-    bool writable;
-  } regions[] = {{Region::kPlan, setup_.live.plan_region(), false},
-                 {Region::kInputs, setup_.live.inputs(), !Stands(Defence::kReadOnlyInputs)},
-                 {Region::kWeights, setup_.oracle.weights(), false},
-                 {Region::kOutputs, begun.host.outputs, true}};
-  for (const auto& [region, memory, writable] : regions)
-    if (auto done = AsTheMachines(host.Attach(region, memory, writable)); !done) return done;
+  const bool inputs_writable = !Stands(Defence::kReadOnlyInputs);
+  auto attached =
+      AsTheMachines(setup_.live.Attach(host, setup_.oracle, begun.host.outputs, inputs_writable));
+  if (!attached) return attached;
+  if (setup_.candidate.source.form == CandidateForm::kDevice)
+    if (auto shared = AsTheMachines(AttachImage(host)); !shared) return shared;
   return host.Post(FrameKind::kLoad, {});
 }
 

@@ -23,7 +23,8 @@ struct CandidateLimits {
 // A built candidate, or why there is none.
 struct BuiltCandidate {
   CandidateSource source;
-  std::string artifact;  // shared library, or tar of extensions
+  std::string artifact;  // shared library, tar of extensions, or device image
+  std::string launches;  // wire::Launches, of a device candidate
   std::string flags;
   std::string compiler;
   double build_s = 0;
@@ -46,9 +47,15 @@ Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const Candi
 // A host with its own outputs, attached to the live slots.
 struct LiveHost {
   Host host;
-  SharedRegion outputs;
+  HostOutputs outputs;
   std::string note;                  // "weights matched by order", for the card
   bool weights_are_its_own = false;  // they fit the reference's neither by name nor by shape
+};
+
+// What a device candidate is built for.
+struct DeviceTarget {
+  const std::string& architecture;
+  const wire::Plan& plan;
 };
 
 // What a candidate's hosts are made of; the same for all of them.
@@ -59,6 +66,7 @@ struct CandidateHostSetup {
   const Oracle& oracle;
   const LiveSlots& live;
   const std::string& settings;
+  const Gpu* gpu = nullptr;  // null: they do without
   int threads = 1;
   InterruptFlag interrupt = nullptr;
 };
@@ -89,6 +97,7 @@ class CandidateHosts {
   };
   bool IsPython() const { return setup_.candidate.source.form == CandidateForm::kPython; }
   HostResult<LiveHost> Spawn(int pair_index) const;
+  HostResult<void> AttachImage(Host& host) const;
   HostResult<void> Load(Begun& begun) const;
   HostResult<void> Finish(LiveHost& host) const;
   HostResult<void> StartBatch(int first_pair_index, int count);

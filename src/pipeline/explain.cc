@@ -211,7 +211,9 @@ Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   const Verdict& verdict = request.verdict;
   if (verdict.candidate.form != "native")
     return UsageError(
-        "assay explain writes C++ programs: the candidate of this verdict is in the python form");
+        fmt::format("assay explain writes C++ programs: the candidate of this verdict is in the {} "
+                    "form",
+                    verdict.candidate.form));
   ASSAY_ASSIGN_OR_RETURN(const FailingDraw draw, FindFailingDraw(verdict));
   if (Sha256Hex(request.problem.source) != verdict.problem.hash)
     return UsageError(

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "model/problem.h"
 #include "model/verdict.h"
 #include "pipeline/host.h"
 

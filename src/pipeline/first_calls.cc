@@ -24,9 +24,9 @@ HostResult<std::vector<double>> CallOneByOne(const Oracle& oracle, LiveSlots& li
   while (static_cast<int>(times_ns.size()) < calls) {
     const uint32_t masters[] = {static_cast<uint32_t>(times_ns.size()) % kValues};
     live.FillInputs(oracle, masters);
-    PoisonOutputs(live.plan(), host.outputs.data(), live.plan().slot_count, live.guard());
+    live.Poison(host.outputs);
     const uint32_t order[] = {0};
-    auto block = host.host.RunBlock(live.plan(), host.outputs.data(), order, kCallTimeoutS);
+    auto block = live.RunBlock(host.host, host.outputs, order, kCallTimeoutS);
     if (!block && block.error().kind == HostTrouble::Kind::kVoid) continue;
     if (!block) return std::unexpected(block.error());
     // Copying results into slots is the reference's alone, as in gate 2.
@@ -79,8 +79,8 @@ Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
   ASSAY_RETURN_IF_ERROR(time(**reference, true, &found.reference_ns));
   const std::string settings =
       HostSettings(request.problem, options.threads, options.weights_seed, "eager");
-  CandidateHosts hosts(
-      {built, limits, options.python, oracle, live, settings, options.threads, request.interrupt});
+  CandidateHosts hosts({built, limits, options.python, oracle, live, settings, nullptr,
+                        options.threads, request.interrupt});
   auto candidate = hosts.Take(0, 1);
   if (!candidate) return std::unexpected(OracleError(candidate.error()));
   ASSAY_RETURN_IF_ERROR(time(*candidate, false, &found.candidate_ns));

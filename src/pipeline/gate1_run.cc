@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/defences.h"
+#include "judge/error_scan.h"
 
 namespace assay {
 
@@ -103,6 +104,19 @@ std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
 
 }  // namespace
 
+namespace {
+
+OutputView ViewOf(const ArgumentSpec& argument) {
+  OutputView view;
+  view.name = argument.name;
+  view.dtype = argument.dtype;
+  view.shape = Shape(argument);
+  view.count = Count(argument);
+  return view;
+}
+
+}  // namespace
+
 std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
                                     const std::byte* candidate, bool float64) {
   std::vector<OutputView> views;
@@ -110,11 +124,7 @@ std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
     const ArgumentSpec& argument = plan.arguments[i];
     if (argument.role != Role::kOutput) continue;
-    OutputView view;
-    view.name = argument.name;
-    view.dtype = argument.dtype;
-    view.shape = Shape(argument);
-    view.count = Count(argument);
+    OutputView view = ViewOf(argument);
     view.reference = oracle.outputs(master) + argument.offset;
     view.candidate = candidate != nullptr ? candidate + argument.offset : view.reference;
     if (float64 && oracle.description().float64_supported && IsFloatingPoint(argument.dtype))
@@ -261,10 +271,51 @@ HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
   return draw.master;
 }
 
+namespace {
+
+// A call whose outputs lie on a device and are plainly right there; nothing: they must be looked at
+// here.
+std::optional<CallCheck> CheckWhereItLies(const Oracle& oracle, const LiveSlots& live,
+                                          const LiveHost& host, uint32_t slot, uint32_t master,
+                                          const CompareRule& rule,
+                                          std::span<const ReferenceError> errors) {
+  if (!live.on_device()) return std::nullopt;
+  std::vector<OutputView> views;
+  for (uint32_t i = 0; i < oracle.plan().argument_count; ++i)
+    if (oracle.plan().arguments[i].role == Role::kOutput)
+      views.push_back(ViewOf(oracle.plan().arguments[i]));
+  std::vector<double> limits;
+  for (size_t i = 0; i < views.size(); ++i) {
+    const auto limit = CheapScanLimit(views[i], rule, errors[i]);
+    if (!limit) return std::nullopt;
+    limits.push_back(*limit);
+  }
+  const auto compared = live.Compare(oracle, host.outputs, slot, master, limits);
+  if (!compared) return std::nullopt;
+  CallCheck check;
+  for (size_t i = 0; i < views.size(); ++i) {
+    MeasuredErrors errors_there;
+    errors_there.norm = (*compared)[i].norm;
+    errors_there.element = (*compared)[i].element;
+    errors_there.max_abs = (*compared)[i].max_abs;
+    const auto result = ConcludeCheaply(views[i], rule, errors[i], errors_there);
+    if (!result) return std::nullopt;
+    check.error_ratio = std::max(check.error_ratio, result->error_ratio);
+    check.max_abs_error = std::max(check.max_abs_error, result->max_abs_error);
+    if (IsFloatingPoint(views[i].dtype)) check.shown = std::max(check.shown, result->shown);
+  }
+  return check;
+}
+
+}  // namespace
+
 CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
                     uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context) {
-  const std::byte* written = host.outputs.data() + slot * live.plan().output_stride;
+  if (!float64)
+    if (auto check = CheckWhereItLies(oracle, live, host, slot, master, rule, errors))
+      return *check;
+  const std::byte* written = live.Written(host.outputs, slot);
   CallCheck check = CheckOutputs(oracle, written, master, float64, rule, errors, context);
   const std::string said = check.passed ? "" : host.host.Message();
   // A forward that threw left its outputs unwritten: what stands there says nothing.
@@ -316,19 +367,20 @@ std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost
                                            std::span<const uint32_t> called) {
   const wire::Plan& plan = live.plan();
   if (!Stands(Defence::kGuards)) return std::nullopt;
-  if (const auto damage = FindGuardDamage(plan, host.outputs.data(), called, live.guard())) {
+  if (const auto damage = live.FindDamage(host.outputs, called)) {
     const int64_t distance = damage->distance_bytes;
     return fmt::format(
         "it wrote out of bounds: {} bytes {} {}", std::abs(distance) + (distance >= 0 ? 1 : 0),
         distance >= 0 ? "past the end of output" : "before the start of output", damage->output);
   }
+  if (!Stands(Defence::kPoison)) return std::nullopt;
   std::vector<bool> was_called(plan.slot_count);
   for (const uint32_t slot : called) was_called[slot] = true;
-  for (uint32_t slot = 0; slot < plan.slot_count; ++slot) {
-    if (was_called[slot] || !Stands(Defence::kPoison)) continue;
-    if (!SlotIsUntouched(plan, host.outputs.data(), slot, live.guard()))
-      return "it wrote into the outputs of a call that it was not asked to make";
-  }
+  std::vector<uint32_t> others;
+  for (uint32_t slot = 0; slot < plan.slot_count; ++slot)
+    if (!was_called[slot]) others.push_back(slot);
+  if (!live.AreUntouched(host.outputs, others))
+    return "it wrote into the outputs of a call that it was not asked to make";
   return std::nullopt;
 }
 
@@ -343,9 +395,9 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
   const wire::Plan& plan = setup.live.plan();
   const std::vector<uint32_t> masters(plan.slot_count, *master);
   setup.live.FillInputs(setup.oracle, masters);
-  PoisonOutputs(plan, host.outputs.data(), plan.slot_count, setup.live.guard());
+  setup.live.Poison(host.outputs);
   const uint32_t order[] = {slot};
-  auto block = host.host.RunBlock(plan, host.outputs.data(), order, setup.call_timeout_s);
+  auto block = setup.live.RunBlock(host.host, host.outputs, order, setup.call_timeout_s);
   if (!block && block.error().kind == HostTrouble::Kind::kVoid)
     return RunDraw(setup, host, index, slot, ordinary_passed, result);
   if (!block) return std::unexpected(block.error());

@@ -32,8 +32,6 @@ namespace {
 // that before it answers; what it takes more is added to its block.
 constexpr int64_t kReadyAllowanceNs = 150'000;
 constexpr int64_t kReadyCpuAllowanceNs = 30'000;
-// Lines of output compared between "done" and the freeze, about 30 us later.
-constexpr uint32_t kSampleLines = 128;
 constexpr int kVoidBlocksMax = 3;
 // About this long between two looks at where a watched host is.
 constexpr int64_t kWatchNs = 150'000;
@@ -94,6 +92,7 @@ HostResult<Host> Host::Spawn(HostOptions options) {
   host.spin_ = options.spin;
   host.start_timeout_s_ = options.start_timeout_s;
   host.wake_allowance_ns_ = options.wake_allowance_ns;
+  host.waits_of_main_thread_ = options.waits_of_main_thread;
   return host;
 }
 
@@ -125,6 +124,13 @@ HostResult<void> Host::Greet() {
 HostResult<void> Host::Attach(wire::Region region, const SharedRegion& memory, bool writable) {
   const uint64_t args[] = {static_cast<uint64_t>(region), memory.size_bytes(), writable ? 1u : 0u};
   auto done = Request(FrameKind::kAttach, args, 30, memory.fd());
+  if (!done) return std::unexpected(done.error());
+  return {};
+}
+
+HostResult<void> Host::AttachDevice(wire::Region region, int fd, uint64_t size_bytes) {
+  const uint64_t args[] = {static_cast<uint64_t>(region), size_bytes, 1, 1};
+  auto done = Request(FrameKind::kAttach, args, 30, fd);
   if (!done) return std::unexpected(done.error());
   return {};
 }
@@ -287,8 +293,8 @@ HostResult<void> Host::WatchBlock(std::span<const uint32_t> order, double timeou
   return {};
 }
 
-HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* outputs,
-                                       std::span<const uint32_t> order, double timeout_s) {
+HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const uint32_t> order,
+                                       double timeout_s) {
   ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
   if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
   if (!freezer_->SleptSinceFreeze()) {
@@ -319,17 +325,19 @@ HostResult<BlockResult> Host::RunBlock(const wire::Plan& plan, const std::byte* 
   const int64_t block_ns = MonotonicNs() - start_ns;
   const int64_t own_wait_ns = OwnWaitNs() - own_wait_before_ns;
   result.time_ns = block_ns;
-  const auto sample =
-      OutputSample::Take(plan, outputs, order, kSampleLines, std::random_device{}());
+  watch.take();
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
   result.worked_before_ns = freezer_->cpu_ns() - cpu_before_ns - block_ns;
   const int64_t charged_ns =
       Stands(Defence::kHeadStart) ? ChargedHeadStartNs(result, wake_allowance_ns_) : 0;
   result.time_ns += charged_ns;
   result.uncharged_ns = std::max<int64_t>(0, result.ready_ns - charged_ns);
-  result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, ReadThreadWaits(pid_)));
+  ThreadWaits waits = ReadThreadWaits(pid_);
+  if (waits_of_main_thread_)
+    std::erase_if(waits, [this](const auto& wait) { return wait.first != pid_; });
+  result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, waits));
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
-  if (!sample.StillHolds() && Stands(Defence::kLateWrites)) {
+  if (!watch.still_holds() && Stands(Defence::kLateWrites)) {
     sandbox_->Kill();
     HostTrouble trouble{Kind::kFoul,
                         {},
@@ -399,6 +407,10 @@ HostTrouble Host::Death(std::string_view doing) {
   }
   if (sandbox_->timed_out()) {
     trouble.message = fmt::format("the process hung {} and was killed", doing);
+    return trouble;
+  }
+  if (report().fault == wire::Fault::kDevice) {
+    trouble.message = fmt::format("{} {}", Message(), doing);
     return trouble;
   }
   const int signal = exit->exited ? 0 : exit->status;

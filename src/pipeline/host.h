@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,7 +19,6 @@
 #include "pipeline/freezer.h"
 #include "pipeline/library_time.h"
 #include "pipeline/shared_region.h"
-#include "pipeline/slots.h"
 #include "sandbox/sandbox.h"
 #include "wire/types.h"
 
@@ -62,6 +62,9 @@ struct HostOptions {
   // again; 0: not looked at. Only for a host on one core, whose CPU time in a block is at most the
   // block's.
   int64_t wake_allowance_ns = 0;
+  // Only its main thread's waits for a core are told: threads of a device's driver wait behind it
+  // for as long as it spins, and nothing waits for them.
+  bool waits_of_main_thread = false;
 };
 
 struct BlockResult {
@@ -76,6 +79,13 @@ struct BlockResult {
   int64_t waited_ns = 0;
 };
 
+// How outputs are held against themselves: at the instant a block ends, and once the host is
+// stopped.
+struct OutputWatch {
+  std::function<void()> take;
+  std::function<bool()> still_holds;
+};
+
 class Host {
  public:
   // Spawn() starts the process, Greet() waits until it is there; Start() does both. Several hosts
@@ -88,6 +98,8 @@ class Host {
 
   // Shares a region with the host.
   HostResult<void> Attach(wire::Region region, const SharedRegion& memory, bool writable);
+  // The same with memory of the device's.
+  HostResult<void> AttachDevice(wire::Region region, int fd, uint64_t size_bytes);
   // Sends a request and waits for kDone; the returned frame has its args. `fd` goes along when >=
   // 0.
   HostResult<wire::Frame> Request(wire::FrameKind kind, std::span<const uint64_t> args,
@@ -107,9 +119,9 @@ class Host {
   // Runs one block over the slots in `order` and freezes the host again. Before: the host is
   // frozen, slots are filled. A host that used CPU time since it was frozen gets no block: kVoid (a
   // scheduler's late accounting may do that once); three times in a row is a foul. So is changing
-  // `outputs` after it said done.
-  HostResult<BlockResult> RunBlock(const wire::Plan& plan, const std::byte* outputs,
-                                   std::span<const uint32_t> order, double timeout_s);
+  // what `watch` looks at after it said done.
+  HostResult<BlockResult> RunBlock(const OutputWatch& watch, std::span<const uint32_t> order,
+                                   double timeout_s);
   // A block that is not timed: the host is stopped again and again as it runs, and `clock` sees
   // where.
   HostResult<void> WatchBlock(std::span<const uint32_t> order, double timeout_s,
@@ -140,6 +152,7 @@ class Host {
   bool spin_ = true;
   double start_timeout_s_ = 60;
   int64_t wake_allowance_ns_ = 0;
+  bool waits_of_main_thread_ = false;
   bool in_blocks_ = false;
   uint32_t sequence_ = 0;
   int void_blocks_ = 0;  // in a row

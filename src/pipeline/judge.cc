@@ -12,6 +12,7 @@
 #include "judge/roofline.h"
 #include "pipeline/blame.h"
 #include "pipeline/builds.h"
+#include "pipeline/device_build.h"
 #include "pipeline/gate1_run.h"
 #include "pipeline/gate2_run.h"
 #include "pipeline/machine.h"
@@ -63,6 +64,9 @@ class Judgement {
   Result<bool> PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                          const std::string& baseline, Verdict* verdict);
   CandidateHostSetup HostSetup(const BuiltCandidate& candidate) const;
+  // Builds what needs the problem's description first.
+  Result<BuiltCandidate> BuildLate(const CandidateSource& source) const;
+  const Gpu* gpu() const { return device_ ? &device_->gpu() : nullptr; }
   ReferencePool& Pool(const std::string& baseline);
   void Settle(Verdict* verdict) const;
   void Progress(const std::string& stage, double fraction) const {
@@ -78,6 +82,7 @@ class Judgement {
   std::string settings_;
   std::optional<Oracle> oracle_;
   std::unique_ptr<OtherSize> other_size_;  // null where the problem has one size
+  std::unique_ptr<JudgeDevice> device_;    // null: judged on the CPU
   std::optional<LiveSlots> live_;
   std::optional<DrawSet> draws_;
   std::optional<ValuePool> values_;
@@ -92,7 +97,8 @@ class Judgement {
 
 Result<void> Judgement::Prepare() {
   seed_ = request_.seed != 0 ? request_.seed : FreshSeed();
-  threads_ = request_.threads > 0 ? request_.threads : DefaultThreads();
+  const bool on_device = request_.problem.device == "cuda";
+  threads_ = request_.threads > 0 ? request_.threads : DefaultThreads(on_device);
   if (threads_ > static_cast<int>(UsableCpus().size()))
     return UsageError(
         fmt::format("--threads {} asks for more than the {} cores that this process may use",
@@ -108,6 +114,12 @@ Result<void> Judgement::Prepare() {
   options.interrupt = events_.interrupt;
   const uint64_t other_seed = DeriveSeed(seed_, SeedStream::kOtherSize);
   options.other_set = DrawSizes(request_.problem, other_seed);
+  if (on_device) {
+    ASSAY_ASSIGN_OR_RETURN(device_, JudgeDevice::Open(events_.interrupt));
+    options.gpu = gpu();
+    options.memory_bytes = std::min(options.memory_bytes, gpu()->FreeBytes() / 8);
+    options.other_set.clear();  // launches are planned for one size
+  }
   Progress("starting the reference", 0);
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(options));
   const auto rule_for = [this](const Oracle& oracle) {
@@ -117,13 +129,14 @@ Result<void> Judgement::Prepare() {
   const auto drawing = [&](size_t done, size_t all) {
     Progress("drawing inputs", static_cast<double>(done) / static_cast<double>(all));
   };
-  ASSAY_ASSIGN_OR_RETURN(other_size_, MakeOtherSize(options, host, rule_for, other_seed, drawing));
+  ASSAY_ASSIGN_OR_RETURN(
+      other_size_, MakeOtherSize(options, host, device_.get(), rule_for, other_seed, drawing));
   ASSAY_ASSIGN_OR_RETURN(oracle_, Oracle::Open(std::move(options), std::move(host)));
   ASSAY_ASSIGN_OR_RETURN(rule_, rule_for(*oracle_));
   tolerance_ = rule_.allclose
                    ? (request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance)
                    : "error-ratio";
-  ASSAY_ASSIGN_OR_RETURN(live_, LiveSlots::Create(*oracle_));
+  ASSAY_ASSIGN_OR_RETURN(live_, LiveSlots::Create(*oracle_, device_.get()));
   if (!request_.against && !request_.correctness_only)
     if (auto begun = Pool(request_.baselines.front()).Prefetch(kPairsMin); !begun)
       return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
@@ -136,49 +149,40 @@ Result<void> Judgement::Prepare() {
     return UsageError(
         "this problem is too large for the machine's memory, which must hold several sets of its "
         "tensors: lower its sizes with --set");
-  const uint64_t value_bytes = oracle_->plan().input_stride + oracle_->plan().output_stride;
-  constexpr uint64_t kPoolBytes = uint64_t{1} << 30;
-  const auto capacity = static_cast<uint32_t>(
-      std::clamp<uint64_t>(kPoolBytes / value_bytes, 2, oracle_->slots_max() - first));
-  values_.emplace(*oracle_, first, capacity, DeriveSeed(seed_, SeedStream::kValues),
-                  draws_->Kept());
+  values_.emplace(*oracle_, first, ValuePool::CapacityFor(*oracle_, first),
+                  DeriveSeed(seed_, SeedStream::kValues), draws_->Kept());
   return {};
 }
 
 Result<void> Judgement::Run() {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
   ASSAY_ASSIGN_OR_RETURN(python_, FindPython(request_.python));
+  const auto sources = [this](bool native) {
+    std::vector<const CandidateSource*> found;
+    for (const CandidateSource& source : request_.candidates)
+      if ((source.form == CandidateForm::kNative) == native) found.push_back(&source);
+    if (request_.against && (request_.against->form == CandidateForm::kNative) == native)
+      found.push_back(&*request_.against);
+    return found;
+  };
   // Native candidates compile while the reference's PyTorch is imported.
-  std::vector<const CandidateSource*> native;
-  for (const CandidateSource& source : request_.candidates)
-    if (source.form == CandidateForm::kNative) native.push_back(&source);
-  if (request_.against && request_.against->form == CandidateForm::kNative)
-    native.push_back(&*request_.against);
-  Builds native_builds(native, [this](const CandidateSource& source) {
+  Builds native_builds(sources(true), [this](const CandidateSource& source) {
     return BuildCandidate(source, request_.limits, python_, "", "", events_.interrupt);
   });
   ASSAY_RETURN_IF_ERROR(Prepare());
-  std::vector<const CandidateSource*> python;
-  for (const CandidateSource& source : request_.candidates)
-    if (source.form == CandidateForm::kPython) python.push_back(&source);
-  if (request_.against && request_.against->form == CandidateForm::kPython)
-    python.push_back(&*request_.against);
-  if (!python.empty() && oracle_->init_arguments().empty())
+  const std::vector<const CandidateSource*> late = sources(false);
+  const bool any_python = std::any_of(late.begin(), late.end(), [](const CandidateSource* source) {
+    return source->form == CandidateForm::kPython;
+  });
+  if (any_python && oracle_->init_arguments().empty())
     return UsageError(
         "what the problem's get_init_inputs() returns cannot be handed to a candidate in Python: "
         "it cannot be pickled, is of a class of the problem's own, or takes more than 64 MiB");
-  // A python candidate is constructed once as it is built: its weights come on top, as in its
-  // hosts.
-  CandidateLimits python_limits = request_.limits;
-  python_limits.memory_bytes += TensorBytes(oracle_->plan(), wire::Role::kParameter);
-  Builds python_builds(python, [this, &python_limits](const CandidateSource& source) {
-    return BuildCandidate(source, python_limits, python_, oracle_->init_arguments(), settings_,
-                          events_.interrupt);
-  });
-  size_t next_native = 0, next_python = 0;
+  Builds late_builds(late, [this](const CandidateSource& source) { return BuildLate(source); });
+  size_t next_native = 0, next_late = 0;
   const auto take = [&](const CandidateSource& source) {
     return source.form == CandidateForm::kNative ? native_builds.Take(next_native++)
-                                                 : python_builds.Take(next_python++);
+                                                 : late_builds.Take(next_late++);
   };
   // All builds end before anything is timed: a compiler beside a measurement would be noise.
   for (size_t i = 0; i < request_.candidates.size(); ++i) {
@@ -202,9 +206,22 @@ Result<void> Judgement::Run() {
   return {};
 }
 
+Result<BuiltCandidate> Judgement::BuildLate(const CandidateSource& source) const {
+  if (source.form == CandidateForm::kDevice) {
+    return BuildDevice(source, request_.limits, {gpu()->facts().architecture, oracle_->plan()},
+                       events_.interrupt);
+  }
+  // A python candidate is constructed once as it is built: its weights come on top, as in its
+  // hosts.
+  CandidateLimits limits = request_.limits;
+  limits.memory_bytes += TensorBytes(oracle_->plan(), wire::Role::kParameter);
+  return BuildCandidate(source, limits, python_, oracle_->init_arguments(), settings_,
+                        events_.interrupt);
+}
+
 CandidateHostSetup Judgement::HostSetup(const BuiltCandidate& candidate) const {
-  return {candidate, request_.limits, python_,  *oracle_,
-          *live_,    settings_,       threads_, events_.interrupt};
+  return {candidate, request_.limits, python_,  *oracle_,         *live_,
+          settings_, gpu(),           threads_, events_.interrupt};
 }
 
 std::unique_ptr<Judgement::HostsOf> Judgement::MakeHosts(const BuiltCandidate& candidate) const {
@@ -212,9 +229,9 @@ std::unique_ptr<Judgement::HostsOf> Judgement::MakeHosts(const BuiltCandidate& c
   auto hosts =
       std::make_unique<HostsOf>(CandidateHosts(setup), CandidateHosts(setup), std::nullopt);
   if (other_size_)
-    hosts->other_size.emplace(
-        CandidateHostSetup{candidate, request_.limits, python_, other_size_->oracle,
-                           other_size_->live, other_size_->settings, threads_, events_.interrupt});
+    hosts->other_size.emplace(CandidateHostSetup{
+        candidate, request_.limits, python_, other_size_->oracle, other_size_->live,
+        other_size_->settings, gpu(), threads_, events_.interrupt});
   return hosts;
 }
 
@@ -233,7 +250,7 @@ std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
 Result<Verdict> Judgement::JudgeOne(size_t index) {
   const int64_t begin_ns = MonotonicNs();
   const BuiltCandidate& candidate = built_[index];
-  Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_);
+  Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_, gpu());
   const auto finish = [&] {
     Cost& cost = verdict.cost;
     const double judged_s = Seconds(MonotonicNs() - begin_ns);
@@ -285,7 +302,7 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   }
   Settle(&verdict);
   const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
-  if (!against_)
+  if (!against_ && device_ == nullptr)  // the ceilings are the processor's
     verdict.roofline =
         MakeRoofline(*verdict.work, verdict.problem.dtype == "float64", request_.machine, threads_,
                      {headline.candidate_time_ns, headline.time_ns,
@@ -384,6 +401,7 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
     // As many as the second look takes, where memory is plentiful.
     const auto affordable = static_cast<int>(AvailableMemoryBytes() / 5 / kPythonHostBytes);
     options.hosts_max = std::clamp(affordable, Looks()[0].pairs, Looks()[1].pairs);
+    options.gpu = gpu();
     options.interrupt = events_.interrupt;
     pool = std::make_unique<ReferencePool>(std::move(options), *oracle_, *live_);
   }
@@ -409,8 +427,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
     return found;
   };
   // Fresh native hosts are cheap, and so are reference hosts that earlier candidates needed.
-  const bool cheap = candidate.source.form == CandidateForm::kNative &&
-                     (!against_ || against_->source.form == CandidateForm::kNative);
+  const bool cheap = candidate.source.form != CandidateForm::kPython &&
+                     (!against_ || against_->source.form != CandidateForm::kPython);
   const int opponents_there = against_ ? kClearPairs : Pool(baseline).size();
   const int clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
   Gate2Setup setup{*oracle_, *live_, *values_};
@@ -420,7 +438,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   setup.candidate = [&](int pair_index) {
     return hosts.Take(pair_index, PairsUntilDecision(pair_index));
   };
-  setup.subtract_settle = !against_ && candidate.source.form == CandidateForm::kNative;
+  setup.subtract_settle = !against_ && candidate.source.form != CandidateForm::kPython;
   if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
     setup.step_wake_ns = kStepSlowWakeNs;
   setup.clear_pairs = clear_pairs;

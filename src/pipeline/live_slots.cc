@@ -13,24 +13,42 @@ namespace {
 
 // Memory that the live slots may take at most, unless two slots need more.
 constexpr uint64_t kLiveBytesMax = uint64_t{512} << 20;
+// The same on a device.
+constexpr uint64_t kDeviceBytesMax = uint64_t{4} << 30;
+// Values of a pool, with their expected outputs.
+constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 34;
+// Lines of output compared between "done" and the freeze, about 30 us later.
+constexpr uint32_t kSampleLines = 128;
 
 }  // namespace
 
-Result<LiveSlots> LiveSlots::Create(const Oracle& oracle) {
+Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
   LiveSlots live;
   ASSAY_ASSIGN_OR_RETURN(live.plan_, SharedRegion::Create("assay-plan", sizeof(wire::Plan)));
   *live.plan_.as<wire::Plan>() = oracle.plan();
   const wire::Plan& plan = live.plan();
-  live.capacity_ = static_cast<uint32_t>(std::clamp<uint64_t>(
-      kLiveBytesMax / (plan.input_stride + plan.output_stride), 2, wire::kCallsMax + 64));
+  live.capacity_ = static_cast<uint32_t>(
+      std::clamp<uint64_t>((device != nullptr ? kDeviceBytesMax : kLiveBytesMax) /
+                               (plan.input_stride + plan.output_stride),
+                           2, wire::kCallsMax + 64));
   ASSAY_ASSIGN_OR_RETURN(live.inputs_,
                          SharedRegion::Create("assay-inputs", live.capacity_ * plan.input_stride));
   if (Stands(Defence::kReadOnlyInputs)) ASSAY_RETURN_IF_ERROR(live.inputs_.SealAgainstNewWriters());
   ASSAY_RETURN_IF_ERROR(live.plan_.SealAgainstNewWriters());
-  std::random_device device;
-  live.guard_ = uint64_t{device()} << 32 | device();
+  std::random_device random;
+  live.guard_ = uint64_t{random()} << 32 | random();
+  if (device != nullptr) {
+    ASSAY_ASSIGN_OR_RETURN(DeviceSlots slots,
+                           DeviceSlots::Create(*device, plan, live.capacity_, live.guard_));
+    live.device_ = std::make_unique<DeviceSlots>(std::move(slots));
+    live.unread_.resize(plan.output_stride);
+  }
   live.SetSlotCount(2);
   return live;
+}
+
+void LiveSlots::Note(Result<void> done) const {
+  if (!done && !device_error_) device_error_ = std::move(done).error();
 }
 
 void LiveSlots::SetSlotCount(uint32_t count) {
@@ -39,39 +57,144 @@ void LiveSlots::SetSlotCount(uint32_t count) {
 }
 
 void LiveSlots::FillInputs(const Oracle& oracle, std::span<const uint32_t> masters) {
-  ASSAY_CHECK(masters.size() <= plan().slot_count);
-  const uint64_t stride = plan().input_stride;
-  filled_ = std::max(filled_, static_cast<uint32_t>(masters.size()));
   for (size_t i = 0; i < masters.size(); ++i)
-    CopyPastCaches(inputs_.data() + i * stride, oracle.inputs(masters[i]), stride);
+    FillInput(oracle, static_cast<uint32_t>(i), masters[i]);
 }
 
 void LiveSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) {
   ASSAY_CHECK(slot < plan().slot_count);
   const uint64_t stride = plan().input_stride;
   filled_ = std::max(filled_, slot + 1);
-  CopyPastCaches(inputs_.data() + slot * stride, oracle.inputs(master), stride);
+  if (device_ == nullptr)
+    return CopyPastCaches(inputs_.data() + slot * stride, oracle.inputs(master), stride);
+  Note(device_->FillInput(oracle, slot, master));
+  for (uint32_t i = 0; i < plan().argument_count; ++i) {
+    const wire::ArgumentSpec& argument = plan().arguments[i];
+    if (argument.role != wire::Role::kInput || argument.kind == wire::Kind::kTensor) continue;
+    std::memcpy(inputs_.data() + slot * stride + argument.offset,
+                oracle.numbers(master) + argument.offset, argument.size_bytes);
+  }
 }
 
 void LiveSlots::Clear() {
   std::memset(inputs_.data(), 0, filled_ * plan().input_stride);
+  if (device_ != nullptr) Note(device_->Clear(filled_));
   filled_ = 0;
 }
 
 void LiveSlots::FlushInput(uint32_t slot) const {
+  if (device_ != nullptr) return Note(device_->FlushCaches());
   FlushFromCaches(inputs_.data() + slot * plan().input_stride, plan().input_stride);
 }
 
 void LiveSlots::FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const {
+  if (device_ != nullptr) return Note(device_->FlushCaches());
   for (const uint32_t slot : slots) FlushInput(slot);
   FlushFromCaches(oracle.weights().data(), oracle.weights().size_bytes());
 }
 
-Result<SharedRegion> LiveSlots::CreateOutputs() const {
-  ASSAY_ASSIGN_OR_RETURN(SharedRegion outputs,
+Result<HostOutputs> LiveSlots::CreateOutputs() const {
+  HostOutputs outputs;
+  if (device_ != nullptr) {
+    ASSAY_ASSIGN_OR_RETURN(outputs.device, device_->CreateOutputs());
+    return outputs;
+  }
+  ASSAY_ASSIGN_OR_RETURN(outputs.memory,
                          SharedRegion::Create("assay-outputs", capacity_ * plan().output_stride));
-  ASSAY_RETURN_IF_ERROR(outputs.SealSize());
+  ASSAY_RETURN_IF_ERROR(outputs.memory.SealSize());
   return outputs;
+}
+
+HostResult<void> LiveSlots::Attach(Host& host, const Oracle& oracle, const HostOutputs& outputs,
+                                   bool inputs_writable) const {
+  if (auto done = host.Attach(wire::Region::kPlan, plan_, false); !done) return done;
+  if (device_ != nullptr) return AttachDevice(host, outputs);
+  if (auto done = host.Attach(wire::Region::kInputs, inputs_, inputs_writable); !done) return done;
+  if (auto done = host.Attach(wire::Region::kWeights, oracle.weights(), false); !done) return done;
+  return host.Attach(wire::Region::kOutputs, outputs.memory, true);
+}
+
+HostResult<void> LiveSlots::AttachDevice(Host& host, const HostOutputs& outputs) const {
+  if (auto done = host.Attach(wire::Region::kNumbers, inputs_, false); !done) return done;
+  const struct {
+    wire::Region region;
+    const DeviceRegion& memory;
+  } regions[] = {{wire::Region::kInputs, device_->inputs()},
+                 {wire::Region::kWeights, device_->weights()},
+                 {wire::Region::kOutputs, outputs.device}};
+  for (const auto& [region, memory] : regions)
+    if (auto done = host.AttachDevice(region, memory.fd(), memory.size_bytes()); !done) return done;
+  return {};
+}
+
+void LiveSlots::Poison(const HostOutputs& outputs) const {
+  if (device_ != nullptr) return Note(device_->Poison(outputs.device, 0, plan().slot_count));
+  PoisonOutputs(plan(), outputs.memory.data(), plan().slot_count, guard_);
+}
+
+void LiveSlots::PoisonSlot(const HostOutputs& outputs, uint32_t slot) const {
+  if (device_ != nullptr) return Note(device_->Poison(outputs.device, slot, 1));
+  assay::PoisonSlot(plan(), outputs.memory.data(), slot, guard_);
+}
+
+void LiveSlots::Read(const HostOutputs& outputs) const {
+  if (device_ == nullptr) ReadOutputs(plan(), outputs.memory.data(), plan().slot_count);
+}
+
+HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outputs,
+                                            std::span<const uint32_t> order,
+                                            double timeout_s) const {
+  if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  std::optional<OutputSample> sample;
+  OutputWatch watch{[&] {
+                      sample = OutputSample::Take(plan(), outputs.memory.data(), order,
+                                                  kSampleLines, std::random_device{}());
+                    },
+                    [&] { return sample->StillHolds(); }};
+  if (device_ != nullptr)
+    watch = {[&] { Note(device_->TakeSample(outputs.device, order)); },
+             [&] { return NoteOr(device_->SampleStillHolds(), true); }};
+  return host.RunBlock(watch, order, timeout_s);
+}
+
+const std::byte* LiveSlots::Written(const HostOutputs& outputs, uint32_t slot) const {
+  if (device_ == nullptr) return outputs.memory.data() + slot * plan().output_stride;
+  return NoteOr<const std::byte*>(device_->Fetch(outputs.device, slot), unread_.data());
+}
+
+std::optional<std::vector<JudgeKernels::Compared>> LiveSlots::Compare(
+    const Oracle& oracle, const HostOutputs& outputs, uint32_t slot, uint32_t master,
+    std::span<const double> limits) const {
+  if (device_ == nullptr) return std::nullopt;
+  return NoteOr(device_->Compare(oracle, outputs.device, slot, master, limits),
+                std::optional<std::vector<JudgeKernels::Compared>>());
+}
+
+std::optional<GuardDamage> LiveSlots::FindDamage(const HostOutputs& outputs,
+                                                 std::span<const uint32_t> slots) const {
+  if (device_ == nullptr) return FindGuardDamage(plan(), outputs.memory.data(), slots, guard_);
+  if (NoteOr(device_->GuardsStand(outputs.device, slots), true)) return std::nullopt;
+  const uint32_t first[] = {0};
+  for (const uint32_t slot : slots)
+    if (auto damage = FindGuardDamage(plan(), Written(outputs, slot), first, guard_)) {
+      damage->slot = slot;
+      return damage;
+    }
+  return std::nullopt;
+}
+
+bool LiveSlots::AreUntouched(const HostOutputs& outputs, std::span<const uint32_t> slots) const {
+  if (device_ != nullptr) return NoteOr(device_->AreUntouched(outputs.device, slots), true);
+  return std::all_of(slots.begin(), slots.end(), [&](uint32_t slot) {
+    return SlotIsUntouched(plan(), outputs.memory.data(), slot, guard_);
+  });
+}
+
+uint32_t ValuePool::CapacityFor(const Oracle& oracle, uint32_t first) {
+  const uint64_t value_bytes = oracle.plan().input_stride + oracle.plan().output_stride;
+  const uint64_t pool_bytes = oracle.on_device() ? kDevicePoolBytes : kPoolBytes;
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(pool_bytes / value_bytes, 2, oracle.slots_max() - first));
 }
 
 ValuePool::ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "pipeline/device_slots.h"
 #include "pipeline/host.h"
 #include "pipeline/oracle.h"
 #include "pipeline/shared_region.h"
+#include "pipeline/slots.h"
 
 namespace assay {
 
@@ -23,17 +26,25 @@ struct Draw {
   std::string reason;
 };
 
+// Where one host's outputs lie: in the machine's memory, or on the device.
+struct HostOutputs {
+  SharedRegion memory;
+  DeviceRegion device;
+  uint64_t size_bytes() const { return memory.size_bytes() + device.size_bytes(); }
+};
+
 // Inputs that every host under test maps read-only, and the plan that goes with them. Both sides of
-// a pair read the same inputs from the same pages; outputs belong to each side alone.
+// a pair read the same inputs from the same pages; outputs belong to each side alone. What the
+// judge does to either while no host runs.
 class LiveSlots {
  public:
-  static Result<LiveSlots> Create(const Oracle& oracle);
+  // `device`: where the slots lie; null: in the machine's memory.
+  static Result<LiveSlots> Create(const Oracle& oracle, JudgeDevice* device = nullptr);
 
   const wire::Plan& plan() const { return *plan_.as<wire::Plan>(); }
-  const SharedRegion& plan_region() const { return plan_; }
-  const SharedRegion& inputs() const { return inputs_; }
   uint32_t capacity() const { return capacity_; }
-  uint64_t guard() const { return guard_; }
+  uint64_t inputs_bytes() const { return inputs_.size_bytes(); }
+  bool on_device() const { return device_ != nullptr; }
 
   // How many slots hosts prepare when they next enter blocks; at most capacity().
   void SetSlotCount(uint32_t count);
@@ -48,12 +59,50 @@ class LiveSlots {
   // before had read them.
   void FlushInput(uint32_t slot) const;
   void FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const;
-  // Outputs for one host, poisoned when a block is prepared.
-  Result<SharedRegion> CreateOutputs() const;
+
+  // Outputs for one host.
+  Result<HostOutputs> CreateOutputs() const;
+  // Shares plan, inputs, weights and the host's own outputs with a host.
+  HostResult<void> Attach(Host& host, const Oracle& oracle, const HostOutputs& outputs,
+                          bool inputs_writable) const;
+  // Poisons outputs and sets their guards, in all slots or in one.
+  void Poison(const HostOutputs& outputs) const;
+  void PoisonSlot(const HostOutputs& outputs, uint32_t slot) const;
+  // Reads outputs as checking them does.
+  void Read(const HostOutputs& outputs) const;
+  // Runs one block and looks whether outputs change once it is done (Host::RunBlock).
+  HostResult<BlockResult> RunBlock(Host& host, const HostOutputs& outputs,
+                                   std::span<const uint32_t> order, double timeout_s) const;
+  // What a host wrote in one slot; valid until the next call of this.
+  const std::byte* Written(const HostOutputs& outputs, uint32_t slot) const;
+  // Errors of a slot's outputs, measured where they lie (DeviceSlots::Compare); nothing where
+  // Written() must be looked at.
+  std::optional<std::vector<JudgeKernels::Compared>> Compare(const Oracle& oracle,
+                                                             const HostOutputs& outputs,
+                                                             uint32_t slot, uint32_t master,
+                                                             std::span<const double> limits) const;
+  // Guards of these slots, and slots that must not have been written (pipeline/slots.h).
+  std::optional<GuardDamage> FindDamage(const HostOutputs& outputs,
+                                        std::span<const uint32_t> slots) const;
+  bool AreUntouched(const HostOutputs& outputs, std::span<const uint32_t> slots) const;
 
  private:
   LiveSlots() = default;
+  HostResult<void> AttachDevice(Host& host, const HostOutputs& outputs) const;
+  // Keeps the first error of the device's; RunBlock() tells it.
+  void Note(Result<void> done) const;
+  template <typename T>
+  T NoteOr(Result<T> result, T otherwise) const {
+    if (result) return std::move(*result);
+    Note(std::unexpected(std::move(result).error()));
+    return otherwise;
+  }
+
   SharedRegion plan_, inputs_;
+  // With device slots `inputs_` holds the numbers among the inputs, at the same places.
+  std::unique_ptr<DeviceSlots> device_;
+  mutable std::optional<Error> device_error_;
+  std::vector<std::byte> unread_;  // stands for outputs that cannot be fetched
   uint32_t capacity_ = 0;
   uint32_t filled_ = 0;  // slots that may hold values
   uint64_t guard_ = 0;
@@ -65,6 +114,8 @@ class ValuePool {
  public:
   // Uses the master slots [first, first + capacity). `probes`: unusual draws that are kept in
   // masters of their own; a batch has the version of the weights of one of them.
+  // How many master slots, from `first` on, values may take; at least 2 must be there.
+  static uint32_t CapacityFor(const Oracle& oracle, uint32_t first);
   ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
             std::vector<Draw> probes);
 

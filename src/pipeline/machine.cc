@@ -58,7 +58,12 @@ const std::vector<int>& UsableCpus() {
   return cpus;
 }
 
-int DefaultThreads() { return std::max(1, static_cast<int>(UsableCpus().size()) - 1); }
+int DefaultThreads(bool on_device) {
+  // The host's own thread and the driver's.
+  constexpr int kOnDevice = 2;
+  const int spare = std::max(1, static_cast<int>(UsableCpus().size()) - 1);
+  return on_device ? std::min(spare, kOnDevice) : spare;
+}
 
 CorePlan PlanCores(const std::vector<int>& usable, int threads, int pair_index) {
   CorePlan plan;

@@ -16,8 +16,8 @@ uint64_t AvailableMemoryBytes();       // MemAvailable, and the cgroup's limit w
 const std::vector<int>& UsableCpus();  // that this process could use when it started, ascending
 
 // Threads for each side when the user names none: one core stays for the judge and the system where
-// there are two.
-int DefaultThreads();
+// there are two. Where the work is on a device, two.
+int DefaultThreads(bool on_device = false);
 
 // Which cores a pair's hosts run on, rotated from pair to pair so that no core's bias stays, and
 // which the judge keeps.

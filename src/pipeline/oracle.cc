@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/defences.h"
+#include "pipeline/device_build.h"
 #include "pipeline/machine.h"
 #include "pipeline/work_account.h"
 
@@ -54,6 +55,7 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
   settings["weights_seed"] = weights_seed;
   settings["baseline"] = baseline;
   settings["weights"] = WeightsTreatment(problem);
+  if (problem.device != "cpu") settings["device"] = problem.device;
   settings["figures"] = nlohmann::json::object();
   if (!problem.flops.empty()) settings["figures"]["flops"] = problem.flops;
   if (!problem.bytes.empty()) settings["figures"]["bytes"] = problem.bytes;
@@ -71,6 +73,7 @@ Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
+  if (options.gpu != nullptr) AllowDevice(*options.gpu, &host_options.sandbox);
   auto host = Host::Start(std::move(host_options));
   if (!host) return std::unexpected(OracleError(host.error()));
   host->set_interrupt(options.interrupt);
@@ -181,23 +184,27 @@ Result<void> Oracle::ShareSlots() {
   plan.slot_count = slots_max_;
   ASSAY_ASSIGN_OR_RETURN(inputs_,
                          SharedRegion::Create("assay-masters", slots_max_ * plan.input_stride));
-  ASSAY_ASSIGN_OR_RETURN(outputs_,
-                         SharedRegion::Create("assay-expected", slots_max_ * plan.output_stride));
   ASSAY_ASSIGN_OR_RETURN(
       oracle_, SharedRegion::Create("assay-float64", oracle_slots_max_ * plan.oracle_stride));
   ASSAY_ASSIGN_OR_RETURN(weights_, SharedRegion::Create("assay-weights", plan.weights_bytes));
+  if (options_.gpu == nullptr) {
+    ASSAY_ASSIGN_OR_RETURN(outputs_,
+                           SharedRegion::Create("assay-expected", slots_max_ * plan.output_stride));
+  }
   const struct {
     Region region;
     const SharedRegion& memory;
     bool writable;
   } regions[] = {{Region::kPlan, plan_, false},
-                 {Region::kInputs, inputs_, true},
+                 {options_.gpu == nullptr ? Region::kInputs : Region::kNumbers, inputs_, true},
                  {Region::kOutputs, outputs_, true},
                  {Region::kOracle, oracle_, true},
                  {Region::kWeights, weights_, true}};
   for (const auto& [region, memory, writable] : regions)
-    if (auto done = host_->Attach(region, memory, writable); !done)
-      return std::unexpected(OracleError(done.error()));
+    if (memory.size_bytes() > 0)
+      if (auto done = host_->Attach(region, memory, writable); !done)
+        return std::unexpected(OracleError(done.error()));
+  if (options_.gpu != nullptr) ASSAY_RETURN_IF_ERROR(ShareMastersOnDevice());
   const uint64_t store[] = {0};
   if (auto done = host_->Request(FrameKind::kStoreWeights, store, options_.timeout_s); !done)
     return std::unexpected(OracleError(done.error()));
@@ -205,12 +212,66 @@ Result<void> Oracle::ShareSlots() {
   return weights_.SealAgainstNewWriters();
 }
 
+Result<void> Oracle::ShareMastersOnDevice() {
+  ASSAY_ASSIGN_OR_RETURN(device_inputs_,
+                         DeviceRegion::Shared(*options_.gpu, slots_max_ * plan().input_stride));
+  ASSAY_ASSIGN_OR_RETURN(device_outputs_,
+                         DeviceRegion::Shared(*options_.gpu, slots_max_ * plan().output_stride));
+  const struct {
+    Region region;
+    const DeviceRegion& memory;
+  } regions[] = {{Region::kInputs, device_inputs_}, {Region::kOutputs, device_outputs_}};
+  for (const auto& [region, memory] : regions)
+    if (auto done = host_->AttachDevice(region, memory.fd(), memory.size_bytes()); !done)
+      return std::unexpected(OracleError(done.error()));
+  return {};
+}
+
+const std::byte* Oracle::Fetch(Fetched* fetched, uint32_t slot, cuda::Pointer from,
+                               uint64_t size_bytes) const {
+  if (fetched->fill != 0 && fetched->fill == fill_number(slot)) return fetched->content.data();
+  fetched->content.assign(size_bytes, std::byte{0});
+  fetched->fill = fill_number(slot);
+  const Gpu& gpu = *options_.gpu;
+  auto done =
+      gpu.Check(gpu.driver().copy_to_host(fetched->content.data(), from, size_bytes, nullptr),
+                "copy from the GPU");
+  if (done) done = gpu.Synchronize();
+  if (!done) device_error_ = std::move(done).error();
+  return fetched->content.data();
+}
+
+const std::byte* Oracle::inputs(uint32_t slot) const {
+  if (options_.gpu == nullptr) return numbers(slot);
+  const bool known = fetched_inputs_.fill != 0 && fetched_inputs_.fill == fill_number(slot);
+  const std::byte* content =
+      Fetch(&fetched_inputs_, slot, device_inputs(slot), plan().input_stride);
+  if (known) return content;
+  for (uint32_t i = 0; i < plan().argument_count; ++i) {
+    const wire::ArgumentSpec& argument = plan().arguments[i];
+    if (argument.role == wire::Role::kInput && argument.kind != wire::Kind::kTensor)
+      std::memcpy(fetched_inputs_.content.data() + argument.offset, numbers(slot) + argument.offset,
+                  argument.size_bytes);
+  }
+  return content;
+}
+
+const std::byte* Oracle::outputs(uint32_t slot) const {
+  if (options_.gpu == nullptr) return outputs_.data() + uint64_t{slot} * plan().output_stride;
+  return Fetch(&fetched_outputs_, slot, device_outputs(slot), plan().output_stride);
+}
+
 void Oracle::ShowWeights(uint64_t version) {
-  if (varied_.Show(version)) float64_weights_stale_ = true;
+  if (!varied_.Show(version)) return;
+  float64_weights_stale_ = true;
+  ++weights_shown_;
 }
 
 HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
   ASSAY_CHECK(slot < slots_max_);
+  if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  fills_.resize(std::max<size_t>(fills_.size(), slot + 1));
+  fills_[slot] = ++filled_;
   const uint64_t draw[] = {seed, static_cast<uint64_t>(kind), slot};
   auto drawn = host_->Request(FrameKind::kDraw, draw, options_.timeout_s);
   if (!drawn) return std::unexpected(drawn.error());

@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "gpu/gpu.h"
 #include "model/problem.h"
 #include "pipeline/host.h"
 #include "pipeline/python_runtime.h"
@@ -27,6 +29,7 @@ struct OracleOptions {
   double timeout_s = 120;     // for one evaluation
   // Constants of another size of the problem, which Oracle::OpenOther loads; may be empty.
   std::map<std::string, std::string> other_set;
+  const Gpu* gpu = nullptr;  // where the reference runs; null: on the CPU
   InterruptFlag interrupt = nullptr;
 };
 
@@ -83,7 +86,12 @@ class Oracle {
   // expects what the reference gives with it. No host under test may run.
   void ShowWeights(uint64_t version);
 
+  bool on_device() const { return options_.gpu != nullptr; }
   bool weights_vary() const { return varied_.any_vary(); }
+  // Differs whenever the weights do, and never falls.
+  uint64_t weights_version() const { return weights_shown_; }
+  // How many times anything was filled when this slot was last; 0: it never was.
+  uint64_t fill_number(uint32_t slot) const { return slot < fills_.size() ? fills_[slot] : 0; }
 
   // What wrong candidates would give, as the host lists it (host/python/assay_host/mutants.py); the
   // slot holds an ordinary draw.
@@ -95,11 +103,20 @@ class Oracle {
   };
   HostResult<Mutation> Mutate(uint64_t mutant, uint32_t slot, uint32_t target);
 
-  const std::byte* inputs(uint32_t slot) const {
-    return inputs_.data() + uint64_t{slot} * plan().input_stride;
+  // A master's inputs and native outputs. Where masters lie on a device these are copies, valid
+  // until another slot's are asked for.
+  const std::byte* inputs(uint32_t slot) const;
+  const std::byte* outputs(uint32_t slot) const;
+  // The same where they lie on the device; numbers among the inputs are in inputs() alone.
+  cuda::Pointer device_inputs(uint32_t slot) const {
+    return device_inputs_.address() + uint64_t{slot} * plan().input_stride;
   }
-  const std::byte* outputs(uint32_t slot) const {
-    return outputs_.data() + uint64_t{slot} * plan().output_stride;
+  cuda::Pointer device_outputs(uint32_t slot) const {
+    return device_outputs_.address() + uint64_t{slot} * plan().output_stride;
+  }
+  // A slot's numbers, at the offsets of its inputs.
+  const std::byte* numbers(uint32_t slot) const {
+    return inputs_.data() + uint64_t{slot} * plan().input_stride;
   }
   const std::byte* oracle(uint32_t slot) const {
     return oracle_.data() + uint64_t{slot} * plan().oracle_stride;
@@ -109,6 +126,14 @@ class Oracle {
   Oracle() = default;
   Result<void> Load(std::optional<wire::Failure>* refusal);
   Result<void> ShareSlots();
+  Result<void> ShareMastersOnDevice();
+  // A slot as copied from the device before, or now.
+  struct Fetched {
+    uint64_t fill = 0;
+    std::vector<std::byte> content;
+  };
+  const std::byte* Fetch(Fetched* fetched, uint32_t slot, cuda::Pointer from,
+                         uint64_t size_bytes) const;
 
   OracleOptions options_;
   std::shared_ptr<Host> host_;
@@ -116,8 +141,14 @@ class Oracle {
   ProblemDescription description_;
   WorkAccount account_;
   SharedRegion plan_, inputs_, outputs_, oracle_, weights_;
+  // On a device: shown to the oracle's own host alone. `inputs_` then holds numbers only.
+  DeviceRegion device_inputs_, device_outputs_;
+  mutable Fetched fetched_inputs_, fetched_outputs_;
+  mutable std::optional<Error> device_error_;
   VariedWeights varied_;
   bool float64_weights_stale_ = false;
+  uint64_t weights_shown_ = 0, filled_ = 0;
+  std::vector<uint64_t> fills_;
   std::string init_arguments_;
   uint32_t slots_max_ = 0, oracle_slots_max_ = 0;
 };

@@ -36,7 +36,7 @@ std::map<std::string, std::string> DrawSizes(const ProblemRequest& problem, uint
 }
 
 Result<std::unique_ptr<OtherSize>> MakeOtherSize(
-    const OracleOptions& options, std::shared_ptr<Host> host,
+    const OracleOptions& options, std::shared_ptr<Host> host, JudgeDevice* device,
     const std::function<Result<CompareRule>(const Oracle&)>& rule, uint64_t seed,
     const std::function<void(size_t, size_t)>& progress) {
   if (options.other_set.empty()) return nullptr;
@@ -49,7 +49,7 @@ Result<std::unique_ptr<OtherSize>> MakeOtherSize(
   if (!opened) return std::unexpected(opened.error());
   Oracle oracle = std::move(*opened);
   ASSAY_ASSIGN_OR_RETURN(const CompareRule compare, rule(oracle));
-  ASSAY_ASSIGN_OR_RETURN(LiveSlots live, LiveSlots::Create(oracle));
+  ASSAY_ASSIGN_OR_RETURN(LiveSlots live, LiveSlots::Create(oracle, device));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<wire::DrawKind> skip, SkippedDraws(problem));
   auto draws = DrawSet::Make(oracle, compare, seed, skip, progress);
   if (!draws && draws.error().kind == HostTrouble::Kind::kFailed) return nullptr;

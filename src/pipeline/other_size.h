@@ -30,7 +30,7 @@ std::map<std::string, std::string> DrawSizes(const ProblemRequest& problem, uint
 // `options.other_set` as DrawSizes gives it, and makes its draws. nullptr: the problem has no
 // ranges, or the reference cannot be judged at that size.
 Result<std::unique_ptr<OtherSize>> MakeOtherSize(
-    const OracleOptions& options, std::shared_ptr<Host> host,
+    const OracleOptions& options, std::shared_ptr<Host> host, JudgeDevice* device,
     const std::function<Result<CompareRule>(const Oracle&)>& rule, uint64_t seed,
     const std::function<void(size_t, size_t)>& progress);
 

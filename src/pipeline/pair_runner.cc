@@ -146,7 +146,7 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
   const LiveSlots& live = setup_.live;
   {
     Meter meter(&result_->spent.fill_ns);
-    PoisonOutputs(live.plan(), side.host->outputs.data(), live.plan().slot_count, live.guard());
+    live.Poison(side.host->outputs);
     live.FlushInputs(setup_.oracle, order);
   }
   return RunFilled(side, order, samples);
@@ -155,8 +155,8 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
 HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> order,
                                          PairSamples* samples) {
   const LiveSlots& live = setup_.live;
-  auto block = side.host->host.RunBlock(live.plan(), side.host->outputs.data(), order,
-                                        setup_.call_timeout_s + kBlockGraceS);
+  auto block = live.RunBlock(side.host->host, side.host->outputs, order,
+                             setup_.call_timeout_s + kBlockGraceS);
   if (!block) return std::unexpected(block.error());
   result_->spent.timed_ns += block->time_ns;
   const double wait_limit_ns = kWaitShareMax * static_cast<double>(block->time_ns);
@@ -272,7 +272,7 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
       // Outputs that the judge has read make the next block faster: by 0.87% at 32 us a call
       // (bench/results/cpu-2core/aa_bias_inputs_flushed.jsonl).
       Meter meter(&result_->spent.fill_ns);
-      ReadOutputs(setup_.live.plan(), side.host->outputs.data(), slots_);
+      setup_.live.Read(side.host->outputs);
     }
   }
   if (!MustRepeat(samples != nullptr)) return true;
@@ -387,7 +387,7 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
     if (!right) return std::unexpected(right.error());
     if (!*right) return std::nullopt;
   }
-  if (index == watched_pair_ && Stands(Defence::kLibraries))
+  if (index == watched_pair_ && Stands(Defence::kLibraries) && !setup_.live.on_device())
     if (auto watched = Watch(tried); !watched) return std::unexpected(watched.error());
   return PairLogRatio(rounds);
 }
@@ -408,7 +408,7 @@ HostResult<void> PairRunner::Watch(Side tried) {
   LibraryClock clock;
   const int64_t begin_ns = MonotonicNs();
   while (MonotonicNs() - begin_ns < kWatchedNs) {
-    PoisonOutputs(setup_.live.plan(), tried.host->outputs.data(), slots_, setup_.live.guard());
+    setup_.live.Poison(tried.host->outputs);
     if (auto done = tried.host->host.WatchBlock(RandomOrder(slots_, calls_),
                                                 setup_.call_timeout_s + kBlockGraceS, &clock);
         !done)
@@ -422,7 +422,7 @@ HostResult<bool> PairRunner::RunStep(Side side, uint32_t slot, uint32_t master,
                                      ShortestStep* shortest) {
   {
     Meter meter(&result_->spent.fill_ns);
-    PoisonSlot(setup_.live.plan(), side.host->outputs.data(), slot, setup_.live.guard());
+    setup_.live.PoisonSlot(side.host->outputs, slot);
   }
   const uint32_t order[] = {slot};
   setup_.live.FlushInput(slot);

@@ -41,20 +41,25 @@ ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& 
 }
 
 Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
-                   const Oracle& oracle, const PythonRuntime& python, uint64_t seed, int threads) {
+                   const Oracle& oracle, const PythonRuntime& python, uint64_t seed, int threads,
+                   const Gpu* gpu) {
   Verdict verdict;
   verdict.created = Timestamp();
   verdict.seed = seed;
   verdict.problem = RecordOf(request.problem, oracle.description());
-  verdict.candidate = {candidate.source.path,
-                       candidate.source.hash,
-                       candidate.source.form == CandidateForm::kNative ? "native" : "python",
-                       candidate.source.language,
-                       "sandboxed",
-                       candidate.flags};
+  verdict.candidate = {
+      candidate.source.path,
+      candidate.source.hash,
+      candidate.source.form == CandidateForm::kNative   ? "native"
+      : candidate.source.form == CandidateForm::kDevice ? "device"
+                                                        : "python",
+      candidate.source.language,
+      candidate.source.form == CandidateForm::kDevice ? "device-only" : "sandboxed",
+      candidate.flags};
   verdict.work = WorkOf(oracle.description(), oracle.account());
   verdict.machine = DescribeMachine();
   verdict.machine.threads = threads;
+  if (gpu != nullptr) verdict.machine.gpu = gpu->Describe();
   verdict.machine.isolation = ProbeSandbox().isolation;
   verdict.toolchain = {{"assay", std::string(kAssayVersion)},
                        {"compiler", candidate.compiler},

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "pipeline/device_build.h"
 #include "pipeline/machine.h"
 
 namespace assay {
 
 using wire::FrameKind;
-using wire::Region;
 
 namespace {
 
@@ -41,6 +41,8 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
+  if (options_.gpu != nullptr) AllowDevice(*options_.gpu, &host_options.sandbox);
+  host_options.waits_of_main_thread = options_.gpu != nullptr;
   host_options.spin = cores.judge_has_own_core;
   auto outputs = live_.CreateOutputs();
   if (!outputs) return environment(outputs.error());
@@ -53,17 +55,7 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
 }
 
 HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
-  const struct {
-    Region region;
-    const SharedRegion& memory;
-    bool writable;
-  } regions[] = {{Region::kPlan, live_.plan_region(), false},
-                 {Region::kInputs, live_.inputs(), false},
-                 {Region::kWeights, oracle_.weights(), false},
-                 {Region::kOutputs, live_host.outputs, true}};
-  for (const auto& [region, memory, writable] : regions)
-    if (auto done = live_host.host.Attach(region, memory, writable); !done) return done;
-  return {};
+  return live_.Attach(live_host.host, oracle_, live_host.outputs, false);
 }
 
 HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {

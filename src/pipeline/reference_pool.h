@@ -20,7 +20,8 @@ class ReferencePool {
     int threads = 1;
     uint64_t weights_seed = 0;
     std::string baseline = "eager";
-    int hosts_max = 9;  // kept warm for later candidates; some 250 MB each
+    int hosts_max = 9;         // kept warm for later candidates; some 250 MB each
+    const Gpu* gpu = nullptr;  // where they run; null: on the CPU
     InterruptFlag interrupt = nullptr;
   };
   ReferencePool(Options options, const Oracle& oracle, const LiveSlots& live)

@@ -341,7 +341,8 @@ class CardWriter {
             cost.total_s, cost.build_s, cost.build_cached ? " (cached)" : "", cost.start_s,
             cost.fill_s, cost.timed_s, cost.overhead_s));
     std::vector<std::string> parts;
-    if (!machine.cpu.empty()) parts.push_back(Safe(machine.cpu));
+    for (const std::string* name : {&machine.gpu, &machine.cpu})
+      if (!name->empty()) parts.push_back(Safe(*name));
     parts.push_back(Counted(machine.cores, "core"));
     parts.push_back(Counted(machine.threads, "thread") + " a side");
     if (const auto pytorch = verdict_.toolchain.find("pytorch");

@@ -125,7 +125,7 @@ void AddNamespaces(Builder& builder) {
                   "--hostname", "assay", "--clearenv"});
 }
 
-Result<void> AddSystem(Builder& builder) {
+Result<void> AddSystem(Builder& builder, const std::vector<std::string>& devices) {
   builder.Option({"--ro-bind", "/usr", "/usr"});
   for (const char* folder : kSystemFolders) {
     std::error_code code;
@@ -142,8 +142,12 @@ Result<void> AddSystem(Builder& builder) {
   ASSAY_RETURN_IF_ERROR(builder.File("/etc/group", kGroups, false));
   // /proc/sys over itself: were the sandbox started by root after all, it would be writable through
   // the new /proc.
-  builder.Option({"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev",
-                  "--remount-ro", "/dev"});
+  builder.Option({"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"});
+  for (const std::string& device : devices) {
+    ASSAY_CHECK(IsPlainPath(device) && IsWithin(device, "/dev"));
+    builder.Option({"--dev-bind", device, device});
+  }
+  builder.Option({"--remount-ro", "/dev"});
   return {};
 }
 
@@ -209,6 +213,8 @@ Result<std::vector<std::string>> InsideCommand(Builder& builder, const SandboxFi
   ASSAY_RETURN_IF_ERROR(add_filter(filters.base));
   if (!request.may_start_processes) ASSAY_RETURN_IF_ERROR(add_filter(filters.no_processes));
   AddLimits(request.limits, has_memory_cgroup, &inside);
+  for (const std::string& device : request.devices)
+    inside.insert(inside.end(), {"--device", device});
   if (!artifact_path.empty()) {
     ASSAY_CHECK(IsPlainPath(artifact_path) && IsWithin(artifact_path, "/tmp"));
     UniqueFd fd(::memfd_create("assay-artifact", MFD_CLOEXEC));
@@ -243,7 +249,7 @@ Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::stri
   ASSAY_CHECK(!request.arguments.empty() && IsPlainPath(request.arguments[0]));
   Builder builder;
   AddNamespaces(builder);
-  ASSAY_RETURN_IF_ERROR(AddSystem(builder));
+  ASSAY_RETURN_IF_ERROR(AddSystem(builder, request.devices));
   ASSAY_RETURN_IF_ERROR(AddRequested(builder, request, confine));
   ASSAY_RETURN_IF_ERROR(AddDescriptors(builder, request));
   ASSAY_ASSIGN_OR_RETURN(builder.command.report, builder.PipeTo(kReportFd));

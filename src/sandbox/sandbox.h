@@ -50,6 +50,7 @@ struct SandboxRequest {
   std::vector<SandboxFile> files;
   std::vector<SandboxBind>
       binds;  // besides the system's own folders (/usr, /lib*, /bin, parts of /etc)
+  std::vector<std::string> devices;  // nodes below /dev that it may open, write and control
   std::vector<std::pair<int, int>> descriptors;  // (ours, number inside); numbers from 3 to 59
   std::vector<int> cpus;                         // affinity; empty: all
   SandboxLimits limits;

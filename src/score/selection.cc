@@ -105,15 +105,19 @@ Result<void> CheckRules(const Verdicts& verdicts) {
                   Listed(rules, ", ")));
 }
 
+std::string ProcessorsOf(const Machine& machine) {
+  return machine.gpu.empty() ? machine.cpu : machine.gpu + ", " + machine.cpu;
+}
+
 Result<std::vector<MachineCount>> CountMachines(const Verdicts& verdicts, bool any_machine) {
-  std::map<std::tuple<std::string_view, int, int, std::string>, int64_t> counts;
+  std::map<std::tuple<std::string, int, int, std::string>, int64_t> counts;
   for (const Verdict* verdict : verdicts)
-    ++counts[{verdict->machine.cpu, verdict->machine.cores, verdict->machine.threads,
+    ++counts[{ProcessorsOf(verdict->machine), verdict->machine.cores, verdict->machine.threads,
               PyTorchOf(*verdict)}];
   std::vector<MachineCount> machines;
   for (const auto& [machine, count] : counts)
-    machines.push_back({std::string(std::get<0>(machine)), std::get<1>(machine),
-                        std::get<2>(machine), std::get<3>(machine), count});
+    machines.push_back({std::get<0>(machine), std::get<1>(machine), std::get<2>(machine),
+                        std::get<3>(machine), count});
   std::stable_sort(machines.begin(), machines.end(), [](const auto& left, const auto& right) {
     return left.verdicts > right.verdicts;
   });

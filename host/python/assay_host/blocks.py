@@ -3,18 +3,22 @@ candidate.
 """
 
 import ctypes
+import functools
 import gc
 import time
 
 import torch
 
-from assay_host import failure, structure
+from assay_host import device, failure, structure
 
 # Taken before foreign code is imported: what it puts in their place afterwards is not used here.
 _address = torch.Tensor.data_ptr
 _copy = torch.Tensor.copy_
 _is_contiguous = torch.Tensor.is_contiguous
 _contiguous = torch.Tensor.contiguous
+_view = torch.Tensor.view
+_fill = torch.Tensor.fill_
+_wait = device.wait
 
 # What an output that does not count is filled with; NaN where it is a float.
 _POISON = 0xFF
@@ -24,7 +28,7 @@ _GARBAGE_MAX = 5000
 
 
 class OutputMismatch(Exception):
-    """A result of the wrong count, shape or dtype."""
+    """A result of the wrong count, shape or dtype, or on another device."""
 
 
 class FirstFailure:
@@ -77,7 +81,7 @@ def _refuse_slot(targets):
     to, and saves the copy that the reference pays for. Poisons the slot; raises OutputMismatch.
     """
     for target in targets:
-        ctypes.memset(_address(target), _POISON, target.numel() * target.element_size())
+        _fill(_view(_view(target, -1), torch.uint8), _POISON)
     raise OutputMismatch("forward returns memory of the judge's that it was never given")
 
 
@@ -99,14 +103,21 @@ def store(result, targets, names, slots_region):
                 f"output {name} is {_text(tensor.shape, tensor.dtype)}; the problem has "
                 f"{_text(target.shape, target.dtype)}"
             )
+        # A number among the results has become a tensor on the CPU.
+        if tensor.device != target.device and tensor.dim() > 0:
+            raise OutputMismatch(
+                f"output {name} is on {tensor.device}; the inputs are on {target.device}"
+            )
     if any(tensor.numel() and _address(tensor) in slots_region for tensor in tensors):
         _refuse_slot(targets)
     for tensor, target in zip(tensors, targets):
         _copy(target, tensor)
 
 
-def _run(order, forward, arguments, outputs, names, slots_region, first_failure):
-    """Runs the named slots in order; returns the time spent on copying results [ns]."""
+def _run(order, forward, arguments, outputs, names, slots_region, first_failure, on_device):
+    """Runs the named slots in order; returns the time spent on copying results [ns], which says
+    nothing on a device.
+    """
     clock = time.perf_counter_ns
     tensor_type = torch.Tensor
     settle_ns = 0
@@ -122,8 +133,13 @@ def _run(order, forward, arguments, outputs, names, slots_region, first_failure)
                     result = _contiguous(result)
                     start_ns = clock()
                 target = targets[0]
-                if result.shape != target.shape or result.dtype is not target.dtype:
-                    store(result, targets, names, slots_region)  # raises with the reason
+                if (
+                    result.shape != target.shape
+                    or result.dtype is not target.dtype
+                    or (on_device and result.device != target.device)
+                ):
+                    # Raises with the reason, but for a number from the CPU.
+                    store(result, targets, names, slots_region)
                 if _address(result) in slots_region:
                     _refuse_slot(targets)
                 _copy(target, result)
@@ -136,8 +152,24 @@ def _run(order, forward, arguments, outputs, names, slots_region, first_failure)
     return settle_ns
 
 
+def _settling_ns(targets, take_inputs, wait):
+    """What a call costs on a device for this host's own copies [ns]: they are queued there, so no
+    clock around one of them says it. Writes `targets`, which the judge poisons before each block.
+    """
+    results = [torch.empty_like(target) for target in targets]
+
+    def work():
+        take_inputs()
+        for target, result in zip(targets, results):
+            _copy(target, result)
+
+    return device.cost_ns(work, wait)
+
+
 def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failure):
-    """Serves timed blocks until the judge ends the loop."""
+    """Serves timed blocks until the judge ends the loop. Where outputs lie on a device, its work is
+    done when a block is.
+    """
     slots.prefault(library)
     names = [spec.name.decode() for spec in slots.output_specs]
     outputs = [slots.outputs(slot) for slot in range(slots.count)]
@@ -149,6 +181,11 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
         arguments = [tuple(slots.arguments(slot)) for slot in range(slots.count)]
     numbers = slots.numbers()
     loop_pointer = ctypes.byref(loop)
+    on_device = slots.on_device
+    wait = functools.partial(_wait, library, loop)
+    settling_ns = 0
+    if on_device and outputs:
+        settling_ns = _settling_ns(outputs[0], lambda: arguments[0], wait)
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -160,12 +197,19 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
                 for slot in numbers.changed_slots():
                     arguments[slot] = tuple(slots.arguments(slot))
             restore()
+            if on_device:
+                wait()  # what was queued before go would run inside of the clock
             if gc.get_count()[0] > _GARBAGE_MAX:
                 gc.collect()
             library.await_go(loop_pointer)
             order = loop.order[: loop.call_count]
-            settle_ns = _run(order, forward, arguments, outputs, names, slots_region, first_failure)
-            if copy_inputs:
+            settle_ns = _run(
+                order, forward, arguments, outputs, names, slots_region, first_failure, on_device
+            )
+            if on_device:
+                wait()
+                settle_ns = settling_ns * len(order)
+            elif copy_inputs:
                 settle_ns += arguments.spent_ns
                 arguments.spent_ns = 0
             library.say_done(loop_pointer, settle_ns)

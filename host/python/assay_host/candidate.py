@@ -1,13 +1,13 @@
 """The candidate's side: imports a file with `class ModelNew`, gives it the reference's weights,
-runs timed blocks. As the opponent it does the same with the problem's own `class Model`: two
-processes that came to their blocks in different ways differ by a percent of a short call, whatever
-they call.
+runs timed blocks, on the device that the settings name. As the opponent it does the same with the
+problem's own `class Model`: two processes that came to their blocks in different ways differ by a
+percent of a short call, whatever they call.
 
 Untrusted from the import on: whatever this process says is a diagnostic. Requests:
   kLoad    [0 weights by name, 1 by order, 2 as constructed under the seed, 3 no weights]
   kBlocks  [calls that failed, Failure of the first]; the first one's text is in the report
-Inputs are mapped read-only: a forward that writes to them ends the process, unless the reference
-does so too.
+Inputs are mapped read-only, but for a device's: a forward that writes to them ends the process,
+unless the reference does so too.
 """
 
 import importlib.machinery
@@ -19,7 +19,7 @@ import typing
 
 import torch
 
-from assay_host import blocks, extensions, failure, problem, values, weights, wire
+from assay_host import blocks, device, extensions, failure, problem, values, weights, wire
 from assay_host.failure import Failure
 
 BY_NAME, BY_ORDER, BY_SEED, NO_WEIGHTS = range(4)
@@ -167,6 +167,8 @@ class Candidate:
         if self._model is not None:
             raise Failure(failure.ENVIRONMENT, "a candidate host loads one candidate")
         context = self._context
+        settings = context.settings
+        device.start(settings)
         extensions.prepare(context.root)
         if extensions.unpack(context.path("candidate", "extensions.tar"), context.root):
             extensions.skip_finished_builds()
@@ -175,9 +177,11 @@ class Candidate:
         # imported would outlive the rules.
         if self._part.locks_down:
             self._lock_down()
-        seed = int(context.settings.get("weights_seed", 0))
-        module = import_file(self._path, context.settings.get("set", {}), seed, self._part)
+        seed = int(settings.get("weights_seed", 0))
+        module = import_file(self._path, settings.get("set", {}), seed, self._part)
         model = construct(module, self._record, seed, self._path, self._part)
+        if device.name(settings) != device.CPU:
+            model = device.move(model, self._part.load, self._path)
         torch.set_grad_enabled(False)  # foreign code may have changed it
         views, varying = [], []
         if wire.WEIGHTS in context.regions:

@@ -61,9 +61,10 @@ def forward_names(forward, count):
 
 
 class Signature:
-    """Collects argument specs, then writes them into a report."""
+    """Collects argument specs, then writes them into a report. `device`: where the module runs."""
 
-    def __init__(self):
+    def __init__(self, device="cpu"):
+        self._device = device
         self._names = Names()
         self.rows = []  # (name, role, kind, dtype number, shape, size in bytes)
         self._varies = set()  # indices of rows that the judge may change between calls
@@ -74,7 +75,7 @@ class Signature:
             self._varies.add(len(self.rows))
         name = self._names.take(name)
         if isinstance(value, torch.Tensor):
-            reason = values.unsupported(value)
+            reason = values.unsupported(value, self._device)
             if reason:
                 raise Failure(number, f"{_ROLE_NAMES[role]} {name} is {reason}")
             size_bytes = value.numel() * value.element_size()

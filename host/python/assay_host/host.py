@@ -62,11 +62,16 @@ class Context:
             self.report.message = wire.encode_text(text, wire.MESSAGE_BYTES)
 
     def attach(self, args, fd):
-        number, size_bytes, writable = args[0], args[1], args[2] != 0
+        number, size_bytes, writable, on_device = args[0], args[1], args[2] != 0, args[3] == 1
         if fd < 0:
             raise Failure(failure.ENVIRONMENT, "an attach frame came without a descriptor")
+        if on_device and number not in wire.MAY_LIE_ON_DEVICE:
+            raise Failure(failure.ENVIRONMENT, f"region {number} is no device memory")
         try:
-            mapping = wire.Mapping(self.library, fd, number, size_bytes, writable)
+            if on_device:
+                mapping = wire.DeviceMapping(self.library, fd, size_bytes)
+            else:
+                mapping = wire.Mapping(self.library, fd, number, size_bytes, writable)
         except OSError as error:
             raise Failure(
                 failure.ENVIRONMENT, f"cannot map region {number}: {error.strerror}"
@@ -122,7 +127,10 @@ def _make_role(role, context):
             f"PyTorch cannot be imported by {sys.executable}: "
             f"{failure.describe_exception(error)}",
         ) from error
+    from assay_host import device
+
     set_threads(torch, context.settings)
+    device.start(context.settings)
     torch.set_grad_enabled(False)
     if role == "reference":
         from assay_host.reference import Reference

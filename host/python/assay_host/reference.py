@@ -2,6 +2,10 @@
 natively and in float64, and runs timed blocks. Trusted code, but the problem file it runs is still
 foreign: its errors become Failures.
 
+Where the settings name a device the module runs there. Each region lies where its attach frame
+says: an oracle's on the host, and arguments, results and weights are copied; those of a host that
+is timed on the device, where they are used in place.
+
 Requests (results of kDone in brackets):
   kLoad          args[0] 1: brief, for hosts that only time: no check for randomness, no float64;
                  args[1] 1: at another size ("other_set" of the settings).
@@ -24,39 +28,12 @@ import sys
 
 import torch
 
-from assay_host import blocks, compiled, describe, draws, estimate, failure, float64, mends
-from assay_host import mutants, problem, profile, structure, values, weights, wire
+from assay_host import blocks, compiled, describe, device, draws, estimate, failure, float64
+from assay_host import mends, mutants, problem, profile, structure, values, weights, wire
 from assay_host.failure import Failure
 
 RECORD_VERSION = 1
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE = 1, 2, 4
-
-
-def _state(model):
-    """Every tensor of a module by name: its state_dict, then buffers that are not part of it."""
-    tensors = {
-        name: tensor
-        for name, tensor in model.state_dict(keep_vars=True).items()
-        if isinstance(tensor, torch.Tensor)
-    }
-    for name, tensor in model.named_buffers():
-        tensors.setdefault(name, tensor)
-    return {name: tensor.detach() for name, tensor in tensors.items()}
-
-
-class _Restorer:
-    """Puts back the tensors of a module that forward changes."""
-
-    def __init__(self, model, names):
-        tensors = _state(model)
-        self._pairs = [(tensors[name], tensors[name].clone()) for name in names]
-
-    def tensors(self):
-        return [tensor for tensor, _ in self._pairs]
-
-    def restore(self):
-        for tensor, saved in self._pairs:
-            tensor.copy_(saved)
 
 
 class Reference:
@@ -66,6 +43,8 @@ class Reference:
         self._model = None
         self._doubles = None
         self._slots = None
+        # (tensor, view) of weights that vary in a region where the module cannot work itself.
+        self._followed = []
         self._draw_kinds = {}
         self._mutants = mutants.Mutants(self)
         context.on_attach.append(self._forget_views)
@@ -82,8 +61,10 @@ class Reference:
             **self._mutants.handlers(),
         }
 
-    def _forget_views(self, _number):
+    def _forget_views(self, number):
         self._slots = None
+        if number == wire.WEIGHTS:
+            self._followed = []
 
     # Loading
 
@@ -91,7 +72,10 @@ class Reference:
         torch.set_grad_enabled(False)
         torch.set_default_dtype(torch.float32)
         self._model = self._doubles = self._slots = None
+        self._followed = []
         settings = self._context.settings
+        device.start(settings)
+        self._place = device.Placement(settings)
         constants = settings.get("other_set" if args[1] else "set", {})
         tree = problem.apply_settings(problem.parse(self._path), constants)
         seed = int(settings.get("weights_seed", 0))
@@ -101,11 +85,12 @@ class Reference:
         init_inputs = problem.init_inputs(self._module, self._path)
         record = self._pickled(init_inputs)
         problem.seed_everything(seed)
-        self._model = problem.construct(self._module, init_inputs, self._path)
+        model = problem.construct(self._module, init_inputs, self._path)
+        self._model = self._place.module(model, self._path)
 
         problem.seed_everything(int(settings.get("seed", 0)))
         leaves = self._draw_leaves()
-        signature = describe.Signature()
+        signature = describe.Signature(self._place.device)
         for name, value in leaves:
             signature.add(wire.INPUT, name, value, failure.PROBLEM_INPUTS)
         self._input_rows = signature.of_role(wire.INPUT)
@@ -175,10 +160,13 @@ class Reference:
         return len(record)
 
     def _draw_leaves(self):
-        """One call of get_inputs() as (name, value) leaves; also sets the template that rebuilds
-        its nesting.
+        """One call of get_inputs() as (name, value) leaves on the CPU; also sets the template that
+        rebuilds its nesting.
         """
         inputs = problem.inputs(self._module, self._path)
+        return [(name, self._place.drawn(value)) for name, value in self._leaves_of(inputs)]
+
+    def _leaves_of(self, inputs):
         names = describe.forward_names(self._model.forward, len(inputs))
         leaves = []
         self._template = (
@@ -188,11 +176,8 @@ class Reference:
         return leaves
 
     def _arguments(self, leaves, convert=None):
-        values_only = [
-            convert(value) if convert and isinstance(value, torch.Tensor) else value
-            for _, value in leaves
-        ]
-        return structure.rebuild(self._template, values_only)
+        convert = convert or self._place.there
+        return structure.rebuild(self._template, [convert(value) for _, value in leaves])
 
     def _forward(self, arguments):
         """forward's outputs as a flat list of tensors. Raises Failure(kProblemForward or
@@ -217,7 +202,9 @@ class Reference:
                 failure.PROBLEM_OUTPUT, "forward returns nothing; outputs must be tensors"
             )
         for tensor in outputs:
-            reason = values.unsupported(tensor)
+            reason = values.unsupported(tensor, self._place.device)
+            if reason is None and self._place.misplaced(tensor):
+                reason = f"on {tensor.device}, and the inputs are on {self._place.device}"
             if reason:
                 raise Failure(
                     failure.PROBLEM_OUTPUT,
@@ -227,15 +214,12 @@ class Reference:
 
     def _materialise_lazy_parameters(self, leaves):
         if weights.has_lazy(self._model):
-            self._forward(self._arguments(leaves, _plain_copy))
+            self._forward(self._arguments(leaves, self._place.copy))
 
     def _first_run(self, leaves, check_random):
         """Runs forward, learning what it changes; the state afterwards is the constructed one."""
-        saved = {name: tensor.clone() for name, tensor in _state(self._model).items()}
-        given = [
-            (name, _plain_copy(value) if isinstance(value, torch.Tensor) else value)
-            for name, value in leaves
-        ]
+        saved = {name: tensor.clone() for name, tensor in weights.every_tensor(self._model).items()}
+        given = [(name, self._place.copy(value)) for name, value in leaves]
         torch.manual_seed(1)
         outputs = [tensor.clone() for tensor in self._forward(self._arguments(given))]
         self._changes_inputs = any(
@@ -243,16 +227,17 @@ class Reference:
             for (_, value), (_, other) in zip(given, leaves)
         )
         del given
-        state = _state(self._model)
+        state = weights.every_tensor(self._model)
         self._changed_names = [
             name for name, tensor in saved.items() if not values.same_bytes(tensor, state[name])
         ]
         if check_random:
             torch.manual_seed(2)
-            self._refuse_other_outputs(outputs, self._forward(self._arguments(leaves, _plain_copy)))
+            again = self._forward(self._arguments(leaves, self._place.copy))
+            self._refuse_other_outputs(outputs, again)
         for name in self._changed_names:
             state[name].copy_(saved[name])
-        self._restorer = _Restorer(self._model, self._changed_names)
+        self._restorer = weights.Restorer(self._model, self._changed_names)
         return outputs
 
     def _refuse_other_outputs(self, first, second):
@@ -286,7 +271,7 @@ class Reference:
         """What timed blocks call."""
         if baseline != "compiled":
             return self._model
-        made = compiled.compiled(self._model, lambda: self._arguments(leaves, _plain_copy))
+        made = compiled.compiled(self._model, lambda: self._arguments(leaves, self._place.copy))
         self._restorer.restore()
         return made
 
@@ -294,7 +279,7 @@ class Reference:
 
     def _float64_works(self, leaves):
         try:
-            self._forward64(self._arguments(leaves, _double_copy))
+            self._forward64(self._arguments(leaves, self._place.double_copy))
         except Failure:
             return False
         return True
@@ -335,6 +320,7 @@ class Reference:
         if self._model is None:
             raise Failure(failure.ENVIRONMENT, "no problem is loaded")
         if args[0] == 2:
+            self._follow_weights()
             if self._doubles is not None:
                 self._doubles.refresh()
             return ()
@@ -349,13 +335,23 @@ class Reference:
             self._restorer.restore()
             for view, tensor in zip(views, tensors.values()):
                 view.copy_(tensor.detach())
-        weights.take(
+        rows = [
             (tensor, view, weights.varies(name, tensor, self._changed_names))
             for (name, tensor), view in zip(tensors.items(), views)
-        )
-        self._restorer = _Restorer(self._model, self._changed_names)
+        ]
+        shared = weights.take(rows)
+        self._followed = [
+            (tensor.detach(), view)
+            for tensor, view, varies in rows
+            if varies and id(tensor) not in shared
+        ]
+        self._restorer = weights.Restorer(self._model, self._changed_names)
         self._doubles = None
         return ()
+
+    def _follow_weights(self):
+        for tensor, view in self._followed:
+            tensor.copy_(view)
 
     # What mutants.py stands on
 
@@ -363,11 +359,18 @@ class Reference:
         """The (name, value) leaves of a draw, and how many tensors its kind changed."""
         if kind >= draws.KIND_COUNT and kind not in mends.KINDS:
             raise Failure(failure.ENVIRONMENT, f"unknown kind of draw {kind}")
-        problem.seed_everything(seed)
-        leaves = self._draw_leaves()
+        if kind == draws.ORDINARY:
+            leaves = self._leaves_of(self._place.draw(lambda: self._seeded_inputs(seed)))
+        else:
+            problem.seed_everything(seed)
+            leaves = self._draw_leaves()
         describe.check_same(self._input_rows, leaves)
         change_all = mends.change_all if kind in mends.KINDS else draws.change_all
         return change_all(leaves, kind, seed)
+
+    def _seeded_inputs(self, seed):
+        problem.seed_everything(seed)
+        return problem.inputs(self._module, self._path)
 
     def kind_of(self, slot):
         return self._draw_kinds.get(slot, draws.ORDINARY)
@@ -375,15 +378,18 @@ class Reference:
     def run_anew(self, leaves):
         """forward's outputs for these leaves, from the state as it was constructed."""
         self._restorer.restore()
-        if self._changes_inputs:
-            leaves = [_plain_copy(v) if isinstance(v, torch.Tensor) else v for v in leaves]
+        leaves = [self._given(value) for value in leaves]
         return self._forward(structure.rebuild(self._template, leaves))
+
+    def _given(self, value):
+        """A value as forward gets it."""
+        return self._place.copy(value) if self._changes_inputs else self._place.there(value)
 
     def weights(self):
         """Floating-point parameters and buffers by name, but for those that forward changes."""
         return {
             name: tensor
-            for name, tensor in _state(self._model).items()
+            for name, tensor in weights.every_tensor(self._model).items()
             if tensor.dtype.is_floating_point and name not in self._changed_names
         }
 
@@ -392,6 +398,7 @@ class Reference:
         slots = self.slots()
         leaves, changed = self.drawn(seed, kind)
         slots.store_inputs(slot, [value for _, value in leaves])
+        self._place.finish()
         self._draw_kinds[slot] = kind
         return (changed,)
 
@@ -399,16 +406,16 @@ class Reference:
         slot, precision = args[:2]
         slots = self.slots()
         try:
+            self._follow_weights()
             if precision == 1:
-                outputs = self._forward64(slots.arguments(slot, _double_copy))
+                outputs = self._forward64(slots.arguments(slot, self._place.double_copy))
                 targets = slots.oracle_outputs(slot)
             else:
                 self._restorer.restore()
-                outputs = self._forward(
-                    slots.arguments(slot, torch.clone if self._changes_inputs else None)
-                )
+                outputs = self._forward(slots.arguments(slot, self._given))
                 targets = slots.outputs(slot)
             self._copy_outputs(outputs, targets, precision)
+            self._place.finish()
         except Failure as error:
             ordinary = self.kind_of(slot) == draws.ORDINARY
             if ordinary or (precision == 1 and error.number != failure.FLOAT64_UNSUPPORTED):
@@ -464,27 +471,14 @@ class Reference:
         if self._model is None:
             raise Failure(failure.ENVIRONMENT, "no problem is loaded")
         problem.seed_everything(int(self._context.settings.get("seed", 0)))
-        leaves = self._draw_leaves()
+        leaves = [(name, self._place.there(value)) for name, value in self._draw_leaves()]
 
         def forward():
             self._restorer.restore()
-            self._forward(self._arguments(leaves, _plain_copy if self._changes_inputs else None))
+            self._forward(self._arguments(leaves, self._given))
 
         return (wire.write_text(fd, profile.profile(forward, args[0])),)
 
 
 def _name(dtype):
     return str(dtype).replace("torch.", "")
-
-
-def _plain_copy(tensor):
-    """As the slots will hand it over: contiguous, without autograd, on its own memory."""
-    return tensor.detach().clone(memory_format=torch.contiguous_format)
-
-
-def _double_copy(tensor):
-    return (
-        tensor.detach().to(torch.float64, copy=True)
-        if tensor.dtype.is_floating_point
-        else _plain_copy(tensor)
-    )

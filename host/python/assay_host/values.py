@@ -25,8 +25,10 @@ DTYPE_NAMES = ", ".join(str(dtype).replace("torch.", "") for dtype in DTYPES.val
 _SCALAR_FORMATS = {wire.INT: "<q", wire.FLOAT: "<d", wire.BOOL: "<q"}
 
 
-def unsupported(tensor):
-    """Why a tensor cannot travel through a slot ('complex64', 'a sparse tensor'), or None."""
+def unsupported(tensor, device="cpu"):
+    """Why a tensor cannot travel through a slot ('complex64', 'a sparse tensor'), or None. `device`
+    is where modules run.
+    """
     if tensor.is_quantized:
         return f"a quantised tensor ({tensor.dtype})"
     if tensor.layout != torch.strided:
@@ -35,8 +37,9 @@ def unsupported(tensor):
         return "a nested tensor"
     if tensor.dtype not in DTYPE_NUMBERS:
         return f"{str(tensor.dtype).replace('torch.', '')}; supported are {DTYPE_NAMES}"
-    if tensor.device.type != "cpu":
-        return f"on {tensor.device}; only the CPU is supported"
+    if tensor.device.type not in ("cpu", device):
+        supported = "the CPU" if device == "cpu" else device
+        return f"on {tensor.device}; only {supported} is supported"
     if tensor.dim() > wire.RANK_MAX:
         return f"of {tensor.dim()} dimensions; at most {wire.RANK_MAX} are supported"
     return None
@@ -51,19 +54,21 @@ def dense(tensor):
 
 
 def view(mapping, dtype, shape, offset):
-    """A tensor over a region's bytes; writes go to the region. Raises ValueError when it does not
-    lie inside.
+    """A tensor over a region's bytes, where the region lies; writes go to the region. Raises
+    ValueError when it does not lie inside.
     """
     count = 1
     for size in shape:
         count *= size
     size_bytes = count * torch.empty((), dtype=dtype).element_size()
-    if count == 0:
+    if count == 0 and not mapping.on_device:
         return torch.empty(shape, dtype=dtype)
-    if offset + size_bytes > mapping.size_bytes:
+    if count > 0 and offset + size_bytes > mapping.size_bytes:
         raise ValueError(
             f"{size_bytes} bytes at {offset} lie outside of a region of {mapping.size_bytes} bytes"
         )
+    if mapping.on_device:
+        return mapping.part(offset, size_bytes).view(dtype).view(shape)
     return torch.frombuffer(mapping.buffer, dtype=dtype, count=count, offset=offset).view(shape)
 
 
@@ -81,8 +86,10 @@ def write_scalar(mapping, kind, offset, value):
 
 
 def same_bytes(a, b):
-    """Equal bit for bit, so that NaN equals itself and -0 differs from 0."""
+    """Equal bit for bit, wherever they lie, so that NaN equals itself and -0 differs from 0."""
     a, b = dense(a), dense(b)
+    if a.device != b.device:
+        b = b.to(a.device)
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     if a.numel() == 0:
@@ -104,11 +111,12 @@ def same_but_for_rounding(a, b):
         return torch.equal(a, b)
     if torch.equal(a, b):
         return True
+    epsilon = torch.finfo(a.dtype).eps
     a, b = a.double(), b.double()
     difference = torch.where(a == b, torch.zeros_like(a), (a - b).abs())
     finite = a[torch.isfinite(a)].abs()
     scale = finite.max().item() if finite.numel() else 0.0
-    bound = min(64 * torch.finfo(a.dtype).eps, 0.02)
+    bound = min(64 * epsilon, 0.02)
     return bool(difference.max().item() <= bound * scale)
 
 
@@ -128,6 +136,8 @@ class Slots:
         self.count = plan.slot_count
         self._plan = plan
         self._regions = regions
+        # Numbers lie apart where the inputs lie on a device.
+        self._numbers = regions.get(wire.NUMBERS) or regions.get(wire.INPUTS)
         self._template = template
         self._tensors = {}
         self._outputs = {}
@@ -140,10 +150,18 @@ class Slots:
     def prefault(self, library):
         """Touches all slots and the weights, so that no call pays for a first touch."""
         regions = [
-            self._regions[number].address if number in self._regions else None
-            for number in (wire.INPUTS, wire.OUTPUTS, wire.WEIGHTS)
+            self._regions.get(number) for number in (wire.INPUTS, wire.OUTPUTS, wire.WEIGHTS)
         ]
-        library.prefault(ctypes.addressof(self._plan), *regions)
+        addresses = [
+            region.address if region is not None and not region.on_device else None
+            for region in regions
+        ]
+        library.prefault(ctypes.addressof(self._plan), *addresses)
+
+    @property
+    def on_device(self):
+        """Whether outputs lie on a device, which writes them in the background."""
+        return self._regions[wire.OUTPUTS].on_device
 
     def input_tensors(self, slot):
         """Views of a slot's inputs in order; None where the input is a number."""
@@ -168,7 +186,7 @@ class Slots:
         for spec, tensor in zip(self.input_specs, self.input_tensors(slot)):
             if tensor is None:
                 offset = self._offset(slot, self._plan.input_stride, spec)
-                leaves.append(read_scalar(self._regions[wire.INPUTS], spec.kind, offset))
+                leaves.append(read_scalar(self._numbers, spec.kind, offset))
             else:
                 leaves.append(convert(tensor) if convert else tensor)
         return leaves
@@ -178,13 +196,13 @@ class Slots:
         offsets = [spec.offset for spec in self.input_specs if spec.kind != wire.TENSOR]
         if not offsets or self.count == 0:
             return None
-        return _Numbers(self._regions[wire.INPUTS], offsets, self._plan.input_stride, self.count)
+        return _Numbers(self._numbers, offsets, self._plan.input_stride, self.count)
 
     def store_inputs(self, slot, leaves):
         for spec, tensor, value in zip(self.input_specs, self.input_tensors(slot), leaves):
             if tensor is None:
                 offset = self._offset(slot, self._plan.input_stride, spec)
-                write_scalar(self._regions[wire.INPUTS], spec.kind, offset, value)
+                write_scalar(self._numbers, spec.kind, offset, value)
             else:
                 tensor.copy_(value)
 

@@ -29,6 +29,33 @@ def state_tensors(model):
     }
 
 
+def every_tensor(model):
+    """Every tensor of a module by name: its state_dict, then buffers that are not part of it."""
+    tensors = {
+        name: tensor
+        for name, tensor in model.state_dict(keep_vars=True).items()
+        if isinstance(tensor, torch.Tensor)
+    }
+    for name, tensor in model.named_buffers():
+        tensors.setdefault(name, tensor)
+    return {name: tensor.detach() for name, tensor in tensors.items()}
+
+
+class Restorer:
+    """Puts back the tensors of a module that forward changes."""
+
+    def __init__(self, model, names):
+        tensors = every_tensor(model)
+        self._pairs = [(tensors[name], tensors[name].clone()) for name in names]
+
+    def tensors(self):
+        return [tensor for tensor, _ in self._pairs]
+
+    def restore(self):
+        for tensor, saved in self._pairs:
+            tensor.copy_(saved)
+
+
 def randomise_constant(model, seed):
     """Gives parameters and running statistics whose elements are all equal values of their own:
     between half and one and a half of a number that is not zero, within a quarter of zero else.
@@ -60,12 +87,12 @@ def varies(name, tensor, changed_names):
 
 def take(pairs):
     """Gives (tensor, view of the region, varies) their values: those that vary work on the region
-    from now on, others get a copy, and so do those of another dtype. Returns the identities of the
-    tensors that lie in the region.
+    from now on, others get a copy, and so do those of another dtype or on another device. Returns
+    the identities of the tensors that lie in the region.
     """
     shared = set()
     for tensor, view, may_vary in pairs:
-        if may_vary and tensor.dtype == view.dtype:
+        if may_vary and tensor.dtype == view.dtype and tensor.device == view.device:
             tensor.data = view
             shared.add(id(tensor))
         else:

@@ -21,15 +21,19 @@ INPUT, PARAMETER, OUTPUT = 1, 2, 3
 # Kind
 TENSOR, INT, FLOAT, BOOL = 1, 2, 3, 4
 # Region
-CONTROL, REPORT, PLAN, INPUTS, OUTPUTS, ORACLE, WEIGHTS = 1, 2, 3, 4, 5, 6, 7
+CONTROL, REPORT, PLAN, INPUTS, OUTPUTS, ORACLE, WEIGHTS, NUMBERS = 1, 2, 3, 4, 5, 6, 7, 8
+MAY_LIE_ON_DEVICE = (INPUTS, OUTPUTS, WEIGHTS)
 # FrameKind
 ATTACH, LOAD, STORE_WEIGHTS, DRAW, EVALUATE, BLOCKS, QUIT, ESTIMATE, PROFILE = range(1, 10)
 MUTANTS, MUTATE = 10, 11
 HELLO, DONE, FAILED = 100, 101, 102
+# Fault
+FAULT_DEVICE = 2
 # Receive
 RECEIVED, CLOSED, TIMEOUT, MALFORMED = 0, 1, 2, 3
 
 _u32, _u64 = ctypes.c_uint32, ctypes.c_uint64
+_DEVICE_TEXT_BYTES = 300
 
 
 class Frame(ctypes.Structure):
@@ -164,6 +168,22 @@ class Library:
             ctypes.POINTER(ctypes.c_int),
         )
         self.unmap = _function(waiting.AssayUnmap, None, ctypes.c_void_p, _u64)
+        self._map_device = _function(
+            waiting.AssayMapDevice,
+            ctypes.c_int,
+            ctypes.c_int,
+            _u64,
+            ctypes.POINTER(_u64),
+            ctypes.c_char_p,
+            _u64,
+        )
+        self.unmap_device = _function(waiting.AssayUnmapDevice, None, _u64, _u64)
+        # Without the interpreter's lock: a Python function that the device's work waits for would
+        # wait for the lock without end.
+        self.synchronize_device = _function(waiting.AssaySynchronizeDevice, ctypes.c_int)
+        self._describe_device = _function(
+            waiting.AssayDescribeDevice, None, ctypes.c_int, ctypes.c_char_p, _u64
+        )
         self.prefault = _function(
             waiting.AssayPrefault,
             None,
@@ -177,6 +197,23 @@ class Library:
         self.say_done = _function(holding.AssaySayDone, None, loop, _u64)
         self.report_faults = _function(waiting.AssayReportFaults, ctypes.c_int, ctypes.c_void_p)
         self.lock_down = _function(waiting.AssayLockDown, ctypes.c_int, ctypes.c_int)
+
+    def map_device(self, fd, size_bytes):
+        """The address of device memory of the judge's. Raises OSError with CUDA's words."""
+        address = _u64()
+        message = ctypes.create_string_buffer(_DEVICE_TEXT_BYTES)
+        result = self._map_device(
+            fd, size_bytes, ctypes.byref(address), message, _DEVICE_TEXT_BYTES
+        )
+        if result:
+            raise OSError(result, message.value.decode("utf-8", "replace"))
+        return address.value
+
+    def describe_device(self, result):
+        """CUDA's words for what synchronize_device() returned."""
+        text = ctypes.create_string_buffer(_DEVICE_TEXT_BYTES)
+        self._describe_device(result, text, _DEVICE_TEXT_BYTES)
+        return text.value.decode("utf-8", "replace")
 
     @staticmethod
     def _check_layout(library):
@@ -208,6 +245,8 @@ def library_path():
 class Mapping:
     """One attached region: an address range that stays valid until close()."""
 
+    on_device = False
+
     def __init__(self, library, fd, number, size_bytes, writable):
         error = ctypes.c_int()
         self.address = library.map(
@@ -231,6 +270,46 @@ class Mapping:
 
     def close(self):
         self._library.unmap(self.address, self.size_bytes)
+
+
+class DeviceMapping:
+    """One attached region of device memory, until close(). The judge's claim that a host may only
+    read it cannot be enforced: a device knows no read-only mapping. The judge has to look whether
+    it was changed.
+    """
+
+    on_device = True
+
+    def __init__(self, library, fd, size_bytes):
+        self.address = library.map_device(fd, size_bytes)
+        self.size_bytes = size_bytes
+        self._library = library
+
+    def part(self, offset, size_bytes):
+        """A tensor of bytes over a part of the region. Its storage begins where it begins, as on
+        the CPU: torch.compile takes slices of one storage, at offsets that differ from slot to
+        slot, for tensors of different kinds.
+        """
+        import torch
+
+        if size_bytes == 0:
+            return torch.empty(0, dtype=torch.uint8, device="cuda")
+        return torch.as_tensor(_DeviceBytes(self.address + offset, size_bytes), device="cuda")
+
+    def close(self):
+        self._library.unmap_device(self.address, self.size_bytes)
+
+
+class _DeviceBytes:
+    """What torch makes a tensor of without copying."""
+
+    def __init__(self, address, size_bytes):
+        self.__cuda_array_interface__ = {
+            "shape": (size_bytes,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
 
 
 def encode_text(text, size_bytes):

@@ -1,0 +1,485 @@
+"""Hosts on a CUDA device: what can be seen without one, by regions that only claim to lie there;
+and, where PyTorch has one, whole hosts on device memory.
+"""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import types
+import unittest
+from unittest import mock
+
+from device_memory import DeviceJudge, cuda_is_there
+from fake_judge import POISON, SUPPORT, Judge, Region, Refused, failure, torch, values, wire
+from sample_problems import LINEAR, SOFTMAX, problem
+
+from assay_host import blocks, device, weights  # noqa: E402
+
+ILLEGAL_ADDRESS = 700
+
+
+class Mapping:
+    """A region on a device that is memory of this process's."""
+
+    on_device = True
+
+    def __init__(self, size_bytes):
+        self.bytes = torch.full((size_bytes,), POISON, dtype=torch.uint8)
+        self.address = self.bytes.data_ptr()
+        self.size_bytes = size_bytes
+
+    def part(self, offset, size_bytes):
+        return self.bytes[offset : offset + size_bytes]
+
+
+class Library:
+    """Runs the blocks that it was given, and notes what is asked of it."""
+
+    def __init__(self, orders, result=0):
+        self.orders = list(orders)
+        self.result = result
+        self.log = []
+
+    def prefault(self, _plan, *regions):
+        self.log.append(("prefault", *(region is not None for region in regions)))
+
+    def await_armed(self, _loop):
+        return bool(self.orders)
+
+    def await_go(self, loop):
+        order = self.orders.pop(0)
+        loop._obj.order = (ctypes.c_uint32 * len(order))(*order)
+        loop._obj.call_count = len(order)
+        self.log.append("go")
+
+    def synchronize_device(self):
+        self.log.append("synchronise")
+        return self.result
+
+    def describe_device(self, result):
+        return f"CUDA_ERROR_ILLEGAL_ADDRESS ({result}): an illegal memory access"
+
+    def say_done(self, _loop, settle_ns):
+        self.log.append(("done", settle_ns))
+
+
+def make_plan(slot_count, *rows):
+    """A plan of (name, role, kind, dtype, shape), 64 bytes an argument."""
+    plan = wire.Plan(slot_count=slot_count, argument_count=len(rows))
+    ends = {wire.INPUT: 0, wire.PARAMETER: 0, wire.OUTPUT: 0}
+    for index, (name, role, kind, dtype, shape) in enumerate(rows):
+        spec = plan.arguments[index]
+        spec.name, spec.role, spec.kind, spec.rank = name, role, kind, len(shape)
+        spec.dtype = values.DTYPE_NUMBERS[dtype] if dtype else 0
+        spec.shape[: len(shape)] = shape
+        spec.offset = ends[role]
+        ends[role] += 64
+    plan.input_stride, plan.output_stride = ends[wire.INPUT], ends[wire.OUTPUT]
+    plan.weights_bytes = ends[wire.PARAMETER]
+    return plan
+
+
+SCALED = (
+    (b"x", wire.INPUT, wire.TENSOR, torch.float32, (4,)),
+    (b"n", wire.INPUT, wire.INT, None, ()),
+    (b"out", wire.OUTPUT, wire.TENSOR, torch.float32, (4,)),
+)
+
+
+class Views(unittest.TestCase):
+    def test_every_dtype_reads_and_writes_the_region_where_it_was_put(self):
+        for dtype in values.DTYPES.values():
+            mapping = Mapping(256)
+            expected = torch.tensor([1, 0, 1, 1, 0, 1], dtype=dtype).view(2, 3)
+            view = values.view(mapping, dtype, (2, 3), 64)
+            view.copy_(expected)
+            size_bytes = expected.numel() * expected.element_size()
+            self.assertEqual((view.dtype, view.shape), (dtype, (2, 3)))
+            self.assertEqual(view.data_ptr(), mapping.address + 64)
+            self.assertTrue(bool((mapping.bytes[:64] == POISON).all()))
+            self.assertTrue(bool((mapping.bytes[64 + size_bytes :] == POISON).all()))
+            self.assertTrue(torch.equal(values.view(mapping, dtype, (2, 3), 64), expected))
+
+    def test_tensors_without_elements_and_without_dimensions(self):
+        mapping = Mapping(64)
+        for dtype in (torch.float32, torch.bfloat16, torch.bool):
+            self.assertEqual(values.view(mapping, dtype, (0, 3), 64).shape, (0, 3))
+            self.assertEqual(values.view(mapping, dtype, (), 8).shape, ())
+
+    def test_a_view_outside_of_the_region_is_refused(self):
+        with self.assertRaises(ValueError):
+            values.view(Mapping(64), torch.float32, (16,), 4)
+
+
+class SlotsOnDevice(unittest.TestCase):
+    def setUp(self):
+        self.plan = make_plan(3, *SCALED)
+        self.numbers = Region(3 * self.plan.input_stride)
+        self.regions = {
+            wire.INPUTS: Mapping(3 * self.plan.input_stride),
+            wire.OUTPUTS: Mapping(3 * self.plan.output_stride),
+            wire.NUMBERS: self.numbers,
+        }
+        for slot in range(3):
+            self.set_number(slot, slot + 2)
+        self.slots = values.Slots(self.plan, self.regions, None)
+
+    def set_number(self, slot, value):
+        offset = slot * self.plan.input_stride + 64
+        values.write_scalar(self.numbers, wire.INT, offset, value)
+
+    def run_blocks(self, library, forward, copy_inputs=False, restore=lambda: None):
+        report = wire.Report()
+        loop = wire.BlockLoop(report=ctypes.addressof(report))
+        first = types.SimpleNamespace(errors=[])
+        first.note = first.errors.append
+        with mock.patch.object(device, "cost_ns", lambda work, wait: (work(), wait(), 1000)[2]):
+            blocks.run_blocks(library, loop, self.slots, forward, copy_inputs, restore, first)
+        return report, first.errors
+
+    def test_numbers_come_from_their_own_region(self):
+        for slot in range(3):
+            x, n = self.slots.arguments(slot)
+            self.assertEqual(
+                (x.data_ptr() - self.regions[wire.INPUTS].address, n), (128 * slot, slot + 2)
+            )
+        numbers = self.slots.numbers()
+        self.set_number(1, 9)
+        self.assertEqual(numbers.changed_slots(), {1})
+        self.assertEqual(self.slots.arguments(1)[1], 9)
+
+    def test_numbers_come_from_the_inputs_where_they_have_no_region(self):
+        inputs = Region(3 * self.plan.input_stride)
+        values.write_scalar(inputs, wire.INT, 64, 5)
+        regions = {wire.INPUTS: inputs, wire.OUTPUTS: Region(3 * self.plan.output_stride)}
+        slots = values.Slots(self.plan, regions, None)
+        self.assertEqual(slots.arguments(0)[1], 5)
+        self.assertFalse(slots.on_device)
+
+    def test_the_device_has_done_its_work_when_done_is_said(self):
+        library = Library([[0, 2], [1], []])
+
+        def forward(x, n):
+            library.log.append("call")
+            return x * n
+
+        for slot in range(3):
+            self.slots.input_tensors(slot)[0].fill_(slot + 1)
+        _, errors = self.run_blocks(library, forward, restore=lambda: library.log.append("restore"))
+        self.assertEqual(errors, [])
+        self.assertEqual(library.log[:2], [("prefault", False, False, False), "synchronise"])
+        begins = ["restore", "synchronise", "go"]
+        self.assertEqual(
+            library.log[2:],
+            [*begins, "call", "call", "synchronise", ("done", 2000)]
+            + [*begins, "call", "synchronise", ("done", 1000)]
+            + [*begins, "synchronise", ("done", 0)],
+        )
+        for slot in range(3):
+            self.assertEqual(
+                self.slots.outputs(slot)[0].tolist(), [float((slot + 1) * (slot + 2))] * 4
+            )
+
+    def test_copies_of_inputs_count_as_settling(self):
+        taken = []
+        real = self.slots.arguments
+        self.slots.arguments = lambda *args: taken.append(1) or real(*args)
+        library = Library([[0]])
+        self.run_blocks(library, lambda x, n: x.mul_(n), copy_inputs=True)
+        self.assertEqual(len(taken), 2)  # once to see what it costs, and for the call
+        self.assertEqual(library.log[-1], ("done", 1000))
+
+    def test_an_error_of_the_devices_is_told_and_ends_the_process(self):
+        library = Library([[0]], ILLEGAL_ADDRESS)
+        loop_report = []
+
+        def ends(status):
+            raise SystemExit(status)
+
+        with mock.patch.object(os, "_exit", ends), self.assertRaises(SystemExit) as caught:
+            report = wire.Report()
+            loop_report.append(report)
+            device.wait(library, wire.BlockLoop(report=ctypes.addressof(report)))
+        self.assertEqual(caught.exception.code, 3)
+        self.assertEqual(loop_report[0].fault, wire.FAULT_DEVICE)
+        self.assertIn(b"the device reports CUDA_ERROR_ILLEGAL_ADDRESS (700)", report.message)
+
+    def test_a_result_in_the_slot_is_refused_and_poisoned(self):
+        _, errors = self.run_blocks(Library([[1]]), lambda x, n: self.slots.outputs(1)[0].fill_(7))
+        self.assertIn("never given", str(errors[0]))
+        self.assertTrue(bool((self.slots.outputs(1)[0].view(torch.uint8) == POISON).all()))
+
+
+class Results(unittest.TestCase):
+    def test_a_result_on_another_device_does_not_fit_unless_it_is_a_number(self):
+        target = torch.empty(2, device="meta")
+        for result in (torch.zeros(2), [torch.zeros(2)]):
+            with self.assertRaises(blocks.OutputMismatch) as caught:
+                blocks.store(result, [target], ["out"], range(0))
+            self.assertIn("output out is on cpu; the inputs are on meta", str(caught.exception))
+        blocks.store(2.5, [torch.empty((), dtype=torch.float64, device="meta")], ["out"], range(0))
+
+    def test_a_slot_of_any_dtype_is_poisoned(self):
+        targets = [torch.zeros((), dtype=dtype) for dtype in values.DTYPES.values()]
+        targets.append(torch.zeros(0, 3))
+        with self.assertRaises(blocks.OutputMismatch):
+            blocks._refuse_slot(targets)
+        for target in targets:
+            held = target.view(-1).view(torch.uint8)
+            self.assertTrue(bool((held == POISON).all()), target.dtype)
+
+    def test_what_cannot_travel_through_a_slot(self):
+        tensor = torch.empty(2, device="meta")
+        self.assertEqual(values.unsupported(tensor), "on meta; only the CPU is supported")
+        self.assertEqual(values.unsupported(tensor, "cuda"), "on meta; only cuda is supported")
+        self.assertIsNone(values.unsupported(tensor, "meta"))
+
+    def test_a_cost_is_the_mean_of_many_in_the_quickest_round(self):
+        done = []
+        clock = iter(range(0, 10**9, 500_000))
+        with mock.patch.object(device.time, "perf_counter_ns", lambda: next(clock)):
+            cost = device.cost_ns(lambda: done.append("work"), lambda: done.append("wait"))
+        self.assertEqual(cost, 500_000 // 50)
+        self.assertEqual((done.count("work"), done.count("wait"), done[-1]), (300, 6, "wait"))
+
+
+class Weights(unittest.TestCase):
+    def test_a_module_works_in_a_region_only_where_that_lies_on_its_device(self):
+        there = torch.nn.Parameter(torch.empty(3, device="meta"), requires_grad=False)
+        here = torch.nn.Parameter(torch.zeros(3), requires_grad=False)
+        view = torch.ones(3)
+        shared = weights.take([(there, view, True), (here, view, True)])
+        self.assertEqual(shared, {id(here)})
+        self.assertEqual((here.data_ptr(), there.device.type), (view.data_ptr(), "meta"))
+
+
+_MAPS = """
+import ctypes, os, sys
+sys.path.insert(0, sys.argv[1])
+from assay_host import wire
+library = wire.Library(wire.library_path())
+assert library.synchronize_device() == 100
+size = 2 << 20
+fd = os.memfd_create("fake-device-memory")
+os.ftruncate(fd, size)
+os.pwrite(fd, b"judge", 64)
+mapping = wire.DeviceMapping(library, fd, size)
+assert ctypes.string_at(mapping.address + 64, 5) == b"judge"
+ctypes.memmove(mapping.address + 64, b"hosts", 5)
+assert os.pread(fd, 5, 64) == b"hosts"
+assert library.synchronize_device() == 0
+other = wire.DeviceMapping(library, fd, size)
+assert other.address != mapping.address
+mapping.close()
+assert ctypes.string_at(other.address + 64, 5) == b"hosts"
+os.fstat(fd)  # still the caller's
+try:
+    wire.DeviceMapping(library, fd, size + 1)
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+class Driver(unittest.TestCase):
+    @unittest.skipUnless(
+        os.path.exists(os.path.join(os.environ.get("ASSAY_FAKE_CUDA", ""), "libcuda.so.1")),
+        "the driver without a GPU is not built",
+    )
+    def test_device_memory_is_mapped_and_unmapped(self):
+        ran = subprocess.run(
+            [sys.executable, "-B", "-s", "-c", _MAPS, os.path.join(SUPPORT, "python")],
+            capture_output=True,
+            text=True,
+            env={"LD_LIBRARY_PATH": os.environ["ASSAY_FAKE_CUDA"]},
+        )
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertRegex(ran.stdout, r"^device memory cannot be mapped: CUDA_ERROR")
+
+    @unittest.skipIf(cuda_is_there(), "there is a CUDA device")
+    def test_a_host_without_a_device_says_so(self):
+        judge = Judge(settings={"device": "cuda"})
+        self.addCleanup(judge.close)
+        with self.assertRaises(Refused) as caught:
+            judge.load(SOFTMAX)
+        self.assertEqual(caught.exception.number, failure.ENVIRONMENT)
+        self.assertIn("cannot use the CUDA device", judge.message())
+        region = Region(4096)
+        for number in (wire.PLAN, wire.INPUTS):
+            with self.assertRaises(Refused):
+                judge.request(wire.ATTACH, number, 4096, 1, 1, fd=region.fd)
+            expected = "no device memory" if number == wire.PLAN else "cannot map region 4: "
+            self.assertIn(expected, judge.message())
+
+    def test_a_device_that_nobody_knows_is_refused(self):
+        judge = Judge(settings={"device": "abacus"})
+        self.addCleanup(judge.close)
+        with self.assertRaises(Refused) as caught:
+            judge.load(SOFTMAX)
+        self.assertEqual(caught.exception.number, failure.ENVIRONMENT)
+        self.assertIn("'abacus'", judge.message())
+
+
+BATCH_NORM = problem("return self.norm(x)", init="self.norm = nn.BatchNorm1d(6)")
+NUMBERS = problem(
+    "return x * n + a, x.argmax(), n, (x > a).to(torch.bfloat16), x[:0]",
+    arguments="self, x, n, a",
+    inputs="[torch.randn(3, 5), 4, 0.5]",
+)
+CHANGES = problem("x.mul_(2)\n        return x")
+
+
+@unittest.skipUnless(cuda_is_there(), "no CUDA device")
+class OnDevice(unittest.TestCase):
+    """The oracle on host memory with its module on the device; others on device memory."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.oracle = Judge(settings={"device": "cuda"})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.oracle.close()
+
+    def describe(self, source, slots=2):
+        self.oracle.load(source)
+        self.oracle.lay_out(slots)
+        self.oracle.request(wire.STORE_WEIGHTS, 0)
+        for slot in range(slots):
+            self.oracle.draw(50 + slot, 0, slot)
+            self.oracle.evaluate(slot, 0)
+
+    def start(self, role, source, **settings):
+        judge = DeviceJudge(role, settings={"device": "cuda", **settings})
+        self.addCleanup(judge.close)
+        name = "candidate" if role == "candidate" else "problem"
+        judge.write(f"{name}/{name}.py", source)
+        judge.write("candidate/init.pickle", self.oracle.record)
+        if role == "reference":
+            judge.load(source, brief=True)
+        judge.lay_out_like(self.oracle)
+        if role == "reference":
+            judge.request(wire.STORE_WEIGHTS, 1)
+        else:
+            judge.request(wire.LOAD)
+        return judge
+
+    def assert_agrees(self, judge, slots=(0, 1)):
+        for spec in self.oracle.specs:
+            if spec.role != wire.OUTPUT:
+                continue
+            for slot in slots:
+                name = spec.name.decode()
+                ours = judge.tensor(name, slot).cpu()
+                expected = self.oracle.tensor(name, slot)
+                self.assertTrue(torch.allclose(ours, expected, atol=1e-5), (name, ours, expected))
+
+    def test_every_role_agrees_with_the_oracle(self):
+        for source in (SOFTMAX, LINEAR, BATCH_NORM, NUMBERS, CHANGES):
+            self.describe(source)
+            for role in ("candidate", "opponent", "reference"):
+                own = source.replace("class Model", "class ModelNew")
+                judge = self.start(role, own if role == "candidate" else source)
+                judge.enter_blocks()
+                settle_ns = judge.run_block([1, 0, 1])
+                self.assertEqual(judge.leave_blocks()[0], 0, judge.message())
+                self.assertTrue(0 < settle_ns < 3_000_000, settle_ns)
+                self.assert_agrees(judge)
+
+    @unittest.skipUnless(
+        hasattr(torch, "compile") and shutil.which("cc"), "no torch.compile or no compiler"
+    )
+    def test_the_compiled_baseline_is_compiled_once_for_all_slots(self):
+        strict = "import torch._dynamo\ntorch._dynamo.config.error_on_recompile = True\n"
+        self.describe(LINEAR, slots=4)
+        judge = self.start("reference", strict + LINEAR, baseline="compiled")
+        judge.enter_blocks()
+        judge.run_block([3, 0, 1, 2])
+        self.assertEqual(judge.leave_blocks()[0], 0, judge.message())
+        self.assert_agrees(judge, range(4))
+
+    def test_a_draw_is_the_same_as_on_the_cpu(self):
+        on_cpu = Judge()
+        self.addCleanup(on_cpu.close)
+        for judge in (on_cpu, self.oracle):
+            judge.load(LINEAR)
+            judge.lay_out(1)
+            judge.request(wire.STORE_WEIGHTS, 0)
+            judge.draw(3, 2)
+        for name in ("x", "layer_weight", "layer_bias"):
+            self.assertTrue(torch.equal(on_cpu.tensor(name), self.oracle.tensor(name)), name)
+
+    def test_inputs_that_the_problem_puts_on_the_device_pass(self):
+        source = problem("return x + 1", inputs="[torch.randn(3, device='cuda')]")
+        self.describe(source)
+        x, out = self.oracle.tensor("x"), self.oracle.tensor("out")
+        self.assertTrue(torch.equal(x + 1, out))
+
+    def test_weights_that_the_judge_changes_reach_the_oracle_in_both_precisions(self):
+        self.describe(LINEAR)
+        self.oracle.evaluate(1, 1)
+        weight, bias = self.oracle.tensor("layer_weight"), self.oracle.tensor("layer_bias")
+        weight[0, 0] *= 2
+        self.oracle.request(wire.STORE_WEIGHTS, 2)
+        self.oracle.evaluate(1, 1)
+        self.oracle.evaluate(1, 0)
+        x = self.oracle.tensor("x", 1).double()
+        expected = torch.relu(x @ weight.double().T + bias.double())
+        self.assertLess((self.oracle.oracle("out", 1) - expected).abs().max().item(), 1e-12)
+        self.assertLess((self.oracle.tensor("out", 1) - expected).abs().max().item(), 1e-5)
+
+    def test_weights_that_the_judge_changes_reach_hosts_on_the_device(self):
+        self.describe(LINEAR)
+        for role in ("opponent", "reference"):
+            judge = self.start(role, LINEAR)
+            judge.enter_blocks()
+            judge.run_block([0])
+            self.oracle.tensor("layer_weight")[:] *= 2
+            judge.tensor("layer_weight").copy_(self.oracle.tensor("layer_weight"))
+            self.oracle.evaluate(0, 0)
+            judge.run_block([0])
+            judge.leave_blocks()
+            self.assert_agrees(judge, (0,))
+
+    def test_results_on_the_cpu_and_in_the_slot_do_not_count(self):
+        self.describe(SOFTMAX)
+        head = "import sys, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+        finds_its_slot = (
+            "        frame = sys._getframe(1)\n"
+            "        while 'outputs' not in frame.f_locals: frame = frame.f_back\n"
+            "        slot = frame.f_locals['outputs'][frame.f_locals['slot']][0]\n"
+            "        return torch.softmax(x, 1, out=slot)\n"
+        )
+        for body, part in (
+            ("        return torch.softmax(x, 1).cpu()\n", "output out is on cpu"),
+            (finds_its_slot, "never given"),
+        ):
+            judge = self.start("candidate", head + body)
+            judge.enter_blocks()
+            judge.run_block([1])
+            failed, number = judge.leave_blocks()[:2]
+            self.assertEqual((failed, number), (1, failure.CANDIDATE_OUTPUT))
+            self.assertIn(part, judge.message())
+            held = judge.tensor("out", 1).view(-1).view(torch.uint8)
+            self.assertTrue(bool((held == POISON).all()))
+
+    def test_an_error_of_the_devices_ends_the_host_and_is_told(self):
+        self.describe(SOFTMAX)
+        judge = self.start(
+            "candidate",
+            "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+            "        torch.cuda.synchronize = lambda *_: None\n"
+            "        x[torch.tensor([1 << 40], device='cuda')]\n"  # a device-side assertion
+            "        return torch.softmax(x, 1)\n",
+        )
+        judge.enter_blocks()
+        with self.assertRaises(ConnectionError):
+            judge.run_block([1])
+        self.assertEqual(os.waitstatus_to_exitcode(judge.status), 3)
+        self.assertEqual(judge.report.fault, wire.FAULT_DEVICE)
+        self.assertIn("the device reports CUDA_ERROR", judge.message())
+
+
+if __name__ == "__main__":
+    unittest.main()

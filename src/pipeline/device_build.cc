@@ -1,0 +1,281 @@
+#include "pipeline/device_build.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "build/device_program.h"
+#include "build/nvrtc.h"
+#include "pipeline/machine.h"
+#include "pipeline/slots.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kProgram = "/assay/nvrtc_build";
+constexpr const char* kOutput = "/tmp/image";
+constexpr const char* kSource = "/candidate/kernel.cu";
+constexpr double kJudgeKernelsTimeoutS = 60;
+// CUDA reserves the device's whole memory and more as addresses.
+constexpr uint64_t kAddressSpaceBytes = uint64_t{1} << 46;
+
+struct Compilation {
+  std::vector<SandboxFile> files;
+  std::string input;  // of `files`
+  std::vector<std::string> kernels, flags;
+  std::string architecture;
+  std::map<std::string, int64_t> macros;
+};
+
+// One run of NVRTC; from the cache where it succeeded before.
+Result<ToolRun> Compile(Compilation compilation, double timeout_s, InterruptFlag interrupt,
+                        bool* cached) {
+  ASSAY_ASSIGN_OR_RETURN(const Nvrtc nvrtc, FindNvrtc());
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  ASSAY_ASSIGN_OR_RETURN(std::string program,
+                         ReadFile(fs::path(support) / "nvrtc_build", 64 << 20));
+  SandboxRequest request;
+  request.arguments = NvrtcCommand(nvrtc, kProgram, compilation.input, kOutput, compilation.kernels,
+                                   compilation.architecture, compilation.flags, compilation.macros);
+  std::vector<std::string> parts = request.arguments;
+  parts.insert(parts.end(), {"nvrtc", Sha256Hex(program)});
+  for (const SandboxFile& file : compilation.files) parts.push_back(file.content);
+  ArtifactCache cache((CacheFolder() / "artifacts").string());
+  const std::string key = ArtifactCache::Key(parts);
+  if (auto artifact = cache.Get(key)) {
+    *cached = true;
+    ToolRun run;
+    run.artifact = std::move(*artifact);
+    return run;
+  }
+  request.environment = {
+      {"PATH", "/usr/bin:/bin"}, {"LANG", "C.UTF-8"}, {"TMPDIR", "/tmp"}, {"HOME", "/tmp"}};
+  request.files = std::move(compilation.files);
+  request.files.push_back({kProgram, std::move(program), true});
+  request.binds.push_back({nvrtc.folder, nvrtc.folder});
+  request.limits.memory_bytes = uint64_t{4} << 30;
+  ASSAY_ASSIGN_OR_RETURN(
+      ToolRun run,
+      RunToolInSandbox(std::move(request), kOutput, Deadline::AfterSeconds(timeout_s), interrupt));
+  if (!run.artifact.empty()) [[maybe_unused]]
+    auto stored = cache.Put(key, run.artifact);
+  return run;
+}
+
+std::vector<DeviceTensor> TensorsOf(const wire::Plan& plan) {
+  std::vector<DeviceTensor> tensors;
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const wire::ArgumentSpec& argument = plan.arguments[i];
+    DeviceTensor tensor;
+    tensor.name = argument.name;
+    tensor.is_number = argument.kind != wire::Kind::kTensor;
+    if (!tensor.is_number) {
+      tensor.shape.assign(argument.shape, argument.shape + argument.rank);
+      tensor.element_bytes = wire::ElementBytes(argument.dtype);
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+uint32_t TensorMapType(const wire::Plan& plan, const PlannedTensorMap& map) {
+  using cuda::TensorMapType;
+  const auto number = [](TensorMapType type) { return static_cast<uint32_t>(type); };
+  if (!map.of_scratch) switch (plan.arguments[map.index].dtype) {
+      case wire::DType::kFloat64:
+        return number(TensorMapType::kFloat64);
+      case wire::DType::kFloat32:
+        return number(TensorMapType::kFloat32);
+      case wire::DType::kFloat16:
+        return number(TensorMapType::kFloat16);
+      case wire::DType::kBFloat16:
+        return number(TensorMapType::kBFloat16);
+      default:
+        break;
+    }
+  // What is moved is bytes; the type matters to reductions and to what fills beyond the edges.
+  switch (map.element_bytes) {
+    case 1:
+      return number(TensorMapType::kUInt8);
+    case 2:
+      return number(TensorMapType::kUInt16);
+    case 4:
+      return number(TensorMapType::kUInt32);
+    default:
+      return number(TensorMapType::kUInt64);
+  }
+}
+
+wire::LaunchArgument WireArgument(const PlannedArgument& argument) {
+  using Kind = PlannedArgument::Kind;
+  using wire::LaunchArgumentKind;
+  switch (argument.kind) {
+    case Kind::kTensor:
+      return {LaunchArgumentKind::kTensor, argument.index, 0};
+    case Kind::kNumber:
+      return {LaunchArgumentKind::kNumber, argument.index, 0};
+    case Kind::kScratch:
+      return {LaunchArgumentKind::kScratch, argument.index, 0};
+    case Kind::kTensorMap:
+      return {LaunchArgumentKind::kTensorMap, argument.index, 0};
+    case Kind::kInteger:
+      break;
+  }
+  return {LaunchArgumentKind::kInteger, 0, argument.value};
+}
+
+// Nothing where the program has more of something than the protocol carries.
+std::unique_ptr<wire::Launches> WireLaunches(const DevicePlan& planned, const wire::Plan& plan,
+                                             const std::vector<std::string>& kernels) {
+  if (planned.launches.size() > wire::kLaunchesMax ||
+      planned.scratch_bytes.size() > wire::kScratchesMax ||
+      planned.tensor_maps.size() > wire::kTensorMapsMax)
+    return nullptr;
+  auto launches = std::make_unique<wire::Launches>();
+  launches->launch_count = static_cast<uint32_t>(planned.launches.size());
+  launches->scratch_count = static_cast<uint32_t>(planned.scratch_bytes.size());
+  launches->tensor_map_count = static_cast<uint32_t>(planned.tensor_maps.size());
+  std::copy(planned.scratch_bytes.begin(), planned.scratch_bytes.end(), launches->scratch_bytes);
+  for (size_t i = 0; i < planned.tensor_maps.size(); ++i) {
+    const PlannedTensorMap& map = planned.tensor_maps[i];
+    wire::LaunchTensorMap& target = launches->tensor_maps[i];
+    if (map.shape.size() > wire::kTensorMapRankMax || map.box.size() != map.shape.size())
+      return nullptr;
+    target.of_scratch = map.of_scratch ? 1 : 0;
+    target.index = map.index;
+    target.element_type = TensorMapType(plan, map);
+    target.element_bytes = static_cast<uint32_t>(map.element_bytes);
+    target.rank = static_cast<uint32_t>(map.shape.size());
+    target.swizzle_bytes = static_cast<uint32_t>(map.swizzle_bytes);
+    std::copy(map.shape.begin(), map.shape.end(), target.shape);
+    std::copy(map.box.begin(), map.box.end(), target.box);
+  }
+  for (size_t i = 0; i < planned.launches.size(); ++i) {
+    const PlannedLaunch& launch = planned.launches[i];
+    wire::Launch& target = launches->launches[i];
+    if (launch.arguments.size() > wire::kLaunchArgumentsMax) return nullptr;
+    const auto kernel = std::find(kernels.begin(), kernels.end(), launch.kernel);
+    target.line = static_cast<uint32_t>(launch.line);
+    target.kernel = static_cast<uint32_t>(kernel - kernels.begin());
+    std::copy(launch.grid.begin(), launch.grid.end(), target.grid);
+    std::copy(launch.block.begin(), launch.block.end(), target.block);
+    std::copy(launch.cluster.begin(), launch.cluster.end(), target.cluster);
+    target.shared_bytes = launch.shared_bytes;
+    target.argument_count = static_cast<uint32_t>(launch.arguments.size());
+    std::transform(launch.arguments.begin(), launch.arguments.end(), target.arguments,
+                   WireArgument);
+  }
+  return launches;
+}
+
+}  // namespace
+
+Result<std::string> JudgeKernelImage(const std::string& architecture, InterruptFlag interrupt) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  Compilation compilation;
+  compilation.input = "/assay/gpu/judge_kernels.cu";
+  for (const char* name : {"judge_kernels.cu", "judge_tasks.h"}) {
+    ASSAY_ASSIGN_OR_RETURN(std::string content,
+                           ReadFile(fs::path(support) / "gpu" / name, 1 << 20));
+    compilation.files.push_back({std::string("/assay/gpu/") + name, std::move(content), false});
+  }
+  const auto kernels = JudgeKernelNames();
+  compilation.kernels.assign(kernels.begin(), kernels.end());
+  compilation.architecture = architecture;
+  compilation.flags = {"-I/assay"};
+  bool cached = false;
+  ASSAY_ASSIGN_OR_RETURN(
+      ToolRun run, Compile(std::move(compilation), kJudgeKernelsTimeoutS, interrupt, &cached));
+  if (run.artifact.empty())
+    return EnvironmentError("the judge's own kernels do not compile for the GPU:\n" + run.output);
+  return std::move(run.artifact);
+}
+
+Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(InterruptFlag interrupt) {
+  ASSAY_ASSIGN_OR_RETURN(Gpu gpu, Gpu::Open());
+  ASSAY_ASSIGN_OR_RETURN(const std::string image,
+                         JudgeKernelImage(gpu.facts().architecture, interrupt));
+  return Open(std::move(gpu), image);
+}
+
+Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
+                                   const DeviceTarget& target, InterruptFlag interrupt) {
+  const int64_t begin_ns = MonotonicNs();
+  BuiltCandidate built;
+  built.source = source;
+  const auto fail = [&](std::string message) -> Result<BuiltCandidate> {
+    built.failure = std::move(message);
+    return std::move(built);
+  };
+  const auto options = ParseBuildOptions(source.content, source.language);
+  if (!options) return fail(options.error());
+  const auto program = ParseDeviceProgram(source.content);
+  if (!program) return fail(program.error());
+  const auto planned = PlanDeviceProgram(*program, TensorsOf(target.plan), {});
+  if (!planned) return fail(planned.error());
+  Compilation compilation;
+  compilation.files = {{kSource, source.content, false}};
+  compilation.input = kSource;
+  for (const PlannedLaunch& launch : planned->launches)
+    if (std::find(compilation.kernels.begin(), compilation.kernels.end(), launch.kernel) ==
+        compilation.kernels.end())
+      compilation.kernels.push_back(launch.kernel);
+  const auto launches = WireLaunches(*planned, target.plan, compilation.kernels);
+  if (launches == nullptr) return fail("it has more launches, arguments or buffers than allowed");
+  built.launches.assign(reinterpret_cast<const char*>(launches.get()), sizeof *launches);
+  compilation.architecture = target.architecture;
+  compilation.flags = options->flags;
+  compilation.macros = planned->macros;
+  built.compiler = "NVRTC for " + target.architecture;
+  built.flags = fmt::format("{}", fmt::join(options->flags, " "));
+  ASSAY_ASSIGN_OR_RETURN(ToolRun run, Compile(std::move(compilation), limits.build_timeout_s,
+                                              interrupt, &built.cached));
+  built.log = run.output.substr(0, 16 * 1024);
+  if (run.artifact.empty()) {
+    built.timed_out = run.timed_out;
+    std::string message = run.timed_out
+                              ? fmt::format("building took longer than {:.0f} s and was stopped",
+                                            limits.build_timeout_s)
+                              : FirstDiagnostic(run.output);
+    if (message.empty())
+      message = fmt::format("the compiler failed with exit code {}", run.exit.status);
+    return fail(std::move(message));
+  }
+  built.artifact = std::move(run.artifact);
+  built.build_s = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
+  return built;
+}
+
+void AllowDevice(const Gpu& gpu, SandboxRequest* request) {
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator("/dev", code)) {
+    const std::string name = entry.path().filename().string();
+    const bool numbered =
+        name.starts_with("nvidia") && name.size() > 6 &&
+        std::all_of(name.begin() + 6, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (numbered || name == "nvidiactl" || name == "nvidia-uvm")
+      request->devices.push_back(entry.path().string());
+  }
+  // What the driver's library reads of the system.
+  for (const char* folder :
+       {"/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus/pci", "/sys/devices"})
+    if (fs::exists(folder, code)) request->binds.push_back({folder, folder});
+  const std::string& library = gpu.library_folder();
+  if (!library.empty()) {
+    if (!library.starts_with("/usr/")) request->binds.push_back({library, library});
+    request->environment["LD_LIBRARY_PATH"] = library;
+  }
+  request->environment["CUDA_VISIBLE_DEVICES"] = gpu.facts().uuid;
+  request->environment["CUDA_CACHE_PATH"] = "/tmp/cuda";
+  request->limits.address_space_bytes = kAddressSpaceBytes;
+}
+
+}  // namespace assay

@@ -1,0 +1,25 @@
+// Compiling for the judge's GPU: its own kernels, and candidates in the device form. NVRTC runs in
+// the builder's sandbox.
+#pragma once
+
+#include <string>
+
+#include "build/build.h"
+#include "pipeline/candidate.h"
+
+namespace assay {
+
+// The judge's own kernels as a device image for `architecture` ("sm_90a"), from the cache where
+// they are there. Errors (kEnvironment): no NVRTC, no sandbox.
+Result<std::string> JudgeKernelImage(const std::string& architecture, InterruptFlag interrupt);
+
+// A candidate in the device form, for the sizes of `plan`: its image and launches. What does not
+// build is a result with a failure; errors are the machine's.
+Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
+                                   const DeviceTarget& target, InterruptFlag interrupt);
+
+// Lets a sandboxed command use the GPU: device nodes, the driver's folders and what it reads of the
+// system.
+void AllowDevice(const Gpu& gpu, SandboxRequest* request);
+
+}  // namespace assay

@@ -1,0 +1,242 @@
+#include "pipeline/device_slots.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+#include "judge/elements.h"
+#include "pipeline/slots.h"
+
+namespace assay {
+namespace {
+
+using gpu::Comparison;
+using gpu::ElementType;
+
+// Slots of a block of which the judge takes copies as it ends, and how large these may be.
+constexpr uint32_t kSampledSlots = 4;
+constexpr uint64_t kSampledBytesMax = uint64_t{256} << 20;
+// What is written to push everything else out of the caches, in sizes of the second level.
+constexpr uint64_t kFlushFactor = 3;
+
+ElementType TypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return ElementType::kFloat64;
+    case DType::kFloat32:
+      return ElementType::kFloat32;
+    case DType::kFloat16:
+      return ElementType::kFloat16;
+    case DType::kBFloat16:
+      return ElementType::kBFloat16;
+    case DType::kBool:
+      return ElementType::kBool;
+    default:
+      return ElementType::kBytes;
+  }
+}
+
+template <typename Visit>
+void ForEachOutput(const wire::Plan& plan, Visit visit) {
+  for (uint32_t i = 0; i < plan.argument_count; ++i)
+    if (plan.arguments[i].role == wire::Role::kOutput) visit(plan.arguments[i]);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::string& image) {
+  std::unique_ptr<JudgeDevice> device(new JudgeDevice(std::move(gpu)));
+  ASSAY_ASSIGN_OR_RETURN(JudgeKernels kernels, JudgeKernels::Load(device->gpu_, image));
+  device->kernels_.emplace(std::move(kernels));
+  return device;
+}
+
+Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& plan,
+                                        uint32_t capacity, uint64_t guard) {
+  DeviceSlots slots(device, plan);
+  const Gpu& gpu = device.gpu();
+  slots.capacity_ = capacity;
+  ASSAY_ASSIGN_OR_RETURN(slots.inputs_, DeviceRegion::Shared(gpu, capacity * plan.input_stride));
+  ASSAY_ASSIGN_OR_RETURN(slots.weights_,
+                         DeviceRegion::Shared(gpu, std::max<uint64_t>(1, plan.weights_bytes)));
+  ASSAY_ASSIGN_OR_RETURN(slots.poisoned_, DeviceRegion::Private(gpu, plan.output_stride));
+  ASSAY_ASSIGN_OR_RETURN(
+      slots.flushed_,
+      DeviceRegion::Private(gpu, kFlushFactor * std::max<uint64_t>(1, gpu.facts().l2_bytes)));
+  slots.poisoned_slot_.resize(plan.output_stride);
+  PoisonSlot(plan, slots.poisoned_slot_.data(), 0, guard);
+  ASSAY_RETURN_IF_ERROR(slots.Upload(slots.poisoned_.address(), slots.poisoned_slot_.data(),
+                                     slots.poisoned_slot_.size()));
+  uint64_t begin = 0;
+  ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
+    slots.guards_.push_back({begin, output.offset - begin});
+    begin = output.offset + output.size_bytes;
+  });
+  slots.guards_.push_back({begin, plan.output_stride - begin});
+  return slots;
+}
+
+Result<DeviceRegion> DeviceSlots::CreateOutputs() const {
+  return DeviceRegion::Shared(device_->gpu(), capacity_ * plan_->output_stride);
+}
+
+Result<void> DeviceSlots::Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes) {
+  const Gpu& gpu = device_->gpu();
+  return gpu.Check(gpu.driver().copy_on_device(target, source, size_bytes, nullptr),
+                   "copy on the GPU");
+}
+
+Result<void> DeviceSlots::Upload(cuda::Pointer target, const std::byte* source,
+                                 uint64_t size_bytes) {
+  const Gpu& gpu = device_->gpu();
+  ASSAY_RETURN_IF_ERROR(gpu.Check(gpu.driver().copy_to_device(target, source, size_bytes, nullptr),
+                                  "copy to the GPU"));
+  return gpu.Synchronize();
+}
+
+Result<void> DeviceSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) {
+  ASSAY_CHECK(slot < capacity_);
+  if (!has_weights_ || weights_version_ != oracle.weights_version()) {
+    ASSAY_RETURN_IF_ERROR(
+        Upload(weights_.address(), oracle.weights().data(), plan_->weights_bytes));
+    weights_version_ = oracle.weights_version();
+    has_weights_ = true;
+  }
+  return Copy(inputs_.address() + slot * plan_->input_stride, oracle.device_inputs(master),
+              plan_->input_stride);
+}
+
+Result<void> DeviceSlots::Clear(uint32_t slots) {
+  const Gpu& gpu = device_->gpu();
+  if (slots == 0) return {};
+  return gpu.Check(
+      gpu.driver().set_words(inputs_.address(), 0, slots * plan_->input_stride / 4, nullptr),
+      "clear the slots on the GPU");
+}
+
+Result<void> DeviceSlots::FlushCaches() {
+  const Gpu& gpu = device_->gpu();
+  const cuda::Driver& driver = gpu.driver();
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(driver.context_reset_persisting_l2(), "reset the GPU's second-level cache"));
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(driver.set_words(flushed_.address(), static_cast<unsigned>(random_()),
+                                 flushed_.size_bytes() / 4, nullptr),
+                "flush the GPU's caches"));
+  return gpu.Synchronize();
+}
+
+Result<void> DeviceSlots::Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count) {
+  ASSAY_CHECK(first + count <= capacity_);
+  const uint64_t stride = plan_->output_stride;
+  if (count == 0) return {};
+  const cuda::Pointer begin = outputs.address() + first * stride;
+  ASSAY_RETURN_IF_ERROR(Copy(begin, poisoned_.address(), stride));
+  // Twice as many each time.
+  for (uint64_t done = 1; done < count; done *= 2)
+    ASSAY_RETURN_IF_ERROR(
+        Copy(begin + done * stride, begin, std::min<uint64_t>(done, count - done) * stride));
+  return device_->gpu().Synchronize();
+}
+
+Result<void> DeviceSlots::TakeSample(const DeviceRegion& outputs, std::span<const uint32_t> slots) {
+  const uint64_t stride = plan_->output_stride;
+  const auto affordable = std::max<uint64_t>(1, kSampledBytesMax / stride);
+  const auto count = std::min({uint64_t{kSampledSlots}, affordable, uint64_t{slots.size()}});
+  if (sampled_.size_bytes() < count * stride) {
+    ASSAY_ASSIGN_OR_RETURN(sampled_, DeviceRegion::Private(device_->gpu(), count * stride));
+  }
+  sample_sources_.clear();
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint32_t slot = slots[random_() % slots.size()];
+    sample_sources_.push_back(outputs.address() + slot * stride);
+    ASSAY_RETURN_IF_ERROR(Copy(sampled_.address() + i * stride, sample_sources_.back(), stride));
+  }
+  return {};
+}
+
+Result<bool> DeviceSlots::SampleStillHolds() {
+  std::vector<Comparison> comparisons;
+  const auto bytes = static_cast<long long>(plan_->output_stride);
+  for (size_t i = 0; i < sample_sources_.size(); ++i)
+    comparisons.push_back(
+        {reinterpret_cast<const void*>(sample_sources_[i]),
+         reinterpret_cast<const void*>(sampled_.address() + i * plan_->output_stride), bytes, bytes,
+         0, ElementType::kBytes, nullptr, nullptr});
+  ASSAY_ASSIGN_OR_RETURN(const auto compared, device_->kernels().Compare(comparisons));
+  return std::all_of(compared.begin(), compared.end(),
+                     [](const JudgeKernels::Compared& one) { return one.within; });
+}
+
+Result<std::optional<std::vector<JudgeKernels::Compared>>> DeviceSlots::Compare(
+    const Oracle& oracle, const DeviceRegion& outputs, uint32_t slot, uint32_t master,
+    std::span<const double> limits) {
+  std::vector<Comparison> comparisons;
+  std::vector<JudgeKernels::Compared> all;
+  size_t next = 0;
+  ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
+    Comparison comparison{};
+    comparison.candidate = reinterpret_cast<const void*>(
+        outputs.address() + slot * plan_->output_stride + output.offset);
+    comparison.expected =
+        reinterpret_cast<const void*>(oracle.device_outputs(master) + output.offset);
+    comparison.type = TypeOf(output.dtype);
+    comparison.element_limit = limits[next++];
+    const auto count = static_cast<int64_t>(output.size_bytes / wire::ElementBytes(output.dtype));
+    const bool exact =
+        comparison.type == ElementType::kBytes || comparison.type == ElementType::kBool;
+    comparison.elements = exact ? static_cast<long long>(output.size_bytes) : count;
+    const std::vector<int64_t> shape(output.shape, output.shape + output.rank);
+    comparison.row_elements = exact ? comparison.elements : RowElements(shape, count);
+    if (comparison.elements > 0) comparisons.push_back(comparison);
+  });
+  ASSAY_ASSIGN_OR_RETURN(all, device_->kernels().Compare(comparisons));
+  const bool settled =
+      all.size() == limits.size() &&
+      std::all_of(all.begin(), all.end(), [](const auto& one) { return one.within; });
+  if (!settled) return std::optional<std::vector<JudgeKernels::Compared>>();
+  return std::optional(std::move(all));
+}
+
+Result<bool> DeviceSlots::AreAsPoisoned(const DeviceRegion& outputs,
+                                        std::span<const uint32_t> slots,
+                                        std::span<const Span> spans) {
+  std::vector<Comparison> comparisons;
+  for (const uint32_t slot : slots)
+    for (const Span& span : spans) {
+      if (span.size_bytes == 0) continue;
+      const auto bytes = static_cast<long long>(span.size_bytes);
+      comparisons.push_back({reinterpret_cast<const void*>(
+                                 outputs.address() + slot * plan_->output_stride + span.begin),
+                             reinterpret_cast<const void*>(poisoned_.address() + span.begin), bytes,
+                             bytes, 0, ElementType::kBytes, nullptr, nullptr});
+    }
+  ASSAY_ASSIGN_OR_RETURN(const auto compared, device_->kernels().Compare(comparisons));
+  return std::all_of(compared.begin(), compared.end(),
+                     [](const JudgeKernels::Compared& one) { return one.within; });
+}
+
+Result<bool> DeviceSlots::GuardsStand(const DeviceRegion& outputs,
+                                      std::span<const uint32_t> slots) {
+  return AreAsPoisoned(outputs, slots, guards_);
+}
+
+Result<bool> DeviceSlots::AreUntouched(const DeviceRegion& outputs,
+                                       std::span<const uint32_t> slots) {
+  const Span whole[] = {{0, plan_->output_stride}};
+  return AreAsPoisoned(outputs, slots, whole);
+}
+
+Result<const std::byte*> DeviceSlots::Fetch(const DeviceRegion& outputs, uint32_t slot) {
+  const Gpu& gpu = device_->gpu();
+  fetched_.resize(plan_->output_stride);
+  ASSAY_RETURN_IF_ERROR(gpu.Check(
+      gpu.driver().copy_to_host(fetched_.data(), outputs.address() + slot * plan_->output_stride,
+                                plan_->output_stride, nullptr),
+      "copy from the GPU"));
+  ASSAY_RETURN_IF_ERROR(gpu.Synchronize());
+  return fetched_.data();
+}
+
+}  // namespace assay

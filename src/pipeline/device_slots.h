@@ -1,0 +1,95 @@
+// Live slots on the judge's GPU. Inputs, weights and each host's outputs lie in allocations that
+// hosts map, too; masters and expected outputs in those of the oracle's (pipeline/oracle.h), which
+// no host under test is shown. What another process does to memory that it maps cannot be
+// prevented there: the judge writes inputs anew before every block, and compares with what only it
+// and the oracle hold.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/gpu.h"
+#include "gpu/judge_kernels.h"
+#include "pipeline/oracle.h"
+
+namespace assay {
+
+// The judge's GPU with its own kernels on it, one a process.
+class JudgeDevice {
+ public:
+  // Opens the GPU and compiles the judge's kernels for it, in the builder's sandbox. Errors
+  // (kEnvironment): no driver, no device, no NVRTC.
+  static Result<std::unique_ptr<JudgeDevice>> Open(InterruptFlag interrupt);
+  // The same with an image that is at hand.
+  static Result<std::unique_ptr<JudgeDevice>> Open(Gpu gpu, const std::string& image);
+
+  const Gpu& gpu() const { return gpu_; }
+  JudgeKernels& kernels() { return *kernels_; }
+
+ private:
+  explicit JudgeDevice(Gpu gpu) : gpu_(std::move(gpu)) {}
+  Gpu gpu_;
+  std::optional<JudgeKernels> kernels_;
+};
+
+class DeviceSlots {
+ public:
+  // `plan` must stay.
+  static Result<DeviceSlots> Create(JudgeDevice& device, const wire::Plan& plan, uint32_t capacity,
+                                    uint64_t guard);
+
+  const DeviceRegion& inputs() const { return inputs_; }
+  const DeviceRegion& weights() const { return weights_; }
+  Result<DeviceRegion> CreateOutputs() const;
+
+  // Copies a master's inputs into a slot, and the weights that go with it into theirs.
+  Result<void> FillInput(const Oracle& oracle, uint32_t slot, uint32_t master);
+  Result<void> Clear(uint32_t slots);
+  // Leaves nothing of the slots in the device's caches.
+  Result<void> FlushCaches();
+  // Poisons the outputs of the slots [first, first + count) and sets their guards.
+  Result<void> Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count);
+
+  // Takes a copy of a few of these slots' outputs, and says later whether they still are so.
+  Result<void> TakeSample(const DeviceRegion& outputs, std::span<const uint32_t> slots);
+  Result<bool> SampleStillHolds();
+
+  // Errors of a slot's outputs against a master's, by ScanErrorsCheaply's measures, one an output;
+  // `limits`: each one's element limit. Nothing where the host must look.
+  Result<std::optional<std::vector<JudgeKernels::Compared>>> Compare(
+      const Oracle& oracle, const DeviceRegion& outputs, uint32_t slot, uint32_t master,
+      std::span<const double> limits);
+  // Whether the guards of these slots stand, or whole slots as they were poisoned.
+  Result<bool> GuardsStand(const DeviceRegion& outputs, std::span<const uint32_t> slots);
+  Result<bool> AreUntouched(const DeviceRegion& outputs, std::span<const uint32_t> slots);
+  // A slot's outputs, copied over; valid until the next call of this.
+  Result<const std::byte*> Fetch(const DeviceRegion& outputs, uint32_t slot);
+
+ private:
+  struct Span {
+    uint64_t begin, size_bytes;
+  };
+  DeviceSlots(JudgeDevice& device, const wire::Plan& plan) : device_(&device), plan_(&plan) {}
+  Result<void> Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes);
+  Result<void> Upload(cuda::Pointer target, const std::byte* source, uint64_t size_bytes);
+  Result<bool> AreAsPoisoned(const DeviceRegion& outputs, std::span<const uint32_t> slots,
+                             std::span<const Span> spans);
+
+  JudgeDevice* device_;
+  const wire::Plan* plan_;
+  uint32_t capacity_ = 0;
+  std::mt19937 random_{std::random_device{}()};
+  DeviceRegion inputs_, weights_, poisoned_, flushed_, sampled_;
+  std::vector<std::byte> poisoned_slot_, fetched_;
+  std::vector<Span> guards_;  // of a slot
+  uint64_t weights_version_ = 0;
+  bool has_weights_ = false;
+  std::vector<cuda::Pointer> sample_sources_;
+};
+
+}  // namespace assay

@@ -1,0 +1,131 @@
+// Slots on a device, over the fake driver.
+#include "pipeline/device_slots.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "base/files.h"
+#include "pipeline/slots.h"
+#include "wire/write_device_image.h"
+
+namespace assay {
+namespace {
+
+constexpr uint64_t kGuard = 0x1122334455667788;
+constexpr uint32_t kCapacity = 5;
+
+wire::ArgumentSpec Argument(const char* name, wire::Role role, wire::DType dtype,
+                            std::vector<int64_t> shape) {
+  wire::ArgumentSpec spec{};
+  std::strncpy(spec.name, name, wire::kNameBytes - 1);
+  spec.role = role;
+  spec.kind = wire::Kind::kTensor;
+  spec.dtype = dtype;
+  spec.rank = static_cast<uint32_t>(shape.size());
+  spec.size_bytes = wire::ElementBytes(dtype);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    spec.shape[i] = shape[i];
+    spec.size_bytes *= static_cast<uint64_t>(shape[i]);
+  }
+  return spec;
+}
+
+class DeviceSlotsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
+    ASSERT_TRUE(gpu) << gpu.error().message;
+    std::vector<std::string> names;
+    for (const char* name : JudgeKernelNames()) names.push_back(fmt::format("{}_emulated", name));
+    const auto library =
+        ReadFile(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/judge_kernels.so", 16 << 20);
+    ASSERT_TRUE(library);
+    auto device = JudgeDevice::Open(std::move(*gpu), wire::WriteDeviceImage(names, *library));
+    ASSERT_TRUE(device) << device.error().message;
+    device_ = std::move(*device);
+    ProblemDescription description;
+    description.arguments = {
+        Argument("x", wire::Role::kInput, wire::DType::kFloat32, {3, 7}),
+        Argument("out", wire::Role::kOutput, wire::DType::kFloat32, {3, 7}),
+        Argument("out1", wire::Role::kOutput, wire::DType::kUInt8, {13}),
+    };
+    auto plan = LayOutSlots(description);
+    ASSERT_TRUE(plan);
+    plan_ = *plan;
+    auto slots = DeviceSlots::Create(*device_, plan_, kCapacity, kGuard);
+    ASSERT_TRUE(slots) << slots.error().message;
+    slots_.emplace(std::move(*slots));
+    auto outputs = slots_->CreateOutputs();
+    ASSERT_TRUE(outputs);
+    outputs_.emplace(std::move(*outputs));
+    ASSERT_TRUE(slots_->Poison(*outputs_, 0, kCapacity));
+  }
+  // The fake's memory is this process's own.
+  std::byte* Output(uint32_t slot) {
+    return reinterpret_cast<std::byte*>(outputs_->address()) + slot * plan_.output_stride;
+  }
+  uint64_t EndOf(int argument) const {
+    return plan_.arguments[argument].offset + plan_.arguments[argument].size_bytes;
+  }
+
+  std::unique_ptr<JudgeDevice> device_;
+  wire::Plan plan_;
+  std::optional<DeviceSlots> slots_;
+  std::optional<DeviceRegion> outputs_;
+};
+
+TEST_F(DeviceSlotsTest, PoisonIsThatOfTheProcessorsSlots) {
+  std::vector<std::byte> expected(plan_.output_stride);
+  PoisonSlot(plan_, expected.data(), 0, kGuard);
+  for (uint32_t slot = 0; slot < kCapacity; ++slot)
+    EXPECT_EQ(std::memcmp(Output(slot), expected.data(), expected.size()), 0) << slot;
+}
+
+TEST_F(DeviceSlotsTest, EveryByteThatIsWrittenShows) {
+  const uint32_t all[] = {0, 1, 2, 3, 4}, others[] = {0, 1, 2, 4};
+  EXPECT_TRUE(*slots_->AreUntouched(*outputs_, all));
+  for (const uint64_t at :
+       {uint64_t{0}, plan_.arguments[1].offset, EndOf(2) - 1, plan_.output_stride - 1}) {
+    std::byte& byte = Output(3)[at];
+    const std::byte before = byte;
+    byte ^= std::byte{1};
+    EXPECT_FALSE(*slots_->AreUntouched(*outputs_, all)) << at;
+    EXPECT_TRUE(*slots_->AreUntouched(*outputs_, others)) << at;
+    byte = before;
+  }
+}
+
+TEST_F(DeviceSlotsTest, GuardsAreWhatLiesAroundOutputs) {
+  const uint32_t slots[] = {1, 2};
+  std::memset(Output(1) + plan_.arguments[1].offset, 5, plan_.arguments[1].size_bytes);
+  std::memset(Output(2) + plan_.arguments[2].offset, 5, plan_.arguments[2].size_bytes);
+  EXPECT_TRUE(*slots_->GuardsStand(*outputs_, slots));
+  // One byte past outputs of 84 and of 13 bytes, and before the first.
+  for (const uint64_t at : {EndOf(1), EndOf(2), plan_.arguments[1].offset - 1}) {
+    std::byte& byte = Output(2)[at];
+    const std::byte before = byte;
+    byte ^= std::byte{0x80};
+    EXPECT_FALSE(*slots_->GuardsStand(*outputs_, slots)) << at;
+    byte = before;
+  }
+}
+
+TEST_F(DeviceSlotsTest, OutputsThatChangeAfterTheBlockShow) {
+  const uint32_t slots[] = {4};
+  ASSERT_TRUE(slots_->TakeSample(*outputs_, slots));
+  EXPECT_TRUE(*slots_->SampleStillHolds());
+  Output(4)[plan_.arguments[1].offset + 9] = std::byte{1};
+  EXPECT_FALSE(*slots_->SampleStillHolds());
+}
+
+TEST_F(DeviceSlotsTest, ASlotIsFetchedAsItIs) {
+  std::memset(Output(2), 0x5A, plan_.output_stride);
+  const auto fetched = slots_->Fetch(*outputs_, 2);
+  ASSERT_TRUE(fetched);
+  EXPECT_EQ(std::memcmp(*fetched, Output(2), plan_.output_stride), 0);
+}
+
+}  // namespace
+}  // namespace assay
