@@ -60,6 +60,9 @@ Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& p
   ASSAY_ASSIGN_OR_RETURN(slots.inputs_, DeviceRegion::Shared(gpu, capacity * plan.input_stride));
   ASSAY_ASSIGN_OR_RETURN(slots.weights_,
                          DeviceRegion::Shared(gpu, std::max<uint64_t>(1, plan.weights_bytes)));
+  ASSAY_ASSIGN_OR_RETURN(slots.own_weights_,
+                         DeviceRegion::Private(gpu, std::max<uint64_t>(1, plan.weights_bytes)));
+  slots.filled_from_.resize(capacity);
   ASSAY_ASSIGN_OR_RETURN(slots.poisoned_, DeviceRegion::Private(gpu, plan.output_stride));
   ASSAY_ASSIGN_OR_RETURN(
       slots.flushed_,
@@ -95,21 +98,46 @@ Result<void> DeviceSlots::Upload(cuda::Pointer target, const std::byte* source,
   return gpu.Synchronize();
 }
 
-Result<void> DeviceSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) {
+Result<bool> DeviceSlots::AllWithin(std::span<const Comparison> comparisons) {
+  ASSAY_ASSIGN_OR_RETURN(const auto compared, device_->kernels().Compare(comparisons));
+  return std::all_of(compared.begin(), compared.end(),
+                     [](const JudgeKernels::Compared& one) { return one.within; });
+}
+
+Result<void> DeviceSlots::FillInput(uint32_t slot, cuda::Pointer master) {
   ASSAY_CHECK(slot < capacity_);
-  if (!has_weights_ || weights_version_ != oracle.weights_version()) {
-    ASSAY_RETURN_IF_ERROR(
-        Upload(weights_.address(), oracle.weights().data(), plan_->weights_bytes));
-    weights_version_ = oracle.weights_version();
-    has_weights_ = true;
-  }
-  return Copy(inputs_.address() + slot * plan_->input_stride, oracle.device_inputs(master),
-              plan_->input_stride);
+  filled_from_[slot] = master;
+  return Copy(inputs_.address() + slot * plan_->input_stride, master, plan_->input_stride);
+}
+
+Result<void> DeviceSlots::FillWeights(const std::byte* weights, uint64_t version) {
+  if (has_weights_ && weights_version_ == version) return {};
+  ASSAY_RETURN_IF_ERROR(Upload(own_weights_.address(), weights, plan_->weights_bytes));
+  has_weights_ = true;
+  weights_version_ = version;
+  return Copy(weights_.address(), own_weights_.address(), plan_->weights_bytes);
+}
+
+Result<bool> DeviceSlots::InputsStand(std::span<const uint32_t> slots) {
+  std::vector<Comparison> comparisons;
+  const auto add = [&](cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes) {
+    const auto bytes = static_cast<long long>(size_bytes);
+    if (bytes > 0)
+      comparisons.push_back({reinterpret_cast<const void*>(there),
+                             reinterpret_cast<const void*>(own), bytes, bytes, 0,
+                             ElementType::kBytes, nullptr, nullptr});
+  };
+  for (const uint32_t slot : slots)
+    if (filled_from_[slot] != 0)
+      add(inputs_.address() + slot * plan_->input_stride, filled_from_[slot], plan_->input_stride);
+  if (has_weights_) add(weights_.address(), own_weights_.address(), plan_->weights_bytes);
+  return AllWithin(comparisons);
 }
 
 Result<void> DeviceSlots::Clear(uint32_t slots) {
   const Gpu& gpu = device_->gpu();
   if (slots == 0) return {};
+  std::fill(filled_from_.begin(), filled_from_.end(), 0);
   return gpu.Check(
       gpu.driver().set_words(inputs_.address(), 0, slots * plan_->input_stride / 4, nullptr),
       "clear the slots on the GPU");
@@ -164,9 +192,7 @@ Result<bool> DeviceSlots::SampleStillHolds() {
         {reinterpret_cast<const void*>(sample_sources_[i]),
          reinterpret_cast<const void*>(sampled_.address() + i * plan_->output_stride), bytes, bytes,
          0, ElementType::kBytes, nullptr, nullptr});
-  ASSAY_ASSIGN_OR_RETURN(const auto compared, device_->kernels().Compare(comparisons));
-  return std::all_of(compared.begin(), compared.end(),
-                     [](const JudgeKernels::Compared& one) { return one.within; });
+  return AllWithin(comparisons);
 }
 
 Result<std::optional<std::vector<JudgeKernels::Compared>>> DeviceSlots::Compare(
@@ -212,9 +238,7 @@ Result<bool> DeviceSlots::AreAsPoisoned(const DeviceRegion& outputs,
                              reinterpret_cast<const void*>(poisoned_.address() + span.begin), bytes,
                              bytes, 0, ElementType::kBytes, nullptr, nullptr});
     }
-  ASSAY_ASSIGN_OR_RETURN(const auto compared, device_->kernels().Compare(comparisons));
-  return std::all_of(compared.begin(), compared.end(),
-                     [](const JudgeKernels::Compared& one) { return one.within; });
+  return AllWithin(comparisons);
 }
 
 Result<bool> DeviceSlots::GuardsStand(const DeviceRegion& outputs,

@@ -1,8 +1,8 @@
 // Live slots on the judge's GPU. Inputs, weights and each host's outputs lie in allocations that
 // hosts map, too; masters and expected outputs in those of the oracle's (pipeline/oracle.h), which
 // no host under test is shown. What another process does to memory that it maps cannot be
-// prevented there: the judge writes inputs anew before every block, and compares with what only it
-// and the oracle hold.
+// prevented there: the judge looks after every block whether inputs and weights still are what it
+// put there, and compares outputs with what only it and the oracle hold.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,12 @@ class DeviceSlots {
   const DeviceRegion& weights() const { return weights_; }
   Result<DeviceRegion> CreateOutputs() const;
 
-  // Copies a master's inputs into a slot, and the weights that go with it into theirs.
-  Result<void> FillInput(const Oracle& oracle, uint32_t slot, uint32_t master);
+  // Copies a master's inputs, from where they lie on the device, into a slot.
+  Result<void> FillInput(uint32_t slot, cuda::Pointer master);
+  // Copies the weights from the processor where `version` says that they changed.
+  Result<void> FillWeights(const std::byte* weights, uint64_t version);
+  // Whether the inputs of these slots, and the weights, still are as they were filled.
+  Result<bool> InputsStand(std::span<const uint32_t> slots);
   Result<void> Clear(uint32_t slots);
   // Leaves nothing of the slots in the device's caches.
   Result<void> FlushCaches();
@@ -77,6 +81,7 @@ class DeviceSlots {
   DeviceSlots(JudgeDevice& device, const wire::Plan& plan) : device_(&device), plan_(&plan) {}
   Result<void> Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes);
   Result<void> Upload(cuda::Pointer target, const std::byte* source, uint64_t size_bytes);
+  Result<bool> AllWithin(std::span<const gpu::Comparison> comparisons);
   Result<bool> AreAsPoisoned(const DeviceRegion& outputs, std::span<const uint32_t> slots,
                              std::span<const Span> spans);
 
@@ -84,12 +89,13 @@ class DeviceSlots {
   const wire::Plan* plan_;
   uint32_t capacity_ = 0;
   std::mt19937 random_{std::random_device{}()};
-  DeviceRegion inputs_, weights_, poisoned_, flushed_, sampled_;
+  DeviceRegion inputs_, weights_, own_weights_, poisoned_, flushed_, sampled_;
   std::vector<std::byte> poisoned_slot_, fetched_;
   std::vector<Span> guards_;  // of a slot
   uint64_t weights_version_ = 0;
   bool has_weights_ = false;
   std::vector<cuda::Pointer> sample_sources_;
+  std::vector<cuda::Pointer> filled_from_;  // by slot; 0: not filled
 };
 
 }  // namespace assay

@@ -50,6 +50,7 @@ class DeviceSlotsTest : public testing::Test {
         Argument("x", wire::Role::kInput, wire::DType::kFloat32, {3, 7}),
         Argument("out", wire::Role::kOutput, wire::DType::kFloat32, {3, 7}),
         Argument("out1", wire::Role::kOutput, wire::DType::kUInt8, {13}),
+        Argument("weight", wire::Role::kParameter, wire::DType::kFloat32, {11}),
     };
     auto plan = LayOutSlots(description);
     ASSERT_TRUE(plan);
@@ -118,6 +119,28 @@ TEST_F(DeviceSlotsTest, OutputsThatChangeAfterTheBlockShow) {
   EXPECT_TRUE(*slots_->SampleStillHolds());
   Output(4)[plan_.arguments[1].offset + 9] = std::byte{1};
   EXPECT_FALSE(*slots_->SampleStillHolds());
+}
+
+TEST_F(DeviceSlotsTest, InputsAndWeightsThatAreWrittenToShow) {
+  std::vector<std::byte> master(plan_.input_stride, std::byte{7});
+  std::vector<std::byte> weights(plan_.weights_bytes, std::byte{9});
+  ASSERT_TRUE(slots_->FillInput(3, reinterpret_cast<cuda::Pointer>(master.data())));
+  ASSERT_TRUE(slots_->FillWeights(weights.data(), 1));
+  const uint32_t slots[] = {3};
+  EXPECT_TRUE(*slots_->InputsStand(slots));
+  auto* input = reinterpret_cast<std::byte*>(slots_->inputs().address()) + 3 * plan_.input_stride;
+  input[plan_.arguments[0].offset + 5] = std::byte{8};
+  EXPECT_FALSE(*slots_->InputsStand(slots));
+  ASSERT_TRUE(slots_->FillInput(3, reinterpret_cast<cuda::Pointer>(master.data())));
+  EXPECT_TRUE(*slots_->InputsStand(slots));
+  auto* weight = reinterpret_cast<std::byte*>(slots_->weights().address());
+  weight[plan_.arguments[3].offset] = std::byte{8};
+  EXPECT_FALSE(*slots_->InputsStand(slots));
+  // New ones are put there whole.
+  weights[plan_.arguments[3].offset] = std::byte{10};
+  ASSERT_TRUE(slots_->FillWeights(weights.data(), 2));
+  EXPECT_TRUE(*slots_->InputsStand(slots));
+  EXPECT_EQ(weight[plan_.arguments[3].offset], std::byte{10});
 }
 
 TEST_F(DeviceSlotsTest, ASlotIsFetchedAsItIs) {

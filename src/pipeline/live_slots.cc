@@ -67,7 +67,8 @@ void LiveSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) 
   filled_ = std::max(filled_, slot + 1);
   if (device_ == nullptr)
     return CopyPastCaches(inputs_.data() + slot * stride, oracle.inputs(master), stride);
-  Note(device_->FillInput(oracle, slot, master));
+  Note(device_->FillInput(slot, oracle.device_inputs(master)));
+  Note(device_->FillWeights(oracle.weights().data(), oracle.weights_version()));
   for (uint32_t i = 0; i < plan().argument_count; ++i) {
     const wire::ArgumentSpec& argument = plan().arguments[i];
     if (argument.role != wire::Role::kInput || argument.kind == wire::Kind::kTensor) continue;
@@ -154,7 +155,12 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
   if (device_ != nullptr)
     watch = {[&] { Note(device_->TakeSample(outputs.device, order)); },
              [&] { return NoteOr(device_->SampleStillHolds(), true); }};
-  return host.RunBlock(watch, order, timeout_s);
+  auto block = host.RunBlock(watch, order, timeout_s);
+  // On a device nobody is kept from writing there.
+  if (block && device_ != nullptr && !NoteOr(device_->InputsStand(order), true))
+    return HostFailed(HostTrouble::Kind::kDied,
+                      "it wrote to its inputs or parameters, which are read-only");
+  return block;
 }
 
 const std::byte* LiveSlots::Written(const HostOutputs& outputs, uint32_t slot) const {

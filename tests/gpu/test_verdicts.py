@@ -1,0 +1,222 @@
+"""Verdicts on a real GPU, end to end: the device form and candidates in Python, right ones, wrong
+ones, and those that break the device. Run by scripts/test-gpu; each verdict is kept as a raw result.
+"""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
+RESULTS = os.environ.get("ASSAY_GPU_RESULTS")
+CORRECT = ("faster", "tie", "slower", "unsettled")
+
+HEAD = """//! dim      rows = x.size(0)
+//! constant COLUMNS = x.size(1)
+//! tune     BLOCK = 256
+//! launch   rows_of grid=(rows) block=(BLOCK) args=(%s)
+__device__ float Together(float value, bool sum) {
+  __shared__ float part[32];
+  for (int step = 16; step > 0; step /= 2) {
+    const float other = __shfl_xor_sync(~0u, value, step);
+    value = sum ? value + other : fmaxf(value, other);
+  }
+  __syncthreads();
+  if (threadIdx.x %% 32 == 0) part[threadIdx.x / 32] = value;
+  __syncthreads();
+  value = part[0];
+  for (int i = 1; i < BLOCK / 32; ++i) value = sum ? value + part[i] : fmaxf(value, part[i]);
+  return value;
+}
+"""
+SOFTMAX = (
+    HEAD % "x, out"
+    + """
+extern "C" __global__ void rows_of(const float* x, float* out) {
+  const long long begin = (long long)blockIdx.x * COLUMNS;
+  float largest = -3.4e38f, sum = 0;
+  for (int i = threadIdx.x; i < COLUMNS; i += BLOCK) largest = fmaxf(largest, x[begin + i]);
+  largest = Together(largest, false);
+  for (int i = threadIdx.x; i < COLUMNS; i += BLOCK) sum += expf(x[begin + i] - largest);
+  sum = Together(sum, true);
+  for (int i = threadIdx.x; i < COLUMNS; i += BLOCK)
+    out[begin + i] = expf(x[begin + i] - largest) / sum;
+  EXTRA
+}
+"""
+)
+# Var(x) = E[x^2] - E[x]^2 cancels where the mean is large.
+LAYER_NORM = (
+    HEAD % "x, norm_weight, norm_bias, out"
+    + """
+extern "C" __global__ void rows_of(const float* x, const float* weight, const float* bias,
+                                   float* out) {
+  const long long begin = (long long)blockIdx.x * COLUMNS;
+  float sum = 0, squares = 0;
+  for (int i = threadIdx.x; i < COLUMNS; i += BLOCK) {
+    sum += x[begin + i];
+    squares += x[begin + i] * x[begin + i];
+  }
+  const float mean = Together(sum, true) / COLUMNS;
+  const float variance = Together(squares, true) / COLUMNS - mean * mean;
+  const float scale = rsqrtf(variance + 1e-5f);
+  for (int i = threadIdx.x; i < COLUMNS; i += BLOCK)
+    out[begin + i] = (x[begin + i] - mean) * scale * weight[i] + bias[i];
+}
+"""
+)
+PYTHON = """import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return {}
+"""
+
+
+def softmax(extra=""):
+    return SOFTMAX.replace("EXTRA", extra)
+
+
+@pytest.fixture
+def judge(tmp_path, request):
+    def run(name, source, problem="softmax", options=(), size="small"):
+        path = tmp_path / name
+        path.write_text(source)
+        environment = dict(os.environ, XDG_STATE_HOME=str(tmp_path / "state"))
+        process = subprocess.run(
+            [ASSAY, "judge", problem, str(path), "--device", "cuda", "--size", size, "--json", "-q"]
+            + list(options),
+            capture_output=True,
+            text=True,
+            timeout=240,
+            env=environment,
+        )
+        assert process.stdout, process.stderr
+        verdict = json.loads(process.stdout)
+        if RESULTS:
+            with open(RESULTS, "a", encoding="utf-8") as file:
+                file.write(json.dumps({"test": request.node.name, "verdict": verdict}) + "\n")
+        assert "NVIDIA" in verdict["machine"]["gpu"]
+        return verdict
+
+    return run
+
+
+def assert_right(verdict):
+    assert verdict["correctness"]["passed"] and verdict["outcome"] in CORRECT, verdict["message"]
+
+
+def test_a_right_kernel_is_correct(judge):
+    verdict = judge("softmax.cu", softmax())
+    assert_right(verdict)
+    assert verdict["candidate"]["form"] == "device"
+    assert verdict["candidate"]["trust"] == "device-only"
+    assert verdict["correctness"]["precision_class"] == "float32"
+
+
+def test_pytorch_against_itself_is_not_faster(judge):
+    verdict = judge("same.py", PYTHON.format("torch.softmax(x, dim=-1)"))
+    assert_right(verdict)
+    assert verdict["outcome"] in ("tie", "unsettled"), verdict["message"]
+
+
+def test_a_kernel_that_is_off_by_a_thousandth_is_wrong(judge):
+    verdict = judge("off.cu", softmax().replace("/ sum;", "/ sum * 1.001f;"))
+    assert verdict["outcome"] == "wrong"
+    assert "off by a factor of 1.001" in verdict["message"]
+
+
+def test_half_precision_inside_is_named(judge):
+    source = softmax().replace(
+        "expf(x[begin + i] - largest) / sum",
+        "__uint_as_float(__float_as_uint(expf(x[begin + i] - largest) / sum) & 0xffffe000u)",
+    )
+    verdict = judge("short.cu", source)
+    assert verdict["outcome"] == "wrong"
+    assert verdict["correctness"]["precision_class"] in ("tf32", "float16", "bfloat16")
+
+
+def test_a_variance_that_cancels_fails_on_shifted_values_alone(judge):
+    verdict = judge("layer_norm.cu", LAYER_NORM, "layer_norm")
+    assert verdict["outcome"] == "wrong"
+    draws = {draw["kind"]: draw["result"] for draw in verdict["correctness"]["draws"]}
+    assert draws["ordinary"] == "passed" and draws["large-offset"] == "failed", draws
+    assert "cancel" in verdict["message"]
+
+
+def test_writing_past_the_output_is_seen(judge):
+    verdict = judge(
+        "past.cu", softmax("if (blockIdx.x == gridDim.x - 1) out[begin + COLUMNS] = 1;")
+    )
+    assert verdict["outcome"] == "wrong"
+    assert "past the end of output out" in verdict["message"]
+
+
+def test_writing_to_an_input_is_seen(judge):
+    verdict = judge("input.cu", softmax("const_cast<float*>(x)[begin] = 0;"))
+    assert verdict["outcome"] == "crashed"
+    assert "it wrote to its inputs" in verdict["message"]
+
+
+def test_an_output_that_is_not_written_is_wrong(judge):
+    verdict = judge(
+        "unwritten.cu", softmax().replace("out[begin + i] =", "if (i > 0) out[begin + i] =")
+    )
+    assert verdict["outcome"] == "wrong"
+
+
+def test_an_illegal_access_is_a_crash_and_the_next_verdict_stands(judge):
+    verdict = judge("illegal.cu", softmax("out[begin + (1LL << 40)] = 1;"))
+    assert verdict["outcome"] == "crashed"
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in verdict["message"]
+    assert_right(judge("after.cu", softmax(), options=["--correctness-only"]))
+
+
+def test_a_kernel_that_hangs_is_stopped_and_the_next_verdict_stands(judge):
+    hangs = softmax("while (*(volatile const float*)x != 1e30f) {}")
+    verdict = judge("hangs.cu", hangs, options=["--timeout", "3"])
+    assert verdict["outcome"] == "timed_out"
+    assert_right(judge("after.cu", softmax(), options=["--correctness-only"]))
+
+
+def test_scratch_beyond_the_devices_memory_is_said_and_the_next_verdict_stands(judge):
+    source = "//! scratch huge float[rows * 100000000]\n" + softmax().replace(
+        "args=(x, out)", "args=(x, out, huge)"
+    ).replace("float* out) {", "float* out, float* huge) {")
+    lines = source.splitlines()
+    source = "\n".join([lines[1], lines[0], *lines[2:]])  # the line uses `rows`
+    verdict = judge("scratch.cu", source)
+    assert verdict["outcome"] in ("build_failed", "out_of_memory", "crashed"), verdict["message"]
+    assert "memory" in verdict["message"].lower()
+    assert_right(judge("after.cu", softmax(), options=["--correctness-only"]))
+
+
+def test_a_source_that_does_not_compile_names_its_line(judge):
+    verdict = judge("broken.cu", softmax("undeclared = 1;"))
+    assert verdict["outcome"] == "build_failed"
+    assert "undeclared" in verdict["message"] and "line" in verdict["message"]
+
+
+def test_a_wrong_model_in_python_is_wrong(judge):
+    assert judge("wrong.py", PYTHON.format("torch.softmax(x, dim=0)"))["outcome"] == "wrong"
+
+
+def test_a_result_on_the_processor_is_told(judge):
+    verdict = judge("cpu.py", PYTHON.format("torch.softmax(x, dim=-1).cpu()"))
+    assert verdict["outcome"] == "wrong"
+    assert "cpu" in verdict["message"]
+
+
+@pytest.mark.parametrize("problem", ["matmul", "rms_norm", "conv2d", "attention", "cross_entropy"])
+def test_problems_of_the_suite_are_judged_in_python(judge, problem):
+    source = (ROOT / "problems" / "level1" / f"{problem}.py").read_text()
+    verdict = judge(
+        f"{problem}.py",
+        source.replace("class Model(", "class ModelNew(").replace(
+            "super(Model,", "super(ModelNew,"
+        ),
+        problem,
+        ["--correctness-only"],
+    )
+    assert_right(verdict)
