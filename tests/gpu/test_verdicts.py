@@ -1,5 +1,6 @@
 """Verdicts on a real GPU, end to end: the device form and candidates in Python, right ones, wrong
-ones, and those that break the device. Run by scripts/test-gpu; each verdict is kept as a raw result.
+ones, and those that break the device. scripts/test-gpu runs them; each verdict is kept as a raw
+result.
 """
 import json
 import os
