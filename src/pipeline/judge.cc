@@ -427,7 +427,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
     return found;
   };
   // Fresh native hosts are cheap, and so are reference hosts that earlier candidates needed.
-  const bool cheap = candidate.source.form != CandidateForm::kPython &&
+  const bool cheap = device_ == nullptr && candidate.source.form != CandidateForm::kPython &&
                      (!against_ || against_->source.form != CandidateForm::kPython);
   const int opponents_there = against_ ? kClearPairs : Pool(baseline).size();
   const int clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;

@@ -17,6 +17,8 @@ namespace {
 // A block of the faster side lasts about this long: the doorbell (1 us spinning, 50 us on a futex)
 // and what a head start between wake-up and go could hide (about 50 us) stay near 1%.
 constexpr double kBlockNs = 2.5e6;
+// On a device, where the values that every call takes are dear.
+constexpr double kDeviceBlockNs = 1e6;
 // A block of the slower side lasts at most about this long, unless one call does.
 constexpr double kSlowBlockNs = 2e8;
 // What a block may take beyond the time-out of one call: blocks of several calls are made to last
@@ -100,8 +102,11 @@ HostResult<void> PairRunner::Calibrate() {
   return {};
 }
 
+double PairRunner::block_ns() const { return setup_.live.on_device() ? kDeviceBlockNs : kBlockNs; }
+
 uint32_t PairRunner::CallsFor(double reference_ns, double candidate_ns) const {
-  const double wanted = std::ceil(kBlockNs / std::max(100.0, std::min(reference_ns, candidate_ns)));
+  const double wanted =
+      std::ceil(block_ns() / std::max(100.0, std::min(reference_ns, candidate_ns)));
   const double bearable = std::floor(kSlowBlockNs / std::max(reference_ns, candidate_ns));
   const uint32_t room = std::min(setup_.live.capacity(), setup_.pool.capacity());
   const double drawable = std::max(16.0, kDrawNs / std::max(1.0, setup_.pool.CostOfOneNs()));
@@ -122,7 +127,7 @@ bool PairRunner::Grow() {
   if (!Stands(Defence::kLongBlocks) || budget_.Expired()) return false;
   const double reference_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
   const double candidate_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
-  if (calls_ * std::min(reference_ns, candidate_ns) > kBlockNs / 2) return false;
+  if (calls_ * std::min(reference_ns, candidate_ns) > block_ns() / 2) return false;
   const uint32_t calls = CallsFor(reference_ns, candidate_ns);
   if (calls < 2 * calls_) return false;
   SetCalls(calls);

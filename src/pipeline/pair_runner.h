@@ -57,6 +57,7 @@ class PairRunner {
   };
   HostResult<Opponent> GetOpponent(int index);
   HostResult<FilledSlots> FillSlots(uint32_t calls);
+  double block_ns() const;  // how long a block of the faster side is to last
   // Sets calls and slots of a block from what one call of each side takes [ns].
   uint32_t CallsFor(double reference_ns, double candidate_ns) const;
   void SetCalls(uint32_t calls);
