@@ -15,6 +15,7 @@ MACHINE = {
     "cores": 2,
     "threads": 1,
     "kernel": "Linux 6.1.0",
+    "gpu": None,
     "isolation": "bubblewrap 0.8.0",
 }
 COST = dict.fromkeys(["build_s", "start_s", "fill_s", "timed_s", "overhead_s", "total_s"], 0.5)
