@@ -221,3 +221,12 @@ def test_problems_of_the_suite_are_judged_in_python(judge, problem):
         ["--correctness-only"],
     )
     assert_right(verdict)
+
+
+SHIPPED = sorted((ROOT / "kernels").rglob("*.cu"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_shipped_kernels_are_right(judge, path):
+    problem = path.parent.name
+    assert_right(judge(path.name, path.read_text(), problem, ["--correctness-only"]))

@@ -37,7 +37,10 @@ def header_commands(build):
 
 
 def kernel_commands():
-    for kernel in sorted((ROOT / "kernels").rglob("*.c*")):
+    # Device code is NVRTC's: scripts/test-gpu compiles it.
+    for kernel in sorted(
+        path for path in (ROOT / "kernels").rglob("*.c*") if path.suffix in (".c", ".cpp")
+    ):
         flags = re.findall(r"^\s*(?://!|/\*!) flags (.*?)(?:\*/)?$", kernel.read_text(), re.M)
         is_c = kernel.suffix == ".c"
         for compiler in ("gcc", "clang") if is_c else ("g++", "clang++"):
