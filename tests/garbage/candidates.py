@@ -8,8 +8,8 @@ import nasty
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BYTES_MAX = 1 << 20  # a larger file is a wrong request, not a candidate
-KERNELS = sorted((ROOT / "kernels").rglob("*.c*"))
-SOFTMAX = sorted((ROOT / "kernels" / "softmax").glob("*.c*"))
+KERNELS = sorted(path for path in (ROOT / "kernels").rglob("*.c*") if path.suffix in (".c", ".cpp"))
+SOFTMAX = [path for path in KERNELS if path.parent.name == "softmax"]
 MODELS = sorted((ROOT / "kernels").rglob("*.py"))
 OPERATORS = list("+-*/%<>=!&|^~?:;,.(){}[]#@$'\"\\")
 WORDS = ["int", "float", "return", "0", "-1", "x", "y", "for", "if", "static_assert", "template"]
