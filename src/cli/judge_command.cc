@@ -90,6 +90,7 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   request.threads = options.threads;
   request.python = options.python;
   request.precision = options.precision;
+  if (!options.precision.empty()) request.problem.precision = options.precision;
   request.tolerance = options.tolerance;
   if (!options.weights.empty()) request.problem.weights = options.weights;
   if (options.one_size) request.problem.ragged.clear();

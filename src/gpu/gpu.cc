@@ -100,6 +100,12 @@ Result<void> Gpu::Synchronize() const {
   return Check(driver_->context_synchronize(), "wait for the GPU");
 }
 
+Result<void> Gpu::CopyToHost(void* target, cuda::Pointer source, uint64_t size_bytes) const {
+  ASSAY_RETURN_IF_ERROR(
+      Check(driver_->copy_to_host(target, source, size_bytes, nullptr), "copy from the GPU"));
+  return Synchronize();
+}
+
 Result<DeviceRegion> DeviceRegion::Shared(const Gpu& gpu, uint64_t size_bytes) {
   return Create(gpu, size_bytes, true);
 }

@@ -44,6 +44,8 @@ class Gpu {
   Result<void> Check(cuda::Result result, std::string_view what) const;
   // Waits for everything that this process has asked the device for.
   Result<void> Synchronize() const;
+  // Copies from the device, and waits.
+  Result<void> CopyToHost(void* target, cuda::Pointer source, uint64_t size_bytes) const;
 
  private:
   Gpu() = default;

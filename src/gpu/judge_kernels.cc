@@ -145,10 +145,7 @@ Result<std::vector<uint64_t>> JudgeKernels::FindChanges(std::span<const Range> r
     int count = static_cast<int>(part.size());
     void* parameters[] = {&tasks, &first, &count};
     ASSAY_RETURN_IF_ERROR(Run(kFindChange, parameters, static_cast<unsigned>(count)));
-    ASSAY_RETURN_IF_ERROR(gpu_->Check(
-        gpu_->driver().copy_to_host(words.data(), first, words.size() * sizeof words[0], nullptr),
-        "copy from the GPU"));
-    ASSAY_RETURN_IF_ERROR(gpu_->Synchronize());
+    ASSAY_RETURN_IF_ERROR(gpu_->CopyToHost(words.data(), first, words.size() * sizeof words[0]));
     found.insert(found.end(), words.begin(), words.end());
   }
   return found;
@@ -188,9 +185,7 @@ Result<void> JudgeKernels::CompareBatch(std::span<Comparison> tasks, bool exact,
     for (const int kernel : {kRowSums, kRowCheck, kRowRatio}) ASSAY_RETURN_IF_ERROR(run(kernel));
   }
   totals->resize(tasks.size());
-  ASSAY_RETURN_IF_ERROR(gpu_->Check(
-      driver.copy_to_host(totals->data(), zeroes, totals_bytes, nullptr), "copy from the GPU"));
-  return gpu_->Synchronize();
+  return gpu_->CopyToHost(totals->data(), zeroes, totals_bytes);
 }
 
 Result<std::vector<JudgeKernels::Compared>> JudgeKernels::Compare(

@@ -8,10 +8,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/files.h"
-#include "pipeline/device_build.h"
+#include "pipeline/judge_device.h"
 #include "pipeline/machine.h"
 
 namespace assay {
@@ -166,6 +167,7 @@ Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const Candi
                                       const PythonRuntime& python,
                                       const std::string& init_arguments,
                                       const std::string& settings, InterruptFlag interrupt) {
+  ASSAY_CHECK(source.form != CandidateForm::kDevice);  // BuildDevice's
   const int64_t begin_ns = MonotonicNs();
   BuiltCandidate built;
   built.source = source;

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -13,7 +12,6 @@
 #include "build/device_program.h"
 #include "build/nvrtc.h"
 #include "pipeline/machine.h"
-#include "pipeline/slots.h"
 
 namespace assay {
 namespace {
@@ -24,8 +22,6 @@ constexpr const char* kProgram = "/assay/nvrtc_build";
 constexpr const char* kOutput = "/tmp/image";
 constexpr const char* kSource = "/candidate/kernel.cu";
 constexpr double kJudgeKernelsTimeoutS = 60;
-// CUDA reserves the device's whole memory and more as addresses.
-constexpr uint64_t kAddressSpaceBytes = uint64_t{1} << 46;
 
 struct Compilation {
   std::vector<SandboxFile> files;
@@ -199,13 +195,6 @@ Result<std::string> JudgeKernelImage(const std::string& architecture, InterruptF
   return std::move(run.artifact);
 }
 
-Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(InterruptFlag interrupt) {
-  ASSAY_ASSIGN_OR_RETURN(Gpu gpu, Gpu::Open());
-  ASSAY_ASSIGN_OR_RETURN(const std::string image,
-                         JudgeKernelImage(gpu.facts().architecture, interrupt));
-  return Open(std::move(gpu), image);
-}
-
 Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const DeviceTarget& target, InterruptFlag interrupt) {
   const int64_t begin_ns = MonotonicNs();
@@ -252,30 +241,6 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
   built.artifact = std::move(run.artifact);
   built.build_s = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
   return built;
-}
-
-void AllowDevice(const Gpu& gpu, SandboxRequest* request) {
-  std::error_code code;
-  for (const auto& entry : fs::directory_iterator("/dev", code)) {
-    const std::string name = entry.path().filename().string();
-    const bool numbered =
-        name.starts_with("nvidia") && name.size() > 6 &&
-        std::all_of(name.begin() + 6, name.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (numbered || name == "nvidiactl" || name == "nvidia-uvm")
-      request->devices.push_back(entry.path().string());
-  }
-  // What the driver's library reads of the system.
-  for (const char* folder :
-       {"/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus/pci", "/sys/devices"})
-    if (fs::exists(folder, code)) request->binds.push_back({folder, folder});
-  const std::string& library = gpu.library_folder();
-  if (!library.empty()) {
-    if (!library.starts_with("/usr/")) request->binds.push_back({library, library});
-    request->environment["LD_LIBRARY_PATH"] = library;
-  }
-  request->environment["CUDA_VISIBLE_DEVICES"] = gpu.facts().uuid;
-  request->environment["CUDA_CACHE_PATH"] = "/tmp/cuda";
-  request->limits.address_space_bytes = kAddressSpaceBytes;
 }
 
 }  // namespace assay

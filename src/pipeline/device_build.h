@@ -18,8 +18,4 @@ Result<std::string> JudgeKernelImage(const std::string& architecture, InterruptF
 Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const DeviceTarget& target, InterruptFlag interrupt);
 
-// Lets a sandboxed command use the GPU: device nodes, the driver's folders and what it reads of the
-// system.
-void AllowDevice(const Gpu& gpu, SandboxRequest* request);
-
 }  // namespace assay

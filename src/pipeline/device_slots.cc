@@ -1,8 +1,6 @@
 #include "pipeline/device_slots.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
 
 #include "base/check.h"
 #include "judge/elements.h"
@@ -37,6 +35,18 @@ ElementType TypeOf(DType dtype) {
   }
 }
 
+Comparison SameBytes(cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes) {
+  const auto bytes = static_cast<long long>(size_bytes);
+  return {reinterpret_cast<const void*>(there),
+          reinterpret_cast<const void*>(own),
+          bytes,
+          bytes,
+          0,
+          ElementType::kBytes,
+          nullptr,
+          nullptr};
+}
+
 template <typename Visit>
 void ForEachOutput(const wire::Plan& plan, Visit visit) {
   for (uint32_t i = 0; i < plan.argument_count; ++i)
@@ -44,13 +54,6 @@ void ForEachOutput(const wire::Plan& plan, Visit visit) {
 }
 
 }  // namespace
-
-Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::string& image) {
-  std::unique_ptr<JudgeDevice> device(new JudgeDevice(std::move(gpu)));
-  ASSAY_ASSIGN_OR_RETURN(JudgeKernels kernels, JudgeKernels::Load(device->gpu_, image));
-  device->kernels_.emplace(std::move(kernels));
-  return device;
-}
 
 Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& plan,
                                         uint32_t capacity, uint64_t guard) {
@@ -67,10 +70,9 @@ Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& p
   ASSAY_ASSIGN_OR_RETURN(
       slots.flushed_,
       DeviceRegion::Private(gpu, kFlushFactor * std::max<uint64_t>(1, gpu.facts().l2_bytes)));
-  slots.poisoned_slot_.resize(plan.output_stride);
-  PoisonSlot(plan, slots.poisoned_slot_.data(), 0, guard);
-  ASSAY_RETURN_IF_ERROR(slots.Upload(slots.poisoned_.address(), slots.poisoned_slot_.data(),
-                                     slots.poisoned_slot_.size()));
+  std::vector<std::byte> poisoned(plan.output_stride);
+  PoisonSlot(plan, poisoned.data(), 0, guard);
+  ASSAY_RETURN_IF_ERROR(slots.Upload(slots.poisoned_.address(), poisoned.data(), poisoned.size()));
   uint64_t begin = 0;
   ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
     slots.guards_.push_back({begin, output.offset - begin});
@@ -120,17 +122,13 @@ Result<void> DeviceSlots::FillWeights(const std::byte* weights, uint64_t version
 
 Result<bool> DeviceSlots::InputsStand(std::span<const uint32_t> slots) {
   std::vector<Comparison> comparisons;
-  const auto add = [&](cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes) {
-    const auto bytes = static_cast<long long>(size_bytes);
-    if (bytes > 0)
-      comparisons.push_back({reinterpret_cast<const void*>(there),
-                             reinterpret_cast<const void*>(own), bytes, bytes, 0,
-                             ElementType::kBytes, nullptr, nullptr});
-  };
   for (const uint32_t slot : slots)
     if (filled_from_[slot] != 0)
-      add(inputs_.address() + slot * plan_->input_stride, filled_from_[slot], plan_->input_stride);
-  if (has_weights_) add(weights_.address(), own_weights_.address(), plan_->weights_bytes);
+      comparisons.push_back(SameBytes(inputs_.address() + slot * plan_->input_stride,
+                                      filled_from_[slot], plan_->input_stride));
+  if (has_weights_ && plan_->weights_bytes > 0)
+    comparisons.push_back(
+        SameBytes(weights_.address(), own_weights_.address(), plan_->weights_bytes));
   return AllWithin(comparisons);
 }
 
@@ -186,12 +184,9 @@ Result<void> DeviceSlots::TakeSample(const DeviceRegion& outputs, std::span<cons
 
 Result<bool> DeviceSlots::SampleStillHolds() {
   std::vector<Comparison> comparisons;
-  const auto bytes = static_cast<long long>(plan_->output_stride);
   for (size_t i = 0; i < sample_sources_.size(); ++i)
-    comparisons.push_back(
-        {reinterpret_cast<const void*>(sample_sources_[i]),
-         reinterpret_cast<const void*>(sampled_.address() + i * plan_->output_stride), bytes, bytes,
-         0, ElementType::kBytes, nullptr, nullptr});
+    comparisons.push_back(SameBytes(
+        sample_sources_[i], sampled_.address() + i * plan_->output_stride, plan_->output_stride));
   return AllWithin(comparisons);
 }
 
@@ -199,7 +194,6 @@ Result<std::optional<std::vector<JudgeKernels::Compared>>> DeviceSlots::Compare(
     const Oracle& oracle, const DeviceRegion& outputs, uint32_t slot, uint32_t master,
     std::span<const double> limits) {
   std::vector<Comparison> comparisons;
-  std::vector<JudgeKernels::Compared> all;
   size_t next = 0;
   ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
     Comparison comparison{};
@@ -217,7 +211,7 @@ Result<std::optional<std::vector<JudgeKernels::Compared>>> DeviceSlots::Compare(
     comparison.row_elements = exact ? comparison.elements : RowElements(shape, count);
     if (comparison.elements > 0) comparisons.push_back(comparison);
   });
-  ASSAY_ASSIGN_OR_RETURN(all, device_->kernels().Compare(comparisons));
+  ASSAY_ASSIGN_OR_RETURN(auto all, device_->kernels().Compare(comparisons));
   const bool settled =
       all.size() == limits.size() &&
       std::all_of(all.begin(), all.end(), [](const auto& one) { return one.within; });
@@ -230,14 +224,11 @@ Result<bool> DeviceSlots::AreAsPoisoned(const DeviceRegion& outputs,
                                         std::span<const Span> spans) {
   std::vector<Comparison> comparisons;
   for (const uint32_t slot : slots)
-    for (const Span& span : spans) {
-      if (span.size_bytes == 0) continue;
-      const auto bytes = static_cast<long long>(span.size_bytes);
-      comparisons.push_back({reinterpret_cast<const void*>(
-                                 outputs.address() + slot * plan_->output_stride + span.begin),
-                             reinterpret_cast<const void*>(poisoned_.address() + span.begin), bytes,
-                             bytes, 0, ElementType::kBytes, nullptr, nullptr});
-    }
+    for (const Span& span : spans)
+      if (span.size_bytes > 0)
+        comparisons.push_back(
+            SameBytes(outputs.address() + slot * plan_->output_stride + span.begin,
+                      poisoned_.address() + span.begin, span.size_bytes));
   return AllWithin(comparisons);
 }
 
@@ -253,13 +244,9 @@ Result<bool> DeviceSlots::AreUntouched(const DeviceRegion& outputs,
 }
 
 Result<const std::byte*> DeviceSlots::Fetch(const DeviceRegion& outputs, uint32_t slot) {
-  const Gpu& gpu = device_->gpu();
   fetched_.resize(plan_->output_stride);
-  ASSAY_RETURN_IF_ERROR(gpu.Check(
-      gpu.driver().copy_to_host(fetched_.data(), outputs.address() + slot * plan_->output_stride,
-                                plan_->output_stride, nullptr),
-      "copy from the GPU"));
-  ASSAY_RETURN_IF_ERROR(gpu.Synchronize());
+  ASSAY_RETURN_IF_ERROR(device_->gpu().CopyToHost(
+      fetched_.data(), outputs.address() + slot * plan_->output_stride, plan_->output_stride));
   return fetched_.data();
 }
 

@@ -6,36 +6,15 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <random>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "gpu/gpu.h"
-#include "gpu/judge_kernels.h"
+#include "pipeline/judge_device.h"
 #include "pipeline/oracle.h"
 
 namespace assay {
-
-// The judge's GPU with its own kernels on it, one a process.
-class JudgeDevice {
- public:
-  // Opens the GPU and compiles the judge's kernels for it, in the builder's sandbox. Errors
-  // (kEnvironment): no driver, no device, no NVRTC.
-  static Result<std::unique_ptr<JudgeDevice>> Open(InterruptFlag interrupt);
-  // The same with an image that is at hand.
-  static Result<std::unique_ptr<JudgeDevice>> Open(Gpu gpu, const std::string& image);
-
-  const Gpu& gpu() const { return gpu_; }
-  JudgeKernels& kernels() { return *kernels_; }
-
- private:
-  explicit JudgeDevice(Gpu gpu) : gpu_(std::move(gpu)) {}
-  Gpu gpu_;
-  std::optional<JudgeKernels> kernels_;
-};
 
 class DeviceSlots {
  public:
@@ -90,7 +69,7 @@ class DeviceSlots {
   uint32_t capacity_ = 0;
   std::mt19937 random_{std::random_device{}()};
   DeviceRegion inputs_, weights_, own_weights_, poisoned_, flushed_, sampled_;
-  std::vector<std::byte> poisoned_slot_, fetched_;
+  std::vector<std::byte> fetched_;
   std::vector<Span> guards_;  // of a slot
   uint64_t weights_version_ = 0;
   bool has_weights_ = false;

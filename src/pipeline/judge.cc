@@ -118,7 +118,9 @@ Result<void> Judgement::Prepare() {
     ASSAY_ASSIGN_OR_RETURN(device_, JudgeDevice::Open(events_.interrupt));
     options.gpu = gpu();
     options.memory_bytes = std::min(options.memory_bytes, gpu()->FreeBytes() / 8);
-    options.other_set.clear();  // launches are planned for one size
+    // Launches are planned for one size.
+    for (const CandidateSource& candidate : request_.candidates)
+      if (candidate.form == CandidateForm::kDevice) options.other_set.clear();
   }
   Progress("starting the reference", 0);
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(options));
@@ -207,10 +209,9 @@ Result<void> Judgement::Run() {
 }
 
 Result<BuiltCandidate> Judgement::BuildLate(const CandidateSource& source) const {
-  if (source.form == CandidateForm::kDevice) {
+  if (source.form == CandidateForm::kDevice)
     return BuildDevice(source, request_.limits, {gpu()->facts().architecture, oracle_->plan()},
                        events_.interrupt);
-  }
   // A python candidate is constructed once as it is built: its weights come on top, as in its
   // hosts.
   CandidateLimits limits = request_.limits;
@@ -491,10 +492,8 @@ Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& eve
     events.verdict(verdict);
   };
   auto judged = Judgement(request, named).Run();
-  if (judged) return {};
-  Error error = judged.error();
-  NameFiles(request.problem.path, "", &error.message);
-  return std::unexpected(std::move(error));
+  if (!judged) NameFiles(request.problem.path, "", &judged.error().message);
+  return judged;
 }
 
 }  // namespace assay

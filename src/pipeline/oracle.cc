@@ -9,8 +9,9 @@
 
 #include "base/check.h"
 #include "base/defences.h"
-#include "pipeline/device_build.h"
+#include "pipeline/judge_device.h"
 #include "pipeline/machine.h"
+#include "pipeline/slots.h"
 #include "pipeline/work_account.h"
 
 namespace assay {
@@ -55,7 +56,10 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
   settings["weights_seed"] = weights_seed;
   settings["baseline"] = baseline;
   settings["weights"] = WeightsTreatment(problem);
-  if (problem.device != "cpu") settings["device"] = problem.device;
+  if (problem.device != "cpu") {
+    settings["device"] = problem.device;
+    settings["precision"] = problem.precision;
+  }
   settings["figures"] = nlohmann::json::object();
   if (!problem.flops.empty()) settings["figures"]["flops"] = problem.flops;
   if (!problem.bytes.empty()) settings["figures"]["bytes"] = problem.bytes;
@@ -232,11 +236,7 @@ const std::byte* Oracle::Fetch(Fetched* fetched, uint32_t slot, cuda::Pointer fr
   if (fetched->fill != 0 && fetched->fill == fill_number(slot)) return fetched->content.data();
   fetched->content.assign(size_bytes, std::byte{0});
   fetched->fill = fill_number(slot);
-  const Gpu& gpu = *options_.gpu;
-  auto done =
-      gpu.Check(gpu.driver().copy_to_host(fetched->content.data(), from, size_bytes, nullptr),
-                "copy from the GPU");
-  if (done) done = gpu.Synchronize();
+  auto done = options_.gpu->CopyToHost(fetched->content.data(), from, size_bytes);
   if (!done) device_error_ = std::move(done).error();
   return fetched->content.data();
 }

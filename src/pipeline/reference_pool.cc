@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pipeline/device_build.h"
+#include "pipeline/judge_device.h"
 #include "pipeline/machine.h"
 
 namespace assay {

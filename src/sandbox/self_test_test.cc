@@ -258,8 +258,9 @@ TEST(SelfTest, CannotBeFinishedWhereItsProgramEndsEarly) {
 TEST(SelfTestDeathTest, RefusesForeignWorkUnlessItIsAllowed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto look = [](bool allowed) {
-    std::optional<WeakBubblewrap> bubblewrap(
-        std::in_place, "    words += ['--setenv', 'SECRET', 'swordfish']\n", "/usr/bin/bwrap");
+    std::optional<WeakBubblewrap> bubblewrap(std::in_place,
+                                             "    words += ['--setenv', 'SECRET', 'swordfish']\n",
+                                             "/usr/bin/bwrap");
     ::setenv("ASSAY_BWRAP", bubblewrap->path().c_str(), 1);
     if (allowed) AllowWeakSandbox();
     const auto run = RunToolInSandbox(ProbeRequest({"exit", "0"}), "", Deadline::AfterSeconds(10));

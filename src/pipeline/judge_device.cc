@@ -1,0 +1,56 @@
+#include "pipeline/judge_device.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "pipeline/device_build.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+// CUDA reserves the device's whole memory and more as addresses.
+constexpr uint64_t kAddressSpaceBytes = uint64_t{1} << 46;
+
+}  // namespace
+
+Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(InterruptFlag interrupt) {
+  ASSAY_ASSIGN_OR_RETURN(Gpu gpu, Gpu::Open());
+  ASSAY_ASSIGN_OR_RETURN(const std::string image,
+                         JudgeKernelImage(gpu.facts().architecture, interrupt));
+  return Open(std::move(gpu), image);
+}
+
+Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::string& image) {
+  std::unique_ptr<JudgeDevice> device(new JudgeDevice(std::move(gpu)));
+  ASSAY_ASSIGN_OR_RETURN(JudgeKernels kernels, JudgeKernels::Load(device->gpu_, image));
+  device->kernels_.emplace(std::move(kernels));
+  return device;
+}
+
+void AllowDevice(const Gpu& gpu, SandboxRequest* request) {
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator("/dev", code)) {
+    const std::string name = entry.path().filename().string();
+    const bool numbered =
+        name.starts_with("nvidia") && name.size() > 6 &&
+        std::all_of(name.begin() + 6, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (numbered || name == "nvidiactl" || name == "nvidia-uvm")
+      request->devices.push_back(entry.path().string());
+  }
+  // What the driver's library reads of the system.
+  for (const char* folder :
+       {"/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus/pci", "/sys/devices"})
+    if (fs::exists(folder, code)) request->binds.push_back({folder, folder});
+  const std::string& library = gpu.library_folder();
+  if (!library.empty()) {
+    if (!library.starts_with("/usr/")) request->binds.push_back({library, library});
+    request->environment["LD_LIBRARY_PATH"] = library;
+  }
+  request->environment["CUDA_VISIBLE_DEVICES"] = gpu.facts().uuid;
+  request->environment["CUDA_CACHE_PATH"] = "/tmp/cuda";
+  request->limits.address_space_bytes = kAddressSpaceBytes;
+}
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+// The GPU that the judge works on, and how sandboxed processes get to it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gpu/gpu.h"
+#include "gpu/judge_kernels.h"
+#include "pipeline/host.h"
+
+namespace assay {
+
+// The judge's GPU with its own kernels on it, one a process.
+class JudgeDevice {
+ public:
+  // Opens the GPU and compiles the judge's kernels for it, in the builder's sandbox. Errors
+  // (kEnvironment): no driver, no device, no NVRTC.
+  static Result<std::unique_ptr<JudgeDevice>> Open(InterruptFlag interrupt);
+  // The same with an image that is at hand.
+  static Result<std::unique_ptr<JudgeDevice>> Open(Gpu gpu, const std::string& image);
+
+  const Gpu& gpu() const { return gpu_; }
+  JudgeKernels& kernels() { return *kernels_; }
+
+ private:
+  explicit JudgeDevice(Gpu gpu) : gpu_(std::move(gpu)) {}
+  Gpu gpu_;
+  std::optional<JudgeKernels> kernels_;
+};
+
+// Lets a sandboxed command use the GPU: device nodes, the driver's folders and what it reads of the
+// system.
+void AllowDevice(const Gpu& gpu, SandboxRequest* request);
+
+}  // namespace assay
