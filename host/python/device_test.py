@@ -130,9 +130,9 @@ class SlotsOnDevice(unittest.TestCase):
         offset = slot * self.plan.input_stride + 64
         values.write_scalar(self.numbers, wire.INT, offset, value)
 
-    def run_blocks(self, library, forward, copy_inputs=False, restore=lambda: None):
-        report = wire.Report()
-        loop = wire.BlockLoop(report=ctypes.addressof(report))
+    def run_blocks(self, library, forward, copy_inputs=False, restore=lambda: None, keep=False):
+        report, control = wire.Report(), wire.Control(keep_results=keep)
+        loop = wire.BlockLoop(control=ctypes.addressof(control), report=ctypes.addressof(report))
         first = types.SimpleNamespace(errors=[])
         first.note = first.errors.append
         with mock.patch.object(device, "cost_ns", lambda work, wait: (work(), wait(), 1000)[2]):
@@ -188,8 +188,31 @@ class SlotsOnDevice(unittest.TestCase):
         self.slots.arguments = lambda *args: taken.append(1) or real(*args)
         library = Library([[0]])
         self.run_blocks(library, lambda x, n: x.mul_(n), copy_inputs=True)
-        self.assertEqual(len(taken), 2)  # once to see what it costs, and for the call
+        self.assertEqual(len(taken), 3)  # twice to see what it costs, and for the call
         self.assertEqual(library.log[-1], ("done", 1000))
+
+    def test_results_that_are_kept_leave_the_slots_alone_and_lie_apart(self):
+        for slot in range(3):
+            self.slots.input_tensors(slot)[0].fill_(slot + 1)
+            self.slots.outputs(slot)[0].fill_(-1)
+        given = []
+
+        def forward(x, n):
+            result = x * n
+            given.append(result.data_ptr())
+            return result
+
+        library = Library([[0, 1, 2, 0], [1]])
+        _, errors = self.run_blocks(library, forward, keep=True)
+        self.assertEqual((errors, len(given), len(set(given[:4]))), ([], 5, 4))
+        self.assertEqual([each[1] for each in library.log if each[0] == "done"], [0, 0])
+        for slot in (1, 2):  # what a copy costs is tried on slot 0
+            self.assertEqual(self.slots.outputs(slot)[0].tolist(), [-1] * 4)
+
+    def test_kept_results_of_a_forward_that_changes_its_inputs_pay_for_none_of_their_copies(self):
+        library = Library([[0, 1]])
+        self.run_blocks(library, lambda x, n: x.mul_(n), copy_inputs=True, keep=True)
+        self.assertEqual(library.log[-1], ("done", 2000))
 
     def test_an_error_of_the_devices_is_told_and_ends_the_process(self):
         library = Library([[0]], ILLEGAL_ADDRESS)

@@ -11,7 +11,7 @@ DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def change(tensor, kind, seed=1):
-    return draws.change(tensor, kind, torch.Generator().manual_seed(seed))
+    return draws.change(tensor, kind, draws.Generators(seed))
 
 
 class DrawsTest(unittest.TestCase):

@@ -294,6 +294,9 @@ class Judge:
     def evaluate(self, slot=0, precision=0):
         self.request(wire.EVALUATE, slot, precision)
 
+    def fill(self, seed, first, count):
+        self.request(wire.FILL, seed, first, count)
+
     # Blocks
 
     def enter_blocks(self, spin=False):

@@ -60,6 +60,7 @@ constexpr uint64_t kLayout[] = {
     sizeof(Control),
     offsetof(Control, armed),
     offsetof(Control, spin),
+    offsetof(Control, keep_results),
     offsetof(Control, go),
     offsetof(Control, call_count),
     offsetof(Control, order),

@@ -63,6 +63,19 @@ class LoadsAndEvaluates(ReferenceTest):
         self.assertTrue(torch.equal(self.judge.tensor("x", 0), self.judge.tensor("x", 1)))
         self.assertFalse(torch.equal(self.judge.tensor("x", 0), self.judge.tensor("x", 2)))
 
+    def test_many_slots_are_filled_as_one_by_one(self):
+        self.load(SOFTMAX)
+        self.judge.lay_out(7)
+        self.judge.request(wire.STORE_WEIGHTS, 0)
+        self.judge.fill(2**63 - 2, 1, 3)  # seeds go round
+        for slot, seed in ((4, 2**63 - 2), (5, 2**63 - 1), (6, 0)):
+            self.judge.draw(seed, 0, slot)
+            self.judge.evaluate(slot, 0)
+            for name in ("x", "out"):
+                filled = self.judge.tensor(name, slot - 3)
+                self.assertTrue(torch.equal(filled, self.judge.tensor(name, slot)), (name, slot))
+        self.assertEqual(self.judge.tensor("x", 0).abs().max().item(), 0)
+
     def test_weights_are_stored_and_loaded_and_depend_on_the_weights_seed_alone(self):
         self.load(LINEAR)
         self.assertEqual(

@@ -16,13 +16,15 @@ namespace assay {
 using gpu::Comparison;
 using gpu::ElementType;
 using gpu::Range;
-using gpu::Row;
 using gpu::Totals;
+using gpu::TruthComparison;
+using gpu::TruthTotals;
 
 namespace {
 
-constexpr const char* kNames[] = {"assay_fill",     "assay_find_change", "assay_compare_exactly",
-                                  "assay_row_sums", "assay_row_check",   "assay_row_ratio"};
+constexpr const char* kNames[] = {"assay_fill",       "assay_find_change",  "assay_compare_exactly",
+                                  "assay_row_sums",   "assay_row_check",    "assay_row_ratio",
+                                  "assay_truth_sums", "assay_truth_totals", "assay_truth_errors"};
 constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocksPerMultiprocessor = 8;
 constexpr unsigned kTasksMax = 65535;  // a grid's y
@@ -36,6 +38,11 @@ double FromBits(unsigned long long bits) {
   return value;
 }
 
+double Relative(double difference2, double truth2) {
+  if (difference2 == 0) return 0;
+  return truth2 > 0 ? std::sqrt(difference2 / truth2) : std::numeric_limits<double>::infinity();
+}
+
 // As judge/error_scan's cheap scan concludes.
 JudgeKernels::Compared Conclude(const Totals& totals, ElementType type) {
   JudgeKernels::Compared compared;
@@ -47,10 +54,24 @@ JudgeKernels::Compared Conclude(const Totals& totals, ElementType type) {
   const bool safe =
       type != ElementType::kFloat64 || (totals.reference2 > 1e-200 && totals.reference2 < 1e200);
   if (compared.max_abs > 0 && !safe) return JudgeKernels::Compared{};
-  if (totals.difference2 > 0)
-    compared.norm = totals.reference2 > 0 ? std::sqrt(totals.difference2 / totals.reference2)
-                                          : std::numeric_limits<double>::infinity();
+  compared.norm = Relative(totals.difference2, totals.reference2);
   return compared;
+}
+
+JudgeKernels::Measured Conclude(const TruthTotals& totals, long long elements) {
+  JudgeKernels::Measured measured;
+  measured.norm = Relative(totals.candidate2, totals.truth2);
+  measured.reference_norm = Relative(totals.reference2, totals.truth2);
+  measured.element = FromBits(totals.candidate_element);
+  measured.reference_element = FromBits(totals.reference_element);
+  measured.kinds_agree = totals.candidate_differs == 0;
+  measured.reference_kinds_agree = totals.reference_differs == 0;
+  measured.max_abs = measured.kinds_agree ? FromBits(totals.candidate_max)
+                                          : std::numeric_limits<double>::infinity();
+  measured.truth_is_finite = totals.finite == static_cast<unsigned long long>(elements);
+  if (totals.finite > 0)
+    measured.root_mean_square = std::sqrt(totals.truth2 / static_cast<double>(totals.finite));
+  return measured;
 }
 
 }  // namespace
@@ -152,38 +173,33 @@ Result<std::vector<uint64_t>> JudgeKernels::FindChanges(std::span<const Range> r
 }
 
 // Device memory: the tasks, then zeroes for the totals and all rows.
-Result<void> JudgeKernels::CompareBatch(std::span<Comparison> tasks, bool exact,
-                                        std::vector<Totals>* totals) {
+template <typename Task, typename TotalsOfTask>
+Result<void> JudgeKernels::RunBatch(std::span<Task> tasks, std::span<const int> kernels,
+                                    bool with_rows, std::vector<TotalsOfTask>* totals) {
   size_t rows = 0;
-  if (!exact)
-    for (const Comparison& task : tasks)
-      rows += static_cast<size_t>(task.elements / task.row_elements);
-  const size_t totals_bytes = tasks.size() * sizeof(Totals);
+  if (with_rows)
+    for (const Task& task : tasks) rows += static_cast<size_t>(task.elements / task.row_elements);
+  const size_t totals_bytes = tasks.size() * sizeof(TotalsOfTask);
   // The addresses go into the tasks, and are known once the memory is there: it is taken first.
-  ASSAY_ASSIGN_OR_RETURN(cuda::Pointer first, Upload(tasks.data(), tasks.size_bytes(),
-                                                     totals_bytes + rows * sizeof(Row)));
+  ASSAY_ASSIGN_OR_RETURN(cuda::Pointer first,
+                         Upload(tasks.data(), tasks.size_bytes(),
+                                totals_bytes + rows * sizeof *std::declval<Task>().rows));
   const cuda::Pointer zeroes =
       first + (tasks.size_bytes() + kAlignment - 1) / kAlignment * kAlignment;
-  auto* device_totals = reinterpret_cast<Totals*>(zeroes);
-  auto* device_rows = reinterpret_cast<Row*>(zeroes + totals_bytes);
-  for (Comparison& task : tasks) {
+  auto* device_totals = reinterpret_cast<TotalsOfTask*>(zeroes);
+  auto* device_rows = reinterpret_cast<decltype(Task::rows)>(zeroes + totals_bytes);
+  for (Task& task : tasks) {
     task.totals = device_totals++;
     task.rows = device_rows;
-    if (!exact) device_rows += task.elements / task.row_elements;
+    if (with_rows) device_rows += task.elements / task.row_elements;
   }
-  const cuda::Driver& driver = gpu_->driver();
-  ASSAY_RETURN_IF_ERROR(gpu_->Check(
-      driver.copy_to_device(first, tasks.data(), tasks.size_bytes(), nullptr), "copy to the GPU"));
+  ASSAY_RETURN_IF_ERROR(
+      gpu_->Check(gpu_->driver().copy_to_device(first, tasks.data(), tasks.size_bytes(), nullptr),
+                  "copy to the GPU"));
   int count = static_cast<int>(tasks.size());
   void* parameters[] = {&first, &count};
-  const auto run = [&](int kernel) {
-    return Run(kernel, parameters, static_cast<unsigned>(tasks.size()));
-  };
-  if (exact) {
-    ASSAY_RETURN_IF_ERROR(run(kCompareExactly));
-  } else {
-    for (const int kernel : {kRowSums, kRowCheck, kRowRatio}) ASSAY_RETURN_IF_ERROR(run(kernel));
-  }
+  for (const int kernel : kernels)
+    ASSAY_RETURN_IF_ERROR(Run(kernel, parameters, static_cast<unsigned>(tasks.size())));
   totals->resize(tasks.size());
   return gpu_->CopyToHost(totals->data(), zeroes, totals_bytes);
 }
@@ -205,12 +221,35 @@ Result<std::vector<JudgeKernels::Compared>> JudgeKernels::Compare(
       const auto part =
           std::span(tasks).subspan(done, std::min<size_t>(kTasksMax, tasks.size() - done));
       std::vector<Totals> totals;
-      ASSAY_RETURN_IF_ERROR(CompareBatch(part, exact, &totals));
+      constexpr int kExactly[] = {kCompareExactly};
+      constexpr int kByRows[] = {kRowSums, kRowCheck, kRowRatio};
+      ASSAY_RETURN_IF_ERROR(
+          RunBatch(part, exact ? std::span<const int>(kExactly) : std::span<const int>(kByRows),
+                   !exact, &totals));
       for (size_t i = 0; i < part.size(); ++i)
         compared[indices[done + i]] = Conclude(totals[i], part[i].type);
     }
   }
   return compared;
+}
+
+Result<std::vector<JudgeKernels::Measured>> JudgeKernels::CompareWithTruth(
+    std::span<const TruthComparison> comparisons) {
+  std::vector<Measured> measured;
+  std::vector<TruthComparison> tasks(comparisons.begin(), comparisons.end());
+  for (const TruthComparison& task : tasks)
+    ASSAY_CHECK(task.row_elements > 0 && task.elements % task.row_elements == 0 &&
+                !IsExact(task.type) && task.type != ElementType::kFloat64);
+  for (size_t done = 0; done < tasks.size(); done += kTasksMax) {
+    const auto part =
+        std::span(tasks).subspan(done, std::min<size_t>(kTasksMax, tasks.size() - done));
+    std::vector<TruthTotals> totals;
+    constexpr int kAgainstTruth[] = {kTruthSums, kTruthTotals, kTruthErrors};
+    ASSAY_RETURN_IF_ERROR(RunBatch(part, kAgainstTruth, true, &totals));
+    for (size_t i = 0; i < part.size(); ++i)
+      measured.push_back(Conclude(totals[i], part[i].elements));
+  }
+  return measured;
 }
 
 }  // namespace assay

@@ -9,6 +9,9 @@
 // come to at most; rows for which that bound is not enough are read again by row_ratio, element by
 // element. Nothing is decided here but 'within the limit, and these are the errors'; all else is
 // copied to the host and looked at there. Every comparison is written so that NaN fails.
+//
+// Against float64 the measures are those of judge/error_scan's precise scan: truth_sums and
+// truth_totals find the scales of the rows and of the output, truth_errors reads all once more.
 #include "gpu/judge_tasks.h"
 
 #ifdef ASSAY_EMULATED
@@ -31,6 +34,10 @@ __device__ inline double WarpMax(double value) {
 using namespace assay::gpu;
 
 namespace {
+
+struct alignas(16) Words {
+  unsigned long long low, high;
+};
 
 __device__ inline unsigned Lane() { return threadIdx.x % WARP_LANES; }
 __device__ inline unsigned long long Warp() {
@@ -81,10 +88,16 @@ __device__ inline double Load(const void* data, ElementType type, long long inde
 struct Unit {
   long long row, begin, end;  // elements
 };
-__device__ inline long long UnitsOfRow(const Comparison& task) {
+template <typename Task>
+__device__ inline long long UnitsOfRow(const Task& task) {
   return (task.row_elements + kUnitElements - 1) / kUnitElements;
 }
-__device__ inline Unit UnitAt(const Comparison& task, unsigned long long index) {
+template <typename Task>
+__device__ inline unsigned long long Units(const Task& task) {
+  return static_cast<unsigned long long>(task.elements / task.row_elements * UnitsOfRow(task));
+}
+template <typename Task>
+__device__ inline Unit UnitAt(const Task& task, unsigned long long index) {
   const long long units = UnitsOfRow(task);
   const long long row = static_cast<long long>(index) / units;
   const long long begin =
@@ -93,6 +106,30 @@ __device__ inline Unit UnitAt(const Comparison& task, unsigned long long index) 
   if (end > (row + 1) * task.row_elements) end = (row + 1) * task.row_elements;
   return {row, begin, end};
 }
+
+__device__ inline double RootMean(double sum2, unsigned long long count) {
+  return count > 0 ? sqrt(sum2 / static_cast<double>(count)) : 0;
+}
+
+// Of values against their truths. What is NaN or infinite, rightly or wrongly, adds to no sum.
+struct Errors {
+  double sum2 = 0, element = 0, largest = 0;
+  bool differs = false;
+
+  __device__ void Add(double value, double truth, double scale) {
+    if (!IsFinite(value) || !IsFinite(truth)) {
+      const bool same = truth != truth ? value != value : value == truth;
+      differs = differs || !same;
+      return;
+    }
+    const double difference = fabs(value - truth);
+    if (difference == 0) return;
+    const double ratio = difference / (scale + fabs(truth));
+    sum2 += difference * difference;
+    element = ratio > element ? ratio : element;
+    largest = difference > largest ? difference : largest;
+  }
+};
 
 }  // namespace
 
@@ -119,7 +156,19 @@ extern "C" __global__ void assay_compare_exactly(const Comparison* tasks, int co
     const auto* got = static_cast<const unsigned char*>(task.candidate);
     const auto* expected = static_cast<const unsigned char*>(task.expected);
     const unsigned long long bytes = static_cast<unsigned long long>(task.elements);
-    for (unsigned long long at = Thread(); at < bytes; at += Threads())
+    unsigned long long done = 0;
+    const auto both =
+        reinterpret_cast<unsigned long long>(got) | reinterpret_cast<unsigned long long>(expected);
+    if (task.type == ElementType::kBytes && both % sizeof(Words) == 0) {
+      done = bytes / sizeof(Words) * sizeof(Words);
+      const auto* got_words = reinterpret_cast<const Words*>(got);
+      const auto* expected_words = reinterpret_cast<const Words*>(expected);
+      for (unsigned long long at = Thread(); at < done / sizeof(Words); at += Threads()) {
+        const Words a = got_words[at], b = expected_words[at];
+        if (a.low != b.low || a.high != b.high) task.totals->beyond = 1;
+      }
+    }
+    for (unsigned long long at = done + Thread(); at < bytes; at += Threads())
       if (got[at] != expected[at] || (task.type == ElementType::kBool && got[at] > 1))
         task.totals->beyond = 1;
   }
@@ -128,8 +177,7 @@ extern "C" __global__ void assay_compare_exactly(const Comparison* tasks, int co
 extern "C" __global__ void assay_row_sums(const Comparison* tasks, int count) {
   for (int i = static_cast<int>(blockIdx.y); i < count; i += static_cast<int>(gridDim.y)) {
     const Comparison& task = tasks[i];
-    const unsigned long long units =
-        static_cast<unsigned long long>(task.elements / task.row_elements * UnitsOfRow(task));
+    const unsigned long long units = Units(task);
     for (unsigned long long index = Warp(); index < units; index += Warps()) {
       const Unit unit = UnitAt(task, index);
       double difference2 = 0, reference2 = 0, largest = 0;
@@ -193,8 +241,7 @@ extern "C" __global__ void assay_row_ratio(const Comparison* tasks, int count) {
   for (int i = static_cast<int>(blockIdx.y); i < count; i += static_cast<int>(gridDim.y)) {
     const Comparison& task = tasks[i];
     if (task.totals->again == 0) continue;
-    const unsigned long long units =
-        static_cast<unsigned long long>(task.elements / task.row_elements * UnitsOfRow(task));
+    const unsigned long long units = Units(task);
     for (unsigned long long index = Warp(); index < units; index += Warps()) {
       const Unit unit = UnitAt(task, index);
       const Row& row = task.rows[unit.row];
@@ -209,6 +256,75 @@ extern "C" __global__ void assay_row_ratio(const Comparison* tasks, int count) {
       }
       element = WarpMax(element);
       if (Lane() == 0) RaiseTo(&task.totals->element, element);
+    }
+  }
+}
+
+extern "C" __global__ void assay_truth_sums(const TruthComparison* tasks, int count) {
+  for (int i = static_cast<int>(blockIdx.y); i < count; i += static_cast<int>(gridDim.y)) {
+    const TruthComparison& task = tasks[i];
+    const unsigned long long units = Units(task);
+    for (unsigned long long index = Warp(); index < units; index += Warps()) {
+      const Unit unit = UnitAt(task, index);
+      double truth2 = 0, finite = 0;
+      for (long long at = unit.begin + Lane(); at < unit.end; at += WARP_LANES) {
+        const double truth = task.truth[at];
+        if (!IsFinite(truth)) continue;
+        truth2 += truth * truth;
+        finite += 1;
+      }
+      truth2 = WarpSum(truth2);
+      finite = WarpSum(finite);
+      if (Lane() != 0) continue;
+      atomicAdd(&task.rows[unit.row].truth2, truth2);
+      atomicAdd(&task.rows[unit.row].finite, static_cast<unsigned long long>(finite));
+    }
+  }
+}
+
+extern "C" __global__ void assay_truth_totals(const TruthComparison* tasks, int count) {
+  for (int i = static_cast<int>(blockIdx.y); i < count; i += static_cast<int>(gridDim.y)) {
+    const TruthComparison& task = tasks[i];
+    const unsigned long long rows =
+        static_cast<unsigned long long>(task.elements / task.row_elements);
+    for (unsigned long long base = Warp() * WARP_LANES; base < rows; base += Warps() * WARP_LANES) {
+      const unsigned long long at = base + Lane();
+      const double truth2 = WarpSum(at < rows ? task.rows[at].truth2 : 0);
+      const double finite = WarpSum(at < rows ? static_cast<double>(task.rows[at].finite) : 0);
+      if (Lane() != 0) continue;
+      atomicAdd(&task.totals->truth2, truth2);
+      atomicAdd(&task.totals->finite, static_cast<unsigned long long>(finite));
+    }
+  }
+}
+
+extern "C" __global__ void assay_truth_errors(const TruthComparison* tasks, int count) {
+  for (int i = static_cast<int>(blockIdx.y); i < count; i += static_cast<int>(gridDim.y)) {
+    const TruthComparison& task = tasks[i];
+    const double least = RootMean(task.totals->truth2, task.totals->finite) * task.row_scale_floor;
+    const unsigned long long units = Units(task);
+    for (unsigned long long index = Warp(); index < units; index += Warps()) {
+      const Unit unit = UnitAt(task, index);
+      const TruthRow& row = task.rows[unit.row];
+      const double own = RootMean(row.truth2, row.finite), scale = own > least ? own : least;
+      Errors candidate, reference;
+      for (long long at = unit.begin + Lane(); at < unit.end; at += WARP_LANES) {
+        const double truth = task.truth[at];
+        candidate.Add(Load(task.candidate, task.type, at), truth, scale);
+        reference.Add(Load(task.reference, task.type, at), truth, scale);
+      }
+      if (candidate.differs) task.totals->candidate_differs = 1;
+      if (reference.differs) task.totals->reference_differs = 1;
+      const double candidate2 = WarpSum(candidate.sum2), reference2 = WarpSum(reference.sum2);
+      const double candidate_element = WarpMax(candidate.element);
+      const double reference_element = WarpMax(reference.element);
+      const double candidate_max = WarpMax(candidate.largest);
+      if (Lane() != 0) continue;
+      atomicAdd(&task.totals->candidate2, candidate2);
+      atomicAdd(&task.totals->reference2, reference2);
+      RaiseTo(&task.totals->candidate_element, candidate_element);
+      RaiseTo(&task.totals->reference_element, reference_element);
+      RaiseTo(&task.totals->candidate_max, candidate_max);
     }
   }
 }

@@ -36,15 +36,39 @@ class JudgeKernels {
   };
   Result<std::vector<Compared>> Compare(std::span<const gpu::Comparison> comparisons);
 
+  // Comparisons with float64 whose `rows` and `totals` are not set; the measures of ScanErrors
+  // (judge/error_scan.h), but that denormals count like all other differences.
+  struct Measured {
+    double norm = 0, element = 0, max_abs = 0;  // of the candidate
+    double reference_norm = 0, reference_element = 0;
+    bool kinds_agree = true, reference_kinds_agree = true;
+    bool truth_is_finite = true;
+    double root_mean_square = 0;  // of the truth
+  };
+  Result<std::vector<Measured>> CompareWithTruth(std::span<const gpu::TruthComparison> comparisons);
+
  private:
-  enum { kFill, kFindChange, kCompareExactly, kRowSums, kRowCheck, kRowRatio, kKernels };
+  enum {
+    kFill,
+    kFindChange,
+    kCompareExactly,
+    kRowSums,
+    kRowCheck,
+    kRowRatio,
+    kTruthSums,
+    kTruthTotals,
+    kTruthErrors,
+    kKernels
+  };
 
   explicit JudgeKernels(const Gpu& gpu) : gpu_(&gpu) {}
   // Copies `data` to device memory of this class's own that lives until the next call; its address.
   Result<cuda::Pointer> Upload(const void* data, size_t bytes, size_t zeroed_bytes = 0);
   Result<void> Run(int kernel, std::span<void*> parameters, unsigned tasks);
-  Result<void> CompareBatch(std::span<gpu::Comparison> tasks, bool exact,
-                            std::vector<gpu::Totals>* totals);
+  // Runs kernels over tasks, one after the other, with zeroes for what their rows and totals hold.
+  template <typename Task, typename Totals>
+  Result<void> RunBatch(std::span<Task> tasks, std::span<const int> kernels, bool with_rows,
+                        std::vector<Totals>* totals);
 
   const Gpu* gpu_;
   cuda::Module module_ = nullptr;

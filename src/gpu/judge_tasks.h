@@ -44,4 +44,32 @@ struct Comparison {
   Totals* totals;
 };
 
+// Of one row of one output, against its float64 truth. Zero before.
+struct TruthRow {
+  double truth2;              // sum of squares of the finite elements
+  unsigned long long finite;  // how many these are
+};
+
+// Of one output of one call. Zero before.
+struct TruthTotals {
+  double truth2, candidate2, reference2;  // sums of squares: of the truth, of the differences to it
+  unsigned long long finite;              // elements whose truth is
+  unsigned long long candidate_element, reference_element, candidate_max;  // bits of doubles
+  // Elements that are NaN or infinite where the truth is otherwise.
+  int candidate_differs, reference_differs;
+};
+
+// What a candidate and the reference give, held against float64.
+struct TruthComparison {
+  const void* candidate;
+  const void* reference;
+  const double* truth;
+  long long elements;  // a multiple of row_elements
+  long long row_elements;
+  double row_scale_floor;  // a row's scale is at least this share of the whole output's
+  ElementType type;        // floating-point, and not kFloat64
+  TruthRow* rows;          // elements / row_elements
+  TruthTotals* totals;
+};
+
 }  // namespace assay::gpu

@@ -48,7 +48,7 @@ class Reader {
     int64_t finite = 0;
     AddTruth(0, output.count, &sum2, &finite);
     root_mean_square_ = finite > 0 ? std::sqrt(sum2 / static_cast<double>(finite)) : 0;
-    snaps_ = root_mean_square_ / scale_ < spacing_ * kFarAboveDenormals;
+    snaps_ = root_mean_square_ / scale_ < ScaleAboveDenormals(output.dtype);
   }
 
   double unscale() const { return 1 / scale_; }
@@ -176,6 +176,8 @@ int64_t WorstIn(const Chunk& chunk, int64_t count, double row_scale) {
 }
 
 }  // namespace
+
+double ScaleAboveDenormals(DType dtype) { return DenormalSpacing(dtype) * kFarAboveDenormals; }
 
 MeasuredErrors ScanErrors(const OutputView& output) {
   MeasuredErrors errors;

@@ -24,6 +24,9 @@ struct MeasuredErrors {
 // out of the sums. Differences up to one denormal spacing of the dtype count as none.
 MeasuredErrors ScanErrors(const OutputView& output);
 
+// Outputs whose root mean square is not below this feel nothing of denormals.
+double ScaleAboveDenormals(DType dtype);
+
 // Truth is the reference. Upper estimates: `element` divides by the row's scale alone except in
 // rows where that goes beyond `element_limit`. Nothing when the output is not plainly within it, or
 // holds NaN or infinities.

@@ -207,22 +207,44 @@ Result<std::optional<AllClose>> ParseTolerance(std::string_view text) {
       text));
 }
 
+// What other draws of the same kind showed counts too: on one draw alone the reference may be
+// luckily exact.
+Bounds BoundsWithOracle(const OutputView& output, const MeasuredErrors& errors,
+                        ReferenceError* learned) {
+  if (learned == nullptr) return Bounds(output, errors.reference, false);
+  RaiseTo(errors.reference.norm_relative, &learned->norm_relative);
+  RaiseTo(errors.reference.element_relative, &learned->element_relative);
+  return Bounds(output, *learned, false);
+}
+
 OutputComparison CompareWithOracle(const OutputView& output, const CompareRule& rule,
                                    ReferenceError* learned) {
   if (!IsFloatingPoint(output.dtype)) return CompareExactly(output);
   if (output.oracle == nullptr)
     return CompareWithReference(output, rule, learned != nullptr ? *learned : ReferenceError{});
   const MeasuredErrors errors = ScanErrors(output);
-  if (learned != nullptr) {
-    RaiseTo(errors.reference.norm_relative, &learned->norm_relative);
-    RaiseTo(errors.reference.element_relative, &learned->element_relative);
-  }
+  const Bounds bounds = BoundsWithOracle(output, errors, learned);
   if (rule.required == PrecisionClass::kExact && !rule.allclose)
     return CompareFloatsExactly(output);
-  // What other draws of the same kind showed counts too: on one draw alone the reference may be
-  // luckily exact.
-  return Conclude(output, rule, errors,
-                  Bounds(output, learned != nullptr ? *learned : errors.reference, false));
+  return Conclude(output, rule, errors, bounds);
+}
+
+std::optional<OutputComparison> ConcludeWithOracle(const OutputView& output,
+                                                   const CompareRule& rule, ReferenceError* learned,
+                                                   const MeasuredErrors& measured) {
+  const Bounds bounds = BoundsWithOracle(output, measured, learned);
+  if (rule.allclose || rule.required == PrecisionClass::kExact) return std::nullopt;
+  OutputComparison result;
+  result.max_abs_error = measured.max_abs;
+  FindClass(measured, bounds, &result);
+  result.error_ratio = RatioTo(measured, bounds.For(bounds.Required(rule.required)));
+  result.passed = result.error_ratio <= 1;
+  if (!result.passed) return std::nullopt;
+  return result;
+}
+
+bool IsUsable(const ReferenceError& error) {
+  return error.norm_relative <= kReferenceErrorMax && error.element_relative <= kReferenceErrorMax;
 }
 
 std::optional<double> CheapScanLimit(const OutputView& output, const CompareRule& rule,

@@ -85,6 +85,13 @@ std::optional<OutputComparison> ConcludeCheaply(const OutputView& output, const 
                                                 const ReferenceError& error,
                                                 const MeasuredErrors& cheap);
 
+// The same for CompareWithOracle and ScanErrors' measures; raises `learned` like it.
+std::optional<OutputComparison> ConcludeWithOracle(const OutputView& output,
+                                                   const CompareRule& rule, ReferenceError* learned,
+                                                   const MeasuredErrors& measured);
+// Whether the reference's own errors are small enough for a draw to say something.
+bool IsUsable(const ReferenceError& error);
+
 // False when this draw says nothing: the reference's native output is NaN or infinite where float64
 // is finite, or (special_values false) float64 itself is not finite somewhere, or the reference is
 // so far off that its own copy could fail. `reason` says which.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "judge/elements.h"
+#include "judge/error_scan.h"
 #include "judge/gate1_testing.h"
 #include "judge/row_kernels.h"
 
@@ -467,6 +468,10 @@ TEST(Gate1, TheCheapPassAgreesWithThePreciseRule) {
     const bool precise = CompareWithOracle(output.View(), {}, nullptr).passed;
     EXPECT_EQ(cheap, precise) << seed;
     (precise ? passed : failed) += 1;
+    // What was measured elsewhere is concluded from alike.
+    const MeasuredErrors measured = ScanErrors(output.View());
+    const auto concluded = ConcludeWithOracle(output.View(), {}, nullptr, measured);
+    EXPECT_EQ(concluded.has_value(), precise) << seed;
   }
   EXPECT_GT(passed, 50);
   EXPECT_GT(failed, 50);

@@ -318,7 +318,7 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
 }
 
 void CandidateHosts::Prefetch(int first_pair_index, int count) {
-  if (!IsPython() || !begun_.empty() || !ready_.empty()) return;
+  if (!StartsSlowly() || !begun_.empty() || !ready_.empty()) return;
   if (AvailableMemoryBytes() / kMemoryShare < kPythonHostBytes) return;
   for (int index = first_pair_index; index < first_pair_index + count; ++index) {
     auto host = Spawn(index);
@@ -359,7 +359,7 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
 
 HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
   if (ready_.empty()) {
-    const int count = IsPython() ? std::clamp(pairs_coming, 1, kSideBySideMax) : 1;
+    const int count = StartsSlowly() ? std::clamp(pairs_coming, 1, kSideBySideMax) : 1;
     if (auto started = StartBatch(pair_index, count); !started) {
       Drop();
       return std::unexpected(started.error());

@@ -72,18 +72,19 @@ struct CandidateHostSetup {
 };
 
 // Hands out fresh hosts, each with the candidate loaded, in the block loop and frozen. Native hosts
-// start when they are asked for (10 ms); python hosts several at a time, since importing PyTorch
-// takes a second of one core. One that has loaded the candidate is stopped until it is taken: it
-// would see the values that are shown to others, and disturb them.
+// on the CPU start when they are asked for (10 ms); others several at a time, since importing
+// PyTorch takes a second of one core, and starting CUDA a part of one. One that has loaded the
+// candidate is stopped until it is taken: it would see the values that are shown to others, and
+// disturb them.
 class CandidateHosts {
  public:
   explicit CandidateHosts(CandidateHostSetup setup) : setup_(setup) {}
   // The host of this pair; `pairs_coming` says how many python hosts may start side by side, this
   // one included. Pairs are asked for in order; the live slots must be those of the blocks to come.
   HostResult<LiveHost> Take(int pair_index, int pairs_coming);
-  // Lets the python hosts of `count` pairs begin to import PyTorch; nothing of the candidate is
-  // loaded before Take() asks for them. Does nothing for a native candidate, where memory is
-  // scarce, and where hosts have begun already.
+  // Lets the hosts of `count` pairs begin to import PyTorch, or to start CUDA; nothing of the
+  // candidate is loaded before Take() asks for them. Does nothing for a native candidate on the
+  // CPU, where memory is scarce, and where hosts have begun already.
   void Prefetch(int first_pair_index, int count);
   // Waits until those have imported it, and sleep. One that failed to is dropped.
   void AwaitImports();
@@ -96,6 +97,8 @@ class CandidateHosts {
     bool greeted = false;
   };
   bool IsPython() const { return setup_.candidate.source.form == CandidateForm::kPython; }
+  // PyTorch is imported, or CUDA starts.
+  bool StartsSlowly() const { return IsPython() || setup_.gpu != nullptr; }
   HostResult<LiveHost> Spawn(int pair_index) const;
   HostResult<void> AttachImage(Host& host) const;
   HostResult<void> Load(Begun& begun) const;

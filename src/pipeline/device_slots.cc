@@ -18,23 +18,6 @@ constexpr uint64_t kSampledBytesMax = uint64_t{256} << 20;
 // What is written to push everything else out of the caches, in sizes of the second level.
 constexpr uint64_t kFlushFactor = 3;
 
-ElementType TypeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return ElementType::kFloat64;
-    case DType::kFloat32:
-      return ElementType::kFloat32;
-    case DType::kFloat16:
-      return ElementType::kFloat16;
-    case DType::kBFloat16:
-      return ElementType::kBFloat16;
-    case DType::kBool:
-      return ElementType::kBool;
-    default:
-      return ElementType::kBytes;
-  }
-}
-
 Comparison SameBytes(cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes) {
   const auto bytes = static_cast<long long>(size_bytes);
   return {reinterpret_cast<const void*>(there),
@@ -190,33 +173,36 @@ Result<bool> DeviceSlots::SampleStillHolds() {
   return AllWithin(comparisons);
 }
 
-Result<std::optional<std::vector<JudgeKernels::Compared>>> DeviceSlots::Compare(
-    const Oracle& oracle, const DeviceRegion& outputs, uint32_t slot, uint32_t master,
-    std::span<const double> limits) {
+Result<std::vector<JudgeKernels::Compared>> DeviceSlots::Compare(
+    const Oracle& oracle, const DeviceRegion& outputs, std::span<const PlacedOutput> placed) {
   std::vector<Comparison> comparisons;
-  size_t next = 0;
-  ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
+  for (const auto& [output, slot, master, limit] : placed) {
     Comparison comparison{};
     comparison.candidate = reinterpret_cast<const void*>(
-        outputs.address() + slot * plan_->output_stride + output.offset);
+        outputs.address() + slot * plan_->output_stride + output->offset);
     comparison.expected =
-        reinterpret_cast<const void*>(oracle.device_outputs(master) + output.offset);
-    comparison.type = TypeOf(output.dtype);
-    comparison.element_limit = limits[next++];
-    const auto count = static_cast<int64_t>(output.size_bytes / wire::ElementBytes(output.dtype));
+        reinterpret_cast<const void*>(oracle.device_outputs(master) + output->offset);
+    comparison.type = DeviceType(output->dtype);
+    comparison.element_limit = limit;
+    const auto count = static_cast<int64_t>(output->size_bytes / wire::ElementBytes(output->dtype));
     const bool exact =
         comparison.type == ElementType::kBytes || comparison.type == ElementType::kBool;
-    comparison.elements = exact ? static_cast<long long>(output.size_bytes) : count;
-    const std::vector<int64_t> shape(output.shape, output.shape + output.rank);
-    comparison.row_elements = exact ? comparison.elements : RowElements(shape, count);
-    if (comparison.elements > 0) comparisons.push_back(comparison);
-  });
-  ASSAY_ASSIGN_OR_RETURN(auto all, device_->kernels().Compare(comparisons));
-  const bool settled =
-      all.size() == limits.size() &&
-      std::all_of(all.begin(), all.end(), [](const auto& one) { return one.within; });
-  if (!settled) return std::optional<std::vector<JudgeKernels::Compared>>();
-  return std::optional(std::move(all));
+    comparison.elements = exact ? static_cast<long long>(output->size_bytes) : count;
+    comparison.row_elements =
+        exact ? comparison.elements
+              : RowElements({output->shape, output->shape + output->rank}, count);
+    comparisons.push_back(comparison);
+  }
+  return device_->kernels().Compare(comparisons);
+}
+
+Result<std::vector<JudgeKernels::Measured>> DeviceSlots::CompareWithTruth(
+    const Oracle& oracle, const DeviceRegion& outputs, std::span<const PlacedOutput> placed) {
+  std::vector<gpu::TruthComparison> comparisons;
+  for (const auto& [output, slot, master, limit] : placed)
+    comparisons.push_back(oracle.AgainstTruth(
+        *output, outputs.address() + slot * plan_->output_stride + output->offset, master));
+  return device_->kernels().CompareWithTruth(comparisons);
 }
 
 Result<bool> DeviceSlots::AreAsPoisoned(const DeviceRegion& outputs,

@@ -42,11 +42,19 @@ class DeviceSlots {
   Result<void> TakeSample(const DeviceRegion& outputs, std::span<const uint32_t> slots);
   Result<bool> SampleStillHolds();
 
-  // Errors of a slot's outputs against a master's, by ScanErrorsCheaply's measures, one an output;
-  // `limits`: each one's element limit. Nothing where the host must look.
-  Result<std::optional<std::vector<JudgeKernels::Compared>>> Compare(
-      const Oracle& oracle, const DeviceRegion& outputs, uint32_t slot, uint32_t master,
-      std::span<const double> limits);
+  // One output of one call, which is to be as in a master.
+  struct PlacedOutput {
+    const wire::ArgumentSpec* output;
+    uint32_t slot, master;
+    double limit;  // of ScanErrorsCheaply
+  };
+  // Their errors: against what the reference gives, by ScanErrorsCheaply's measures; and against
+  // float64.
+  Result<std::vector<JudgeKernels::Compared>> Compare(const Oracle& oracle,
+                                                      const DeviceRegion& outputs,
+                                                      std::span<const PlacedOutput> placed);
+  Result<std::vector<JudgeKernels::Measured>> CompareWithTruth(
+      const Oracle& oracle, const DeviceRegion& outputs, std::span<const PlacedOutput> placed);
   // Whether the guards of these slots stand, or whole slots as they were poisoned.
   Result<bool> GuardsStand(const DeviceRegion& outputs, std::span<const uint32_t> slots);
   Result<bool> AreUntouched(const DeviceRegion& outputs, std::span<const uint32_t> slots);

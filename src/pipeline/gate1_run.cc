@@ -9,7 +9,7 @@
 #include <random>
 
 #include "base/defences.h"
-#include "judge/error_scan.h"
+#include "pipeline/device_checks.h"
 
 namespace assay {
 
@@ -90,6 +90,11 @@ class Impostors {
   int others_ = 0;
 };
 
+void Raise(const ReferenceError& to, ReferenceError* learned) {
+  learned->norm_relative = std::max(learned->norm_relative, to.norm_relative);
+  learned->element_relative = std::max(learned->element_relative, to.element_relative);
+}
+
 std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
   HostTrouble trouble;
   trouble.kind = HostTrouble::Kind::kFailed;
@@ -104,8 +109,6 @@ std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
 
 }  // namespace
 
-namespace {
-
 OutputView ViewOf(const ArgumentSpec& argument) {
   OutputView view;
   view.name = argument.name;
@@ -114,8 +117,6 @@ OutputView ViewOf(const ArgumentSpec& argument) {
   view.count = Count(argument);
   return view;
 }
-
-}  // namespace
 
 std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
                                     const std::byte* candidate, bool float64) {
@@ -235,12 +236,19 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
       draw.reason = "it would change none of these inputs";
       continue;
     }
+    // To allclose a NaN is close to nothing, not even to the reference's.
+    const bool special_values = draw.kind == DrawKind::kSpecialValues && !rule.allclose;
+    if (!rule.allclose)
+      if (const auto there = ReferenceErrorsWhereTheyLie(oracle, draw.master, special_values)) {
+        for (size_t output = 0; ordinary && output < there->size(); ++output)
+          Raise((*there)[output], &set.errors_[output]);
+        impostors.Try(oracle, draw.master, rule, set.errors_);
+        continue;
+      }
     // Under allclose the native output alone is what counts, however far from float64.
     const auto views = OutputViews(oracle, draw.master, nullptr, !rule.allclose);
     for (size_t output = 0; output < views.size(); ++output) {
       std::string reason;
-      // To allclose a NaN is close to nothing, not even to the reference's.
-      const bool special_values = draw.kind == DrawKind::kSpecialValues && !rule.allclose;
       if (!DrawIsMeaningful(views[output], special_values, &reason)) {
         if (ordinary) return MeaninglessReference(reason);
         draw.dropped = true;
@@ -271,50 +279,13 @@ HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
   return draw.master;
 }
 
-namespace {
-
-// A call whose outputs lie on a device and are plainly right there; nothing: they must be looked at
-// here.
-std::optional<CallCheck> CheckWhereItLies(const Oracle& oracle, const LiveSlots& live,
-                                          const LiveHost& host, uint32_t slot, uint32_t master,
-                                          const CompareRule& rule,
-                                          std::span<const ReferenceError> errors) {
-  if (!live.on_device()) return std::nullopt;
-  std::vector<OutputView> views;
-  for (uint32_t i = 0; i < oracle.plan().argument_count; ++i)
-    if (oracle.plan().arguments[i].role == Role::kOutput)
-      views.push_back(ViewOf(oracle.plan().arguments[i]));
-  std::vector<double> limits;
-  for (size_t i = 0; i < views.size(); ++i) {
-    const auto limit = CheapScanLimit(views[i], rule, errors[i]);
-    if (!limit) return std::nullopt;
-    limits.push_back(*limit);
-  }
-  const auto compared = live.Compare(oracle, host.outputs, slot, master, limits);
-  if (!compared) return std::nullopt;
-  CallCheck check;
-  for (size_t i = 0; i < views.size(); ++i) {
-    MeasuredErrors errors_there;
-    errors_there.norm = (*compared)[i].norm;
-    errors_there.element = (*compared)[i].element;
-    errors_there.max_abs = (*compared)[i].max_abs;
-    const auto result = ConcludeCheaply(views[i], rule, errors[i], errors_there);
-    if (!result) return std::nullopt;
-    check.error_ratio = std::max(check.error_ratio, result->error_ratio);
-    check.max_abs_error = std::max(check.max_abs_error, result->max_abs_error);
-    if (IsFloatingPoint(views[i].dtype)) check.shown = std::max(check.shown, result->shown);
-  }
-  return check;
-}
-
-}  // namespace
-
 CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
                     uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context) {
-  if (!float64)
-    if (auto check = CheckWhereItLies(oracle, live, host, slot, master, rule, errors))
-      return *check;
+  const CheckedCall call{slot, master, float64,
+                         context.draw_kind == DrawKindName(DrawKind::kOrdinary)};
+  for (const auto& check : CheckWhereTheyLie(oracle, live, host.outputs, {&call, 1}, rule, errors))
+    if (check) return *check;
   const std::byte* written = live.Written(host.outputs, slot);
   CallCheck check = CheckOutputs(oracle, written, master, float64, rule, errors, context);
   const std::string said = check.passed ? "" : host.host.Message();

@@ -28,6 +28,8 @@ PrecisionClass FinestClass(const wire::Plan& plan);
 Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& asked_precision,
                             const std::string& asked_tolerance, PrecisionClass finest);
 
+// An output as its plan describes it, without addresses.
+OutputView ViewOf(const wire::ArgumentSpec& argument);
 // Views of each output of a master slot, with `candidate` bytes from elsewhere (null: the
 // reference's own).
 std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,

@@ -9,6 +9,7 @@
 
 #include "judge/gate2.h"
 #include "judge/steps.h"
+#include "pipeline/ending_hosts.h"
 #include "pipeline/gate1_run.h"
 
 namespace assay {
@@ -62,6 +63,7 @@ struct Gate2Setup {
   double pair_s = 0.3;            // rounds are added while a pair's take less than this
   double budget_s = 60;           // no new pair is begun after this
   double candidate_call_ns = 0;   // rough, from gate 1
+  EndingHosts* ending = nullptr;  // takes the hosts of pairs that are done; null: they end at once
   std::function<void(int pairs, const SpeedEstimate&)> progress;
 };
 

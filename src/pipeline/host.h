@@ -108,6 +108,8 @@ class Host {
   HostResult<void> Post(wire::FrameKind kind, std::span<const uint64_t> args, int fd = -1);
   HostResult<wire::Frame> Collect(double timeout_s);
 
+  // Ends it, without waiting until it is gone.
+  void Kill() { sandbox_->Kill(); }
   // Stops it until the next request.
   HostResult<void> Sleep();
   // Binds all its threads to these cores.
@@ -126,6 +128,10 @@ class Host {
   // where.
   HostResult<void> WatchBlock(std::span<const uint32_t> order, double timeout_s,
                               LibraryClock* clock);
+
+  // From the next block on a trusted python host on a device keeps its results, so that its time
+  // has no copying in it; `false`: they go into the slots.
+  void KeepResults(bool keep) { control_.as<wire::Control>()->keep_results = keep ? 1 : 0; }
 
   int64_t PageFaults() const { return ProcessPageFaults(pid_); }
   const wire::Report& report() const { return *report_.as<wire::Report>(); }

@@ -21,12 +21,16 @@
 #include "pipeline/record.h"
 #include "pipeline/reference_pool.h"
 #include "pipeline/seeds.h"
+#include "pipeline/size_run.h"
 #include "pipeline/work_account.h"
 
 namespace assay {
 namespace {
 
 using Kind = HostTrouble::Kind;
+
+// Rounds are added to a pair on a device while its blocks take less than this.
+constexpr double kDevicePairS = 0.15;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -50,17 +54,7 @@ class Judgement {
   // Each returns true when the verdict is final.
   Result<bool> PassGate1(const BuiltCandidate& candidate, HostsOf& hosts, Verdict* verdict);
   Result<bool> PassOtherSize(HostsOf& hosts, Verdict* verdict);
-  // The problem at one size, and what gate 1 needs of it. `where`: "" or " at ROWS = 3".
-  struct AtSize {
-    Oracle& oracle;
-    LiveSlots& live;
-    const DrawSet& draws;
-    CompareRule rule;
-    CandidateHosts& hosts;
-    std::string where;
-  };
-  // nullopt: the verdict is final.
-  Result<std::optional<Gate1Result>> RunAtSize(const AtSize& size, Verdict* verdict);
+  SizeRunTerms Terms();
   Result<bool> PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                          const std::string& baseline, Verdict* verdict);
   CandidateHostSetup HostSetup(const BuiltCandidate& candidate) const;
@@ -93,6 +87,7 @@ class Judgement {
   std::unique_ptr<HostsOf> next_hosts_;  // of the candidate after the one in hand
   std::optional<BuiltCandidate> against_;
   double candidate_call_ns_ = 0;  // of the candidate in hand, from gate 1
+  EndingHosts ending_;            // on a device
 };
 
 Result<void> Judgement::Prepare() {
@@ -116,8 +111,8 @@ Result<void> Judgement::Prepare() {
   options.other_set = DrawSizes(request_.problem, other_seed);
   if (on_device) {
     ASSAY_ASSIGN_OR_RETURN(device_, JudgeDevice::Open(events_.interrupt));
-    options.gpu = gpu();
-    options.memory_bytes = std::min(options.memory_bytes, gpu()->FreeBytes() / 8);
+    options.device = device_.get();
+    options.memory_bytes = gpu()->FreeBytes() / 2;
     // Launches are planned for one size.
     for (const CandidateSource& candidate : request_.candidates)
       if (candidate.form == CandidateForm::kDevice) options.other_set.clear();
@@ -241,6 +236,8 @@ std::unique_ptr<Judgement::HostsOf> Judgement::MakeHosts(const BuiltCandidate& c
 std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
   auto hosts = next_hosts_ ? std::move(next_hosts_) : MakeHosts(built_[index]);
   hosts->gate1.Prefetch(0, 1);
+  // CUDA starts in every host, on a core of its own where there are some.
+  if (device_ && !request_.correctness_only) hosts->pairs.Prefetch(0, kPairsMin);
   if (index + 1 < built_.size() && !built_[index + 1].failure) {
     next_hosts_ = MakeHosts(built_[index + 1]);
     next_hosts_->gate1.Prefetch(1, 1);
@@ -311,54 +308,19 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   return finish();
 }
 
-// One fresh host on every draw of one size.
-Result<std::optional<Gate1Result>> Judgement::RunAtSize(const AtSize& size, Verdict* verdict) {
-  const int64_t begin_ns = MonotonicNs();
-  size.live.SetSlotCount(2);
-  size.live.Clear();
-  auto host = size.hosts.Take(0, 1);
-  const int64_t started_ns = MonotonicNs();
-  verdict->cost.start_s += Seconds(started_ns - begin_ns);
-  if (!host) {
-    ASSAY_RETURN_IF_ERROR(Blame(host.error(), "loading" + size.where, events_.interrupt, verdict));
-    return std::nullopt;
-  }
-  const std::string stage = "correctness (gate 1)" + size.where;
-  const Gate1Setup setup{size.oracle,
-                         size.live,
-                         size.draws,
-                         size.rule,
-                         tolerance_,
-                         request_.limits.call_timeout_s,
-                         [&](size_t done, size_t all) {
-                           Progress(fmt::format("{}: draw {} of {}", stage, done + 1, all),
-                                    static_cast<double>(done) / static_cast<double>(all));
-                         }};
-  auto result = RunGate1(setup, *host);
-  if (!result) {
-    HostTrouble trouble = result.error();
-    if (const std::string fault = DescribeFault(*host, size.live); !fault.empty())
-      trouble.message += "; " + fault;
-    ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1" + size.where, events_.interrupt, verdict));
-    return std::nullopt;
-  }
-  verdict->cost.timed_s += Seconds(result->timed_ns);
-  verdict->cost.fill_s += Seconds(MonotonicNs() - started_ns - result->timed_ns);
-  Correctness& correctness = result->correctness;
-  correctness.note = host->note;
-  if (!correctness.passed && host->weights_are_its_own &&
-      WeightsTreatment(request_.problem) != "constructed")
-    correctness.hint +=
-        "; its weights fit the reference's neither by name nor by shape, so it runs on those that "
-        "it made itself, and the reference's are changed as it is judged: name them as the "
-        "reference does, or judge with --weights constructed";
-  return std::move(*result);
+SizeRunTerms Judgement::Terms() {
+  return {tolerance_,
+          request_.limits.call_timeout_s,
+          WeightsTreatment(request_.problem) == "constructed",
+          events_.interrupt,
+          device_ ? &ending_ : nullptr,
+          [this](const std::string& stage, double fraction) { Progress(stage, fraction); }};
 }
 
 Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, HostsOf& hosts,
                                   Verdict* verdict) {
-  ASSAY_ASSIGN_OR_RETURN(auto result,
-                         RunAtSize({*oracle_, *live_, *draws_, rule_, hosts.gate1, ""}, verdict));
+  const AtSize size{*oracle_, *live_, *draws_, rule_, hosts.gate1, ""};
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
   if (!result) return true;
   verdict->correctness = std::move(result->correctness);
   if (candidate.source.form == CandidateForm::kPython) {
@@ -376,9 +338,8 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, HostsOf& host
 Result<bool> Judgement::PassOtherSize(HostsOf& hosts, Verdict* verdict) {
   OtherSize& other = *other_size_;
   const std::string where = " at " + other.text;
-  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize({other.oracle, other.live, other.draws, other.rule,
-                                                 *hosts.other_size, where},
-                                                verdict));
+  const AtSize size{other.oracle, other.live, other.draws, other.rule, *hosts.other_size, where};
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
   if (!result) return true;
   Correctness& correctness = *verdict->correctness;
   AddDraws(std::move(result->correctness), other.problem.set, &correctness);
@@ -449,6 +410,10 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   setup.threads = threads_;
   setup.call_timeout_s = request_.limits.call_timeout_s;
   if (!cheap) setup.pair_s = 0.4;  // a second goes into starting such a pair
+  if (device_) {
+    setup.pair_s = kDevicePairS;
+    setup.ending = &ending_;
+  }
   setup.budget_s = request_.speed_budget_s;
   setup.candidate_call_ns = candidate_call_ns_;
   setup.progress = [&](int pairs, const SpeedEstimate& estimate) {

@@ -29,6 +29,24 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::strin
   return device;
 }
 
+gpu::ElementType DeviceType(DType dtype) {
+  using gpu::ElementType;
+  switch (dtype) {
+    case DType::kFloat64:
+      return ElementType::kFloat64;
+    case DType::kFloat32:
+      return ElementType::kFloat32;
+    case DType::kFloat16:
+      return ElementType::kFloat16;
+    case DType::kBFloat16:
+      return ElementType::kBFloat16;
+    case DType::kBool:
+      return ElementType::kBool;
+    default:
+      return ElementType::kBytes;
+  }
+}
+
 void AllowDevice(const Gpu& gpu, SandboxRequest* request) {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator("/dev", code)) {
@@ -48,6 +66,7 @@ void AllowDevice(const Gpu& gpu, SandboxRequest* request) {
     if (!library.starts_with("/usr/")) request->binds.push_back({library, library});
     request->environment["LD_LIBRARY_PATH"] = library;
   }
+  request->environment["ASSAY_DEVICE"] = "cuda";
   request->environment["CUDA_VISIBLE_DEVICES"] = gpu.facts().uuid;
   request->environment["CUDA_CACHE_PATH"] = "/tmp/cuda";
   request->limits.address_space_bytes = kAddressSpaceBytes;

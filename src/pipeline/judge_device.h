@@ -7,6 +7,7 @@
 
 #include "gpu/gpu.h"
 #include "gpu/judge_kernels.h"
+#include "model/dtype.h"
 #include "pipeline/host.h"
 
 namespace assay {
@@ -28,6 +29,9 @@ class JudgeDevice {
   Gpu gpu_;
   std::optional<JudgeKernels> kernels_;
 };
+
+// A dtype as the judge's kernels know it.
+gpu::ElementType DeviceType(DType dtype);
 
 // Lets a sandboxed command use the GPU: device nodes, the driver's folders and what it reads of the
 // system.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -11,6 +12,7 @@
 
 #include "base/files.h"
 #include "judge/elements.h"
+#include "judge/error_bounds.h"
 #include "judge/error_scan.h"
 #include "wire/write_device_image.h"
 
@@ -146,6 +148,61 @@ TEST_F(JudgeKernelsTest, NothingThatIsNoNumberIsWithin) {
       }
 }
 
+TEST_F(JudgeKernelsTest, ErrorsAgainstTruthAreThoseOfTheCpusScan) {
+  std::mt19937_64 random(12);
+  std::normal_distribution<double> normal;
+  const std::vector<int64_t> shapes[] = {{1, 5}, {7, 33}, {3, 5000}, {40, 3}};
+  for (const Case& each : kFloats) {
+    if (each.dtype == DType::kFloat64) continue;  // the host looks at these
+    for (const auto& shape : shapes)
+      for (int special = 0; special < 5; ++special) {
+        std::vector<double> truth, given, got;
+        for (int64_t i = 0; i < shape[0] * shape[1]; ++i) {
+          truth.push_back(normal(random) * (i / shape[1] == 1 ? 1e-5 : 1));
+          given.push_back(truth.back() * (1 + 1e-3 * normal(random)));
+          got.push_back(truth.back() + 1e-2 * normal(random));
+        }
+        if (special == 1) truth[1] = given[1] = got[1] = std::nan("");
+        if (special == 2) truth[2] = given[2] = kInfinity, got[2] = -kInfinity;
+        if (special == 3) given[3] = kInfinity;
+        if (special == 4) got[4] = std::nan("");
+        const auto given_bytes = Encode(each.dtype, given), got_bytes = Encode(each.dtype, got);
+        OutputView view;
+        view.dtype = each.dtype;
+        view.shape = shape;
+        view.count = static_cast<int64_t>(truth.size());
+        view.candidate = got_bytes.data();
+        view.reference = given_bytes.data();
+        view.oracle = truth.data();
+        const MeasuredErrors cpu = ScanErrors(view);
+        const gpu::TruthComparison comparison{got_bytes.data(),
+                                              given_bytes.data(),
+                                              truth.data(),
+                                              view.count,
+                                              RowElements(shape, view.count),
+                                              kRowScaleFloor,
+                                              each.type,
+                                              nullptr,
+                                              nullptr};
+        const auto measured = kernels_->CompareWithTruth({&comparison, 1});
+        ASSERT_TRUE(measured);
+        const auto& device = measured->front();
+        SCOPED_TRACE(fmt::format("{} {} {}", static_cast<int>(each.dtype), shape[0], special));
+        EXPECT_EQ(device.kinds_agree, cpu.kinds_agree);
+        EXPECT_EQ(device.reference_kinds_agree, special != 3);
+        EXPECT_EQ(device.truth_is_finite, special != 1 && special != 2);
+        EXPECT_NEAR(device.norm, cpu.norm, 1e-12 * cpu.norm);
+        EXPECT_NEAR(device.element, cpu.element, 1e-12 * cpu.element);
+        EXPECT_NEAR(device.reference_norm, cpu.reference.norm_relative, 1e-12);
+        EXPECT_NEAR(device.reference_element, cpu.reference.element_relative, 1e-12);
+        if (cpu.kinds_agree)
+          EXPECT_NEAR(device.max_abs, cpu.max_abs, 1e-12 * cpu.max_abs);
+        else
+          EXPECT_EQ(device.max_abs, kInfinity);
+      }
+  }
+}
+
 TEST_F(JudgeKernelsTest, ARowOfZerosBearsNoError) {
   std::vector<float> expected(64, 0.0f), got(64, 0.0f);
   const Comparison comparison{got.data(), expected.data(),       64,      64,
@@ -180,6 +237,20 @@ TEST_F(JudgeKernelsTest, ExactOutputsAreComparedByTheirBytes) {
   got[4] = expected[4] = 2;  // equal, and no bool
   EXPECT_TRUE(within(ElementType::kBytes));
   EXPECT_FALSE(within(ElementType::kBool));
+}
+
+TEST_F(JudgeKernelsTest, EveryByteOfALongExactOutputIsSeen) {
+  alignas(16) std::array<unsigned char, 16 * 5 + 7> expected{};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    alignas(16) auto got = expected;
+    got[i] = 1;
+    const auto bytes = static_cast<long long>(got.size());
+    const Comparison comparison{got.data(), expected.data(),     bytes,   bytes,
+                                0,          ElementType::kBytes, nullptr, nullptr};
+    EXPECT_FALSE(Compare(comparison).within) << i;
+    got[i] = 0;
+    EXPECT_TRUE(Compare(comparison).within) << i;
+  }
 }
 
 TEST_F(JudgeKernelsTest, PatternsAreWrittenAndTheirFirstChangeIsFound) {

@@ -169,11 +169,15 @@ const std::byte* LiveSlots::Written(const HostOutputs& outputs, uint32_t slot) c
 }
 
 std::optional<std::vector<JudgeKernels::Compared>> LiveSlots::Compare(
-    const Oracle& oracle, const HostOutputs& outputs, uint32_t slot, uint32_t master,
-    std::span<const double> limits) const {
-  if (device_ == nullptr) return std::nullopt;
-  return NoteOr(device_->Compare(oracle, outputs.device, slot, master, limits),
-                std::optional<std::vector<JudgeKernels::Compared>>());
+    const Oracle& oracle, const HostOutputs& outputs,
+    std::span<const DeviceSlots::PlacedOutput> placed) const {
+  return NoteOrNothing(device_->Compare(oracle, outputs.device, placed));
+}
+
+std::optional<std::vector<JudgeKernels::Measured>> LiveSlots::CompareWithTruth(
+    const Oracle& oracle, const HostOutputs& outputs,
+    std::span<const DeviceSlots::PlacedOutput> placed) const {
+  return NoteOrNothing(device_->CompareWithTruth(oracle, outputs.device, placed));
 }
 
 std::optional<GuardDamage> LiveSlots::FindDamage(const HostOutputs& outputs,
@@ -297,9 +301,11 @@ HostResult<void> ValuePool::Refill(Batch& batch) {
   }
   batch.weights = batch.probe ? probes_[*batch.probe].seed : random_() >> 1 | 1;
   oracle_.ShowWeights(batch.weights);
-  for (const uint32_t master : batch.masters)
-    if (auto done = oracle_.Fill(master, random_() >> 1, wire::DrawKind::kOrdinary, false); !done)
-      return std::unexpected(done.error());
+  // A batch's masters lie in a row, in whatever order it has them.
+  const uint32_t first = *std::min_element(batch.masters.begin(), batch.masters.end());
+  const auto count = static_cast<uint32_t>(batch.masters.size());
+  if (auto done = oracle_.FillOrdinary(first, count, random_() >> 1); !done)
+    return std::unexpected(done.error());
   drawing_ns_ += MonotonicNs() - begin_ns;
   drawn_ += static_cast<int64_t>(batch.masters.size());
   return {};

@@ -75,12 +75,14 @@ class LiveSlots {
                                    std::span<const uint32_t> order, double timeout_s) const;
   // What a host wrote in one slot; valid until the next call of this.
   const std::byte* Written(const HostOutputs& outputs, uint32_t slot) const;
-  // Errors of a slot's outputs, measured where they lie (DeviceSlots::Compare); nothing where
-  // Written() must be looked at.
-  std::optional<std::vector<JudgeKernels::Compared>> Compare(const Oracle& oracle,
-                                                             const HostOutputs& outputs,
-                                                             uint32_t slot, uint32_t master,
-                                                             std::span<const double> limits) const;
+  // On a device: errors of outputs, measured where they lie (DeviceSlots); nothing where the device
+  // fails.
+  std::optional<std::vector<JudgeKernels::Compared>> Compare(
+      const Oracle& oracle, const HostOutputs& outputs,
+      std::span<const DeviceSlots::PlacedOutput> placed) const;
+  std::optional<std::vector<JudgeKernels::Measured>> CompareWithTruth(
+      const Oracle& oracle, const HostOutputs& outputs,
+      std::span<const DeviceSlots::PlacedOutput> placed) const;
   // Guards of these slots, and slots that must not have been written (pipeline/slots.h).
   std::optional<GuardDamage> FindDamage(const HostOutputs& outputs,
                                         std::span<const uint32_t> slots) const;
@@ -93,9 +95,14 @@ class LiveSlots {
   void Note(Result<void> done) const;
   template <typename T>
   T NoteOr(Result<T> result, T otherwise) const {
+    auto found = NoteOrNothing(std::move(result));
+    return found ? std::move(*found) : std::move(otherwise);
+  }
+  template <typename T>
+  std::optional<T> NoteOrNothing(Result<T> result) const {
     if (result) return std::move(*result);
     Note(std::unexpected(std::move(result).error()));
-    return otherwise;
+    return std::nullopt;
   }
 
   SharedRegion plan_, inputs_;

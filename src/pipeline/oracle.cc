@@ -9,7 +9,8 @@
 
 #include "base/check.h"
 #include "base/defences.h"
-#include "pipeline/judge_device.h"
+#include "judge/elements.h"
+#include "judge/error_bounds.h"
 #include "pipeline/machine.h"
 #include "pipeline/slots.h"
 #include "pipeline/work_account.h"
@@ -22,7 +23,9 @@ using wire::Region;
 namespace {
 
 constexpr uint32_t kSlotsMax = 8192;
-constexpr uint32_t kOracleSlotsMax = 64;
+constexpr uint32_t kOracleSlotsMax = 64, kDeviceOracleSlotsMax = 16;
+// Memory of a device is taken whole, touched or not.
+constexpr uint64_t kDeviceMastersBytesMax = uint64_t{24} << 30;
 constexpr uint64_t kInitArgumentsMax = 64 << 20;
 constexpr uint64_t kTextBytesMax = 4 << 20;
 
@@ -77,7 +80,7 @@ Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
-  if (options.gpu != nullptr) AllowDevice(*options.gpu, &host_options.sandbox);
+  if (options.device != nullptr) AllowDevice(options.device->gpu(), &host_options.sandbox);
   auto host = Host::Start(std::move(host_options));
   if (!host) return std::unexpected(OracleError(host.error()));
   host->set_interrupt(options.interrupt);
@@ -180,27 +183,29 @@ Result<void> Oracle::ShareSlots() {
     plan = *laid;
   }
   const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
-  slots_max_ = static_cast<uint32_t>(
-      std::clamp<uint64_t>(options_.memory_bytes / 2 / slot_bytes, 2, kSlotsMax));
-  oracle_slots_max_ = std::min({kOracleSlotsMax, slots_max_,
+  uint64_t masters_bytes = options_.memory_bytes / 2;
+  if (on_device()) masters_bytes = std::min(masters_bytes, kDeviceMastersBytesMax);
+  slots_max_ =
+      static_cast<uint32_t>(std::clamp<uint64_t>(masters_bytes / slot_bytes, 2, kSlotsMax));
+  oracle_slots_max_ = std::min({on_device() ? kDeviceOracleSlotsMax : kOracleSlotsMax, slots_max_,
                                 static_cast<uint32_t>(std::max<uint64_t>(
                                     1, options_.memory_bytes / 4 / plan.oracle_stride))});
   plan.slot_count = slots_max_;
   ASSAY_ASSIGN_OR_RETURN(inputs_,
                          SharedRegion::Create("assay-masters", slots_max_ * plan.input_stride));
-  ASSAY_ASSIGN_OR_RETURN(
-      oracle_, SharedRegion::Create("assay-float64", oracle_slots_max_ * plan.oracle_stride));
   ASSAY_ASSIGN_OR_RETURN(weights_, SharedRegion::Create("assay-weights", plan.weights_bytes));
-  if (options_.gpu == nullptr) {
+  if (!on_device()) {
     ASSAY_ASSIGN_OR_RETURN(outputs_,
                            SharedRegion::Create("assay-expected", slots_max_ * plan.output_stride));
+    ASSAY_ASSIGN_OR_RETURN(
+        oracle_, SharedRegion::Create("assay-float64", oracle_slots_max_ * plan.oracle_stride));
   }
   const struct {
     Region region;
     const SharedRegion& memory;
     bool writable;
   } regions[] = {{Region::kPlan, plan_, false},
-                 {options_.gpu == nullptr ? Region::kInputs : Region::kNumbers, inputs_, true},
+                 {on_device() ? Region::kNumbers : Region::kInputs, inputs_, true},
                  {Region::kOutputs, outputs_, true},
                  {Region::kOracle, oracle_, true},
                  {Region::kWeights, weights_, true}};
@@ -208,7 +213,7 @@ Result<void> Oracle::ShareSlots() {
     if (memory.size_bytes() > 0)
       if (auto done = host_->Attach(region, memory, writable); !done)
         return std::unexpected(OracleError(done.error()));
-  if (options_.gpu != nullptr) ASSAY_RETURN_IF_ERROR(ShareMastersOnDevice());
+  if (on_device()) ASSAY_RETURN_IF_ERROR(ShareMastersOnDevice());
   const uint64_t store[] = {0};
   if (auto done = host_->Request(FrameKind::kStoreWeights, store, options_.timeout_s); !done)
     return std::unexpected(OracleError(done.error()));
@@ -217,14 +222,19 @@ Result<void> Oracle::ShareSlots() {
 }
 
 Result<void> Oracle::ShareMastersOnDevice() {
+  const Gpu& gpu = options_.device->gpu();
   ASSAY_ASSIGN_OR_RETURN(device_inputs_,
-                         DeviceRegion::Shared(*options_.gpu, slots_max_ * plan().input_stride));
+                         DeviceRegion::Shared(gpu, slots_max_ * plan().input_stride));
   ASSAY_ASSIGN_OR_RETURN(device_outputs_,
-                         DeviceRegion::Shared(*options_.gpu, slots_max_ * plan().output_stride));
+                         DeviceRegion::Shared(gpu, slots_max_ * plan().output_stride));
+  ASSAY_ASSIGN_OR_RETURN(device_oracle_,
+                         DeviceRegion::Shared(gpu, oracle_slots_max_ * plan().oracle_stride));
   const struct {
     Region region;
     const DeviceRegion& memory;
-  } regions[] = {{Region::kInputs, device_inputs_}, {Region::kOutputs, device_outputs_}};
+  } regions[] = {{Region::kInputs, device_inputs_},
+                 {Region::kOutputs, device_outputs_},
+                 {Region::kOracle, device_oracle_}};
   for (const auto& [region, memory] : regions)
     if (auto done = host_->AttachDevice(region, memory.fd(), memory.size_bytes()); !done)
       return std::unexpected(OracleError(done.error()));
@@ -236,13 +246,13 @@ const std::byte* Oracle::Fetch(Fetched* fetched, uint32_t slot, cuda::Pointer fr
   if (fetched->fill != 0 && fetched->fill == fill_number(slot)) return fetched->content.data();
   fetched->content.assign(size_bytes, std::byte{0});
   fetched->fill = fill_number(slot);
-  auto done = options_.gpu->CopyToHost(fetched->content.data(), from, size_bytes);
+  auto done = options_.device->gpu().CopyToHost(fetched->content.data(), from, size_bytes);
   if (!done) device_error_ = std::move(done).error();
   return fetched->content.data();
 }
 
 const std::byte* Oracle::inputs(uint32_t slot) const {
-  if (options_.gpu == nullptr) return numbers(slot);
+  if (!on_device()) return numbers(slot);
   const bool known = fetched_inputs_.fill != 0 && fetched_inputs_.fill == fill_number(slot);
   const std::byte* content =
       Fetch(&fetched_inputs_, slot, device_inputs(slot), plan().input_stride);
@@ -257,8 +267,38 @@ const std::byte* Oracle::inputs(uint32_t slot) const {
 }
 
 const std::byte* Oracle::outputs(uint32_t slot) const {
-  if (options_.gpu == nullptr) return outputs_.data() + uint64_t{slot} * plan().output_stride;
+  if (!on_device()) return outputs_.data() + uint64_t{slot} * plan().output_stride;
   return Fetch(&fetched_outputs_, slot, device_outputs(slot), plan().output_stride);
+}
+
+const std::byte* Oracle::oracle(uint32_t slot) const {
+  if (!on_device()) return oracle_.data() + uint64_t{slot} * plan().oracle_stride;
+  return Fetch(&fetched_oracle_, slot, device_oracle(slot), plan().oracle_stride);
+}
+
+std::optional<JudgeKernels::Measured> Oracle::MeasureReference(const wire::ArgumentSpec& output,
+                                                               uint32_t slot) const {
+  const gpu::TruthComparison comparison =
+      AgainstTruth(output, device_outputs(slot) + output.offset, slot);
+  auto measured = options_.device->kernels().CompareWithTruth({&comparison, 1});
+  if (measured) return measured->front();
+  device_error_ = std::move(measured).error();
+  return std::nullopt;
+}
+
+gpu::TruthComparison Oracle::AgainstTruth(const wire::ArgumentSpec& output, cuda::Pointer candidate,
+                                          uint32_t slot) const {
+  gpu::TruthComparison comparison{};
+  comparison.candidate = reinterpret_cast<const void*>(candidate);
+  comparison.reference = reinterpret_cast<const void*>(device_outputs(slot) + output.offset);
+  comparison.truth = reinterpret_cast<const double*>(device_oracle(slot) + output.oracle_offset);
+  comparison.elements =
+      static_cast<long long>(output.size_bytes / wire::ElementBytes(output.dtype));
+  comparison.row_elements =
+      RowElements({output.shape, output.shape + output.rank}, comparison.elements);
+  comparison.row_scale_floor = kRowScaleFloor;
+  comparison.type = DeviceType(output.dtype);
+  return comparison;
 }
 
 void Oracle::ShowWeights(uint64_t version) {
@@ -296,6 +336,17 @@ HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind k
     return std::unexpected(done.error());
   description_.float64_supported = false;
   return changed;
+}
+
+HostResult<void> Oracle::FillOrdinary(uint32_t first, uint32_t count, uint64_t seed) {
+  ASSAY_CHECK(first + count <= slots_max_);
+  if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  fills_.resize(std::max<size_t>(fills_.size(), first + count));
+  for (uint32_t slot = first; slot < first + count; ++slot) fills_[slot] = ++filled_;
+  const uint64_t args[] = {seed, first, count};
+  auto done = host_->Request(FrameKind::kFill, args, options_.timeout_s * count);
+  if (!done) return std::unexpected(done.error());
+  return {};
 }
 
 HostResult<std::string> Oracle::ListMutants(uint32_t slot) {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "gpu/gpu.h"
 #include "model/problem.h"
 #include "pipeline/host.h"
+#include "pipeline/judge_device.h"
 #include "pipeline/python_runtime.h"
 #include "pipeline/shared_region.h"
 #include "pipeline/varied_weights.h"
@@ -29,7 +29,7 @@ struct OracleOptions {
   double timeout_s = 120;     // for one evaluation
   // Constants of another size of the problem, which Oracle::OpenOther loads; may be empty.
   std::map<std::string, std::string> other_set;
-  const Gpu* gpu = nullptr;  // where the reference runs; null: on the CPU
+  JudgeDevice* device = nullptr;  // where the reference runs; null: on the CPU
   InterruptFlag interrupt = nullptr;
 };
 
@@ -81,12 +81,15 @@ class Oracle {
   // and supported). kFailed with kDrawMeaningless or kProblemForward: the reference cannot take
   // such a draw. Returns how many tensors the kind changed; of an ordinary draw, 0.
   HostResult<uint64_t> Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64);
+  // The same for ordinary draws without float64, into `count` slots from `first` on, under as many
+  // seeds from `seed` on: in one request.
+  HostResult<void> FillOrdinary(uint32_t first, uint32_t count, uint64_t seed);
 
   // Puts a version of the weights there, for all hosts (pipeline/varied_weights.h); Fill then
   // expects what the reference gives with it. No host under test may run.
   void ShowWeights(uint64_t version);
 
-  bool on_device() const { return options_.gpu != nullptr; }
+  bool on_device() const { return options_.device != nullptr; }
   bool weights_vary() const { return varied_.any_vary(); }
   // Differs whenever the weights do, and never falls.
   uint64_t weights_version() const { return weights_shown_; }
@@ -103,10 +106,11 @@ class Oracle {
   };
   HostResult<Mutation> Mutate(uint64_t mutant, uint32_t slot, uint32_t target);
 
-  // A master's inputs and native outputs. Where masters lie on a device these are copies, valid
+  // A master's inputs and outputs. Where masters lie on a device these are copies, valid
   // until another slot's are asked for.
   const std::byte* inputs(uint32_t slot) const;
   const std::byte* outputs(uint32_t slot) const;
+  const std::byte* oracle(uint32_t slot) const;  // float64
   // The same where they lie on the device; numbers among the inputs are in inputs() alone.
   cuda::Pointer device_inputs(uint32_t slot) const {
     return device_inputs_.address() + uint64_t{slot} * plan().input_stride;
@@ -118,9 +122,16 @@ class Oracle {
   const std::byte* numbers(uint32_t slot) const {
     return inputs_.data() + uint64_t{slot} * plan().input_stride;
   }
-  const std::byte* oracle(uint32_t slot) const {
-    return oracle_.data() + uint64_t{slot} * plan().oracle_stride;
+  cuda::Pointer device_oracle(uint32_t slot) const {
+    return device_oracle_.address() + uint64_t{slot} * plan().oracle_stride;
   }
+
+  // On a device: how far the reference's own output is from float64 (nothing: this cannot be
+  // measured), and what compares something else there with it.
+  std::optional<JudgeKernels::Measured> MeasureReference(const wire::ArgumentSpec& output,
+                                                         uint32_t slot) const;
+  gpu::TruthComparison AgainstTruth(const wire::ArgumentSpec& output, cuda::Pointer candidate,
+                                    uint32_t slot) const;
 
  private:
   Oracle() = default;
@@ -142,8 +153,8 @@ class Oracle {
   WorkAccount account_;
   SharedRegion plan_, inputs_, outputs_, oracle_, weights_;
   // On a device: shown to the oracle's own host alone. `inputs_` then holds numbers only.
-  DeviceRegion device_inputs_, device_outputs_;
-  mutable Fetched fetched_inputs_, fetched_outputs_;
+  DeviceRegion device_inputs_, device_outputs_, device_oracle_;
+  mutable Fetched fetched_inputs_, fetched_outputs_, fetched_oracle_;
   mutable std::optional<Error> device_error_;
   VariedWeights varied_;
   bool float64_weights_stale_ = false;

@@ -9,7 +9,9 @@
 #include "base/median.h"
 #include "judge/head_start.h"
 #include "judge/warm_up.h"
+#include "pipeline/device_checks.h"
 #include "pipeline/machine.h"
+#include "pipeline/meter.h"
 
 namespace assay {
 namespace {
@@ -32,9 +34,6 @@ constexpr int64_t kWatchedNs = 25'000'000;
 constexpr int64_t kWarmUpNs = 1'500'000'000;
 constexpr int kRoundsMin = 3;  // the median of fewer does not bear one block that was held up
 constexpr int kRoundsMax = 16;
-// Steps of a pair: so many, fewer where calls are long.
-constexpr uint32_t kSteps = 5, kStepsMin = 2;
-constexpr int64_t kStepsNs = 40'000'000;
 
 // A block whose host waited longer than this share of it for a core was disturbed by other
 // processes: the exchange is repeated with new values, for both sides. The wait from thaw to freeze
@@ -44,19 +43,6 @@ constexpr int64_t kWaitFreeNs = 100'000;
 // Exchanges that may be repeated, per measured one; where more are disturbed the machine is too
 // busy for a decision.
 constexpr int kRepeatsPerExchange = 1;
-
-// Adds the time it lives to a sum.
-class Meter {
- public:
-  explicit Meter(int64_t* sum_ns) : sum_ns_(sum_ns), begin_ns_(MonotonicNs()) {}
-  Meter(const Meter&) = delete;
-  Meter& operator=(const Meter&) = delete;
-  ~Meter() { *sum_ns_ += MonotonicNs() - begin_ns_; }
-
- private:
-  int64_t* sum_ns_;
-  int64_t begin_ns_;
-};
 
 // Binds this thread as long as it lives; then it may use every core again.
 class BoundThread {
@@ -75,7 +61,7 @@ HostResult<Opponent> PairRunner::GetOpponent(int index) {
 }
 
 HostResult<void> PairRunner::Calibrate() {
-  setup_.live.SetSlotCount(2);
+  PrepareSlots(2);
   auto opponent = GetOpponent(0);
   if (!opponent) return std::unexpected(opponent.error());
   const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, 0);
@@ -118,7 +104,13 @@ void PairRunner::SetCalls(uint32_t calls) {
   calls_ = calls;
   calls_spare_ = 1 + calls_ / 8;
   slots_ = std::min({setup_.live.capacity(), setup_.pool.capacity(), calls_ + calls_spare_});
-  setup_.live.SetSlotCount(slots_);
+  PrepareSlots(slots_);
+}
+
+// On a device hosts prepare all slots, whatever is used of them: a warm host keeps its views then,
+// which take long to make.
+void PairRunner::PrepareSlots(uint32_t count) {
+  setup_.live.SetSlotCount(setup_.live.on_device() ? setup_.live.capacity() : count);
 }
 
 // A candidate that dawdles while its calls are counted out would get blocks so short that what it
@@ -160,13 +152,15 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
 HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> order,
                                          PairSamples* samples) {
   const LiveSlots& live = setup_.live;
+  // On a device no clock of the host's tells what its copying takes: it does without.
+  const bool subtract = setup_.subtract_settle && !side.is_candidate;
+  side.host->host.KeepResults(subtract && live.on_device() && !looks_at_opponent_);
   auto block = live.RunBlock(side.host->host, side.host->outputs, order,
                              setup_.call_timeout_s + kBlockGraceS);
   if (!block) return std::unexpected(block.error());
   result_->spent.timed_ns += block->time_ns;
   const double wait_limit_ns = kWaitShareMax * static_cast<double>(block->time_ns);
   if (static_cast<double>(block->waited_ns - kWaitFreeNs) > wait_limit_ns) block_disturbed_ = true;
-  const bool subtract = setup_.subtract_settle && !side.is_candidate;
   const int64_t settle_ns = subtract ? std::clamp<int64_t>(block->settle_ns, 0, block->time_ns) : 0;
   if (samples != nullptr) {
     samples->order += side.is_candidate ? 'c' : 'r';
@@ -178,13 +172,15 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
   return static_cast<double>(block->time_ns - settle_ns) / static_cast<double>(order.size());
 }
 
-bool PairRunner::CheckOne(Side side, uint32_t slot, uint32_t master, const Draw* probe) {
+bool PairRunner::CheckOne(Side side, uint32_t slot, uint32_t master, const Draw* probe,
+                          const std::optional<CallCheck>& settled) {
   if (!Stands(Defence::kTimedChecks)) return true;
   HintContext context;
   context.draw_kind = DrawKindName(probe == nullptr ? wire::DrawKind::kOrdinary : probe->kind);
   context.ordinary_passed = true;
-  CallCheck check = CheckCall(setup_.oracle, setup_.live, *side.host, slot, master,
-                              probe != nullptr, setup_.rule, setup_.errors, context);
+  CallCheck check = settled ? *settled
+                            : CheckCall(setup_.oracle, setup_.live, *side.host, slot, master,
+                                        probe != nullptr, setup_.rule, setup_.errors, context);
   if (side.is_candidate) {
     ++result_->calls_checked;
     result_->error_ratio = std::max(result_->error_ratio, check.error_ratio);
@@ -196,10 +192,18 @@ bool PairRunner::CheckOne(Side side, uint32_t slot, uint32_t master, const Draw*
 bool PairRunner::Check(Side side, std::span<const uint32_t> order, const FilledSlots& filled) {
   if (!Stands(Defence::kTimedChecks)) return true;
   Meter meter(&result_->spent.fill_ns);
-  for (const uint32_t slot : order) {
-    const bool is_probe = filled.probe != nullptr && filled.probe_slot == slot;
-    if (!CheckOne(side, slot, filled.masters[slot], is_probe ? filled.probe : nullptr))
-      return false;
+  const auto is_probe = [&](uint32_t slot) {
+    return filled.probe != nullptr && filled.probe_slot == slot;
+  };
+  std::vector<CheckedCall> calls;
+  for (const uint32_t slot : order)
+    calls.push_back({slot, filled.masters[slot], is_probe(slot), !is_probe(slot)});
+  auto settled = CheckWhereTheyLie(setup_.oracle, setup_.live, side.host->outputs, calls,
+                                   setup_.rule, setup_.errors);
+  settled.resize(calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const auto& [slot, master, probed, ordinary] = calls[i];
+    if (!CheckOne(side, slot, master, probed ? filled.probe : nullptr, settled[i])) return false;
   }
   if (const auto stray = FindStrayWrites(setup_.live, *side.host, order)) {
     result_->wrong = CallCheck{};
@@ -245,6 +249,7 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
   }
   const std::vector<uint32_t> order = RandomOrder(filled->masters.size(), calls);
   block_disturbed_ = false;
+  looks_at_opponent_ = samples == nullptr;
   for (const Side side : {first, second}) {
     auto time = RunSide(side, order, samples);
     if (!time && time.error().kind == HostTrouble::Kind::kVoid) {
@@ -259,6 +264,7 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
     }
     *(side.is_candidate ? candidate_ns : reference_ns) = *time;
   }
+  looks_at_opponent_ = false;
   // Both have run by now: what the judge does before a side's block must be the same for both.
   for (const Side side : {first, second}) {
     if (side.is_candidate) {
@@ -321,12 +327,21 @@ HostResult<void> PairRunner::WarmUp(Side side) {
 }
 
 HostResult<std::optional<double>> PairRunner::Run(int index) {
+  std::optional<HostResult<LiveHost>> candidate;
+  auto ratio = RunPair(index, &candidate);
+  if (setup_.ending != nullptr && candidate && *candidate)
+    setup_.ending->Add(std::move(**candidate));
+  return ratio;
+}
+
+HostResult<std::optional<double>> PairRunner::RunPair(
+    int index, std::optional<HostResult<LiveHost>>* tried_host) {
+  std::optional<HostResult<LiveHost>>& candidate = *tried_host;
   grew_ = false;
   setup_.live.Clear();
   // Which side starts first, and warms up first, is chance: memory, caches and cores are not the
   // same for who comes second.
   const bool candidate_starts = random_() % 2 == 0;
-  std::optional<HostResult<LiveHost>> candidate;
   const auto start_candidate = [&] {
     Meter meter(&result_->spent.start_ns);
     candidate.emplace(setup_.candidate(index));
@@ -359,6 +374,10 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
     if (whole_block) break;
     for (const Side side : {early, late})
       if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
+  }
+  if (setup_.ending != nullptr) {
+    Meter meter(&result_->spent.start_ns);
+    setup_.ending->Await();
   }
   PairSamples samples;
   std::vector<RoundTimes> rounds;
@@ -421,79 +440,6 @@ HostResult<void> PairRunner::Watch(Side tried) {
   }
   if (const LibraryTime time = clock.Time(); time.samples > 0) result_->libraries = time;
   return {};
-}
-
-HostResult<bool> PairRunner::RunStep(Side side, uint32_t slot, uint32_t master,
-                                     ShortestStep* shortest) {
-  {
-    Meter meter(&result_->spent.fill_ns);
-    setup_.live.PoisonSlot(side.host->outputs, slot);
-  }
-  const uint32_t order[] = {slot};
-  setup_.live.FlushInput(slot);
-  block_disturbed_ = false;
-  auto time = RunFilled(side, order, nullptr);
-  if (!time && time.error().kind == HostTrouble::Kind::kVoid) return true;
-  if (!time) {
-    if (!side.is_candidate) result_->opponent_trouble = time.error();
-    return std::unexpected(time.error());
-  }
-  shortest->Add(*time, block_disturbed_);
-  return !side.is_candidate || CheckOne(side, slot, master, nullptr);
-}
-
-HostResult<bool> PairRunner::RunStepsOf(Side reference, Side tried, uint32_t count,
-                                        bool own_weights, ShortestStep* of_reference,
-                                        ShortestStep* of_candidate) {
-  const std::vector<uint32_t> slots = RandomOrder(slots_, count);
-  std::vector<uint32_t> masters;
-  const int64_t begin_ns = MonotonicNs();
-  for (uint32_t step = 0; step < count; ++step) {
-    if (step >= kStepsMin && MonotonicNs() - begin_ns > kStepsNs) break;
-    {
-      Meter meter(&result_->spent.fill_ns);
-      if (own_weights || step == 0) {
-        const auto taken = setup_.pool.Take(own_weights ? 1 : count);
-        if (!taken) {
-          result_->opponent_trouble = taken.error();
-          return std::unexpected(taken.error());
-        }
-        masters.insert(masters.end(), taken->masters.begin(), taken->masters.end());
-      }
-      setup_.live.FillInput(setup_.oracle, slots[step], masters[step]);
-    }
-    const bool candidate_first = random_() % 2 == 0;
-    for (const Side side :
-         {candidate_first ? tried : reference, candidate_first ? reference : tried}) {
-      auto right = RunStep(side, slots[step], masters[step],
-                           side.is_candidate ? of_candidate : of_reference);
-      if (!right || !*right) return right;
-    }
-  }
-  return true;
-}
-
-HostResult<bool> PairRunner::RunSteps(Side reference, Side tried) {
-  const uint32_t count = std::min({kSteps, slots_, setup_.pool.capacity()});
-  StepTimes times;
-  times.reference_row_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
-  times.candidate_row_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
-  ShortestStep reference_step, candidate_step, reference_changed, candidate_changed;
-  auto right = RunStepsOf(reference, tried, count, false, &reference_step, &candidate_step);
-  if (right && *right && setup_.oracle.weights_vary())
-    right = RunStepsOf(reference, tried, count, true, &reference_changed, &candidate_changed);
-  if (!right || !*right) return right;
-  times.reference_step_ns = reference_step.time_ns();
-  times.candidate_step_ns = candidate_step.time_ns();
-  times.reference_changed_ns = reference_changed.time_ns();
-  times.candidate_changed_ns = candidate_changed.time_ns();
-  const bool stepped = times.reference_step_ns > 0 && times.candidate_step_ns > 0;
-  const bool changed = !setup_.oracle.weights_vary() ||
-                       (times.reference_changed_ns > 0 && times.candidate_changed_ns > 0);
-  ++pairs_stepped_;
-  if (!stepped || !changed) ++pairs_without_step_;
-  if (stepped) steps_.push_back(times);
-  return right;
 }
 
 }  // namespace assay

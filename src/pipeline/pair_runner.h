@@ -55,12 +55,14 @@ class PairRunner {
     const Draw* probe = nullptr;  // an unusual draw, in slot `probe_slot`
     uint32_t probe_slot = 0;
   };
+  HostResult<std::optional<double>> RunPair(int index, std::optional<HostResult<LiveHost>>* host);
   HostResult<Opponent> GetOpponent(int index);
   HostResult<FilledSlots> FillSlots(uint32_t calls);
   double block_ns() const;  // how long a block of the faster side is to last
   // Sets calls and slots of a block from what one call of each side takes [ns].
   uint32_t CallsFor(double reference_ns, double candidate_ns) const;
   void SetCalls(uint32_t calls);
+  void PrepareSlots(uint32_t count);
   // True when the blocks of the pair just run were too short, and longer ones can be had; the
   // pair's times are forgotten then.
   bool Grow();
@@ -84,7 +86,8 @@ class PairRunner {
   // Blocks that do not count, in which the judge looks where the time goes.
   HostResult<void> Watch(Side tried);
   // One call's outputs. `probe`: the unusual draw that it was given, or nullptr.
-  bool CheckOne(Side side, uint32_t slot, uint32_t master, const Draw* probe);
+  bool CheckOne(Side side, uint32_t slot, uint32_t master, const Draw* probe,
+                const std::optional<CallCheck>& settled = std::nullopt);
   // Those of all calls, and that nothing else was written.
   bool Check(Side side, std::span<const uint32_t> order, const FilledSlots& filled);
   // `calls` of the slots [0, slots), in random order.
@@ -97,8 +100,9 @@ class PairRunner {
   int watched_pair_;  // the candidate is watched at the end of this one
   uint32_t calls_ = 1, calls_spare_ = 1, slots_ = 2;
   double call_ns_ = 0;
-  int rounds_ = 0;                // of the pair that ran last
-  bool block_disturbed_ = false;  // one of the exchange in hand
+  int rounds_ = 0;                  // of the pair that ran last
+  bool block_disturbed_ = false;    // one of the exchange in hand
+  bool looks_at_opponent_ = false;  // at its outputs, once the exchange in hand is run
   bool grew_ = false;
   int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
   int pairs_stepped_ = 0, pairs_without_step_ = 0;

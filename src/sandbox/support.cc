@@ -77,7 +77,10 @@ std::string FindBubblewrap() {
   for (std::string folder; std::getline(folders, folder, ':');)
     if (folder.starts_with('/') && ::access((folder + "/bwrap").c_str(), X_OK) == 0)
       return folder + "/bwrap";
-  return {};
+  // A bundle brings its own.
+  const auto support = SupportFolder();
+  const std::string own = support ? *support + "/bwrap" : std::string();
+  return !own.empty() && ::access(own.c_str(), X_OK) == 0 ? own : "";
 }
 
 bool KernelSetting(const char* path, std::string_view value) {

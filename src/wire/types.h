@@ -110,6 +110,7 @@ inline constexpr uint32_t kLeaveBlocks =
 struct Control {
   alignas(64) uint32_t armed;  // block to get ready for; futex word
   uint32_t spin;               // 1: hosts and judge spin on go and done; 0: they wait on futexes
+  uint32_t keep_results;       // 1: a trusted python host on a device keeps its results to itself
   alignas(64) uint32_t go;     // block to run; futex word
   uint32_t call_count;         // written before go
   uint32_t order[kCallsMax];   // slots to run, in this order; written before go
@@ -151,6 +152,7 @@ enum class FrameKind : uint32_t {
   kProfile = 9,   // reference host: where forward spends its time; args: milliseconds to spend
   kMutants = 10,  // oracle: list what wrong candidates would give; args: slot of a draw
   kMutate = 11,   // oracle: args: number in that list, slot of the draw, slot to write to
+  kFill = 12,     // oracle: args: seed, first slot, count: ordinary draws and their native outputs
   // host to judge
   kHello = 100,   // args: kVersion, role; the kernel attaches the sender's pid
   kDone = 101,    // args: as the request defines

@@ -34,8 +34,9 @@ T atomicMin(T* target, T value) {
   if (value < before) *target = value;
   return before;
 }
-inline double atomicAdd(double* target, double value) {
-  const double before = *target;
+template <typename T>
+T atomicAdd(T* target, T value) {
+  const T before = *target;
   *target += value;
   return before;
 }

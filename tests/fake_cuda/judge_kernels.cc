@@ -5,6 +5,7 @@
 namespace {
 using assay::gpu::Comparison;
 using assay::gpu::Range;
+using assay::gpu::TruthComparison;
 }  // namespace
 
 #define EMULATED_TASKS(name, Task)                                                          \
@@ -18,6 +19,9 @@ EMULATED_TASKS(assay_compare_exactly, Comparison)
 EMULATED_TASKS(assay_row_sums, Comparison)
 EMULATED_TASKS(assay_row_check, Comparison)
 EMULATED_TASKS(assay_row_ratio, Comparison)
+EMULATED_TASKS(assay_truth_sums, TruthComparison)
+EMULATED_TASKS(assay_truth_totals, TruthComparison)
+EMULATED_TASKS(assay_truth_errors, TruthComparison)
 ASSAY_FAKE_KERNEL(assay_find_change_emulated, sizeof(void*), sizeof(void*), sizeof(int)) {
   EmulateGrid(launch, [&] {
     assay_find_change(launch.parameter<const Range*>(0), launch.parameter<unsigned long long*>(1),

@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from assay_host import device, failure, structure
+from assay_host import device, failure, structure, wire
 
 # Taken before foreign code is imported: what it puts in their place afterwards is not used here.
 _address = torch.Tensor.data_ptr
@@ -152,18 +152,59 @@ def _run(order, forward, arguments, outputs, names, slots_region, first_failure,
     return settle_ns
 
 
-def _settling_ns(targets, take_inputs, wait):
-    """What a call costs on a device for this host's own copies [ns]: they are queued there, so no
-    clock around one of them says it. Writes `targets`, which the judge poisons before each block.
+def _run_keeping(order, forward, arguments, kept, first_failure):
+    """Runs the named slots in order; results go to `kept`, each in memory of its own."""
+    for slot in order:
+        try:
+            kept.append(forward(*arguments[slot]))
+        except BaseException as error:
+            first_failure.note(error)
+
+
+class _OnDevice:
+    """What blocks on a device need besides: no clock around a call says what copying takes there,
+    since work is queued.
     """
-    results = [torch.empty_like(target) for target in targets]
 
-    def work():
-        take_inputs()
-        for target, result in zip(targets, results):
-            _copy(target, result)
+    def __init__(self, library, loop, slots, arguments, copy_inputs):
+        self._control = wire.Control.from_address(loop.control)
+        self._slots = slots
+        self._kept = []
+        self._reserved = False
+        self.wait = functools.partial(_wait, library, loop)
+        self._inputs_ns = self._settling_ns = 0
+        if copy_inputs:
+            self._inputs_ns = device.cost_ns(lambda: arguments[0], self.wait)
+        if slots.count > 0:
+            # Writes slots that the judge poisons before each block.
+            targets = slots.outputs(0)
+            results = [torch.empty_like(target) for target in targets]
 
-    return device.cost_ns(work, wait)
+            def work():
+                if copy_inputs:
+                    arguments[0]  # copies
+                for target, result in zip(targets, results):
+                    _copy(target, result)
+
+            self._settling_ns = device.cost_ns(work, self.wait)
+
+    def get_ready(self):
+        """Before a block. Returns where its results go; None: into the slots."""
+        self._kept.clear()
+        keeps = self._control.keep_results != 0
+        if keeps and not self._reserved:
+            # As much memory as the results of all slots take stays with the allocator.
+            reserved = [
+                [torch.empty_like(target) for target in self._slots.outputs(slot)]
+                for slot in range(self._slots.count)
+            ]
+            del reserved
+            self._reserved = True
+        self.wait()  # what was queued before go would run inside of the clock
+        return self._kept if keeps else None
+
+    def settle_ns(self, calls, kept):
+        return calls * (self._settling_ns if kept is None else self._inputs_ns)
 
 
 def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failure):
@@ -181,11 +222,10 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
         arguments = [tuple(slots.arguments(slot)) for slot in range(slots.count)]
     numbers = slots.numbers()
     loop_pointer = ctypes.byref(loop)
-    on_device = slots.on_device
-    wait = functools.partial(_wait, library, loop)
-    settling_ns = 0
-    if on_device and outputs:
-        settling_ns = _settling_ns(outputs[0], lambda: arguments[0], wait)
+    on_device = None
+    if slots.on_device:
+        on_device = _OnDevice(library, loop, slots, arguments, copy_inputs)
+    kept = None
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -198,17 +238,28 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
                     arguments[slot] = tuple(slots.arguments(slot))
             restore()
             if on_device:
-                wait()  # what was queued before go would run inside of the clock
+                kept = on_device.get_ready()
             if gc.get_count()[0] > _GARBAGE_MAX:
                 gc.collect()
             library.await_go(loop_pointer)
             order = loop.order[: loop.call_count]
-            settle_ns = _run(
-                order, forward, arguments, outputs, names, slots_region, first_failure, on_device
-            )
+            if kept is not None:
+                _run_keeping(order, forward, arguments, kept, first_failure)
+                settle_ns = 0
+            else:
+                settle_ns = _run(
+                    order,
+                    forward,
+                    arguments,
+                    outputs,
+                    names,
+                    slots_region,
+                    first_failure,
+                    on_device is not None,
+                )
             if on_device:
-                wait()
-                settle_ns = settling_ns * len(order)
+                on_device.wait()
+                settle_ns = on_device.settle_ns(len(order), kept)
             elif copy_inputs:
                 settle_ns += arguments.spent_ns
                 arguments.spent_ns = 0

@@ -157,3 +157,25 @@ def check_same(rows, leaves):
                 failure.PROBLEM_INPUTS,
                 f"get_inputs() gives other shapes or types from call to call (input {name})",
             )
+
+
+def refuse_random(model, first, second):
+    """For outputs of two calls with the same inputs under other seeds; where they differ, raises
+    Failure(kProblemRandom).
+    """
+    if len(first) == len(second) and all(map(values.same_but_for_rounding, first, second)):
+        return
+    dropouts = [
+        name or type(module).__name__
+        for name, module in model.named_modules()
+        if "Dropout" in type(module).__name__ and module.training and getattr(module, "p", 0) > 0
+    ]
+    why = (
+        f"; {dropouts[0]} drops values at random, in the training mode that the model is in"
+        if dropouts
+        else "; it draws random numbers, or its result depends on earlier calls"
+    )
+    raise Failure(
+        failure.PROBLEM_RANDOM,
+        "forward gives other outputs when it is called again with the same inputs" + why,
+    )

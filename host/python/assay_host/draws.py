@@ -136,34 +136,37 @@ def _mirrored(facts, mask):
     return mask | mask.transpose(-1, -2) if facts.symmetric else mask
 
 
-def _outlier(facts, generator):
+def _outlier(facts, generators):
     """One element a row becomes the largest by far."""
-    shape = facts.values.shape
+    shape, device = facts.values.shape, facts.values.device
     if not shape:
         return facts.values * 100
     # Random ranks among the elements that may change; a row of structure alone keeps its values.
-    rank = torch.rand(shape, generator=generator, dtype=torch.float32)
+    rank = torch.rand(shape, generator=generators.on(device), dtype=torch.float32, device=device)
     if facts.kept is not None:
         rank.masked_fill_(facts.kept, -1)
-    mask = torch.zeros(shape, dtype=torch.bool).scatter_(-1, rank.argmax(-1, keepdim=True), True)
+    mask = torch.zeros(shape, dtype=torch.bool, device=device)
+    mask.scatter_(-1, rank.argmax(-1, keepdim=True), True)
     size = max(abs(facts.low), abs(facts.high)) * (100 if facts.narrow_range else 1e4)
     outlier = size * torch.where(facts.values < 0, -1.0, 1.0).to(facts.values.dtype)
     return torch.where(_mirrored(facts, mask), outlier, facts.values)
 
 
-def _special_values(facts, generator):
+def _special_values(facts, generators):
     """Two elements each become NaN, infinities, a denormal and the extremes of the dtype."""
     info = torch.finfo(facts.dtype)
     specials = [float("nan"), float("inf"), info.tiny / 4, info.max]
     if not facts.non_negative:
         specials += [float("-inf"), -info.tiny / 4, -info.max]
     result = facts.values.clone()
-    count = result.numel()
+    count, device = result.numel(), result.device
+    generator = generators.on(device)
     # Few places, so that most rows stay finite and comparable; a tiny tensor gets only the first of
     # them.
     for index, special in enumerate(specials[: max(1, count // 8)]):
-        places = torch.randint(0, count, (2 if count >= 64 else 1,), generator=generator)
-        mask = torch.zeros(count, dtype=torch.bool)
+        shape = (2 if count >= 64 else 1,)
+        places = torch.randint(0, count, shape, generator=generator, device=device)
+        mask = torch.zeros(count, dtype=torch.bool, device=device)
         mask[places] = True
         result[_mirrored(facts, mask.view(result.shape))] = special
     return result
@@ -183,7 +186,20 @@ _CHANGES = {
 }
 
 
-def change(tensor, kind, generator):
+class Generators:
+    """One generator a device on which tensors lie, each from the same seed."""
+
+    def __init__(self, seed):
+        self._seed = seed
+        self._by_device = {}
+
+    def on(self, device):
+        if device not in self._by_device:
+            self._by_device[device] = torch.Generator(device).manual_seed(self._seed)
+        return self._by_device[device]
+
+
+def change(tensor, kind, generators):
     """The tensor as this kind of draw has it: a new tensor, or the same one where nothing may
     change.
     """
@@ -192,7 +208,7 @@ def change(tensor, kind, generator):
     facts = _Facts(tensor)
     if facts.is_structure:
         return tensor
-    changed = _CHANGES[kind](facts, generator)
+    changed = _CHANGES[kind](facts, generators)
     if kind != SPECIAL_VALUES:
         # Rounding to a short dtype must not overflow either.
         largest = torch.finfo(tensor.dtype).max
@@ -204,12 +220,12 @@ def change(tensor, kind, generator):
 
 def change_all(leaves, kind, seed):
     """Applies a kind to (name, value) leaves; returns them and how many tensors changed."""
-    generator = torch.Generator().manual_seed((seed * 31 + kind) & (2**63 - 1))
+    generators = Generators((seed * 31 + kind) & (2**63 - 1))
     result = []
     changed = 0
     for name, value in leaves:
         if isinstance(value, torch.Tensor):
-            other = change(value.detach(), kind, generator)
+            other = change(value.detach(), kind, generators)
             changed += other is not value and kind != ORDINARY and other.dtype.is_floating_point
             value = other
         result.append((name, value))

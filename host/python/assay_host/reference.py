@@ -17,6 +17,8 @@ Requests (results of kDone in brackets):
                  them since float64 copies were made
   kDraw          args: seed, DrawKind, slot [number of tensors that the kind changed]
   kEvaluate      args: slot, precision (0 native, 1 float64)
+  kFill          args: seed, first slot, count: ordinary draws under the seeds from that one on,
+                 each evaluated natively
   kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
   kEstimate      see estimate.py
   kProfile       args[0] milliseconds to spend; carries a writable memfd [bytes written to it]
@@ -55,6 +57,7 @@ class Reference:
             wire.STORE_WEIGHTS: self._store_weights,
             wire.DRAW: self._draw,
             wire.EVALUATE: self._evaluate,
+            wire.FILL: self._fill,
             wire.BLOCKS: self._blocks,
             wire.ESTIMATE: self._estimate,
             wire.PROFILE: self._profile,
@@ -234,31 +237,11 @@ class Reference:
         if check_random:
             torch.manual_seed(2)
             again = self._forward(self._arguments(leaves, self._place.copy))
-            self._refuse_other_outputs(outputs, again)
+            describe.refuse_random(self._model, outputs, again)
         for name in self._changed_names:
             state[name].copy_(saved[name])
         self._restorer = weights.Restorer(self._model, self._changed_names)
         return outputs
-
-    def _refuse_other_outputs(self, first, second):
-        if len(first) == len(second) and all(map(values.same_but_for_rounding, first, second)):
-            return
-        dropouts = [
-            name or type(module).__name__
-            for name, module in self._model.named_modules()
-            if "Dropout" in type(module).__name__
-            and module.training
-            and getattr(module, "p", 0) > 0
-        ]
-        why = (
-            f"; {dropouts[0]} drops values at random, in the training mode that the model is in"
-            if dropouts
-            else "; it draws random numbers, or its result depends on earlier calls"
-        )
-        raise Failure(
-            failure.PROBLEM_RANDOM,
-            "forward gives other outputs when it is called again with the same inputs" + why,
-        )
 
     def _refuse_nan(self, tensor, name):
         if tensor.dtype.is_floating_point and bool(torch.isnan(tensor).any()):
@@ -359,11 +342,11 @@ class Reference:
         """The (name, value) leaves of a draw, and how many tensors its kind changed."""
         if kind >= draws.KIND_COUNT and kind not in mends.KINDS:
             raise Failure(failure.ENVIRONMENT, f"unknown kind of draw {kind}")
-        if kind == draws.ORDINARY:
-            leaves = self._leaves_of(self._place.draw(lambda: self._seeded_inputs(seed)))
-        else:
+        if kind in mends.KINDS:
             problem.seed_everything(seed)
             leaves = self._draw_leaves()
+        else:
+            leaves = self._leaves_of(self._place.draw(lambda: self._seeded_inputs(seed)))
         describe.check_same(self._input_rows, leaves)
         change_all = mends.change_all if kind in mends.KINDS else draws.change_all
         return change_all(leaves, kind, seed)
@@ -410,11 +393,9 @@ class Reference:
             if precision == 1:
                 outputs = self._forward64(slots.arguments(slot, self._place.double_copy))
                 targets = slots.oracle_outputs(slot)
+                self._copy_outputs(outputs, targets, precision)
             else:
-                self._restorer.restore()
-                outputs = self._forward(slots.arguments(slot, self._given))
-                targets = slots.outputs(slot)
-            self._copy_outputs(outputs, targets, precision)
+                targets = self._evaluate_natively(slots, slot)
             self._place.finish()
         except Failure as error:
             ordinary = self.kind_of(slot) == draws.ORDINARY
@@ -424,6 +405,32 @@ class Reference:
         if self.kind_of(slot) == draws.ORDINARY and precision == 0:
             for spec, target in zip(slots.output_specs, targets):
                 self._refuse_nan(target, spec.name.decode())
+        return ()
+
+    def _evaluate_natively(self, slots, slot):
+        """Returns the slot's outputs, which are filled."""
+        self._restorer.restore()
+        targets = slots.outputs(slot)
+        self._copy_outputs(self._forward(slots.arguments(slot, self._given)), targets, 0)
+        return targets
+
+    def _fill(self, args, _fd):
+        seed, first, count = args[:3]
+        slots = self.slots()
+        self._follow_weights()
+        found_nan = []  # on a device: looking at each one would wait for it
+        for index in range(count):
+            slot = first + index
+            leaves, _ = self.drawn((seed + index) & (2**63 - 1), draws.ORDINARY)
+            slots.store_inputs(slot, [value for _, value in leaves])
+            self._draw_kinds[slot] = draws.ORDINARY
+            targets = self._evaluate_natively(slots, slot)
+            found_nan += [torch.isnan(target).any() for target in targets]
+        self._place.finish()
+        if found_nan and bool(torch.stack(found_nan).any()):
+            for slot in range(first, first + count):
+                for spec, target in zip(slots.output_specs, slots.outputs(slot)):
+                    self._refuse_nan(target, spec.name.decode())
         return ()
 
     def _copy_outputs(self, outputs, targets, precision):

@@ -22,10 +22,10 @@ INPUT, PARAMETER, OUTPUT = 1, 2, 3
 TENSOR, INT, FLOAT, BOOL = 1, 2, 3, 4
 # Region
 CONTROL, REPORT, PLAN, INPUTS, OUTPUTS, ORACLE, WEIGHTS, NUMBERS = 1, 2, 3, 4, 5, 6, 7, 8
-MAY_LIE_ON_DEVICE = (INPUTS, OUTPUTS, WEIGHTS)
+MAY_LIE_ON_DEVICE = (INPUTS, OUTPUTS, WEIGHTS, ORACLE)
 # FrameKind
 ATTACH, LOAD, STORE_WEIGHTS, DRAW, EVALUATE, BLOCKS, QUIT, ESTIMATE, PROFILE = range(1, 10)
-MUTANTS, MUTATE = 10, 11
+MUTANTS, MUTATE, FILL = 10, 11, 12
 HELLO, DONE, FAILED = 100, 101, 102
 # Fault
 FAULT_DEVICE = 2
@@ -71,7 +71,8 @@ class Control(ctypes.Structure):
     _fields_ = [
         ("armed", _u32),
         ("spin", _u32),
-        ("padding", _u32 * 14),
+        ("keep_results", _u32),
+        ("padding", _u32 * 13),
         ("go", _u32),
         ("call_count", _u32),
         ("order", _u32 * CALLS_MAX),
@@ -113,7 +114,7 @@ def _sizes_and_offsets():
         (Frame, "kind args"),
         (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset varies"),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_bytes arguments"),
-        (Control, "armed spin go call_count order"),
+        (Control, "armed spin keep_results go call_count order"),
         (
             Report,
             "ready done settle_ns fault fault_signal fault_region fault_address fault_call "

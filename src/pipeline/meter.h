@@ -1,0 +1,23 @@
+// Where a verdict's time goes.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace assay {
+
+// Adds the time it lives to a sum.
+class Meter {
+ public:
+  explicit Meter(int64_t* sum_ns) : sum_ns_(sum_ns), begin_ns_(MonotonicNs()) {}
+  Meter(const Meter&) = delete;
+  Meter& operator=(const Meter&) = delete;
+  ~Meter() { *sum_ns_ += MonotonicNs() - begin_ns_; }
+
+ private:
+  int64_t* sum_ns_;
+  int64_t begin_ns_;
+};
+
+}  // namespace assay
