@@ -29,7 +29,7 @@ install(DIRECTORY host/python/assay_host DESTINATION lib/assay/python FILES_MATC
 install(FILES include/assay/kernel.h DESTINATION lib/assay/include/assay)
 install(FILES include/assay/kernel.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay)
 install(DIRECTORY problems kernels DESTINATION lib/assay
-  FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "*.cpp" PATTERN "*.c")
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "*.cpp" PATTERN "*.c" PATTERN "*.cu")
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay)
