@@ -115,7 +115,8 @@ std::vector<std::string> NvccCommand(const Nvcc& nvcc, const std::vector<std::st
                                  "-cudart=static", "-I/assay/include"});
   command.insert(command.end(), flags.begin(), flags.end());
   if (!nvcc.libraries.empty() && std::any_of(flags.begin(), flags.end(), IsCudaLibrary))
-    command.push_back("-Xlinker=-rpath=" + nvcc.libraries);
+    // The old kind of path: libraries that a library needs are looked for there, too.
+    command.push_back("-Xlinker=--disable-new-dtags,-rpath=" + nvcc.libraries);
   // A symbol that nothing defines is an error of the build, with its name.
   command.insert(command.end(), {"-Xlinker=-z,defs", "-o", output, input});
   return command;

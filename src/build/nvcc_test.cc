@@ -120,7 +120,7 @@ TEST(NvccCommand, TheCandidatesChoiceTakesTheDefaultsPlace) {
 TEST(NvccCommand, AHostFindsTheLibrariesThatAreLinked) {
   const auto command = NvccCommand(kNvcc, {"-lcublas"}, "sm_90a", "a", "b");
   EXPECT_THAT(command, Contains("-lcublas"));
-  EXPECT_THAT(command, Contains("-Xlinker=-rpath=/cuda/lib64"));
+  EXPECT_THAT(command, Contains("-Xlinker=--disable-new-dtags,-rpath=/cuda/lib64"));
 }
 
 TEST(NvccFlags, ThoseOfNativeCandidatesAreNotThoseOfDeviceCode) {
