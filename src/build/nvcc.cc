@@ -57,7 +57,7 @@ Nvcc NvccIn(const fs::path& folder) {
   return {path.string(), "", toolkit.string(), LibrariesOf(toolkit)};
 }
 
-std::vector<fs::path> Folders() {
+std::vector<fs::path> Folders(const std::string& usual_folder) {
   std::vector<fs::path> folders;
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
     if (const char* value = ::getenv(name); value != nullptr && value[0] == '/')
@@ -69,7 +69,7 @@ std::vector<fs::path> Folders() {
     if (left[0] == '/') folders.emplace_back(left.substr(0, end));
     left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
   }
-  folders.emplace_back("/usr/local/cuda/bin");
+  folders.emplace_back(usual_folder);
   return folders;
 }
 
@@ -84,8 +84,8 @@ std::string ReleaseLine(const std::string& text) {
 
 }  // namespace
 
-Result<Nvcc> FindNvcc() {
-  for (const fs::path& folder : Folders()) {
+Result<Nvcc> FindNvcc(const std::string& usual_folder) {
+  for (const fs::path& folder : Folders(usual_folder)) {
     Nvcc nvcc = NvccIn(folder);
     if (nvcc.path.empty()) continue;
     ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadVersionText(nvcc.path));
@@ -93,9 +93,10 @@ Result<Nvcc> FindNvcc() {
     return nvcc;
   }
   return EnvironmentError(
-      "there is no nvcc (CUDA's compiler), which a candidate in CUDA with ASSAY_KERNEL needs, in "
-      "$CUDA_HOME/bin, $PATH or /usr/local/cuda/bin: install a CUDA toolkit, or set CUDA_HOME to "
-      "one");
+      fmt::format("there is no nvcc (CUDA's compiler), which a candidate in CUDA with ASSAY_KERNEL "
+                  "needs, in $CUDA_HOME/bin, $PATH or {}: install a CUDA toolkit, or set CUDA_HOME "
+                  "to one",
+                  usual_folder));
 }
 
 std::vector<std::string> NvccCommand(const Nvcc& nvcc, const std::vector<std::string>& flags,

@@ -17,9 +17,9 @@ struct Nvcc {
   std::string libraries;  // CUDA's; empty: not found beside it
 };
 
-// The first of $CUDA_HOME, $CUDA_PATH, the folders of $PATH and /usr/local/cuda that has one.
-// Errors (kEnvironment) say where it was looked for and how to install it.
-Result<Nvcc> FindNvcc();
+// The first of $CUDA_HOME, $CUDA_PATH, the folders of $PATH and the usual one that has one. Errors
+// (kEnvironment) say where it was looked for and how to install it.
+Result<Nvcc> FindNvcc(const std::string& usual_folder = "/usr/local/cuda/bin");
 
 // argv that compiles `input` for `architecture` ("sm_90a"); kernel.h is under /assay/include.
 // CUDA's run-time library is linked in, so that a host needs the driver alone. `flags`: from

@@ -111,13 +111,22 @@ TEST_F(CudaBuild, LibrariesAreForProblemsThatAllowThem) {
   EXPECT_THAT(Build(false)->failure.value_or(""), HasSubstr("flag '-lcublas' is not allowed here"));
 }
 
-TEST_F(CudaBuild, AMissingCompilerIsTheMachines) {
-  if (fs::exists("/usr/local/cuda/bin/nvcc")) GTEST_SKIP() << "this machine has one";
-  ::setenv("CUDA_HOME", "/nonexistent", 1);
+// nvcc itself, in the sandbox.
+TEST_F(CudaBuild, TheShippedKernelCompilesAndItsErrorsAreLocated) {
+  if (!fs::exists("/usr/local/cuda/bin/nvcc")) GTEST_SKIP() << "no nvcc in /usr/local/cuda";
+  ::setenv("CUDA_HOME", "/usr/local/cuda", 1);
+  source_.content =
+      ReadFile(ASSAY_SOURCE_DIRECTORY "/kernels/softmax/native.cu", 1 << 20).value_or("");
   const auto built = Build();
-  ASSERT_FALSE(built);
-  EXPECT_EQ(built.error().kind, ErrorKind::kEnvironment);
-  EXPECT_THAT(built.error().message, HasSubstr("there is no nvcc"));
+  ASSERT_TRUE(built) << built.error().message;
+  ASSERT_FALSE(built->failure) << *built->failure << built->log;
+  EXPECT_EQ(built->artifact.substr(1, 3), "ELF");
+  EXPECT_EQ(built->log, "");
+  source_.content =
+      "#include <assay/kernel.h>\n__global__ void k(float* y) {\n  y[0] = nothing;\n}";
+  EXPECT_EQ(Build()->failure, "line 3: identifier \"nothing\" is undefined");
+  source_.content = "#include <assay/kernel.h>\n\nASSAY_KERNEL(int n, cudaStream_t stream) {}\n";
+  EXPECT_THAT(Build()->failure.value_or(""), HasSubstr("line 3: static assertion failed with"));
 }
 
 }  // namespace
