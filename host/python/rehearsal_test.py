@@ -2,9 +2,13 @@
 not come back, and what goes to the hosts.
 """
 
+import json
 import os
+import pickle
+import shutil
 import signal
 import sys
+import tarfile
 import tempfile
 import textwrap
 import time
@@ -12,7 +16,7 @@ import unittest
 
 from fake_judge import torch, wire
 
-from assay_host import build, extensions, rehearsal
+from assay_host import build, device, extensions, rehearsal
 
 
 class Call(unittest.TestCase):
@@ -116,6 +120,90 @@ class Await(unittest.TestCase):
 
         self.assertEqual(self.after(hang), 0)
         self.assertEqual(self.said, ["in the builder, its first call takes longer than 0.2 s"])
+
+
+# Keeps what it would compile in its first call where Triton does.
+FIRST_CALL = """
+import os, torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x, count):
+        folder = os.path.join(os.environ["TRITON_CACHE_DIR"], "KEY%d" % x.shape[1])
+        os.makedirs(folder)
+        with open(os.path.join(folder, "kernel.cubin"), "w") as file:
+            file.write("compiled")
+        AFTER
+"""
+
+
+class Build(unittest.TestCase):
+    """The whole builder, with the CPU in a device's place."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+        self.tar = build._product(self.root)
+        for name in ("candidate", "tmp"):
+            os.makedirs(os.path.join(self.root, name))
+        self.write("init.pickle", pickle.dumps({"init_inputs": pickle.dumps([]), "template": None}))
+
+    def write(self, name, content):
+        with open(os.path.join(self.root, "candidate", name), "wb") as file:
+            file.write(content)
+
+    def build(self, after, columns=4):
+        self.write("candidate.py", FIRST_CALL.replace("AFTER", after).encode())
+        inputs = [{"kind": wire.TENSOR, "dtype": 2, "shape": [3, columns]}, {"kind": wire.INT}]
+        self.write("inputs.json", json.dumps(inputs).encode())
+        said = []
+        path = os.path.join(self.root, "said")
+        child = os.fork()
+        if child == 0:
+            device.CPU = "none"
+            device.name = lambda _settings: "cpu"
+            device.start = lambda _settings: None
+            device.move = lambda model, _number, _path: model
+            torch.cuda.synchronize = lambda: None
+
+            def say(message):
+                with open(path, "a", encoding="utf-8") as file:
+                    file.write(message)
+
+            os._exit(build._build(self.root, {"threads": 1}, say))
+        status = build._await(child, self.tar, said.append)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                said.append(file.read())
+        return status, said
+
+    def names(self):
+        with tarfile.open(self.tar) as archive:
+            return archive.getnames()
+
+    def test_what_the_first_call_compiles_is_packed(self):
+        self.assertEqual(self.build("return x"), (0, []))
+        self.assertIn("triton/KEY4/kernel.cubin", self.names())
+
+    def test_a_second_size_comes_on_top_of_the_first(self):
+        self.build("return x")
+        os.rename(self.tar, os.path.join(self.root, "candidate", "extensions.tar"))
+        shutil.rmtree(os.path.join(self.root, "tmp", "extensions"))
+        self.assertEqual(self.build("return x", columns=7), (0, []))
+        for name in ("triton/KEY4/kernel.cubin", "triton/KEY7/kernel.cubin"):
+            self.assertIn(name, self.names())
+
+    def test_a_call_that_fails_leaves_what_it_compiled_and_a_message(self):
+        status, said = self.build("raise ValueError('no')")
+        self.assertEqual(status, 0)
+        self.assertEqual(
+            said, ["in the builder, its first call fails: candidate.py line 9: ValueError: no"]
+        )
+        self.assertIn("triton/KEY4/kernel.cubin", self.names())
+
+    def test_a_call_that_ends_the_process_leaves_a_tar(self):
+        status, said = self.build("os.kill(os.getpid(), 9)")
+        self.assertEqual((status, said), (0, ["in the builder, its first call ends with signal 9"]))
+        self.assertNotIn("triton/KEY4/kernel.cubin", self.names())
 
 
 class Triton(unittest.TestCase):
