@@ -14,7 +14,7 @@ import textwrap
 import time
 import unittest
 
-from fake_judge import torch, wire
+from fake_judge import failure, torch, wire
 
 from assay_host import build, device, extensions, rehearsal
 
@@ -293,6 +293,16 @@ class Triton(unittest.TestCase):
         extensions.ask_tools_for_triton(self.root, (9, 0))
         self.assertEqual(
             sys.modules["triton"].asked, [("cuda", 90, 32), "platform_key", "library_dirs"]
+        )
+
+    def test_its_errors_are_told_by_their_last_line(self):
+        CompilationError = type("CompilationError", (Exception,), {})
+        error = CompilationError(
+            "at 6:13:\n    x = tl.f(y)\n        ^\nAttributeError(\"no attribute 'f'\")"
+        )
+        self.assertEqual(
+            failure.describe_exception(error),
+            "CompilationError: AttributeError(\"no attribute 'f'\") (at 6:13)",
         )
 
     def test_another_release_of_it_is_no_failure(self):

@@ -274,7 +274,7 @@ def triton(tune=""):
 def test_triton_is_compiled_in_the_builder(judge):
     verdict = judge("softmax.py", triton())
     assert_right(verdict)
-    assert verdict["log"] == "", verdict["log"]
+    assert "in the builder" not in verdict["log"], verdict["log"]
 
 
 def test_triton_that_tunes_itself_is_judged(judge):
