@@ -1,9 +1,13 @@
 #include "pipeline/python_build.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <filesystem>
 #include <memory>
 
+#include "base/files.h"
 #include "pipeline/judge_device.h"
 
 namespace assay {
@@ -31,6 +35,27 @@ TEST(PythonBuild, ArchitecturesAreWrittenAsPyTorchHasThem) {
   EXPECT_EQ(TorchArchitecture("sm_89"), "8.9");
   EXPECT_EQ(TorchArchitecture("sm_100a"), "10.0a");
   EXPECT_EQ(TorchArchitecture("sm_121a"), "12.1a");
+}
+
+// In the real sandbox, with a driver that PyTorch cannot use: what stands before that is in order.
+TEST(PythonBuild, ADeviceThatPyTorchCannotUseIsTold) {
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a GPU";
+  const auto python = FindPython("");
+  if (!python) GTEST_SKIP() << python.error().message;
+  const auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  const auto cache = TemporaryFolder::Create();
+  ASSERT_TRUE(cache);
+  ::setenv("XDG_CACHE_HOME", cache->path().c_str(), 1);
+  const auto plan = std::make_unique<wire::Plan>();
+  const DeviceTarget target{*gpu, *plan, true, {}};
+  BuiltCandidate candidate;
+  candidate.source = {"model.py", "class ModelNew: pass\n", "", CandidateForm::kPython, "python"};
+  const auto built = BuildPython(std::move(candidate), {}, *python, "",
+                                 R"({"device": "cuda", "threads": 1})", &target, nullptr);
+  ::unsetenv("XDG_CACHE_HOME");
+  ASSERT_TRUE(built) << built.error().message;
+  EXPECT_THAT(built->failure.value_or(""), testing::HasSubstr("cannot use the CUDA device"));
 }
 
 }  // namespace
