@@ -46,7 +46,11 @@ def judge(paths, rows, columns):
             command, capture_output=True, text=True, timeout=300, env=environment, check=False
         )
         took_s = time.perf_counter() - begin
-    verdicts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    try:
+        verdicts = json.loads(done.stdout)
+    except json.JSONDecodeError as error:
+        raise SystemExit(f"no verdicts: {done.stderr[-2000:]}") from error
+    verdicts = verdicts if isinstance(verdicts, list) else [verdicts]
     if len(verdicts) != len(paths):
         raise SystemExit(f"{len(verdicts)} verdicts of {len(paths)}: {done.stderr[-2000:]}")
     return verdicts, took_s

@@ -38,12 +38,15 @@ DLDataType DLPackType(DType dtype) {
 
 }  // namespace
 
-bool Calls::Prepare(const Plan& plan, const Regions& regions) {
+bool Calls::Prepare(const Plan& plan, const Regions& regions, void* stream) {
   if (memory_ != nullptr) munmap(memory_, memory_bytes_);
   *this = Calls();
   const size_t count = plan.argument_count;
+  argument_stride_ = plan.argument_count + (stream != nullptr ? 1 : 0);
+  stream_ = stream;
   const size_t cells = count * plan.slot_count;  // at most 2^31 by PlanIsSound: no overflow below
-  const size_t arguments_bytes = (cells * sizeof(AssayArgument) + 63) / 64 * 64;
+  const size_t arguments_bytes =
+      (size_t{argument_stride_} * plan.slot_count * sizeof(AssayArgument) + 63) / 64 * 64;
   const size_t tensors_bytes = (cells * sizeof(DLTensor) + 63) / 64 * 64;
   const size_t shapes_bytes = count * 2 * wire::kRankMax * sizeof(int64_t);
   const size_t bytes = arguments_bytes + tensors_bytes + shapes_bytes + count * sizeof(Scalar);
@@ -86,7 +89,8 @@ void Calls::FillShapes(const Plan& plan) {
 }
 
 void Calls::FillSlot(const Plan& plan, const Regions& regions, uint32_t slot) {
-  AssayArgument* arguments = arguments_ + size_t{slot} * argument_count_;
+  AssayArgument* arguments = arguments_ + size_t{slot} * argument_stride_;
+  if (stream_ != nullptr) arguments[argument_count_].stream = stream_;
   DLTensor* tensors = tensors_ + size_t{slot} * argument_count_;
   for (uint32_t i = 0; i < argument_count_; ++i) {
     const ArgumentSpec& argument = plan.arguments[i];

@@ -14,15 +14,16 @@ namespace assay::native {
 // and all shapes.
 class Calls {
  public:
-  // Makes them anew for a plan that PlanIsSound accepts. False (with errno) when memory lacks.
-  bool Prepare(const wire::Plan& plan, const Regions& regions);
+  // Makes them anew for a plan that PlanIsSound accepts. `stream`: the last argument of each; null:
+  // there is none. False (with errno) when memory lacks.
+  bool Prepare(const wire::Plan& plan, const Regions& regions, void* stream = nullptr);
 
   uint32_t slot_count() const { return slot_count_; }
 
   // Reads the slot's scalars, then calls the kernel with its arguments. `slot` must be below
   // slot_count().
   void Run(const AssayKernel& kernel, uint32_t slot) const {
-    AssayArgument* arguments = arguments_ + size_t{slot} * argument_count_;
+    AssayArgument* arguments = arguments_ + size_t{slot} * argument_stride_;
     for (uint32_t i = 0; i < scalar_count_; ++i) {
       const Scalar& scalar = scalars_[i];
       arguments[scalar.index].integer =
@@ -47,9 +48,11 @@ class Calls {
   unsigned char* memory_ = nullptr;
   size_t memory_bytes_ = 0;
   uint32_t slot_count_ = 0;
-  uint32_t argument_count_ = 0;
+  uint32_t argument_count_ = 0;   // of the plan
+  uint32_t argument_stride_ = 0;  // with the stream where there is one
+  void* stream_ = nullptr;
   uint32_t scalar_count_ = 0;
-  AssayArgument* arguments_ = nullptr;  // slot_count_ x argument_count_
+  AssayArgument* arguments_ = nullptr;  // slot_count_ x argument_stride_
   DLTensor* tensors_ =
       nullptr;                 // slot_count_ x argument_count_; a parameter's stand in slot 0 alone
   int64_t* shapes_ = nullptr;  // argument_count_ x 2 x kRankMax: shape, then strides

@@ -1,6 +1,7 @@
 // Device images in the native host, over a driver without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <cstring>
@@ -198,6 +199,52 @@ TEST_F(DeviceHost, AKernelThatTheImageDoesNotHoldIsNamed) {
   Add(0, {});
   EXPECT_EQ(Load(Image({"nothing_like_it"})).kind, FrameKind::kFailed);
   EXPECT_THAT(judge_.message(), HasSubstr("line 11: kernel nothing_like_it"));
+}
+
+// A shared library over the fake driver, whose device memory its code can read and write itself.
+class LibraryOnDevice : public testing::Test {
+ protected:
+  static std::string Source(const std::string& body, const std::string& stream) {
+    return "#include <assay/kernel.h>\ntypedef CUstream_st* cudaStream_t;\n"
+           "ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y" +
+           stream + ") {\n" + body + "\n}\n";
+  }
+  JudgeDouble judge_{XToY(), 2, Where::kFakeDevice};
+};
+
+TEST_F(LibraryOnDevice, GetsDeviceTensorsAndAStream) {
+  const CompiledCandidate candidate(
+      Source("for (int i = 0; i < 15; ++i) y.data()[i] = stream != nullptr ? 2 * x.data()[i] : 0;",
+             ", cudaStream_t stream"));
+  judge_.StartLoaded(candidate.path());
+  judge_.EnterBlocks();
+  for (uint32_t slot = 0; slot < 2; ++slot)
+    for (int i = 0; i < 15; ++i)
+      judge_.At<float>("x", slot)[i] = static_cast<float>(10 * slot) + static_cast<float>(i);
+  ASSERT_TRUE(judge_.RunBlock({1, 0}));
+  for (uint32_t slot = 0; slot < 2; ++slot)
+    for (int i = 0; i < 15; ++i)
+      ASSERT_EQ(judge_.At<float>("y", slot)[i], 2 * judge_.At<float>("x", slot)[i]);
+  EXPECT_EQ(judge_.LeaveBlocks().kind, FrameKind::kDone);
+}
+
+TEST_F(LibraryOnDevice, WithoutAStreamIsToldTheDeclaration) {
+  const CompiledCandidate candidate(Source("y(0, 0) = x(0, 0);", ""));
+  judge_.Start(candidate.path());
+  judge_.AttachAll();
+  EXPECT_EQ(judge_.Load().kind, FrameKind::kFailed);
+  EXPECT_THAT(judge_.message(), HasSubstr("then outputs, then the stream"));
+  EXPECT_THAT(judge_.message(), HasSubstr("assay::Tensor<float, 2> y, cudaStream_t stream)"));
+}
+
+TEST_F(LibraryOnDevice, AnExceptionEndsTheProcess) {
+  const CompiledCandidate candidate(Source(
+      "if (stream != nullptr && x.count() + y.count() > 0) throw 1;", ", cudaStream_t stream"));
+  judge_.StartLoaded(candidate.path());
+  judge_.EnterBlocks();
+  EXPECT_FALSE(judge_.RunBlock({0}));
+  const int status = judge_.Wait();
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) << status;
 }
 
 }  // namespace

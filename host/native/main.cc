@@ -36,8 +36,9 @@ struct Host {
   wire::BlockLoop loop;
   Calls calls;
   cuda::Driver driver;
-  bool device_open;   // the driver, and a context
-  bool image_loaded;  // the candidate is a device image, and `device` runs it
+  bool device_open;     // the driver, and a context
+  cuda::Stream stream;  // for a shared library's calls on the device
+  bool image_loaded;    // the candidate is a device image, and `device` runs it
   DeviceCalls device;
 };
 
@@ -100,23 +101,25 @@ const char* LoaderText(const char* path) {
              : text;
 }
 
+bool IsOnDevice(const Host& host) { return host.regions[wire::Region::kOutputs].on_device; }
+
 // Finds the entry in the loaded candidate and holds it against the plan. Answers.
 bool AnswerEntry(Host& host, void* library) {
   const auto* kernel = static_cast<const AssayKernel*>(dlsym(library, "assay_kernel_v1"));
   Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
   if (kernel == nullptr) {
     message.Add("the candidate has no ASSAY_KERNEL (C: ASSAY_KERNEL_C); the problem needs:\n  ");
-    AddDeclaration(*PlanOf(host), ASSAY_LANGUAGE_CPP, message);
+    AddDeclaration(*PlanOf(host), ASSAY_LANGUAGE_CPP, IsOnDevice(host), message);
     return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateEntry));
   }
   if (kernel->abi_version != ASSAY_ABI_VERSION || kernel->invoke == nullptr ||
-      kernel->parameter_count > wire::kArgumentsMax ||
+      kernel->parameter_count > wire::kArgumentsMax + 1 ||  // with the stream
       (kernel->parameters == nullptr && kernel->parameter_count > 0)) {
     message.Add("the candidate's assay_kernel_v1 is not what ASSAY_KERNEL defines (ABI version ");
     message.Add(int64_t{ASSAY_ABI_VERSION}).Add("): include <assay/kernel.h> and use the macro");
     return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateEntry));
   }
-  if (!SignatureFits(*kernel, *PlanOf(host), message))
+  if (!SignatureFits(*kernel, *PlanOf(host), IsOnDevice(host), message))
     return Answer(wire::FrameKind::kFailed,
                   static_cast<uint64_t>(wire::Failure::kCandidateSignature));
   host.kernel = kernel;
@@ -136,6 +139,17 @@ bool AnswerLoadImage(Host& host, Text& message) {
   return Answer(wire::FrameKind::kDone);
 }
 
+// A stream of this process's own, in order with the default one; graphs can be captured on it.
+bool MakeStream(Host& host, Text& message) {
+  if (!IsOnDevice(host) || host.regions[wire::Region::kImage].data != nullptr) return true;
+  const cuda::Result result = host.driver.stream_create(&host.stream, 0);
+  if (result == cuda::kSuccess) return true;
+  char text[200];
+  host.driver.Describe(result, text, sizeof text);
+  message.Add("no CUDA stream: ").Add(text);
+  return false;
+}
+
 bool AnswerLoad(Host& host) {
   if (ReportOf(host) == nullptr || PlanOf(host) == nullptr)
     return AnswerFailed(host, wire::Failure::kEnvironment,
@@ -144,7 +158,7 @@ bool AnswerLoad(Host& host) {
     return AnswerFailed(host, wire::Failure::kEnvironment,
                         "the native host has loaded a candidate already");
   Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
-  if (!PlanIsSound(*PlanOf(host), host.regions, message))
+  if (!PlanIsSound(*PlanOf(host), host.regions, message) || !MakeStream(host, message))
     return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kEnvironment));
   if (!InstallFaultHandlers())
     return AnswerFailed(host, wire::Failure::kEnvironment, "signal handlers", strerror(errno));
@@ -216,12 +230,12 @@ bool AnswerBlocks(Host& host) {
   // The plan may have changed since the load: the slots are laid out anew for each use.
   Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
   if (!PlanIsSound(*PlanOf(host), host.regions, message) ||
-      !SignatureFits(*host.kernel, *PlanOf(host), message))
+      !SignatureFits(*host.kernel, *PlanOf(host), IsOnDevice(host), message))
     return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kEnvironment));
-  if (!host.calls.Prepare(*PlanOf(host), host.regions))
+  if (!host.calls.Prepare(*PlanOf(host), host.regions, host.stream))
     return AnswerFailed(host, wire::Failure::kEnvironment, "memory for the slots' arguments",
                         strerror(errno));
-  if (host.regions[wire::Region::kOutputs].on_device) {
+  if (IsOnDevice(host)) {
     RunDeviceBlocks(host, host.calls.slot_count(), [&](uint32_t slot) {
       host.calls.Run(*host.kernel, slot);
       return cuda::kSuccess;

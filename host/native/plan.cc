@@ -58,10 +58,14 @@ const char* ScalarName(uint32_t kind) {
       return "double";
     case ASSAY_KIND_BOOL:
       return "bool";
+    case ASSAY_KIND_STREAM:
+      return "cudaStream_t";
     default:
       return "(unknown)";
   }
 }
+
+constexpr AssayParameter kStream = {ASSAY_KIND_STREAM, 0, 0, 0};
 
 AssayParameter ParameterOf(const ArgumentSpec& argument) {
   if (argument.kind != Kind::kTensor) return {static_cast<uint32_t>(argument.kind), 0, 0, 0};
@@ -78,7 +82,8 @@ bool Same(const AssayParameter& a, const AssayParameter& b) {
 // "const float, rank 2" or "int64_t (a scalar)"
 void AddParameter(const AssayParameter& parameter, AssayLanguage language, Text& message) {
   if (parameter.kind != ASSAY_KIND_TENSOR) {
-    message.Add(ScalarName(parameter.kind)).Add(" (a scalar)");
+    message.Add(ScalarName(parameter.kind));
+    message.Add(parameter.kind == ASSAY_KIND_STREAM ? "" : " (a scalar)");
     return;
   }
   message.Add(parameter.is_output != 0 ? "" : "const ").Add(ElementName(parameter.dtype, language));
@@ -195,14 +200,15 @@ bool PlanIsSound(const Plan& plan, const Regions& regions, Text& message) {
   return true;
 }
 
-void AddDeclaration(const Plan& plan, AssayLanguage language, Text& message) {
+void AddDeclaration(const Plan& plan, AssayLanguage language, bool on_device, Text& message) {
   constexpr uint32_t kOnOneLine = 4;
-  const bool c = language == ASSAY_LANGUAGE_C;
+  const bool c = language == ASSAY_LANGUAGE_C && !on_device;
+  const char* const comma = plan.argument_count > kOnOneLine ? ",\n      " : ", ";
   message.Add(c ? "ASSAY_KERNEL_C(" : "ASSAY_KERNEL(");
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
     const ArgumentSpec& argument = plan.arguments[i];
     const AssayParameter parameter = ParameterOf(argument);
-    if (i > 0) message.Add(plan.argument_count > kOnOneLine ? ",\n      " : ", ");
+    if (i > 0) message.Add(comma);
     if (parameter.kind != ASSAY_KIND_TENSOR) {
       if (c) message.Add("ASSAY_SCALAR(");
       message.Add(ScalarName(parameter.kind)).Add(c ? ", " : " ").Add(argument.name);
@@ -214,28 +220,33 @@ void AddDeclaration(const Plan& plan, AssayLanguage language, Text& message) {
     }
     if (c) message.Add(")");
   }
+  if (on_device) message.Add(comma).Add("cudaStream_t stream");
   message.Add(")");
 }
 
-bool SignatureFits(const AssayKernel& kernel, const Plan& plan, Text& message) {
+bool SignatureFits(const AssayKernel& kernel, const Plan& plan, bool on_device, Text& message) {
   constexpr uint32_t kShownMax = 10;
   const AssayLanguage language =
       kernel.language == ASSAY_LANGUAGE_C ? ASSAY_LANGUAGE_C : ASSAY_LANGUAGE_CPP;
   const uint32_t declared = kernel.parameter_count;
-  uint32_t wrong = declared == plan.argument_count ? 0 : 1;
+  const uint32_t needed = plan.argument_count + (on_device ? 1 : 0);
+  uint32_t wrong = declared == needed ? 0 : 1;
   const uint32_t common = declared < plan.argument_count ? declared : plan.argument_count;
   for (uint32_t i = 0; i < common; ++i)
     if (!Same(kernel.parameters[i], ParameterOf(plan.arguments[i]))) ++wrong;
-  if (wrong == 0) return true;
+  const bool stream_is_wrong =
+      on_device && declared == needed && !Same(kernel.parameters[needed - 1], kStream);
+  if (wrong == 0 && !stream_is_wrong) return true;
 
   message.Add(
-      "the candidate's arguments are not the problem's (forward's inputs, then parameters, then "
-      "outputs):\n");
-  if (declared != plan.argument_count) {
+      "the candidate's arguments are not the problem's (forward's inputs, then parameters, ");
+  message.Add(on_device ? "then outputs, then the stream):\n" : "then outputs):\n");
+  if (declared != needed) {
     message.Add("  it takes ")
         .Add(int64_t{declared})
         .Add(declared == 1 ? " argument, " : " arguments, ");
-    message.Add("the problem has ").Add(int64_t{plan.argument_count}).Add("\n");
+    message.Add("the problem has ").Add(int64_t{plan.argument_count});
+    message.Add(on_device ? " and the stream\n" : "\n");
   }
   uint32_t shown = 0;
   for (uint32_t i = 0; i < common && shown < kShownMax; ++i) {
@@ -255,10 +266,15 @@ bool SignatureFits(const AssayKernel& kernel, const Plan& plan, Text& message) {
     AddParameter(kernel.parameters[i], language, message);
     message.Add("\n");
   }
+  if (stream_is_wrong) {
+    message.Add("  the last argument is the stream, a cudaStream_t; the candidate declares ");
+    AddParameter(kernel.parameters[needed - 1], language, message);
+    message.Add("\n");
+  }
   message.Add("the candidate declares:\n  ");
   if (kernel.declaration != nullptr) message.Add(kernel.declaration, kDeclarationBytesMax);
   message.Add("\nthe problem needs:\n  ");
-  AddDeclaration(plan, language, message);
+  AddDeclaration(plan, language, on_device, message);
   return false;
 }
 

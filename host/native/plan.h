@@ -14,12 +14,13 @@ namespace assay::native {
 bool PlanIsSound(const wire::Plan& plan, const Regions& regions, Text& message);
 
 // True when the candidate declares what the plan passes: count, kinds, dtypes, ranks, and const for
-// all but outputs. Else says for each argument what differs, what the candidate declares, and the
-// line that would fit.
-bool SignatureFits(const AssayKernel& kernel, const wire::Plan& plan, Text& message);
+// all but outputs; and a stream at the end where the tensors lie on a device. Else says for each
+// argument what differs, what the candidate declares, and the line that would fit.
+bool SignatureFits(const AssayKernel& kernel, const wire::Plan& plan, bool on_device,
+                   Text& message);
 
 // The declaration that fits the plan, in C++ or in C: "ASSAY_KERNEL(assay::Tensor<const float, 2>
 // x, ...)".
-void AddDeclaration(const wire::Plan& plan, AssayLanguage language, Text& message);
+void AddDeclaration(const wire::Plan& plan, AssayLanguage language, bool on_device, Text& message);
 
 }  // namespace assay::native

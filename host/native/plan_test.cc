@@ -137,7 +137,7 @@ TEST_F(PlanTest, AHugeSignatureIsCutNotOverrun) {
   const auto message = std::make_unique<char[]>(wire::kMessageBytes);
   Text text(message.get(), wire::kMessageBytes);
   const AssayKernel kernel{1, ASSAY_LANGUAGE_CPP, 0, nullptr, nullptr, nullptr};
-  EXPECT_FALSE(SignatureFits(kernel, *plan_, text));
+  EXPECT_FALSE(SignatureFits(kernel, *plan_, false, text));
   EXPECT_THAT(message.get(), EndsWith("..."));
 }
 
@@ -148,7 +148,39 @@ TEST_F(PlanTest, AnEqualSignatureFits) {
                                        {ASSAY_KIND_TENSOR, ASSAY_FLOAT64, 0, 1}};
   const AssayKernel kernel{1, ASSAY_LANGUAGE_CPP, 4, parameters, nullptr, nullptr};
   Text text(message_, sizeof message_);
-  EXPECT_TRUE(SignatureFits(kernel, *plan_, text));
+  EXPECT_TRUE(SignatureFits(kernel, *plan_, false, text));
+}
+
+TEST_F(PlanTest, OnADeviceTheLastArgumentIsTheStream) {
+  const AssayParameter parameters[] = {{ASSAY_KIND_TENSOR, ASSAY_FLOAT32, 2, 0},
+                                       {ASSAY_KIND_INT, 0, 0, 0},
+                                       {ASSAY_KIND_TENSOR, ASSAY_INT8, 1, 0},
+                                       {ASSAY_KIND_TENSOR, ASSAY_FLOAT64, 0, 1},
+                                       {ASSAY_KIND_STREAM, 0, 0, 0}};
+  AssayKernel kernel{1, ASSAY_LANGUAGE_CPP, 5, parameters, "ASSAY_KERNEL(...)", nullptr};
+  const auto fits = [&](bool on_device) {
+    Text text(message_, sizeof message_);
+    return SignatureFits(kernel, *plan_, on_device, text);
+  };
+  EXPECT_TRUE(fits(true)) << message_;
+  EXPECT_FALSE(fits(false));
+  EXPECT_THAT(message_, HasSubstr("it takes 5 arguments, the problem has 4\n"));
+  kernel.parameter_count = 4;
+  EXPECT_TRUE(fits(false)) << message_;
+  EXPECT_FALSE(fits(true));
+  EXPECT_THAT(message_, HasSubstr("it takes 4 arguments, the problem has 4 and the stream"));
+  EXPECT_THAT(message_, HasSubstr("assay::Tensor<double, 0> y, cudaStream_t stream)"));
+}
+
+TEST_F(PlanTest, AnotherLastArgumentThanTheStreamIsNamed) {
+  plan_->argument_count = 1;
+  const AssayParameter parameters[] = {{ASSAY_KIND_TENSOR, ASSAY_FLOAT32, 2, 0},
+                                       {ASSAY_KIND_INT, 0, 0, 0}};
+  const AssayKernel kernel{1, ASSAY_LANGUAGE_CPP, 2, parameters, nullptr, nullptr};
+  Text text(message_, sizeof message_);
+  EXPECT_FALSE(SignatureFits(kernel, *plan_, true, text));
+  EXPECT_THAT(message_, HasSubstr("the last argument is the stream, a cudaStream_t; the candidate "
+                                  "declares int64_t (a scalar)"));
 }
 
 }  // namespace

@@ -13,6 +13,12 @@
 //   ASSAY_KERNEL_C(ASSAY_TENSOR(const float, 2, x), ASSAY_TENSOR(float, 2, y)) {
 //     for (int64_t row = 0; row < x_size[0]; ++row) ...
 //   }
+//
+// and in CUDA, where tensors lie on the device:
+//
+//   ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y, cudaStream_t stream) {
+//     twice<<<x.size(0), 256, 0, stream>>>(x, y);
+//   }
 #ifndef ASSAY_KERNEL_H_
 #define ASSAY_KERNEL_H_
 
@@ -35,6 +41,7 @@ typedef enum {
   ASSAY_KIND_INT = 2,
   ASSAY_KIND_FLOAT = 3,
   ASSAY_KIND_BOOL = 4,
+  ASSAY_KIND_STREAM = 5,  // CUDA: the last argument, a cudaStream_t to work on
 } AssayKind;
 
 typedef enum {
@@ -64,6 +71,7 @@ typedef union {
   const DLTensor* tensor;  // shape and strides are set, byte_offset is 0
   int64_t integer;
   double real;
+  void* stream;
 } AssayArgument;
 
 // What a candidate declares of one argument; dtype, rank and is_output count for tensors only.
@@ -174,6 +182,16 @@ static inline uint16_t assay_float_to_bfloat16_bits(float value) {
 
 // ---- C++ ----
 
+// What CUDA calls cudaStream_t, __half and __nv_bfloat16: its headers are not needed here.
+struct CUstream_st;
+#ifdef __CUDACC__
+struct __half;
+struct __nv_bfloat16;
+#define ASSAY_HOST_DEVICE_ __host__ __device__
+#else
+#define ASSAY_HOST_DEVICE_
+#endif
+
 namespace assay {
 
 // Arithmetic on them happens in float: they convert to it, and take it by assignment. Construction
@@ -231,6 +249,10 @@ ASSAY_NUMBER_(float8_e5m2, ASSAY_FLOAT8_E5M2);
 ASSAY_NUMBER_(int4x2, ASSAY_INT4X2);
 ASSAY_NUMBER_(uint4x2, ASSAY_UINT4X2);
 ASSAY_NUMBER_(float4_e2m1x2, ASSAY_FLOAT4_E2M1X2);
+#ifdef __CUDACC__
+ASSAY_NUMBER_(__half, ASSAY_FLOAT16);
+ASSAY_NUMBER_(__nv_bfloat16, ASSAY_BFLOAT16);
+#endif
 #undef ASSAY_NUMBER_
 
 template <typename T>
@@ -259,19 +281,21 @@ class Tensor {
     for (int axis = 0; axis < Rank; ++axis) size_[axis] = tensor.shape[axis];
   }
 
-  T* data() const { return static_cast<T*>(__builtin_assume_aligned(data_, 64)); }
+  ASSAY_HOST_DEVICE_ T* data() const {
+    return static_cast<T*>(__builtin_assume_aligned(data_, 64));
+  }
 
-  int64_t size(int axis) const { return size_[axis]; }  // elements along an axis
+  ASSAY_HOST_DEVICE_ int64_t size(int axis) const { return size_[axis]; }  // elements along an axis
 
   // Elements from one index of an axis to the next.
-  int64_t stride(int axis) const {
+  ASSAY_HOST_DEVICE_ int64_t stride(int axis) const {
     int64_t result = 1;
     for (int inner = axis + 1; inner < Rank; ++inner) result *= size_[inner];
     return result;
   }
 
   // Elements of the whole tensor; 1 for rank 0.
-  int64_t count() const {
+  ASSAY_HOST_DEVICE_ int64_t count() const {
     int64_t result = 1;
     for (int axis = 0; axis < Rank; ++axis) result *= size_[axis];
     return result;
@@ -279,7 +303,7 @@ class Tensor {
 
   // The element at one index an axis: x(row, column); x() for rank 0.
   template <typename... Indices>
-  T& operator()(Indices... indices) const {
+  ASSAY_HOST_DEVICE_ T& operator()(Indices... indices) const {
     static_assert(sizeof...(Indices) == Rank, "assay::Tensor: give one index for each axis");
     [[maybe_unused]] int axis = 0;
     int64_t offset = 0;
@@ -332,6 +356,14 @@ struct Passing<bool> {
   static constexpr AssayParameter kParameter = {ASSAY_KIND_BOOL, 0, 0, 0};
   static bool Unpack(const AssayArgument& argument) { return argument.integer != 0; }
 };
+template <>
+struct Passing<CUstream_st*> {
+  static constexpr bool kKnown = true;
+  static constexpr AssayParameter kParameter = {ASSAY_KIND_STREAM, 0, 0, 0};
+  static CUstream_st* Unpack(const AssayArgument& argument) {
+    return static_cast<CUstream_st*>(argument.stream);
+  }
+};
 
 // 0 .. N-1, by halves: a deep recursion would stop at a few hundred parameters. Saves including
 // <utility>.
@@ -362,7 +394,7 @@ template <typename... Arguments, void (*kernel)(Arguments...)>
 struct Entry<void(Arguments...), kernel> {
   static_assert((Passing<Arguments>::kKnown && ...),
                 "ASSAY_KERNEL: every argument must be an assay::Tensor<T, Rank>, or int64_t, "
-                "double or bool for a scalar of forward()");
+                "double or bool for a scalar of forward(); in CUDA also a cudaStream_t at the end");
   static constexpr uint32_t kCount = sizeof...(Arguments);
   static constexpr AssayParameter kParameters[] = {Passing<Arguments>::kParameter...,
                                                    AssayParameter{}};

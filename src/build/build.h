@@ -23,12 +23,15 @@ struct CandidateSource {
   std::string hash;  // SHA-256 of the content
   CandidateForm form = CandidateForm::kNative;
   std::string language;  // "cpp", "c", "python", "cuda"
+
+  // In either of its forms: it runs on a GPU alone.
+  bool IsCuda() const { return language == "cuda"; }
 };
 
 inline constexpr size_t kCandidateBytesMax = 1 << 20;
 
 // Reads a candidate. Errors (kUsage): missing, a folder, over 1 MiB, a suffix that is none of .cpp
-// .cc .cxx .c .cu .py, or a .cu file without a launch line.
+// .cc .cxx .c .cu .py, or a .cu file with neither a launch line nor an ASSAY_KERNEL.
 Result<CandidateSource> ReadCandidate(const std::string& path);
 
 // What the `//!` lines of a native candidate ask for.

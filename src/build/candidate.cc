@@ -37,16 +37,20 @@ Result<CandidateSource> ReadCandidate(const std::string& path) {
         path));
   }
   ASSAY_ASSIGN_OR_RETURN(std::string content, ReadFile(path, kCandidateBytesMax));
-  if (found->form == CandidateForm::kDevice && !IsDeviceProgram(content))
+  const bool launches = found->form == CandidateForm::kDevice && IsDeviceProgram(content);
+  if (found->form == CandidateForm::kDevice && !launches &&
+      content.find("ASSAY_KERNEL") == std::string::npos &&
+      content.find("assay_kernel_v1") == std::string::npos)
     return UsageError(fmt::format(
-        "{} has no '//! launch' line: a candidate in CUDA is device code that says how its kernels "
-        "are launched",
+        "{} has no '//! launch' line and no ASSAY_KERNEL: a candidate in CUDA either says how its "
+        "kernels are launched, or launches them itself",
         path));
   CandidateSource candidate;
   candidate.path = path;
   candidate.hash = Sha256Hex(content);
   candidate.content = std::move(content);
-  candidate.form = found->form;
+  candidate.form =
+      found->form == CandidateForm::kDevice && !launches ? CandidateForm::kNative : found->form;
   candidate.language = found->language;
   return candidate;
 }

@@ -42,6 +42,22 @@ TEST_F(CandidateTest, SuffixDecidesFormAndLanguage) {
   }
 }
 
+TEST_F(CandidateTest, ALaunchLineMakesCudaTheDeviceForm) {
+  const auto device = ReadCandidate(Write("a.cu", "//! launch f grid=(1) block=(1) args=()\n"));
+  ASSERT_TRUE(device);
+  EXPECT_EQ(device->form, CandidateForm::kDevice);
+  EXPECT_EQ(device->language, "cuda");
+  const auto native = ReadCandidate(Write("b.cu", "ASSAY_KERNEL() {}\n"));
+  ASSERT_TRUE(native);
+  EXPECT_EQ(native->form, CandidateForm::kNative);
+  EXPECT_EQ(native->language, "cuda");
+  EXPECT_TRUE(native->IsCuda());
+  const auto neither = ReadCandidate(Write("c.cu", "__global__ void f() {}\n"));
+  ASSERT_FALSE(neither);
+  EXPECT_EQ(neither.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(neither.error().message, HasSubstr("no '//! launch' line and no ASSAY_KERNEL"));
+}
+
 TEST_F(CandidateTest, UnknownSuffixIsAUsageErrorThatNamesTheKnownOnes) {
   const auto candidate = ReadCandidate(Write("a.rs", "x"));
   ASSERT_FALSE(candidate);

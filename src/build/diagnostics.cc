@@ -111,11 +111,23 @@ std::optional<Location> LocationAt(std::string_view text) {
 
 bool IsCandidates(const Location& location) { return location.file.starts_with(kCandidateFolder); }
 
+// "at line 12 of FILE", where FILE begins at `file_at`: CUDA's compilers, of templates.
+std::optional<Location> LocationInWords(std::string_view line, size_t file_at) {
+  constexpr std::string_view kLine = "at line ", kOf = " of ";
+  const size_t words = line.rfind(kLine, file_at);
+  if (words == std::string_view::npos) return std::nullopt;
+  size_t at = words + kLine.size();
+  const int number = TakeNumber(line, &at);
+  if (number == 0 || line.substr(at, kOf.size()) != kOf) return std::nullopt;
+  return Location{std::string(line.substr(file_at)), number, 0};
+}
+
 // The candidate's line that a message about another file mentions: "/candidate/a.cpp:7:12: required
 // from here", or, where `included` is asked for, "In file included from /candidate/a.cpp:3:".
 std::optional<Location> MentionOfCandidate(std::string_view line, bool included) {
   const size_t at = line.find(kCandidateFolder);
   if (at == std::string_view::npos) return std::nullopt;
+  if (const auto found = LocationInWords(line, at); found && !included) return found;
   const bool is_inclusion = line.find("ncluded from") < at || line.starts_with("    ");
   if (is_inclusion != included) return std::nullopt;
   return LocationAt(line.substr(at));
@@ -130,9 +142,13 @@ std::optional<LocatedError> ErrorOnLine(const std::string& line) {
   const auto location = LocationAt(line);
   if (!location) return std::nullopt;
   const std::string_view rest = std::string_view(line).substr(location->length);
-  for (std::string_view mark : {": error: ", ": fatal error: ", ": internal compiler error: "}) {
+  for (std::string_view mark : {": error: ", ": fatal error: ", ": internal compiler error: ",
+                                ": catastrophic error: ", ": error #"}) {
     if (!rest.starts_with(mark)) continue;
     std::string message(rest.substr(mark.size()));
+    // ": error #77-D: this declaration ..."
+    if (mark.ends_with('#'))
+      message = message.substr(std::min(message.find(' '), message.size() - 1) + 1);
     if (mark.find("internal") != std::string_view::npos)
       message = "internal compiler error: " + message;
     return LocatedError{*location, message};
@@ -195,6 +211,20 @@ std::optional<std::string> ToolError(const std::string& line) {
   return std::nullopt;
 }
 
+// "ptxas error   : Entry function ...", "nvcc fatal   : Unsupported gpu architecture ...", "ptxas
+// /tmp/x.ptx, line 12; error   : ...".
+std::optional<std::string> CudaToolError(const std::string& line) {
+  for (std::string_view tool : {"ptxas", "nvcc", "nvlink"}) {
+    if (!line.starts_with(tool) || line.substr(tool.size(), 1) != " ") continue;
+    for (std::string_view mark : {"error   : ", "fatal   : "}) {
+      const size_t at = line.find(mark);
+      if (at != std::string::npos)
+        return fmt::format("{}: {}", tool, line.substr(at + mark.size()));
+    }
+  }
+  return std::nullopt;
+}
+
 bool IsAftermath(const std::string& message) {
   return message.find("ld returned") != std::string::npos ||
          message.find("linker command failed") != std::string::npos;
@@ -203,7 +233,8 @@ bool IsAftermath(const std::string& message) {
 bool IsBlank(const std::string& text) { return text.find_first_not_of(' ') == std::string::npos; }
 
 bool IsRemark(const std::string& line) {
-  return line.find("warning: ") != std::string::npos || line.find("note: ") != std::string::npos;
+  return line.find("warning: ") != std::string::npos ||
+         line.find(": warning #") != std::string::npos || line.find("note: ") != std::string::npos;
 }
 
 }  // namespace
@@ -217,6 +248,8 @@ std::string FirstDiagnostic(std::string_view compiler_output) {
       found = Located(lines, i, *error);
     } else if (auto linker = LinkerError(lines[i])) {
       found = *std::move(linker);
+    } else if (auto cuda = CudaToolError(lines[i])) {
+      found = *std::move(cuda);
     } else if (auto tool = ToolError(lines[i]); tool && !IsAftermath(*tool)) {
       found = *std::move(tool);
     }

@@ -159,5 +159,40 @@ TEST(Diagnostics, AnErrorWithoutATextIsPassedOver) {
   EXPECT_EQ(FirstDiagnostic("/candidate//assay/include/\n  \n"), silence);
 }
 
+// What nvcc 11.8 printed, and the wording of later ones.
+TEST(Diagnostics, CudasErrorsNameTheCandidatesLine) {
+  EXPECT_EQ(FirstDiagnostic("/candidate/kernel.cu(2): warning #177-D: variable \"unused\" was "
+                            "declared but never referenced\n\n"
+                            "/candidate/kernel.cu(3): error: identifier \"undeclared\" is "
+                            "undefined\n\n1 error detected in the compilation of ...\n"),
+            "line 3: identifier \"undeclared\" is undefined");
+  EXPECT_EQ(FirstDiagnostic("/candidate/kernel.cu(4): error #77-D: this declaration has no storage "
+                            "class or type specifier\n"),
+            "line 4: this declaration has no storage class or type specifier");
+  EXPECT_EQ(FirstDiagnostic("/candidate/kernel.cu(1): catastrophic error: cannot open source file "
+                            "\"cute/x.h\"\n"),
+            "line 1: cannot open source file \"cute/x.h\"");
+  const std::string failed = "/assay/include/assay/kernel.h(395): error: static assertion failed\n";
+  const std::string during =
+      "          detected during instantiation of class \"assay::detail::Entry<>\" ";
+  EXPECT_EQ(FirstDiagnostic(failed + during + "\n/candidate/kernel.cu(7): here\n"),
+            "line 7: static assertion failed (in kernel.h, line 395)");
+  EXPECT_EQ(FirstDiagnostic(failed + during + "at line 9 of /candidate/kernel.cu\n"),
+            "line 9: static assertion failed (in kernel.h, line 395)");
+}
+
+TEST(Diagnostics, WarningsDoNotHideWhatCudasToolsSay) {
+  EXPECT_EQ(FirstDiagnostic("/candidate/kernel.cu(2): warning #177-D: variable \"unused\" was "
+                            "declared but never referenced\n\n"
+                            "ptxas error   : Entry function '_Z1kPf' uses too much shared data "
+                            "(0x61a80 bytes, 0xc000 max)\n"),
+            "ptxas: Entry function '_Z1kPf' uses too much shared data (0x61a80 bytes, 0xc000 max)");
+  EXPECT_EQ(FirstDiagnostic("ptxas /tmp/tmpxft_1.ptx, line 12; error   : Unknown modifier '.x'\n"
+                            "ptxas fatal   : Ptx assembly aborted due to errors\n"),
+            "ptxas: Unknown modifier '.x'");
+  EXPECT_EQ(FirstDiagnostic("nvcc fatal   : Unsupported gpu architecture 'compute_90a'\n"),
+            "nvcc: Unsupported gpu architecture 'compute_90a'");
+}
+
 }  // namespace
 }  // namespace assay

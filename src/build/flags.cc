@@ -7,7 +7,9 @@
 #include <cctype>
 
 #include "build/build.h"
+#include "build/device_program.h"
 #include "build/directives.h"
+#include "build/nvcc.h"
 #include "build/nvrtc.h"
 
 namespace assay {
@@ -20,6 +22,11 @@ constexpr std::string_view kDeviceFamilies =
     "-use_fast_math, -lineinfo, -restrict, -maxrregcount=16 to 255, -fmad=, -ftz=, -prec-div= and "
     "-prec-sqrt= true or false, --extra-device-vectorization, -std=c++11 to c++20, -DNAME[=VALUE], "
     "-UNAME";
+constexpr std::string_view kNvccFamilies =
+    "-O0 to -O3, -use_fast_math, -lineinfo, -restrict, -maxrregcount=16 to 255, -fmad=, -ftz=, "
+    "-prec-div= and -prec-sqrt= true or false, --extra-device-vectorization, "
+    "--expt-relaxed-constexpr, --extended-lambda, -std=c++17 or c++20, -DNAME[=VALUE], -UNAME, "
+    "-lcublas, -lcublasLt";
 constexpr std::string_view kFamilies =
     "-O0 to -O3, -Ofast, -Os, -g; -march=, -mtune=, -mcpu=, -mprefer-vector-width=, and -m names "
     "of instruction sets such as -mavx2; -ffast-math, -funroll-loops and other -f flags of the "
@@ -193,28 +200,39 @@ bool IsAllowedDefinition(std::string_view definition) {
   return equals == std::string_view::npos || AllPlain(definition.substr(equals + 1), "_.+-");
 }
 
-bool IsAllowedStandard(std::string_view standard, std::string_view language) {
+bool IsAllowedStandard(std::string_view standard, bool c) {
   const bool extensions = Consume(standard, "gnu");
   if (!extensions && !Consume(standard, "c")) return false;
-  if (language == "c")
-    return standard == "11" || standard == "17" || standard == "18" || standard == "2x";
+  if (c) return standard == "11" || standard == "17" || standard == "18" || standard == "2x";
   for (std::string_view known : {"++17", "++1z", "++20", "++2a", "++23", "++2b"}) {
     if (standard == known) return true;
   }
   return false;
 }
 
-bool IsAllowed(std::string_view flag, std::string_view language) {
-  if (language == "cuda") {
+// What compiles a source. A .cu is in the device form where it has a launch line.
+enum class Tool { kCCompiler, kCppCompiler, kNvcc, kNvrtc };
+
+Tool ToolFor(std::string_view source, std::string_view language) {
+  if (language == "cuda") return IsDeviceProgram(source) ? Tool::kNvrtc : Tool::kNvcc;
+  return language == "c" ? Tool::kCCompiler : Tool::kCppCompiler;
+}
+
+std::string_view FamiliesOf(Tool tool) {
+  return tool == Tool::kNvrtc ? kDeviceFamilies : tool == Tool::kNvcc ? kNvccFamilies : kFamilies;
+}
+
+bool IsAllowed(std::string_view flag, Tool tool) {
+  if (tool == Tool::kNvcc || tool == Tool::kNvrtc) {
     std::string_view macro = flag;
     if (Consume(macro, "-D")) return IsAllowedDefinition(macro);
     if (Consume(macro, "-U")) return IsIdentifier(macro);
-    return IsAllowedForDevice(flag);
+    return tool == Tool::kNvcc ? IsAllowedForNvcc(flag) : IsAllowedForDevice(flag);
   }
   if (Contains(kPlainFlags, flag)) return true;
   std::string_view rest = flag;
   if (Consume(rest, "--param=")) return IsAllowedParameter(rest);
-  if (Consume(rest, "-std=")) return IsAllowedStandard(rest, language);
+  if (Consume(rest, "-std=")) return IsAllowedStandard(rest, tool == Tool::kCCompiler);
   if (Consume(rest, "-f")) {
     Consume(rest, "no-");
     return Contains(kOptimiserNames, rest);
@@ -241,15 +259,14 @@ bool LooksLikeADirective(std::string_view word) {
   return false;
 }
 
-std::optional<std::string> AddFlags(const Directive& directive, std::string_view language,
-                                    BuildOptions& options) {
+std::optional<std::string> AddFlags(const Directive& directive, Tool tool, BuildOptions& options) {
   std::string_view rest = directive.rest;
   while (!rest.empty()) {
     std::string flag(TakeWord(rest));
     if (flag == "--param") flag = "--param=" + std::string(TakeWord(rest));
-    if (flag.size() > kFlagBytesMax || !IsAllowed(flag, language)) {
+    if (flag.size() > kFlagBytesMax || !IsAllowed(flag, tool)) {
       return fmt::format("line {}: flag '{}' is not allowed here; allowed are: {}", directive.line,
-                         ShownText(flag), language == "cuda" ? kDeviceFamilies : kFamilies);
+                         ShownText(flag), FamiliesOf(tool));
     }
     if (options.flags.size() == kFlagsMax)
       return fmt::format("line {}: more than {} flags", directive.line, kFlagsMax);
@@ -258,13 +275,13 @@ std::optional<std::string> AddFlags(const Directive& directive, std::string_view
   return std::nullopt;
 }
 
-std::optional<std::string> SetCompiler(const Directive& directive, std::string_view language,
+std::optional<std::string> SetCompiler(const Directive& directive, Tool tool,
                                        BuildOptions& options) {
-  if (language == "cuda")
-    return fmt::format("line {}: device code is compiled by NVRTC: leave the compiler out",
-                       directive.line);
-  const std::string_view gnu = language == "c" ? "gcc" : "g++";
-  const std::string_view clang = language == "c" ? "clang" : "clang++";
+  if (tool == Tool::kNvrtc || tool == Tool::kNvcc)
+    return fmt::format("line {}: CUDA is compiled by {}: leave the compiler out", directive.line,
+                       tool == Tool::kNvcc ? "nvcc" : "NVRTC");
+  const std::string_view gnu = tool == Tool::kCCompiler ? "gcc" : "g++";
+  const std::string_view clang = tool == Tool::kCCompiler ? "clang" : "clang++";
   if (directive.rest != gnu && directive.rest != clang) {
     return fmt::format("line {}: compiler '{}' is not known for this language; use {} or {}",
                        directive.line, ShownText(directive.rest), gnu, clang);
@@ -288,12 +305,13 @@ std::expected<BuildOptions, std::string> ParseBuildOptions(std::string_view sour
         fmt::format("line {}: the file is not source text: it holds a zero byte", line));
   }
   BuildOptions options;
+  const Tool tool = ToolFor(source, language);
   for (const Directive& directive : FindDirectives(source, language)) {
     std::optional<std::string> problem;
     if (directive.word == "flags") {
-      problem = AddFlags(directive, language, options);
+      problem = AddFlags(directive, tool, options);
     } else if (directive.word == "compiler") {
-      problem = SetCompiler(directive, language, options);
+      problem = SetCompiler(directive, tool, options);
     } else if (LooksLikeADirective(directive.word)) {
       problem = fmt::format(
           "line {}: '//! {}' means nothing; write '//! flags ...' or '//! compiler NAME'",

@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace assay;
   using std::literals::operator""sv;
   if (size == 0) return 0;
-  const std::string_view language = data[0] % 2 == 0 ? "cpp" : "c";
+  const bool cuda = data[0] == 'u';
+  const std::string_view language = cuda ? "cuda" : data[0] % 2 == 0 ? "cpp" : "c";
   const std::string_view source(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto options = ParseBuildOptions(source, language);
   if (!options) {
@@ -26,9 +27,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     ASSAY_CHECK(flag.size() >= 2 && flag.size() <= 200 && flag[0] == '-');
     ASSAY_CHECK(flag.find_first_of(" \t\r\n\f\v\0/,@'\"\\`$;:<>|&*?"sv) == std::string::npos);
     for (const char* other : {"-I", "-L", "-B", "-o", "-x", "-fplugin", "-include", "-specs",
-                              "-wrapper", "-save-temps", "-dump", "-M", "-E", "-T", "-e"})
+                              "-wrapper", "-save-temps", "-dump", "-M", "-E", "-T", "-X"})
       ASSAY_CHECK(!flag.starts_with(other));
+    // CUDA's compilers have a few such names; a linker would read others as its entry.
+    ASSAY_CHECK(!flag.starts_with("-e") ||
+                (cuda && (flag.starts_with("-ext") || flag.starts_with("-expt-"))));
     again += " " + flag;
+  }
+  if (cuda) {
+    ASSAY_CHECK(options->compiler.empty());
+    return 0;
   }
   if (!options->compiler.empty()) {
     const std::string& name = options->compiler;

@@ -61,7 +61,7 @@ TEST(Nvrtc, FlagsOfTheDevicesCompilerAreAllowed) {
                            "--prec-div=true", "--prec-sqrt=false", "--extra-device-vectorization"})
     EXPECT_TRUE(IsAllowedForDevice(flag)) << flag;
   const auto options =
-      ParseBuildOptions("//! flags -use_fast_math -DN=4 -UM\n__global__ x", "cuda");
+      ParseBuildOptions("//! flags -use_fast_math -DN=4 -UM\n//! launch x", "cuda");
   ASSERT_TRUE(options) << options.error();
   EXPECT_THAT(options->flags, ElementsAre("-use_fast_math", "-DN=4", "-UM"));
 }
@@ -72,8 +72,8 @@ TEST(Nvrtc, FlagsThatNameFilesOrTakeAnArchitectureAreNot) {
         "-maxrregcount=8", "-maxrregcount=", "--fmad=maybe", "-std=gnu++17", "-Xptxas", "-O3",
         "--device-c", "-pch", "--pch-dir=/tmp", "---fmad=true=", "fmad=true", "", "-"})
     EXPECT_FALSE(IsAllowedForDevice(flag)) << flag;
-  EXPECT_FALSE(ParseBuildOptions("//! flags -march=native\n", "cuda"));
-  EXPECT_FALSE(ParseBuildOptions("//! compiler g++\n", "cuda"));
+  EXPECT_FALSE(ParseBuildOptions("//! flags -march=native\n//! launch x", "cuda"));
+  EXPECT_FALSE(ParseBuildOptions("//! compiler g++\n//! launch x", "cuda"));
 }
 
 }  // namespace

@@ -51,13 +51,16 @@ Result<std::string> DeviceFor(const JudgeRequest& request, const std::string& as
   std::vector<const CandidateSource*> sources;
   for (const CandidateSource& source : request.candidates) sources.push_back(&source);
   if (request.against) sources.push_back(&*request.against);
-  const auto first = [&](CandidateForm form) {
+  const auto first = [&](bool (*fits)(const CandidateSource&)) {
     const auto found = std::find_if(sources.begin(), sources.end(),
-                                    [&](const auto* source) { return source->form == form; });
+                                    [&](const auto* source) { return fits(*source); });
     return found == sources.end() ? nullptr : *found;
   };
-  const CandidateSource* on_device = first(CandidateForm::kDevice);
-  const CandidateSource* on_processor = first(CandidateForm::kNative);
+  const CandidateSource* on_device =
+      first([](const CandidateSource& source) { return source.IsCuda(); });
+  const CandidateSource* on_processor = first([](const CandidateSource& source) {
+    return source.form == CandidateForm::kNative && !source.IsCuda();
+  });
   const std::string device = !asked.empty() ? asked : on_device != nullptr ? "cuda" : "cpu";
   if (on_device != nullptr && device == "cpu")
     return UsageError(fmt::format("{} is CUDA: it cannot be judged on the CPU", on_device->path));

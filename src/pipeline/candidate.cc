@@ -23,7 +23,6 @@ using wire::Region;
 
 namespace {
 
-constexpr size_t kLogBytesMax = 16 * 1024;
 // Python hosts of a candidate that start at the same time; each holds PyTorch.
 constexpr int kSideBySideMax = 6;
 // Hosts start ahead of their need where this share of the free memory holds one.
@@ -31,153 +30,7 @@ constexpr uint64_t kMemoryShare = 8;
 // CPU time that waking and stopping take at most, by one look at honest hosts of each form.
 constexpr int64_t kNativeWakeNs = 80'000, kInterpreterWakeNs = 200'000;
 
-std::string Capped(std::string text) {
-  if (text.size() > kLogBytesMax) text = text.substr(0, kLogBytesMax) + "\n[cut]";
-  return text;
-}
-
-// Fills in `failure` from a tool that ended badly.
-void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,
-                        BuiltCandidate* built) {
-  if (run.timed_out) {
-    built->failure = fmt::format("building took longer than {:.0f} s and was stopped", timeout_s);
-    built->timed_out = true;
-  } else if (run.exit.out_of_memory) {
-    built->failure = fmt::format("building took more than {:.1f} GB of memory",
-                                 static_cast<double>(memory_bytes) / 1e9);
-  } else {
-    built->failure = FirstDiagnostic(run.output);
-    if (built->failure->empty())
-      built->failure = fmt::format("the compiler failed with exit code {}", run.exit.status);
-  }
-}
-
-Result<BuiltCandidate> BuildNative(BuiltCandidate built, const CandidateLimits& limits,
-                                   InterruptFlag interrupt) {
-  const CandidateSource& source = built.source;
-  auto options = ParseBuildOptions(source.content, source.language);
-  if (!options) {
-    built.failure = options.error();
-    return built;
-  }
-  auto found = FindCompiler(options->compiler, source.language);
-  // A compiler of the candidate's own choice is its own trouble: it must not end the whole call.
-  if (!found && !options->compiler.empty()) {
-    built.failure = found.error().message;
-    return built;
-  }
-  ASSAY_ASSIGN_OR_RETURN(const Compiler compiler, std::move(found));
-  ASSAY_ASSIGN_OR_RETURN(const std::string header, KernelHeader());
-  const std::string input =
-      source.language == "c" ? "/candidate/kernel.c" : "/candidate/kernel.cpp";
-  const auto command = CompileCommand(compiler, *options, source.language, input, "/tmp/kernel.so");
-  built.compiler = compiler.version;
-  built.flags = fmt::format("{}", fmt::join(options->flags, " "));
-  const ArtifactCache cache((CacheFolder() / "artifacts").string());
-  const std::string key =
-      ArtifactCache::Key({source.content, fmt::format("{}", fmt::join(command, "\n")),
-                          compiler.path, compiler.version, header, ProcessorIdentity()});
-  if (auto artifact = cache.Get(key)) {
-    built.artifact = std::move(*artifact);
-    built.cached = true;
-    return built;
-  }
-  SandboxRequest request;
-  request.arguments = command;
-  request.environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
-                         {"LANG", "C.UTF-8"},
-                         {"TMPDIR", "/tmp"},
-                         {"HOME", "/tmp"}};
-  request.files = {{input, source.content, false},
-                   {"/assay/include/assay/kernel.h", header, false}};
-  request.may_start_processes = true;
-  request.limits.memory_bytes = uint64_t{2} << 30;
-  request.limits.address_space_bytes = uint64_t{4} << 30;
-  ASSAY_ASSIGN_OR_RETURN(
-      ToolRun run, RunToolInSandbox(request, "/tmp/kernel.so",
-                                    Deadline::AfterSeconds(limits.build_timeout_s), interrupt));
-  built.log = Capped(run.output);
-  if (run.artifact.empty()) {
-    ExplainToolFailure(run, limits.build_timeout_s, request.limits.memory_bytes, &built);
-    return built;
-  }
-  built.artifact = std::move(run.artifact);
-  [[maybe_unused]] auto stored =
-      ArtifactCache((CacheFolder() / "artifacts").string()).Put(key, built.artifact);
-  return built;
-}
-
-// The constants among a host's settings: what a build may depend on. Seeds change every time.
-std::string SetConstants(const std::string& settings) {
-  const auto document = nlohmann::json::parse(settings, nullptr, false);
-  return document.is_object() && document.contains("set") ? document["set"].dump() : std::string();
-}
-
-// The builder writes one message; where the candidate ended the process instead, there is none.
-std::string PythonFailure(const ToolRun& run) {
-  if (run.output.find_first_not_of(" \t\n") != std::string::npos) return Capped(run.output);
-  return fmt::format("it ended its process with {} {} while ModelNew was imported and constructed",
-                     run.exit.exited ? "exit code" : "signal", run.exit.status);
-}
-
-Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& limits,
-                                   const PythonRuntime& python, const std::string& init_arguments,
-                                   const std::string& settings, InterruptFlag interrupt) {
-  built.compiler = "Python " + python.version;
-  const std::string key =
-      ArtifactCache::Key({"python", built.source.content, python.executable, python.torch_version,
-                          init_arguments, ProcessorIdentity(), SetConstants(settings)});
-  const ArtifactCache cache((CacheFolder() / "artifacts").string());
-  if (auto artifact = cache.Get(key)) {
-    built.artifact = std::move(*artifact);
-    built.cached = true;
-    return built;
-  }
-  PythonHostFiles files;
-  files.settings = settings;
-  files.candidate_source = built.source.content;
-  files.init_arguments = init_arguments;
-  ASSAY_ASSIGN_OR_RETURN(SandboxRequest request,
-                         PythonSandbox(python, PythonRole::kBuild, 1, files));
-  request.limits.memory_bytes = limits.memory_bytes;
-  const double timeout_s = 5 * limits.build_timeout_s;
-  ASSAY_ASSIGN_OR_RETURN(ToolRun run,
-                         RunToolInSandbox(request, "/tmp/extensions.tar",
-                                          Deadline::AfterSeconds(timeout_s), interrupt));
-  built.log = Capped(run.output);
-  if (run.artifact.empty()) {
-    ExplainToolFailure(run, timeout_s, request.limits.memory_bytes, &built);
-    if (!run.timed_out && !run.exit.out_of_memory) built.failure = PythonFailure(run);
-    return built;
-  }
-  built.artifact = std::move(run.artifact);
-  [[maybe_unused]] auto stored =
-      ArtifactCache((CacheFolder() / "artifacts").string()).Put(key, built.artifact);
-  return built;
-}
-
 }  // namespace
-
-Result<std::string> KernelHeader() {
-  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
-  return ReadFile(std::filesystem::path(support) / "include" / "assay" / "kernel.h", 1 << 20);
-}
-
-Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
-                                      const PythonRuntime& python,
-                                      const std::string& init_arguments,
-                                      const std::string& settings, InterruptFlag interrupt) {
-  ASSAY_CHECK(source.form != CandidateForm::kDevice);  // BuildDevice's
-  const int64_t begin_ns = MonotonicNs();
-  BuiltCandidate built;
-  built.source = source;
-  auto result =
-      source.form == CandidateForm::kNative
-          ? BuildNative(std::move(built), limits, interrupt)
-          : BuildPython(std::move(built), limits, python, init_arguments, settings, interrupt);
-  if (result) result->build_s = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
-  return result;
-}
 
 namespace {
 
@@ -228,6 +81,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
   }
   if (!Stands(Defence::kLockdown)) options.sandbox.may_start_processes = true;
   if (setup.gpu != nullptr) AllowDevice(*setup.gpu, &options.sandbox);
+  if (setup.gpu != nullptr) ShowToolkit(*setup.gpu, setup.candidate.toolkit, &options.sandbox);
   options.waits_of_main_thread = setup.gpu != nullptr;
   const CorePlan cores = PlanCores(UsableCpus(), setup.threads, pair_index);
   options.sandbox.cpus = cores.hosts;

@@ -25,6 +25,7 @@ struct BuiltCandidate {
   CandidateSource source;
   std::string artifact;  // shared library, tar of extensions, or device image
   std::string launches;  // wire::Launches, of a device candidate
+  std::string toolkit;   // CUDA's folder, where its hosts look into it
   std::string flags;
   std::string compiler;
   double build_s = 0;
@@ -37,12 +38,29 @@ struct BuiltCandidate {
 // The text of assay/kernel.h, as candidates include it.
 Result<std::string> KernelHeader();
 
-// Compiles (or, for a python candidate, imports once) in a sandbox. Errors (kEnvironment): no
-// compiler, no sandbox; kInterrupted.
+// The device that a candidate is built for, and the sizes that it will be called at.
+struct DeviceTarget {
+  const Gpu& gpu;
+  const wire::Plan& plan;
+  bool libraries_allowed = true;
+  struct Size {
+    const wire::Plan& plan;
+    const std::string& init_arguments;
+    const std::string& settings;
+  };
+  std::optional<Size> other_size;
+};
+
+// Compiles (or, for a python candidate, imports once) in a sandbox; not for the device form.
+// `target`: null on the CPU. Errors (kEnvironment): no compiler, no sandbox; kInterrupted.
 Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
                                       const PythonRuntime& python,
                                       const std::string& init_arguments,
-                                      const std::string& settings, InterruptFlag interrupt);
+                                      const std::string& settings, InterruptFlag interrupt,
+                                      const DeviceTarget* target = nullptr);
+
+// Whether nothing but its source is needed to build it: neither a device nor the problem.
+bool BuildsAlone(const CandidateSource& source);
 
 // A host with its own outputs, attached to the live slots.
 struct LiveHost {
@@ -50,12 +68,6 @@ struct LiveHost {
   HostOutputs outputs;
   std::string note;                  // "weights matched by order", for the card
   bool weights_are_its_own = false;  // they fit the reference's neither by name nor by shape
-};
-
-// What a device candidate is built for.
-struct DeviceTarget {
-  const std::string& architecture;
-  const wire::Plan& plan;
 };
 
 // What a candidate's hosts are made of; the same for all of them.

@@ -220,10 +220,10 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
   const auto launches = WireLaunches(*planned, target.plan, compilation.kernels);
   if (launches == nullptr) return fail("it has more launches, arguments or buffers than allowed");
   built.launches.assign(reinterpret_cast<const char*>(launches.get()), sizeof *launches);
-  compilation.architecture = target.architecture;
+  compilation.architecture = target.gpu.facts().architecture;
   compilation.flags = options->flags;
   compilation.macros = planned->macros;
-  built.compiler = "NVRTC for " + target.architecture;
+  built.compiler = "NVRTC for " + target.gpu.facts().architecture;
   built.flags = fmt::format("{}", fmt::join(options->flags, " "));
   ASSAY_ASSIGN_OR_RETURN(ToolRun run, Compile(std::move(compilation), limits.build_timeout_s,
                                               interrupt, &built.cached));

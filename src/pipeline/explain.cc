@@ -209,6 +209,8 @@ Result<void> WriteTensors(const Oracle& oracle, const std::filesystem::path& fol
 
 Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   const Verdict& verdict = request.verdict;
+  if (verdict.candidate.language == "cuda")
+    return UsageError("assay explain writes programs for the processor: this candidate is CUDA");
   if (verdict.candidate.form != "native")
     return UsageError(
         fmt::format("assay explain writes C++ programs: the candidate of this verdict is in the {} "

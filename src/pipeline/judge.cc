@@ -12,9 +12,9 @@
 #include "judge/roofline.h"
 #include "pipeline/blame.h"
 #include "pipeline/builds.h"
-#include "pipeline/device_build.h"
 #include "pipeline/gate1_run.h"
 #include "pipeline/gate2_run.h"
+#include "pipeline/late_build.h"
 #include "pipeline/machine.h"
 #include "pipeline/oracle.h"
 #include "pipeline/other_size.h"
@@ -58,8 +58,6 @@ class Judgement {
   Result<bool> PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                          const std::string& baseline, Verdict* verdict);
   CandidateHostSetup HostSetup(const BuiltCandidate& candidate) const;
-  // Builds what needs the problem's description first.
-  Result<BuiltCandidate> BuildLate(const CandidateSource& source) const;
   const Gpu* gpu() const { return device_ ? &device_->gpu() : nullptr; }
   ReferencePool& Pool(const std::string& baseline);
   void Settle(Verdict* verdict) const;
@@ -154,16 +152,16 @@ Result<void> Judgement::Prepare() {
 Result<void> Judgement::Run() {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
   ASSAY_ASSIGN_OR_RETURN(python_, FindPython(request_.python));
-  const auto sources = [this](bool native) {
+  const auto sources = [this](bool alone) {
     std::vector<const CandidateSource*> found;
     for (const CandidateSource& source : request_.candidates)
-      if ((source.form == CandidateForm::kNative) == native) found.push_back(&source);
-    if (request_.against && (request_.against->form == CandidateForm::kNative) == native)
+      if (BuildsAlone(source) == alone) found.push_back(&source);
+    if (request_.against && BuildsAlone(*request_.against) == alone)
       found.push_back(&*request_.against);
     return found;
   };
-  // Native candidates compile while the reference's PyTorch is imported.
-  Builds native_builds(sources(true), [this](const CandidateSource& source) {
+  // These compile while the reference's PyTorch is imported.
+  Builds early_builds(sources(true), [this](const CandidateSource& source) {
     return BuildCandidate(source, request_.limits, python_, "", "", events_.interrupt);
   });
   ASSAY_RETURN_IF_ERROR(Prepare());
@@ -175,11 +173,12 @@ Result<void> Judgement::Run() {
     return UsageError(
         "what the problem's get_init_inputs() returns cannot be handed to a candidate in Python: "
         "it cannot be pickled, is of a class of the problem's own, or takes more than 64 MiB");
-  Builds late_builds(late, [this](const CandidateSource& source) { return BuildLate(source); });
-  size_t next_native = 0, next_late = 0;
+  const LateBuildSetup setup{request_, python_,   *oracle_,         other_size_.get(),
+                             gpu(),    settings_, events_.interrupt};
+  Builds late_builds(late, [&](const CandidateSource& source) { return BuildLate(source, setup); });
+  size_t next_early = 0, next_late = 0;
   const auto take = [&](const CandidateSource& source) {
-    return source.form == CandidateForm::kNative ? native_builds.Take(next_native++)
-                                                 : late_builds.Take(next_late++);
+    return BuildsAlone(source) ? early_builds.Take(next_early++) : late_builds.Take(next_late++);
   };
   // All builds end before anything is timed: a compiler beside a measurement would be noise.
   for (size_t i = 0; i < request_.candidates.size(); ++i) {
@@ -201,18 +200,6 @@ Result<void> Judgement::Run() {
     events_.verdict(verdict);
   }
   return {};
-}
-
-Result<BuiltCandidate> Judgement::BuildLate(const CandidateSource& source) const {
-  if (source.form == CandidateForm::kDevice)
-    return BuildDevice(source, request_.limits, {gpu()->facts().architecture, oracle_->plan()},
-                       events_.interrupt);
-  // A python candidate is constructed once as it is built: its weights come on top, as in its
-  // hosts.
-  CandidateLimits limits = request_.limits;
-  limits.memory_bytes += TensorBytes(oracle_->plan(), wire::Role::kParameter);
-  return BuildCandidate(source, limits, python_, oracle_->init_arguments(), settings_,
-                        events_.interrupt);
 }
 
 CandidateHostSetup Judgement::HostSetup(const BuiltCandidate& candidate) const {

@@ -72,4 +72,21 @@ void AllowDevice(const Gpu& gpu, SandboxRequest* request) {
   request->limits.address_space_bytes = kAddressSpaceBytes;
 }
 
+std::string TorchArchitecture(const std::string& architecture) {
+  std::string number = architecture.substr(architecture.find('_') + 1);
+  const size_t digits = std::min(number.find_first_not_of("0123456789"), number.size());
+  if (digits >= 2) number.insert(digits - 1, ".");
+  return number;
+}
+
+void ShowToolkit(const Gpu& gpu, const std::string& toolkit, SandboxRequest* request) {
+  request->environment["TORCH_CUDA_ARCH_LIST"] = TorchArchitecture(gpu.facts().architecture);
+  if (!gpu.library_folder().empty())
+    request->environment["TRITON_LIBCUDA_PATH"] = gpu.library_folder();
+  if (toolkit.empty()) return;
+  request->environment["CUDA_HOME"] = toolkit;
+  if (!toolkit.starts_with("/usr/") && toolkit != "/usr")
+    request->binds.push_back({toolkit, toolkit});
+}
+
 }  // namespace assay

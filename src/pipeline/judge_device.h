@@ -37,4 +37,11 @@ gpu::ElementType DeviceType(DType dtype);
 // system.
 void AllowDevice(const Gpu& gpu, SandboxRequest* request);
 
+// Lets it see CUDA's toolkit, and tells PyTorch's builders of extensions and Triton where it and
+// the driver lie and which architecture to build for. An empty `toolkit`: there is none.
+void ShowToolkit(const Gpu& gpu, const std::string& toolkit, SandboxRequest* request);
+
+// An architecture as PyTorch's builders of extensions write it: sm_90a is 9.0a.
+std::string TorchArchitecture(const std::string& architecture);
+
 }  // namespace assay

@@ -1,18 +1,9 @@
 """Verdicts on a real GPU, end to end: the device form and candidates in Python, right ones, wrong
-ones, and those that break the device. scripts/test-gpu runs them; each verdict is kept as a raw
-result.
+ones, and those that break the device. scripts/test-gpu runs them.
 """
-import json
-import os
-import pathlib
-import subprocess
-
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
-RESULTS = os.environ.get("ASSAY_GPU_RESULTS")
-CORRECT = ("faster", "tie", "slower", "unsettled")
+from conftest import ROOT, assert_right
 
 HEAD = """//! dim      rows = x.size(0)
 //! constant COLUMNS = x.size(1)
@@ -77,35 +68,6 @@ class ModelNew(torch.nn.Module):
 
 def softmax(extra=""):
     return SOFTMAX.replace("EXTRA", extra)
-
-
-@pytest.fixture
-def judge(tmp_path, request):
-    def run(name, source, problem="softmax", options=(), size="small"):
-        path = tmp_path / name
-        path.write_text(source)
-        environment = dict(os.environ, XDG_STATE_HOME=str(tmp_path / "state"))
-        process = subprocess.run(
-            [ASSAY, "judge", problem, str(path), "--device", "cuda", "--size", size, "--json", "-q"]
-            + list(options),
-            capture_output=True,
-            text=True,
-            timeout=240,
-            env=environment,
-        )
-        assert process.stdout, process.stderr
-        verdict = json.loads(process.stdout)
-        if RESULTS:
-            with open(RESULTS, "a", encoding="utf-8") as file:
-                file.write(json.dumps({"test": request.node.name, "verdict": verdict}) + "\n")
-        assert "NVIDIA" in verdict["machine"]["gpu"]
-        return verdict
-
-    return run
-
-
-def assert_right(verdict):
-    assert verdict["correctness"]["passed"] and verdict["outcome"] in CORRECT, verdict["message"]
 
 
 def test_a_right_kernel_is_correct(judge):

@@ -1,13 +1,19 @@
 """The builder: imports a candidate and constructs ModelNew once, so that its extensions get
-compiled, and packs them.
+compiled, and packs them. On a device it calls it once as well, for what is compiled then.
 
 Runs in a builder's sandbox, before any host. Exit status 0, or 1 with one clear message on stderr:
 what the candidate and its compilers print on the way is dropped. Writes tmp/extensions.tar, empty
-where nothing was compiled.
+where nothing was compiled. A call that fails is gate 1's to judge: status 0, and the message all
+the same.
 """
 
 import os
+import signal
 import sys
+import time
+
+_CALL_S_MAX = 150  # with what is compiled and tuned in it
+_POLL_S = 0.01
 
 
 def main():
@@ -16,35 +22,96 @@ def main():
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
-    message = _build()
-    if message is None:
-        return 0
-    os.write(own_stderr, (message + "\n").encode("utf-8", "replace"))
-    return 1
 
+    def say(message):
+        os.write(own_stderr, (message + "\n").encode("utf-8", "replace"))
 
-def _build():
-    """None, or what went wrong."""
+    from assay_host import host
+
     root = os.environ.get("ASSAY_HOST_ROOT", "/")
+    settings = host.read_settings(os.path.join(root, "problem", "settings.json"))
+    if settings.get("device", "cpu") == "cpu":
+        return _build(root, settings, say)
+    # The call may end its process, or never end: what was packed before it stands.
+    child = os.fork()
+    if child == 0:
+        os._exit(_build(root, settings, say))
+    return _await(child, _product(root), say)
+
+
+def _product(root):
+    return os.path.join(root, "tmp", "extensions.tar")
+
+
+def _await(child, product, say):
+    """Waits for the build's process; its exit status, or its signal where it packed nothing."""
+    packed_s = None
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid == child:
+            break
+        if packed_s is None and os.path.exists(product):
+            packed_s = time.monotonic()
+        if packed_s is not None and time.monotonic() - packed_s > _CALL_S_MAX:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            say(f"in the builder, its first call takes longer than {_CALL_S_MAX} s")
+            return 0
+        time.sleep(_POLL_S)
+    if os.path.exists(product):
+        if os.WIFSIGNALED(status):
+            say(f"in the builder, its first call ends with signal {os.WTERMSIG(status)}")
+        return 0
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return os.WEXITSTATUS(status)
+
+
+def _build(root, settings, say):
+    """The exit status."""
     try:
         import torch
     except ImportError as error:
-        return f"PyTorch cannot be imported by {sys.executable}: {error}"
-    from assay_host import candidate, extensions, failure, host
+        say(f"PyTorch cannot be imported by {sys.executable}: {error}")
+        return 1
+    from assay_host import candidate, device, extensions, failure, host, rehearsal
 
-    settings = host.read_settings(os.path.join(root, "problem", "settings.json"))
     host.set_threads(torch, settings)
     torch.set_grad_enabled(False)
     extensions.prepare(root)
     path = os.path.join(root, "candidate", "candidate.py")
     try:
+        device.start(settings)
+        # What was built for another size of the problem.
+        if extensions.unpack(os.path.join(root, "candidate", "extensions.tar"), root):
+            extensions.skip_finished_builds()
         record = candidate.read_record(os.path.join(root, "candidate", "init.pickle"))
         seed = int(settings.get("weights_seed", 0))
         module = candidate.import_file(path, settings.get("set", {}), seed)
-        candidate.construct(module, record, seed, path)
-        extensions.pack(root, os.path.join(root, "tmp", "extensions.tar"))
+        model = candidate.construct(module, record, seed, path)
+        place = device.name(settings)
+        if place != device.CPU:
+            model = device.move(model, failure.CANDIDATE_LOAD, path)
+        extensions.pack(root, _product(root))
+        if place == device.CPU:
+            return 0
+        inputs = rehearsal.read_inputs(os.path.join(root, "candidate", "inputs.json"))
     except failure.Failure as error:
-        return error.message
+        say(error.message)
+        return 1
     except OSError as error:
-        return f"the extensions cannot be packed: {error}"
-    return None
+        say(f"the extensions cannot be packed: {error}")
+        return 1
+    try:
+        torch.set_grad_enabled(False)  # foreign code may have changed it
+        rehearsal.call(model, inputs, record["template"], place, torch.cuda.synchronize)
+    except BaseException as error:
+        say(rehearsal.explain(error, path))
+    try:
+        extensions.pack(root, _product(root))
+    except OSError as error:
+        say(f"the extensions cannot be packed: {error}")
+    return 0

@@ -172,6 +172,8 @@ class Candidate:
         extensions.prepare(context.root)
         if extensions.unpack(context.path("candidate", "extensions.tar"), context.root):
             extensions.skip_finished_builds()
+        if device.name(settings) != device.CPU:
+            extensions.ask_tools_for_triton(context.root, torch.cuda.get_device_capability())
         self._record = read_record(context.path("candidate", "init.pickle"))
         # Before the first line of foreign code: a process or a timer that it starts as it is
         # imported would outlive the rules.

@@ -1,9 +1,9 @@
-"""Compiled extensions of a candidate (torch's load_inline) on their way from the builder to the
-hosts.
+"""What a candidate compiles (torch's load_inline, Triton) on its way from the builder to the hosts.
 
 The builder packs the extensions folder; a host unpacks it to the same path. Older PyTorch writes an
 extension's sources anew at each load, so ninja would compile again: here a build counts as finished
-when the sources and the build file are those that were built, whatever their times.
+when the sources and the build file are those that were built, whatever their times. Triton's cache
+lies in the same folder.
 """
 
 import glob
@@ -21,13 +21,18 @@ def folder(root):
     return os.path.join(root, "tmp", "extensions")
 
 
+def _triton_folder(root):
+    return os.path.join(folder(root), "triton")
+
+
 def prepare(root):
-    """Points torch at the folder, before anything of the candidate is imported."""
+    """Points torch and Triton at the folder, before anything of the candidate is imported."""
     os.makedirs(folder(root), exist_ok=True)
     # A virtual environment may bring its own ninja.
     path = os.environ.get("PATH", "/usr/bin:/bin")
     os.environ["PATH"] = f"{path}:{os.path.dirname(sys.executable)}"
     os.environ["TORCH_EXTENSIONS_DIR"] = folder(root)
+    os.environ["TRITON_CACHE_DIR"] = _triton_folder(root)
 
 
 def _digest(build_folder):
@@ -56,8 +61,8 @@ def _build_folders(root):
 
 
 def pack(root, path):
-    """Writes the folder as a tar (an empty one where nothing was built). Objects and locks stay
-    behind.
+    """Writes the folder as a tar (an empty one where nothing was built), whole or not at all.
+    Objects and locks stay behind.
     """
     for build_folder in _build_folders(root):
         digest = _digest(build_folder)
@@ -70,19 +75,21 @@ def pack(root, path):
             None if _LEFT_OUT.search(entry.name) or not (entry.isfile() or entry.isdir()) else entry
         )
 
-    with tarfile.open(path, "w") as archive:
+    unfinished = path + ".unfinished"
+    with tarfile.open(unfinished, "w") as archive:
         for name in sorted(os.listdir(folder(root))):
             archive.add(os.path.join(folder(root), name), arcname=name, filter=keep)
+    os.replace(unfinished, path)
 
 
 def unpack(path, root):
-    """Unpacks what pack() wrote, keeping times; returns whether there was anything."""
+    """Unpacks what pack() wrote, keeping times; returns whether torch's loader made any of it."""
     if not os.path.exists(path) or os.path.getsize(path) == 0:
         return False
     with tarfile.open(path, "r:") as archive:
         members = [member for member in archive.getmembers() if member.isfile() or member.isdir()]
         archive.extractall(folder(root), members)
-    return bool(members)
+    return bool(_build_folders(root))
 
 
 def skip_finished_builds():
@@ -109,3 +116,38 @@ def skip_finished_builds():
             run_ninja(build_directory, *args, **keywords)
 
     cpp_extension._run_ninja_build = run_unless_finished
+
+
+def ask_tools_for_triton(root, capability):
+    """Lets Triton ask the system's tools what its cache's keys are made of, and remember it: a host
+    that is locked down can start none. Loads nothing of the cache, which is foreign. `capability`:
+    the device's, (9, 0).
+    """
+    if not os.path.isdir(_triton_folder(root)):
+        return
+    for ask in (_ask_compiler, _ask_platform, _ask_driver):
+        try:
+            ask(10 * capability[0] + capability[1])
+        except Exception:  # of another release: Triton says what it lacks when the candidate runs
+            pass
+
+
+def _ask_compiler(capability):
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler.compiler import make_backend
+
+    make_backend(GPUTarget("cuda", capability, 32)).hash()
+
+
+def _ask_platform(_capability):
+    from triton.runtime import build
+
+    build.platform_key()
+
+
+def _ask_driver(_capability):
+    from triton.backends.nvidia import driver
+
+    for name in ("platform_key", "library_dirs"):
+        if hasattr(driver, name):
+            getattr(driver, name)()

@@ -22,6 +22,13 @@ ENVIRONMENT = 40
 
 TEXT_LENGTH_MAX = 600
 
+# Triton's: the place comes first, then the source, at last what is wrong.
+_COMPILATION_ERRORS = (
+    "CompilationError",
+    "CompileTimeAssertionFailure",
+    "UnsupportedLanguageConstruct",
+)
+
 
 class Failure(Exception):
     """A request that cannot be met; becomes a kFailed frame with this number, and this text in the
@@ -72,6 +79,8 @@ def describe_exception(error):
     name = type(error).__name__
     if isinstance(error, SystemExit):
         return f"it calls sys.exit({error.code!r})"[:TEXT_LENGTH_MAX]
+    if name in _COMPILATION_ERRORS and len(lines) > 1:
+        return f"{name}: {lines[-1]} ({lines[0].rstrip(':')})"[:TEXT_LENGTH_MAX]
     if isinstance(error, MemoryError) or "can't allocate memory" in text:
         return ("out of memory: " + (lines[0] if lines else name))[:TEXT_LENGTH_MAX]
     return (f"{name}: {lines[0]}" if lines else name)[:TEXT_LENGTH_MAX]

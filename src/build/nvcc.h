@@ -1,0 +1,37 @@
+// nvcc, CUDA's compiler driver: where it is on this machine, and the command that compiles a native
+// candidate in CUDA with it in the builder's sandbox.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay {
+
+struct Nvcc {
+  std::string path;       // without links: "/usr/local/cuda-13.0/bin/nvcc"
+  std::string version;    // "Cuda compilation tools, release 13.0, V13.0.48"
+  std::string toolkit;    // the folder that holds bin, include and the libraries
+  std::string libraries;  // CUDA's; empty: not found beside it
+};
+
+// The first of $CUDA_HOME, $CUDA_PATH, the folders of $PATH and the usual one that has one. Errors
+// (kEnvironment) say where it was looked for and how to install it.
+Result<Nvcc> FindNvcc(const std::string& usual_folder = "/usr/local/cuda/bin");
+
+// argv that compiles `input` for `architecture` ("sm_90a"); kernel.h is under /assay/include.
+// CUDA's run-time library is linked in, so that a host needs the driver alone. `flags`: from
+// ParseBuildOptions.
+std::vector<std::string> NvccCommand(const Nvcc& nvcc, const std::vector<std::string>& flags,
+                                     std::string_view architecture, const std::string& input,
+                                     const std::string& output);
+
+// Whether a `//! flags` line of a native candidate in CUDA may have this flag.
+bool IsAllowedForNvcc(std::string_view flag);
+
+// Whether a flag links a library of CUDA's that computes.
+bool IsCudaLibrary(std::string_view flag);
+
+}  // namespace assay
