@@ -83,7 +83,8 @@ TEST(Card, Faster) {
 }
 
 TEST(Card, Slower) {
-  EXPECT_EQ(RenderCard(SampleVerdict(Outcome::kSlower), kAscii), &R"(
+  EXPECT_EQ(RenderCard(SampleVerdict(Outcome::kSlower), kAscii),
+            &R"(
 +- softmax / batch_size=512 / dim=4096 * 2 / float32 -------------- naive.cpp -+
 |                                                                              |
 |   v SLOWER    0.314x as fast as eager                                        |
@@ -119,7 +120,7 @@ TEST(Card, Slower) {
 +------------------------------------------------------------------------------+
    next: does the next version beat this one?
    assay judge problems/level1/softmax.py kernels/softmax/naive_next.cpp --set batch_size=512)"
-                                 R"( --set 'dim=4096 * 2' --against kernels/softmax/naive.cpp
+             R"( --set 'dim=4096 * 2' --against kernels/softmax/naive.cpp
 )"[1]);
 }
 
