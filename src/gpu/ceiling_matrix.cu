@@ -24,7 +24,7 @@ constexpr int kRows = 128, kColumns = 64, kSteps = 4, kTilesA = 2, kTilesB = 4;
 MMA(Float16, "m16n8k16.row.col.f32.f16.f16.f32")
 MMA(BFloat16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 MMA(Tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
-#if __CUDA_ARCH__ >= 890
+#if __CUDA_ARCH__ >= 890 && __CUDA_ARCH__ != 900
 MMA(Float8, "m16n8k32.row.col.f32.e4m3.e4m3.f32")
 #endif
 
@@ -155,6 +155,6 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 PRODUCTS(assay_mma_float16, Float16)
 PRODUCTS(assay_mma_bfloat16, BFloat16)
 PRODUCTS(assay_mma_tf32, Tf32)
-#if __CUDA_ARCH__ >= 890
+#if __CUDA_ARCH__ >= 890 && __CUDA_ARCH__ != 900
 PRODUCTS(assay_mma_float8, Float8)
 #endif

@@ -75,13 +75,13 @@ std::string ExplainGpu(const Work& work, const GpuDemand& demand, const GpuCeili
   const std::string over_text = over ? "over 100%: " : "";
   if (roofline.regime == "overhead")
     return over_text + "launch-bound: what it must do takes less than a launch";
-  if (over && roofline.regime == "compute")
-    return over_text + (demand.dtype == "float32" && demand.matrix_share > 0
-                            ? "it computes in tf32, or needs fewer operations than were counted "
-                              "for the problem, or the ceilings are too low (run assay doctor "
-                              "while the GPU is idle)"
-                            : "it needs fewer operations than were counted for the problem, or "
-                              "the ceilings are too low (run assay doctor while the GPU is idle)");
+  if (over && roofline.regime == "compute") {
+    const bool in_tf32 = demand.matrix_share > 0 && roofline.instructions.starts_with("float32");
+    return fmt::format(
+        "over 100%: {}it needs fewer operations than were counted for the problem, or the ceilings "
+        "are too low (run assay doctor while the GPU is idle)",
+        in_tf32 ? "it computes in tf32, or " : "");
+  }
   if (times.candidate_ns < 2 * gpu.launch_and_wait_ns)
     return fmt::format(
         "{}latency-bound: a launch that does nothing, waited for, takes {:.1f} us alone", over_text,
