@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "doctor/doctor.h"
 #include "wire/write_device_image.h"
 
 namespace assay {
@@ -160,6 +161,20 @@ TEST_F(GpuCeilingsTest, AnInterruptionEndsIt) {
   const auto found = Measure(Right(), &interrupted);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().kind, ErrorKind::kInterrupted);
+}
+
+TEST(GpuNotice, SaysThatTheCeilingsAreAnothers) {
+  MachineProfile machine;
+  machine.gpus.emplace_back().name = "Another GPU";
+  Verdict verdict;
+  EXPECT_EQ(GpuNotice(machine, verdict), "");  // judged on the processor
+  verdict.machine.gpu = "Some GPU";
+  EXPECT_EQ(GpuNotice(machine, verdict), "");  // not timed
+  verdict.speed.emplace();
+  EXPECT_THAT(GpuNotice(machine, verdict), HasSubstr("(Another GPU): run assay doctor"));
+  EXPECT_EQ(GpuNotice({}, verdict), "");  // its card says that none were measured
+  verdict.roofline.emplace();
+  EXPECT_EQ(GpuNotice(machine, verdict), "");
 }
 
 }  // namespace

@@ -82,9 +82,9 @@ std::string ExplainGpu(const Work& work, const GpuDemand& demand, const GpuCeili
         "are too low (run assay doctor while the GPU is idle)",
         in_tf32 ? "it computes in tf32, or " : "");
   }
-  if (times.candidate_ns < 2 * gpu.launch_and_wait_ns)
+  if (!over && times.candidate_ns < 2 * gpu.launch_and_wait_ns)
     return fmt::format(
-        "{}latency-bound: a launch that does nothing, waited for, takes {:.1f} us alone", over_text,
+        "latency-bound: a launch that does nothing, waited for, takes {:.1f} us alone",
         gpu.launch_and_wait_ns / 1e3);
   if (roofline.regime == "memory" && work.bytes <= static_cast<double>(gpu.l2_bytes))
     return fmt::format(

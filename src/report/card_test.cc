@@ -268,6 +268,22 @@ TEST(Card, Unsettled) {
 )"[1]);
 }
 
+TEST(Card, OnAGpuThePeakIsTheGpus) {
+  Verdict verdict = SampleVerdicts()[0];
+  verdict.machine.gpu = "Some GPU";
+  verdict.roofline->bandwidth_bytes_s = 4.1e12;
+  std::string text = RenderCard(verdict, kAscii);
+  EXPECT_THAT(text, HasSubstr("of this GPU's"));
+  EXPECT_THAT(text, HasSubstr("4.10 TB/s"));
+  verdict.roofline->regime = "compute";
+  verdict.roofline->rate_operations_s = 727e12;
+  verdict.roofline->instructions = "tensor_bfloat16 (wgmma m64n256k16)";
+  text = RenderCard(verdict, kAscii);
+  EXPECT_THAT(text, HasSubstr("TFLOP/s of tensor_bfloat16"));
+  verdict.roofline->regime = "overhead";
+  EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("launch that does nothing"));
+}
+
 TEST(Card, FitsItsWidth) {
   for (const int width : {60, 80, 100}) {
     for (const Verdict& verdict : SampleVerdicts()) {
