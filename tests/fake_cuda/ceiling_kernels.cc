@@ -42,21 +42,36 @@ ASSAY_FAKE_KERNEL(lazy, sizeof(void*)) { (void)launch; }
 
 namespace {
 
-// bfloat16 operands in rows of 128 bytes; the first block's products, which all blocks have.
+// Element types as their own definitions have them.
+struct Float8 {
+  uint8_t bits;
+  explicit operator double() const {
+    const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+    const double value =
+        exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 7 - 3);
+    return (bits & 0x80) != 0 ? -value : value;
+  }
+};
+struct BFloat16 {
+  uint16_t bits;
+  explicit operator double() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
+};
+
+// Operands in rows of 128 bytes; the first block's products, which all blocks have.
+template <typename Element>
 void Products(const FakeLaunch& launch, int columns) {
-  constexpr int kRows = 128, kDepth = 64;
-  const auto* a = launch.parameter<const uint16_t*>(0);
-  const auto* b = launch.parameter<const uint16_t*>(1);
+  constexpr int kRows = 128, kDepth = 128 / sizeof(Element);
+  const auto* a = launch.parameter<const Element*>(0);
+  const auto* b = launch.parameter<const Element*>(1);
   auto* out = launch.parameter<float*>(2);
-  const auto rounds = static_cast<float>(launch.parameter<int>(3));
-  const auto value = [](uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); };
-  const int results = kRows * columns;
+  const int rounds = launch.parameter<int>(3), results = kRows * columns;
   for (int row = 0; row < kRows; ++row)
     for (int column = 0; column < columns; ++column) {
-      float sum = 0;
+      double sum = 0;
       for (int k = 0; k < kDepth; ++k)
-        sum += value(a[row * kDepth + k]) * value(b[column * kDepth + k]);
-      out[row * columns + column] = rounds * sum;
+        sum +=
+            static_cast<double>(a[row * kDepth + k]) * static_cast<double>(b[column * kDepth + k]);
+      out[row * columns + column] = static_cast<float>(rounds * sum);
     }
   for (unsigned block = 1; block < launch.config->grid_x; ++block)
     for (int i = 0; i < results; ++i) out[block * static_cast<unsigned>(results) + i] = out[i];
@@ -64,12 +79,17 @@ void Products(const FakeLaunch& launch, int columns) {
 
 }  // namespace
 
-ASSAY_FAKE_KERNEL(products_of_64, sizeof(void*), sizeof(void*), sizeof(void*), sizeof(int)) {
-  Products(launch, 64);
-}
-ASSAY_FAKE_KERNEL(products_of_256, sizeof(void*), sizeof(void*), sizeof(void*), sizeof(int)) {
-  Products(launch, 256);
-}
+#define PRODUCTS(name, type, columns)                                                 \
+  ASSAY_FAKE_KERNEL(name, sizeof(void*), sizeof(void*), sizeof(void*), sizeof(int)) { \
+    Products<type>(launch, columns);                                                  \
+  }
+PRODUCTS(float16_products, _Float16, 256)
+PRODUCTS(bfloat16_products, BFloat16, 256)
+PRODUCTS(tf32_products, float, 256)
+PRODUCTS(float8_products, Float8, 256)
+PRODUCTS(float64_narrow_products, double, 64)
+PRODUCTS(bfloat16_narrow_products, BFloat16, 64)
+
 // Pairs of halves that turn over an odd number of times: the doctor's sum of them.
 ASSAY_FAKE_KERNEL(pairs, sizeof(void*), sizeof(unsigned), sizeof(unsigned), sizeof(int)) {
   auto* out = launch.parameter<unsigned*>(0);
