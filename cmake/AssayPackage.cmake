@@ -23,7 +23,8 @@ add_custom_target(assay_shell_files ALL DEPENDS ${ASSAY_SHELL_DIRECTORY}/assay.1
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(PROGRAMS $<TARGET_FILE:confine> $<TARGET_FILE:breakout> $<TARGET_FILE:native_host>
   $<TARGET_FILE:nvrtc_build> DESTINATION lib/assay)
-install(FILES src/gpu/judge_kernels.cu src/gpu/judge_tasks.h DESTINATION lib/assay/gpu)
+install(FILES src/gpu/judge_kernels.cu src/gpu/judge_tasks.h src/gpu/ceiling_kernels.cu
+  src/gpu/ceiling_matrix.cu src/gpu/ceiling_wgmma.cu DESTINATION lib/assay/gpu)
 install(FILES $<TARGET_FILE:assay_host> DESTINATION lib/assay)
 install(DIRECTORY host/python/assay_host DESTINATION lib/assay/python FILES_MATCHING PATTERN "*.py")
 install(FILES include/assay/kernel.h DESTINATION lib/assay/include/assay)

@@ -265,6 +265,10 @@ int RunJudge(const JudgeOptions& options) {
   for (const Verdict& verdict : output.verdicts()) codes.push_back(ExitCodeOf(verdict.outcome));
   if (!judged) codes.push_back(ExitCodeOf(UnlessInterrupted(judged.error()).kind));
   const int code = CombineExitCodes(codes);
+  if (!output.verdicts().empty())
+    if (const std::string text = GpuNotice(request->machine, output.verdicts().back());
+        !text.empty())
+      std::fputs(fmt::format("assay: {}\n", text).c_str(), stderr);
   output.Ended(code);
   if (!judged) ReportError(judged.error());
   if (std::fflush(stdout) != 0 || std::ferror(stdout))

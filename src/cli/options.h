@@ -109,7 +109,7 @@ struct AuditOptions {
 };
 
 struct DoctorOptions {
-  std::string python;
+  std::string python, device;
   bool quick = false, no_noise = false, json = false, quiet = false;
 
   void AddTo(CLI::App& command);

@@ -8,10 +8,13 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "build/nvrtc.h"
 #include "doctor/arithmetic.h"
 #include "doctor/bandwidth.h"
 #include "doctor/checks.h"
+#include "doctor/gpu_ceilings.h"
 #include "doctor/noise.h"
+#include "pipeline/device_build.h"
 #include "pipeline/machine.h"
 
 namespace assay {
@@ -92,6 +95,50 @@ MachineProfile NewProfile(const Topology& topology) {
   return profile;
 }
 
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Figures are kept in the profile alone where all of them came out right.
+Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
+                        const std::function<void(const std::string&, double)>& progress) {
+  constexpr const char* kName = "GPU";
+  const auto found = [&](Finding::State state, std::string text, std::string mend) {
+    report->findings.push_back({state, kName, std::move(text), std::move(mend)});
+    return Result<void>();
+  };
+  if (request.device == "cpu") return {};
+  const auto short_of =
+      request.device == "cuda" ? Finding::State::kMissing : Finding::State::kLimited;
+  auto gpu = Gpu::Open();
+  if (!gpu) {
+    const std::string& why = gpu.error().message;
+    const bool none =
+        why.starts_with("no CUDA driver") || why.find("CUDA_ERROR_NO_DEVICE") != std::string::npos;
+    if (none && request.device.empty())
+      return found(Finding::State::kGood, "none: judging is on the processor (" + why + ")", "");
+    return found(short_of, why, "NVIDIA's driver, and a GPU that it shows");
+  }
+  const auto nvrtc = FindNvrtc();
+  if (!nvrtc)
+    return found(short_of, fmt::format("{}, but {}", gpu->Describe(), nvrtc.error().message),
+                 "a CUDA toolkit, or CUDA_HOME set to one");
+  if (!request.ceilings || !RequireSandbox())
+    return found(Finding::State::kGood, gpu->Describe(), "");
+  progress("ceilings of the GPU", 0);
+  const KernelImages images = [&](std::string_view file, std::span<const char* const> kernels) {
+    return OwnKernelImage({&file, 1}, kernels, gpu->facts().architecture, request.interrupt);
+  };
+  auto ceilings = MeasureGpuCeilings(*gpu, images, {}, request.interrupt);
+  if (!ceilings && ceilings.error().kind == ErrorKind::kInterrupted)
+    return std::unexpected(ceilings.error());
+  if (!ceilings)
+    return found(short_of,
+                 fmt::format("{}: its ceilings are not known, as {}", gpu->Describe(),
+                             FirstLine(ceilings.error().message)),
+                 "see above");
+  KeepGpuCeilings(std::move(*ceilings), &report->profile);
+  return found(Finding::State::kGood, gpu->Describe(), "");
+}
+
 Result<void> AddCeilings(const Topology& topology, InterruptFlag interrupt,
                          const std::function<void(const std::string&, double)>& progress,
                          MachineProfile* profile) {
@@ -106,29 +153,38 @@ Result<void> AddCeilings(const Topology& topology, InterruptFlag interrupt,
   return {};
 }
 
-}  // namespace
-
-Result<DoctorReport> ExamineMachine(
-    const DoctorRequest& request,
-    const std::function<void(const std::string& stage, double fraction)>& progress) {
-  DoctorReport report;
+Result<void> ExamineProcessor(const DoctorRequest& request,
+                              const std::function<void(const std::string&, double)>& progress,
+                              DoctorReport* report) {
   progress("looking around", 0);
-  report.topology = ReadTopology();
-  ASSAY_ASSIGN_OR_RETURN(report.findings, CheckMachine(request.python, request.interrupt));
-  MachineProfile& profile = report.profile;
-  profile = NewProfile(report.topology);
+  report->topology = ReadTopology();
+  ASSAY_ASSIGN_OR_RETURN(report->findings, CheckMachine(request.python, request.interrupt));
+  MachineProfile& profile = report->profile;
+  profile = NewProfile(report->topology);
   if (request.ceilings)
-    ASSAY_RETURN_IF_ERROR(AddCeilings(report.topology, request.interrupt, progress, &profile));
-  if (AnyMissing(report.findings)) return report;
+    ASSAY_RETURN_IF_ERROR(AddCeilings(report->topology, request.interrupt, progress, &profile));
+  if (AnyMissing(report->findings)) return {};
   if (request.ceilings) {
     progress("PyTorch's matrix product", 0);
     ASSAY_ASSIGN_OR_RETURN(
         Finding product,
         CheckMatrixProduct(request.python, RateFor(profile.ceilings.front(), false).operations_s,
                            request.interrupt));
-    report.findings.push_back(std::move(product));
+    report->findings.push_back(std::move(product));
   }
-  if (request.noise) ASSAY_RETURN_IF_ERROR(AddNoise(request, &report, progress));
+  if (request.noise) return AddNoise(request, report, progress);
+  return {};
+}
+
+}  // namespace
+
+Result<DoctorReport> ExamineMachine(
+    const DoctorRequest& request,
+    const std::function<void(const std::string& stage, double fraction)>& progress) {
+  DoctorReport report;
+  ASSAY_RETURN_IF_ERROR(ExamineProcessor(request, progress, &report));
+  // Last: CUDA stays in this process once it was opened.
+  ASSAY_RETURN_IF_ERROR(ExamineGpu(request, &report, progress));
   return report;
 }
 
@@ -138,6 +194,15 @@ Result<MachineProfile> MeasureCeilings(InterruptFlag interrupt) {
   ASSAY_RETURN_IF_ERROR(AddCeilings(
       topology, interrupt, [](const std::string&, double) {}, &profile));
   return profile;
+}
+
+std::string GpuNotice(const MachineProfile& profile, const Verdict& verdict) {
+  if (verdict.machine.gpu.empty() || verdict.roofline || !verdict.speed || verdict.speed->against ||
+      profile.gpus.empty())
+    return {};
+  return fmt::format(
+      "the ceilings in {} are of another GPU or driver ({}): run assay doctor for this one's",
+      ProfilePath().string(), profile.gpus.back().name);
 }
 
 MachineProfile LoadMachineProfile(std::string* notice) {
@@ -165,6 +230,9 @@ Result<void> SaveMachineProfile(const MachineProfile& profile) {
   const MachineProfile earlier = LoadMachineProfile(&ignored);
   if (merged.ceilings.empty()) merged.ceilings = earlier.ceilings;
   if (merged.noise.empty()) merged.noise = earlier.noise;
+  std::vector<GpuCeilings> now = std::move(merged.gpus);
+  merged.gpus = earlier.gpus;
+  for (GpuCeilings& gpu : now) KeepGpuCeilings(std::move(gpu), &merged);
   if (!(merged.empty_call_ns > 0)) merged.empty_call_ns = earlier.empty_call_ns;
   if (!(merged.empty_python_call_ns > 0))
     merged.empty_python_call_ns = earlier.empty_python_call_ns;

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "doctor/topology.h"
 #include "model/machine_profile.h"
+#include "model/verdict.h"
 #include "pipeline/host.h"
 
 namespace assay {
@@ -27,6 +28,7 @@ struct Finding {
 
 struct DoctorRequest {
   std::string python;  // --python
+  std::string device;  // "cpu": no GPU; "cuda": one must be there; "": one that is found
   bool ceilings = true;
   bool noise = true;  // takes about two minutes
   InterruptFlag interrupt = nullptr;
@@ -45,6 +47,10 @@ Result<DoctorReport> ExamineMachine(
 
 // The ceilings alone, in a profile that is otherwise empty. Errors: kInterrupted.
 Result<MachineProfile> MeasureCeilings(InterruptFlag interrupt);
+
+// Why no ceilings fit the GPU that a verdict was judged on, though others were measured; empty
+// where it was judged on none, or one fits.
+std::string GpuNotice(const MachineProfile& profile, const Verdict& verdict);
 
 // The profile that an earlier `assay doctor` left in the state folder; empty when there is none, or
 // it is of another machine. `notice` then says so.

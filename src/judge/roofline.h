@@ -20,6 +20,18 @@ struct MeasuredTimes {
 std::optional<Roofline> MakeRoofline(const Work& work, bool float64, const MachineProfile& profile,
                                      int threads, const MeasuredTimes& times);
 
+// What of a problem's arithmetic a GPU can do where.
+struct GpuDemand {
+  std::string dtype;           // of the problem: "float32"
+  std::string required_class;  // that a candidate must meet: "tf32"; empty: the dtype's own
+  double matrix_share = 0;     // of its operations, in matrix products
+};
+
+// The same on a GPU. The rate is that of the kind of units which needs longer: matrix products take
+// the matrix units' where dtype and class allow those, all else the ordinary units'.
+std::optional<Roofline> MakeGpuRoofline(const Work& work, const GpuDemand& demand,
+                                        const GpuCeilings& gpu, const MeasuredTimes& times);
+
 // The bound alone, for a problem that nobody has timed: percentages stay 0.
 std::optional<Roofline> MakeBound(const Work& work, bool float64, const MachineProfile& profile,
                                   int threads, bool python_candidate);

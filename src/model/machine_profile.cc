@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -32,6 +33,52 @@ Ceilings ReadCeilings(const Json& json) {
   return ceilings;
 }
 
+// Keys end with their unit: "best_bytes_s".
+Json RatesToJson(const std::map<std::string, GpuRate>& rates, const std::string& unit) {
+  Json json = Json::object();
+  for (const auto& [name, rate] : rates)
+    json[name] = {{"best_" + unit, rate.best}, {"median_" + unit, rate.median}, {"how", rate.how}};
+  return json;
+}
+
+std::map<std::string, GpuRate> ReadRates(const Json& json, const std::string& unit) {
+  std::map<std::string, GpuRate> rates;
+  for (const auto& [name, rate] : json.items())
+    rates[name] = {rate.at("best_" + unit).get<double>(), rate.at("median_" + unit).get<double>(),
+                   rate.at("how").get<std::string>()};
+  return rates;
+}
+
+Json ToJson(const GpuCeilings& gpu) {
+  return {{"created", gpu.created},
+          {"name", gpu.name},
+          {"uuid", gpu.uuid},
+          {"architecture", gpu.architecture},
+          {"driver_version", gpu.driver_version},
+          {"l2_bytes", gpu.l2_bytes},
+          {"traffic", RatesToJson(gpu.traffic, "bytes_s")},
+          {"arithmetic", RatesToJson(gpu.arithmetic, "operations_s")},
+          {"launch_ns", gpu.launch_ns},
+          {"launch_and_wait_ns", gpu.launch_and_wait_ns},
+          {"notes", gpu.notes}};
+}
+
+GpuCeilings ReadGpu(const Json& json) {
+  GpuCeilings gpu;
+  gpu.created = json.at("created").get<std::string>();
+  gpu.name = json.at("name").get<std::string>();
+  gpu.uuid = json.at("uuid").get<std::string>();
+  gpu.architecture = json.at("architecture").get<std::string>();
+  gpu.driver_version = json.at("driver_version").get<int>();
+  gpu.l2_bytes = json.at("l2_bytes").get<uint64_t>();
+  gpu.traffic = ReadRates(json.at("traffic"), "bytes_s");
+  gpu.arithmetic = ReadRates(json.at("arithmetic"), "operations_s");
+  gpu.launch_ns = json.at("launch_ns").get<double>();
+  gpu.launch_and_wait_ns = json.at("launch_and_wait_ns").get<double>();
+  json.at("notes").get_to(gpu.notes);
+  return gpu;
+}
+
 MachineProfile Read(const Json& json) {
   MachineProfile profile;
   profile.created = json.at("created").get<std::string>();
@@ -47,6 +94,9 @@ MachineProfile Read(const Json& json) {
   for (const Json& point : json.at("noise"))
     profile.noise.push_back({point.at("call_ns").get<double>(), point.at("delta").get<double>(),
                              point.at("clear_margin").get<double>()});
+  // Profiles of the time before GPUs have none.
+  if (const auto gpus = json.find("gpus"); gpus != json.end())
+    for (const Json& gpu : *gpus) profile.gpus.push_back(ReadGpu(gpu));
   return profile;
 }
 
@@ -54,6 +104,7 @@ MachineProfile Read(const Json& json) {
 
 std::string MachineProfileToJson(const MachineProfile& profile) {
   Json caches = Json::array(), ceilings = Json::array(), noise = Json::array();
+  Json gpus = Json::array();
   for (const CacheLevel& cache : profile.caches)
     caches.push_back(
         {{"level", cache.level}, {"size_bytes", cache.size_bytes}, {"cores", cache.cores}});
@@ -61,6 +112,7 @@ std::string MachineProfileToJson(const MachineProfile& profile) {
   for (const NoisePoint& point : profile.noise)
     noise.push_back(
         {{"call_ns", point.call_ns}, {"delta", point.delta}, {"clear_margin", point.clear_margin}});
+  for (const GpuCeilings& gpu : profile.gpus) gpus.push_back(ToJson(gpu));
   const Json document = {{"schema", kSchema},
                          {"created", profile.created},
                          {"cpu", profile.cpu},
@@ -69,7 +121,8 @@ std::string MachineProfileToJson(const MachineProfile& profile) {
                          {"ceilings", ceilings},
                          {"empty_call_ns", profile.empty_call_ns},
                          {"empty_python_call_ns", profile.empty_python_call_ns},
-                         {"noise", noise}};
+                         {"noise", noise},
+                         {"gpus", gpus}};
   return document.dump(2);
 }
 
@@ -95,6 +148,23 @@ void Scale(std::map<std::string, double>& rates, double factor,
 }
 
 }  // namespace
+
+const GpuCeilings* FindGpuCeilings(const MachineProfile& profile, std::string_view uuid,
+                                   int driver_version) {
+  for (const GpuCeilings& gpu : profile.gpus)
+    if (gpu.uuid == uuid && gpu.driver_version == driver_version) return &gpu;
+  return nullptr;
+}
+
+void KeepGpuCeilings(GpuCeilings ceilings, MachineProfile* profile) {
+  std::erase_if(profile->gpus, [&](const GpuCeilings& gpu) { return gpu.uuid == ceilings.uuid; });
+  profile->gpus.push_back(std::move(ceilings));
+}
+
+double BestRate(const std::map<std::string, GpuRate>& rates, const std::string& name) {
+  const auto found = rates.find(name);
+  return found == rates.end() ? 0 : found->second.best;
+}
 
 Ceilings CeilingsFor(const MachineProfile& profile, int threads) {
   const auto& measured = profile.ceilings;
@@ -122,6 +192,13 @@ double BandwidthFor(const Ceilings& ceilings, double written_share) {
     return std::lerp(ceilings.read_bytes_s, ceilings.triad_bytes_s, share / kTriad);
   return std::lerp(ceilings.triad_bytes_s, ceilings.copy_bytes_s,
                    (share - kTriad) / (kCopy - kTriad));
+}
+
+double GpuBandwidthFor(const GpuCeilings& ceilings, double written_share) {
+  constexpr double kCopy = 1.0 / 2;
+  const double share = std::clamp(written_share, 0.0, kCopy);
+  return std::lerp(BestRate(ceilings.traffic, "read"), BestRate(ceilings.traffic, "copy"),
+                   share / kCopy);
 }
 
 Rate RateFor(const Ceilings& ceilings, bool float64) {

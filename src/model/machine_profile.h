@@ -37,6 +37,28 @@ struct CacheLevel {
   int cores = 0;  // that share one
 };
 
+// A rate of a GPU: the best of several blocks of at least 20 ms, their median, and what reached it
+// ("wgmma m64n256k16", "8 x 256 threads a multiprocessor").
+struct GpuRate {
+  double best = 0, median = 0;
+  std::string how;
+};
+
+// What one GPU reaches, by the clock of the processor around blocks of launches.
+struct GpuCeilings {
+  std::string created;                     // ISO 8601, UTC
+  std::string name, uuid, architecture;    // "NVIDIA H200", "GPU-...", "sm_90a"
+  int driver_version = 0;                  // 13000: CUDA 13.0
+  uint64_t l2_bytes = 0;                   // as the driver says
+  std::map<std::string, GpuRate> traffic;  // "read", "copy" (both ways), "l2_read" [bytes/s]
+  // A multiply-add is two [operations/s]: "float32", "float64", "float16", "bfloat16" by the
+  // ordinary units, "tensor_float16", "tensor_tf32"... by the matrix units.
+  std::map<std::string, GpuRate> arithmetic;
+  double launch_ns = 0;            // of an empty kernel, one of many in a row
+  double launch_and_wait_ns = 0;   // of one that is waited for; median
+  std::vector<std::string> notes;  // what could not be measured, and why
+};
+
 struct MachineProfile {
   std::string created;  // ISO 8601, UTC
   std::string cpu;      // as in a verdict's machine record
@@ -46,11 +68,20 @@ struct MachineProfile {
   double empty_call_ns = 0;         // of a native kernel that does next to nothing; 0: not measured
   double empty_python_call_ns = 0;  // of the reference's on the same
   std::vector<NoisePoint> noise;    // in growing order of call_ns; empty: not measured
+  std::vector<GpuCeilings> gpus;    // each GPU that was measured here, once
 };
 
 std::string MachineProfileToJson(const MachineProfile& profile);
 // Errors (kUsage): not JSON, another schema, a field missing or of the wrong type.
 Result<MachineProfile> MachineProfileFromJson(std::string_view text);
+
+// The ceilings of this very GPU under this driver; null where others alone were measured.
+const GpuCeilings* FindGpuCeilings(const MachineProfile& profile, std::string_view uuid,
+                                   int driver_version);
+// Puts one GPU's ceilings in the place of its earlier ones.
+void KeepGpuCeilings(GpuCeilings ceilings, MachineProfile* profile);
+// The best rate of that name; 0: not measured.
+double BestRate(const std::map<std::string, GpuRate>& rates, const std::string& name);
 
 // The ceilings for that many threads: measured ones where there are, else one core's times the
 // threads, but no more than all cores'. Nothing where none were measured.
@@ -66,5 +97,7 @@ struct Rate {
   std::string instructions;
 };
 Rate RateFor(const Ceilings& ceilings, bool float64);
+// As BandwidthFor(), of a GPU: between reads and copies.
+double GpuBandwidthFor(const GpuCeilings& ceilings, double written_share);
 
 }  // namespace assay

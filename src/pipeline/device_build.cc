@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kProgram = "/assay/nvrtc_build";
 constexpr const char* kOutput = "/tmp/image";
 constexpr const char* kSource = "/candidate/kernel.cu";
-constexpr double kJudgeKernelsTimeoutS = 60;
+constexpr double kOwnKernelsTimeoutS = 60;
 
 struct Compilation {
   std::vector<SandboxFile> files;
@@ -175,23 +175,30 @@ std::unique_ptr<wire::Launches> WireLaunches(const DevicePlan& planned, const wi
 }  // namespace
 
 Result<std::string> JudgeKernelImage(const std::string& architecture, InterruptFlag interrupt) {
+  constexpr std::string_view kFiles[] = {"judge_kernels.cu", "judge_tasks.h"};
+  return OwnKernelImage(kFiles, JudgeKernelNames(), architecture, interrupt);
+}
+
+Result<std::string> OwnKernelImage(std::span<const std::string_view> files,
+                                   std::span<const char* const> kernels,
+                                   const std::string& architecture, InterruptFlag interrupt) {
   ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
   Compilation compilation;
-  compilation.input = "/assay/gpu/judge_kernels.cu";
-  for (const char* name : {"judge_kernels.cu", "judge_tasks.h"}) {
+  for (const std::string_view name : files) {
     ASSAY_ASSIGN_OR_RETURN(std::string content,
                            ReadFile(fs::path(support) / "gpu" / name, 1 << 20));
-    compilation.files.push_back({std::string("/assay/gpu/") + name, std::move(content), false});
+    compilation.files.push_back({fmt::format("/assay/gpu/{}", name), std::move(content), false});
   }
-  const auto kernels = JudgeKernelNames();
+  compilation.input = fmt::format("/assay/gpu/{}", files.front());
   compilation.kernels.assign(kernels.begin(), kernels.end());
   compilation.architecture = architecture;
   compilation.flags = {"-I/assay"};
   bool cached = false;
-  ASSAY_ASSIGN_OR_RETURN(
-      ToolRun run, Compile(std::move(compilation), kJudgeKernelsTimeoutS, interrupt, &cached));
+  ASSAY_ASSIGN_OR_RETURN(ToolRun run,
+                         Compile(std::move(compilation), kOwnKernelsTimeoutS, interrupt, &cached));
   if (run.artifact.empty())
-    return EnvironmentError("the judge's own kernels do not compile for the GPU:\n" + run.output);
+    return EnvironmentError(
+        fmt::format("{} does not compile for {}: {}", files.front(), architecture, run.output));
   return std::move(run.artifact);
 }
 

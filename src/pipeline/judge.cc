@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
-#include "judge/roofline.h"
 #include "pipeline/blame.h"
 #include "pipeline/builds.h"
 #include "pipeline/gate1_run.h"
@@ -286,12 +285,8 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     hosts->pairs.Drop();
   }
   Settle(&verdict);
-  const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
-  if (!against_ && device_ == nullptr)  // the ceilings are the processor's
-    verdict.roofline =
-        MakeRoofline(*verdict.work, verdict.problem.dtype == "float64", request_.machine, threads_,
-                     {headline.candidate_time_ns, headline.time_ns,
-                      candidate.source.form == CandidateForm::kPython});
+  if (!against_)
+    verdict.roofline = RooflineOf(verdict, request_.machine, oracle_->account(), gpu());
   return finish();
 }
 

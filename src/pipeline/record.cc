@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "judge/roofline.h"
 #include "model/dtype.h"
 #include "pipeline/machine.h"
 #include "pipeline/version.h"
@@ -94,6 +95,22 @@ std::string ConstantsNote(const std::string& source,
   if (names.empty()) return {};
   return fmt::format("its own {} {} set as in the problem", fmt::join(names, ", "),
                      names.size() == 1 ? "was" : "were");
+}
+
+std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile& machine,
+                                   const WorkAccount& account, const Gpu* gpu) {
+  const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
+  const MeasuredTimes times{headline.candidate_time_ns, headline.time_ns,
+                            verdict.candidate.form == "python"};
+  if (gpu == nullptr)
+    return MakeRoofline(*verdict.work, verdict.problem.dtype == "float64", machine,
+                        verdict.machine.threads, times);
+  const GpuCeilings* ceilings =
+      FindGpuCeilings(machine, gpu->facts().uuid, gpu->facts().driver_version);
+  if (ceilings == nullptr) return std::nullopt;
+  const GpuDemand demand{verdict.problem.dtype, verdict.correctness->required_class,
+                         MatrixShare(account)};
+  return MakeGpuRoofline(*verdict.work, demand, *ceilings, times);
 }
 
 namespace {

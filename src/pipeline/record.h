@@ -23,6 +23,11 @@ Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
 // were set in it, and the judged program is the file with them. Empty where there are none.
 std::string ConstantsNote(const std::string& source, const std::map<std::string, std::string>& set);
 
+// The headline baseline's roofline, by the ceilings of what the problem was judged on; nothing
+// where `machine` has none of it. `gpu`: null on the CPU.
+std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile& machine,
+                                   const WorkAccount& account, const Gpu* gpu);
+
 // Why a correct candidate has this outcome, in one sentence. `opponent` names the headline baseline
 // or the other candidate.
 std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -74,6 +75,21 @@ double UnfusedBytes(const WorkAccount& account) {
                          [](double sum, const OperatorWork& work) {
                            return sum + work.read_bytes + work.written_bytes;
                          });
+}
+
+double MatrixShare(const WorkAccount& account) {
+  constexpr auto kMatrixOperators =
+      std::to_array<std::string_view>({"mm", "bmm", "addmm", "baddbmm", "linear", "convolution",
+                                       "_convolution", "mkldnn_rnn_layer", "_cudnn_rnn"});
+  const double all = CountedOperations(account);
+  if (!account.forward_known || !(all > 0)) return 1;
+  double matrix = 0;
+  for (const OperatorWork& work : account.operators)
+    if (std::find(kMatrixOperators.begin(), kMatrixOperators.end(), work.name) !=
+            kMatrixOperators.end() ||
+        work.name.starts_with("_scaled_dot_product"))
+      matrix += work.operations;
+  return matrix / all;
 }
 
 Work WorkOf(const ProblemDescription& description, const WorkAccount& account) {

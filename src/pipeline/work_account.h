@@ -21,5 +21,8 @@ Work WorkOf(uint64_t read_bytes, uint64_t written_bytes, const WorkAccount& acco
 // Sums over the operators.
 double CountedOperations(const WorkAccount& account);
 double UnfusedBytes(const WorkAccount& account);
+// Which share of the operations is in matrix products, convolutions and attention, which a GPU's
+// matrix units can do; 1 where nobody knows.
+double MatrixShare(const WorkAccount& account);
 
 }  // namespace assay

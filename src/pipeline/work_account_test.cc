@@ -33,6 +33,16 @@ TEST(WorkAccount, OperatorsAreAddedUp) {
   EXPECT_EQ(work.peak_bytes, 256);
 }
 
+TEST(WorkAccount, TheShareOfMatrixProductsIsThatOfTheirOperations) {
+  EXPECT_EQ(MatrixShare(ParseWorkAccount(kAccount).value()), 0);
+  EXPECT_DOUBLE_EQ(MatrixShare(ParseWorkAccount(With("\"div\"", "\"addmm\"")).value()), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(
+      MatrixShare(
+          ParseWorkAccount(With("\"exp\"", "\"_scaled_dot_product_flash_attention\"")).value()),
+      1.0 / 3);
+  EXPECT_EQ(MatrixShare(ParseWorkAccount("{}").value()), 1);
+}
+
 TEST(WorkAccount, WhatTheSuiteSaysGoesFirst) {
   const WorkAccount account =
       ParseWorkAccount(With(R"("figures": {})", R"("figures": {"flops": 7, "bytes": 100})"))

@@ -227,17 +227,18 @@ class CardWriter {
     }
     const Roofline& roofline = *verdict_.roofline;
     const std::string bound =
-        roofline.regime == "memory"
-            ? fmt::format("memory at {:.3g} GB/s", roofline.bandwidth_bytes_s / 1e9)
+        roofline.regime == "memory" ? "memory at " + FormatRate(roofline.bandwidth_bytes_s, "B/s")
         : roofline.regime == "compute"
-            ? fmt::format("{:.3g} GFLOP/s of {}", roofline.rate_operations_s / 1e9,
+            ? fmt::format("{} of {}", FormatRate(roofline.rate_operations_s, "FLOP/s"),
                           Safe(roofline.instructions))
-            : std::string("a call that does nothing");
+        : verdict_.machine.gpu.empty() ? std::string("a call that does nothing")
+                                       : std::string("a launch that does nothing");
     frame_.Labelled(
         "peak",
-        fmt::format("{:.3g}% of this machine's; {} {:.3g}%. The bound is {}, by {}",
-                    roofline.percent_of_peak, Safe(verdict_.speed->headline),
-                    roofline.reference_percent_of_peak, FormatDuration(roofline.bound_ns), bound));
+        fmt::format("{:.3g}% of this {}'s; {} {:.3g}%. The bound is {}, by {}",
+                    roofline.percent_of_peak, verdict_.machine.gpu.empty() ? "machine" : "GPU",
+                    Safe(verdict_.speed->headline), roofline.reference_percent_of_peak,
+                    FormatDuration(roofline.bound_ns), bound));
     if (!roofline.note.empty()) frame_.Labelled("", Safe(roofline.note), Tone::kFaint);
   }
 

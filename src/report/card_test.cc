@@ -83,7 +83,8 @@ TEST(Card, Faster) {
 }
 
 TEST(Card, Slower) {
-  EXPECT_EQ(RenderCard(SampleVerdict(Outcome::kSlower), kAscii), &R"(
+  EXPECT_EQ(RenderCard(SampleVerdict(Outcome::kSlower), kAscii),
+            &R"(
 +- softmax / batch_size=512 / dim=4096 * 2 / float32 -------------- naive.cpp -+
 |                                                                              |
 |   v SLOWER    0.314x as fast as eager                                        |
@@ -119,7 +120,7 @@ TEST(Card, Slower) {
 +------------------------------------------------------------------------------+
    next: does the next version beat this one?
    assay judge problems/level1/softmax.py kernels/softmax/naive_next.cpp --set batch_size=512)"
-                                 R"( --set 'dim=4096 * 2' --against kernels/softmax/naive.cpp
+             R"( --set 'dim=4096 * 2' --against kernels/softmax/naive.cpp
 )"[1]);
 }
 
@@ -265,6 +266,22 @@ TEST(Card, Unsettled) {
    next: close what else runs on this machine, then
    assay judge problems/level1/softmax.py kernels/softmax/jumpy.cpp --size small
 )"[1]);
+}
+
+TEST(Card, OnAGpuThePeakIsTheGpus) {
+  Verdict verdict = SampleVerdicts()[0];
+  verdict.machine.gpu = "Some GPU";
+  verdict.roofline->bandwidth_bytes_s = 4.1e12;
+  std::string text = RenderCard(verdict, kAscii);
+  EXPECT_THAT(text, HasSubstr("of this GPU's"));
+  EXPECT_THAT(text, HasSubstr("4.10 TB/s"));
+  verdict.roofline->regime = "compute";
+  verdict.roofline->rate_operations_s = 727e12;
+  verdict.roofline->instructions = "tensor_bfloat16 (wgmma m64n256k16)";
+  text = RenderCard(verdict, kAscii);
+  EXPECT_THAT(text, HasSubstr("TFLOP/s of tensor_bfloat16"));
+  verdict.roofline->regime = "overhead";
+  EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("launch that does nothing"));
 }
 
 TEST(Card, FitsItsWidth) {

@@ -30,6 +30,7 @@ class DoctorWriter {
     for (const Finding& finding : report_.findings) Row(finding);
     Cores();
     for (const Ceilings& ceilings : report_.profile.ceilings) Rates(ceilings);
+    for (const GpuCeilings& gpu : report_.profile.gpus) GpuRates(gpu);
     Noise();
     frame_.Bottom();
     return frame_.Take() + Mending();
@@ -85,6 +86,43 @@ class DoctorWriter {
     std::vector<std::string> parts;
     for (const auto& [rate, name] : rising) parts.push_back(fmt::format("{} {}", name, Giga(rate)));
     frame_.Labelled(label, fmt::format("{} GFLOP/s", fmt::join(parts, ", ")));
+  }
+
+  // Best and median of several blocks, and by what.
+  void GpuRates(const GpuCeilings& gpu) {
+    frame_.Section("ceilings of the GPU", {Safe(gpu.name), Tone::kFaint});
+    RateColumns("", "best", "median", "of blocks of at least 20 ms", Tone::kFaint);
+    for (const auto& [key, label] :
+         {std::pair{"read", "memory reads"}, {"copy", "memory copy"}, {"l2_read", "L2 reads"}})
+      GpuRateRow(gpu.traffic, key, label, "B/s");
+    for (const char* name : {"float64", "float32", "bfloat16", "float16"})
+      GpuRateRow(gpu.arithmetic, name, name, "FLOP/s");
+    frame_.Labelled("matrix units", "on random data", Tone::kFaint);
+    for (const char* name : {"float64", "tf32", "bfloat16", "float16", "float8"})
+      GpuRateRow(gpu.arithmetic, fmt::format("tensor_{}", name), name, "FLOP/s");
+    frame_.Labelled("empty launch",
+                    fmt::format("{} in a row, {} waited for", FormatDuration(gpu.launch_ns),
+                                FormatDuration(gpu.launch_and_wait_ns)));
+    for (const std::string& note : gpu.notes) frame_.Labelled("", Safe(note), Tone::kFaint);
+  }
+
+  void RateColumns(std::string_view label, std::string_view best, std::string_view median,
+                   std::string_view how, Tone tone) {
+    constexpr int kWidth = 13;
+    const int room = frame_.inner_width() - Frame::kLabelWidth - 2 * kWidth;
+    frame_.Row({{fmt::format("{:<{}}", label, Frame::kLabelWidth), Tone::kFaint},
+                {fmt::format("{:<{}}{:<{}}{}", best, kWidth, median, kWidth,
+                             Shortened(how, room, frame_.style().unicode)),
+                 tone}});
+  }
+
+  void GpuRateRow(const std::map<std::string, GpuRate>& rates, const std::string& key,
+                  const char* label, const char* unit) {
+    const auto found = rates.find(key);
+    if (found == rates.end()) return;
+    const GpuRate& rate = found->second;
+    RateColumns(label, FormatRate(rate.best, unit), FormatRate(rate.median, unit), Safe(rate.how),
+                Tone::kPlain);
   }
 
   void Noise() {

@@ -33,6 +33,27 @@ TEST(DoctorReport, AHealthyMachineIsReady) {
   EXPECT_THAT(text, Not(HasSubstr("to mend")));
 }
 
+TEST(DoctorReport, AGpusCeilingsStandWithBestAndMedian) {
+  DoctorReport report = Healthy();
+  GpuCeilings gpu;
+  gpu.name = "Some GPU";
+  gpu.traffic = {{"copy", {4.27e12, 4.2e12, "the driver's copy"}}};
+  gpu.arithmetic = {{"float32", {51e12, 50e12, "fma"}},
+                    {"tensor_bfloat16", {790e12, 693e12, "wgmma m64n256k16"}}};
+  gpu.launch_ns = 2100;
+  gpu.launch_and_wait_ns = 7300;
+  gpu.notes = {"tensor_float8 by wgmma was not measured: its products came out wrong"};
+  report.profile.gpus = {gpu};
+  const std::string text = RenderDoctor(report, {});
+  EXPECT_THAT(text, HasSubstr("Some GPU"));
+  EXPECT_THAT(text, HasSubstr("memory copy  4.27 TB/s    4.20 TB/s    the driver's copy"));
+  EXPECT_THAT(text, HasSubstr("51.0 TFLOP/s 50.0 TFLOP/s fma"));
+  EXPECT_THAT(text, HasSubstr("790 TFLOP/s  693 TFLOP/s  wgmma m64n256k16"));
+  EXPECT_THAT(text, HasSubstr("2.10 us in a row, 7.30 us waited for"));
+  EXPECT_THAT(text, HasSubstr("tensor_float8 by wgmma was not measured"));
+  EXPECT_THAT(RenderDoctor(Healthy(), {}), Not(HasSubstr("GPU")));
+}
+
 TEST(DoctorReport, EachMissingThingComesWithItsCommand) {
   DoctorReport report = Healthy();
   report.findings.push_back(

@@ -187,6 +187,9 @@ std::string WithPrefix(double value, std::string_view unit) {
 }  // namespace
 
 std::string FormatBytes(double bytes) { return WithPrefix(bytes, "B"); }
+std::string FormatRate(double a_second, std::string_view unit) {
+  return WithPrefix(a_second, unit);
+}
 std::string FormatCount(double count) { return WithPrefix(count, ""); }
 
 std::string FormatShare(double share) {

@@ -37,6 +37,8 @@ std::string FormatConfidence(double share);
 // "812 B", "16.8 MB", "1.07 GB"; of counts "10.5 M", "2.15 G".
 std::string FormatBytes(double bytes);
 std::string FormatCount(double count);
+// "13.1 GB/s", "4.27 TB/s", "727 TFLOP/s": three significant digits.
+std::string FormatRate(double a_second, std::string_view unit);
 // Shares of a whole: "12%", "0.024%", "all" for 1.
 std::string FormatShare(double share);
 // "1 pair", "9 pairs".

@@ -25,6 +25,13 @@ TEST(FormatBytes, KeepsThreeDigits) {
   EXPECT_EQ(FormatCount(4e18), "4000 P");
 }
 
+TEST(FormatRate, TakesThePrefixThatFits) {
+  EXPECT_EQ(FormatRate(13.1e9, "B/s"), "13.1 GB/s");
+  EXPECT_EQ(FormatRate(4.27e12, "B/s"), "4.27 TB/s");
+  EXPECT_EQ(FormatRate(727e12, "FLOP/s"), "727 TFLOP/s");
+  EXPECT_EQ(FormatRate(1.5e15, "FLOP/s"), "1.50 PFLOP/s");
+}
+
 TEST(Printable, DefusesWhatTerminalsActOn) {
   EXPECT_EQ(Printable("\x1b[2J\x1b]0;title\a", true), "?[2J?]0;title?");
   EXPECT_EQ(Printable("a\nb\tc\rd", true), "a b c d");

@@ -85,6 +85,17 @@ def test_a_missing_thing_comes_with_the_command_that_mends_it(assay, lacking, pa
     assert mend in findings[lacking]["mend"], findings
 
 
+def test_a_gpu_that_is_wanted_must_be_there(assay):
+    run = assay("doctor", "--quick", "--json", "--device", "cuda", CUDA_VISIBLE_DEVICES="")
+    findings = {finding["name"]: finding for finding in json.loads(run.out)["findings"]}
+    assert run.code == ENVIRONMENT and findings["GPU"]["state"] == "missing", run
+    run = assay("doctor", "--quick", "--json", CUDA_VISIBLE_DEVICES="")
+    findings = {finding["name"]: finding for finding in json.loads(run.out)["findings"]}
+    assert run.code == GOOD and findings["GPU"]["found"].startswith("none"), run
+    run = assay("doctor", "--quick", "--json", "--device", "cpu")
+    assert run.code == GOOD and "GPU" not in run.out, run
+
+
 def test_a_second_compiler_is_welcome_but_not_needed(assay):
     code, findings = doctor_without(assay, glob.glob("/usr/bin/clang++*"))
     assert code == GOOD, findings

@@ -25,7 +25,7 @@ LAYERS = {
     **{stage: {"base", "wire", "model"} for stage in STAGES},
     "gpu": {"base", "wire", "cuda"},
     "pipeline": {"base", "wire", "cuda", "gpu", "model"} | STAGES,
-    "doctor": {"base", "wire", "model", "pipeline"} | STAGES,
+    "doctor": {"base", "wire", "cuda", "gpu", "model", "pipeline"} | STAGES,
     "report": {"base", "wire", "model", "pipeline", "doctor"} | STAGES,
     "cli": {"base", "wire", "model", "pipeline", "doctor", "report"} | STAGES,
 }
