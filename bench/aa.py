@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """A/A: judges a program against its own copy, many times, and counts how often it is 'faster'.
 
-    bench/aa.py native|python --size tiny|small --count 200 --output FILE.jsonl [--problem NAME|all]
+    bench/aa.py native|python|device --size tiny|small --count 200 --output FILE.jsonl
+                [--problem NAME|all] [--set NAME=VALUE ...] [--device cuda] [--seconds S]
 
-`native` judges a native candidate against its own copy (--against); `python` judges the reference's
-own Python form against the reference (eager). One line a verdict is appended to the output; a run
-that is stopped goes on where it was. Ends with the rate and its exact 95% interval
+`native` and `device` (on a GPU) judge a kernel against its own copy (--against); `python` judges
+the reference's own Python form against the reference (eager). One line a verdict is appended to the
+output; a run that is stopped goes on where it was. Ends with the rate and its exact 95% interval
 (Clopper-Pearson).
 """
 import argparse
@@ -17,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -42,7 +44,10 @@ def clopper_pearson(wins, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("form", choices=["native", "python"])
+    parser.add_argument("form", choices=["native", "python", "device"])
+    parser.add_argument("--set", action="append", default=[], help="a constant of the problem")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no call after this")
     parser.add_argument("--size", default="tiny")
     parser.add_argument("--problem", default="softmax", help="python: one of the suite, or 'all'")
     parser.add_argument("--count", type=int, default=200, help="verdicts in the file at the end")
@@ -50,17 +55,19 @@ def main():
         "--batch", type=int, default=10, help="verdicts a call of assay: they share reference hosts"
     )
     parser.add_argument("--output", required=True, type=pathlib.Path)
-    parser.add_argument("--assay", default=str(ROOT / "build" / "release" / "assay"))
+    binary = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
+    parser.add_argument("--assay", default=binary)
     options = parser.parse_args()
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        if options.form == "native":
+        if options.form != "python":
             problems = [find_problem("softmax")]
         elif options.problem == "all":
             problems = sorted((ROOT / "problems").glob("level*/*.py"))
         else:
             problems = [find_problem(options.problem)]
-        while (done := len(read(options.output))) < options.count:
+        end = time.monotonic() + options.seconds
+        while (done := len(read(options.output))) < options.count and time.monotonic() < end:
             problem = problems[done % len(problems)]
             count = 1 if len(problems) > 1 else min(options.batch, options.count - done)
             for verdict in judge(options, problem, count, pathlib.Path(folder)):
@@ -71,8 +78,9 @@ def main():
 
 def judge(options, problem, count, folder):
     """Verdicts of one call of assay: a program against its own copy."""
-    if options.form == "native":
-        candidate = ROOT / "kernels" / "softmax" / "fused.cpp"
+    if options.form != "python":
+        name = "one_read.cu" if options.form == "device" else "fused.cpp"
+        candidate = ROOT / "kernels" / "softmax" / name
         extra = ["--against", str(candidate)]
     else:
         candidate = folder / "copy.py"
@@ -85,6 +93,9 @@ def judge(options, problem, count, folder):
         *[str(candidate)] * count,
         "--size",
         options.size,
+        "--device",
+        options.device,
+        *[word for constant in options.set for word in ("--set", constant)],
         "--json",
         "-q",
         "--no-save",
@@ -112,8 +123,10 @@ def condense(verdict):
         "id": verdict["id"],
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "cpu": verdict["machine"]["cpu"],
+        "gpu": verdict["machine"]["gpu"],
         "load": os.getloadavg()[0],
         "problem": verdict["problem"]["name"],
+        "set": verdict["problem"]["set"],
         "outcome": verdict["outcome"],
         "message": verdict["message"].replace(f"{ROOT}/", ""),
         "seed": verdict["seed"],

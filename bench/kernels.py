@@ -38,7 +38,10 @@ def shipped_kernels():
     for path in sorted((ROOT / "kernels").glob("*/*")):
         if path.suffix not in SUFFIXES:
             continue
-        lines = EXPECTED.findall(path.read_text())
+        text = path.read_text()
+        if "import triton" in text:
+            continue  # for a GPU, as .cu files are
+        lines = EXPECTED.findall(text)
         outcome, size, wrong = lines[0] if len(lines) == 1 else ("", "", "")
         problem = problems.get(path.parent.name)
         kernels.append(Kernel(path, problem, outcome or wrong or None, size or "small"))

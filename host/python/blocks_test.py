@@ -4,7 +4,8 @@ read anew.
 
 import unittest
 
-from fake_judge import POISON, Judge, torch, wire
+from fake_judge import POISON, Judge, torch, values, wire
+from assay_host import blocks
 from sample_problems import LINEAR, SOFTMAX, problem
 
 
@@ -215,6 +216,25 @@ class Ending(unittest.TestCase):
         judge.socket.send(b"nonsense")
         self.assertNotEqual(judge.wait(), 0)
         judge.close()
+
+
+class Results(unittest.TestCase):
+    def test_a_result_on_another_device_does_not_fit_unless_it_is_a_number(self):
+        target = torch.empty(2, device="meta")
+        for result in (torch.zeros(2), [torch.zeros(2)]):
+            with self.assertRaises(blocks.OutputMismatch) as caught:
+                blocks.store(result, [target], ["out"], range(0))
+            self.assertIn("output out is on cpu; the inputs are on meta", str(caught.exception))
+        blocks.store(2.5, [torch.empty((), dtype=torch.float64, device="meta")], ["out"], range(0))
+
+    def test_a_slot_of_any_dtype_is_poisoned(self):
+        targets = [torch.zeros((), dtype=dtype) for dtype in values.DTYPES.values()]
+        targets.append(torch.zeros(0, 3))
+        with self.assertRaises(blocks.OutputMismatch):
+            blocks._refuse_slot(targets)
+        for target in targets:
+            held = target.view(-1).view(torch.uint8)
+            self.assertTrue(bool((held == POISON).all()), target.dtype)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,8 @@ namespace {
 struct alignas(16) Words {
   unsigned long long low, high;
 };
+// Loads of a thread's that are on their way together.
+constexpr unsigned kAtOnce = 4;
 
 __device__ inline unsigned Lane() { return threadIdx.x % WARP_LANES; }
 __device__ inline unsigned long long Warp() {
@@ -83,6 +85,10 @@ __device__ inline double Load(const void* data, ElementType type, long long inde
       return __uint_as_float(static_cast<unsigned>(static_cast<const unsigned short*>(data)[index])
                              << 16);
   }
+}
+
+__device__ constexpr unsigned ElementBits(ElementType type) {
+  return type == ElementType::kFloat64 ? 64 : type == ElementType::kFloat32 ? 32 : 16;
 }
 
 struct Unit {
@@ -131,6 +137,68 @@ struct Errors {
   }
 };
 
+// Element `index` of 16 bytes.
+template <ElementType kType>
+__device__ inline double ElementOf(const Words& words, unsigned index) {
+  constexpr unsigned kEach = ElementBits(kType), kHalf = 64 / kEach;
+  const unsigned long long half = index < kHalf ? words.low : words.high;
+  const unsigned long long bits = half >> (index % kHalf * kEach % 64);
+  if (kType == ElementType::kFloat64) return FromBits(bits);
+  if (kType == ElementType::kFloat32) return __uint_as_float(static_cast<unsigned>(bits));
+  const auto short_bits = static_cast<unsigned short>(bits);
+  return kType == ElementType::kFloat16 ? FloatOfHalf(short_bits)
+                                        : __uint_as_float(static_cast<unsigned>(short_bits) << 16);
+}
+
+struct Sums {
+  double difference2 = 0, reference2 = 0, largest = 0;
+
+  __device__ void Add(double got, double expected) {
+    const double difference = got - expected, size = fabs(difference);
+    difference2 += difference * difference;
+    reference2 += expected * expected;
+    largest = size > largest ? size : largest;
+  }
+};
+
+// A lane's share of a unit: 16 bytes at a time where the addresses allow it.
+template <ElementType kType>
+__device__ inline void AddUnit(const Comparison& task, const Unit& unit, Sums* sums) {
+  constexpr unsigned kBytes = ElementBits(kType) / 8, kEach = sizeof(Words) / kBytes;
+  const char* got = static_cast<const char*>(task.candidate) + unit.begin * kBytes;
+  const char* expected = static_cast<const char*>(task.expected) + unit.begin * kBytes;
+  long long done = unit.begin;
+  const auto both =
+      reinterpret_cast<unsigned long long>(got) | reinterpret_cast<unsigned long long>(expected);
+  if (both % sizeof(Words) == 0) {
+    const long long pieces = (unit.end - unit.begin) / kEach;
+#pragma unroll 4
+    for (long long at = Lane(); at < pieces; at += WARP_LANES) {
+      const Words a = reinterpret_cast<const Words*>(got)[at];
+      const Words b = reinterpret_cast<const Words*>(expected)[at];
+#pragma unroll
+      for (unsigned i = 0; i < kEach; ++i)
+        sums->Add(ElementOf<kType>(a, i), ElementOf<kType>(b, i));
+    }
+    done += pieces * kEach;
+  }
+  for (long long at = done + Lane(); at < unit.end; at += WARP_LANES)
+    sums->Add(Load(task.candidate, kType, at), Load(task.expected, kType, at));
+}
+
+__device__ inline void AddUnit(const Comparison& task, const Unit& unit, Sums* sums) {
+  switch (task.type) {
+    case ElementType::kFloat64:
+      return AddUnit<ElementType::kFloat64>(task, unit, sums);
+    case ElementType::kFloat32:
+      return AddUnit<ElementType::kFloat32>(task, unit, sums);
+    case ElementType::kFloat16:
+      return AddUnit<ElementType::kFloat16>(task, unit, sums);
+    default:
+      return AddUnit<ElementType::kBFloat16>(task, unit, sums);
+  }
+}
+
 }  // namespace
 
 // Each task: the words of a range become one pattern.
@@ -163,10 +231,20 @@ extern "C" __global__ void assay_compare_exactly(const Comparison* tasks, int co
       done = bytes / sizeof(Words) * sizeof(Words);
       const auto* got_words = reinterpret_cast<const Words*>(got);
       const auto* expected_words = reinterpret_cast<const Words*>(expected);
-      for (unsigned long long at = Thread(); at < done / sizeof(Words); at += Threads()) {
-        const Words a = got_words[at], b = expected_words[at];
-        if (a.low != b.low || a.high != b.high) task.totals->beyond = 1;
+      const unsigned long long words = done / sizeof(Words);
+      unsigned long long differs = 0;
+      for (unsigned long long begin = Thread(); begin < words; begin += kAtOnce * Threads()) {
+        // Several loads on their way before the first is used.
+        Words a[kAtOnce], b[kAtOnce];
+        for (unsigned i = 0; i < kAtOnce; ++i) {
+          const unsigned long long at = begin + i * Threads();
+          a[i] = at < words ? got_words[at] : Words{};
+          b[i] = at < words ? expected_words[at] : Words{};
+        }
+        for (unsigned i = 0; i < kAtOnce; ++i)
+          differs |= (a[i].low ^ b[i].low) | (a[i].high ^ b[i].high);
       }
+      if (differs != 0) task.totals->beyond = 1;
     }
     for (unsigned long long at = done + Thread(); at < bytes; at += Threads())
       if (got[at] != expected[at] || (task.type == ElementType::kBool && got[at] > 1))
@@ -180,18 +258,10 @@ extern "C" __global__ void assay_row_sums(const Comparison* tasks, int count) {
     const unsigned long long units = Units(task);
     for (unsigned long long index = Warp(); index < units; index += Warps()) {
       const Unit unit = UnitAt(task, index);
-      double difference2 = 0, reference2 = 0, largest = 0;
-      for (long long at = unit.begin + Lane(); at < unit.end; at += WARP_LANES) {
-        const double expected = Load(task.expected, task.type, at);
-        const double difference = Load(task.candidate, task.type, at) - expected;
-        difference2 += difference * difference;
-        reference2 += expected * expected;
-        const double size = fabs(difference);
-        largest = size > largest ? size : largest;
-      }
-      difference2 = WarpSum(difference2);
-      reference2 = WarpSum(reference2);
-      largest = WarpMax(largest);
+      Sums sums;
+      AddUnit(task, unit, &sums);
+      const double difference2 = WarpSum(sums.difference2), reference2 = WarpSum(sums.reference2);
+      const double largest = WarpMax(sums.largest);
       if (Lane() != 0) continue;
       Row& row = task.rows[unit.row];
       atomicAdd(&row.difference2, difference2);

@@ -29,7 +29,7 @@ namespace {
 using Kind = HostTrouble::Kind;
 
 // Rounds are added to a pair on a device while its blocks take less than this.
-constexpr double kDevicePairS = 0.15;
+constexpr double kDevicePairS = 0.06;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -132,7 +132,9 @@ Result<void> Judgement::Prepare() {
                    : "error-ratio";
   ASSAY_ASSIGN_OR_RETURN(live_, LiveSlots::Create(*oracle_, device_.get()));
   if (!request_.against && !request_.correctness_only)
-    if (auto begun = Pool(request_.baselines.front()).Prefetch(kPairsMin); !begun)
+    if (auto begun =
+            Pool(request_.baselines.front()).Prefetch(device_ ? Looks()[0].pairs : kPairsMin);
+        !begun)
       return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<wire::DrawKind> skip, SkippedDraws(request_.problem));
   auto draws = DrawSet::Make(*oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), skip, drawing);

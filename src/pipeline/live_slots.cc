@@ -14,7 +14,7 @@ namespace {
 // Memory that the live slots may take at most, unless two slots need more.
 constexpr uint64_t kLiveBytesMax = uint64_t{512} << 20;
 // The same on a device.
-constexpr uint64_t kDeviceBytesMax = uint64_t{4} << 30;
+constexpr uint64_t kDeviceBytesMax = uint64_t{2} << 30;
 // Values of a pool, with their expected outputs.
 constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 34;
 // Lines of output compared between "done" and the freeze, about 30 us later.
@@ -54,6 +54,7 @@ void LiveSlots::Note(Result<void> done) const {
 void LiveSlots::SetSlotCount(uint32_t count) {
   ASSAY_CHECK(count <= capacity_);
   plan_.as<wire::Plan>()->slot_count = count;
+  slot_count_most_ = std::max(slot_count_most_, count);
 }
 
 void LiveSlots::FillInputs(const Oracle& oracle, std::span<const uint32_t> masters) {

@@ -48,6 +48,7 @@ class LiveSlots {
 
   // How many slots hosts prepare when they next enter blocks; at most capacity().
   void SetSlotCount(uint32_t count);
+  uint32_t slot_count_most() const { return slot_count_most_; }  // so far
   // Copies masters[i] into slot i, for each i, past the caches. No host may run.
   void FillInputs(const Oracle& oracle, std::span<const uint32_t> masters);
   // Copies one master into one slot.
@@ -111,6 +112,7 @@ class LiveSlots {
   mutable std::optional<Error> device_error_;
   std::vector<std::byte> unread_;  // stands for outputs that cannot be fetched
   uint32_t capacity_ = 0;
+  uint32_t slot_count_most_ = 0;
   uint32_t filled_ = 0;  // slots that may hold values
   uint64_t guard_ = 0;
 };

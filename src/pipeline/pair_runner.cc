@@ -1,6 +1,7 @@
 #include "pipeline/pair_runner.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -107,10 +108,13 @@ void PairRunner::SetCalls(uint32_t calls) {
   PrepareSlots(slots_);
 }
 
-// On a device hosts prepare all slots, whatever is used of them: a warm host keeps its views then,
-// which take long to make.
+// On a device hosts prepare no fewer slots than before: a warm host keeps its views then, which
+// take long to make.
 void PairRunner::PrepareSlots(uint32_t count) {
-  setup_.live.SetSlotCount(setup_.live.on_device() ? setup_.live.capacity() : count);
+  if (setup_.live.on_device())
+    count = std::min(std::bit_ceil(std::max(count, setup_.live.slot_count_most())),
+                     setup_.live.capacity());
+  setup_.live.SetSlotCount(count);
 }
 
 // A candidate that dawdles while its calls are counted out would get blocks so short that what it

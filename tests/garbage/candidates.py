@@ -10,7 +10,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BYTES_MAX = 1 << 20  # a larger file is a wrong request, not a candidate
 KERNELS = sorted(path for path in (ROOT / "kernels").rglob("*.c*") if path.suffix in (".c", ".cpp"))
 SOFTMAX = [path for path in KERNELS if path.parent.name == "softmax"]
-MODELS = sorted((ROOT / "kernels").rglob("*.py"))
+MODELS = sorted(
+    path for path in (ROOT / "kernels").rglob("*.py") if "import triton" not in path.read_text()
+)
 OPERATORS = list("+-*/%<>=!&|^~?:;,.(){}[]#@$'\"\\")
 WORDS = ["int", "float", "return", "0", "-1", "x", "y", "for", "if", "static_assert", "template"]
 PYTHON_WORDS = ["def", "class", "return", "None", "self", "torch", "lambda", "0", "await", "yield"]
