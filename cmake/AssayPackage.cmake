@@ -29,6 +29,7 @@ install(FILES $<TARGET_FILE:assay_host> DESTINATION lib/assay)
 install(DIRECTORY host/python/assay_host DESTINATION lib/assay/python FILES_MATCHING PATTERN "*.py")
 install(FILES include/assay/kernel.h DESTINATION lib/assay/include/assay)
 install(FILES include/assay/kernel.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/assay/include/dlpack DESTINATION lib/assay/include)
 install(DIRECTORY problems kernels DESTINATION lib/assay
   FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "*.cpp" PATTERN "*.c" PATTERN "*.cu")
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -26,6 +26,7 @@ constexpr int kLockdownFile = 4;
 constexpr int kExitMalformed = 2;
 constexpr int kExitDevice = 3;
 constexpr uint32_t kLoaderTextBytesMax = 2000;
+constexpr size_t kSparkBytes = 4096;
 
 // Everything that a request may need; one a process, owned by main.
 struct Host {
@@ -186,14 +187,20 @@ bool AnswerLoad(Host& host) {
   _exit(kExitDevice);
 }
 
-// Blocks on a device: `done` is said when its work is done.
+// Blocks on a device: `done` is said when its work is done. A little work before go makes the
+// device turn to this process, which lasts as long as several short calls.
 template <typename Run>
 void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run) {
   FaultContext& fault = TheFaultContext();
   wire::BlockLoop& loop = host.loop;
+  cuda::Pointer spark = 0;
+  cuda::Result result = host.driver.memory_allocate(&spark, kSparkBytes);
+  if (result != cuda::kSuccess) EndByDevice(host, result);
   while (wire::AwaitArmed(loop)) {
+    result = host.driver.set_words(spark, 0, kSparkBytes / 4, nullptr);
+    if (result == cuda::kSuccess) result = host.driver.context_synchronize();
+    if (result != cuda::kSuccess) EndByDevice(host, result);
     wire::AwaitGo(loop);
-    cuda::Result result = cuda::kSuccess;
     for (uint32_t i = 0; i < loop.call_count && result == cuda::kSuccess; ++i) {
       if (loop.order[i] >= slot_count) continue;
       fault.slot = loop.order[i];
@@ -205,6 +212,7 @@ void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run) {
     if (result != cuda::kSuccess) EndByDevice(host, result);
     wire::SayDone(loop, 0);
   }
+  host.driver.memory_free(spark);
 }
 
 bool RunImageBlocks(Host& host) {

@@ -24,7 +24,8 @@ namespace {
 
 constexpr const char* kNames[] = {"assay_fill",       "assay_find_change",  "assay_compare_exactly",
                                   "assay_row_sums",   "assay_row_check",    "assay_row_ratio",
-                                  "assay_truth_sums", "assay_truth_totals", "assay_truth_errors"};
+                                  "assay_truth_sums", "assay_truth_totals", "assay_truth_errors",
+                                  "assay_copy_lines"};
 constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocksPerMultiprocessor = 8;
 constexpr unsigned kTasksMax = 65535;  // a grid's y
@@ -150,6 +151,15 @@ Result<void> JudgeKernels::Fill(std::span<const Range> ranges) {
     ASSAY_RETURN_IF_ERROR(gpu_->Synchronize());
   }
   return {};
+}
+
+Result<void> JudgeKernels::CopyLines(std::span<const gpu::Line> lines, uint64_t words) {
+  if (lines.empty()) return {};
+  ASSAY_ASSIGN_OR_RETURN(cuda::Pointer tasks, Upload(lines.data(), lines.size_bytes()));
+  int count = static_cast<int>(lines.size()), words_each = static_cast<int>(words);
+  void* parameters[] = {&tasks, &count, &words_each};
+  ASSAY_RETURN_IF_ERROR(Run(kCopyLines, parameters, 1));
+  return gpu_->Synchronize();
 }
 
 Result<std::vector<uint64_t>> JudgeKernels::FindChanges(std::span<const Range> ranges) {

@@ -208,6 +208,15 @@ extern "C" __global__ void assay_fill(const Range* tasks, int count) {
       tasks[i].begin[at] = tasks[i].pattern;
 }
 
+extern "C" __global__ void assay_copy_lines(const Line* lines, int count, int words) {
+  const auto all = static_cast<unsigned long long>(count) * static_cast<unsigned>(words);
+  for (unsigned long long at = Thread(); at < all; at += Threads()) {
+    const Line& line = lines[at / static_cast<unsigned>(words)];
+    const auto word = at % static_cast<unsigned>(words);
+    line.to[word] = line.from[word];
+  }
+}
+
 // Each task: the first word of a range that is not the pattern, into `found` (which holds the
 // number of words before).
 extern "C" __global__ void assay_find_change(const Range* tasks, unsigned long long* found,

@@ -29,6 +29,9 @@ class JudgeKernels {
   // For each range the index of its first word that is not the pattern, or its number of words.
   Result<std::vector<uint64_t>> FindChanges(std::span<const gpu::Range> ranges);
 
+  // Copies lines of `words` words of 8 bytes each.
+  Result<void> CopyLines(std::span<const gpu::Line> lines, uint64_t words);
+
   // Comparisons whose `rows` and `totals` are not set; what they come to, one by one.
   struct Compared {
     bool within = false;  // false: the host must look at them; nothing else is known then
@@ -58,6 +61,7 @@ class JudgeKernels {
     kTruthSums,
     kTruthTotals,
     kTruthErrors,
+    kCopyLines,
     kKernels
   };
 

@@ -16,6 +16,12 @@ struct Range {
   unsigned long long pattern;
 };
 
+// A line of memory to be copied.
+struct Line {
+  const unsigned long long* from;
+  unsigned long long* to;
+};
+
 // Of one row of one output of one call. Zero before.
 struct Row {
   double difference2, reference2;     // sums of squares

@@ -82,7 +82,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
   if (!Stands(Defence::kLockdown)) options.sandbox.may_start_processes = true;
   if (setup.gpu != nullptr) AllowDevice(*setup.gpu, &options.sandbox);
   if (setup.gpu != nullptr) ShowToolkit(*setup.gpu, setup.candidate.toolkit, &options.sandbox);
-  options.waits_of_main_thread = setup.gpu != nullptr;
+  options.on_device = setup.gpu != nullptr;
   const CorePlan cores = PlanCores(UsableCpus(), setup.threads, pair_index);
   options.sandbox.cpus = cores.hosts;
   options.spin = cores.judge_has_own_core;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "judge/elements.h"
 #include "pipeline/slots.h"
 
@@ -12,9 +13,13 @@ namespace {
 using gpu::Comparison;
 using gpu::ElementType;
 
-// Slots of a block of which the judge takes copies as it ends, and how large these may be.
-constexpr uint32_t kSampledSlots = 4;
-constexpr uint64_t kSampledBytesMax = uint64_t{256} << 20;
+// Lines of output that the judge copies as a block ends, over all of its slots, and their size.
+constexpr uint32_t kSampledLines = 2048;
+constexpr uint64_t kLineBytes = 128;
+// A flush that takes more than this, of the shortest one, was not alone on the device.
+constexpr double kBusyFactor = 1.5;
+constexpr int64_t kBusyNs = 100'000;
+constexpr int kFlushesFirst = 5;
 // What is written to push everything else out of the caches, in sizes of the second level.
 constexpr uint64_t kFlushFactor = 3;
 
@@ -62,6 +67,8 @@ Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& p
     begin = output.offset + output.size_bytes;
   });
   slots.guards_.push_back({begin, plan.output_stride - begin});
+  for (int flush = 0; flush < kFlushesFirst; ++flush) ASSAY_RETURN_IF_ERROR(slots.FlushCaches());
+  slots.busy_ = false;
   return slots;
 }
 
@@ -129,11 +136,18 @@ Result<void> DeviceSlots::FlushCaches() {
   const cuda::Driver& driver = gpu.driver();
   ASSAY_RETURN_IF_ERROR(
       gpu.Check(driver.context_reset_persisting_l2(), "reset the GPU's second-level cache"));
+  ASSAY_RETURN_IF_ERROR(gpu.Synchronize());
+  const int64_t begin_ns = MonotonicNs();
   ASSAY_RETURN_IF_ERROR(
       gpu.Check(driver.set_words(flushed_.address(), static_cast<unsigned>(random_()),
                                  flushed_.size_bytes() / 4, nullptr),
                 "flush the GPU's caches"));
-  return gpu.Synchronize();
+  ASSAY_RETURN_IF_ERROR(gpu.Synchronize());
+  const int64_t took_ns = MonotonicNs() - begin_ns;
+  flush_ns_ = flush_ns_ == 0 ? took_ns : std::min(flush_ns_, took_ns);
+  busy_ = busy_ ||
+          static_cast<double>(took_ns - kBusyNs) > kBusyFactor * static_cast<double>(flush_ns_);
+  return {};
 }
 
 Result<void> DeviceSlots::Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count) {
@@ -151,25 +165,37 @@ Result<void> DeviceSlots::Poison(const DeviceRegion& outputs, uint32_t first, ui
 
 Result<void> DeviceSlots::TakeSample(const DeviceRegion& outputs, std::span<const uint32_t> slots) {
   const uint64_t stride = plan_->output_stride;
-  const auto affordable = std::max<uint64_t>(1, kSampledBytesMax / stride);
-  const auto count = std::min({uint64_t{kSampledSlots}, affordable, uint64_t{slots.size()}});
-  if (sampled_.size_bytes() < count * stride) {
-    ASSAY_ASSIGN_OR_RETURN(sampled_, DeviceRegion::Private(device_->gpu(), count * stride));
+  const uint64_t line_bytes = std::min(kLineBytes, stride);
+  if (sampled_.size_bytes() == 0) {
+    ASSAY_ASSIGN_OR_RETURN(sampled_,
+                           DeviceRegion::Private(device_->gpu(), kSampledLines * kLineBytes));
   }
+  std::vector<const wire::ArgumentSpec*> parts;
+  ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
+    if (output.size_bytes > 0) parts.push_back(&output);
+  });
   sample_sources_.clear();
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint32_t slot = slots[random_() % slots.size()];
-    sample_sources_.push_back(outputs.address() + slot * stride);
-    ASSAY_RETURN_IF_ERROR(Copy(sampled_.address() + i * stride, sample_sources_.back(), stride));
+  std::vector<gpu::Line> lines;
+  for (uint32_t i = 0; i < kSampledLines && !parts.empty() && !slots.empty(); ++i) {
+    // Every slot has its turn, at places that nobody knows.
+    const uint32_t slot = slots[i % slots.size()];
+    const wire::ArgumentSpec& output = *parts[random_() % parts.size()];
+    const uint64_t place = uint64_t{random_()} << 32 | random_();
+    const uint64_t begin = (output.offset + place % output.size_bytes) / 8 * 8;
+    const uint64_t at = slot * stride + std::min(begin, stride - line_bytes);
+    sample_sources_.push_back(outputs.address() + at);
+    lines.push_back({reinterpret_cast<const unsigned long long*>(sample_sources_.back()),
+                     reinterpret_cast<unsigned long long*>(sampled_.address() + i * kLineBytes)});
   }
-  return {};
+  return device_->kernels().CopyLines(lines, line_bytes / 8);
 }
 
 Result<bool> DeviceSlots::SampleStillHolds() {
+  const uint64_t line_bytes = std::min(kLineBytes, plan_->output_stride);
   std::vector<Comparison> comparisons;
   for (size_t i = 0; i < sample_sources_.size(); ++i)
-    comparisons.push_back(SameBytes(
-        sample_sources_[i], sampled_.address() + i * plan_->output_stride, plan_->output_stride));
+    comparisons.push_back(
+        SameBytes(sample_sources_[i], sampled_.address() + i * kLineBytes, line_bytes));
   return AllWithin(comparisons);
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "pipeline/judge_device.h"
@@ -33,12 +34,14 @@ class DeviceSlots {
   // Whether the inputs of these slots, and the weights, still are as they were filled.
   Result<bool> InputsStand(std::span<const uint32_t> slots);
   Result<void> Clear(uint32_t slots);
-  // Leaves nothing of the slots in the device's caches.
+  // Leaves nothing of the slots in the device's caches. This takes as long each time, unless the
+  // device works on something else, too: then TakeBusy() says so, once.
   Result<void> FlushCaches();
+  bool TakeBusy() { return std::exchange(busy_, false); }
   // Poisons the outputs of the slots [first, first + count) and sets their guards.
   Result<void> Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count);
 
-  // Takes a copy of a few of these slots' outputs, and says later whether they still are so.
+  // Takes a copy of lines out of these slots' outputs, and says later whether they still are so.
   Result<void> TakeSample(const DeviceRegion& outputs, std::span<const uint32_t> slots);
   Result<bool> SampleStillHolds();
 
@@ -81,7 +84,9 @@ class DeviceSlots {
   std::vector<Span> guards_;  // of a slot
   uint64_t weights_version_ = 0;
   bool has_weights_ = false;
-  std::vector<cuda::Pointer> sample_sources_;
+  std::vector<cuda::Pointer> sample_sources_;  // of lines, in order
+  int64_t flush_ns_ = 0;                       // the shortest
+  bool busy_ = false;
   std::vector<cuda::Pointer> filled_from_;  // by slot; 0: not filled
 };
 

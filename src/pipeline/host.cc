@@ -32,6 +32,9 @@ namespace {
 // that before it answers; what it takes more is added to its block.
 constexpr int64_t kReadyAllowanceNs = 150'000;
 constexpr int64_t kReadyCpuAllowanceNs = 30'000;
+// The same on a device. What a candidate takes longer than its opponent is charged besides
+// (judge/head_start.h).
+constexpr int64_t kDeviceReadyAllowanceNs = 1'000'000;
 constexpr int kVoidBlocksMax = 3;
 // About this long between two looks at where a watched host is.
 constexpr int64_t kWatchNs = 150'000;
@@ -92,7 +95,7 @@ HostResult<Host> Host::Spawn(HostOptions options) {
   host.spin_ = options.spin;
   host.start_timeout_s_ = options.start_timeout_s;
   host.wake_allowance_ns_ = options.wake_allowance_ns;
-  host.waits_of_main_thread_ = options.waits_of_main_thread;
+  host.on_device_ = options.on_device;
   return host;
 }
 
@@ -240,7 +243,8 @@ namespace {
 
 // Its inputs lay there when it woke: what it could have worked before it answered. A clock that is
 // read while a thread runs may be late, so what was worked in all counts, too, where it is known.
-int64_t ChargedHeadStartNs(const BlockResult& result, int64_t wake_allowance_ns) {
+int64_t ChargedHeadStartNs(const BlockResult& result, int64_t wake_allowance_ns, bool on_device) {
+  if (on_device) return std::max<int64_t>(0, result.ready_ns - kDeviceReadyAllowanceNs);
   const int64_t worked_ns = std::min(result.ready_ns, result.ready_cpu_ns) - kReadyCpuAllowanceNs;
   const int64_t counted_ns =
       wake_allowance_ns == 0 ? 0 : result.worked_before_ns - wake_allowance_ns;
@@ -329,12 +333,11 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
   result.worked_before_ns = freezer_->cpu_ns() - cpu_before_ns - block_ns;
   const int64_t charged_ns =
-      Stands(Defence::kHeadStart) ? ChargedHeadStartNs(result, wake_allowance_ns_) : 0;
+      Stands(Defence::kHeadStart) ? ChargedHeadStartNs(result, wake_allowance_ns_, on_device_) : 0;
   result.time_ns += charged_ns;
   result.uncharged_ns = std::max<int64_t>(0, result.ready_ns - charged_ns);
   ThreadWaits waits = ReadThreadWaits(pid_);
-  if (waits_of_main_thread_)
-    std::erase_if(waits, [this](const auto& wait) { return wait.first != pid_; });
+  if (on_device_) std::erase_if(waits, [this](const auto& wait) { return wait.first != pid_; });
   result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, waits));
   result.settle_ns = static_cast<int64_t>(report().settle_ns);
   if (!watch.still_holds() && Stands(Defence::kLateWrites)) {

@@ -62,9 +62,10 @@ struct HostOptions {
   // again; 0: not looked at. Only for a host on one core, whose CPU time in a block is at most the
   // block's.
   int64_t wake_allowance_ns = 0;
-  // Only its main thread's waits for a core are told: threads of a device's driver wait behind it
-  // for as long as it spins, and nothing waits for them.
-  bool waits_of_main_thread = false;
+  // It works on a device. Only its main thread's waits for a core are told: threads of the driver
+  // wait behind it for as long as it spins, and nothing waits for them. And it may take longer to
+  // wake: it makes the device turn to it, which lasts a tenth of a millisecond.
+  bool on_device = false;
 };
 
 struct BlockResult {
@@ -158,7 +159,7 @@ class Host {
   bool spin_ = true;
   double start_timeout_s_ = 60;
   int64_t wake_allowance_ns_ = 0;
-  bool waits_of_main_thread_ = false;
+  bool on_device_ = false;
   bool in_blocks_ = false;
   uint32_t sequence_ = 0;
   int void_blocks_ = 0;  // in a row

@@ -13,8 +13,9 @@ namespace {
 
 // Memory that the live slots may take at most, unless two slots need more.
 constexpr uint64_t kLiveBytesMax = uint64_t{512} << 20;
-// The same on a device.
-constexpr uint64_t kDeviceBytesMax = uint64_t{2} << 30;
+// The same on a device; and up to this many slots where they take more.
+constexpr uint64_t kDeviceBytesMax = uint64_t{2} << 30, kDeviceBytesMost = uint64_t{8} << 30;
+constexpr uint64_t kDeviceSlots = 8;
 // Values of a pool, with their expected outputs.
 constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 34;
 // Lines of output compared between "done" and the freeze, about 30 us later.
@@ -27,10 +28,12 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
   ASSAY_ASSIGN_OR_RETURN(live.plan_, SharedRegion::Create("assay-plan", sizeof(wire::Plan)));
   *live.plan_.as<wire::Plan>() = oracle.plan();
   const wire::Plan& plan = live.plan();
-  live.capacity_ = static_cast<uint32_t>(
-      std::clamp<uint64_t>((device != nullptr ? kDeviceBytesMax : kLiveBytesMax) /
-                               (plan.input_stride + plan.output_stride),
-                           2, wire::kCallsMax + 64));
+  const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
+  const uint64_t affordable = device == nullptr
+                                  ? kLiveBytesMax / slot_bytes
+                                  : std::max(kDeviceBytesMax / slot_bytes,
+                                             std::min(kDeviceSlots, kDeviceBytesMost / slot_bytes));
+  live.capacity_ = static_cast<uint32_t>(std::clamp<uint64_t>(affordable, 2, wire::kCallsMax + 64));
   ASSAY_ASSIGN_OR_RETURN(live.inputs_,
                          SharedRegion::Create("assay-inputs", live.capacity_ * plan.input_stride));
   if (Stands(Defence::kReadOnlyInputs)) ASSAY_RETURN_IF_ERROR(live.inputs_.SealAgainstNewWriters());
@@ -83,6 +86,12 @@ void LiveSlots::Clear() {
   if (device_ != nullptr) Note(device_->Clear(filled_));
   filled_ = 0;
 }
+
+bool LiveSlots::InputsHold(std::span<const uint32_t> slots) const {
+  return device_ == nullptr || NoteOr(device_->InputsStand(slots), true);
+}
+
+bool LiveSlots::TakeBusy() const { return device_ != nullptr && device_->TakeBusy(); }
 
 void LiveSlots::FlushInput(uint32_t slot) const {
   if (device_ != nullptr) return Note(device_->FlushCaches());
@@ -158,7 +167,7 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
              [&] { return NoteOr(device_->SampleStillHolds(), true); }};
   auto block = host.RunBlock(watch, order, timeout_s);
   // On a device nobody is kept from writing there.
-  if (block && device_ != nullptr && !NoteOr(device_->InputsStand(order), true))
+  if (block && !InputsHold(order))
     return HostFailed(HostTrouble::Kind::kDied,
                       "it wrote to its inputs or parameters, which are read-only");
   return block;

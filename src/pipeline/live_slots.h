@@ -61,6 +61,12 @@ class LiveSlots {
   void FlushInput(uint32_t slot) const;
   void FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const;
 
+  // On a device: whether these slots' inputs, and the weights, are as the judge put them there.
+  bool InputsHold(std::span<const uint32_t> slots) const;
+  // On a device: whether it was seen at other work since the last time of asking, while all hosts
+  // were stopped.
+  bool TakeBusy() const;
+
   // Outputs for one host.
   Result<HostOutputs> CreateOutputs() const;
   // Shares plan, inputs, weights and the host's own outputs with a host.

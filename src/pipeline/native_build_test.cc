@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -35,7 +36,7 @@ class CudaBuild : public testing::Test {
     ASSERT_TRUE(gpu) << gpu.error().message;
     gpu_.emplace(std::move(*gpu));
     // Below a folder that every user may read: the sandbox has a user of its own.
-    toolkit_ = fs::path(ASSAY_BUILD_DIRECTORY) / "fake_toolkit";
+    toolkit_ = fs::path("/var/tmp") / fmt::format("assay-fake-toolkit-{}", ::getpid());
     fs::create_directories(toolkit_ / "bin");
     fs::create_directories(toolkit_ / "include");
     std::ofstream(toolkit_ / "include/cuda_runtime.h") << "\n";

@@ -150,6 +150,7 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
     live.Poison(side.host->outputs);
     live.FlushInputs(setup_.oracle, order);
   }
+  if (live.TakeBusy()) block_disturbed_ = true;
   return RunFilled(side, order, samples);
 }
 
@@ -255,6 +256,13 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
   block_disturbed_ = false;
   looks_at_opponent_ = samples == nullptr;
   for (const Side side : {first, second}) {
+    if (side.host == second.host && first.is_candidate && !setup_.live.InputsHold(order)) {
+      HostTrouble foul;
+      foul.kind = HostTrouble::Kind::kFoul;
+      foul.rule = "late-write";
+      foul.message = "inputs that the other side was to read changed after its block";
+      return std::unexpected(std::move(foul));
+    }
     auto time = RunSide(side, order, samples);
     if (!time && time.error().kind == HostTrouble::Kind::kVoid) {
       // Both sides get new values: these may have been seen. What the first side ran does not

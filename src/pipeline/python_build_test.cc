@@ -1,8 +1,10 @@
 #include "pipeline/python_build.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -42,7 +44,13 @@ TEST(PythonBuild, ADeviceThatPyTorchCannotUseIsTold) {
   if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a GPU";
   const auto python = FindPython("");
   if (!python) GTEST_SKIP() << python.error().message;
-  const auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
+  // Where every user may read, and no folder of the sandbox's own stands before it.
+  namespace fs = std::filesystem;
+  const fs::path driver = fs::path("/var/tmp") / fmt::format("assay-driver-{}", ::getpid());
+  fs::create_directories(driver);
+  fs::copy(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1", driver / "libcuda.so.1",
+           fs::copy_options::overwrite_existing);
+  const auto gpu = Gpu::Open((driver / "libcuda.so.1").c_str());
   ASSERT_TRUE(gpu) << gpu.error().message;
   const auto cache = TemporaryFolder::Create();
   ASSERT_TRUE(cache);
@@ -54,6 +62,7 @@ TEST(PythonBuild, ADeviceThatPyTorchCannotUseIsTold) {
   const auto built = BuildPython(std::move(candidate), {}, *python, "",
                                  R"({"device": "cuda", "threads": 1})", &target, nullptr);
   ::unsetenv("XDG_CACHE_HOME");
+  fs::remove_all(driver);
   ASSERT_TRUE(built) << built.error().message;
   EXPECT_THAT(built->failure.value_or(""), testing::HasSubstr("cannot use the CUDA device"));
 }

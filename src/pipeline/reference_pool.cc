@@ -42,7 +42,7 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
   if (options_.gpu != nullptr) AllowDevice(*options_.gpu, &host_options.sandbox);
-  host_options.waits_of_main_thread = options_.gpu != nullptr;
+  host_options.on_device = options_.gpu != nullptr;
   host_options.spin = cores.judge_has_own_core;
   auto outputs = live_.CreateOutputs();
   if (!outputs) return environment(outputs.error());

@@ -4,6 +4,7 @@
 
 namespace {
 using assay::gpu::Comparison;
+using assay::gpu::Line;
 using assay::gpu::Range;
 using assay::gpu::TruthComparison;
 }  // namespace
@@ -22,6 +23,12 @@ EMULATED_TASKS(assay_row_ratio, Comparison)
 EMULATED_TASKS(assay_truth_sums, TruthComparison)
 EMULATED_TASKS(assay_truth_totals, TruthComparison)
 EMULATED_TASKS(assay_truth_errors, TruthComparison)
+ASSAY_FAKE_KERNEL(assay_copy_lines_emulated, sizeof(void*), sizeof(int), sizeof(int)) {
+  EmulateGrid(launch, [&] {
+    assay_copy_lines(launch.parameter<const Line*>(0), launch.parameter<int>(1),
+                     launch.parameter<int>(2));
+  });
+}
 ASSAY_FAKE_KERNEL(assay_find_change_emulated, sizeof(void*), sizeof(void*), sizeof(int)) {
   EmulateGrid(launch, [&] {
     assay_find_change(launch.parameter<const Range*>(0), launch.parameter<unsigned long long*>(1),
