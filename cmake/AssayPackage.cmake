@@ -51,8 +51,8 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# A judgement needs a compiler, the sandbox and the tensor header; PyTorch may come from elsewhere.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "bubblewrap (>= 0.8), g++, libdlpack-dev")
+# A judgement needs a compiler and the sandbox; PyTorch may come from elsewhere.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "bubblewrap (>= 0.8), g++")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-torch, libopenblas0-pthread")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "clang, libomp-dev")
 include(CPack)

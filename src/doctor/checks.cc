@@ -121,9 +121,7 @@ Result<Finding> TryBuild(InterruptFlag interrupt) {
                    built->cached ? "a kernel compiled (cached)"
                                  : fmt::format("a kernel compiled in {:.1f} s", built->build_s),
                    ""};
-  const bool header = built->failure->find("dlpack") != std::string::npos;
-  return Finding{State::kMissing, "trial build", *built->failure,
-                 header ? "apt-get install libdlpack-dev" : "apt-get install g++ libc6-dev"};
+  return Finding{State::kMissing, "trial build", *built->failure, "apt-get install g++ libc6-dev"};
 }
 
 }  // namespace
