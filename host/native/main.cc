@@ -37,7 +37,8 @@ struct Host {
   wire::BlockLoop loop;
   Calls calls;
   cuda::Driver driver;
-  bool device_open;     // the driver, and a context
+  bool device_open;     // the driver, a context, and `spark`
+  cuda::Pointer spark;  // memory for a little work
   cuda::Stream stream;  // for a shared library's calls on the device
   bool image_loaded;    // the candidate is a device image, and `device` runs it
   DeviceCalls device;
@@ -64,6 +65,18 @@ bool AnswerFailed(Host& host, wire::Failure failure, const char* what, const cha
   return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(failure));
 }
 
+// All that takes the driver's time is done before blocks: it serves one process at a time, and may
+// be taking another one down.
+bool StartDevice(Host& host, Text& message) {
+  if (!OpenDevice(host.driver, message)) return false;
+  const cuda::Result result = host.driver.memory_allocate(&host.spark, kSparkBytes);
+  if (result == cuda::kSuccess) return true;
+  char text[200];
+  host.driver.Describe(result, text, sizeof text);
+  message.Add("no memory on the device: ").Add(text);
+  return false;
+}
+
 // Device memory needs the driver, which a host that is given none never opens.
 bool AnswerAttachDevice(Host& host, const wire::Frame& frame, int fd) {
   if (fd < 0 || !MayLieOnDevice(frame.args[0]) || ReportOf(host) == nullptr) {
@@ -71,7 +84,7 @@ bool AnswerAttachDevice(Host& host, const wire::Frame& frame, int fd) {
     return AnswerFailed(host, wire::Failure::kEnvironment, "that region is no device memory");
   }
   Text message(ReportOf(host)->message, sizeof ReportOf(host)->message);
-  if (!host.device_open) host.device_open = OpenDevice(host.driver, message);
+  if (!host.device_open) host.device_open = StartDevice(host, message);
   Mapping& mapping = host.regions.of[frame.args[0]];
   if (!host.device_open || !MapDeviceMemory(host.driver, fd, frame.args[1], mapping, message))
     return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kEnvironment));
@@ -193,11 +206,8 @@ template <typename Run>
 void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run) {
   FaultContext& fault = TheFaultContext();
   wire::BlockLoop& loop = host.loop;
-  cuda::Pointer spark = 0;
-  cuda::Result result = host.driver.memory_allocate(&spark, kSparkBytes);
-  if (result != cuda::kSuccess) EndByDevice(host, result);
   while (wire::AwaitArmed(loop)) {
-    result = host.driver.set_words(spark, 0, kSparkBytes / 4, nullptr);
+    cuda::Result result = host.driver.set_words(host.spark, 0, kSparkBytes / 4, nullptr);
     if (result == cuda::kSuccess) result = host.driver.context_synchronize();
     if (result != cuda::kSuccess) EndByDevice(host, result);
     wire::AwaitGo(loop);
@@ -212,7 +222,6 @@ void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run) {
     if (result != cuda::kSuccess) EndByDevice(host, result);
     wire::SayDone(loop, 0);
   }
-  host.driver.memory_free(spark);
 }
 
 bool RunImageBlocks(Host& host) {
@@ -310,7 +319,7 @@ int Main(int argument_count, char** arguments) {
   if (getenv("ASSAY_DEVICE") != nullptr) {
     char unsaid[300];
     Text message(unsaid, sizeof unsaid);
-    host.device_open = OpenDevice(host.driver, message);
+    host.device_open = StartDevice(host, message);
   }
   return Serve(host);
 }

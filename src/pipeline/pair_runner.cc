@@ -98,7 +98,11 @@ uint32_t PairRunner::CallsFor(double reference_ns, double candidate_ns) const {
   const uint32_t room = std::min(setup_.live.capacity(), setup_.pool.capacity());
   const double drawable = std::max(16.0, kDrawNs / std::max(1.0, setup_.pool.CostOfOneNs()));
   const double limit = std::min({double{wire::kCallsMax}, (room - 1) * 8.0 / 9.0, drawable});
-  return static_cast<uint32_t>(std::max(1.0, std::min({wanted, bearable, limit})));
+  const auto calls = static_cast<uint32_t>(std::max(1.0, std::min({wanted, bearable, limit})));
+  if (!setup_.live.on_device()) return calls;
+  // Steps of a half or a third: candidates of one problem share the values that were drawn.
+  const uint32_t power = std::bit_floor(calls);
+  return calls >= power + power / 2 ? power + power / 2 : power;
 }
 
 void PairRunner::SetCalls(uint32_t calls) {
