@@ -16,9 +16,7 @@ using gpu::ElementType;
 // Lines of output that the judge copies as a block ends, over all of its slots, and their size.
 constexpr uint32_t kSampledLines = 2048;
 constexpr uint64_t kLineBytes = 128;
-// A flush that takes more than this, of the shortest one, was not alone on the device.
-constexpr double kBusyFactor = 1.5;
-constexpr int64_t kBusyNs = 100'000;
+// Flushes that find out how long one takes.
 constexpr int kFlushesFirst = 5;
 // What is written to push everything else out of the caches, in sizes of the second level.
 constexpr uint64_t kFlushFactor = 3;
@@ -145,8 +143,7 @@ Result<void> DeviceSlots::FlushCaches() {
   ASSAY_RETURN_IF_ERROR(gpu.Synchronize());
   const int64_t took_ns = MonotonicNs() - begin_ns;
   flush_ns_ = flush_ns_ == 0 ? took_ns : std::min(flush_ns_, took_ns);
-  busy_ = busy_ ||
-          static_cast<double>(took_ns - kBusyNs) > kBusyFactor * static_cast<double>(flush_ns_);
+  busy_ = busy_ || WasNotAlone(took_ns, flush_ns_);
   return {};
 }
 

@@ -17,6 +17,12 @@
 
 namespace assay {
 
+// Whether the device worked on something else during a flush of its caches, whose bytes are the
+// same each time: it took half as long again as the shortest one, and 100 us.
+inline bool WasNotAlone(int64_t took_ns, int64_t shortest_ns) {
+  return 2 * (took_ns - 100'000) > 3 * shortest_ns;
+}
+
 class DeviceSlots {
  public:
   // `plan` must stay.

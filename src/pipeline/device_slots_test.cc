@@ -143,6 +143,29 @@ TEST_F(DeviceSlotsTest, InputsAndWeightsThatAreWrittenToShow) {
   EXPECT_EQ(weight[plan_.arguments[3].offset], std::byte{10});
 }
 
+TEST(DeviceSlots, AFlushThatTakesLongWasNotAlone) {
+  EXPECT_FALSE(WasNotAlone(60'000, 60'000));
+  EXPECT_FALSE(WasNotAlone(190'000, 60'000));
+  EXPECT_TRUE(WasNotAlone(191'000, 60'000));
+  EXPECT_FALSE(WasNotAlone(1'600'000, 1'000'000));
+  EXPECT_TRUE(WasNotAlone(1'600'001, 1'000'000));
+}
+
+TEST_F(DeviceSlotsTest, LinesOfEverySlotAreLookedAt) {
+  // A small output: the sample holds all of it, in every slot that was called, and of no other.
+  const uint32_t called[] = {0, 1, 2, 4};
+  for (const uint32_t slot : called) {
+    ASSERT_TRUE(slots_->TakeSample(*outputs_, called));
+    std::byte& byte = Output(slot)[EndOf(2) - 1];
+    byte ^= std::byte{1};
+    EXPECT_FALSE(*slots_->SampleStillHolds()) << slot;
+    byte ^= std::byte{1};
+  }
+  ASSERT_TRUE(slots_->TakeSample(*outputs_, called));
+  Output(3)[plan_.arguments[1].offset] ^= std::byte{1};
+  EXPECT_TRUE(*slots_->SampleStillHolds());
+}
+
 TEST_F(DeviceSlotsTest, ASlotIsFetchedAsItIs) {
   std::memset(Output(2), 0x5A, plan_.output_stride);
   const auto fetched = slots_->Fetch(*outputs_, 2);
