@@ -441,6 +441,9 @@ Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& eve
     events.verdict(verdict);
   };
   auto judged = Judgement(request, named).Run();
+  // Whatever an interrupt made fail.
+  if (!judged && events.interrupt != nullptr && *events.interrupt)
+    return std::unexpected(Error{ErrorKind::kInterrupted, "interrupted"});
   if (!judged) NameFiles(request.problem.path, "", &judged.error().message);
   return judged;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -56,10 +57,14 @@ std::optional<std::string> Capture(const std::string& executable) {
   write_end.Close();
   std::string text;
   char buffer[4096];
-  for (ssize_t count; (count = ::read(read_end.get(), buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<size_t>(count));
+  // A signal ends neither: half a text would be taken for an interpreter.
+  for (ssize_t count; (count = ::read(read_end.get(), buffer, sizeof buffer)) != 0;) {
+    if (count < 0 && errno != EINTR) break;
+    if (count > 0) text.append(buffer, static_cast<size_t>(count));
+  }
   int status = 0;
-  ::waitpid(pid, &status, 0);
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
   return text;
 }
@@ -77,6 +82,7 @@ std::optional<PythonRuntime> Probe(const std::string& executable) {
   std::getline(lines, python.executable);
   std::getline(lines, python.version);
   std::getline(lines, python.torch_version);
+  if (!python.executable.starts_with('/') || python.torch_version.empty()) return std::nullopt;
   for (std::string folder; std::getline(lines, folder);)
     if (!IsSystemFolder(folder) && fs::path(folder) != fs::current_path())
       python.folders.push_back(folder);

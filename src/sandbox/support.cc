@@ -56,15 +56,17 @@ std::optional<std::string> Capture(const std::string& path, const char* argument
   std::string text;
   char buffer[4096];
   pollfd watched{read_end.get(), POLLIN, 0};
-  while (text.size() < 64 * 1024 && ::poll(&watched, 1, deadline.RemainingMs()) > 0) {
+  while (text.size() < 64 * 1024 && !deadline.Expired()) {
+    if (::poll(&watched, 1, deadline.RemainingMs()) <= 0) continue;  // a signal, or too late
     const ssize_t count = ::read(read_end.get(), buffer, sizeof buffer);
     if (count <= 0) break;
     text.append(buffer, static_cast<size_t>(count));
   }
   if (deadline.Expired()) ::kill(pid, SIGKILL);
   int status = 0;
-  if (::waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return std::nullopt;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
   return text;
 }
 
