@@ -19,13 +19,6 @@ constexpr uint64_t kValueAlignment = alignof(cuda::TensorMap);
 constexpr uint32_t kSharedBytesByDefault = 48 * 1024;
 constexpr uint32_t kPortableClusterBlocks = 8;
 
-bool Fail(const cuda::Driver& driver, Text& message, const char* what, Result result) {
-  char text[200];
-  driver.Describe(result, text, sizeof text);
-  message.Add(what).Add(": ").Add(text);
-  return false;
-}
-
 uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
 void* MapPrivate(uint64_t bytes) {
@@ -106,6 +99,13 @@ bool NumberFits(wire::Kind kind, uint64_t bytes) {
 }
 
 }  // namespace
+
+bool Fail(const cuda::Driver& driver, Text& message, const char* what, Result result) {
+  char text[200];
+  driver.Describe(result, text, sizeof text);
+  message.Add(what).Add(": ").Add(text);
+  return false;
+}
 
 bool OpenDevice(cuda::Driver& driver, Text& message) {
   char why[300];

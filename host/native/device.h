@@ -11,6 +11,9 @@
 
 namespace assay::native {
 
+// Says what failed, and how, in the message; false.
+bool Fail(const cuda::Driver& driver, Text& message, const char* what, cuda::Result result);
+
 // Opens the driver and this process's context on device 0: the judge shows a host one device. False
 // with a message.
 bool OpenDevice(cuda::Driver& driver, Text& message);

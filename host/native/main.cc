@@ -70,11 +70,7 @@ bool AnswerFailed(Host& host, wire::Failure failure, const char* what, const cha
 bool StartDevice(Host& host, Text& message) {
   if (!OpenDevice(host.driver, message)) return false;
   const cuda::Result result = host.driver.memory_allocate(&host.spark, kSparkBytes);
-  if (result == cuda::kSuccess) return true;
-  char text[200];
-  host.driver.Describe(result, text, sizeof text);
-  message.Add("no memory on the device: ").Add(text);
-  return false;
+  return result == cuda::kSuccess || Fail(host.driver, message, "no memory on the device", result);
 }
 
 // Device memory needs the driver, which a host that is given none never opens.
@@ -157,11 +153,7 @@ bool AnswerLoadImage(Host& host, Text& message) {
 bool MakeStream(Host& host, Text& message) {
   if (!IsOnDevice(host) || host.regions[wire::Region::kImage].data != nullptr) return true;
   const cuda::Result result = host.driver.stream_create(&host.stream, 0);
-  if (result == cuda::kSuccess) return true;
-  char text[200];
-  host.driver.Describe(result, text, sizeof text);
-  message.Add("no CUDA stream: ").Add(text);
-  return false;
+  return result == cuda::kSuccess || Fail(host.driver, message, "no CUDA stream", result);
 }
 
 bool AnswerLoad(Host& host) {
