@@ -414,7 +414,9 @@ HostTrouble Host::Death(std::string_view doing) {
     trouble.message = fmt::format("the process hung {} and was killed", doing);
     return trouble;
   }
-  if (report().fault == wire::Fault::kDevice) {
+  // One that ends before it has greeted the judge has no report yet.
+  const wire::Report* const said = report_.as<wire::Report>();
+  if (said != nullptr && said->fault == wire::Fault::kDevice) {
     trouble.message = fmt::format("{} {}", Message(), doing);
     return trouble;
   }
