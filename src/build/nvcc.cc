@@ -99,6 +99,16 @@ Result<Nvcc> FindNvcc(const std::string& usual_folder) {
                   usual_folder));
 }
 
+std::optional<Nvdisasm> FindNvdisasm(const std::string& usual_folder) {
+  for (const fs::path& folder : Folders(usual_folder)) {
+    std::error_code code;
+    const fs::path path = fs::canonical(folder / "nvdisasm", code);
+    if (code || path.filename() != "nvdisasm" || ::access(path.c_str(), X_OK) != 0) continue;
+    return Nvdisasm{path.string(), path.parent_path().parent_path().string()};
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> NvccCommand(const Nvcc& nvcc, const std::vector<std::string>& flags,
                                      std::string_view architecture, const std::string& input,
                                      const std::string& output) {
@@ -112,8 +122,10 @@ std::vector<std::string> NvccCommand(const Nvcc& nvcc, const std::vector<std::st
   // nvcc refuses an option that is given twice.
   if (!has("-O")) command.push_back("-O3");
   if (!has("-std=")) command.push_back("-std=c++20");
-  command.insert(command.end(), {"-shared", "-Xcompiler=-fPIC,-fvisibility=hidden,-fmax-errors=3",
-                                 "-cudart=static", "-I/assay/include"});
+  // Uncompressed code can be read again, and hosts start on it sooner.
+  command.insert(command.end(),
+                 {"-no-compress", "-shared", "-Xcompiler=-fPIC,-fvisibility=hidden,-fmax-errors=3",
+                  "-cudart=static", "-I/assay/include"});
   command.insert(command.end(), flags.begin(), flags.end());
   if (!nvcc.libraries.empty() && std::any_of(flags.begin(), flags.end(), IsCudaLibrary))
     // The old kind of path: libraries that a library needs are looked for there, too.

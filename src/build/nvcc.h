@@ -1,7 +1,8 @@
-// nvcc, CUDA's compiler driver: where it is on this machine, and the command that compiles a native
-// candidate in CUDA with it in the builder's sandbox.
+// Programs of CUDA's toolkit: nvcc, its compiler driver, with the command that compiles a native
+// candidate in CUDA in the builder's sandbox; and nvdisasm, which lists machine code.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,14 @@ struct Nvcc {
 // The first of $CUDA_HOME, $CUDA_PATH, the folders of $PATH and the usual one that has one. Errors
 // (kEnvironment) say where it was looked for and how to install it.
 Result<Nvcc> FindNvcc(const std::string& usual_folder = "/usr/local/cuda/bin");
+
+struct Nvdisasm {
+  std::string path;     // without links
+  std::string toolkit;  // the folder that holds it, for the sandbox
+};
+
+// From the same folders; nothing where none has one.
+std::optional<Nvdisasm> FindNvdisasm(const std::string& usual_folder = "/usr/local/cuda/bin");
 
 // argv that compiles `input` for `architecture` ("sm_90a"); kernel.h is under /assay/include.
 // CUDA's run-time library is linked in, so that a host needs the driver alone. `flags`: from

@@ -101,7 +101,7 @@ TEST(NvccCommand, IsForTheOneArchitectureAndStandsAlone) {
   EXPECT_THAT(
       NvccCommand(kNvcc, {}, "sm_90a", "/candidate/kernel.cu", "/tmp/kernel.so"),
       ElementsAre("/cuda/bin/nvcc", "-gencode=arch=compute_90a,code=sm_90a", "-O3", "-std=c++20",
-                  "-shared", "-Xcompiler=-fPIC,-fvisibility=hidden,-fmax-errors=3",
+                  "-no-compress", "-shared", "-Xcompiler=-fPIC,-fvisibility=hidden,-fmax-errors=3",
                   "-cudart=static", "-I/assay/include", "-Xlinker=-z,defs", "-o", "/tmp/kernel.so",
                   "/candidate/kernel.cu"));
 }

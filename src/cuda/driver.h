@@ -46,6 +46,8 @@ enum DeviceAttribute : int {
   kMaxThreadsPerMultiprocessor = 39,
   kMaxSharedBytesPerBlockOptin = 97,
   kHandleTypePosixFileDescriptorSupported = 103,
+  kMaxBlocksPerMultiprocessor = 106,
+  kReservedSharedBytesPerBlock = 111,
 };
 
 enum FunctionAttribute : int {

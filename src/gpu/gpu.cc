@@ -63,7 +63,9 @@ Result<Gpu> Gpu::Open(const char* library) {
       {cuda::kMaxThreadsPerMultiprocessor, &facts.threads_per_multiprocessor},
       {cuda::kMaxRegistersPerMultiprocessor, &facts.registers_per_multiprocessor},
       {cuda::kMaxSharedBytesPerMultiprocessor, &facts.shared_bytes_per_multiprocessor},
-      {cuda::kMaxSharedBytesPerBlockOptin, &facts.shared_bytes_per_block}};
+      {cuda::kMaxSharedBytesPerBlockOptin, &facts.shared_bytes_per_block},
+      {cuda::kMaxBlocksPerMultiprocessor, &facts.blocks_per_multiprocessor},
+      {cuda::kReservedSharedBytesPerBlock, &facts.reserved_shared_bytes_per_block}};
   cuda::Result result = driver.device_name(name, sizeof name, gpu.device_);
   if (result == kSuccess) result = driver.device_uuid(uuid, gpu.device_);
   if (result == kSuccess) result = driver.device_memory(&memory_bytes, gpu.device_);

@@ -21,6 +21,8 @@ struct GpuFacts {
   int multiprocessors = 0;
   int threads_per_multiprocessor = 0, registers_per_multiprocessor = 0;
   int shared_bytes_per_multiprocessor = 0, shared_bytes_per_block = 0;
+  int blocks_per_multiprocessor = 0;
+  int reserved_shared_bytes_per_block = 0;  // that CUDA takes for itself
   uint64_t memory_bytes = 0, l2_bytes = 0;
 };
 

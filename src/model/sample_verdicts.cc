@@ -222,9 +222,30 @@ Verdict SampleVerdict(Outcome outcome) {
   return Common("unknown.cpp");
 }
 
+Verdict SampleGpuVerdict() {
+  Verdict verdict =
+      Timed(Outcome::kFaster, "two_passes.cu", 1.42, "correct, and 1.42x the speed of eager");
+  verdict.candidate.form = "device";
+  verdict.candidate.language = "cuda";
+  verdict.candidate.trust = "device-only";
+  verdict.machine.gpu = "NVIDIA H200 (sm_90a, driver for CUDA 13.0)";
+  verdict.libraries.reset();
+  KernelRecord row_max{"row_max", 24, 0, 128, 1, 128, 512, 1, "threads", 0.2424, {}, 4};
+  row_max.instructions = {{"float32", 14}, {"global_load", 4}, {"integer", 31}, {"branch", 5}};
+  KernelRecord divide{"divide<256>", 167,   256,         33792, 1,  256,
+                      4096,          0.125, "registers", 31.03, {}, 4};
+  divide.instructions = {{"float32", 220}, {"global_load", 8}, {"local", 64}, {"special", 16}};
+  verdict.kernels = {row_max, divide};
+  verdict.bottleneck =
+      "divide<256> keeps 256 bytes a thread in local memory: registers that were spilled, or an "
+      "array that is indexed at run time";
+  return verdict;
+}
+
 std::vector<Verdict> SampleVerdicts() {
   std::vector<Verdict> verdicts;
   for (const Outcome outcome : kAllOutcomes) verdicts.push_back(SampleVerdict(outcome));
+  verdicts.push_back(SampleGpuVerdict());
   return verdicts;
 }
 

@@ -9,6 +9,7 @@
 namespace assay {
 
 Verdict SampleVerdict(Outcome outcome);
-std::vector<Verdict> SampleVerdicts();  // all ten, in the order of the enum
+Verdict SampleGpuVerdict();             // faster, of a device candidate with two kernels
+std::vector<Verdict> SampleVerdicts();  // all ten, in the order of the enum, and the GPU's
 
 }  // namespace assay

@@ -64,9 +64,9 @@ struct Mismatch {
 struct DrawRecord {
   std::string kind;  // "ordinary", "large-offset"...
   uint64_t seed = 0;
-  std::string result;      // "passed", "failed", "dropped"
-  std::string reason;      // why it was dropped or failed
-  double error_ratio = 0;  // error over its bound: up to 1 passes
+  std::string result;                           // "passed", "failed", "dropped"
+  std::string reason;                           // why it was dropped or failed
+  double error_ratio = 0;                       // error over its bound: up to 1 passes
   std::map<std::string, std::string> set = {};  // constants of another size than the verdict's
 };
 
@@ -150,6 +150,25 @@ struct LibraryTime {
   std::map<std::string, double> shares;  // library -> share
 };
 
+// A kernel of a candidate's for a GPU, as its machine code and the launch lines say; nothing of it
+// was measured.
+struct KernelRecord {
+  std::string name;          // "softmax<256>"
+  int registers = 0;         // a thread
+  int64_t stack_bytes = 0;   // of local memory a thread: spilled registers and arrays
+  int64_t shared_bytes = 0;  // a block, with what the launch asks for where that is known
+  // Where the launch is known, as in the device form; else 0 and empty.
+  int launches = 0;     // a call, all like this
+  int64_t threads = 0;  // a block
+  int64_t blocks = 0;
+  double occupancy = 0;      // of the warps that a multiprocessor can hold, 0 to 1
+  std::string limiter = {};  // of the occupancy: "registers", "shared memory", "threads", "blocks"
+  double waves = 0;          // blocks over how many the GPU holds at once
+  // Static counts by kind; empty where nvdisasm is not there.
+  std::map<std::string, int64_t> instructions = {};
+  int widest_load_bytes = 0;  // of global memory, a thread; 0: none, or not known
+};
+
 struct Foul {
   std::string rule;  // "ran-while-asleep", "late-write", "process-creation"...
   std::string seen;  // one line: what was observed
@@ -185,7 +204,9 @@ struct Verdict {
   std::optional<Speed> speed;              // absent where gate 2 never ran
   std::optional<Work> work;                // absent where the problem was never described
   std::optional<Roofline> roofline;        // absent without speed, or without measured ceilings
-  std::optional<LibraryTime> libraries;  // absent where gate 2 never ran
+  std::optional<LibraryTime> libraries;    // absent where gate 2 never ran
+  std::vector<KernelRecord> kernels;       // of a candidate for a GPU, where its code can be read
+  std::string bottleneck;                  // what of them most likely limits it; may be empty
   std::optional<Foul> foul;
   Cost cost;
   Machine machine;

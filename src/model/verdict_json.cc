@@ -119,6 +119,26 @@ Json ToJson(const Roofline& roofline) {
           {"note", TextOrNull(roofline.note)}};
 }
 
+Json ToJson(const KernelRecord& kernel) {
+  Json instructions = nullptr;
+  if (!kernel.instructions.empty()) instructions = kernel.instructions;
+  const bool launched = kernel.launches > 0;
+  const auto known = [&](const Json& value) { return launched ? value : Json(); };
+  return {{"name", kernel.name},
+          {"registers", kernel.registers},
+          {"stack_bytes", kernel.stack_bytes},
+          {"shared_bytes", kernel.shared_bytes},
+          {"launches", known(kernel.launches)},
+          {"threads", known(kernel.threads)},
+          {"blocks", known(kernel.blocks)},
+          {"occupancy", known(kernel.occupancy)},
+          {"limiter", TextOrNull(kernel.limiter)},
+          {"waves", known(kernel.waves)},
+          {"instructions", instructions},
+          {"widest_load_bytes",
+           kernel.widest_load_bytes > 0 ? Json(kernel.widest_load_bytes) : Json()}};
+}
+
 Json ToJson(const Cost& cost) {
   return {{"build_s", cost.build_s},
           {"start_s", cost.start_s},
@@ -181,6 +201,8 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
   for (const auto& [name, value] : verdict.toolchain) toolchain[name] = value;
   Json samples = Json::array();
   for (const PairSamples& pair : verdict.samples) samples.push_back(ToJson(pair));
+  Json kernels = Json::array();
+  for (const KernelRecord& kernel : verdict.kernels) kernels.push_back(ToJson(kernel));
   Json foul = nullptr;
   Json libraries = nullptr;
   if (verdict.libraries) {
@@ -203,6 +225,8 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
       {"work", verdict.work ? ToJson(*verdict.work) : Json()},
       {"roofline", verdict.roofline ? ToJson(*verdict.roofline) : Json()},
       {"libraries", libraries},
+      {"kernels", kernels},
+      {"bottleneck", TextOrNull(verdict.bottleneck)},
       {"foul", foul},
       {"cost", ToJson(verdict.cost)},
       {"machine", ToJson(verdict.machine)},

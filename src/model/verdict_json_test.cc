@@ -45,6 +45,37 @@ TEST(VerdictJson, EveryOutcomeSurvivesARoundTrip) {
   }
 }
 
+TEST(VerdictJson, KernelsSurvive) {
+  const Verdict verdict = SampleGpuVerdict();
+  const Verdict read = VerdictFromJson(VerdictToJson(verdict, 2)).value();
+  ASSERT_EQ(read.kernels.size(), 2u);
+  const KernelRecord& divide = read.kernels[1];
+  EXPECT_EQ(divide.name, "divide<256>");
+  EXPECT_EQ(divide.registers, 167);
+  EXPECT_EQ(divide.stack_bytes, 256);
+  EXPECT_EQ(divide.shared_bytes, 33792);
+  EXPECT_EQ(divide.launches, 1);
+  EXPECT_EQ(divide.threads, 256);
+  EXPECT_EQ(divide.blocks, 4096);
+  EXPECT_EQ(divide.occupancy, 0.125);
+  EXPECT_EQ(divide.limiter, "registers");
+  EXPECT_EQ(divide.waves, 31.03);
+  EXPECT_EQ(divide.instructions, verdict.kernels[1].instructions);
+  EXPECT_EQ(divide.widest_load_bytes, 4);
+  EXPECT_EQ(read.bottleneck, verdict.bottleneck);
+}
+
+// As of a native candidate, whose host code launches what it likes.
+TEST(VerdictJson, KernelsWithoutLaunchesSayNull) {
+  Verdict verdict = SampleGpuVerdict();
+  verdict.kernels = {{"softmax", 40, 0, 1024}};
+  const std::string text = VerdictToJson(verdict, -1);
+  EXPECT_THAT(text, HasSubstr(R"("shared_bytes":1024,"launches":null,"threads":null,"blocks":null,)"
+                              R"("occupancy":null,"limiter":null,"waves":null,)"
+                              R"("instructions":null,"widest_load_bytes":null)"));
+  EXPECT_EQ(VerdictFromJson(text).value().kernels[0].launches, 0);
+}
+
 TEST(VerdictJson, EveryFieldSurvives) {
   Verdict verdict = SampleVerdict(Outcome::kFaster);
   verdict.problem.set = {{"batch_size", "512"}, {"name", "'\"quoted\"'"}};
@@ -108,7 +139,7 @@ TEST(VerdictJson, NumbersThatJsonCannotHoldBecomeNull) {
 TEST(VerdictJson, AbsentPartsAreNull) {
   const std::string text = VerdictToJson(SampleVerdict(Outcome::kBuildFailed), -1);
   EXPECT_THAT(text, HasSubstr(R"("correctness":null,"speed":null,"work":null,"roofline":null,)"
-                              "\"libraries\":null,\"foul\":null"));
+                              R"("libraries":null,"kernels":[],"bottleneck":null,"foul":null)"));
   const Verdict read = VerdictFromJson(text).value();
   EXPECT_FALSE(read.correctness);
   EXPECT_FALSE(read.speed);
@@ -143,6 +174,7 @@ TEST(VerdictJson, FieldsAddedLaterMayBeMissing) {
   verdict.speed->baselines.at("eager").certified_speedup = 0;
   std::string text = VerdictToJson(verdict, -1);
   text = Replaced(text, R"("work":null,"roofline":null,"libraries":null,)", "");
+  text = Replaced(text, R"("kernels":[],"bottleneck":null,)", "");
   text = Replaced(text, R"("certified_speedup":null,)", "");
   text = Replaced(text, R"("delta":0.01,"clear_margin":0.5,"disturbed_share":0.0,)", "");
   const auto read = VerdictFromJson(text);

@@ -25,6 +25,7 @@ struct StandIn {
 constexpr StandIn kStandIns[] = {
     {"", "samples", "[]"},          {"", "log", "\"\""},
     {"", "work", "null"},           {"", "roofline", "null"},
+    {"", "kernels", "[]"},
     {"problem", "signature", "[]"}, {"correctness", "draws", "[]"},
 };
 

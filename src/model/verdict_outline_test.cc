@@ -24,6 +24,7 @@ Verdict Shortened(Verdict verdict) {
   verdict.log.clear();
   verdict.work.reset();
   verdict.roofline.reset();
+  verdict.kernels.clear();
   verdict.problem.signature.clear();
   if (verdict.correctness) verdict.correctness->draws.clear();
   return verdict;

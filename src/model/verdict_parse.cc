@@ -315,6 +315,29 @@ Roofline ReadRoofline(const JsonNode& node) {
   return roofline;
 }
 
+KernelRecord ReadKernel(const JsonNode& node) {
+  KernelRecord kernel;
+  kernel.name = node.At("name").Text();
+  kernel.registers = node.At("registers").Whole<int>();
+  kernel.stack_bytes = node.At("stack_bytes").Whole<int64_t>();
+  kernel.shared_bytes = node.At("shared_bytes").Whole<int64_t>();
+  if (const JsonNode launches = node.At("launches"); !launches.IsNull()) {
+    kernel.launches = launches.Whole<int>();
+    kernel.threads = node.At("threads").Whole<int64_t>();
+    kernel.blocks = node.At("blocks").Whole<int64_t>();
+    kernel.occupancy = node.At("occupancy").Number();
+    kernel.limiter = node.At("limiter").TextOrNull();
+    kernel.waves = node.At("waves").Number();
+  }
+  if (const JsonNode instructions = node.At("instructions"); !instructions.IsNull())
+    instructions.ForEachMember([&](const std::string& kind, const JsonNode& count) {
+      kernel.instructions[kind] = count.Whole<int64_t>();
+    });
+  if (const JsonNode widest = node.At("widest_load_bytes"); !widest.IsNull())
+    kernel.widest_load_bytes = widest.Whole<int>();
+  return kernel;
+}
+
 Cost ReadCost(const JsonNode& node) {
   Cost cost;
   cost.build_s = node.At("build_s").Number();
@@ -371,6 +394,9 @@ Verdict ReadVerdict(const JsonNode& node) {
     verdict.roofline = ReadRoofline(item);
   if (const JsonNode item = node.Find("libraries"); !item.IsNull())
     verdict.libraries = ReadLibraries(item);
+  if (const JsonNode list = node.Find("kernels"); !list.IsNull())
+    list.ForEach([&](const JsonNode& item) { verdict.kernels.push_back(ReadKernel(item)); });
+  verdict.bottleneck = node.Find("bottleneck").TextOrNull();
   if (const JsonNode item = node.At("foul"); !item.IsNull())
     verdict.foul = Foul{item.At("rule").Text(), item.At("seen").Text()};
   verdict.cost = ReadCost(node.At("cost"));

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "build/build.h"
+#include "build/sass.h"
 #include "model/verdict.h"
 #include "pipeline/host.h"
 #include "pipeline/live_slots.h"
@@ -28,6 +30,7 @@ struct BuiltCandidate {
   std::string toolkit;   // CUDA's folder, where its hosts look into it
   std::string flags;
   std::string compiler;
+  std::map<std::string, InstructionMix> instructions;  // by kernel, for a GPU, with nvdisasm
   double build_s = 0;
   bool cached = false;
   std::optional<std::string> failure;  // set: it did not build, and this is the message

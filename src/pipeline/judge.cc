@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
+#include "judge/bottleneck.h"
 #include "pipeline/blame.h"
 #include "pipeline/builds.h"
 #include "pipeline/gate1_run.h"
@@ -289,6 +290,7 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   Settle(&verdict);
   if (!against_)
     verdict.roofline = RooflineOf(verdict, request_.machine, oracle_->account(), gpu());
+  if (device_) verdict.bottleneck = BottleneckOf(verdict, device_->gpu().facts().multiprocessors);
   return finish();
 }
 

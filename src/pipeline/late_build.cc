@@ -1,11 +1,14 @@
 #include "pipeline/late_build.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "pipeline/device_build.h"
+#include "pipeline/kernel_records.h"
 
 namespace assay {
+namespace {
 
-Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildSetup& setup) {
+Result<BuiltCandidate> Build(const CandidateSource& source, const LateBuildSetup& setup) {
   ASSAY_CHECK(!source.IsCuda() || setup.gpu != nullptr);
   std::optional<DeviceTarget> target;
   if (setup.gpu != nullptr) {
@@ -22,6 +25,17 @@ Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildS
   limits.memory_bytes += TensorBytes(setup.oracle.plan(), wire::Role::kParameter);
   return BuildCandidate(source, limits, setup.python, setup.oracle.init_arguments(), setup.settings,
                         setup.interrupt, target ? &*target : nullptr);
+}
+
+}  // namespace
+
+Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildSetup& setup) {
+  ASSAY_ASSIGN_OR_RETURN(BuiltCandidate built, Build(source, setup));
+  if (setup.gpu == nullptr || built.failure) return built;
+  const int64_t begin_ns = MonotonicNs();
+  ASSAY_ASSIGN_OR_RETURN(built.instructions, Disassemble(built.artifact, setup.interrupt));
+  built.build_s += static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
+  return built;
 }
 
 }  // namespace assay

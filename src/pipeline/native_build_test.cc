@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "build/cubin.h"
 #include "pipeline/candidate.h"
 
 namespace assay {
@@ -123,6 +124,7 @@ TEST_F(CudaBuild, TheShippedKernelCompilesAndItsErrorsAreLocated) {
   ASSERT_FALSE(built->failure) << *built->failure << built->log;
   EXPECT_EQ(built->artifact.substr(1, 3), "ELF");
   EXPECT_EQ(built->log, "");
+  EXPECT_FALSE(FindCubins(built->artifact).empty());
   source_.content =
       "#include <assay/kernel.h>\n__global__ void k(float* y) {\n  y[0] = nothing;\n}";
   EXPECT_EQ(Build()->failure, "line 3: identifier \"nothing\" is undefined");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "report/kernel_facts.h"
 #include "report/next_step.h"
 #include "report/text.h"
 
@@ -56,6 +57,7 @@ class CardWriter {
     Headline();
     Gate1();
     Gate2();
+    Kernels();
     Caught();
     Printed();
     Circumstances();
@@ -303,6 +305,22 @@ class CardWriter {
     frame_.Row({{label + gap, Tone::kFaint},
                 {fmt::format("{:<{}}", FormatDuration(time_ns), kTimeWidth), Tone::kStrong},
                 {bar, tone}});
+  }
+
+  // What a candidate for a GPU was compiled to: the first few of its kernels.
+  void Kernels() {
+    constexpr size_t kShownMax = 3;
+    const auto& kernels = verdict_.kernels;
+    if (kernels.empty() || !verdict_.speed) return;
+    frame_.Section(kernels.size() == 1 ? "kernel" : "kernels", {});
+    for (size_t i = 0; i < std::min(kernels.size(), kShownMax); ++i) {
+      frame_.Row({{Safe(kernels[i].name), Tone::kStrong}});
+      for (const auto& [label, text] : KernelFacts(kernels[i])) frame_.Labelled(label, Safe(text));
+    }
+    if (kernels.size() > kShownMax)
+      frame_.Row({{fmt::format("and {} more", kernels.size() - kShownMax), Tone::kFaint}});
+    if (!verdict_.bottleneck.empty())
+      frame_.Labelled("bottleneck", Safe(verdict_.bottleneck), Tone::kStrong);
   }
 
   void Caught() {

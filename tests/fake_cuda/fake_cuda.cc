@@ -84,6 +84,21 @@ FAKE cuDeviceGetAttribute(int* value, DeviceAttribute attribute, Device) {
     case kMultiprocessorCount:
       *value = 132;
       return kSuccess;
+    case kMaxThreadsPerMultiprocessor:
+      *value = 2048;
+      return kSuccess;
+    case kMaxBlocksPerMultiprocessor:
+      *value = 32;
+      return kSuccess;
+    case kMaxRegistersPerMultiprocessor:
+      *value = 65536;
+      return kSuccess;
+    case kMaxSharedBytesPerMultiprocessor:
+      *value = 228 * 1024;
+      return kSuccess;
+    case kReservedSharedBytesPerBlock:
+      *value = 1024;
+      return kSuccess;
     case kMaxSharedBytesPerBlockOptin:
       *value = kSharedBytesMax;
       return kSuccess;

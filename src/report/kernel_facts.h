@@ -1,0 +1,16 @@
+// A kernel's record in words, for cards: what a thread and a block take, how it is launched, what
+// it consists of.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/verdict.h"
+
+namespace assay {
+
+// Label and text of each line; those whose facts are not known are left out.
+std::vector<std::pair<std::string, std::string>> KernelFacts(const KernelRecord& kernel);
+
+}  // namespace assay
