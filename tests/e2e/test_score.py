@@ -106,6 +106,8 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "work": None,
         "roofline": None,
         "libraries": None,
+        "kernels": [],
+        "bottleneck": None,
         "foul": None,
         "cost": {**COST, "build_cached": False},
         "machine": MACHINE,
