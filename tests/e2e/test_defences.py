@@ -118,7 +118,7 @@ static void overflowing(const float* x, float* y, int64_t rows, int64_t columns)
 
 GATE_1 = ["--correctness-only"]
 TINY = ["--size", "tiny"]
-SPEED = ["--budget", "4"]
+SPEED = ["--budget", "8"]
 
 
 def corpus(name):
@@ -236,6 +236,11 @@ def judge(assay, write):
     return run
 
 
+def was_too_noisy(verdict):
+    """Whether a verdict on speed ran out of its time on a busy machine: it shows nothing."""
+    return verdict["speed"] is not None and "too noisy" in verdict["message"]
+
+
 def got_through(verdict):
     passed = verdict["correctness"] is not None and verdict["correctness"]["passed"]
     return passed and verdict["foul"] is None
@@ -244,7 +249,10 @@ def got_through(verdict):
 @pytest.mark.parametrize("defence", GETS_THROUGH)
 def test_without_it_an_exploit_gets_through(defence, judge):
     exploit, options = GETS_THROUGH[defence]
-    caught = judge(exploit, options, None)
+    for _ in range(3):
+        caught = judge(exploit, options, None)
+        if not was_too_noisy(caught):
+            break
     assert not got_through(caught), (caught["outcome"], caught["message"])
     for _ in range(3):  # a thread may be late on a busy machine
         believed = judge(exploit, options, defence)
@@ -261,7 +269,7 @@ def speedup(verdict):
 @pytest.mark.parametrize("defence", GAINS)
 def test_without_it_an_exploit_gains(defence, judge):
     exploit, ratio = GAINS[defence]
-    for _ in range(3):  # a busy machine may hide a gain once
+    for _ in range(5):  # a busy machine may hide a gain once or twice
         honest = speedup(judge(exploit, SPEED, None))
         gained = speedup(judge(exploit, SPEED, defence))
         if gained > ratio * honest:
