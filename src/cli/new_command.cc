@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "base/files.h"
 #include "cli/exit_code.h"
@@ -15,9 +16,12 @@ namespace assay {
 
 void NewOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
-  command.add_option("--form", form, "native (C++), c or python")
+  command
+      .add_option("--form", form,
+                  "native (C++), c, python, cuda (launches its kernels itself) or device (kernels "
+                  "and launch lines)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"native", "c", "python"}));
+      ->check(CLI::IsMember({"native", "c", "python", "cuda", "device"}));
   command.add_option("-o,--output", output,
                      "File to write (default: the problem's name); - for stdout");
   command.add_option("--python", python, "Python interpreter that has PyTorch");
@@ -32,7 +36,9 @@ int RunNew(const NewOptions& options) {
   InstallInterruptHandler();
   auto request = options.problem.Resolve();
   if (!request) return ReportError(request.error());
-  const std::string suffix = options.form == "python" ? ".py" : options.form == "c" ? ".c" : ".cpp";
+  const std::map<std::string, std::string> suffixes = {
+      {"native", ".cpp"}, {"c", ".c"}, {"python", ".py"}, {"cuda", ".cu"}, {"device", ".cu"}};
+  const std::string& suffix = suffixes.at(options.form);
   const std::string output = options.output.empty() ? request->name + suffix : options.output;
   if (output != "-" && !options.force && std::filesystem::exists(output))
     return ReportError(
