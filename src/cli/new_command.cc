@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 
 #include "base/files.h"
 #include "cli/exit_code.h"
@@ -36,10 +35,9 @@ int RunNew(const NewOptions& options) {
   InstallInterruptHandler();
   auto request = options.problem.Resolve();
   if (!request) return ReportError(request.error());
-  const std::map<std::string, std::string> suffixes = {
-      {"native", ".cpp"}, {"c", ".c"}, {"python", ".py"}, {"cuda", ".cu"}, {"device", ".cu"}};
-  const std::string& suffix = suffixes.at(options.form);
-  const std::string output = options.output.empty() ? request->name + suffix : options.output;
+  const std::string output = options.output.empty()
+                                 ? request->name + std::string(StubSuffix(options.form))
+                                 : options.output;
   if (output != "-" && !options.force && std::filesystem::exists(output))
     return ReportError(
         {ErrorKind::kUsage,

@@ -346,6 +346,12 @@ std::string WritePython(const ProblemRequest& request, const std::vector<StubArg
 
 }  // namespace
 
+std::string_view StubSuffix(std::string_view form) {
+  const auto found = std::find_if(std::begin(kForms), std::end(kForms),
+                                  [&](const FormFacts& facts) { return facts.name == form; });
+  return found == std::end(kForms) ? std::string_view() : found->suffix;
+}
+
 Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
                               std::string_view form_name) {
   const auto found = std::find_if(std::begin(kForms), std::end(kForms),
