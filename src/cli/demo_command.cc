@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "cli/exit_code.h"
 #include "cli/options.h"
@@ -28,10 +29,11 @@ struct Shipped {
   CandidateSource candidate;
 };
 
-// A kernel that comes with Assay, with its problem at size small.
-Result<Shipped> FindShipped(const std::string& problem, const std::string& kernel) {
+// A kernel that comes with Assay, with its problem at size small but for what `set` changes.
+Result<Shipped> FindShipped(const std::string& problem, const std::string& kernel,
+                            const std::map<std::string, std::string>& set = {}) {
   Shipped shipped;
-  ASSAY_ASSIGN_OR_RETURN(shipped.problem, ResolveProblem({problem, "small", {}}, SuiteFolders()));
+  ASSAY_ASSIGN_OR_RETURN(shipped.problem, ResolveProblem({problem, "small", set}, SuiteFolders()));
   ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
   const auto path = std::filesystem::path(support) / "kernels" / kernel;
   ASSAY_ASSIGN_OR_RETURN(shipped.candidate, ReadCandidate(path.string()));
@@ -42,6 +44,7 @@ class Demonstration {
  public:
   explicit Demonstration(const DemoOptions& options)
       : python_(options.python),
+        device_(options.device),
         interrupt_(&InstallInterruptHandler()),
         style_(CardStyleFor(DetectTerminal(STDOUT_FILENO))) {
     ProgressOptions progress;
@@ -50,22 +53,33 @@ class Demonstration {
   }
 
   Result<std::string> Gap() {
-    ASSAY_ASSIGN_OR_RETURN(const Shipped shipped, FindShipped("matmul", "matmul/naive.cpp"));
+    // Large enough that a GPU's library is not bound by its launch.
+    const std::map<std::string, std::string> large = {
+        {"ROWS", "4096"}, {"INNER", "4096"}, {"COLUMNS", "4096"}};
+    ASSAY_ASSIGN_OR_RETURN(const Shipped shipped,
+                           OnGpu() ? FindShipped("matmul", "matmul/naive.cu", large)
+                                   : FindShipped("matmul", "matmul/naive.cpp"));
     std::string notice;
     MachineProfile machine = LoadMachineProfile(&notice);
-    if (machine.ceilings.empty()) {
-      progress_->Update("ceilings of this machine", 0);
-      ASSAY_ASSIGN_OR_RETURN(machine, MeasureCeilings(interrupt_));
+    if (OnGpu() ? machine.gpus.empty() : machine.ceilings.empty()) {
+      progress_->Update(OnGpu() ? "ceilings of this GPU" : "ceilings of this machine", 0);
+      ASSAY_ASSIGN_OR_RETURN(machine,
+                             OnGpu() ? MeasureGpu(interrupt_) : MeasureCeilings(interrupt_));
     }
     ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, Judge(shipped, machine, false));
+    if (const std::string other = GpuNotice(machine, verdict); !other.empty())
+      return EnvironmentError(other);
     if (!verdict.roofline) return EnvironmentError("no ceilings, or no times: " + verdict.message);
     return RenderGap(verdict, style_);
   }
 
   Result<std::string> WarmUp() {
     FirstCallsRequest request;
-    ASSAY_ASSIGN_OR_RETURN(const Shipped shipped, FindShipped("softmax", "softmax/fused.cpp"));
+    ASSAY_ASSIGN_OR_RETURN(
+        const Shipped shipped,
+        FindShipped("softmax", OnGpu() ? "softmax/one_read.cu" : "softmax/fused.cpp"));
     request.problem = shipped.problem;
+    request.problem.device = device_;
     request.candidate = shipped.candidate;
     request.python = python_;
     request.interrupt = interrupt_;
@@ -88,10 +102,13 @@ class Demonstration {
   std::string OnlineSoftmax() const { return RenderOnlineSoftmax({{1, 3}, {2, 5}}, style_); }
 
  private:
+  bool OnGpu() const { return device_ == "cuda"; }
+
   Result<Verdict> Judge(const Shipped& shipped, const MachineProfile& machine,
                         bool correctness_only) {
     JudgeRequest request;
     request.problem = shipped.problem;
+    request.problem.device = device_;
     request.candidates = {shipped.candidate};
     request.python = python_;
     request.machine = machine;
@@ -108,7 +125,7 @@ class Demonstration {
     return verdicts.front();
   }
 
-  std::string python_;
+  std::string python_, device_;
   const std::atomic<bool>* interrupt_;
   CardStyle style_;
   std::optional<Progress> progress_;
@@ -121,6 +138,8 @@ void DemoOptions::AddTo(CLI::App& command) {
       ->required()
       ->check(CLI::IsMember({"gap", "warmup", "off-by-one", "online-softmax"}));
   command.add_option("--python", python, "Python interpreter that has PyTorch");
+  command.add_option("--device", device, "cpu or cuda; gap and warmup run on a GPU, too")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   command.footer(
       "  gap             a naive matrix product and the library, back to back\n"
       "  warmup          the same kernels timed cold, then warmed up\n"
@@ -129,6 +148,10 @@ void DemoOptions::AddTo(CLI::App& command) {
 }
 
 int RunDemo(const DemoOptions& options) {
+  if (options.device == "cuda" && options.name != "gap" && options.name != "warmup")
+    return ReportError(Error{
+        ErrorKind::kUsage,
+        fmt::format("demo {} runs on the CPU: gap and warmup run on a GPU, too", options.name)});
   Demonstration demonstration(options);
   const Result<std::string> text = options.name == "gap"          ? demonstration.Gap()
                                    : options.name == "warmup"     ? demonstration.WarmUp()

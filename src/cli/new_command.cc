@@ -15,9 +15,12 @@ namespace assay {
 
 void NewOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
-  command.add_option("--form", form, "native (C++), c or python")
+  command
+      .add_option("--form", form,
+                  "native (C++), c, python, cuda (launches its kernels itself) or device (kernels "
+                  "and launch lines)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"native", "c", "python"}));
+      ->check(CLI::IsMember({"native", "c", "python", "cuda", "device"}));
   command.add_option("-o,--output", output,
                      "File to write (default: the problem's name); - for stdout");
   command.add_option("--python", python, "Python interpreter that has PyTorch");
@@ -32,8 +35,9 @@ int RunNew(const NewOptions& options) {
   InstallInterruptHandler();
   auto request = options.problem.Resolve();
   if (!request) return ReportError(request.error());
-  const std::string suffix = options.form == "python" ? ".py" : options.form == "c" ? ".c" : ".cpp";
-  const std::string output = options.output.empty() ? request->name + suffix : options.output;
+  const std::string output = options.output.empty()
+                                 ? request->name + std::string(StubSuffix(options.form))
+                                 : options.output;
   if (output != "-" && !options.force && std::filesystem::exists(output))
     return ReportError(
         {ErrorKind::kUsage,

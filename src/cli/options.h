@@ -116,7 +116,7 @@ struct DoctorOptions {
 };
 
 struct DemoOptions {
-  std::string name, python;
+  std::string name, python, device = "cpu";
 
   void AddTo(CLI::App& command);
 };

@@ -97,6 +97,13 @@ MachineProfile NewProfile(const Topology& topology) {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+Result<GpuCeilings> CeilingsOf(const Gpu& gpu, InterruptFlag interrupt) {
+  const KernelImages images = [&](std::string_view file, std::span<const char* const> kernels) {
+    return OwnKernelImage({&file, 1}, kernels, gpu.facts().architecture, interrupt);
+  };
+  return MeasureGpuCeilings(gpu, images, {}, interrupt);
+}
+
 // Figures are kept in the profile alone where all of them came out right.
 Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
                         const std::function<void(const std::string&, double)>& progress) {
@@ -124,10 +131,7 @@ Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
   if (!request.ceilings || !RequireSandbox())
     return found(Finding::State::kGood, gpu->Describe(), "");
   progress("ceilings of the GPU", 0);
-  const KernelImages images = [&](std::string_view file, std::span<const char* const> kernels) {
-    return OwnKernelImage({&file, 1}, kernels, gpu->facts().architecture, request.interrupt);
-  };
-  auto ceilings = MeasureGpuCeilings(*gpu, images, {}, request.interrupt);
+  auto ceilings = CeilingsOf(*gpu, request.interrupt);
   if (!ceilings && ceilings.error().kind == ErrorKind::kInterrupted)
     return std::unexpected(ceilings.error());
   if (!ceilings)
@@ -193,6 +197,15 @@ Result<MachineProfile> MeasureCeilings(InterruptFlag interrupt) {
   MachineProfile profile = NewProfile(topology);
   ASSAY_RETURN_IF_ERROR(AddCeilings(
       topology, interrupt, [](const std::string&, double) {}, &profile));
+  return profile;
+}
+
+Result<MachineProfile> MeasureGpu(InterruptFlag interrupt) {
+  ASSAY_RETURN_IF_ERROR(RequireSandbox());
+  ASSAY_ASSIGN_OR_RETURN(const Gpu gpu, Gpu::Open());
+  ASSAY_ASSIGN_OR_RETURN(GpuCeilings ceilings, CeilingsOf(gpu, interrupt));
+  MachineProfile profile = NewProfile(ReadTopology());
+  KeepGpuCeilings(std::move(ceilings), &profile);
   return profile;
 }
 

@@ -48,6 +48,10 @@ Result<DoctorReport> ExamineMachine(
 // The ceilings alone, in a profile that is otherwise empty. Errors: kInterrupted.
 Result<MachineProfile> MeasureCeilings(InterruptFlag interrupt);
 
+// Those of the first GPU that CUDA shows. Errors: kInterrupted; kEnvironment where there is no GPU,
+// no NVRTC, or something of Assay's own does not run there.
+Result<MachineProfile> MeasureGpu(InterruptFlag interrupt);
+
 // Why no ceilings fit the GPU that a verdict was judged on, though others were measured; empty
 // where it was judged on none, or one fits.
 std::string GpuNotice(const MachineProfile& profile, const Verdict& verdict);

@@ -236,6 +236,8 @@ Verdict SampleGpuVerdict() {
                       4096,          0.125, "registers", 31.03, {}, 4};
   divide.instructions = {{"float32", 220}, {"global_load", 8}, {"local", 64}, {"special", 16}};
   verdict.kernels = {row_max, divide};
+  verdict.samples[0].sm_mhz = {1980, 1980, 1965, 1980, 1965, 1965, 1980, 1965};
+  verdict.samples[0].clock_limits = {"power cap"};
   verdict.bottleneck =
       "divide<256> keeps 256 bytes a thread in local memory: registers that were spilled, or an "
       "array that is indexed at run time";

@@ -141,6 +141,10 @@ struct PairSamples {
   std::string order;               // one letter a block: r(eference) or c(andidate)
   std::vector<int64_t> block_ns;   // judge's clock, whole block
   std::vector<int64_t> settle_ns;  // reference blocks: time spent copying results, 0 elsewhere
+  // On a GPU, where NVML is there: the multiprocessors' clock after each block, and what held it
+  // down in any of them ("power cap").
+  std::vector<int> sm_mhz = {};
+  std::vector<std::string> clock_limits = {};
 };
 
 // Where the candidate's time goes, by samples of one pair.

@@ -156,10 +156,9 @@ Json ToJson(const Machine& machine) {
 }
 
 Json ToJson(const PairSamples& pair) {
-  return {{"baseline", pair.baseline},
-          {"order", pair.order},
-          {"block_ns", pair.block_ns},
-          {"settle_ns", pair.settle_ns}};
+  return {{"baseline", pair.baseline}, {"order", pair.order},
+          {"block_ns", pair.block_ns}, {"settle_ns", pair.settle_ns},
+          {"sm_mhz", pair.sm_mhz},     {"clock_limits", pair.clock_limits}};
 }
 
 std::string OnOneLine(const Json& json) {

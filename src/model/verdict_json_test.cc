@@ -63,6 +63,9 @@ TEST(VerdictJson, KernelsSurvive) {
   EXPECT_EQ(divide.instructions, verdict.kernels[1].instructions);
   EXPECT_EQ(divide.widest_load_bytes, 4);
   EXPECT_EQ(read.bottleneck, verdict.bottleneck);
+  EXPECT_EQ(read.samples[0].sm_mhz, verdict.samples[0].sm_mhz);
+  EXPECT_EQ(read.samples[0].clock_limits, verdict.samples[0].clock_limits);
+  EXPECT_TRUE(read.samples[1].sm_mhz.empty());
 }
 
 // As of a native candidate, whose host code launches what it likes.

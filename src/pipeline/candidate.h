@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -36,6 +37,8 @@ struct BuiltCandidate {
   std::optional<std::string> failure;  // set: it did not build, and this is the message
   bool timed_out = false;
   std::string log;
+  // In the device form, whose launches are planned for one size: the same for the other size.
+  std::shared_ptr<const BuiltCandidate> at_other_size;
 };
 
 // The text of assay/kernel.h, as candidates include it.

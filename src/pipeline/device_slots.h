@@ -44,6 +44,10 @@ class DeviceSlots {
   // device works on something else, too: then TakeBusy() says so, once.
   Result<void> FlushCaches();
   bool TakeBusy() { return std::exchange(busy_, false); }
+  // The device's clock now; nothing without NVML.
+  std::optional<ClockState> Clock() const {
+    return device_->clocks() ? device_->clocks()->Read() : std::nullopt;
+  }
   // Poisons the outputs of the slots [first, first + count) and sets their guards.
   Result<void> Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count);
 

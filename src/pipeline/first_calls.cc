@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
 
 #include "pipeline/candidate.h"
+#include "pipeline/device_build.h"
+#include "pipeline/judge_device.h"
 #include "pipeline/machine.h"
 #include "pipeline/oracle.h"
 #include "pipeline/reference_pool.h"
@@ -18,7 +23,7 @@ constexpr uint32_t kValues = 4;  // that take turns: no call has its values in a
 
 HostResult<std::vector<double>> CallOneByOne(const Oracle& oracle, LiveSlots& live, LiveHost& host,
                                              bool trusted, int calls) {
-  const CorePlan cores = PlanCores(UsableCpus(), DefaultThreads(), 0);
+  const CorePlan cores = PlanCores(UsableCpus(), DefaultThreads(live.on_device()), 0);
   if (auto bound = host.host.Bind(cores.hosts); !bound) return std::unexpected(bound.error());
   std::vector<double> times_ns;
   while (static_cast<int>(times_ns.size()) < calls) {
@@ -37,29 +42,47 @@ HostResult<std::vector<double>> CallOneByOne(const Oracle& oracle, LiveSlots& li
   return times_ns;
 }
 
+// `device`: null on the CPU.
+Result<BuiltCandidate> Build(const FirstCallsRequest& request, const PythonRuntime& python,
+                             const Oracle& oracle, const JudgeDevice* device) {
+  const CandidateLimits limits;
+  std::optional<DeviceTarget> target;
+  if (device != nullptr) target.emplace(device->gpu(), oracle.plan());
+  if (request.candidate.form == CandidateForm::kDevice && target)
+    return BuildDevice(request.candidate, limits, *target, request.interrupt);
+  return BuildCandidate(request.candidate, limits, python, "", "", request.interrupt,
+                        target ? &*target : nullptr);
+}
+
 }  // namespace
 
 Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
+  const bool on_device = request.problem.device == "cuda";
+  std::unique_ptr<JudgeDevice> device;
+  if (on_device) {
+    ASSAY_ASSIGN_OR_RETURN(device, JudgeDevice::Open(request.interrupt));
+  }
+  const Gpu* const gpu = device ? &device->gpu() : nullptr;
   OracleOptions options;
   options.problem = request.problem;
   ASSAY_ASSIGN_OR_RETURN(options.python, FindPython(request.python));
-  options.threads = DefaultThreads();
+  options.threads = DefaultThreads(on_device);
   options.weights_seed = 1;
-  options.memory_bytes = AvailableMemoryBytes() / 2;
+  options.memory_bytes = gpu != nullptr ? gpu->FreeBytes() / 2 : AvailableMemoryBytes() / 2;
+  options.device = device.get();
   options.interrupt = request.interrupt;
-  const CandidateLimits limits;
-  ASSAY_ASSIGN_OR_RETURN(
-      const BuiltCandidate built,
-      BuildCandidate(request.candidate, limits, options.python, "", "", request.interrupt));
-  if (built.failure) return UsageError(*built.failure);
   ASSAY_ASSIGN_OR_RETURN(Oracle oracle, Oracle::Open(options));
-  ASSAY_ASSIGN_OR_RETURN(LiveSlots live, LiveSlots::Create(oracle));
+  ASSAY_ASSIGN_OR_RETURN(const BuiltCandidate built,
+                         Build(request, options.python, oracle, device.get()));
+  if (built.failure) return UsageError(*built.failure);
+  ASSAY_ASSIGN_OR_RETURN(LiveSlots live, LiveSlots::Create(oracle, device.get()));
   for (uint32_t value = 0; value < kValues; ++value)
     if (auto filled = oracle.Fill(value, value + 1, wire::DrawKind::kOrdinary, false); !filled)
       return std::unexpected(OracleError(filled.error()));
   live.SetSlotCount(1);
   FirstCalls found;
+  found.candidate = std::filesystem::path(request.candidate.path).filename().string();
   const auto time = [&](LiveHost& host, bool trusted,
                         std::vector<double>* times_ns) -> Result<void> {
     auto times = CallOneByOne(oracle, live, host, trusted, request.calls);
@@ -72,6 +95,7 @@ Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
   pool_options.python = options.python;
   pool_options.threads = options.threads;
   pool_options.weights_seed = options.weights_seed;
+  pool_options.gpu = gpu;
   pool_options.interrupt = request.interrupt;
   ReferencePool pool(std::move(pool_options), oracle, live);
   auto reference = pool.Get(0, 1);
@@ -79,8 +103,9 @@ Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
   ASSAY_RETURN_IF_ERROR(time(**reference, true, &found.reference_ns));
   const std::string settings =
       HostSettings(request.problem, options.threads, options.weights_seed, "eager");
-  CandidateHosts hosts({built, limits, options.python, oracle, live, settings, nullptr,
-                        options.threads, request.interrupt});
+  const CandidateLimits limits;
+  CandidateHosts hosts({built, limits, options.python, oracle, live, settings, gpu, options.threads,
+                        request.interrupt});
   auto candidate = hosts.Take(0, 1);
   if (!candidate) return std::unexpected(OracleError(candidate.error()));
   ASSAY_RETURN_IF_ERROR(time(*candidate, false, &found.candidate_ns));

@@ -21,6 +21,7 @@ struct FirstCallsRequest {
 };
 
 struct FirstCalls {
+  std::string candidate;             // its file's name
   std::vector<double> reference_ns;  // eager PyTorch, call by call, by the judge's clock
   std::vector<double> candidate_ns;
 };

@@ -111,9 +111,6 @@ Result<void> Judgement::Prepare() {
     ASSAY_ASSIGN_OR_RETURN(device_, JudgeDevice::Open(events_.interrupt));
     options.device = device_.get();
     options.memory_bytes = gpu()->FreeBytes() / 2;
-    // Launches are planned for one size.
-    for (const CandidateSource& candidate : request_.candidates)
-      if (candidate.form == CandidateForm::kDevice) options.other_set.clear();
   }
   Progress("starting the reference", 0);
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(options));
@@ -214,9 +211,10 @@ std::unique_ptr<Judgement::HostsOf> Judgement::MakeHosts(const BuiltCandidate& c
   auto hosts =
       std::make_unique<HostsOf>(CandidateHosts(setup), CandidateHosts(setup), std::nullopt);
   if (other_size_)
-    hosts->other_size.emplace(CandidateHostSetup{
-        candidate, request_.limits, python_, other_size_->oracle, other_size_->live,
-        other_size_->settings, gpu(), threads_, events_.interrupt});
+    hosts->other_size.emplace(
+        CandidateHostSetup{candidate.at_other_size ? *candidate.at_other_size : candidate,
+                           request_.limits, python_, other_size_->oracle, other_size_->live,
+                           other_size_->settings, gpu(), threads_, events_.interrupt});
   return hosts;
 }
 

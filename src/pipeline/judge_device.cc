@@ -24,6 +24,7 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(InterruptFlag interrupt) 
 
 Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::string& image) {
   std::unique_ptr<JudgeDevice> device(new JudgeDevice(std::move(gpu)));
+  device->clocks_ = GpuClocks::Open(device->gpu_.facts().uuid);
   ASSAY_ASSIGN_OR_RETURN(JudgeKernels kernels, JudgeKernels::Load(device->gpu_, image));
   device->kernels_.emplace(std::move(kernels));
   return device;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "gpu/clocks.h"
 #include "gpu/gpu.h"
 #include "gpu/judge_kernels.h"
 #include "model/dtype.h"
@@ -23,11 +24,14 @@ class JudgeDevice {
 
   const Gpu& gpu() const { return gpu_; }
   JudgeKernels& kernels() { return *kernels_; }
+  // Nothing where NVML is not there.
+  const std::optional<GpuClocks>& clocks() const { return clocks_; }
 
  private:
   explicit JudgeDevice(Gpu gpu) : gpu_(std::move(gpu)) {}
   Gpu gpu_;
   std::optional<JudgeKernels> kernels_;
+  std::optional<GpuClocks> clocks_;
 };
 
 // A dtype as the judge's kernels know it.

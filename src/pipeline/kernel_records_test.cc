@@ -12,8 +12,6 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "build/cubin_testing.h"
-#include "build/nvrtc.h"
-#include "pipeline/device_build.h"
 #include "wire/launches.h"
 #include "wire/write_device_image.h"
 
@@ -156,42 +154,6 @@ printf '\t.section\t.text.k,"ax"\n        /*0000*/  @P0 LDG.E.64 R0, [R2.64] ;\n
   EXPECT_THAT(*Disassemble("no code", nullptr), IsEmpty());
   ::unsetenv("CUDA_HOME");
   fs::remove_all(toolkit);
-}
-
-// NVRTC itself, in the sandbox.
-TEST_F(KernelRecords, TheShippedKernelInTheDeviceForm) {
-  if (!FindNvrtc()) GTEST_SKIP() << "no NVRTC here";
-  const auto plan = std::make_unique<wire::Plan>();
-  memset(static_cast<void*>(plan.get()), 0, sizeof *plan);
-  plan->argument_count = 2;
-  for (uint32_t i = 0; i < 2; ++i) {
-    wire::ArgumentSpec& argument = plan->arguments[i];
-    fmt::format_to_n(argument.name, sizeof argument.name - 1, "{}", i == 0 ? "x" : "out");
-    argument.role = i == 0 ? wire::Role::kInput : wire::Role::kOutput;
-    argument.kind = wire::Kind::kTensor;
-    argument.dtype = wire::DType::kFloat32;
-    argument.rank = 2;
-    argument.shape[0] = 8192;
-    argument.shape[1] = 1024;
-  }
-  const std::string content =
-      ReadFile(ASSAY_SOURCE_DIRECTORY "/kernels/softmax/one_read.cu", 1 << 20).value_or("");
-  const CandidateSource source{"one_read.cu", content, Sha256Hex(content), CandidateForm::kDevice,
-                               "cuda"};
-  const DeviceTarget target{*gpu_, *plan, true, {}};
-  const auto built = BuildDevice(source, {}, target, nullptr);
-  ASSERT_TRUE(built) << built.error().message;
-  ASSERT_FALSE(built->failure) << *built->failure;
-  const auto records = KernelRecordsOf(*built, gpu_->facts());
-  ASSERT_THAT(records, SizeIs(1));
-  EXPECT_EQ(records[0].name, "softmax");
-  EXPECT_EQ(records[0].blocks, 8192);
-  EXPECT_EQ(records[0].threads, 256);
-  EXPECT_EQ(records[0].shared_bytes, 32);  // eight floats
-  EXPECT_EQ(records[0].stack_bytes, 0);
-  EXPECT_GT(records[0].registers, 8);
-  EXPECT_LT(records[0].registers, 64);
-  EXPECT_EQ(records[0].occupancy, 1);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "pipeline/late_build.h"
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "base/clock.h"
 #include "pipeline/device_build.h"
@@ -7,6 +9,30 @@
 
 namespace assay {
 namespace {
+
+// The device form, once for each size that it is called at.
+Result<BuiltCandidate> BuildDeviceSizes(const CandidateSource& source, const DeviceTarget& target,
+                                        const LateBuildSetup& setup) {
+  const CandidateLimits& limits = setup.request.limits;
+  ASSAY_ASSIGN_OR_RETURN(BuiltCandidate built,
+                         BuildDevice(source, limits, target, setup.interrupt));
+  if (built.failure || !target.other_size) return built;
+  const DeviceTarget other{target.gpu, target.other_size->plan, target.libraries_allowed, {}};
+  ASSAY_ASSIGN_OR_RETURN(BuiltCandidate at_other,
+                         BuildDevice(source, limits, other, setup.interrupt));
+  built.build_s += at_other.build_s;
+  built.cached = built.cached && at_other.cached;
+  if (at_other.failure) {
+    built.timed_out = at_other.timed_out;
+    built.failure = fmt::format(
+        "it builds at the size that was asked for, but at {}: {} (--one-size leaves "
+        "other sizes out)",
+        setup.other_size->text, *at_other.failure);
+    return built;
+  }
+  built.at_other_size = std::make_shared<const BuiltCandidate>(std::move(at_other));
+  return built;
+}
 
 Result<BuiltCandidate> Build(const CandidateSource& source, const LateBuildSetup& setup) {
   ASSAY_CHECK(!source.IsCuda() || setup.gpu != nullptr);
@@ -18,8 +44,7 @@ Result<BuiltCandidate> Build(const CandidateSource& source, const LateBuildSetup
                                  other->settings);
   }
   CandidateLimits limits = setup.request.limits;
-  if (source.form == CandidateForm::kDevice)
-    return BuildDevice(source, limits, *target, setup.interrupt);
+  if (source.form == CandidateForm::kDevice) return BuildDeviceSizes(source, *target, setup);
   // A python candidate is constructed once as it is built: its weights come on top, as in its
   // hosts.
   limits.memory_bytes += TensorBytes(setup.oracle.plan(), wire::Role::kParameter);

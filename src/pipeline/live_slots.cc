@@ -93,6 +93,10 @@ bool LiveSlots::InputsHold(std::span<const uint32_t> slots) const {
 
 bool LiveSlots::TakeBusy() const { return device_ != nullptr && device_->TakeBusy(); }
 
+std::optional<ClockState> LiveSlots::Clock() const {
+  return device_ != nullptr ? device_->Clock() : std::nullopt;
+}
+
 void LiveSlots::FlushInput(uint32_t slot) const {
   if (device_ != nullptr) return Note(device_->FlushCaches());
   FlushFromCaches(inputs_.data() + slot * plan().input_stride, plan().input_stride);

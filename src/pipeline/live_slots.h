@@ -66,6 +66,8 @@ class LiveSlots {
   // On a device: whether it was seen at other work since the last time of asking, while all hosts
   // were stopped.
   bool TakeBusy() const;
+  // On a device with NVML: its clock now.
+  std::optional<ClockState> Clock() const;
 
   // Outputs for one host.
   Result<HostOutputs> CreateOutputs() const;

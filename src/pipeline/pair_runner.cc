@@ -177,6 +177,7 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
     samples->settle_ns.push_back(settle_ns);
     uncharged_ns_.resize(samples->block_ns.size());  // dropped blocks leave theirs behind
     uncharged_ns_.back() = block->uncharged_ns;
+    if (const auto clock = live.Clock()) AddClock(*clock, samples);
   }
   return static_cast<double>(block->time_ns - settle_ns) / static_cast<double>(order.size());
 }
@@ -223,11 +224,21 @@ bool PairRunner::Check(Side side, std::span<const uint32_t> order, const FilledS
   return true;
 }
 
+// What held the clock down is kept of dropped blocks, too: it was so in this pair.
+void AddClock(const ClockState& clock, PairSamples* samples) {
+  samples->sm_mhz.push_back(clock.sm_mhz);
+  for (const std::string& limit : ClockLimitNames(clock.limits))
+    if (std::find(samples->clock_limits.begin(), samples->clock_limits.end(), limit) ==
+        samples->clock_limits.end())
+      samples->clock_limits.push_back(limit);
+}
+
 void DropLastBlocks(PairSamples* samples, size_t count) {
   if (samples == nullptr) return;
   samples->order.resize(samples->order.size() - count);
   samples->block_ns.resize(samples->block_ns.size() - count);
   samples->settle_ns.resize(samples->settle_ns.size() - count);
+  samples->sm_mhz.resize(std::min(samples->sm_mhz.size(), samples->order.size()));
 }
 
 HostResult<PairRunner::FilledSlots> PairRunner::FillSlots(uint32_t calls) {

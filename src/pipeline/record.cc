@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "judge/clock_note.h"
 #include "judge/roofline.h"
 #include "model/dtype.h"
 #include "pipeline/kernel_records.h"
@@ -166,7 +167,10 @@ bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std:
     samples.baseline = baseline;
     verdict->samples.push_back(std::move(samples));
   }
-  verdict->speed->baselines[baseline] = std::move(result.result);
+  BaselineResult& concluded = verdict->speed->baselines[baseline];
+  concluded = std::move(result.result);
+  if (const std::string clocks = ClockNote(verdict->samples, baseline); !clocks.empty())
+    concluded.note += (concluded.note.empty() ? "" : "; ") + clocks;
   return false;
 }
 

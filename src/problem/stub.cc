@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <cstring>
+#include <iterator>
 #include <set>
 
 #include "model/dtype.h"
@@ -19,7 +20,24 @@ using wire::ArgumentSpec;
 using wire::Kind;
 using wire::Role;
 
-enum class Form { kCpp, kC, kPython };
+enum class Form { kCpp, kC, kPython, kCuda, kDevice };
+
+struct FormFacts {
+  std::string_view name;  // of `--form`
+  Form form;
+  std::string_view suffix;
+  std::string_view language;  // for people
+};
+constexpr FormFacts kForms[] = {{"native", Form::kCpp, ".cpp", "C++"},
+                                {"c", Form::kC, ".c", "C"},
+                                {"python", Form::kPython, ".py", "Python"},
+                                {"cuda", Form::kCuda, ".cu", "CUDA"},
+                                {"device", Form::kDevice, ".cu", "CUDA device"}};
+
+const FormFacts& FactsOf(Form form) {
+  return *std::find_if(std::begin(kForms), std::end(kForms),
+                       [&](const FormFacts& facts) { return facts.form == form; });
+}
 
 // ASSAY_KERNEL_C expands its list at most this often (assay/kernel.h).
 constexpr size_t kArgumentsMaxInC = 64;
@@ -104,8 +122,26 @@ std::string ShapeText(const ArgumentSpec& spec) {
 }
 
 std::string_view ElementType(DType dtype, Form form) {
+  const bool on_gpu = form == Form::kCuda || form == Form::kDevice;
+  if (dtype == DType::kFloat16 && on_gpu) return "__half";
+  if (dtype == DType::kBFloat16 && on_gpu) return "__nv_bfloat16";
   if (form == Form::kC && dtype == DType::kFloat16) return "assay_float16";
   if (form == Form::kC && dtype == DType::kBFloat16) return "assay_bfloat16";
+  // NVRTC comes without <stdint.h>.
+  if (form == Form::kDevice) switch (dtype) {
+      case DType::kInt64:
+        return "long long";
+      case DType::kInt32:
+        return "int";
+      case DType::kInt16:
+        return "short";
+      case DType::kInt8:
+        return "signed char";
+      case DType::kUInt8:
+        return "unsigned char";
+      default:
+        break;
+    }
   return CppTypeName(dtype);
 }
 
@@ -158,9 +194,9 @@ std::string ShellWord(std::string_view word) {
 
 // The command that judges the stub at the same size. A named size stands for its constants:
 // ResolveProblem drops the name as soon as one differs.
-std::string JudgeCommand(const ProblemRequest& request, std::string_view suffix) {
+std::string JudgeCommand(const ProblemRequest& request, Form form) {
   std::string command = fmt::format("assay judge {} {}", ShellWord(request.path),
-                                    ShellWord(request.name + std::string(suffix)));
+                                    ShellWord(request.name + std::string(FactsOf(form).suffix)));
   if (!request.size.empty()) return command + " --size " + ShellWord(request.size);
   for (const auto& [name, value] : request.set)
     command += fmt::format(" --set {}", ShellWord(name + "=" + value));
@@ -169,14 +205,11 @@ std::string JudgeCommand(const ProblemRequest& request, std::string_view suffix)
 
 // The header: problem, sizes, every argument with shape and dtype, the rules in short, the command.
 std::vector<std::string> HeaderLines(const ProblemRequest& request,
-                                     const std::vector<StubArgument>& arguments, Form form,
-                                     std::string_view suffix) {
+                                     const std::vector<StubArgument>& arguments, Form form) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{}{}: a {} candidate that computes nothing yet.", request.name,
                               request.size.empty() ? "" : ", size " + request.size,
-                              form == Form::kCpp ? "C++"
-                              : form == Form::kC ? "C"
-                                                 : "Python"));
+                              FactsOf(form).language));
   if (!request.set.empty()) {
     std::vector<std::string> constants;
     for (const auto& [name, value] : request.set)
@@ -211,7 +244,7 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request,
         "written.");
   }
   lines.push_back("");
-  lines.push_back("  " + JudgeCommand(request, suffix));
+  lines.push_back("  " + JudgeCommand(request, form));
   return lines;
 }
 
@@ -223,16 +256,29 @@ std::string Comment(const std::vector<std::string>& lines, std::string_view mark
   return text;
 }
 
+// CUDA's headers of the half types among the arguments.
+std::string HalfHeaders(const std::vector<StubArgument>& arguments) {
+  const auto uses = [&](DType dtype) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](const StubArgument& argument) {
+      return argument.spec->kind == Kind::kTensor && argument.spec->dtype == dtype;
+    });
+  };
+  std::string text;
+  if (uses(DType::kBFloat16)) text += "#include <cuda_bf16.h>\n";
+  if (uses(DType::kFloat16)) text += "#include <cuda_fp16.h>\n";
+  return text;
+}
+
 std::string WriteNative(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
                         Form form) {
-  std::string text =
-      Comment(HeaderLines(request, arguments, form, form == Form::kC ? ".c" : ".cpp"), "//");
-  text += "#include <assay/kernel.h>\n\n";
+  std::string text = Comment(HeaderLines(request, arguments, form), "//");
+  text += "#include <assay/kernel.h>\n";
+  text += form == Form::kCuda ? HalfHeaders(arguments) + "\n" : "\n";
   const std::string_view macro = form == Form::kC ? "ASSAY_KERNEL_C(" : "ASSAY_KERNEL(";
   std::vector<std::string> declarations;
   size_t width = 0;
   for (const StubArgument& argument : arguments) {
-    const bool last = &argument == &arguments.back();
+    const bool last = &argument == &arguments.back() && form != Form::kCuda;
     declarations.push_back(Declaration(argument, form) + (last ? ") {" : ","));
     width = std::max(width, declarations.back().size());
   }
@@ -243,16 +289,46 @@ std::string WriteNative(const ProblemRequest& request, const std::vector<StubArg
                 ? fmt::format("{}{:<{}}  // {}\n", lead, declarations[i], width, ShapeText(spec))
                 : fmt::format("{}{}\n", lead, declarations[i]);
   }
+  if (form == Form::kCuda)
+    text += fmt::format("{}cudaStream_t stream) {{\n", std::string(macro.size(), ' '));
   text +=
       "  // Write the kernel here, and delete the lines below: they say that nothing is used "
       "yet.\n";
   for (const StubArgument& argument : arguments)
     text += fmt::format("  (void){};\n", argument.name);
+  if (form == Form::kCuda) text += "  (void)stream;\n";
   return text + "}\n";
 }
 
+// A kernel and its launch line.
+std::string WriteDevice(const ProblemRequest& request, const std::vector<StubArgument>& arguments) {
+  std::string text = Comment(HeaderLines(request, arguments, Form::kDevice), "//");
+  std::vector<std::string> given, taken;
+  for (const StubArgument& argument : arguments) {
+    const ArgumentSpec& spec = *argument.spec;
+    given.push_back(Identifier(NameOf(spec)));
+    taken.push_back(spec.kind != Kind::kTensor
+                        ? fmt::format("{} {}",
+                                      spec.kind == Kind::kInt ? "long long" : ScalarType(spec.kind),
+                                      argument.name)
+                        : fmt::format("{}{}* {}", spec.role == Role::kOutput ? "" : "const ",
+                                      ElementType(spec.dtype, Form::kDevice), argument.name));
+  }
+  const std::string kernel = Identifier(request.name) + "_kernel";
+  text +=
+      "//\n// Expressions such as x.size(0) and ceil_div(COLUMNS, 4) may stand in grid=, block= "
+      "and args=;\n";
+  text += "// `//! constant COLUMNS = x.size(1)` makes a macro of one.\n";
+  text +=
+      fmt::format("//! launch {} grid=(1) block=(256) args=({})\n", kernel, fmt::join(given, ", "));
+  text += HalfHeaders(arguments);
+  return text +
+         fmt::format("extern \"C\" __global__ void {}({}) {{\n  // Write the kernel here.\n}}\n",
+                     kernel, fmt::join(taken, ", "));
+}
+
 std::string WritePython(const ProblemRequest& request, const std::vector<StubArgument>& arguments) {
-  std::string text = Comment(HeaderLines(request, arguments, Form::kPython, ".py"), "#");
+  std::string text = Comment(HeaderLines(request, arguments, Form::kPython), "#");
   text += "import torch\nfrom torch import nn\n\n\nclass ModelNew(nn.Module):\n";
   text += "    def __init__(self, *args):  # what the problem's get_init_inputs() returns\n";
   text += "        super().__init__()\n";
@@ -270,13 +346,20 @@ std::string WritePython(const ProblemRequest& request, const std::vector<StubArg
 
 }  // namespace
 
+std::string_view StubSuffix(std::string_view form) {
+  const auto found = std::find_if(std::begin(kForms), std::end(kForms),
+                                  [&](const FormFacts& facts) { return facts.name == form; });
+  return found == std::end(kForms) ? std::string_view() : found->suffix;
+}
+
 Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
                               std::string_view form_name) {
-  if (form_name != "native" && form_name != "c" && form_name != "python")
-    return UsageError(fmt::format("unknown form '{}': native, c or python", form_name));
-  const Form form = form_name == "native" ? Form::kCpp
-                    : form_name == "c"    ? Form::kC
-                                          : Form::kPython;
+  const auto found = std::find_if(std::begin(kForms), std::end(kForms),
+                                  [&](const FormFacts& facts) { return facts.name == form_name; });
+  if (found == std::end(kForms))
+    return UsageError(
+        fmt::format("unknown form '{}': native, c, python, cuda or device", form_name));
+  const Form form = found->form;
   for (const ArgumentSpec& spec : description.arguments) {
     const bool known = spec.kind == Kind::kTensor
                            ? wire::ElementBytes(spec.dtype) != 0 && spec.rank <= wire::kRankMax
@@ -292,8 +375,9 @@ Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescri
         "use --form native (C++)",
         description.arguments.size(), kArgumentsMaxInC));
   const std::vector<StubArgument> arguments = NameArguments(description, form);
-  return form == Form::kPython ? WritePython(request, arguments)
-                               : WriteNative(request, arguments, form);
+  return form == Form::kPython   ? WritePython(request, arguments)
+         : form == Form::kDevice ? WriteDevice(request, arguments)
+                                 : WriteNative(request, arguments, form);
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -95,6 +96,46 @@ TEST(Stub, CompilesWithoutWarningsForEveryTypeAndAwkwardName) {
   ASSERT_TRUE(c) << c.error().message;
   for (const char* compiler : {"gcc -std=c11", "clang -std=c11"})
     ExpectCompiles(*c, ".c", compiler);
+}
+
+TEST(Stub, CudaStubsCompile) {
+  const std::string nvcc = "/usr/local/cuda/bin/nvcc";
+  if (::access(nvcc.c_str(), X_OK) != 0) GTEST_SKIP() << "no nvcc in /usr/local/cuda";
+  for (const char* form : {"cuda", "device"}) {
+    const auto stub = WriteStub(Softmax(), Everything(), form);
+    ASSERT_TRUE(stub) << stub.error().message;
+    auto folder = TemporaryFolder::Create();
+    ASSERT_TRUE(folder);
+    const std::string source = (folder->path() / "stub.cu").string();
+    ASSERT_TRUE(WriteFileAtomically(source, *stub));
+    const std::string command =
+        fmt::format("{} -std=c++20 -Werror all-warnings -arch=sm_90a -I{}/include -c -o {}.o {}",
+                    nvcc, ASSAY_SOURCE_DIRECTORY, source, source);
+    EXPECT_EQ(StatusOf(command), 0) << command << "\n" << *stub;
+  }
+}
+
+TEST(Stub, TheDeviceFormHasALaunchLineInTheProblemsNames) {
+  ProblemDescription description;
+  description.arguments = {Tensor("x", Role::kInput, DType::kFloat32, {4, 16}),
+                           Tensor("new", Role::kInput, DType::kInt64, {4}),
+                           Scalar("scale", Kind::kFloat),
+                           Tensor("out", Role::kOutput, DType::kFloat16, {4, 16})};
+  const auto stub = WriteStub(Softmax(), description, "device");
+  ASSERT_TRUE(stub);
+  EXPECT_THAT(*stub, HasSubstr("a CUDA device candidate"));
+  EXPECT_THAT(*stub, HasSubstr("\n//! launch softmax_kernel grid=(1) block=(256) "
+                               "args=(x, new, scale, out)\n"));
+  EXPECT_THAT(*stub,
+              HasSubstr("softmax_kernel(const float* x, const long long* new_, double scale, "
+                        "__half* out) {"));
+  EXPECT_THAT(*stub, HasSubstr("#include <cuda_fp16.h>"));
+  EXPECT_THAT(*stub, HasSubstr("softmax.py' softmax.cu --set"));
+  const auto native = WriteStub(Softmax(), description, "cuda");
+  ASSERT_TRUE(native);
+  EXPECT_THAT(*native, HasSubstr("assay::Tensor<__half, 2> out,"));
+  EXPECT_THAT(*native, HasSubstr("cudaStream_t stream) {"));
+  EXPECT_THAT(*native, Not(HasSubstr("//! launch")));
 }
 
 TEST(Stub, PythonStubIsPython) {

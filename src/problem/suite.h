@@ -60,9 +60,12 @@ std::optional<SuiteProblem> FindInSuite(const std::string& path);
 // Parses "NAME=VALUE"; NAME must be a Python identifier, VALUE non-empty text (UTF-8).
 Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text);
 
-// The C++ or Python stub that `assay new` writes: it compiles, names every argument with its shape
-// and dtype, and does nothing yet. form: "native", "c" or "python".
+// The stub that `assay new` writes: it compiles, names every argument with its shape and dtype, and
+// does nothing yet. form: "native" (C++), "c", "python", "cuda" (native CUDA) or "device" (CUDA with
+// launch lines).
 Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
                               std::string_view form);
+// ".cu"; empty: an unknown form.
+std::string_view StubSuffix(std::string_view form);
 
 }  // namespace assay

@@ -48,16 +48,19 @@ std::string RenderGap(const Verdict& verdict, const CardStyle& style) {
   const int room = frame.inner_width() - kLabelWidth - kTimeWidth - 2;
   frame.Row(TimeRow(frame, "naive loops", eager.candidate_time_ns, longest, room, Tone::kBad, ""));
   frame.Row(TimeRow(frame, "PyTorch's library", eager.time_ns, longest, room, Tone::kGood, ""));
-  frame.Row(TimeRow(frame, "this machine", roofline.bound_ns, longest, room, Tone::kPlain, ""));
+  const bool on_gpu = !verdict.machine.gpu.empty();
+  frame.Row(TimeRow(frame, on_gpu ? "this GPU" : "this machine", roofline.bound_ns, longest, room,
+                    Tone::kPlain, ""));
   frame.Blank();
   const auto share = [&](const char* label, double percent, double time_ns) {
     frame.Labelled(label, fmt::format("{:.3g}% of the peak, {}", percent, rate(time_ns)));
   };
   share("naive", roofline.percent_of_peak, eager.candidate_time_ns);
   share("library", roofline.reference_percent_of_peak, eager.time_ns);
-  frame.Labelled("peak",
-                 fmt::format("{:.3g} GFLOP/s of {}, {}", roofline.rate_operations_s / 1e9,
-                             roofline.instructions, Counted(verdict.machine.threads, "thread")));
+  frame.Labelled("peak", fmt::format("{:.3g} GFLOP/s of {}, {}", roofline.rate_operations_s / 1e9,
+                                     roofline.instructions,
+                                     on_gpu ? verdict.machine.gpu
+                                            : Counted(verdict.machine.threads, "thread")));
   frame.Labelled("between them",
                  fmt::format("{}: the mountain that `kernels/` climbs",
                              FormatRatio(eager.candidate_time_ns / eager.time_ns)),
@@ -82,7 +85,7 @@ std::string RenderFirstCalls(const FirstCalls& calls, const CardStyle& style) {
       frame.Row(TimeRow(frame, fmt::format("call {}", i + 1), times[i], longest, room, tone, ""));
   };
   series("eager PyTorch", calls.reference_ns, Tone::kWarning);
-  series("fused.cpp", calls.candidate_ns, Tone::kGood);
+  series(calls.candidate.c_str(), calls.candidate_ns, Tone::kGood);
   const double cold = calls.reference_ns.front() / calls.candidate_ns.front();
   const double warm = LastMedian(calls.reference_ns) / LastMedian(calls.candidate_ns);
   frame.Section("what a speedup would have been", {});

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import ASSAY, ENVIRONMENT, GOOD, INTERRUPTED, ROOT, SOFTMAX, fits
+from conftest import ASSAY, ENVIRONMENT, GOOD, INTERRUPTED, ROOT, SOFTMAX, USAGE, fits
 
 FUSED = ROOT / "kernels" / "softmax" / "fused.cpp"
 
@@ -179,3 +179,12 @@ def test_an_interrupted_doctor_keeps_nothing_and_leaves_nothing(assay, leftovers
 def test_demonstrations_show_what_they_promise(assay, name, said):
     run = assay("demo", name, timeout=300)
     assert run.code == GOOD and said in run.out, run
+
+
+def test_demonstrations_on_a_gpu_say_what_they_need(assay):
+    run = assay("demo", "off-by-one", "--device", "cuda")
+    assert run.code == USAGE and "gap and warmup run on a GPU" in run.err, run
+    for name in ("gap", "warmup"):
+        # Where a test machine has a GPU, tests/gpu shows more.
+        run = assay("demo", name, "--device", "cuda", timeout=300)
+        assert run.code == GOOD or "no CUDA driver" in run.err, run

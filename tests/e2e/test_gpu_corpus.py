@@ -158,10 +158,10 @@ def test_results_of_a_device_change_that_device_s_table_alone(tmp_path, monkeypa
     assert "| 1/1 | 1/1 | wrong |" in row
 
 
-def test_lanes_are_refused_on_a_device():
+def test_lanes_take_a_gpu_each():
     process = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "exploits"), "--device", "cuda", "--lanes", "2"],
         capture_output=True,
         text=True,
     )
-    assert process.returncode == 2 and "share" in process.stderr
+    assert process.returncode == 2 and "a GPU of its own" in process.stderr

@@ -114,7 +114,14 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "toolchain": {"assay": "0.1.0", "pytorch": "1.13.1"},
         "seed": "1",
         "samples": [
-            {"baseline": "eager", "order": "rccr", "block_ns": [1] * 4, "settle_ns": [0] * 4}
+            {
+                "baseline": "eager",
+                "order": "rccr",
+                "block_ns": [1] * 4,
+                "settle_ns": [0] * 4,
+                "sm_mhz": [],
+                "clock_limits": [],
+            }
         ],
         "log": "}]",
     }

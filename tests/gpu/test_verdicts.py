@@ -73,9 +73,32 @@ def softmax(extra=""):
 def test_a_right_kernel_is_correct(judge):
     verdict = judge("softmax.cu", softmax())
     assert_right(verdict)
+    (kernel,) = verdict["kernels"]
+    assert (kernel["name"], kernel["threads"], kernel["blocks"]) == ("rows_of", 256, 1024)
+    assert 8 < kernel["registers"] < 100 and kernel["stack_bytes"] == 0
+    assert 0.25 <= kernel["occupancy"] <= 1 and kernel["shared_bytes"] >= 128
+    assert all(len(pair["sm_mhz"]) == len(pair["order"]) for pair in verdict["samples"])
+    assert all(300 < mhz < 3000 for pair in verdict["samples"] for mhz in pair["sm_mhz"])
     assert verdict["candidate"]["form"] == "device"
     assert verdict["candidate"]["trust"] == "device-only"
     assert verdict["correctness"]["precision_class"] == "float32"
+
+
+def test_the_device_form_is_judged_at_another_size_too(judge):
+    options = ["--correctness-only"]
+    verdict = judge("softmax.cu", softmax(), options=options)
+    assert_right(verdict)
+    assert any(draw.get("set") for draw in verdict["correctness"]["draws"]), verdict["correctness"]
+    one_size = softmax("if (COLUMNS != 2048 && threadIdx.x == 0) out[begin] = 7;")
+    verdict = judge("one_size.cu", one_size, options=options)
+    assert verdict["outcome"] == "wrong"
+    assert "right at the size that was asked for, but at" in verdict["message"]
+    verdict = judge("one_size.cu", one_size, options=[*options, "--one-size"])
+    assert_right(verdict)
+    cannot = softmax().replace(HEAD % "x, out", HEAD % "x, out" + "static_assert(COLUMNS == 2048);")
+    verdict = judge("cannot.cu", cannot, options=options)
+    assert verdict["outcome"] == "build_failed"
+    assert "it builds at the size that was asked for, but at" in verdict["message"]
 
 
 def test_pytorch_against_itself_is_not_faster(judge):
