@@ -158,6 +158,19 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
   return RunFilled(side, order, samples);
 }
 
+namespace {
+
+// What held the clock down is kept of dropped blocks, too: it was so in this pair.
+void AddClock(const ClockState& clock, PairSamples* samples) {
+  samples->sm_mhz.push_back(clock.sm_mhz);
+  for (const std::string& limit : ClockLimitNames(clock.limits))
+    if (std::find(samples->clock_limits.begin(), samples->clock_limits.end(), limit) ==
+        samples->clock_limits.end())
+      samples->clock_limits.push_back(limit);
+}
+
+}  // namespace
+
 HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> order,
                                          PairSamples* samples) {
   const LiveSlots& live = setup_.live;
@@ -222,15 +235,6 @@ bool PairRunner::Check(Side side, std::span<const uint32_t> order, const FilledS
     return false;
   }
   return true;
-}
-
-// What held the clock down is kept of dropped blocks, too: it was so in this pair.
-void AddClock(const ClockState& clock, PairSamples* samples) {
-  samples->sm_mhz.push_back(clock.sm_mhz);
-  for (const std::string& limit : ClockLimitNames(clock.limits))
-    if (std::find(samples->clock_limits.begin(), samples->clock_limits.end(), limit) ==
-        samples->clock_limits.end())
-      samples->clock_limits.push_back(limit);
 }
 
 void DropLastBlocks(PairSamples* samples, size_t count) {

@@ -61,8 +61,8 @@ std::optional<SuiteProblem> FindInSuite(const std::string& path);
 Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text);
 
 // The stub that `assay new` writes: it compiles, names every argument with its shape and dtype, and
-// does nothing yet. form: "native" (C++), "c", "python", "cuda" (native CUDA) or "device" (CUDA with
-// launch lines).
+// does nothing yet. form: "native" (C++), "c", "python", "cuda" (native CUDA) or "device" (CUDA
+// with launch lines).
 Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
                               std::string_view form);
 // ".cu"; empty: an unknown form.

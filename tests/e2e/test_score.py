@@ -43,6 +43,16 @@ def digest(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+PAIR = {
+    "baseline": "eager",
+    "order": "rccr",
+    "block_ns": [1] * 4,
+    "settle_ns": [0] * 4,
+    "sm_mhz": [],
+    "clock_limits": [],
+}
+
+
 def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
     """A whole verdict on a candidate; what is faster is certified at 0.95 of its speedup."""
     timed = outcome in ("faster", "slower", "tie")
@@ -113,16 +123,7 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "machine": MACHINE,
         "toolchain": {"assay": "0.1.0", "pytorch": "1.13.1"},
         "seed": "1",
-        "samples": [
-            {
-                "baseline": "eager",
-                "order": "rccr",
-                "block_ns": [1] * 4,
-                "settle_ns": [0] * 4,
-                "sm_mhz": [],
-                "clock_limits": [],
-            }
-        ],
+        "samples": [PAIR],
         "log": "}]",
     }
 
