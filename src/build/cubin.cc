@@ -14,8 +14,14 @@ namespace assay {
 namespace {
 
 constexpr Elf64_Half kMachineCuda = 190;
+// What is read of an image, so that none keeps the judge busy: CUDA's own are far below.
 constexpr uint16_t kSectionsMax = 8192;
+constexpr size_t kNameBytesMax = 4096;
+constexpr size_t kSymbolsMax = 1 << 16;
 constexpr size_t kCubinsMax = 256;
+constexpr int kFalseStartsMax = 256;
+// Names can be written so that they double every few letters as they are taken apart.
+constexpr size_t kMangledBytesMax = 128;
 // From this architecture on a section of shared memory has what CUDA reserves, too.
 constexpr uint32_t kReservesShared = 90;
 constexpr int64_t kReservedSharedBytes = 1024;
@@ -23,6 +29,7 @@ constexpr std::string_view kCode = ".text.", kShared = ".nv.shared.", kInfo = ".
 
 // Attributes of .nv.info: four bytes (format, attribute, size), then a symbol and a value.
 constexpr uint8_t kSizedFormat = 4, kRegisterCount = 0x2f, kFrameSize = 0x11;
+constexpr unsigned char kEntry = 0x10;  // in a symbol's st_other: STO_CUDA_ENTRY
 
 // A copy of a T at `offset`; nothing beyond the end.
 template <typename T>
@@ -40,7 +47,7 @@ std::string_view Range(std::string_view bytes, uint64_t offset, uint64_t size) {
 
 std::string_view Name(std::string_view names, uint32_t offset) {
   if (offset >= names.size()) return {};
-  const std::string_view rest = names.substr(offset);
+  const std::string_view rest = names.substr(offset, kNameBytesMax);
   return rest.substr(0, std::min(rest.find('\0'), rest.size()));
 }
 
@@ -63,13 +70,17 @@ struct Elf {
   }
 };
 
-std::optional<Elf> ReadElf(std::string_view bytes) {
+bool HasCubinHeader(std::string_view bytes) {
   const auto header = At<Elf64_Ehdr>(bytes, 0);
-  if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-      header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != kMachineCuda ||
-      header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum > kSectionsMax ||
-      header->e_shstrndx >= header->e_shnum)
-    return std::nullopt;
+  return header && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+         header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_machine == kMachineCuda &&
+         header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum <= kSectionsMax &&
+         header->e_shstrndx < header->e_shnum;
+}
+
+std::optional<Elf> ReadElf(std::string_view bytes) {
+  if (!HasCubinHeader(bytes)) return std::nullopt;
+  const auto header = At<Elf64_Ehdr>(bytes, 0);
   Elf elf{bytes, *header, {}};
   for (uint16_t i = 0; i < header->e_shnum; ++i) {
     const auto section = At<Elf64_Shdr>(bytes, header->e_shoff + i * sizeof(Elf64_Shdr));
@@ -79,24 +90,33 @@ std::optional<Elf> ReadElf(std::string_view bytes) {
   return elf;
 }
 
-// Names of symbols by their number.
-std::vector<std::string_view> SymbolNames(const Elf& elf) {
-  std::vector<std::string_view> names;
+struct Symbol {
+  std::string_view name;
+  bool is_entry = false;  // of a kernel: functions that were not inlined are symbols, too
+};
+
+// By their number: of the first table, as there is one.
+std::vector<Symbol> Symbols(const Elf& elf) {
+  std::vector<Symbol> found;
   for (const Elf64_Shdr& section : elf.sections) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= elf.sections.size()) continue;
     const std::string_view symbols = elf.Content(section);
     const std::string_view texts = elf.Content(elf.sections[section.sh_link]);
-    for (uint64_t at = 0; const auto symbol = At<Elf64_Sym>(symbols, at); at += sizeof(Elf64_Sym))
-      names.push_back(Name(texts, symbol->st_name));
+    for (uint64_t at = 0; found.size() < kSymbolsMax; at += sizeof(Elf64_Sym)) {
+      const auto symbol = At<Elf64_Sym>(symbols, at);
+      if (!symbol) break;
+      found.push_back({Name(texts, symbol->st_name), (symbol->st_other & kEntry) != 0});
+    }
+    break;
   }
-  return names;
+  return found;
 }
 
 struct Attributes {
-  std::map<std::string_view, uint32_t> registers, frames;  // by a function's name
+  std::map<std::string_view, uint32_t> registers, frames;  // by a kernel's name
 };
 
-Attributes ReadAttributes(std::string_view info, const std::vector<std::string_view>& symbols) {
+Attributes ReadAttributes(std::string_view info, const std::vector<Symbol>& symbols) {
   Attributes attributes;
   for (uint64_t at = 0; info.size() >= 4 && at <= info.size() - 4;) {
     const auto format = static_cast<uint8_t>(info[at]);
@@ -105,9 +125,9 @@ Attributes ReadAttributes(std::string_view info, const std::vector<std::string_v
     at += 4;
     if (format != kSizedFormat) continue;
     const auto symbol = At<uint32_t>(info, at), value = At<uint32_t>(info, at + 4);
-    if (size >= 8 && symbol && value && *symbol < symbols.size()) {
-      if (attribute == kRegisterCount) attributes.registers[symbols[*symbol]] = *value;
-      if (attribute == kFrameSize) attributes.frames[symbols[*symbol]] = *value;
+    if (size >= 8 && symbol && value && *symbol < symbols.size() && symbols[*symbol].is_entry) {
+      if (attribute == kRegisterCount) attributes.registers[symbols[*symbol].name] = *value;
+      if (attribute == kFrameSize) attributes.frames[symbols[*symbol].name] = *value;
     }
     at += size;
   }
@@ -129,27 +149,28 @@ std::vector<CompiledKernel> ReadCubin(std::string_view image) {
   std::vector<CompiledKernel> kernels;
   const auto elf = ReadElf(image);
   if (!elf) return kernels;
-  Attributes attributes;
+  std::optional<Attributes> attributes;
   std::map<std::string_view, uint64_t> shared;
   for (const Elf64_Shdr& section : elf->sections) {
     const std::string_view name = elf->NameOf(section);
-    if (name == kInfo)
-      attributes = ReadAttributes(elf->Content(section), SymbolNames(*elf));
+    if (name == kInfo && !attributes)
+      attributes = ReadAttributes(elf->Content(section), Symbols(*elf));
     else if (name.starts_with(kShared))
       shared[name.substr(kShared.size())] = section.sh_size;
   }
+  if (!attributes) return kernels;
   const int64_t reserved =
       elf->Architecture() >= kReservesShared ? kReservedSharedBytes : int64_t{0};
   for (const Elf64_Shdr& section : elf->sections) {
     const std::string_view name = elf->NameOf(section);
     if (!name.starts_with(kCode)) continue;
     const std::string_view kernel = name.substr(kCode.size());
-    const auto registers = attributes.registers.find(kernel);
-    if (registers == attributes.registers.end()) continue;
+    const auto registers = attributes->registers.find(kernel);
+    if (registers == attributes->registers.end()) continue;
     CompiledKernel found;
     found.name = std::string(kernel);
     found.registers = static_cast<int>(std::min<uint32_t>(registers->second, 1024));
-    if (const auto frame = attributes.frames.find(kernel); frame != attributes.frames.end())
+    if (const auto frame = attributes->frames.find(kernel); frame != attributes->frames.end())
       found.stack_bytes = frame->second;
     if (const auto bytes = shared.find(kernel); bytes != shared.end())
       found.shared_bytes = std::max<int64_t>(
@@ -162,16 +183,24 @@ std::vector<CompiledKernel> ReadCubin(std::string_view image) {
 std::vector<std::string_view> FindCubins(std::string_view file) {
   std::vector<std::string_view> cubins;
   const std::string_view magic(ELFMAG, SELFMAG);
+  int false_starts = 0;
   for (size_t at = file.find(magic, 1); at != std::string_view::npos && cubins.size() < kCubinsMax;
        at = file.find(magic, at)) {
     const auto elf = ReadElf(file.substr(at));
-    if (elf) cubins.push_back(elf->bytes.substr(0, EndOf(*elf)));
-    at += elf ? std::max<size_t>(cubins.back().size(), SELFMAG) : SELFMAG;
+    if (elf) {
+      cubins.push_back(elf->bytes.substr(0, EndOf(*elf)));
+      at += std::max<size_t>(cubins.back().size(), SELFMAG);
+      continue;
+    }
+    // The shared library's own magic is none that is like a cubin's.
+    if (HasCubinHeader(file.substr(at)) && ++false_starts == kFalseStartsMax) break;
+    at += SELFMAG;
   }
   return cubins;
 }
 
 std::string KernelDisplayName(const std::string& name) {
+  if (name.size() > kMangledBytesMax) return name;
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> plain(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);

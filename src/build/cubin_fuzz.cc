@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const assay::CompiledKernel& kernel : assay::ReadCubin(file)) {
     ASSAY_CHECK(kernel.registers >= 0 && kernel.stack_bytes >= 0 && kernel.shared_bytes >= 0);
     ASSAY_CHECK(kernel.name.size() <= size);
-    ASSAY_CHECK(assay::KernelDisplayName(kernel.name).size() <= 64 * size);
+    assay::KernelDisplayName(kernel.name);
   }
   return 0;
 }

@@ -1,7 +1,11 @@
 #include "build/cubin.h"
 
+#include <elf.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <filesystem>
 #include <map>
@@ -49,6 +53,32 @@ TEST(Cubin, OtherFilesHaveNone) {
   program[18] = 62;  // a program for x86-64
   EXPECT_THAT(ReadCubin(program), IsEmpty());
   EXPECT_THAT(FindCubins("x" + program), IsEmpty());
+}
+
+// Only kernels have an entry; a function that was not inlined has a section and registers, too.
+TEST(Cubin, FunctionsAreNoKernels) {
+  std::string image = TestCubin{{{"k", 16, 0, 0}}}.Write();
+  ASSERT_THAT(ReadCubin(image), SizeIs(1));
+  // The symbol's st_other, in the table that begins behind the header and the names "", "k".
+  const size_t symbol = sizeof(Elf64_Ehdr) + 3 + sizeof(Elf64_Sym);
+  ASSERT_EQ(image[symbol + offsetof(Elf64_Sym, st_other)], 0x10);
+  image[symbol + offsetof(Elf64_Sym, st_other)] = 0;
+  EXPECT_THAT(ReadCubin(image), IsEmpty());
+}
+
+// Each would take long: a name that doubles, and starts of cubins that are none.
+TEST(Cubin, WhatIsMadeToTakeLongIsLeftAlone) {
+  std::string name = "_Z1fI1aS";
+  for (int i = 0; i < 60; ++i) name += fmt::format("I1bIS{0}_S{0}_E", i);
+  EXPECT_EQ(KernelDisplayName(name), name);
+  std::string image = TwoKernels().Write();
+  Elf64_Ehdr header;
+  memcpy(&header, image.data(), sizeof header);
+  header.e_shoff = 1 << 30;
+  std::string starts = ".";
+  for (int i = 0; i < 2000; ++i)
+    starts.append(reinterpret_cast<const char*>(&header), sizeof header);
+  EXPECT_THAT(FindCubins(starts + TwoKernels().Write()), IsEmpty());
 }
 
 // Every prefix of an image, and every image with one byte changed, is read without harm.

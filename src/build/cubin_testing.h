@@ -49,6 +49,7 @@ inline std::string TestCubin::Write() const {
   for (size_t i = 0; i < kernels.size(); ++i) {
     Elf64_Sym symbol{};
     symbol.st_name = static_cast<uint32_t>(symbol_names.size());
+    symbol.st_other = 0x10;  // a kernel's entry
     symbol_names += kernels[i].name + '\0';
     symbols.append(reinterpret_cast<const char*>(&symbol), sizeof symbol);
     const auto number = static_cast<uint32_t>(i + 1);

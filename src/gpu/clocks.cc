@@ -67,10 +67,10 @@ std::optional<GpuClocks> GpuClocks::Open(const std::string& uuid, const char* li
   return GpuClocks(std::move(nvml));
 }
 
-std::optional<ClockState> GpuClocks::Read() const {
+ClockState GpuClocks::Read() const {
   unsigned mhz = 0;
   unsigned long long bits = 0;
-  if (nvml_->clock(nvml_->device, kSmClock, &mhz) != 0) return std::nullopt;
+  if (nvml_->clock(nvml_->device, kSmClock, &mhz) != 0) mhz = 0;
   if (nvml_->limits(nvml_->device, &bits) != 0) bits = 0;
   return ClockState{static_cast<int>(mhz), bits};
 }

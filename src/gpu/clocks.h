@@ -11,7 +11,7 @@
 namespace assay {
 
 struct ClockState {
-  int sm_mhz = 0;       // of the multiprocessors, now
+  int sm_mhz = 0;       // of the multiprocessors, now; 0: NVML did not say
   uint64_t limits = 0;  // NVML's bits of why it is not higher
 };
 
@@ -24,8 +24,7 @@ class GpuClocks {
   // The clocks of one GPU. `library`: NVML's, null for the system's. Nothing where there is none,
   // or it does not know the GPU.
   static std::optional<GpuClocks> Open(const std::string& uuid, const char* library = nullptr);
-  // Nothing where NVML refuses. Takes tens of microseconds.
-  std::optional<ClockState> Read() const;
+  ClockState Read() const;
 
  private:
   struct Nvml;

@@ -30,8 +30,14 @@ std::string Spills(const KernelRecord& kernel) {
       kernel.name, kernel.stack_bytes, kernel.registers);
 }
 
-std::string FewBlocks(const KernelRecord& kernel, int multiprocessors) {
-  if (!IsLaunched(kernel) || kernel.blocks >= multiprocessors) return {};
+// Where it is so in every launch: a last small one is how reductions end.
+std::string FewBlocks(const Verdict& verdict, int multiprocessors) {
+  for (const KernelRecord& each : verdict.kernels)
+    if (!IsLaunched(each) || each.blocks >= multiprocessors) return {};
+  if (verdict.kernels.empty()) return {};
+  const KernelRecord& kernel =
+      *std::max_element(verdict.kernels.begin(), verdict.kernels.end(),
+                        [](const auto& a, const auto& b) { return a.blocks < b.blocks; });
   return fmt::format("{} has {} block{} for {} multiprocessors: the others have nothing to do",
                      kernel.name, kernel.blocks, kernel.blocks == 1 ? "" : "s", multiprocessors);
 }
@@ -39,10 +45,11 @@ std::string FewBlocks(const KernelRecord& kernel, int multiprocessors) {
 // Where only the matrix units reach the rate that bounds the problem.
 std::string NoMatrixUnits(const Verdict& verdict) {
   if (!verdict.roofline || verdict.roofline->regime != "compute" ||
-      !verdict.roofline->instructions.starts_with("tensor"))
+      !verdict.roofline->instructions.starts_with("tensor") || verdict.kernels.empty())
     return {};
+  // Where launches are not known, neither is whether these are all of its kernels.
   for (const KernelRecord& kernel : verdict.kernels)
-    if (kernel.instructions.empty() || Has(kernel, "matrix")) return {};
+    if (!IsLaunched(kernel) || kernel.instructions.empty() || Has(kernel, "matrix")) return {};
   return fmt::format("no kernel has a matrix instruction, and only matrix units reach {}",
                      verdict.roofline->instructions);
 }
@@ -85,21 +92,29 @@ std::string ManyLaunches(const Verdict& verdict) {
                      verdict.roofline->empty_call_ns / 1e3);
 }
 
+// Several of one name are variants, of which nobody knows which one runs.
+bool IsOneOfSeveral(const Verdict& verdict, const KernelRecord& kernel) {
+  return !IsLaunched(kernel) &&
+         std::count_if(verdict.kernels.begin(), verdict.kernels.end(),
+                       [&](const auto& other) { return other.name == kernel.name; }) > 1;
+}
+
 }  // namespace
 
 std::string BottleneckOf(const Verdict& verdict, int multiprocessors) {
   if (verdict.roofline && verdict.roofline->percent_of_peak >= kNearPeakPercent) return {};
   const bool overhead = verdict.roofline && verdict.roofline->regime == "overhead";
-  const bool memory = !verdict.roofline || verdict.roofline->regime == "memory";
+  const bool memory = verdict.roofline && verdict.roofline->regime == "memory";
   const auto first = [&](auto finding) {
-    for (const KernelRecord& kernel : verdict.kernels)
+    for (const KernelRecord& kernel : verdict.kernels) {
+      if (IsOneOfSeveral(verdict, kernel)) continue;
       if (std::string found = finding(kernel); !found.empty()) return found;
+    }
     return std::string();
   };
   std::string found = ManyLaunches(verdict);
   if (found.empty()) found = first(Spills);
-  if (found.empty() && !overhead)
-    found = first([&](const KernelRecord& kernel) { return FewBlocks(kernel, multiprocessors); });
+  if (found.empty() && !overhead) found = FewBlocks(verdict, multiprocessors);
   if (found.empty()) found = NoMatrixUnits(verdict);
   if (found.empty() && !overhead) found = first(LowOccupancy);
   if (found.empty() && memory) found = first(NarrowLoads);

@@ -9,7 +9,7 @@
 namespace assay {
 
 // One sentence with the numbers that it rests on; empty where nothing stands out, and from 85% of
-// the measured peak on. Reads `kernels` and, where they are there, `roofline` and `work`.
+// the measured peak on. Reads `kernels` and, where it is there, `roofline`.
 std::string BottleneckOf(const Verdict& verdict, int multiprocessors);
 
 }  // namespace assay

@@ -88,6 +88,35 @@ TEST(Bottleneck, ProductsWithoutMatrixUnits) {
   EXPECT_EQ(Found(verdict), "");
 }
 
+// A library's kernels are not among those that can be read.
+TEST(Bottleneck, KernelsThatNobodySeesAreNotSaidToLackAnything) {
+  Verdict verdict = Plain();
+  verdict.roofline->regime = "compute";
+  verdict.roofline->instructions = "tensor_bfloat16 (wgmma)";
+  verdict.kernels[0].launches = 0;
+  EXPECT_EQ(Found(verdict), "");
+  verdict.kernels.clear();
+  EXPECT_EQ(Found(verdict), "");
+}
+
+TEST(Bottleneck, ALastSmallLaunchIsHowReductionsEnd) {
+  Verdict verdict = Plain();
+  verdict.kernels.push_back(verdict.kernels[0]);
+  verdict.kernels[1].name = "finish";
+  verdict.kernels[1].blocks = 1;
+  EXPECT_EQ(Found(verdict), "");
+  verdict.kernels[0].blocks = 100;
+  EXPECT_THAT(Found(verdict), HasSubstr("softmax has 100 blocks for 132 multiprocessors"));
+}
+
+TEST(Bottleneck, OfVariantsNobodyKnowsWhichOneRuns) {
+  Verdict verdict = Plain();
+  verdict.kernels = {{"tuned", 255, 512, 0}, {"tuned", 64, 0, 0}};
+  EXPECT_EQ(Found(verdict), "");
+  verdict.kernels.pop_back();
+  EXPECT_THAT(Found(verdict), HasSubstr("tuned keeps 512 bytes"));
+}
+
 TEST(Bottleneck, LowOccupancyNamesItsLimiter) {
   Verdict verdict = Plain();
   KernelRecord& kernel = verdict.kernels[0];
@@ -129,6 +158,9 @@ TEST(Bottleneck, KernelsWhoseLaunchesNobodyKnows) {
   EXPECT_EQ(Found(verdict), "");
   verdict.kernels[0].widest_load_bytes = 8;
   EXPECT_THAT(Found(verdict), HasSubstr("loads 8 bytes"));
+  // Nobody measured what bounds the problem.
+  verdict.roofline.reset();
+  EXPECT_EQ(Found(verdict), "");
 }
 
 }  // namespace

@@ -21,15 +21,28 @@ TEST(ClockNote, NothingIsKnownWithoutNvml) {
 
 TEST(ClockNote, SidesUnderDifferentClocksAreTold) {
   EXPECT_EQ(ClockNote(Pairs({1980, 1755, 1755, 1980}, {"power cap"}), "eager"),
-            "the GPU's clock was 1755 MHz in its blocks and 1980 MHz in the other's (held down by: "
-            "power cap)");
+            "the GPU's clock was 1755 MHz in the candidate's blocks and 1980 MHz in the other "
+            "side's (held down: power cap in 1 of 1 pairs)");
   EXPECT_EQ(ClockNote(Pairs({1755, 1980, 1980, 1755}), "eager"),
-            "the GPU's clock was 1980 MHz in its blocks and 1755 MHz in the other's");
+            "the GPU's clock was 1980 MHz in the candidate's blocks and 1755 MHz in the other "
+            "side's");
 }
 
 TEST(ClockNote, AClockThatIsHeldDownForBothIsTold) {
   EXPECT_EQ(ClockNote(Pairs({1500, 1500, 1500, 1500}, {"power cap", "heat"}), "eager"),
-            "the GPU's clock, 1500 MHz, was held down by: power cap, heat");
+            "the GPU's clock, 1500 MHz, was held down: heat in 1 of 1 pairs, power cap in 1 of 1 "
+            "pairs");
+}
+
+TEST(ClockNote, ALimitThatShowedOnceInManyPairsIsNone) {
+  auto samples = Pairs({1980, 1980, 1980, 1980}, {"power cap"});
+  for (int i = 0; i < 8; ++i) samples.push_back(Pairs({1980, 1980, 1980, 1980})[0]);
+  EXPECT_EQ(ClockNote(samples, "eager"), "");
+}
+
+TEST(ClockNote, ReadingsThatFailedDoNotCount) {
+  EXPECT_EQ(ClockNote(Pairs({1980, 0, 1980, 1980}), "eager"), "");
+  EXPECT_EQ(ClockNote(Pairs({0, 0, 0, 0}), "eager"), "");
 }
 
 TEST(ClockNote, OtherBaselinesPairsAreNoneOfIts) {

@@ -46,7 +46,8 @@ class DeviceSlots {
   bool TakeBusy() { return std::exchange(busy_, false); }
   // The device's clock now; nothing without NVML.
   std::optional<ClockState> Clock() const {
-    return device_->clocks() ? device_->clocks()->Read() : std::nullopt;
+    if (!device_->clocks()) return std::nullopt;
+    return device_->clocks()->Read();
   }
   // Poisons the outputs of the slots [first, first + count) and sets their guards.
   Result<void> Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count);

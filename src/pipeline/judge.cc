@@ -174,7 +174,13 @@ Result<void> Judgement::Run() {
         "it cannot be pickled, is of a class of the problem's own, or takes more than 64 MiB");
   const LateBuildSetup setup{request_, python_,   *oracle_,         other_size_.get(),
                              gpu(),    settings_, events_.interrupt};
-  Builds late_builds(late, [&](const CandidateSource& source) { return BuildLate(source, setup); });
+  // An opponent is timed at one size alone.
+  LateBuildSetup of_opponent = setup;
+  of_opponent.other_size = nullptr;
+  Builds late_builds(late, [&](const CandidateSource& source) {
+    const bool is_opponent = request_.against && &source == &*request_.against;
+    return BuildLate(source, is_opponent ? of_opponent : setup);
+  });
   size_t next_early = 0, next_late = 0;
   const auto take = [&](const CandidateSource& source) {
     return BuildsAlone(source) ? early_builds.Take(next_early++) : late_builds.Take(next_late++);

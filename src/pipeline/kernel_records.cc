@@ -151,9 +151,18 @@ std::vector<KernelRecord> KernelRecordsOf(const BuiltCandidate& candidate, const
   const std::vector<CompiledKernel> kernels = CompiledKernels(candidate.artifact);
   if (candidate.source.form == CandidateForm::kDevice)
     return LaunchedKernels(candidate, kernels, gpu);
+  std::map<std::string, int> named;
+  for (const CompiledKernel& kernel : kernels) ++named[kernel.name];
   std::vector<KernelRecord> records;
-  for (const CompiledKernel& kernel : kernels)
-    if (records.size() < kKernelsMax) records.push_back(RecordOf(kernel, candidate));
+  for (const CompiledKernel& kernel : kernels) {
+    if (records.size() == kKernelsMax) break;
+    records.push_back(RecordOf(kernel, candidate));
+    // Variants of one name, as Triton's, have one listing's instructions among them.
+    if (named[kernel.name] > 1) {
+      records.back().instructions.clear();
+      records.back().widest_load_bytes = 0;
+    }
+  }
   return records;
 }
 

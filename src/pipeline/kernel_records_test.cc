@@ -119,10 +119,25 @@ TEST_F(KernelRecords, OtherFormsHaveWhatTheirLibraryHolds) {
   EXPECT_THAT(KernelRecordsOf(built, gpu_->facts()), IsEmpty());
 }
 
+TEST_F(KernelRecords, VariantsOfOneNameHaveNoInstructions) {
+  BuiltCandidate built;
+  built.source.form = CandidateForm::kPython;
+  built.artifact = "." + TestCubin{{{"tuned", 20, 0, 0}, {"alone", 8, 0, 0}}}.Write() +
+                   TestCubin{{{"tuned", 200, 64, 0}}}.Write();
+  built.instructions["tuned"] = {{{"float32", 7}}, 16};
+  built.instructions["alone"] = {{{"float32", 3}}, 4};
+  const auto records = KernelRecordsOf(built, gpu_->facts());
+  ASSERT_THAT(records, SizeIs(3));
+  EXPECT_THAT(records[0].instructions, IsEmpty());
+  EXPECT_THAT(records[1].instructions, UnorderedElementsAre(Pair("float32", 3)));
+  EXPECT_THAT(records[2].instructions, IsEmpty());
+  EXPECT_EQ(records[2].registers, 200);
+}
+
 TEST_F(KernelRecords, NamesAreBounded) {
   BuiltCandidate built;
   built.source.form = CandidateForm::kNative;
-  built.artifact = "." + TestCubin{{{std::string(5000, 'n'), 20, 0, 0}}}.Write();
+  built.artifact = "." + TestCubin{{{std::string(3000, 'n'), 20, 0, 0}}}.Write();
   EXPECT_EQ(KernelRecordsOf(built, gpu_->facts()).at(0).name.size(), 103u);
 }
 

@@ -24,6 +24,7 @@ Result<BuiltCandidate> BuildDeviceSizes(const CandidateSource& source, const Dev
   built.cached = built.cached && at_other.cached;
   if (at_other.failure) {
     built.timed_out = at_other.timed_out;
+    built.log = at_other.log;
     built.failure = fmt::format(
         "it builds at the size that was asked for, but at {}: {} (--one-size leaves "
         "other sizes out)",

@@ -12,6 +12,7 @@
 
 #include "model/dtype.h"
 #include "problem/suite.h"
+#include "wire/launches.h"
 
 namespace assay {
 namespace {
@@ -374,6 +375,11 @@ Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescri
         "the problem has {} inputs, parameters and outputs; the C form takes at most {}: "
         "use --form native (C++)",
         description.arguments.size(), kArgumentsMaxInC));
+  if (form == Form::kDevice && description.arguments.size() > wire::kLaunchArgumentsMax)
+    return UsageError(fmt::format(
+        "the problem has {} inputs, parameters and outputs; a launch line takes at most {}: use "
+        "--form cuda",
+        description.arguments.size(), wire::kLaunchArgumentsMax));
   const std::vector<StubArgument> arguments = NameArguments(description, form);
   return form == Form::kPython   ? WritePython(request, arguments)
          : form == Form::kDevice ? WriteDevice(request, arguments)

@@ -138,6 +138,17 @@ TEST(Stub, TheDeviceFormHasALaunchLineInTheProblemsNames) {
   EXPECT_THAT(*native, Not(HasSubstr("//! launch")));
 }
 
+TEST(Stub, ALaunchLineTakesNoMoreThanItsArguments) {
+  ProblemDescription description;
+  for (int i = 0; i < 65; ++i)
+    description.arguments.push_back(
+        Tensor(fmt::format("t{}", i), Role::kInput, DType::kFloat32, {2}));
+  const auto stub = WriteStub(Softmax(), description, "device");
+  ASSERT_FALSE(stub);
+  EXPECT_THAT(stub.error().message, HasSubstr("at most 64: use --form cuda"));
+  EXPECT_TRUE(WriteStub(Softmax(), description, "cuda"));
+}
+
 TEST(Stub, PythonStubIsPython) {
   const auto stub = WriteStub(Softmax(), Everything(), "python");
   ASSERT_TRUE(stub) << stub.error().message;

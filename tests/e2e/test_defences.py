@@ -199,7 +199,7 @@ GETS_THROUGH = {
 # its speedups without and with the defence. Two names stand for defences that back each other up:
 # either alone suffices.
 GAINS = {
-    "fresh-values": (corpus("18_value_cache.cpp"), 1.5),
+    "fresh-values,steps": (corpus("18_value_cache.cpp"), 1.5),
     "lockdown": (corpus("49_timers_fire_while_it_sleeps.cpp"), 1.4),
     "waiting-hosts,steps": (corpus("18_watches_while_it_waits.py"), 1.25),
     "freeze,sleep-proof": (inline(softmax_kernel(ASKS_THE_THREAD, WORKS_AHEAD)), 1.5),

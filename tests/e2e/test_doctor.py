@@ -187,4 +187,5 @@ def test_demonstrations_on_a_gpu_say_what_they_need(assay):
     for name in ("gap", "warmup"):
         # Where a test machine has a GPU, tests/gpu shows more.
         run = assay("demo", name, "--device", "cuda", timeout=300)
-        assert run.code == GOOD or "no CUDA driver" in run.err, run
+        without = "no CUDA driver" in run.err or "cannot use the GPU" in run.err
+        assert run.code == GOOD or without, run
