@@ -122,7 +122,7 @@ std::vector<std::string> NvccCommand(const Nvcc& nvcc, const std::vector<std::st
   // nvcc refuses an option that is given twice.
   if (!has("-O")) command.push_back("-O3");
   if (!has("-std=")) command.push_back("-std=c++20");
-  // Uncompressed code can be read again, and hosts start on it sooner.
+  // Uncompressed code can be read again (build/cubin.h).
   command.insert(command.end(),
                  {"-no-compress", "-shared", "-Xcompiler=-fPIC,-fvisibility=hidden,-fmax-errors=3",
                   "-cudart=static", "-I/assay/include"});

@@ -239,8 +239,8 @@ Verdict SampleGpuVerdict() {
   verdict.samples[0].sm_mhz = {1980, 1980, 1965, 1980, 1965, 1965, 1980, 1965};
   verdict.samples[0].clock_limits = {"power cap"};
   verdict.bottleneck =
-      "divide<256> keeps 256 bytes a thread in local memory: registers that were spilled, or an "
-      "array that is indexed at run time";
+      "divide<256> keeps 256 bytes a thread in local memory, beside 167 registers: registers that "
+      "were spilled, or an array that is indexed at run time";
   return verdict;
 }
 

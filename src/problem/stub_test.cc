@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/files.h"
+#include "problem/arguments_testing.h"
 #include "problem/suite.h"
 
 namespace assay {
@@ -18,21 +19,6 @@ using wire::ArgumentSpec;
 using wire::DType;
 using wire::Kind;
 using wire::Role;
-
-ArgumentSpec Tensor(std::string_view name, Role role, DType dtype, std::vector<int64_t> shape) {
-  ArgumentSpec spec{};
-  name.copy(spec.name, wire::kNameBytes - 1);
-  spec.role = role;
-  spec.kind = Kind::kTensor;
-  spec.dtype = dtype;
-  spec.rank = static_cast<uint32_t>(shape.size());
-  spec.size_bytes = wire::ElementBytes(dtype);
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    spec.shape[axis] = shape[axis];
-    spec.size_bytes *= static_cast<uint64_t>(shape[axis]);
-  }
-  return spec;
-}
 
 ArgumentSpec Scalar(std::string_view name, Kind kind) {
   ArgumentSpec spec{};
