@@ -85,7 +85,8 @@ class CandidateTest(unittest.TestCase):
         self.addCleanup(judge.close)
         name = "candidate" if role == "candidate" else "problem"
         judge.write(f"{name}/{name}.py", source)
-        judge.write("candidate/init.pickle", self.reference.record)
+        if role == "candidate":
+            judge.write("candidate/init.pickle", self.reference.record)
         judge.lay_out(
             self.reference.plan.slot_count,
             specs=self.reference.specs,
@@ -95,10 +96,19 @@ class CandidateTest(unittest.TestCase):
         )
         return judge
 
+    def load(self, judge, role="candidate"):
+        """An opponent began to start before the construction record was there: it comes now."""
+        if role == "candidate":
+            return judge.request(wire.LOAD)
+        record = os.memfd_create("assay-record")
+        self.addCleanup(os.close, record)
+        os.write(record, self.reference.record)
+        return judge.request(wire.LOAD, fd=record)
+
     def run_candidate(self, candidate, order=(1, 0), **keywords):
         """(judge, kLoad's first result, calls that failed, Failure of the first)"""
         judge = self.start(candidate, **keywords)
-        how = judge.request(wire.LOAD)[0]
+        how = self.load(judge, keywords.get("role", "candidate"))[0]
         judge.enter_blocks()
         judge.run_block(list(order))
         failed, number = judge.leave_blocks()[:2]
@@ -116,7 +126,7 @@ class CandidateTest(unittest.TestCase):
     def load_refused(self, candidate, number, *parts, **keywords):
         judge = self.start(candidate, **keywords)
         with self.assertRaises(Refused) as caught:
-            judge.request(wire.LOAD)
+            self.load(judge, keywords.get("role", "candidate"))
         self.assertEqual(caught.exception.number, number, caught.exception)
         for part in parts:
             self.assertIn(part, judge.message())

@@ -311,6 +311,15 @@ class Driver(unittest.TestCase):
             judge.load(SOFTMAX)
         self.assertEqual(caught.exception.number, failure.ENVIRONMENT)
         self.assertIn("cannot use the CUDA device", judge.message())
+        # The judge learns it before anything foreign is in the process.
+        with self.assertRaises(Refused):
+            judge.attach(wire.PLAN, 4096, False)
+        self.assertIn("cannot use the CUDA device", judge.message())
+
+    @unittest.skipIf(cuda_is_there(), "there is a CUDA device")
+    def test_device_memory_without_a_device_is_refused(self):
+        judge = Judge()
+        self.addCleanup(judge.close)
         region = Region(4096)
         for number in (wire.PLAN, wire.INPUTS):
             with self.assertRaises(Refused):

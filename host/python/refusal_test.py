@@ -2,7 +2,7 @@
 
 import unittest
 
-from fake_judge import Judge, Refused, failure
+from fake_judge import Judge, Refused, failure, wire
 from reference_test import ReferenceTest
 from sample_problems import SOFTMAX, problem
 
@@ -149,7 +149,13 @@ class Refuses(ReferenceTest):
     def test_an_interpreter_without_pytorch(self):
         judge = Judge(options=("-S",))
         self.addCleanup(judge.close)
-        for role_request in (lambda: judge.load(SOFTMAX), lambda: judge.draw(1)):
+        requests = (
+            lambda: judge.load(SOFTMAX),
+            lambda: judge.draw(1),
+            # The judge asks for this before a candidate is loaded, who could say so too.
+            lambda: judge.attach(wire.PLAN, 4096, False),
+        )
+        for role_request in requests:
             with self.assertRaises(Refused) as caught:
                 role_request()
             self.assertEqual(caught.exception.number, failure.ENVIRONMENT)

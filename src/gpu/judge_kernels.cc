@@ -153,11 +153,9 @@ Result<void> JudgeKernels::Fill(std::span<const Range> ranges) {
   return {};
 }
 
-Result<void> JudgeKernels::CopyLines(std::span<const gpu::Line> lines, uint64_t words) {
-  if (lines.empty()) return {};
-  ASSAY_ASSIGN_OR_RETURN(cuda::Pointer tasks, Upload(lines.data(), lines.size_bytes()));
-  int count = static_cast<int>(lines.size()), words_each = static_cast<int>(words);
-  void* parameters[] = {&tasks, &count, &words_each};
+Result<void> JudgeKernels::CopyLines(cuda::Pointer lines, int count, int words) {
+  if (count == 0) return {};
+  void* parameters[] = {&lines, &count, &words};
   ASSAY_RETURN_IF_ERROR(Run(kCopyLines, parameters, 1));
   return gpu_->Synchronize();
 }

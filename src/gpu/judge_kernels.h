@@ -29,8 +29,9 @@ class JudgeKernels {
   // For each range the index of its first word that is not the pattern, or its number of words.
   Result<std::vector<uint64_t>> FindChanges(std::span<const gpu::Range> ranges);
 
-  // Copies lines of `words` words of 8 bytes each.
-  Result<void> CopyLines(std::span<const gpu::Line> lines, uint64_t words);
+  // Copies `count` lines of `words` words of 8 bytes each; `lines` is a table of gpu::Line on the
+  // device. One launch: what else works there cannot go on for long before it is seen.
+  Result<void> CopyLines(cuda::Pointer lines, int count, int words);
 
   // Comparisons whose `rows` and `totals` are not set; what they come to, one by one.
   struct Compared {

@@ -41,6 +41,9 @@ inline constexpr double kStepRatioMax = 1.25;
 // (bench/results/cpu-2core/exploits_first_run.jsonl, class 50), or a pool of threads that
 // fell asleep.
 inline constexpr double kStepWakeNs = 30e3, kStepSlowWakeNs = 200e3;
+// On a device, between calls alone of which one has changed weights: what an interpreter costs is
+// in both, and the device's caches are empty in both.
+inline constexpr double kKeptOnDeviceNs = 20e3;
 
 // Whether this pair shows work done ahead of its turn. `slower_anyway`: how many times longer steps
 // take for both sides, by the baseline.

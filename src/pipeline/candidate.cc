@@ -127,6 +127,7 @@ HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
     started.note = kNotes[loaded->args[0] & 3];
     started.weights_are_its_own = loaded->args[0] == 2;
   }
+  if (auto taken = setup_.live.MemoryTaken()) return std::unexpected(std::move(*taken));
   return Stands(Defence::kWaitingHosts) ? started.host.Sleep() : HostResult<void>{};
 }
 
@@ -202,8 +203,17 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
     if (!host) return std::unexpected(host.error());
     begun_.push_back({std::move(*host)});
   }
-  for (Begun& begun : begun_)
-    if (auto posted = Load(begun); !posted) return posted;
+  for (size_t i = 0; i < begun_.size(); ++i) {
+    auto posted = Load(begun_[i]);
+    if (!posted && setup_.gpu != nullptr) {
+      // It may have begun while an earlier candidate had all of the device's memory.
+      auto host = Spawn(first_pair_index + static_cast<int>(i));
+      if (!host) return std::unexpected(host.error());
+      begun_[i] = {std::move(*host)};
+      posted = Load(begun_[i]);
+    }
+    if (!posted) return posted;
+  }
   for (; !begun_.empty(); begun_.pop_front()) {
     if (auto done = Finish(begun_.front().host); !done) return done;
     ready_.push_back(std::move(begun_.front().host));
@@ -215,8 +225,10 @@ HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
   if (ready_.empty()) {
     const int count = StartsSlowly() ? std::clamp(pairs_coming, 1, kSideBySideMax) : 1;
     if (auto started = StartBatch(pair_index, count); !started) {
+      // One of its hosts may have kept the others from starting.
+      auto taken = begun_.empty() ? std::nullopt : setup_.live.MemoryTaken();
       Drop();
-      return std::unexpected(started.error());
+      return std::unexpected(taken ? std::move(*taken) : started.error());
     }
   }
   LiveHost host = std::move(ready_.front());

@@ -12,6 +12,7 @@ namespace {
 
 using gpu::Comparison;
 using gpu::ElementType;
+using gpu::Line;
 
 // Lines of output that the judge copies as a block ends, over all of its slots, and their size.
 constexpr uint32_t kSampledLines = 2048;
@@ -56,6 +57,9 @@ Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& p
   ASSAY_ASSIGN_OR_RETURN(
       slots.flushed_,
       DeviceRegion::Private(gpu, kFlushFactor * std::max<uint64_t>(1, gpu.facts().l2_bytes)));
+  ASSAY_ASSIGN_OR_RETURN(slots.sampled_, DeviceRegion::Private(gpu, kSampledLines * kLineBytes));
+  ASSAY_ASSIGN_OR_RETURN(slots.sample_lines_,
+                         DeviceRegion::Private(gpu, kSampledLines * sizeof(Line)));
   std::vector<std::byte> poisoned(plan.output_stride);
   PoisonSlot(plan, poisoned.data(), 0, guard);
   ASSAY_RETURN_IF_ERROR(slots.Upload(slots.poisoned_.address(), poisoned.data(), poisoned.size()));
@@ -160,19 +164,15 @@ Result<void> DeviceSlots::Poison(const DeviceRegion& outputs, uint32_t first, ui
   return device_->gpu().Synchronize();
 }
 
-Result<void> DeviceSlots::TakeSample(const DeviceRegion& outputs, std::span<const uint32_t> slots) {
+Result<void> DeviceSlots::PlanSample(const DeviceRegion& outputs, std::span<const uint32_t> slots) {
   const uint64_t stride = plan_->output_stride;
   const uint64_t line_bytes = std::min(kLineBytes, stride);
-  if (sampled_.size_bytes() == 0) {
-    ASSAY_ASSIGN_OR_RETURN(sampled_,
-                           DeviceRegion::Private(device_->gpu(), kSampledLines * kLineBytes));
-  }
   std::vector<const wire::ArgumentSpec*> parts;
   ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
     if (output.size_bytes > 0) parts.push_back(&output);
   });
   sample_sources_.clear();
-  std::vector<gpu::Line> lines;
+  std::vector<Line> lines;
   for (uint32_t i = 0; i < kSampledLines && !parts.empty() && !slots.empty(); ++i) {
     // Every slot has its turn, at places that nobody knows.
     const uint32_t slot = slots[i % slots.size()];
@@ -184,7 +184,16 @@ Result<void> DeviceSlots::TakeSample(const DeviceRegion& outputs, std::span<cons
     lines.push_back({reinterpret_cast<const unsigned long long*>(sample_sources_.back()),
                      reinterpret_cast<unsigned long long*>(sampled_.address() + i * kLineBytes)});
   }
-  return device_->kernels().CopyLines(lines, line_bytes / 8);
+  if (lines.empty()) return {};
+  return Upload(sample_lines_.address(), reinterpret_cast<const std::byte*>(lines.data()),
+                lines.size() * sizeof lines[0]);
+}
+
+Result<void> DeviceSlots::TakeSample() {
+  const uint64_t line_bytes = std::min(kLineBytes, plan_->output_stride);
+  return device_->kernels().CopyLines(sample_lines_.address(),
+                                      static_cast<int>(sample_sources_.size()),
+                                      static_cast<int>(line_bytes / 8));
 }
 
 Result<bool> DeviceSlots::SampleStillHolds() {

@@ -52,8 +52,10 @@ class DeviceSlots {
   // Poisons the outputs of the slots [first, first + count) and sets their guards.
   Result<void> Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count);
 
-  // Takes a copy of lines out of these slots' outputs, and says later whether they still are so.
-  Result<void> TakeSample(const DeviceRegion& outputs, std::span<const uint32_t> slots);
+  // Chooses lines of these slots' outputs before a block; copies them at its end, at once; and says
+  // later whether they still are so.
+  Result<void> PlanSample(const DeviceRegion& outputs, std::span<const uint32_t> slots);
+  Result<void> TakeSample();
   Result<bool> SampleStillHolds();
 
   // One output of one call, which is to be as in a master.
@@ -90,7 +92,7 @@ class DeviceSlots {
   const wire::Plan* plan_;
   uint32_t capacity_ = 0;
   std::mt19937 random_{std::random_device{}()};
-  DeviceRegion inputs_, weights_, own_weights_, poisoned_, flushed_, sampled_;
+  DeviceRegion inputs_, weights_, own_weights_, poisoned_, flushed_, sampled_, sample_lines_;
   std::vector<std::byte> fetched_;
   std::vector<Span> guards_;  // of a slot
   uint64_t weights_version_ = 0;

@@ -115,9 +115,21 @@ TEST_F(DeviceSlotsTest, GuardsAreWhatLiesAroundOutputs) {
 
 TEST_F(DeviceSlotsTest, OutputsThatChangeAfterTheBlockShow) {
   const uint32_t slots[] = {4};
-  ASSERT_TRUE(slots_->TakeSample(*outputs_, slots));
+  ASSERT_TRUE(slots_->PlanSample(*outputs_, slots) && slots_->TakeSample());
   EXPECT_TRUE(*slots_->SampleStillHolds());
   Output(4)[plan_.arguments[1].offset + 9] = std::byte{1};
+  EXPECT_FALSE(*slots_->SampleStillHolds());
+}
+
+// A look that chose its lines once "done" was said gave what still ran a sixth of a millisecond: a
+// host that waited for all but its last calls was 1.2 times as fast.
+TEST_F(DeviceSlotsTest, LinesAreChosenBeforeTheBlockAndCopiedAtItsEnd) {
+  const uint32_t slots[] = {4};
+  ASSERT_TRUE(slots_->PlanSample(*outputs_, slots));
+  Output(4)[plan_.arguments[1].offset + 9] = std::byte{1};
+  ASSERT_TRUE(slots_->TakeSample());
+  EXPECT_TRUE(*slots_->SampleStillHolds());
+  Output(4)[plan_.arguments[1].offset + 9] = std::byte{2};
   EXPECT_FALSE(*slots_->SampleStillHolds());
 }
 
@@ -155,13 +167,13 @@ TEST_F(DeviceSlotsTest, LinesOfEverySlotAreLookedAt) {
   // A small output: the sample holds all of it, in every slot that was called, and of no other.
   const uint32_t called[] = {0, 1, 2, 4};
   for (const uint32_t slot : called) {
-    ASSERT_TRUE(slots_->TakeSample(*outputs_, called));
+    ASSERT_TRUE(slots_->PlanSample(*outputs_, called) && slots_->TakeSample());
     std::byte& byte = Output(slot)[EndOf(2) - 1];
     byte ^= std::byte{1};
     EXPECT_FALSE(*slots_->SampleStillHolds()) << slot;
     byte ^= std::byte{1};
   }
-  ASSERT_TRUE(slots_->TakeSample(*outputs_, called));
+  ASSERT_TRUE(slots_->PlanSample(*outputs_, called) && slots_->TakeSample());
   Output(3)[plan_.arguments[1].offset] ^= std::byte{1};
   EXPECT_TRUE(*slots_->SampleStillHolds());
 }

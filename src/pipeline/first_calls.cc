@@ -97,7 +97,8 @@ Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
   pool_options.weights_seed = options.weights_seed;
   pool_options.gpu = gpu;
   pool_options.interrupt = request.interrupt;
-  ReferencePool pool(std::move(pool_options), oracle, live);
+  ReferencePool pool(std::move(pool_options));
+  pool.Meet(oracle, live);
   auto reference = pool.Get(0, 1);
   if (!reference) return std::unexpected(OracleError(reference.error()));
   ASSAY_RETURN_IF_ERROR(time(**reference, true, &found.reference_ns));

@@ -60,7 +60,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     if (decision != Decision::kContinue && decision != Decision::kSlower)
       result.worked_ahead = WorkedAhead(runner.steps(), setup.step_wake_ns);
     if (decision == Decision::kFaster)
-      result.kept_work = KeptWork(runner.steps(), setup.step_wake_ns);
+      result.kept_work = KeptWork(runner.steps(), setup.kept_wake_ns);
     setup.progress(static_cast<int>(log_ratios.size()), Estimate(log_ratios, rule));
   }
   const SpeedEstimate estimate = Estimate(log_ratios, rule);

@@ -53,7 +53,8 @@ struct Gate2Setup {
   // directly and the host is trusted to say how long it took). False: both sides copy, inside their
   // times.
   bool subtract_settle = false;
-  double step_wake_ns = kStepWakeNs;  // that a call alone may take longer (judge/steps)
+  // That a call alone, and one with changed weights, may take longer (judge/steps).
+  double step_wake_ns = kStepWakeNs, kept_wake_ns = kStepWakeNs;
   double threshold = 1;
   bool libraries_forbidden = false;   // faster is then only what was seen to do without
   std::span<const NoisePoint> noise;  // this machine's own, where it was measured

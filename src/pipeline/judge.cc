@@ -32,6 +32,8 @@ using Kind = HostTrouble::Kind;
 // Rounds are added to a pair on a device while its blocks take less than this.
 constexpr double kDevicePairS = 0.06;
 
+constexpr size_t kCoresForEarlyOpponents = 12;
+
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 class Judgement {
@@ -42,6 +44,8 @@ class Judgement {
 
  private:
   Result<void> Prepare();
+  // The first pairs' opponents begin to start, where they did not.
+  Result<void> BeginOpponents();
   // A candidate's hosts, by what they are for: they begin to start before they are needed.
   struct HostsOf {
     CandidateHosts gate1, pairs;
@@ -114,6 +118,9 @@ Result<void> Judgement::Prepare() {
   }
   Progress("starting the reference", 0);
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(options));
+  // Where cores are plentiful opponents import PyTorch while the oracle does.
+  if (device_ && UsableCpus().size() >= kCoresForEarlyOpponents)
+    ASSAY_RETURN_IF_ERROR(BeginOpponents());
   const auto rule_for = [this](const Oracle& oracle) {
     return RuleFor(request_.problem, request_.precision, request_.tolerance,
                    FinestClass(oracle.plan()));
@@ -129,11 +136,8 @@ Result<void> Judgement::Prepare() {
                    ? (request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance)
                    : "error-ratio";
   ASSAY_ASSIGN_OR_RETURN(live_, LiveSlots::Create(*oracle_, device_.get()));
-  if (!request_.against && !request_.correctness_only)
-    if (auto begun =
-            Pool(request_.baselines.front()).Prefetch(device_ ? Looks()[0].pairs : kPairsMin);
-        !begun)
-      return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
+  for (auto& [baseline, pool] : pools_) pool->Meet(*oracle_, *live_);
+  ASSAY_RETURN_IF_ERROR(BeginOpponents());
   ASSAY_ASSIGN_OR_RETURN(const std::vector<wire::DrawKind> skip, SkippedDraws(request_.problem));
   auto draws = DrawSet::Make(*oracle_, rule_, DeriveSeed(seed_, SeedStream::kDraws), skip, drawing);
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), request_.problem.path));
@@ -145,6 +149,14 @@ Result<void> Judgement::Prepare() {
         "tensors: lower its sizes with --set");
   values_.emplace(*oracle_, first, ValuePool::CapacityFor(*oracle_, first),
                   DeriveSeed(seed_, SeedStream::kValues), draws_->Kept());
+  return {};
+}
+
+Result<void> Judgement::BeginOpponents() {
+  if (request_.against || request_.correctness_only) return {};
+  const int count = device_ ? Looks()[0].pairs : kPairsMin;
+  if (auto begun = Pool(request_.baselines.front()).Prefetch(count); !begun)
+    return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
   return {};
 }
 
@@ -198,10 +210,15 @@ Result<void> Judgement::Run() {
       return UsageError(fmt::format("--against {} does not build: {}", request_.against->path,
                                     *against_->failure));
   }
+  for (size_t i = 0; i < built_.size(); ++i)
+    if (late.size() > 1 && MayHaveLackedMemory(built_[i], setup)) {
+      ASSAY_ASSIGN_OR_RETURN(built_[i], BuildLate(request_.candidates[i], setup));
+    }
   for (size_t i = 0; i < built_.size(); ++i) {
     if (built_.size() > 1) label_ = fmt::format(" [{}/{}]", i + 1, built_.size());
     ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, JudgeOne(i));
     built_[i].artifact.clear();
+    if (verdict.outcome == Outcome::kOutOfMemory) ending_.Await();  // what it held comes back
     events_.verdict(verdict);
   }
   return {};
@@ -254,6 +271,8 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     verdict.message = *candidate.failure;
     return finish();
   }
+  live_->BeginCandidate();
+  if (other_size_) other_size_->live.BeginCandidate();
   const std::unique_ptr<HostsOf> hosts = BeginHosts(index);
   ASSAY_ASSIGN_OR_RETURN(bool final, PassGate1(candidate, *hosts, &verdict));
   if (final) return finish();
@@ -355,7 +374,8 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
     options.hosts_max = std::clamp(affordable, Looks()[0].pairs, Looks()[1].pairs);
     options.gpu = gpu();
     options.interrupt = events_.interrupt;
-    pool = std::make_unique<ReferencePool>(std::move(options), *oracle_, *live_);
+    pool = std::make_unique<ReferencePool>(std::move(options));
+    if (live_) pool->Meet(*oracle_, *live_);
   }
   return *pool;
 }
@@ -392,7 +412,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   };
   setup.subtract_settle = !against_ && candidate.source.form != CandidateForm::kPython;
   if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
-    setup.step_wake_ns = kStepSlowWakeNs;
+    setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;
+  if (device_) setup.kept_wake_ns = kKeptOnDeviceNs;
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries);

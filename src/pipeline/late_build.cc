@@ -55,6 +55,12 @@ Result<BuiltCandidate> Build(const CandidateSource& source, const LateBuildSetup
 
 }  // namespace
 
+bool MayHaveLackedMemory(const BuiltCandidate& built, const LateBuildSetup& setup) {
+  if (setup.gpu == nullptr || built.source.form != CandidateForm::kPython) return false;
+  constexpr const char* kWords = "out of memory";  // of CUDA and PyTorch alike
+  return built.log.contains(kWords) || (built.failure && built.failure->contains(kWords));
+}
+
 Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildSetup& setup) {
   ASSAY_ASSIGN_OR_RETURN(BuiltCandidate built, Build(source, setup));
   if (setup.gpu == nullptr || built.failure) return built;

@@ -22,4 +22,8 @@ struct LateBuildSetup {
 // Errors as BuildCandidate's and BuildDevice's.
 Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildSetup& setup);
 
+// Whether it may be that a build beside this one had the device's memory: by itself it may go well.
+// What the candidate printed decides, which costs it no more than a second build.
+bool MayHaveLackedMemory(const BuiltCandidate& built, const LateBuildSetup& setup);
+
 }  // namespace assay

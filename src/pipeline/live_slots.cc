@@ -45,6 +45,7 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
                            DeviceSlots::Create(*device, plan, live.capacity_, live.guard_));
     live.device_ = std::make_unique<DeviceSlots>(std::move(slots));
     live.unread_.resize(plan.output_stride);
+    live.memory_.emplace(device->gpu(), live.capacity_ * plan.output_stride);
   }
   live.SetSlotCount(2);
   return live;
@@ -89,6 +90,17 @@ void LiveSlots::Clear() {
 
 bool LiveSlots::InputsHold(std::span<const uint32_t> slots) const {
   return device_ == nullptr || NoteOr(device_->InputsStand(slots), true);
+}
+
+void LiveSlots::BeginCandidate() {
+  if (memory_) memory_->Begin();
+}
+
+std::optional<HostTrouble> LiveSlots::MemoryTaken() const {
+  if (!memory_) return std::nullopt;
+  const auto seen = memory_->Taken();
+  if (!seen) return std::nullopt;
+  return HostTrouble{HostTrouble::Kind::kOutOfMemory, {}, *seen, {}, {}};
 }
 
 bool LiveSlots::TakeBusy() const { return device_ != nullptr && device_->TakeBusy(); }
@@ -166,9 +178,11 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
                                                   kSampleLines, std::random_device{}());
                     },
                     [&] { return sample->StillHolds(); }};
-  if (device_ != nullptr)
-    watch = {[&] { Note(device_->TakeSample(outputs.device, order)); },
+  if (device_ != nullptr) {
+    Note(device_->PlanSample(outputs.device, order));
+    watch = {[&] { Note(device_->TakeSample()); },
              [&] { return NoteOr(device_->SampleStillHolds(), true); }};
+  }
   auto block = host.RunBlock(watch, order, timeout_s);
   // On a device nobody is kept from writing there.
   if (block && !InputsHold(order))

@@ -296,6 +296,8 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
     *(side.is_candidate ? candidate_ns : reference_ns) = *time;
   }
   looks_at_opponent_ = false;
+  // The opponent would go without memory that it returned.
+  if (auto taken = setup_.live.MemoryTaken()) return std::unexpected(std::move(*taken));
   // Both have run by now: what the judge does before a side's block must be the same for both.
   for (const Side side : {first, second}) {
     if (side.is_candidate) {
@@ -360,6 +362,11 @@ HostResult<void> PairRunner::WarmUp(Side side) {
 HostResult<std::optional<double>> PairRunner::Run(int index) {
   std::optional<HostResult<LiveHost>> candidate;
   auto ratio = RunPair(index, &candidate);
+  if (!ratio && candidate && *candidate)
+    if (auto taken = setup_.live.MemoryTaken()) {
+      result_->opponent_trouble.reset();
+      ratio = std::unexpected(std::move(*taken));
+    }
   if (setup_.ending != nullptr && candidate && *candidate)
     setup_.ending->Add(std::move(**candidate));
   return ratio;

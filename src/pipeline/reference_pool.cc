@@ -1,7 +1,9 @@
 #include "pipeline/reference_pool.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/check.h"
 #include "pipeline/judge_device.h"
 #include "pipeline/machine.h"
 
@@ -11,10 +13,22 @@ using wire::FrameKind;
 
 namespace {
 
+std::unexpected<HostTrouble> Environment(const Error& error) {
+  return HostFailed(HostTrouble::Kind::kEnvironment, error.message);
+}
+
 // What kLoad says of the weights (candidate.py).
 constexpr uint64_t kByName = 0, kNoWeights = 3;
 
 }  // namespace
+
+void ReferencePool::Meet(const Oracle& oracle, const LiveSlots& live) {
+  oracle_ = &oracle;
+  live_ = &live;
+  if (!on_the_candidates_way_ || !oracle.init_arguments().empty()) return;
+  on_the_candidates_way_ = false;
+  for (Entry& entry : entries_) entry = {};
+}
 
 // The first pairs take whatever warm host an earlier candidate left there.
 bool ReferencePool::Serves(int pair_index) {
@@ -23,17 +37,13 @@ bool ReferencePool::Serves(int pair_index) {
 }
 
 HostResult<void> ReferencePool::Spawn(int pair_index) {
-  const auto environment = [](const Error& error) {
-    return HostFailed(HostTrouble::Kind::kEnvironment, error.message);
-  };
   PythonHostFiles files;
   files.problem_source = options_.problem.source;
   files.settings =
       HostSettings(options_.problem, options_.threads, options_.weights_seed, options_.baseline);
-  if (on_the_candidates_way_) files.init_arguments = oracle_.init_arguments();
   const PythonRole role = on_the_candidates_way_ ? PythonRole::kOpponent : PythonRole::kReference;
   auto request = PythonSandbox(options_.python, role, options_.threads, files);
-  if (!request) return environment(request.error());
+  if (!request) return Environment(request.error());
   const CorePlan cores = PlanCores(UsableCpus(), options_.threads, pair_index);
   HostOptions host_options;
   host_options.sandbox = std::move(*request);
@@ -44,28 +54,48 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   if (options_.gpu != nullptr) AllowDevice(*options_.gpu, &host_options.sandbox);
   host_options.on_device = options_.gpu != nullptr;
   host_options.spin = cores.judge_has_own_core;
-  auto outputs = live_.CreateOutputs();
-  if (!outputs) return environment(outputs.error());
   auto host = Host::Spawn(std::move(host_options));
   if (!host) return std::unexpected(host.error());
-  auto live_host = std::make_unique<LiveHost>(LiveHost{std::move(*host), std::move(*outputs), {}});
+  auto live_host = std::make_unique<LiveHost>(LiveHost{std::move(*host), {}, {}});
   live_host->host.set_interrupt(options_.interrupt);
   At(pair_index) = {std::move(live_host), false, 0, pair_index};
   return {};
 }
 
 HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
-  return live_.Attach(live_host.host, oracle_, live_host.outputs, false);
+  return live_->Attach(live_host.host, *oracle_, live_host.outputs, false);
 }
 
 HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {
   if (auto greeted = live_host.host.Greet(); !greeted) return greeted;
+  auto outputs = live_->CreateOutputs();
+  if (!outputs) return Environment(outputs.error());
+  live_host.outputs = std::move(*outputs);
   if (on_the_candidates_way_) {
     if (auto attached = Attach(live_host); !attached) return attached;
-    return live_host.host.Post(FrameKind::kLoad, {});
+    return PostLoad(live_host);
   }
   const uint64_t kBriefly[] = {1};  // the oracle has checked the problem
   return live_host.host.Post(FrameKind::kLoad, kBriefly);
+}
+
+// Its process may be older than the construction record, which it gets now.
+HostResult<void> ReferencePool::PostLoad(LiveHost& live_host) const {
+  const std::string& record = oracle_->init_arguments();
+  auto memory = SharedRegion::Create("assay-record", record.size());
+  if (!memory) return Environment(memory.error());
+  std::memcpy(memory->data(), record.data(), record.size());
+  return live_host.host.Post(FrameKind::kLoad, {}, memory->fd());
+}
+
+// It began to start beside builds, one of which may have had all of the device's memory.
+HostResult<void> ReferencePool::BeginOrRestart(Entry& entry) {
+  auto begun = BeginLoading(*entry.host);
+  if (begun || options_.gpu == nullptr) return begun;
+  const int pair_index = entry.pair_index;
+  entry = {};
+  if (auto spawned = Spawn(pair_index); !spawned) return spawned;
+  return BeginLoading(*entry.host);
 }
 
 HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
@@ -107,7 +137,7 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
     if (!entry.loaded) started.push_back(&entry);
   }
   for (Entry* entry : started)
-    if (auto begun = BeginLoading(*entry->host); !begun) return begun;
+    if (auto begun = BeginOrRestart(*entry); !begun) return begun;
   for (Entry* entry : started) {
     auto done = Finish(*entry->host);
     if (!done && on_the_candidates_way_ && done.error().kind == HostTrouble::Kind::kFailed &&
@@ -129,19 +159,20 @@ int ReferencePool::size() const {
 }
 
 HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming) {
+  ASSAY_CHECK(oracle_ != nullptr);
   Entry& entry = At(pair_index);
   if (!Serves(pair_index) || !entry.loaded)
     if (auto loaded = Load(pair_index, std::clamp(pairs_coming, 1, options_.hosts_max)); !loaded)
       return std::unexpected(loaded.error());
   // No other pair of this verdict gets it.
   entry.pair_index = pair_index;
-  if (entry.slot_count != live_.plan().slot_count) {
+  if (entry.slot_count != live_->plan().slot_count) {
     if (entry.slot_count != 0)
       if (auto left = entry.host->host.LeaveBlocks(60); !left) return std::unexpected(left.error());
     entry.slot_count = 0;
     if (auto entered = entry.host->host.EnterBlocks(120); !entered)
       return std::unexpected(entered.error());
-    entry.slot_count = live_.plan().slot_count;
+    entry.slot_count = live_->plan().slot_count;
   }
   return entry.host.get();
 }

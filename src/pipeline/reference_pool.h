@@ -24,18 +24,20 @@ class ReferencePool {
     const Gpu* gpu = nullptr;  // where they run; null: on the CPU
     InterruptFlag interrupt = nullptr;
   };
-  ReferencePool(Options options, const Oracle& oracle, const LiveSlots& live)
+  explicit ReferencePool(Options options)
       : options_(std::move(options)),
-        oracle_(oracle),
-        live_(live),
         entries_(static_cast<size_t>(options_.hosts_max)),
-        on_the_candidates_way_(options_.baseline == "eager" && !oracle.init_arguments().empty()) {}
+        on_the_candidates_way_(options_.baseline == "eager") {}
+
+  // What the hosts load and work on; both must stay. Before this there is no Get().
+  void Meet(const Oracle& oracle, const LiveSlots& live);
 
   // The host of this pair, in blocks and frozen, with as many slots prepared as the live plan has
   // now. Where it is not there yet, the hosts of this and the following `pairs_coming` - 1 pairs
   // start side by side: PyTorch's import uses one core.
   HostResult<LiveHost*> Get(int pair_index, int pairs_coming);
-  // Lets the hosts of the first `count` pairs begin to import PyTorch; Get() waits for them.
+  // Lets the hosts of the first `count` pairs begin to import PyTorch, which needs no oracle; Get()
+  // waits for them.
   HostResult<void> Prefetch(int count);
   // Pairs whose hosts are there.
   int size() const;
@@ -55,11 +57,13 @@ class ReferencePool {
   HostResult<void> Load(int first_pair_index, int count);
   HostResult<void> Attach(LiveHost& host) const;
   HostResult<void> BeginLoading(LiveHost& host) const;
+  HostResult<void> PostLoad(LiveHost& host) const;
+  HostResult<void> BeginOrRestart(Entry& entry);
   HostResult<void> Finish(LiveHost& host) const;
 
   Options options_;
-  const Oracle& oracle_;
-  const LiveSlots& live_;
+  const Oracle* oracle_ = nullptr;
+  const LiveSlots* live_ = nullptr;
   std::vector<Entry> entries_;
   // Whether hosts load the problem just as a candidate is loaded: otherwise the processes differ,
   // and a program is a percent faster than itself (docs/measurement.md). What cannot go that way

@@ -26,7 +26,8 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
                          }};
   auto result = RunGate1(setup, host);
   if (!result) {
-    HostTrouble trouble = result.error();
+    const auto taken = size.live.MemoryTaken();
+    HostTrouble trouble = taken ? *taken : result.error();
     if (const std::string fault = DescribeFault(host, size.live); !fault.empty())
       trouble.message += "; " + fault;
     ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1" + size.where, terms.interrupt, verdict));

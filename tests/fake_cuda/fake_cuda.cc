@@ -212,7 +212,8 @@ FAKE cuLaunchKernelEx(const LaunchConfig* config, Function function, void** valu
   return kSuccess;  // the device is asynchronous: its errors come with the next call
 }
 FAKE cuMemGetInfo_v2(size_t* available, size_t* total) {
-  *available = size_t{6} << 30;
+  const char* free_gigabytes = getenv("FAKE_CUDA_FREE_GIB");
+  *available = size_t{free_gigabytes != nullptr ? strtoull(free_gigabytes, nullptr, 10) : 6} << 30;
   *total = size_t{8} << 30;
   return Ready();
 }

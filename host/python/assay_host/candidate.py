@@ -4,7 +4,8 @@ problem's own `class Model`: two processes that came to their blocks in differen
 percent of a short call, whatever they call.
 
 Untrusted from the import on: whatever this process says is a diagnostic. Requests:
-  kLoad    [0 weights by name, 1 by order, 2 as constructed under the seed, 3 no weights]
+  kLoad    [0 weights by name, 1 by order, 2 as constructed under the seed, 3 no weights]; a
+           descriptor that comes with it holds the construction record, which else is a file
   kBlocks  [calls that failed, Failure of the first]; the first one's text is in the report
 Inputs are mapped read-only, but for a device's: a forward that writes to them ends the process,
 unless the reference does so too.
@@ -58,11 +59,17 @@ OPPONENT = Part(
 )
 
 
-def read_record(path):
-    """The construction record that the reference host wrote. Raises Failure."""
+def read_record(path, fd=-1):
+    """The construction record that the reference host wrote: what the descriptor holds, else the
+    file. Raises Failure.
+    """
     try:
-        with open(path, "rb") as file:
-            record = pickle.load(file)
+        if fd < 0:
+            with open(path, "rb") as file:
+                written = file.read()
+        else:
+            written = os.pread(fd, os.fstat(fd).st_size, 0)
+        record = pickle.loads(written)
         record["init_inputs"] = pickle.loads(record["init_inputs"])
         return record
     except Exception as error:
@@ -163,7 +170,7 @@ class Candidate:
     def handlers(self):
         return {wire.LOAD: self._load, wire.BLOCKS: self._blocks}
 
-    def _load(self, _args, _fd):
+    def _load(self, _args, fd):
         if self._model is not None:
             raise Failure(failure.ENVIRONMENT, "a candidate host loads one candidate")
         context = self._context
@@ -174,7 +181,7 @@ class Candidate:
             extensions.skip_finished_builds()
         if device.name(settings) != device.CPU:
             extensions.ask_tools_for_triton(context.root, torch.cuda.get_device_capability())
-        self._record = read_record(context.path("candidate", "init.pickle"))
+        self._record = read_record(context.path("candidate", "init.pickle"), fd)
         # Before the first line of foreign code: a process or a timer that it starts as it is
         # imported would outlive the rules.
         if self._part.locks_down:

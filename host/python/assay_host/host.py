@@ -146,7 +146,8 @@ def _answer(handlers, context, frame, fd):
     """Runs one request; returns the reply."""
     reply = wire.Frame(magic=wire.MAGIC, kind=wire.DONE)
     try:
-        if frame.kind == wire.ATTACH:
+        works = not isinstance(handlers, _Unavailable)
+        if frame.kind == wire.ATTACH and (works or frame.args[0] in (wire.CONTROL, wire.REPORT)):
             handler = context.attach
         elif frame.kind in handlers:
             handler = handlers[frame.kind]
@@ -173,7 +174,10 @@ def _answer(handlers, context, frame, fd):
 
 
 class _Unavailable(dict):
-    """Handlers of a host without PyTorch: every request fails with the reason."""
+    """Handlers of a host without PyTorch, or without its device: every request fails with the
+    reason, which the report can hold by then. The judge learns it before a candidate is loaded,
+    while it can still believe it.
+    """
 
     def __init__(self, error):
         super().__init__()
