@@ -85,6 +85,20 @@ TEST(Steps, WorkOnWeightsThatIsKeptShowsWhereTheyChange) {
   EXPECT_FALSE(KeptWork(std::vector{packs_once, packs_each, packs_each}, kStepWakeNs));
 }
 
+// It takes the softmax of its weights once a block, which every call alone is, too: no call with
+// changed weights takes longer than one without.
+TEST(Steps, OnADeviceACallThatIsFastInARowAloneIsNotTrusted) {
+  const StepTimes keeps{100e3, 56e3, 130e3, 131e3}, honest{100e3, 56e3, 130e3, 90e3};
+  EXPECT_FALSE(WorkedAhead(std::vector{keeps, keeps, keeps}, kStepSlowWakeNs));
+  EXPECT_THAT(FasterInARow(std::vector{keeps, keeps, honest}).value_or(""),
+              HasSubstr("56 us a call in a row, and 131 us alone"));
+  EXPECT_FALSE(FasterInARow(std::vector{honest, honest, keeps}));
+  EXPECT_FALSE(FasterInARow({}));
+  // Launches cost what they cost, alone: a kernel of 7 us against PyTorch's 12.
+  const StepTimes short_call{12e3, 7e3, 40e3, 25e3};
+  EXPECT_FALSE(FasterInARow(std::vector{short_call, short_call, short_call}));
+}
+
 // A candidate that took the softmax of its weights once a block was 2.3 times as fast on a GPU:
 // what it saved, 50 us, is less than what an interpreter may take to wake.
 TEST(Steps, OnADeviceWorkOnWeightsOfFiftyMicrosecondsIsSeen) {

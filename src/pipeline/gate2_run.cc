@@ -61,6 +61,8 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
       result.worked_ahead = WorkedAhead(runner.steps(), setup.step_wake_ns);
     if (decision == Decision::kFaster)
       result.kept_work = KeptWork(runner.steps(), setup.kept_wake_ns);
+    if (decision == Decision::kFaster && setup.faster_alone_too && !result.kept_work)
+      result.kept_work = FasterInARow(runner.steps());
     setup.progress(static_cast<int>(log_ratios.size()), Estimate(log_ratios, rule));
   }
   const SpeedEstimate estimate = Estimate(log_ratios, rule);

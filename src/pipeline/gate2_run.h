@@ -55,6 +55,7 @@ struct Gate2Setup {
   bool subtract_settle = false;
   // That a call alone, and one with changed weights, may take longer (judge/steps).
   double step_wake_ns = kStepWakeNs, kept_wake_ns = kStepWakeNs;
+  bool faster_alone_too = false;  // and a win in a row must hold there (FasterInARow)
   double threshold = 1;
   bool libraries_forbidden = false;   // faster is then only what was seen to do without
   std::span<const NoisePoint> noise;  // this machine's own, where it was measured
@@ -80,7 +81,7 @@ struct Gate2Result {
   std::optional<LibraryTime> libraries;
   // Set when calls in a row were computed ahead of their turn: what was seen.
   std::optional<std::string> worked_ahead;
-  // What shows that it keeps work on weights; the decision is unsettled then.
+  // What shows that it keeps work on weights, or from call to call; the decision is unsettled then.
   std::optional<std::string> kept_work;
   // Set when the opponent failed; the candidate is not to blame.
   std::optional<HostTrouble> opponent_trouble;

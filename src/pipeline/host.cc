@@ -331,13 +331,13 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
   result.time_ns = block_ns;
   const int64_t look_begin_ns = MonotonicNs();
   watch.take();
-  const int64_t look_ns = on_device_ ? MonotonicNs() - look_begin_ns : 0;
+  result.look_ns = on_device_ ? MonotonicNs() - look_begin_ns : 0;
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
   result.worked_before_ns = freezer_->cpu_ns() - cpu_before_ns - block_ns;
   const int64_t charged_ns =
       Stands(Defence::kHeadStart) ? ChargedHeadStartNs(result, wake_allowance_ns_, on_device_) : 0;
   result.time_ns += charged_ns;
-  result.uncharged_ns = std::max<int64_t>(0, result.ready_ns - charged_ns) + look_ns;
+  result.uncharged_ns = std::max<int64_t>(0, result.ready_ns - charged_ns);
   ThreadWaits waits = ReadThreadWaits(pid_);
   if (on_device_) std::erase_if(waits, [this](const auto& wait) { return wait.first != pid_; });
   result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, waits));

@@ -69,13 +69,14 @@ struct HostOptions {
 };
 
 struct BlockResult {
-  int64_t time_ns = 0;           // judge's clock, go to done, plus a late answer's excess
-  int64_t settle_ns = 0;         // as the host says; only a trusted host's counts
-  int64_t ready_cpu_ns = 0;      // CPU time of all its threads within that time
-  int64_t ready_ns = 0;          // wake to ready: what a head start could hide
-  // What of it is not in time_ns; on a device also how long the judge's look at the outputs took
-  // once done was said, which waits for whatever else works there.
-  int64_t uncharged_ns = 0;
+  int64_t time_ns = 0;       // judge's clock, go to done, plus a late answer's excess
+  int64_t settle_ns = 0;     // as the host says; only a trusted host's counts
+  int64_t ready_cpu_ns = 0;  // CPU time of all its threads within that time
+  int64_t ready_ns = 0;      // wake to ready: what a head start could hide
+  int64_t uncharged_ns = 0;  // what of it is not in time_ns
+  // On a device: how long the judge's look at the outputs took once done was said. It has its turn
+  // there after whatever still works.
+  int64_t look_ns = 0;
   int64_t worked_before_ns = 0;  // CPU time from thaw to freeze, less the block's wall-clock time
   // The longest that one of its threads, or the judge's, waited for a core from thaw to freeze:
   // what other processes disturbed.

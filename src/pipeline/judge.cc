@@ -154,8 +154,7 @@ Result<void> Judgement::Prepare() {
 
 Result<void> Judgement::BeginOpponents() {
   if (request_.against || request_.correctness_only) return {};
-  const int count = device_ ? Looks()[0].pairs : kPairsMin;
-  if (auto begun = Pool(request_.baselines.front()).Prefetch(count); !begun)
+  if (auto begun = Pool(request_.baselines.front()).Prefetch(kPairsMin); !begun)
     return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
   return {};
 }
@@ -247,10 +246,12 @@ std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
   auto hosts = next_hosts_ ? std::move(next_hosts_) : MakeHosts(built_[index]);
   hosts->gate1.Prefetch(0, 1);
   // CUDA starts in every host, on a core of its own where there are some.
+  if (device_ && hosts->other_size) hosts->other_size->Prefetch(0, 1);
   if (device_ && !request_.correctness_only) hosts->pairs.Prefetch(0, kPairsMin);
   if (index + 1 < built_.size() && !built_[index + 1].failure) {
     next_hosts_ = MakeHosts(built_[index + 1]);
     next_hosts_->gate1.Prefetch(1, 1);
+    if (device_ && next_hosts_->other_size) next_hosts_->other_size->Prefetch(1, 1);
   }
   return hosts;
 }
@@ -303,7 +304,9 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
       against_ ? std::vector<std::string>{"against"} : request_.baselines;
   verdict.speed->headline = baselines.front();
   const int64_t waiting_ns = MonotonicNs();
-  if (next_hosts_) next_hosts_->gate1.AwaitImports();  // nothing runs beside a measurement
+  // Nothing runs beside a measurement.
+  if (next_hosts_) next_hosts_->gate1.AwaitImports();
+  if (next_hosts_ && next_hosts_->other_size) next_hosts_->other_size->AwaitImports();
   verdict.cost.start_s += Seconds(MonotonicNs() - waiting_ns);
   for (const std::string& baseline : baselines) {
     ASSAY_ASSIGN_OR_RETURN(final, PassGate2(candidate, hosts->pairs, baseline, &verdict));
@@ -414,6 +417,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
     setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;
   if (device_) setup.kept_wake_ns = kKeptOnDeviceNs;
+  setup.faster_alone_too = device_ != nullptr;
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries);

@@ -188,8 +188,11 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
     samples->order += side.is_candidate ? 'c' : 'r';
     samples->block_ns.push_back(block->time_ns);
     samples->settle_ns.push_back(settle_ns);
-    uncharged_ns_.resize(samples->block_ns.size());  // dropped blocks leave theirs behind
+    // Dropped blocks leave theirs behind.
+    uncharged_ns_.resize(samples->block_ns.size());
+    look_ns_.resize(samples->block_ns.size());
     uncharged_ns_.back() = block->uncharged_ns;
+    look_ns_.back() = block->look_ns;
     if (const auto clock = live.Clock()) AddClock(*clock, samples);
   }
   return static_cast<double>(block->time_ns - settle_ns) / static_cast<double>(order.size());
@@ -455,7 +458,9 @@ HostResult<std::optional<double>> PairRunner::RunPair(
 }
 
 void PairRunner::ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds) {
-  const int64_t charged_ns = HeadStartNs(samples->order, uncharged_ns_);
+  // Each by itself: who does not wait for a device is ready sooner, and looked at for longer.
+  const int64_t charged_ns =
+      HeadStartNs(samples->order, uncharged_ns_) + HeadStartNs(samples->order, look_ns_);
   for (size_t i = 0; i < samples->order.size(); ++i)
     if (samples->order[i] == 'c') samples->block_ns[i] += charged_ns;
   const double of_a_call_ns = static_cast<double>(charged_ns) / calls_;

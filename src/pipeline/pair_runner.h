@@ -108,7 +108,7 @@ class PairRunner {
   int pairs_stepped_ = 0, pairs_without_step_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
   std::vector<StepTimes> steps_;                     // one a pair
-  std::vector<int64_t> uncharged_ns_;                // beside the blocks of the pair in hand
+  std::vector<int64_t> uncharged_ns_, look_ns_;      // beside the blocks of the pair in hand
 };
 
 }  // namespace assay

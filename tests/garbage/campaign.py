@@ -291,7 +291,7 @@ def main():
         return 0
     print(f"garbage: {len(indices)} candidates, seed {asked.seed}", flush=True)
     begin, records = time.monotonic(), []
-    results = open(asked.results, "w", encoding="utf-8") if asked.results else None
+    results = open(asked.results, "a", encoding="utf-8") if asked.results else None
     for record in run(indices, asked.seed):
         records.append(record)
         if results:
