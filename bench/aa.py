@@ -73,11 +73,13 @@ def main():
             for verdict in judge(options, problem, count, pathlib.Path(folder)):
                 with options.output.open("a") as file:
                     file.write(json.dumps(condense(verdict)) + "\n")
+                if time.monotonic() > end:
+                    break
             report(read(options.output))
 
 
 def judge(options, problem, count, folder):
-    """Verdicts of one call of assay: a program against its own copy."""
+    """Verdicts of one call of assay, as they come: a program against its own copy."""
     if options.form != "python":
         name = "one_read.cu" if options.form == "device" else "fused.cpp"
         candidate = ROOT / "kernels" / "softmax" / name
@@ -96,16 +98,21 @@ def judge(options, problem, count, folder):
         "--device",
         options.device,
         *[word for constant in options.set for word in ("--set", constant)],
-        "--json",
+        "--jsonl",
         "-q",
         "--no-save",
         *extra,
     ]
-    process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if process.returncode in (2, 8, 70, 130) or not process.stdout:
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        for line in process.stdout:
+            event = json.loads(line)
+            if event["event"] == "verdict":
+                yield event["verdict"]
+    finally:
+        process.terminate()
+    if process.wait() in (2, 8, 70, 130):
         sys.exit(f"assay ended with exit code {process.returncode}")
-    verdicts = json.loads(process.stdout)
-    return verdicts if isinstance(verdicts, list) else [verdicts]
 
 
 def find_problem(name):

@@ -1,7 +1,8 @@
 """The judge's clock against CUPTI's, for the same kernel on the same GPU: what `assay judge` says
 of kernels/softmax/one_read.cu, and what CUPTI (through PyTorch's profiler) says of as many launches
-in a row, each on memory of its own, by a process that has nothing to do with the judge. Appends one
-JSON object a size to RESULTS:
+in a row, each on memory of its own, by a process that has nothing to do with the judge. It replays
+them as a graph: launched from Python one by one they would wait for Python. Appends one JSON object
+a size to RESULTS:
 
     python3 bench/gpu_clock.py RESULTS.jsonl [--rounds 15]
 
@@ -48,27 +49,30 @@ def profile(rows, columns, launches, rounds):
         3 * torch.cuda.get_device_properties(0).L2_cache_size // 4, device="cuda"
     )
 
-    def block_of_launches():
-        for x, out in zip(inputs, outputs):
-            kernel((rows,), (block,), (x.data_ptr(), out.data_ptr()))
+    def launch_all():
+        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+            for x, out in zip(inputs, outputs):
+                kernel((rows,), (block,), (x.data_ptr(), out.data_ptr()))
 
-    with cupy.cuda.Stream.null:
-        block_of_launches()
-        spans, durations = [], []
-        for _ in range(rounds):
-            pushes_out.fill_(1)
+    launch_all()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch_all()
+    spans, durations = [], []
+    for _ in range(rounds):
+        pushes_out.fill_(1)
+        torch.cuda.synchronize()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            graph.replay()
             torch.cuda.synchronize()
-            activities = [torch.profiler.ProfilerActivity.CUDA]
-            with torch.profiler.profile(activities=activities) as profiler:
-                block_of_launches()
-                torch.cuda.synchronize()
-            events = [e for e in profiler.profiler.kineto_results.events() if e.name() == "softmax"]
-            if len(events) != launches:
-                raise SystemExit(f"{len(events)} kernels were seen, {launches} launched")
-            begins = [event.start_ns() for event in events]
-            ends = [event.start_ns() + event.duration_ns() for event in events]
-            spans.append((max(ends) - min(begins)) / launches)
-            durations.append(statistics.mean(event.duration_ns() for event in events))
+        events = [e for e in profiler.profiler.kineto_results.events() if e.name() == "softmax"]
+        if len(events) != launches:
+            raise SystemExit(f"{len(events)} kernels were seen, {launches} launched")
+        begins = [event.start_ns() for event in events]
+        ends = [event.start_ns() + event.duration_ns() for event in events]
+        spans.append((max(ends) - min(begins)) / launches)
+        durations.append(statistics.mean(event.duration_ns() for event in events))
     return statistics.median(spans), statistics.median(durations)
 
 

@@ -124,6 +124,11 @@ std::optional<Roofline> MakeGpuRoofline(const Work& work, const GpuDemand& deman
                                                       : "overhead";
   if (work.operations_from == "unknown")
     roofline.note = "nobody counted its operations: the bound is memory's alone";
+  else if (times.python_candidate)
+    roofline.note = "counts the copy of its results, which a candidate in Python pays for";
+  // Its host copies what it returns into the judge's slots, and so does the reference's beside it.
+  if (times.python_candidate)
+    roofline.bound_ns += 2 * work.written_bytes / GpuBandwidthFor(gpu, 0.5) * 1e9;
   roofline.percent_of_peak = 100 * roofline.bound_ns / times.candidate_ns;
   roofline.reference_percent_of_peak = 100 * roofline.bound_ns / times.reference_ns;
   roofline.note = ExplainGpu(work, demand, gpu, times, roofline);
