@@ -139,8 +139,8 @@ TEST(GpuRoofline, AStreamingProblemIsBoundByMemory) {
   EXPECT_EQ(roofline->note, "");
 }
 
-// A softmax in Triton that moves its bytes at 84% of the peak was said to reach 42%: the copy of its
-// results lies inside the clock.
+// A softmax in Triton that moves its bytes at 84% of the peak was said to reach 42%: the copy of
+// its results lies inside the clock.
 TEST(GpuRoofline, ACandidateInPythonIsMeasuredWithTheCopyOfItsResults) {
   const auto roofline = MakeGpuRoofline(HalfWritten(400e6, 100e6), {"float32", "float32", 0},
                                         SomeGpu(), {250e3, 400e3, true});

@@ -89,7 +89,7 @@ HostResult<Host> Host::Spawn(HostOptions options) {
   if (!lockdown) return environment("cannot create shared memory for the lockdown program");
   options.sandbox.descriptors.emplace_back(theirs.get(), 3);
   options.sandbox.descriptors.emplace_back(lockdown.get(), 4);
-  auto sandbox = Sandbox::Start(options.sandbox);
+  auto sandbox = Sandbox::Begin(options.sandbox);
   if (!sandbox) return environment(sandbox.error().message);
   host.sandbox_.emplace(std::move(*sandbox));
   host.spin_ = options.spin;
@@ -100,6 +100,8 @@ HostResult<Host> Host::Spawn(HostOptions options) {
 }
 
 HostResult<void> Host::Greet() {
+  if (auto started = sandbox_->AwaitStarted(); !started)
+    return HostFailed(Kind::kEnvironment, started.error().message);
   Frame hello;
   const auto received = wire::ReceiveFrame(
       socket_.get(), &hello, static_cast<int>(start_timeout_s_ * 1000), nullptr, &pid_);

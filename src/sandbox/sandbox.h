@@ -113,6 +113,10 @@ class Sandbox {
   // Returns once the command was executed inside, so that what keeps it from starting is an Error
   // (kEnvironment) and never a finding about the command.
   static Result<Sandbox> Start(const SandboxRequest& request);
+  // The same in two steps, so that several start at a time: mounting takes some 10 ms of each. All
+  // else waits for AwaitStarted(), but that it may be destroyed before.
+  static Result<Sandbox> Begin(const SandboxRequest& request);
+  Result<void> AwaitStarted();
   Sandbox(Sandbox&&) noexcept;
   Sandbox& operator=(Sandbox&&) noexcept;
   ~Sandbox();
@@ -132,6 +136,8 @@ class Sandbox {
   friend Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& request,
                                      const std::string& artifact_path, Deadline deadline,
                                      const std::atomic<bool>* interrupt);  // support.h
+  static Result<Sandbox> BeginWith(const SandboxTools& tools, const SandboxRequest& request,
+                                   const std::string& artifact_path);
   static Result<Sandbox> StartWith(const SandboxTools& tools, const SandboxRequest& request,
                                    const std::string& artifact_path);
   struct State;

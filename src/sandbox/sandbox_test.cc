@@ -55,6 +55,42 @@ TEST(Sandbox, SaysWhenTheCommandCannotBeRun) {
   EXPECT_THAT(GroupsLeft(), IsEmpty());
 }
 
+TEST(Sandbox, SeveralStartAtATime) {
+  std::vector<Sandbox> begun;
+  for (const char* status : {"1", "2", "3"}) {
+    auto sandbox = Sandbox::Begin(ProbeRequest({"exit", status}));
+    ASSERT_TRUE(sandbox) << sandbox.error().message;
+    begun.push_back(std::move(*sandbox));
+  }
+  for (size_t i = 0; i < begun.size(); ++i) {
+    ASSERT_TRUE(begun[i].AwaitStarted());
+    const auto exit = begun[i].Wait(Deadline::AfterSeconds(10));
+    ASSERT_TRUE(exit) << exit.error().message;
+    EXPECT_EQ(exit->status, static_cast<int>(i) + 1);
+  }
+  SandboxRequest missing;
+  missing.arguments = {"/no/such/command"};
+  auto sandbox = Sandbox::Begin(missing);
+  ASSERT_TRUE(sandbox) << "what keeps it from starting is told when it is awaited";
+  const auto started = sandbox->AwaitStarted();
+  ASSERT_FALSE(started);
+  EXPECT_THAT(started.error().message, HasSubstr("/no/such/command cannot be run"));
+}
+
+TEST(Sandbox, OneThatIsDroppedAsItStartsLeavesNothing) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+  const UniqueFd ours(pair[0]);
+  UniqueFd theirs(pair[1]);
+  SandboxRequest request = ProbeRequest({"flood", "10485760"});
+  request.descriptors = {{theirs.get(), 3}};
+  ASSERT_TRUE(Sandbox::Begin(request));
+  theirs.Close();
+  char byte;
+  EXPECT_EQ(::recv(ours.get(), &byte, 1, MSG_DONTWAIT), 0) << "a process still holds it";
+  EXPECT_THAT(GroupsLeft(), IsEmpty());
+}
+
 TEST(Sandbox, SaysWhichBindIsMissing) {
   SandboxRequest request = ProbeRequest({"exit", "0"});
   request.binds.push_back({"/no/such/folder", "/data"});

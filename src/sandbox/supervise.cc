@@ -90,14 +90,18 @@ std::optional<pid_t> ParseChildPid(const std::string& info) {
 struct Sandbox::State {
   ~State() { KillAndReap(); }
 
-  Result<void> AwaitReady(const UniqueFd& info, const std::string& command_name);
-  Error StartFailure(const std::string& command_name);
+  Result<void> AwaitReady();
+  Error StartFailure();
   void Kill();
   bool Reap();         // after the end of the child, or a kill: until every process is gone
   void KillAndReap();  // idempotent
   SandboxExit Conclude(int wait_status);
 
   Launched process;
+  std::string command_name;
+  Deadline start_deadline = Deadline::AfterSeconds(kStartTimeoutSeconds);
+  bool ready = false;
+  UniqueFd info;
   UniqueFd init;  // pidfd of the namespace's first process
   UniqueFd output, report, artifact;
   std::string output_text, report_text;
@@ -138,13 +142,16 @@ bool Sandbox::State::Reap() {
 
 void Sandbox::State::KillAndReap() {
   if (process.pid <= 0) return;
+  // bubblewrap's two processes tie their lives together as they start, and not at once.
+  if (!ready && !reaped) [[maybe_unused]]
+    const auto started = AwaitReady();
   Kill();
   Reap();
   groups.Remove();
   uid.reset();
 }
 
-Error Sandbox::State::StartFailure(const std::string& command_name) {
+Error Sandbox::State::StartFailure() {
   Kill();
   Reap();
   Drain(output.get(), kOutputBytesMax, &output_text);
@@ -171,8 +178,9 @@ Error Sandbox::State::StartFailure(const std::string& command_name) {
   return Error{ErrorKind::kEnvironment, "the sandbox does not start: " + said};
 }
 
-Result<void> Sandbox::State::AwaitReady(const UniqueFd& info, const std::string& command_name) {
-  const Deadline deadline = Deadline::AfterSeconds(kStartTimeoutSeconds);
+Result<void> Sandbox::State::AwaitReady() {
+  if (ready) return {};
+  const Deadline deadline = start_deadline;
   std::string info_text;
   pollfd watched[] = {
       {info.get(), POLLIN, 0}, {report.get(), POLLIN, 0}, {process.pidfd.get(), POLLIN, 0}};
@@ -192,13 +200,17 @@ Result<void> Sandbox::State::AwaitReady(const UniqueFd& info, const std::string&
       // ESRCH: it has ended already, and with it the namespace.
       if (!init && errno != ESRCH) break;
     }
-    if (ReportLine(report_text, "ready") && ParseChildPid(info_text)) return {};
+    if (ReportLine(report_text, "ready") && ParseChildPid(info_text)) {
+      ready = true;
+      info = UniqueFd();
+      return {};
+    }
     if (ReportLine(report_text, "failed") || (watched[2].revents & POLLIN) != 0) break;
   }
-  return std::unexpected(StartFailure(command_name));
+  return std::unexpected(StartFailure());
 }
 
-Result<Sandbox> Sandbox::StartWith(const SandboxTools& tools, const SandboxRequest& request,
+Result<Sandbox> Sandbox::BeginWith(const SandboxTools& tools, const SandboxRequest& request,
                                    const std::string& artifact_path) {
   auto state = std::make_unique<State>();
   state->memory_bytes = request.limits.memory_bytes;
@@ -210,21 +222,33 @@ Result<Sandbox> Sandbox::StartWith(const SandboxTools& tools, const SandboxReque
   ASSAY_ASSIGN_OR_RETURN(state->groups,
                          ControlGroups::Create(tools.groups, request.limits.memory_bytes,
                                                request.limits.processes + 3));
-  UniqueFd info;
-  {
-    ASSAY_ASSIGN_OR_RETURN(SandboxCommand command,
-                           MakeCommand(tools.bubblewrap, tools.confine, tools.filters, request,
-                                       state->groups.has_memory(), artifact_path));
-    ASSAY_ASSIGN_OR_RETURN(state->process,
-                           Launch(command, state->groups.entries(), request.cpus, state->uid));
-    state->output = std::move(command.output);
-    state->report = std::move(command.report);
-    state->artifact = std::move(command.artifact);
-    info = std::move(command.info);
-  }
-  ASSAY_RETURN_IF_ERROR(state->AwaitReady(info, request.arguments[0]));
+  ASSAY_ASSIGN_OR_RETURN(SandboxCommand command,
+                         MakeCommand(tools.bubblewrap, tools.confine, tools.filters, request,
+                                     state->groups.has_memory(), artifact_path));
+  state->command_name = request.arguments[0];
+  state->start_deadline = Deadline::AfterSeconds(kStartTimeoutSeconds);
+  ASSAY_ASSIGN_OR_RETURN(state->process,
+                         Launch(command, state->groups.entries(), request.cpus, state->uid));
+  state->output = std::move(command.output);
+  state->report = std::move(command.report);
+  state->artifact = std::move(command.artifact);
+  state->info = std::move(command.info);
   return Sandbox(std::move(state));
 }
+
+Result<Sandbox> Sandbox::StartWith(const SandboxTools& tools, const SandboxRequest& request,
+                                   const std::string& artifact_path) {
+  ASSAY_ASSIGN_OR_RETURN(Sandbox sandbox, BeginWith(tools, request, artifact_path));
+  ASSAY_RETURN_IF_ERROR(sandbox.AwaitStarted());
+  return sandbox;
+}
+
+Result<Sandbox> Sandbox::Begin(const SandboxRequest& request) {
+  ASSAY_RETURN_IF_ERROR(RequireSandbox());
+  return BeginWith(ProbedSandboxTools(), request, "");
+}
+
+Result<void> Sandbox::AwaitStarted() { return state_->AwaitReady(); }
 
 Result<Sandbox> Sandbox::Start(const SandboxRequest& request) {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
