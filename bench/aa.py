@@ -111,7 +111,7 @@ def judge(options, problem, count, folder):
                 yield event["verdict"]
     finally:
         process.terminate()
-    if process.wait() in (2, 8, 70, 130):
+    if process.wait() in (2, 8, 70, 130, -6, -11):
         sys.exit(f"assay ended with exit code {process.returncode}")
 
 

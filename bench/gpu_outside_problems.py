@@ -5,8 +5,8 @@ object a verdict:
 
     python3 bench/gpu_outside_problems.py CHECKOUT RESULTS.jsonl [--seconds S] [--device cpu]
 
-Begins nothing after S seconds; what the results have already is left out. $ASSAY_BINARY names the
-program.
+Begins nothing after S seconds; problems whose copy the results have are left out. $ASSAY_BINARY
+names the program.
 """
 import argparse
 import datetime
@@ -55,7 +55,8 @@ def judge(problem, constants, candidates, device):
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     took_s = time.perf_counter() - begin
     if not done.stdout:
-        return [{"exit_code": done.returncode, "message": done.stderr[-1000:], "whole_s": took_s}]
+        print(f"{problem.name}: exit code {done.returncode}: {done.stderr[-1000:]}", flush=True)
+        return []
     verdicts = json.loads(done.stdout)
     verdicts = verdicts if isinstance(verdicts, list) else [verdicts]
     return [{"exit_code": done.returncode, "whole_s": took_s, **condense(v)} for v in verdicts]
@@ -91,7 +92,8 @@ def main():
     seen = set()
     if arguments.results.exists():
         lines = arguments.results.read_text(encoding="utf-8").splitlines()
-        seen = {json.loads(line)["problem"] for line in lines}
+        rows = [json.loads(line) for line in lines]
+        seen = {row["problem"] for row in rows if row["candidate"].startswith("copy_of_")}
     end = time.monotonic() + arguments.seconds
     for name, constants, kernels in PROBLEMS:
         if name in seen:
@@ -112,7 +114,7 @@ def main():
             }
             with open(arguments.results, "a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
-            print(name, candidate, row.get("outcome"), row["message"][:150], flush=True)
+            print(name, candidate, row["outcome"], row["message"][:150], flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "judge/head_start.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -36,6 +37,15 @@ TEST(HeadStart, ReadyAndLookCountByThemselves) {
   EXPECT_EQ(HeadStartNs("rcrc", ready_ns), 0);
   EXPECT_EQ(HeadStartNs("rcrc", look_ns), 868'000 - 156'500 - kWakeDifferenceNs);
   EXPECT_LT(HeadStartNs("rcrc", both_ns), 550'000);
+  EXPECT_THAT(LookChargesNs("rcrc", look_ns), testing::Each(868'000 - 156'500 - 10'000));
+}
+
+TEST(HeadStart, WorkThatIsLeftInTheLesserPartOfTheBlocksIsChargedThere) {
+  const std::vector<int64_t> look_ns = {150'000, 600'000, 150'000, 152'000, 150'000, 155'000};
+  EXPECT_EQ(HeadStartNs("rcrcrc", look_ns), 0) << "the median says nothing of it";
+  EXPECT_THAT(LookChargesNs("rcrcrc", look_ns),
+              testing::ElementsAre(600'000 - 150'000 - kLookSpikeNs, 0, 0));
+  EXPECT_THAT(LookChargesNs("rc", std::vector<int64_t>{0, 0}), testing::ElementsAre(0));
 }
 
 TEST(HeadStart, IsNoneWithoutBlocks) { EXPECT_EQ(HeadStartNs("", {}), 0); }

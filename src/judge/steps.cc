@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/median.h"
+
 namespace assay {
 
 bool WorksAhead(const StepTimes& pair, double wake_ns, double slower_anyway) {
@@ -24,33 +26,40 @@ double SlowerAnyway(std::span<const StepTimes> pairs) {
   return std::max(1.0, slower);
 }
 
-}  // namespace
-
-std::optional<std::string> FasterInARow(std::span<const StepTimes> pairs) {
+// The first pair that works ahead, where more than half of them, and at least two, do; else null.
+// `beside_baseline`: what a step takes longer for the baseline is allowed besides.
+const StepTimes* Shown(std::span<const StepTimes> pairs, double wake_ns, bool beside_baseline) {
   const double slower_anyway = SlowerAnyway(pairs);
   const auto shows = [&](const StepTimes& pair) {
-    const double waking_ns = std::max(0.0, pair.reference_step_ns - pair.reference_row_ns);
-    return WorksAhead(pair, waking_ns + kAloneOnDeviceNs, slower_anyway);
+    const double longer_ns =
+        beside_baseline ? std::max(0.0, pair.reference_step_ns - pair.reference_row_ns) : 0;
+    return WorksAhead(pair, wake_ns + longer_ns, slower_anyway);
   };
   const auto count = std::count_if(pairs.begin(), pairs.end(), shows);
-  if (count < 2 || 2 * count <= static_cast<long>(pairs.size())) return std::nullopt;
-  const StepTimes& pair = *std::find_if(pairs.begin(), pairs.end(), shows);
-  return fmt::format(
-      "{:.3g} us a call in a row, and {:.3g} us alone (the baseline: {:.3g} and {:.3g}): whether "
-      "it "
-      "is faster by itself or by what it keeps from call to call cannot be told at this size",
-      pair.candidate_row_ns / 1e3, pair.candidate_step_ns / 1e3, pair.reference_row_ns / 1e3,
-      pair.reference_step_ns / 1e3);
+  if (count < 2 || 2 * count <= static_cast<long>(pairs.size())) return nullptr;
+  return &*std::find_if(pairs.begin(), pairs.end(), shows);
+}
+
+}  // namespace
+
+std::optional<GainInARow> FasterInARow(std::span<const StepTimes> pairs) {
+  const StepTimes* pair = Shown(pairs, kAloneOnDeviceNs, true);
+  if (pair == nullptr) return std::nullopt;
+  std::vector<double> alone;
+  for (const StepTimes& each : pairs)
+    alone.push_back(each.reference_step_ns / each.candidate_step_ns);
+  return GainInARow{
+      fmt::format("{:.3g} us a call in a row, and {:.3g} us alone (the baseline: {:.3g} and "
+                  "{:.3g}): how much of it is kept from call to call cannot be told",
+                  pair->candidate_row_ns / 1e3, pair->candidate_step_ns / 1e3,
+                  pair->reference_row_ns / 1e3, pair->reference_step_ns / 1e3),
+      Median(std::move(alone))};
 }
 
 std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double wake_ns) {
-  const double slower_anyway = SlowerAnyway(pairs);
-  const auto shows = [&](const StepTimes& pair) {
-    return WorksAhead(pair, wake_ns, slower_anyway);
-  };
-  const auto count = std::count_if(pairs.begin(), pairs.end(), shows);
-  if (count < 2 || 2 * count <= static_cast<long>(pairs.size())) return std::nullopt;
-  const StepTimes& pair = *std::find_if(pairs.begin(), pairs.end(), shows);
+  const StepTimes* shown = Shown(pairs, wake_ns, false);
+  if (shown == nullptr) return std::nullopt;
+  const StepTimes& pair = *shown;
   return fmt::format(
       "{:.3g} us a call in a row, {:.3g} us when only the inputs of that call are there (the "
       "baseline: {:.3g} and {:.3g}): it works on calls ahead of their turn",
@@ -58,13 +67,14 @@ std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double 
       pair.reference_step_ns / 1e3);
 }
 
-std::optional<std::string> KeptWork(std::span<const StepTimes> pairs, double wake_ns) {
+std::optional<std::string> KeptWork(std::span<const StepTimes> pairs, double wake_ns,
+                                    bool beside_baseline) {
   std::vector<StepTimes> changed;
   for (const StepTimes& pair : pairs)
     if (pair.reference_changed_ns > 0 && pair.candidate_changed_ns > 0)
       changed.push_back({pair.reference_step_ns, pair.candidate_step_ns, pair.reference_changed_ns,
                          pair.candidate_changed_ns});
-  if (!WorkedAhead(changed, wake_ns)) return std::nullopt;
+  if (Shown(changed, wake_ns, beside_baseline) == nullptr) return std::nullopt;
   const StepTimes& pair = changed[changed.size() / 2];
   return fmt::format(
       "{:.3g} us a call, and {:.3g} us after weights have changed (the baseline: {:.3g} and "

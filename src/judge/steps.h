@@ -53,14 +53,20 @@ bool WorksAhead(const StepTimes& pair, double wake_ns, double slower_anyway = 1)
 std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double wake_ns);
 
 // On a device a candidate whose call saves some tens of microseconds when it comes in a row may
-// keep work from call to call, or be slow to wake: what was seen, where calls in a row are over
-// kStepRatioMax times as fast, against the baseline's, as calls alone, and alone take longer by
-// what the baseline's do and kAloneOnDeviceNs, in more than half of the pairs; else nullopt.
+// keep work from call to call, or be slow to wake: which of them cannot be told. `seen` where its
+// gain in a row is over kStepRatioMax times its gain alone, and a call alone takes longer by what
+// the baseline's does and kAloneOnDeviceNs, in more than half of the pairs; else nullopt.
 inline constexpr double kAloneOnDeviceNs = 30e3;
-std::optional<std::string> FasterInARow(std::span<const StepTimes> pairs);
+struct GainInARow {
+  std::string seen;
+  double alone = 0;  // the gain of calls alone, the median of the pairs
+};
+std::optional<GainInARow> FasterInARow(std::span<const StepTimes> pairs);
 
 // Whether calls that meet new weights take longer than those that do not, by the same limits, in
 // more than half of the pairs: work on weights is done once and kept. What was seen, else nullopt.
-std::optional<std::string> KeptWork(std::span<const StepTimes> pairs, double wake_ns);
+// `beside_baseline`: what new weights cost the baseline's calls is allowed besides.
+std::optional<std::string> KeptWork(std::span<const StepTimes> pairs, double wake_ns,
+                                    bool beside_baseline = false);
 
 }  // namespace assay

@@ -127,7 +127,6 @@ HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
     started.note = kNotes[loaded->args[0] & 3];
     started.weights_are_its_own = loaded->args[0] == 2;
   }
-  if (auto taken = setup_.live.MemoryTaken()) return std::unexpected(std::move(*taken));
   return Stands(Defence::kWaitingHosts) ? started.host.Sleep() : HostResult<void>{};
 }
 
@@ -207,10 +206,10 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
     auto posted = Load(begun_[i]);
     if (!posted && setup_.gpu != nullptr) {
       // It may have begun while an earlier candidate had all of the device's memory.
+      const auto at = begun_.erase(begun_.begin() + static_cast<std::ptrdiff_t>(i));
       auto host = Spawn(first_pair_index + static_cast<int>(i));
       if (!host) return std::unexpected(host.error());
-      begun_[i] = {std::move(*host)};
-      posted = Load(begun_[i]);
+      posted = Load(*begun_.insert(at, {std::move(*host)}));
     }
     if (!posted) return posted;
   }
@@ -225,10 +224,9 @@ HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
   if (ready_.empty()) {
     const int count = StartsSlowly() ? std::clamp(pairs_coming, 1, kSideBySideMax) : 1;
     if (auto started = StartBatch(pair_index, count); !started) {
-      // One of its hosts may have kept the others from starting.
-      auto taken = begun_.empty() ? std::nullopt : setup_.live.MemoryTaken();
+      setup_.live.NoteTrouble();
       Drop();
-      return std::unexpected(taken ? std::move(*taken) : started.error());
+      return std::unexpected(started.error());
     }
   }
   LiveHost host = std::move(ready_.front());

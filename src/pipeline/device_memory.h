@@ -1,5 +1,5 @@
 // The device's memory, which a candidate shares with the judge and the reference: nothing keeps a
-// process there from taking all of it, whereupon the reference starts no more, or is slow.
+// process there from taking all of it, whereupon others fail. Who had it shows when it comes back.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,22 @@ class DeviceMemory {
   // `host_bytes`: what the judge takes for each host [bytes]. `gpu` must stay.
   DeviceMemory(const Gpu& gpu, uint64_t host_bytes);
 
-  // Before a candidate's first process: what is free now is what it finds.
-  void Begin() { found_bytes_ = gpu_->FreeBytes(); }
-  // What was seen, where less is left than one more host needs although there was plenty for all
-  // hosts of a judgement: the candidate has it.
+  // A candidate begins: what is free now is what it finds.
+  void Begin();
+  // Whether little is left: what earlier processes held may still be on its way back.
+  bool IsShort() const { return gpu_->FreeBytes() < 4 * needed_bytes_; }
+  // Something failed, and the candidate's processes still live: keeps what is free.
+  void NoteTrouble();
+  // Once its processes are gone: what was seen, where next to nothing was left at the trouble and
+  // more than half of what the candidate had found is back now. Else nothing: it was not the
+  // candidate that had it, or memory was not what was missing.
   std::optional<std::string> Taken() const;
 
  private:
   const Gpu* gpu_;
   uint64_t needed_bytes_ = 0;  // that one more host needs
-  uint64_t plenty_bytes_ = 0;
-  uint64_t found_bytes_ = 0;  // 0: no candidate has begun
+  uint64_t found_bytes_ = 0;
+  std::optional<uint64_t> left_bytes_;  // the least at a trouble
 };
 
 }  // namespace assay

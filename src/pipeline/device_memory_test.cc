@@ -18,38 +18,58 @@ class DeviceMemoryTest : public testing::Test {
     auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
     ASSERT_TRUE(gpu) << gpu.error().message;
     gpu_.emplace(std::move(*gpu));
+    memory_.emplace(*gpu_, kGibibyte);
   }
   void TearDown() override { ::unsetenv("FAKE_CUDA_FREE_GIB"); }
   static void Free(const char* gibibytes) { ::setenv("FAKE_CUDA_FREE_GIB", gibibytes, 1); }
+  void Begin(const char* found) {
+    Free(found);
+    memory_->Begin();
+  }
+  void Trouble(const char* left) {
+    Free(left);
+    memory_->NoteTrouble();
+  }
 
   std::optional<Gpu> gpu_;
+  std::optional<DeviceMemory> memory_;
 };
 
 // It was the machine's fault before, and ended the call without a verdict.
-TEST_F(DeviceMemoryTest, WhatACandidateTookIsSaid) {
-  DeviceMemory memory(*gpu_, kGibibyte);
+TEST_F(DeviceMemoryTest, WhatACandidateHadComesBackWhenItIsGone) {
+  Begin("100");
+  Trouble("1");
+  Free("99");
+  EXPECT_THAT(memory_->Taken().value_or(""),
+              HasSubstr("1.07 GB were left where the reference needs 2.1 GB, and 105.2 GB came"));
+}
+
+TEST_F(DeviceMemoryTest, WhatTheJudgesOwnHostsHoldIsNotTheCandidates) {
+  Begin("45");
+  Trouble("1");
+  Free("3");
+  EXPECT_EQ(memory_->Taken(), std::nullopt);
+}
+
+TEST_F(DeviceMemoryTest, TroubleWithMemoryLeftHasAnotherCause) {
+  Begin("100");
+  Trouble("2");
   Free("100");
-  memory.Begin();
-  EXPECT_EQ(memory.Taken(), std::nullopt);
-  Free("2");
-  EXPECT_EQ(memory.Taken(), std::nullopt) << "enough for one more host";
-  Free("1");
-  EXPECT_THAT(memory.Taken().value_or(""),
-              HasSubstr("107.4 GB were free before it, 1.07 GB are left"));
+  EXPECT_EQ(memory_->Taken(), std::nullopt);
 }
 
-TEST_F(DeviceMemoryTest, OnASmallDeviceTheJudgesOwnHostsMayHaveIt) {
-  DeviceMemory memory(*gpu_, kGibibyte);
-  Free("25");
-  memory.Begin();
-  Free("0");
-  EXPECT_EQ(memory.Taken(), std::nullopt);
+TEST_F(DeviceMemoryTest, ADeviceThatIsLostHasNoMemoryAtAll) {
+  Begin("100");
+  Trouble("0");
+  EXPECT_EQ(memory_->Taken(), std::nullopt);
 }
 
-TEST_F(DeviceMemoryTest, NobodyIsBlamedBeforeACandidateBegins) {
-  const DeviceMemory memory(*gpu_, kGibibyte);
-  Free("0");
-  EXPECT_EQ(memory.Taken(), std::nullopt);
+TEST_F(DeviceMemoryTest, EachCandidateBeginsAnew) {
+  Begin("100");
+  Trouble("0");
+  Begin("100");
+  EXPECT_EQ(memory_->Taken(), std::nullopt);
+  EXPECT_EQ(DeviceMemory(*gpu_, kGibibyte).Taken(), std::nullopt);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/median.h"
 #include "pipeline/pair_runner.h"
@@ -10,6 +12,8 @@ namespace assay {
 namespace {
 
 constexpr int64_t kClearSpentNs = 1'200'000'000;
+// Calls alone are few, and short ones noisy: a win must show there by this much.
+constexpr double kAloneMargin = 0.05;
 // Where more of the measurements are disturbed the machine is too busy for a decision.
 constexpr double kDisturbedShareMax = 0.1;
 
@@ -19,6 +23,37 @@ bool OutOfBudget(int pairs, double budget_s, const Deadline& budget) {
   const double left_s = static_cast<double>(budget.RemainingNs()) / 1e9;
   const double pair_s = (budget_s - left_s) / pairs;
   return pairs >= kPairsMin ? left_s < pair_s * PairsUntilDecision(pairs) : budget.Expired();
+}
+
+// The decision with what keeps it from standing; notes that and what is to be said besides.
+Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner& runner,
+                    const std::optional<GainInARow>& in_a_row, Gate2Result* result) {
+  BaselineResult& speed = result->result;
+  const auto unsettled = [&speed](std::string why) {
+    speed.certified_speedup = 0;
+    speed.note = std::move(why);
+    return Decision::kUnsettled;
+  };
+  if (runner.disturbed_share() > kDisturbedShareMax)
+    return unsettled(fmt::format(
+        "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
+        100 * runner.disturbed_share()));
+  if (result->kept_work) return unsettled(*result->kept_work);
+  if (in_a_row && in_a_row->alone <= setup.threshold * (1 + kAloneMargin))
+    return unsettled(in_a_row->seen);
+  if (setup.libraries_forbidden && decision == Decision::kFaster && !result->libraries)
+    return unsettled("this problem forbids libraries, and where its time goes could not be seen");
+  if (in_a_row) {
+    speed.certified_speedup = std::min(speed.certified_speedup, in_a_row->alone);
+    speed.note =
+        fmt::format("{}; calls alone are {:.3g}x as fast", in_a_row->seen, in_a_row->alone);
+  } else if (const int repeated = runner.repeated(); repeated > 0) {
+    speed.note = fmt::format("{} because other processes had disturbed {}",
+                             repeated == 1 ? std::string("1 measurement was repeated")
+                                           : fmt::format("{} measurements were repeated", repeated),
+                             repeated == 1 ? "it" : "them");
+  }
+  return decision;
 }
 
 }  // namespace
@@ -41,6 +76,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   SpeedRule rule = RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
   std::vector<double> log_ratios;
   Decision decision = Decision::kContinue;
+  std::optional<GainInARow> in_a_row;
   while (decision == Decision::kContinue) {
     const int index = static_cast<int>(log_ratios.size());
     auto ratio = runner.Run(index);
@@ -60,9 +96,9 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     if (decision != Decision::kContinue && decision != Decision::kSlower)
       result.worked_ahead = WorkedAhead(runner.steps(), setup.step_wake_ns);
     if (decision == Decision::kFaster)
-      result.kept_work = KeptWork(runner.steps(), setup.kept_wake_ns);
-    if (decision == Decision::kFaster && setup.faster_alone_too && !result.kept_work)
-      result.kept_work = FasterInARow(runner.steps());
+      result.kept_work = KeptWork(runner.steps(), setup.kept_wake_ns, setup.beside_baseline);
+    if (decision == Decision::kFaster && setup.beside_baseline)
+      in_a_row = FasterInARow(runner.steps());
     setup.progress(static_cast<int>(log_ratios.size()), Estimate(log_ratios, rule));
   }
   const SpeedEstimate estimate = Estimate(log_ratios, rule);
@@ -78,26 +114,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.delta = rule.delta;
   speed.clear_margin = rule.clear_margin;
   speed.disturbed_share = runner.disturbed_share();
-  if (runner.disturbed_share() > kDisturbedShareMax) {
-    decision = Decision::kUnsettled;
-    speed.certified_speedup = 0;
-    speed.note = fmt::format(
-        "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
-        100 * runner.disturbed_share());
-  } else if (result.kept_work) {
-    decision = Decision::kUnsettled;
-    speed.certified_speedup = 0;
-    speed.note = *result.kept_work;
-  } else if (setup.libraries_forbidden && decision == Decision::kFaster && !result.libraries) {
-    decision = Decision::kUnsettled;
-    speed.certified_speedup = 0;
-    speed.note = "this problem forbids libraries, and where its time goes could not be seen";
-  } else if (const int repeated = runner.repeated(); repeated > 0) {
-    speed.note = fmt::format("{} because other processes had disturbed {}",
-                             repeated == 1 ? std::string("1 measurement was repeated")
-                                           : fmt::format("{} measurements were repeated", repeated),
-                             repeated == 1 ? "it" : "them");
-  }
+  decision = WithDoubts(decision, setup, runner, in_a_row, &result);
   speed.decision = DecisionName(decision);
   speed.pairs = static_cast<int>(log_ratios.size());
   speed.rounds = runner.rounds();

@@ -55,7 +55,9 @@ struct Gate2Setup {
   bool subtract_settle = false;
   // That a call alone, and one with changed weights, may take longer (judge/steps).
   double step_wake_ns = kStepWakeNs, kept_wake_ns = kStepWakeNs;
-  bool faster_alone_too = false;  // and a win in a row must hold there (FasterInARow)
+  // On a device: what the baseline's calls take longer is allowed besides, and a win in a row must
+  // hold for calls alone (FasterInARow).
+  bool beside_baseline = false;
   double threshold = 1;
   bool libraries_forbidden = false;   // faster is then only what was seen to do without
   std::span<const NoisePoint> noise;  // this machine's own, where it was measured

@@ -31,7 +31,6 @@ using Kind = HostTrouble::Kind;
 
 // Rounds are added to a pair on a device while its blocks take less than this.
 constexpr double kDevicePairS = 0.06;
-
 constexpr size_t kCoresForEarlyOpponents = 12;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
@@ -55,6 +54,9 @@ class Judgement {
   // The hosts of a candidate that begins, and those of the one after it.
   std::unique_ptr<HostsOf> BeginHosts(size_t index);
   Result<Verdict> JudgeOne(size_t index);
+  // The verdict where the trouble that ended a judgement is that the candidate had taken the
+  // device's memory; else the error.
+  Result<Verdict> ForWantOfMemory(size_t index, const Error& error);
   // Each returns true when the verdict is final.
   Result<bool> PassGate1(const BuiltCandidate& candidate, HostsOf& hosts, Verdict* verdict);
   Result<bool> PassOtherSize(HostsOf& hosts, Verdict* verdict);
@@ -205,22 +207,40 @@ Result<void> Judgement::Run() {
   }
   if (request_.against) {
     ASSAY_ASSIGN_OR_RETURN(against_, take(*request_.against));
+    if (device_ && MayHaveLackedMemory(*against_)) {
+      ASSAY_ASSIGN_OR_RETURN(against_, BuildLate(*request_.against, of_opponent));
+    }
     if (against_->failure)
       return UsageError(fmt::format("--against {} does not build: {}", request_.against->path,
                                     *against_->failure));
   }
   for (size_t i = 0; i < built_.size(); ++i)
-    if (late.size() > 1 && MayHaveLackedMemory(built_[i], setup)) {
+    if (device_ && late.size() > 1 && MayHaveLackedMemory(built_[i])) {
       ASSAY_ASSIGN_OR_RETURN(built_[i], BuildLate(request_.candidates[i], setup));
     }
   for (size_t i = 0; i < built_.size(); ++i) {
     if (built_.size() > 1) label_ = fmt::format(" [{}/{}]", i + 1, built_.size());
-    ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, JudgeOne(i));
+    auto verdict = JudgeOne(i);
+    if (!verdict || live_->MemoryIsShort()) ending_.Await();  // what it held comes back
+    if (!verdict && !(verdict = ForWantOfMemory(i, verdict.error())))
+      return std::unexpected(verdict.error());
     built_[i].artifact.clear();
-    if (verdict.outcome == Outcome::kOutOfMemory) ending_.Await();  // what it held comes back
-    events_.verdict(verdict);
+    events_.verdict(*verdict);
   }
   return {};
+}
+
+Result<Verdict> Judgement::ForWantOfMemory(size_t index, const Error& error) {
+  auto seen = live_->MemoryTaken();
+  if (!seen && other_size_) seen = other_size_->live.MemoryTaken();
+  if (!seen || error.kind == ErrorKind::kInterrupted) return std::unexpected(error);
+  Verdict verdict = NewVerdict(request_, built_[index], *oracle_, python_, seed_, threads_, gpu());
+  verdict.outcome = Outcome::kOutOfMemory;
+  verdict.message = *seen;
+  verdict.log = error.message;
+  pools_.clear();  // hosts that failed, or that have half of what they need
+  next_hosts_.reset();
+  return verdict;
 }
 
 CandidateHostSetup Judgement::HostSetup(const BuiltCandidate& candidate) const {
@@ -372,9 +392,7 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
     options.threads = threads_;
     options.weights_seed = DeriveSeed(seed_, SeedStream::kWeights);
     options.baseline = baseline;
-    // As many as the second look takes, where memory is plentiful.
-    const auto affordable = static_cast<int>(AvailableMemoryBytes() / 5 / kPythonHostBytes);
-    options.hosts_max = std::clamp(affordable, Looks()[0].pairs, Looks()[1].pairs);
+    options.hosts_max = ReferencePool::WarmHostsMax();
     options.gpu = gpu();
     options.interrupt = events_.interrupt;
     pool = std::make_unique<ReferencePool>(std::move(options));
@@ -417,7 +435,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
     setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;
   if (device_) setup.kept_wake_ns = kKeptOnDeviceNs;
-  setup.faster_alone_too = device_ != nullptr;
+  setup.beside_baseline = device_ != nullptr;
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/check.h"
 #include "base/clock.h"
 #include "pipeline/device_build.h"
@@ -55,10 +58,13 @@ Result<BuiltCandidate> Build(const CandidateSource& source, const LateBuildSetup
 
 }  // namespace
 
-bool MayHaveLackedMemory(const BuiltCandidate& built, const LateBuildSetup& setup) {
-  if (setup.gpu == nullptr || built.source.form != CandidateForm::kPython) return false;
-  constexpr const char* kWords = "out of memory";  // of CUDA and PyTorch alike
-  return built.log.contains(kWords) || (built.failure && built.failure->contains(kWords));
+bool MayHaveLackedMemory(const BuiltCandidate& built) {
+  if (built.source.form != CandidateForm::kPython) return false;
+  // Of CUDA and PyTorch; of its libraries, which take their own.
+  constexpr const char* kWords[] = {"out of memory", "ALLOC_FAILED", "NOT_INITIALIZED"};
+  return std::any_of(std::begin(kWords), std::end(kWords), [&](const char* words) {
+    return built.log.contains(words) || (built.failure && built.failure->contains(words));
+  });
 }
 
 Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildSetup& setup) {

@@ -24,6 +24,6 @@ Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildS
 
 // Whether it may be that a build beside this one had the device's memory: by itself it may go well.
 // What the candidate printed decides, which costs it no more than a second build.
-bool MayHaveLackedMemory(const BuiltCandidate& built, const LateBuildSetup& setup);
+bool MayHaveLackedMemory(const BuiltCandidate& built);
 
 }  // namespace assay

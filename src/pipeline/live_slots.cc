@@ -94,13 +94,15 @@ bool LiveSlots::InputsHold(std::span<const uint32_t> slots) const {
 
 void LiveSlots::BeginCandidate() {
   if (memory_) memory_->Begin();
+  device_error_.reset();
 }
 
-std::optional<HostTrouble> LiveSlots::MemoryTaken() const {
-  if (!memory_) return std::nullopt;
-  const auto seen = memory_->Taken();
-  if (!seen) return std::nullopt;
-  return HostTrouble{HostTrouble::Kind::kOutOfMemory, {}, *seen, {}, {}};
+void LiveSlots::NoteTrouble() const {
+  if (memory_) memory_->NoteTrouble();
+}
+
+std::optional<std::string> LiveSlots::MemoryTaken() const {
+  return memory_ ? memory_->Taken() : std::nullopt;
 }
 
 bool LiveSlots::TakeBusy() const { return device_ != nullptr && device_->TakeBusy(); }
@@ -180,6 +182,7 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
                     [&] { return sample->StillHolds(); }};
   if (device_ != nullptr) {
     Note(device_->PlanSample(outputs.device, order));
+    if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
     watch = {[&] { Note(device_->TakeSample()); },
              [&] { return NoteOr(device_->SampleStillHolds(), true); }};
   }

@@ -67,10 +67,12 @@ class LiveSlots {
   // On a device: whether it was seen at other work since the last time of asking, while all hosts
   // were stopped.
   bool TakeBusy() const;
-  // On a device: a candidate begins, of which no process is there; and, while one of its processes
-  // lives, the trouble that it has taken the memory that the reference needs.
+  // On a device: a candidate begins; something failed while its processes live; and, once they are
+  // gone, whether it had taken the memory that others need (DeviceMemory).
   void BeginCandidate();
-  std::optional<HostTrouble> MemoryTaken() const;
+  void NoteTrouble() const;
+  bool MemoryIsShort() const { return memory_ && memory_->IsShort(); }
+  std::optional<std::string> MemoryTaken() const;
   // On a device with NVML: its clock now.
   std::optional<ClockState> Clock() const;
 
@@ -122,7 +124,7 @@ class LiveSlots {
   SharedRegion plan_, inputs_;
   // With device slots `inputs_` holds the numbers among the inputs, at the same places.
   std::unique_ptr<DeviceSlots> device_;
-  std::optional<DeviceMemory> memory_;
+  mutable std::optional<DeviceMemory> memory_;
   mutable std::optional<Error> device_error_;
   std::vector<std::byte> unread_;  // stands for outputs that cannot be fetched
   uint32_t capacity_ = 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/median.h"
@@ -184,6 +185,7 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
   const double wait_limit_ns = kWaitShareMax * static_cast<double>(block->time_ns);
   if (static_cast<double>(block->waited_ns - kWaitFreeNs) > wait_limit_ns) block_disturbed_ = true;
   const int64_t settle_ns = subtract ? std::clamp<int64_t>(block->settle_ns, 0, block->time_ns) : 0;
+  last_look_ns_ = block->look_ns;
   if (samples != nullptr) {
     samples->order += side.is_candidate ? 'c' : 'r';
     samples->block_ns.push_back(block->time_ns);
@@ -299,8 +301,6 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
     *(side.is_candidate ? candidate_ns : reference_ns) = *time;
   }
   looks_at_opponent_ = false;
-  // The opponent would go without memory that it returned.
-  if (auto taken = setup_.live.MemoryTaken()) return std::unexpected(std::move(*taken));
   // Both have run by now: what the judge does before a side's block must be the same for both.
   for (const Side side : {first, second}) {
     if (side.is_candidate) {
@@ -365,11 +365,7 @@ HostResult<void> PairRunner::WarmUp(Side side) {
 HostResult<std::optional<double>> PairRunner::Run(int index) {
   std::optional<HostResult<LiveHost>> candidate;
   auto ratio = RunPair(index, &candidate);
-  if (!ratio && candidate && *candidate)
-    if (auto taken = setup_.live.MemoryTaken()) {
-      result_->opponent_trouble.reset();
-      ratio = std::unexpected(std::move(*taken));
-    }
+  if (!ratio) setup_.live.NoteTrouble();
   if (setup_.ending != nullptr && candidate && *candidate)
     setup_.ending->Add(std::move(**candidate));
   return ratio;
@@ -459,15 +455,18 @@ HostResult<std::optional<double>> PairRunner::RunPair(
 
 void PairRunner::ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds) {
   // Each by itself: who does not wait for a device is ready sooner, and looked at for longer.
-  const int64_t charged_ns =
-      HeadStartNs(samples->order, uncharged_ns_) + HeadStartNs(samples->order, look_ns_);
-  for (size_t i = 0; i < samples->order.size(); ++i)
-    if (samples->order[i] == 'c') samples->block_ns[i] += charged_ns;
-  const double of_a_call_ns = static_cast<double>(charged_ns) / calls_;
-  for (RoundTimes& round : *rounds)
-    for (double& time_ns : round.candidate_ns) time_ns += of_a_call_ns;
-  for (size_t i = candidate_ns_.size() - 2 * rounds->size(); i < candidate_ns_.size(); ++i)
-    candidate_ns_[i] += of_a_call_ns;
+  std::vector<int64_t> charges_ns = LookChargesNs(samples->order, look_ns_);
+  for (int64_t& charge_ns : charges_ns) charge_ns += HeadStartNs(samples->order, uncharged_ns_);
+  opponents_look_ns_ = std::llround(MedianOfSide('r', samples->order, look_ns_));
+  ASSAY_CHECK(charges_ns.size() == 2 * rounds->size());
+  const size_t first = candidate_ns_.size() - charges_ns.size();
+  for (size_t i = 0, block = 0; i < charges_ns.size(); ++i, ++block) {
+    while (samples->order[block] != 'c') ++block;
+    samples->block_ns[block] += charges_ns[i];
+    const double of_a_call_ns = static_cast<double>(charges_ns[i]) / calls_;
+    (*rounds)[i / 2].candidate_ns[i % 2] += of_a_call_ns;
+    candidate_ns_[first + i] += of_a_call_ns;
+  }
 }
 
 // On values that it has had, and with outputs as in every block.

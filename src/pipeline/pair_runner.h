@@ -108,6 +108,8 @@ class PairRunner {
   int pairs_stepped_ = 0, pairs_without_step_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
   std::vector<StepTimes> steps_;                     // one a pair
+  int64_t last_look_ns_ = 0;                         // of the block that ran last
+  int64_t opponents_look_ns_ = 0;                    // the median in the pair in hand
   std::vector<int64_t> uncharged_ns_, look_ns_;      // beside the blocks of the pair in hand
 };
 

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/defences.h"
 #include "base/median.h"
+#include "judge/head_start.h"
 #include "pipeline/meter.h"
 #include "pipeline/pair_runner.h"
 
@@ -30,6 +32,10 @@ HostResult<bool> PairRunner::RunStep(Side side, uint32_t slot, uint32_t master,
     if (!side.is_candidate) result_->opponent_trouble = time.error();
     return std::unexpected(time.error());
   }
+  // What still ran when it said that it was done.
+  if (side.is_candidate && Stands(Defence::kHeadStart))
+    *time += static_cast<double>(
+        std::max<int64_t>(0, last_look_ns_ - opponents_look_ns_ - kLookSpikeNs));
   shortest->Add(*time, block_disturbed_);
   return !side.is_candidate || CheckOne(side, slot, master, nullptr);
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "judge/gate2.h"
 #include "pipeline/judge_device.h"
 #include "pipeline/machine.h"
 
@@ -21,6 +22,11 @@ std::unexpected<HostTrouble> Environment(const Error& error) {
 constexpr uint64_t kByName = 0, kNoWeights = 3;
 
 }  // namespace
+
+int ReferencePool::WarmHostsMax() {
+  const auto affordable = static_cast<int>(AvailableMemoryBytes() / 5 / kPythonHostBytes);
+  return std::clamp(affordable, Looks()[0].pairs, Looks()[1].pairs);
+}
 
 void ReferencePool::Meet(const Oracle& oracle, const LiveSlots& live) {
   oracle_ = &oracle;

@@ -24,6 +24,8 @@ class ReferencePool {
     const Gpu* gpu = nullptr;  // where they run; null: on the CPU
     InterruptFlag interrupt = nullptr;
   };
+  // As many hosts as the second look takes, where memory is plentiful.
+  static int WarmHostsMax();
   explicit ReferencePool(Options options)
       : options_(std::move(options)),
         entries_(static_cast<size_t>(options_.hosts_max)),

@@ -26,8 +26,8 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
                          }};
   auto result = RunGate1(setup, host);
   if (!result) {
-    const auto taken = size.live.MemoryTaken();
-    HostTrouble trouble = taken ? *taken : result.error();
+    size.live.NoteTrouble();
+    HostTrouble trouble = result.error();
     if (const std::string fault = DescribeFault(host, size.live); !fault.empty())
       trouble.message += "; " + fault;
     ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1" + size.where, terms.interrupt, verdict));
