@@ -14,11 +14,12 @@ import datetime
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 import time
+
+from own_form import own_form
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -86,7 +87,7 @@ def judge(options, problem, count, folder):
         extra = ["--against", str(candidate)]
     else:
         candidate = folder / "copy.py"
-        candidate.write_text(re.sub(r"\bModel\b(?=[(,:])", "ModelNew", problem.read_text()))
+        candidate.write_text(own_form(problem.read_text()))
         extra = []
     command = [
         options.assay,
@@ -109,8 +110,10 @@ def judge(options, problem, count, folder):
             event = json.loads(line)
             if event["event"] == "verdict":
                 yield event["verdict"]
-    finally:
+    except GeneratorExit:  # nobody wants the rest
         process.terminate()
+        process.wait()
+        raise
     if process.wait() in (2, 8, 70, 130, -6, -11):
         sys.exit(f"assay ended with exit code {process.returncode}")
 

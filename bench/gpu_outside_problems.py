@@ -13,11 +13,12 @@ import datetime
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 import time
+
+from own_form import own_form
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
@@ -43,7 +44,7 @@ def copy_of(problem, folder):
     """The problem's own model as a candidate."""
     text = problem.read_text(encoding="utf-8")
     path = pathlib.Path(folder) / f"copy_of_{problem.stem}.py"
-    path.write_text(re.sub(r"\bModel\b(?=[(,:])", "ModelNew", text), encoding="utf-8")
+    path.write_text(own_form(text), encoding="utf-8")
     return path
 
 

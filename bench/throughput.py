@@ -13,10 +13,11 @@ import datetime
 import json
 import os
 import pathlib
-import re
 import subprocess
 import tempfile
 import time
+
+from own_form import own_form
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -66,7 +67,7 @@ def suite(assay, folder):
     def against_itself(problem):
         path = ROOT / "problems" / problem["file"]
         candidate = folder / f"{problem['name']}.py"
-        candidate.write_text(re.sub(r"\bModel\b(?=[(,:])", "ModelNew", path.read_text()))
+        candidate.write_text(own_form(path.read_text()))
         run = judge(assay, path, candidate, "--size", "tiny", "--correctness-only")
         return bool(json.loads(run.stdout)["correctness"]["passed"])
 

@@ -33,8 +33,7 @@ std::optional<std::string> DeviceMemory::Taken() const {
   constexpr double kGigabyte = 1e9;
   return fmt::format(
       "it takes the GPU's memory: {:.2f} GB were left where the reference needs {:.1f} GB, and "
-      "{:.1f} "
-      "GB came back when it ended",
+      "{:.1f} GB came back when it ended",
       static_cast<double>(*left_bytes_) / kGigabyte, static_cast<double>(needed_bytes_) / kGigabyte,
       static_cast<double>(back_bytes) / kGigabyte);
 }

@@ -121,8 +121,8 @@ TEST_F(DeviceSlotsTest, OutputsThatChangeAfterTheBlockShow) {
   EXPECT_FALSE(*slots_->SampleStillHolds());
 }
 
-// A look that chose its lines once "done" was said gave what still ran a sixth of a millisecond: a
-// host that waited for all but its last calls was 1.2 times as fast.
+// A look that chose its lines once "done" was said gave what still ran time to end: a host that
+// waited for all but its last calls was 1.2 times as fast.
 TEST_F(DeviceSlotsTest, LinesAreChosenBeforeTheBlockAndCopiedAtItsEnd) {
   const uint32_t slots[] = {4};
   ASSERT_TRUE(slots_->PlanSample(*outputs_, slots));

@@ -83,7 +83,7 @@ struct Gate2Result {
   std::optional<LibraryTime> libraries;
   // Set when calls in a row were computed ahead of their turn: what was seen.
   std::optional<std::string> worked_ahead;
-  // What shows that it keeps work on weights, or from call to call; the decision is unsettled then.
+  // What shows that it keeps work on weights; the decision is unsettled then.
   std::optional<std::string> kept_work;
   // Set when the opponent failed; the candidate is not to blame.
   std::optional<HostTrouble> opponent_trouble;
