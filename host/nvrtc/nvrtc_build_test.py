@@ -19,8 +19,13 @@ NAME_BYTES = 1024
 MACHINES = {"sm_80": 80, "sm_89": 89, "sm_90a": 90, "sm_100a": 100}
 
 
-def run(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+def run(*arguments, **environment):
+    return subprocess.run(
+        [PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
 
 
 def read_image(path):
@@ -63,11 +68,18 @@ class WithNvrtc(unittest.TestCase):
         self.output = pathlib.Path(folder.name) / "image"
         self.source = pathlib.Path(folder.name) / "kernel.cu"
 
-    def build(self, source, kernels, *options):
+    def build(self, source, kernels, *options, **environment):
         if not isinstance(source, pathlib.Path):
             self.source.write_text(source)
             source = self.source
-        return run(LIBRARIES[-1], source, self.output, *kernels, "--", *options)
+        return run(LIBRARIES[-1], source, self.output, *kernels, "--", *options, **environment)
+
+    def test_the_drivers_library_is_not_looked_for(self):
+        # NVRTC opens it where it is, and a sandbox that builds has no device.
+        process = self.build("__global__ void k() {}", ["k"], "-arch=sm_90a", LD_DEBUG="libs")
+        self.assertEqual(process.returncode, 0, process.stderr[-2000:])
+        self.assertIn("find library=libnvrtc-builtins", process.stderr)
+        self.assertNotIn("find library=libcuda.so", process.stderr)
 
     def test_the_judges_kernels_compile_for_every_architecture(self):
         for architecture, machine in MACHINES.items():

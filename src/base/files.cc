@@ -45,9 +45,12 @@ Result<void> WriteAll(int fd, std::string_view content, const fs::path& path) {
       return EnvironmentError(fmt::format("cannot write {}: {}", path.string(), strerror(errno)));
     content.remove_prefix(static_cast<size_t>(count));
   }
-  if (::fsync(fd) != 0)
-    return EnvironmentError(fmt::format("cannot flush {}: {}", path.string(), strerror(errno)));
   return {};
+}
+
+Result<void> Flush(int fd, const fs::path& path) {
+  if (::fsync(fd) == 0) return {};
+  return EnvironmentError(fmt::format("cannot flush {}: {}", path.string(), strerror(errno)));
 }
 
 void SyncFolder(const fs::path& folder) {
@@ -64,7 +67,8 @@ fs::path HomeFolder(const char* variable, const char* fallback) {
 
 }  // namespace
 
-Result<void> WriteFileAtomically(const fs::path& path, std::string_view content) {
+Result<void> WriteFileAtomically(const fs::path& path, std::string_view content,
+                                 Durability durability) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code code;
   fs::create_directories(folder, code);
@@ -76,7 +80,9 @@ Result<void> WriteFileAtomically(const fs::path& path, std::string_view content)
     return EnvironmentError(
         fmt::format("cannot write in {}: {}", folder.string(), strerror(errno)));
   ::fchmod(fd.get(), 0644);
-  if (auto written = WriteAll(fd.get(), content, path); !written) {
+  auto written = WriteAll(fd.get(), content, path);
+  if (written && durability == Durability::kLasting) written = Flush(fd.get(), path);
+  if (!written) {
     ::unlink(temporary.c_str());
     return written;
   }
@@ -85,7 +91,7 @@ Result<void> WriteFileAtomically(const fs::path& path, std::string_view content)
     ::unlink(temporary.c_str());
     return EnvironmentError(fmt::format("cannot write {}: {}", path.string(), strerror(error)));
   }
-  SyncFolder(folder);
+  if (durability == Durability::kLasting) SyncFolder(folder);
   return {};
 }
 

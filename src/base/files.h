@@ -14,10 +14,15 @@ namespace assay {
 // unreadable, larger.
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t size_bytes_max);
 
-// Writes a temporary file beside `path`, flushes it to disk, then renames it into place: a reader
-// sees the old content or the new, never a part. Creates the folder. Errors (kEnvironment) leave
-// `path` as it was.
-Result<void> WriteFileAtomically(const std::filesystem::path& path, std::string_view content);
+// kFleeting: not flushed to disk, which a build would wait for. After a power failure the
+// file may be empty: for what can be made again, and is checked when it is read.
+enum class Durability { kLasting, kFleeting };
+
+// Writes a temporary file beside `path`, flushes it to disk (kLasting), then renames it into place:
+// a reader sees the old content or the new, never a part. Creates the folder. Errors (kEnvironment)
+// leave `path` as it was.
+Result<void> WriteFileAtomically(const std::filesystem::path& path, std::string_view content,
+                                 Durability durability = Durability::kLasting);
 
 // A fresh private folder (mode 0700) under $TMPDIR or /tmp, removed with its content on
 // destruction.

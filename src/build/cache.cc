@@ -94,7 +94,7 @@ Result<void> ArtifactCache::Put(const std::string& key, std::string_view artifac
   if (artifact.size() + kHeaderBytes > size_bytes_max_) return {};
   std::string content = fmt::format("{}{}\n", kMark, Sha256Hex(artifact));
   content += artifact;
-  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, content));
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, content, Durability::kFleeting));
   EvictOldest(folder_, size_bytes_max_, path);
   return {};
 }

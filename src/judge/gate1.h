@@ -85,7 +85,12 @@ std::optional<OutputComparison> ConcludeCheaply(const OutputView& output, const 
                                                 const ReferenceError& error,
                                                 const MeasuredErrors& cheap);
 
-// The same for CompareWithOracle and ScanErrors' measures; raises `learned` like it.
+// What CompareWithOracle says, without naming an element where it fails, by ScanErrors' measures;
+// raises `learned` like it. Nothing where the rule wants to see every element.
+std::optional<OutputComparison> RateWithOracle(const OutputView& output, const CompareRule& rule,
+                                               ReferenceError* learned,
+                                               const MeasuredErrors& measured);
+// The same where it passes; else nothing: it must look.
 std::optional<OutputComparison> ConcludeWithOracle(const OutputView& output,
                                                    const CompareRule& rule, ReferenceError* learned,
                                                    const MeasuredErrors& measured);

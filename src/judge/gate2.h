@@ -24,11 +24,16 @@ struct SpeedRule {
   int pairs_max = 32;
 };
 
+// kHosts: code of a side runs in its host, be it a candidate's or PyTorch for a reference; kDevice:
+// both sides are in the device form, which the judge's own host launches.
+enum class NoiseOf { kHosts, kDevice };
+
 // Noise floor and clear margin for calls of this duration: the built-in table
 // (docs/measurement.md), raised where `measured`, this machine's own points in growing order of
 // call_ns, says more. A machine's own measurement never lowers them: it may have been lucky.
 SpeedRule RuleForDuration(double call_ns, double threshold,
-                          std::span<const NoisePoint> measured = {});
+                          std::span<const NoisePoint> measured = {},
+                          NoiseOf noise = NoiseOf::kHosts);
 
 // The block times of one round in the order they ran: 4 blocks, reference and candidate twice each.
 struct RoundTimes {

@@ -87,6 +87,18 @@ TEST(Gate2, NothingIsCertifiedFromTwoPairs) {
   EXPECT_NEAR(CertifiedSpeedup(Pairs(8, 0.5, 0, 0), Rule()), std::exp(0.3), 1e-8);
 }
 
+TEST(Gate2, ADevicesWorkIsLessNoisyThanHostsAre) {
+  for (const double call_ns : {2e4, 2e5, 1e7}) {
+    const SpeedRule device = RuleForDuration(call_ns, 1, {}, NoiseOf::kDevice);
+    const SpeedRule hosts = RuleForDuration(call_ns, 1);
+    EXPECT_LE(device.delta, hosts.delta);
+    EXPECT_LT(device.clear_margin, hosts.clear_margin);
+  }
+  // Where launches bound calls it is not.
+  for (const double call_ns : {2e3, 7e3, 12e3})
+    EXPECT_GE(RuleForDuration(call_ns, 1, {}, NoiseOf::kDevice).clear_margin, 0.5);
+}
+
 TEST(Gate2, AMachinesOwnNoiseRaisesTheFloorAndNeverLowersIt) {
   const SpeedRule known = RuleForDuration(1e6, 1);
   const NoisePoint noisy[] = {{1e5, 0.03, 0.6}, {1e7, 0.05, 0.9}};

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/files.h"
+#include "base/trace.h"
 #include "pipeline/judge_device.h"
 #include "pipeline/machine.h"
 
@@ -80,7 +81,10 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
     options.lockdown = foreign && Stands(Defence::kLockdown) ? LockdownProgram(true) : "";
   }
   if (!Stands(Defence::kLockdown)) options.sandbox.may_start_processes = true;
-  if (setup.gpu != nullptr) AllowDevice(*setup.gpu, &options.sandbox);
+  const bool one_stream = setup.candidate.source.form == CandidateForm::kDevice;
+  if (setup.gpu != nullptr)
+    AllowDevice(*setup.gpu, &options.sandbox,
+                one_stream ? DeviceQueues::kOne : DeviceQueues::kByDefault);
   if (setup.gpu != nullptr) ShowToolkit(*setup.gpu, setup.candidate.toolkit, &options.sandbox);
   options.on_device = setup.gpu != nullptr;
   const CorePlan cores = PlanCores(UsableCpus(), setup.threads, pair_index);
@@ -98,6 +102,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
 }  // namespace
 
 HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
+  const Span span("spawn a candidate's host");
   auto options = CandidateHostOptions(setup_, pair_index);
   if (!options) return std::unexpected(options.error());
   auto outputs = setup_.live.CreateOutputs();
@@ -117,6 +122,7 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
 }
 
 HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
+  const Span span("await its load");
   const bool python = IsPython();
   auto loaded = started.host.Collect(python ? 120 : setup_.limits.call_timeout_s);
   if (!loaded) return std::unexpected(AsTheCandidates(std::move(loaded).error()));
@@ -159,6 +165,7 @@ HostResult<void> CandidateHosts::AttachImage(Host& host) const {
 }
 
 HostResult<void> CandidateHosts::Load(Begun& begun) const {
+  const Span span("attach, and have it load");
   Host& host = begun.host.host;
   if (!begun.greeted)
     if (auto greeted = AsTheMachines(host.Greet()); !greeted) return greeted;
@@ -221,6 +228,7 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
 }
 
 HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
+  const Span span("take a candidate's host");
   if (ready_.empty()) {
     const int count = StartsSlowly() ? std::clamp(pairs_coming, 1, kSideBySideMax) : 1;
     if (auto started = StartBatch(pair_index, count); !started) {

@@ -141,6 +141,22 @@ std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, co
   return Checks(oracle, calls, rule, errors).Run(live, outputs);
 }
 
+bool FailPlainly(const Oracle& oracle, const std::byte* outputs, uint32_t master,
+                 const CompareRule& rule) {
+  constexpr double kPlainly = 2;
+  if (!oracle.on_device() || !oracle.description().float64_supported) return false;
+  const auto placed = oracle.Place(outputs);
+  if (!placed) return false;
+  for (const auto& [spec, view] : OutputsOf(oracle.plan())) {
+    if (!IsFloatingPoint(view.dtype) || view.count == 0 || view.dtype == DType::kFloat64) continue;
+    const auto measured = oracle.Measure(*spec, *placed, master);
+    if (!measured || FeelsDenormals(*measured, view.dtype)) continue;
+    const auto rated = RateWithOracle(view, rule, nullptr, ErrorsOf(*measured));
+    if (rated && rated->error_ratio > kPlainly) return true;
+  }
+  return false;
+}
+
 std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Oracle& oracle,
                                                                        uint32_t master,
                                                                        bool special_values) {

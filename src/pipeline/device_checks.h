@@ -31,4 +31,9 @@ std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Ora
                                                                        uint32_t master,
                                                                        bool special_values);
 
+// Whether outputs of the judge's own making are plainly wrong on the draw in `master`: twice as far
+// off as is allowed, or more. False where that cannot be said on a device.
+bool FailPlainly(const Oracle& oracle, const std::byte* outputs, uint32_t master,
+                 const CompareRule& rule);
+
 }  // namespace assay

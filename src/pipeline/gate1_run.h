@@ -103,7 +103,12 @@ CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost&
                     uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context);
 
-// The same for a slot of outputs that lies anywhere.
+// The same for a slot of outputs that lies anywhere. Without a hint, whose search passes over the
+// outputs several times more.
+CallCheck CheckWithoutHint(const Oracle& oracle, const std::byte* written, uint32_t master,
+                           bool float64, const CompareRule& rule,
+                           std::span<const ReferenceError> errors);
+// With one.
 CallCheck CheckOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
                        bool float64, const CompareRule& rule,
                        std::span<const ReferenceError> errors, const HintContext& context);

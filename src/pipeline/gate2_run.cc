@@ -6,11 +6,13 @@
 
 #include "base/clock.h"
 #include "base/median.h"
+#include "base/trace.h"
 #include "pipeline/pair_runner.h"
 
 namespace assay {
 namespace {
 
+constexpr double kDeviceNoiseBlockNs = 0.5e6;
 constexpr int64_t kClearSpentNs = 1'200'000'000;
 // Calls alone are few, and short ones noisy: a win must show there by this much.
 constexpr double kAloneMargin = 0.05;
@@ -66,6 +68,7 @@ int PairsUntilDecision(int pair_index) {
 }
 
 HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
+  const Span span("gate 2");
   Gate2Result result;
   const Deadline budget = Deadline::AfterSeconds(setup.budget_s);
   PairRunner runner(setup, budget, &result);
@@ -73,7 +76,15 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     result.opponent_trouble = calibrated.error();
     return result;
   }
-  SpeedRule rule = RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
+  const auto rule_now = [&] {
+    // What the machine measured of itself are its processors' hosts. The device's own noise was
+    // measured over blocks of this length.
+    const bool of_device =
+        setup.device_forms && runner.calls() * runner.call_ns() >= kDeviceNoiseBlockNs;
+    return of_device ? RuleForDuration(runner.call_ns(), setup.threshold, {}, NoiseOf::kDevice)
+                     : RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
+  };
+  SpeedRule rule = rule_now();
   std::vector<double> log_ratios;
   Decision decision = Decision::kContinue;
   std::optional<GainInARow> in_a_row;
@@ -87,7 +98,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     if (!*ratio && runner.grew()) continue;
     if (!*ratio) return result;
     log_ratios.push_back(**ratio);
-    rule = RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
+    rule = rule_now();
     const bool enough_spent = static_cast<int>(log_ratios.size()) >= setup.clear_pairs ||
                               result.spent.fill_ns + result.spent.timed_ns > kClearSpentNs;
     const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max ||

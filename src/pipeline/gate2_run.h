@@ -39,6 +39,9 @@ struct Opponent {
 using OpponentSource = std::function<HostResult<Opponent>(int pair_index)>;
 using CandidateStarter = std::function<HostResult<LiveHost>(int pair_index)>;
 
+// Gate2Setup::pair_s on a device.
+inline constexpr double kDevicePairS = 0.06;
+
 struct Gate2Setup {
   Gate2Setup(Oracle& oracle_in, LiveSlots& live_in, ValuePool& pool_in)
       : oracle(oracle_in), live(live_in), pool(pool_in) {}
@@ -58,6 +61,11 @@ struct Gate2Setup {
   // On a device: what the baseline's calls take longer is allowed besides, and a win in a row must
   // hold for calls alone (FasterInARow).
   bool beside_baseline = false;
+  // Code of the candidate's runs in its host: what that could have done before a block's clock is
+  // charged. In the device form the host is the judge's own, and its work begins at a launch.
+  bool foreign_code = true;
+  // Neither side's host has any, and both are on a device.
+  bool device_forms = false;
   double threshold = 1;
   bool libraries_forbidden = false;   // faster is then only what was seen to do without
   std::span<const NoisePoint> noise;  // this machine's own, where it was measured

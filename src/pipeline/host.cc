@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
+#include "base/trace.h"
 #include "pipeline/machine.h"
 #include "wire/channel.h"
 #include "wire/doorbell.h"
@@ -48,6 +49,28 @@ UniqueFd MemoryFile(const std::string& content) {
     if (count != static_cast<ssize_t>(content.size())) return UniqueFd();
   }
   return fd;
+}
+
+// For traces.
+std::string_view RequestName(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kAttach:
+      return "request: attach";
+    case FrameKind::kLoad:
+      return "request: load";
+    case FrameKind::kStoreWeights:
+      return "request: store weights";
+    case FrameKind::kDraw:
+      return "request: draw";
+    case FrameKind::kEvaluate:
+      return "request: evaluate";
+    case FrameKind::kEstimate:
+      return "request: estimate";
+    case FrameKind::kFill:
+      return "request: fill";
+    default:
+      return "request";
+  }
 }
 
 std::string SignalText(int signal) {
@@ -94,12 +117,14 @@ HostResult<Host> Host::Spawn(HostOptions options) {
   host.sandbox_.emplace(std::move(*sandbox));
   host.spin_ = options.spin;
   host.start_timeout_s_ = options.start_timeout_s;
+  host.spawned_ns_ = MonotonicNs();
   host.wake_allowance_ns_ = options.wake_allowance_ns;
   host.on_device_ = options.on_device;
   return host;
 }
 
 HostResult<void> Host::Greet() {
+  const Span span("greet a host");
   if (auto started = sandbox_->AwaitStarted(); !started)
     return HostFailed(Kind::kEnvironment, started.error().message);
   Frame hello;
@@ -111,6 +136,7 @@ HostResult<void> Host::Greet() {
       hello.args[0] != wire::kVersion || pid_ <= 0)
     return std::unexpected(Death("while it started"));
   freezer_.emplace(pid_);
+  AddSpan("host starts", spawned_ns_, MonotonicNs(), pid_);
   auto control = SharedRegion::Create("assay-control", sizeof(wire::Control));
   if (!control) return HostFailed(Kind::kEnvironment, control.error().message);
   auto report = SharedRegion::Create("assay-report", sizeof(wire::Report));
@@ -142,6 +168,7 @@ HostResult<void> Host::AttachDevice(wire::Region region, int fd, uint64_t size_b
 
 HostResult<Frame> Host::Request(FrameKind kind, std::span<const uint64_t> args, double timeout_s,
                                 int fd) {
+  const Span span(RequestName(kind));
   if (auto posted = Post(kind, args, fd); !posted) return std::unexpected(posted.error());
   return Collect(timeout_s);
 }
@@ -202,6 +229,7 @@ HostResult<void> Host::Bind(const std::vector<int>& cpus) {
 }
 
 HostResult<void> Host::EnterBlocks(double timeout_s) {
+  const Span span("enter blocks");
   ASSAY_CHECK(!in_blocks_);
   auto* control = control_.as<wire::Control>();
   control->call_count = 0;
@@ -256,6 +284,7 @@ int64_t ChargedHeadStartNs(const BlockResult& result, int64_t wake_allowance_ns,
 }  // namespace
 
 HostResult<BlockResult> Host::Wake(Deadline deadline) {
+  const Span span("wake");
   auto* control = control_.as<wire::Control>();
   ++sequence_;
   __atomic_store_n(&control->call_count, 0, __ATOMIC_RELEASE);
@@ -335,6 +364,7 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
   watch.take();
   result.look_ns = on_device_ ? MonotonicNs() - look_begin_ns : 0;
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
+  AddSpan("calls", start_ns, start_ns + block_ns);  // what it writes may take its time by now
   result.worked_before_ns = freezer_->cpu_ns() - cpu_before_ns - block_ns;
   const int64_t charged_ns =
       Stands(Defence::kHeadStart) ? ChargedHeadStartNs(result, wake_allowance_ns_, on_device_) : 0;

@@ -161,6 +161,7 @@ class Host {
   pid_t pid_ = 0;
   bool spin_ = true;
   double start_timeout_s_ = 60;
+  int64_t spawned_ns_ = 0;
   int64_t wake_allowance_ns_ = 0;
   bool on_device_ = false;
   bool in_blocks_ = false;

@@ -27,10 +27,6 @@
 namespace assay {
 namespace {
 
-using Kind = HostTrouble::Kind;
-
-// Rounds are added to a pair on a device while its blocks take less than this.
-constexpr double kDevicePairS = 0.06;
 constexpr size_t kCoresForEarlyOpponents = 12;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
@@ -436,6 +432,9 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
     setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;
   if (device_) setup.kept_wake_ns = kKeptOnDeviceNs;
   setup.beside_baseline = device_ != nullptr;
+  setup.foreign_code = candidate.source.form != CandidateForm::kDevice;
+  setup.device_forms =
+      !setup.foreign_code && against_ && against_->source.form == CandidateForm::kDevice;
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries);

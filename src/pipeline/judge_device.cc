@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/trace.h"
 #include "pipeline/device_build.h"
 
 namespace assay {
@@ -16,6 +17,7 @@ constexpr uint64_t kAddressSpaceBytes = uint64_t{1} << 46;
 }  // namespace
 
 Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(InterruptFlag interrupt) {
+  const Span span("open the device");
   ASSAY_ASSIGN_OR_RETURN(Gpu gpu, Gpu::Open());
   ASSAY_ASSIGN_OR_RETURN(const std::string image,
                          JudgeKernelImage(gpu.facts().architecture, interrupt));
@@ -48,7 +50,7 @@ gpu::ElementType DeviceType(DType dtype) {
   }
 }
 
-void AllowDevice(const Gpu& gpu, SandboxRequest* request) {
+void AllowDevice(const Gpu& gpu, SandboxRequest* request, DeviceQueues queues) {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator("/dev", code)) {
     const std::string name = entry.path().filename().string();
@@ -70,6 +72,7 @@ void AllowDevice(const Gpu& gpu, SandboxRequest* request) {
   request->environment["ASSAY_DEVICE"] = "cuda";
   request->environment["CUDA_VISIBLE_DEVICES"] = gpu.facts().uuid;
   request->environment["CUDA_CACHE_PATH"] = "/tmp/cuda";
+  if (queues == DeviceQueues::kOne) request->environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
   request->limits.address_space_bytes = kAddressSpaceBytes;
 }
 

@@ -37,9 +37,15 @@ class JudgeDevice {
 // A dtype as the judge's kernels know it.
 gpu::ElementType DeviceType(DType dtype);
 
+// Queues between a process and the device. With one a context takes a third of the time to make,
+// and less to take down (bench/gpu_start.py), and streams wait for each other: for those that have
+// one stream, or that nobody times.
+enum class DeviceQueues { kByDefault, kOne };
+
 // Lets a sandboxed command use the GPU: device nodes, the driver's folders and what it reads of the
 // system.
-void AllowDevice(const Gpu& gpu, SandboxRequest* request);
+void AllowDevice(const Gpu& gpu, SandboxRequest* request,
+                 DeviceQueues queues = DeviceQueues::kByDefault);
 
 // Lets it see CUDA's toolkit, and tells PyTorch's builders of extensions and Triton where it and
 // the driver lie and which architecture to build for. An empty `toolkit`: there is none.

@@ -7,17 +7,20 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
+#include "base/trace.h"
 
 namespace assay {
 namespace {
 
 // Memory that the live slots may take at most, unless two slots need more.
 constexpr uint64_t kLiveBytesMax = uint64_t{512} << 20;
-// The same on a device; and up to this many slots where they take more.
-constexpr uint64_t kDeviceBytesMax = uint64_t{2} << 30, kDeviceBytesMost = uint64_t{8} << 30;
+// The same on a device, and this share of its memory; and up to this many slots where they take
+// more. Every host has outputs of its own, and some twenty live at a time.
+constexpr uint64_t kDeviceBytesMax = uint64_t{4} << 30, kDeviceBytesMost = uint64_t{8} << 30;
+constexpr uint64_t kDeviceShare = 32;
 constexpr uint64_t kDeviceSlots = 8;
 // Values of a pool, with their expected outputs.
-constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 34;
+constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 35;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
 
@@ -29,10 +32,12 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
   *live.plan_.as<wire::Plan>() = oracle.plan();
   const wire::Plan& plan = live.plan();
   const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
-  const uint64_t affordable = device == nullptr
-                                  ? kLiveBytesMax / slot_bytes
-                                  : std::max(kDeviceBytesMax / slot_bytes,
-                                             std::min(kDeviceSlots, kDeviceBytesMost / slot_bytes));
+  const uint64_t affordable =
+      device == nullptr
+          ? kLiveBytesMax / slot_bytes
+          : std::max(std::min(kDeviceBytesMax, device->gpu().facts().memory_bytes / kDeviceShare) /
+                         slot_bytes,
+                     std::min(kDeviceSlots, kDeviceBytesMost / slot_bytes));
   live.capacity_ = static_cast<uint32_t>(std::clamp<uint64_t>(affordable, 2, wire::kCallsMax + 64));
   ASSAY_ASSIGN_OR_RETURN(live.inputs_,
                          SharedRegion::Create("assay-inputs", live.capacity_ * plan.input_stride));
@@ -74,21 +79,31 @@ void LiveSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) 
     return CopyPastCaches(inputs_.data() + slot * stride, oracle.inputs(master), stride);
   Note(device_->FillInput(slot, oracle.device_inputs(master)));
   Note(device_->FillWeights(oracle.weights().data(), oracle.weights_version()));
-  for (uint32_t i = 0; i < plan().argument_count; ++i) {
-    const wire::ArgumentSpec& argument = plan().arguments[i];
-    if (argument.role != wire::Role::kInput || argument.kind == wire::Kind::kTensor) continue;
-    std::memcpy(inputs_.data() + slot * stride + argument.offset,
-                oracle.numbers(master) + argument.offset, argument.size_bytes);
-  }
+  ForEachNumber(plan(), [&](const wire::ArgumentSpec& number) {
+    std::memcpy(inputs_.data() + slot * stride + number.offset,
+                oracle.numbers(master) + number.offset, number.size_bytes);
+  });
 }
 
 void LiveSlots::Clear() {
-  std::memset(inputs_.data(), 0, filled_ * plan().input_stride);
-  if (device_ != nullptr) Note(device_->Clear(filled_));
+  const Span span("clear slots");
+  if (device_ == nullptr) {
+    std::memset(inputs_.data(), 0, filled_ * plan().input_stride);
+  } else {
+    // Of this memory only numbers are in use there: touching the rest would take the time, and the
+    // memory, of as many bytes as lie on the device.
+    for (uint32_t slot = 0; slot < filled_; ++slot)
+      ForEachNumber(plan(), [&](const wire::ArgumentSpec& number) {
+        std::memset(inputs_.data() + slot * plan().input_stride + number.offset, 0,
+                    number.size_bytes);
+      });
+    Note(device_->Clear(filled_));
+  }
   filled_ = 0;
 }
 
 bool LiveSlots::InputsHold(std::span<const uint32_t> slots) const {
+  const Span span("inputs hold");
   return device_ == nullptr || NoteOr(device_->InputsStand(slots), true);
 }
 
@@ -123,6 +138,7 @@ void LiveSlots::FlushInputs(const Oracle& oracle, std::span<const uint32_t> slot
 }
 
 Result<HostOutputs> LiveSlots::CreateOutputs() const {
+  const Span span("make outputs");
   HostOutputs outputs;
   if (device_ != nullptr) {
     ASSAY_ASSIGN_OR_RETURN(outputs.device, device_->CreateOutputs());
@@ -144,6 +160,7 @@ HostResult<void> LiveSlots::Attach(Host& host, const Oracle& oracle, const HostO
 }
 
 HostResult<void> LiveSlots::AttachDevice(Host& host, const HostOutputs& outputs) const {
+  const Span span("attach device memory");
   if (auto done = host.Attach(wire::Region::kNumbers, inputs_, false); !done) return done;
   const struct {
     wire::Region region;
@@ -173,6 +190,7 @@ void LiveSlots::Read(const HostOutputs& outputs) const {
 HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outputs,
                                             std::span<const uint32_t> order,
                                             double timeout_s) const {
+  const Span span("run a block");
   if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
   std::optional<OutputSample> sample;
   OutputWatch watch{[&] {
@@ -241,62 +259,30 @@ uint32_t ValuePool::CapacityFor(const Oracle& oracle, uint32_t first) {
 ValuePool::ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
                      std::vector<Draw> probes)
     : oracle_(oracle),
-      first_(first),
-      capacity_(capacity),
       random_(seed),
       probes_(std::move(probes)),
-      probes_seen_(probes_.size()) {}
+      probes_seen_(probes_.size()),
+      batches_(first, capacity) {}
 
 void ValuePool::BeginProcess() {
-  // Which batch comes when differs from process to process.
-  std::shuffle(batches_.begin(), batches_.end(), random_);
-  for (Batch& batch : batches_) batch.seen = false;
+  batches_.BeginProcess(random_);
   probes_seen_.assign(probes_.size(), false);
 }
 
-ValuePool::Batch* ValuePool::Unseen(uint32_t count) {
-  const auto found = std::find_if(batches_.begin(), batches_.end(), [count](const Batch& batch) {
-    return batch.masters.size() == count && (!batch.seen || !Stands(Defence::kFreshValues));
-  });
-  return found == batches_.end() ? nullptr : &*found;
-}
-
-ValuePool::Batch& ValuePool::Reusable(uint32_t count) {
-  if (placed_ + count > capacity_) {
-    // Full: all batches of this size were seen. One of them is filled anew; where there is none,
-    // the room is shared out again.
-    for (Batch& batch : batches_)
-      if (batch.masters.size() == count) return batch;
-    batches_.clear();
-    placed_ = 0;
-  }
-  Batch& batch = batches_.emplace_back();
-  batch.masters.resize(count);
-  std::iota(batch.masters.begin(), batch.masters.end(), first_ + placed_);
-  placed_ += count;
-  return batch;
-}
-
 HostResult<ValuePool::Values> ValuePool::Take(uint32_t count) {
-  ASSAY_CHECK(count <= capacity_);
-  Batch* batch = Unseen(count);
+  ValueBatch* batch = batches_.Find(count, !Stands(Defence::kFreshValues));
   if (batch == nullptr) {
-    batch = &Reusable(count);
+    batch = &batches_.Renew(count);
     if (auto drawn = Refill(*batch); !drawn) {
-      batches_.clear();
-      placed_ = 0;
+      batches_.Clear();
       return std::unexpected(drawn.error());
     }
-    // The next one of this size to be drawn anew is another.
-    std::rotate(batches_.begin() + (batch - batches_.data()),
-                batches_.begin() + (batch - batches_.data()) + 1, batches_.end());
-    batch = &batches_.back();
   }
   batch->seen = true;
   if (Stands(Defence::kFreshValues))
     std::shuffle(batch->masters.begin(), batch->masters.end(), random_);
   oracle_.ShowWeights(batch->weights);
-  Values values{batch->masters, nullptr};
+  Values values{std::span<const uint32_t>(batch->masters).first(count), nullptr};
   if (batch->probe && !probes_seen_[*batch->probe]) values.probe = &probes_[*batch->probe];
   return values;
 }
@@ -305,19 +291,16 @@ void ValuePool::MarkShown(const Draw* probe) {
   probes_seen_[static_cast<size_t>(probe - probes_.data())] = true;
 }
 
-double ValuePool::CostNs(uint32_t count) const {
-  const bool at_hand = std::any_of(batches_.begin(), batches_.end(), [count](const Batch& batch) {
-    return batch.masters.size() == count && !batch.seen;
-  });
-  if (at_hand) return 0;
-  return count * CostOfOneNs();
+double ValuePool::CostNs(uint32_t count) {
+  return batches_.Find(count, false) != nullptr ? 0 : count * CostOfOneNs();
 }
 
 double ValuePool::CostOfOneNs() const {
   return static_cast<double>(drawing_ns_) / static_cast<double>(std::max<int64_t>(1, drawn_));
 }
 
-HostResult<void> ValuePool::Refill(Batch& batch) {
+HostResult<void> ValuePool::Refill(ValueBatch& batch) {
+  const Span span("draw values");
   const int64_t begin_ns = MonotonicNs();
   batch.probe.reset();
   if (!probes_.empty()) {

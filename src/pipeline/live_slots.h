@@ -15,6 +15,7 @@
 #include "pipeline/oracle.h"
 #include "pipeline/shared_region.h"
 #include "pipeline/slots.h"
+#include "pipeline/value_batches.h"
 
 namespace assay {
 
@@ -157,32 +158,20 @@ class ValuePool {
   // The process has seen this probe, which Take() offered.
   void MarkShown(const Draw* probe);
   // What drawing for the next Take(count) is expected to cost [ns]; 0 when the values are at hand.
-  double CostNs(uint32_t count) const;
+  double CostNs(uint32_t count);
   // What drawing one value takes, by those drawn so far [ns].
   double CostOfOneNs() const;
-  uint32_t capacity() const { return capacity_; }
+  uint32_t capacity() const { return batches_.batch_max(); }
 
  private:
-  struct Batch {
-    std::vector<uint32_t> masters;
-    uint64_t weights = 0;
-    std::optional<size_t> probe;  // whose weights these are
-    bool seen = false;            // by the process in hand
-  };
-  // A batch of this size that the process has not seen and that holds values, or nullptr.
-  Batch* Unseen(uint32_t count);
-  // One that may be filled anew: an empty one, or the one seen.
-  Batch& Reusable(uint32_t count);
-  HostResult<void> Refill(Batch& batch);
+  HostResult<void> Refill(ValueBatch& batch);
 
   Oracle& oracle_;
-  uint32_t first_, capacity_;
   std::mt19937_64 random_;
   std::vector<Draw> probes_;
   std::vector<bool> probes_seen_;  // by the process in hand
   std::vector<size_t> deck_;       // probes that batches drawn next belong to
-  std::vector<Batch> batches_;
-  uint32_t placed_ = 0;                 // masters that belong to batches
+  ValueBatches batches_;
   int64_t drawn_ = 0, drawing_ns_ = 0;  // so far
 };
 

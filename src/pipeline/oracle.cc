@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/defences.h"
+#include "base/trace.h"
 #include "judge/elements.h"
 #include "judge/error_bounds.h"
 #include "pipeline/machine.h"
@@ -25,7 +26,7 @@ namespace {
 constexpr uint32_t kSlotsMax = 8192;
 constexpr uint32_t kOracleSlotsMax = 64, kDeviceOracleSlotsMax = 16;
 // Memory of a device is taken whole, touched or not.
-constexpr uint64_t kDeviceMastersBytesMax = uint64_t{24} << 30;
+constexpr uint64_t kDeviceMastersBytesMax = uint64_t{36} << 30;
 constexpr uint64_t kInitArgumentsMax = 64 << 20;
 constexpr uint64_t kTextBytesMax = 4 << 20;
 
@@ -80,7 +81,8 @@ Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
-  if (options.device != nullptr) AllowDevice(options.device->gpu(), &host_options.sandbox);
+  if (options.device != nullptr)
+    AllowDevice(options.device->gpu(), &host_options.sandbox, DeviceQueues::kOne);
   auto host = Host::Start(std::move(host_options));
   if (!host) return std::unexpected(OracleError(host.error()));
   host->set_interrupt(options.interrupt);
@@ -116,6 +118,7 @@ Result<Oracle> Oracle::OpenOther(OracleOptions options, std::shared_ptr<Host> ho
 
 Result<Oracle> Oracle::Open(OracleOptions options, std::shared_ptr<Host> host,
                             std::optional<wire::Failure>* refusal) {
+  const Span span("open the oracle");
   Oracle oracle;
   oracle.options_ = std::move(options);
   const OracleOptions& given = oracle.options_;
@@ -257,12 +260,10 @@ const std::byte* Oracle::inputs(uint32_t slot) const {
   const std::byte* content =
       Fetch(&fetched_inputs_, slot, device_inputs(slot), plan().input_stride);
   if (known) return content;
-  for (uint32_t i = 0; i < plan().argument_count; ++i) {
-    const wire::ArgumentSpec& argument = plan().arguments[i];
-    if (argument.role == wire::Role::kInput && argument.kind != wire::Kind::kTensor)
-      std::memcpy(fetched_inputs_.content.data() + argument.offset, numbers(slot) + argument.offset,
-                  argument.size_bytes);
-  }
+  ForEachNumber(plan(), [&](const wire::ArgumentSpec& number) {
+    std::memcpy(fetched_inputs_.content.data() + number.offset, numbers(slot) + number.offset,
+                number.size_bytes);
+  });
   return content;
 }
 
@@ -278,12 +279,35 @@ const std::byte* Oracle::oracle(uint32_t slot) const {
 
 std::optional<JudgeKernels::Measured> Oracle::MeasureReference(const wire::ArgumentSpec& output,
                                                                uint32_t slot) const {
-  const gpu::TruthComparison comparison =
-      AgainstTruth(output, device_outputs(slot) + output.offset, slot);
+  return MeasureAt(output, device_outputs(slot) + output.offset, slot);
+}
+
+std::optional<JudgeKernels::Measured> Oracle::Measure(const wire::ArgumentSpec& output,
+                                                      const DeviceRegion& placed,
+                                                      uint32_t slot) const {
+  return MeasureAt(output, placed.address() + output.offset, slot);
+}
+
+std::optional<JudgeKernels::Measured> Oracle::MeasureAt(const wire::ArgumentSpec& output,
+                                                        cuda::Pointer candidate,
+                                                        uint32_t slot) const {
+  const gpu::TruthComparison comparison = AgainstTruth(output, candidate, slot);
   auto measured = options_.device->kernels().CompareWithTruth({&comparison, 1});
   if (measured) return measured->front();
   device_error_ = std::move(measured).error();
   return std::nullopt;
+}
+
+std::optional<DeviceRegion> Oracle::Place(const std::byte* outputs) const {
+  const Gpu& gpu = options_.device->gpu();
+  const uint64_t size_bytes = plan().output_stride;
+  auto placed = DeviceRegion::Private(gpu, size_bytes);
+  if (!placed) return std::nullopt;
+  const auto copied =
+      gpu.Check(gpu.driver().copy_to_device(placed->address(), outputs, size_bytes, nullptr),
+                "copy to the GPU");
+  if (!copied || !gpu.Synchronize()) return std::nullopt;
+  return std::move(*placed);
 }
 
 gpu::TruthComparison Oracle::AgainstTruth(const wire::ArgumentSpec& output, cuda::Pointer candidate,

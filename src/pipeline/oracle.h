@@ -130,6 +130,11 @@ class Oracle {
   // measured), and what compares something else there with it.
   std::optional<JudgeKernels::Measured> MeasureReference(const wire::ArgumentSpec& output,
                                                          uint32_t slot) const;
+  // A slot of outputs of the judge's own making, copied there to be measured; nothing where there
+  // is no room.
+  std::optional<DeviceRegion> Place(const std::byte* outputs) const;
+  std::optional<JudgeKernels::Measured> Measure(const wire::ArgumentSpec& output,
+                                                const DeviceRegion& placed, uint32_t slot) const;
   gpu::TruthComparison AgainstTruth(const wire::ArgumentSpec& output, cuda::Pointer candidate,
                                     uint32_t slot) const;
 
@@ -143,6 +148,8 @@ class Oracle {
     uint64_t fill = 0;
     std::vector<std::byte> content;
   };
+  std::optional<JudgeKernels::Measured> MeasureAt(const wire::ArgumentSpec& output,
+                                                  cuda::Pointer candidate, uint32_t slot) const;
   const std::byte* Fetch(Fetched* fetched, uint32_t slot, cuda::Pointer from,
                          uint64_t size_bytes) const;
 

@@ -1,7 +1,6 @@
 #include "pipeline/pair_runner.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -9,6 +8,7 @@
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/median.h"
+#include "base/trace.h"
 #include "judge/head_start.h"
 #include "judge/warm_up.h"
 #include "pipeline/device_checks.h"
@@ -18,18 +18,9 @@
 namespace assay {
 namespace {
 
-// A block of the faster side lasts about this long: the doorbell (1 us spinning, 50 us on a futex)
-// and what a head start between wake-up and go could hide (about 50 us) stay near 1%.
-constexpr double kBlockNs = 2.5e6;
-// On a device, where the values that every call takes are dear.
-constexpr double kDeviceBlockNs = 1e6;
-// A block of the slower side lasts at most about this long, unless one call does.
-constexpr double kSlowBlockNs = 2e8;
 // What a block may take beyond the time-out of one call: blocks of several calls are made to last
 // a fifth of a second at most.
 constexpr double kBlockGraceS = 2;
-// Drawing the values of one block takes at most about this long.
-constexpr double kDrawNs = 0.8e9;
 // The candidate of the first pair is watched for about this long.
 constexpr int64_t kWatchedNs = 25'000'000;
 // Warm-up of a host ends when it is warm, or after this time.
@@ -63,6 +54,7 @@ HostResult<Opponent> PairRunner::GetOpponent(int index) {
 }
 
 HostResult<void> PairRunner::Calibrate() {
+  const Span span("calibrate");
   PrepareSlots(2);
   auto opponent = GetOpponent(0);
   if (!opponent) return std::unexpected(opponent.error());
@@ -90,55 +82,6 @@ HostResult<void> PairRunner::Calibrate() {
   return {};
 }
 
-double PairRunner::block_ns() const { return setup_.live.on_device() ? kDeviceBlockNs : kBlockNs; }
-
-uint32_t PairRunner::CallsFor(double reference_ns, double candidate_ns) const {
-  const double wanted =
-      std::ceil(block_ns() / std::max(100.0, std::min(reference_ns, candidate_ns)));
-  const double bearable = std::floor(kSlowBlockNs / std::max(reference_ns, candidate_ns));
-  const uint32_t room = std::min(setup_.live.capacity(), setup_.pool.capacity());
-  const double drawable = std::max(16.0, kDrawNs / std::max(1.0, setup_.pool.CostOfOneNs()));
-  const double limit = std::min({double{wire::kCallsMax}, (room - 1) * 8.0 / 9.0, drawable});
-  const auto calls = static_cast<uint32_t>(std::max(1.0, std::min({wanted, bearable, limit})));
-  if (!setup_.live.on_device()) return calls;
-  // Steps of a half or a third: candidates of one problem share the values that were drawn.
-  const uint32_t power = std::bit_floor(calls);
-  return calls >= power + power / 2 ? power + power / 2 : power;
-}
-
-void PairRunner::SetCalls(uint32_t calls) {
-  calls_ = calls;
-  calls_spare_ = 1 + calls_ / 8;
-  slots_ = std::min({setup_.live.capacity(), setup_.pool.capacity(), calls_ + calls_spare_});
-  PrepareSlots(slots_);
-}
-
-// On a device hosts prepare no fewer slots than before: a warm host keeps its views then, which
-// take long to make.
-void PairRunner::PrepareSlots(uint32_t count) {
-  if (setup_.live.on_device())
-    count = std::min(std::bit_ceil(std::max(count, setup_.live.slot_count_most())),
-                     setup_.live.capacity());
-  setup_.live.SetSlotCount(count);
-}
-
-// A candidate that dawdles while its calls are counted out would get blocks so short that what it
-// hides of them counts.
-bool PairRunner::Grow() {
-  if (!Stands(Defence::kLongBlocks) || budget_.Expired()) return false;
-  const double reference_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
-  const double candidate_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
-  if (calls_ * std::min(reference_ns, candidate_ns) > block_ns() / 2) return false;
-  const uint32_t calls = CallsFor(reference_ns, candidate_ns);
-  if (calls < 2 * calls_) return false;
-  SetCalls(calls);
-  call_ns_ = std::max(100.0, std::min(reference_ns, candidate_ns));
-  const size_t kept = reference_ns_.size() - 2 * static_cast<size_t>(rounds_);
-  reference_ns_.resize(kept);
-  candidate_ns_.resize(kept);
-  return true;
-}
-
 std::vector<uint32_t> PairRunner::RandomOrder(size_t slots, uint32_t calls) {
   std::vector<uint32_t> order(slots);
   std::iota(order.begin(), order.end(), 0u);
@@ -151,6 +94,7 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
                                        PairSamples* samples) {
   const LiveSlots& live = setup_.live;
   {
+    const Span span("poison and flush");
     Meter meter(&result_->spent.fill_ns);
     live.Poison(side.host->outputs);
     live.FlushInputs(setup_.oracle, order);
@@ -218,6 +162,7 @@ bool PairRunner::CheckOne(Side side, uint32_t slot, uint32_t master, const Draw*
 }
 
 bool PairRunner::Check(Side side, std::span<const uint32_t> order, const FilledSlots& filled) {
+  const Span span("check a block");
   if (!Stands(Defence::kTimedChecks)) return true;
   Meter meter(&result_->spent.fill_ns);
   const auto is_probe = [&](uint32_t slot) {
@@ -251,6 +196,7 @@ void DropLastBlocks(PairSamples* samples, size_t count) {
 }
 
 HostResult<PairRunner::FilledSlots> PairRunner::FillSlots(uint32_t calls) {
+  const Span span("fill slots");
   Meter meter(&result_->spent.fill_ns);
   auto taken = setup_.pool.Take(std::min(slots_, calls + calls_spare_));
   if (!taken) return std::unexpected(taken.error());
@@ -346,6 +292,7 @@ bool PairRunner::MustRepeat(bool measured) {
 
 // Single calls on values that the host has had already: neither measured nor checked.
 HostResult<void> PairRunner::WarmUp(Side side) {
+  const Span span("warm up");
   const uint32_t order[] = {0};
   const int64_t begin_ns = MonotonicNs();
   WarmUpWatch watch;
@@ -363,6 +310,7 @@ HostResult<void> PairRunner::WarmUp(Side side) {
 }
 
 HostResult<std::optional<double>> PairRunner::Run(int index) {
+  const Span span("pair");
   std::optional<HostResult<LiveHost>> candidate;
   auto ratio = RunPair(index, &candidate);
   if (!ratio) setup_.live.NoteTrouble();
@@ -412,10 +360,7 @@ HostResult<std::optional<double>> PairRunner::RunPair(
     for (const Side side : {early, late})
       if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
   }
-  if (setup_.ending != nullptr) {
-    Meter meter(&result_->spent.start_ns);
-    setup_.ending->Await();
-  }
+  AwaitEnding();
   PairSamples samples;
   std::vector<RoundTimes> rounds;
   const int64_t begin_ns = MonotonicNs();
@@ -453,10 +398,19 @@ HostResult<std::optional<double>> PairRunner::RunPair(
   return PairLogRatio(rounds);
 }
 
+void PairRunner::AwaitEnding() {
+  if (setup_.ending == nullptr) return;
+  const Span span("await hosts that end");
+  Meter meter(&result_->spent.start_ns);
+  setup_.ending->Await();
+}
+
 void PairRunner::ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds) {
   // Each by itself: who does not wait for a device is ready sooner, and looked at for longer.
   std::vector<int64_t> charges_ns = LookChargesNs(samples->order, look_ns_);
-  for (int64_t& charge_ns : charges_ns) charge_ns += HeadStartNs(samples->order, uncharged_ns_);
+  const int64_t head_start_ns =
+      setup_.foreign_code ? HeadStartNs(samples->order, uncharged_ns_) : 0;
+  for (int64_t& charge_ns : charges_ns) charge_ns += head_start_ns;
   opponents_look_ns_ = std::llround(MedianOfSide('r', samples->order, look_ns_));
   ASSAY_CHECK(charges_ns.size() == 2 * rounds->size());
   const size_t first = candidate_ns_.size() - charges_ns.size();

@@ -60,6 +60,7 @@ class PairRunner {
   HostResult<FilledSlots> FillSlots(uint32_t calls);
   double block_ns() const;  // how long a block of the faster side is to last
   // Sets calls and slots of a block from what one call of each side takes [ns].
+  uint32_t PoolRoom() const;
   uint32_t CallsFor(double reference_ns, double candidate_ns) const;
   void SetCalls(uint32_t calls);
   void PrepareSlots(uint32_t count);
@@ -81,6 +82,7 @@ class PairRunner {
                               ShortestStep* of_reference, ShortestStep* of_candidate);
   // A step of one side, added to `shortest`, but for one that was void.
   HostResult<bool> RunStep(Side side, uint32_t slot, uint32_t master, ShortestStep* shortest);
+  void AwaitEnding();
   // Adds what the candidate could have done before the clock started to the times of this pair.
   void ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds);
   // Blocks that do not count, in which the judge looks where the time goes.

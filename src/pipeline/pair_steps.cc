@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/median.h"
+#include "base/trace.h"
 #include "judge/head_start.h"
 #include "pipeline/meter.h"
 #include "pipeline/pair_runner.h"
@@ -72,6 +73,7 @@ HostResult<bool> PairRunner::RunStepsOf(Side reference, Side tried, uint32_t cou
 }
 
 HostResult<bool> PairRunner::RunSteps(Side reference, Side tried) {
+  const Span span("steps");
   const uint32_t count = std::min({kSteps, slots_, setup_.pool.capacity()});
   StepTimes times;
   times.reference_row_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});

@@ -15,30 +15,38 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "pipeline/bytecode.h"
 
 namespace assay {
 namespace fs = std::filesystem;
 namespace {
 
-// Prints, a line each: executable, version, torch's version or "-", then the folders that are
-// needed.
+constexpr const char* kBytecodeInside = "/assay/bytecode";
+
+// Prints, a line each: executable, version, torch's version or "-", where its bytecode should lie
+// and does not or "-", then the folders that are needed.
 constexpr const char* kProbe = R"python(
-import importlib.util, os, re, sys
+import sys
+sys.path[:] = [path for path in sys.path if path]  # not the folder where the user happens to be
+import importlib.util, os, re
 spec = importlib.util.find_spec('torch')
-version = '-'
+version = bytecode = '-'
 if spec and spec.origin:
     try:
         with open(os.path.join(os.path.dirname(spec.origin), 'version.py')) as file:
             version = re.search(r"__version__ = '([^']+)'", file.read()).group(1)
     except (OSError, AttributeError):
         version = 'unknown'
-print(os.path.abspath(sys.executable)); print(sys.version.split()[0]); print(version)
+    bytecode = importlib.util.cache_from_source(spec.origin)
+    if os.path.exists(bytecode):
+        bytecode = '-'
+print(os.path.abspath(sys.executable)); print(sys.version.split()[0])
+print(version); print(bytecode)
 for path in dict.fromkeys([sys.prefix, sys.base_prefix, sys.exec_prefix] + sys.path):
     if path and os.path.isdir(path): print(os.path.realpath(path))
 )python";
 
-// Runs a command of our own, without a shell; stdout as text. nullopt when it fails or does not
-// exist.
+// Runs the probe, without a shell; its stdout. nullopt when it fails or does not exist.
 std::optional<std::string> Capture(const std::string& executable) {
   int pipe_fds[2];
   if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return std::nullopt;
@@ -82,10 +90,13 @@ std::optional<PythonRuntime> Probe(const std::string& executable) {
   std::getline(lines, python.executable);
   std::getline(lines, python.version);
   std::getline(lines, python.torch_version);
+  std::string missing_bytecode;
+  std::getline(lines, missing_bytecode);
   if (!python.executable.starts_with('/') || python.torch_version.empty()) return std::nullopt;
   for (std::string folder; std::getline(lines, folder);)
     if (!IsSystemFolder(folder) && fs::path(folder) != fs::current_path())
       python.folders.push_back(folder);
+  if (missing_bytecode.starts_with('/')) python.bytecode = BytecodeOf(python, missing_bytecode);
   return python;
 }
 
@@ -192,6 +203,10 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
   request.limits.processes = ProcessesFor(threads);
   request.may_start_processes = true;
   for (const std::string& folder : python.folders) request.binds.push_back({folder, folder});
+  if (!python.bytecode.empty()) {
+    request.binds.push_back({python.bytecode, kBytecodeInside});
+    request.environment["PYTHONPYCACHEPREFIX"] = kBytecodeInside;
+  }
   std::error_code code;
   const fs::path sources = fs::path(support) / "python" / "assay_host";
   for (const auto& entry : fs::directory_iterator(sources, code)) {

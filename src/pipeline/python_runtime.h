@@ -14,6 +14,7 @@ struct PythonRuntime {
   std::string executable;     // absolute
   std::string version;        // "3.11.2"
   std::string torch_version;  // "1.13.0a0"
+  std::string bytecode;       // a folder of bytecode (pipeline/bytecode.h); empty: its own
   std::vector<std::string>
       folders;  // that the interpreter and its packages live in, outside of the system's
 };

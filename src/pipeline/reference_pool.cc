@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/trace.h"
 #include "judge/gate2.h"
 #include "pipeline/judge_device.h"
 #include "pipeline/machine.h"
@@ -133,6 +134,7 @@ HostResult<void> ReferencePool::Prefetch(int count) {
 // Each step is done for all hosts before the next: they import PyTorch and load the problem at the
 // same time.
 HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
+  const Span span("load opponents");
   std::vector<Entry*> started;
   for (int index = first_pair_index; index < first_pair_index + count; ++index) {
     Entry& entry = At(index);
@@ -165,6 +167,7 @@ int ReferencePool::size() const {
 }
 
 HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming) {
+  const Span span("get an opponent");
   ASSAY_CHECK(oracle_ != nullptr);
   Entry& entry = At(pair_index);
   if (!Serves(pair_index) || !entry.loaded)

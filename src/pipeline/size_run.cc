@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/trace.h"
 #include "pipeline/blame.h"
 
 namespace assay {
@@ -49,6 +50,7 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
 
 Result<std::optional<Gate1Result>> RunAtSize(const AtSize& size, const SizeRunTerms& terms,
                                              Verdict* verdict) {
+  const Span span(size.where.empty() ? "gate 1" : "gate 1 at another size");
   const int64_t begin_ns = MonotonicNs();
   size.live.SetSlotCount(2);
   size.live.Clear();

@@ -84,4 +84,14 @@ class OutputSample {
   std::vector<Line> lines_;
 };
 
+// Calls visit(const wire::ArgumentSpec&) with each number among the inputs.
+template <typename Visit>
+void ForEachNumber(const wire::Plan& plan, Visit visit) {
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const wire::ArgumentSpec& argument = plan.arguments[i];
+    if (argument.role == wire::Role::kInput && argument.kind != wire::Kind::kTensor)
+      visit(argument);
+  }
+}
+
 }  // namespace assay

@@ -1,0 +1,85 @@
+"""What CUDA takes to start in a process, alone and beside others that start at the same time, and
+to end. Prints one JSON object a case:
+
+    python3 bench/gpu_start.py [--processes 1 2 4 8] [--connections 0 1]
+
+"init_s" is cuInit, "context_s" the creation of a context, "allocate_s" a first allocation of 1 MiB,
+"end_s" from SIGKILL until the process is gone; each the median over the processes. Connections are
+CUDA_DEVICE_MAX_CONNECTIONS; 0 leaves it unset.
+"""
+import argparse
+import ctypes
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+
+def start_once():
+    """Starts CUDA here, says how long each step took [s], and waits to be killed."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+    device, context, memory = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
+    times = {}
+
+    def step(name, call, *arguments):
+        begin = time.perf_counter()
+        code = call(*arguments)
+        times[name] = time.perf_counter() - begin
+        if code != 0:
+            raise SystemExit(f"{name}: CUDA error {code}")
+
+    step("init_s", cuda.cuInit, 0)
+    cuda.cuDeviceGet(ctypes.byref(device), 0)
+    step("context_s", cuda.cuDevicePrimaryCtxRetain, ctypes.byref(context), device)
+    cuda.cuCtxSetCurrent(context)
+    step("allocate_s", cuda.cuMemAlloc_v2, ctypes.byref(memory), ctypes.c_size_t(1 << 20))
+    print(json.dumps(times), flush=True)
+    signal.pause()
+
+
+def case(processes, connections):
+    environment = dict(os.environ)
+    if connections:
+        environment["CUDA_DEVICE_MAX_CONNECTIONS"] = str(connections)
+    command = [sys.executable, __file__, "--once"]
+    begin = time.perf_counter()
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(processes)
+    ]
+    times = [json.loads(process.stdout.readline()) for process in started]
+    all_s = time.perf_counter() - begin
+    begin = time.perf_counter()
+    for process in started:
+        process.kill()
+    for process in started:
+        process.wait()
+    end_s = time.perf_counter() - begin
+    medians = {key: statistics.median(each[key] for each in times) for key in times[0]}
+    return {
+        "processes": processes,
+        "connections": connections,
+        **medians,
+        "all_started_s": all_s,
+        "end_s": end_s,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--connections", type=int, nargs="+", default=[0, 1])
+    arguments = parser.parse_args()
+    if arguments.once:
+        start_once()
+    for connections in arguments.connections:
+        for processes in arguments.processes:
+            print(json.dumps(case(processes, connections)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
