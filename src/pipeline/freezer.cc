@@ -94,9 +94,11 @@ namespace {
 // A thread shows as stopped a moment before it leaves its core and its CPU time is final.
 constexpr int64_t kSettleNs = 20'000;
 
-std::optional<int64_t> SettledCpuNs(pid_t pid) {
+// The CPU time once two looks agree: where another machine's work takes the core at that moment,
+// its time goes on for as long.
+std::optional<int64_t> SettledCpuNs(pid_t pid, const Deadline& deadline) {
   auto before = ProcessCpuNs(pid);
-  for (int look = 0; look < 50; ++look) {
+  while (!deadline.Expired()) {
     const int64_t begin_ns = MonotonicNs();
     while (MonotonicNs() - begin_ns < kSettleNs) {
     }
@@ -122,7 +124,7 @@ bool Freezer::Freeze() {
   do {
     state = AllThreads(pid_);
   } while (state == ThreadsState::kRunning && !deadline.Expired());
-  const auto cpu_ns = SettledCpuNs(pid_);
+  const auto cpu_ns = SettledCpuNs(pid_, deadline);
   if (state != ThreadsState::kStopped || !cpu_ns) return false;
   cpu_ns_ = *cpu_ns;
   frozen_ = true;

@@ -35,7 +35,7 @@ class Freezer {
   explicit Freezer(pid_t pid) : pid_(pid) {}
 
   // Stops the process and waits until each of its threads is stopped. False: it is gone, or did not
-  // stop within a second.
+  // stop within ten seconds.
   bool Freeze();
   // True when the process used no CPU time since Freeze() returned. Where it did, the time is
   // counted from now on: what was filled meanwhile is void and must be filled again.
