@@ -136,6 +136,13 @@ struct Roofline {
 };
 
 // Raw block times, so that every number can be derived again.
+// Calls of a pair that came one at a time, each the shortest of a few [ns]; 0: not run.
+struct CallsAlone {
+  int64_t reference_ns = 0, candidate_ns = 0;
+  // With weights that had changed just before.
+  int64_t reference_new_weights_ns = 0, candidate_new_weights_ns = 0;
+};
+
 struct PairSamples {
   std::string baseline;
   std::string order;               // one letter a block: r(eference) or c(andidate)
@@ -145,6 +152,7 @@ struct PairSamples {
   // down in any of them ("power cap").
   std::vector<int> sm_mhz = {};
   std::vector<std::string> clock_limits = {};
+  std::optional<CallsAlone> alone = {};  // nullopt: not run, or other processes held them up
 };
 
 // Where the candidate's time goes, by samples of one pair.

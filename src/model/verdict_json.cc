@@ -155,10 +155,18 @@ Json ToJson(const Machine& machine) {
           {"kernel", machine.kernel},   {"isolation", machine.isolation}};
 }
 
+Json ToJson(const CallsAlone& alone) {
+  return {{"reference_ns", alone.reference_ns},
+          {"candidate_ns", alone.candidate_ns},
+          {"reference_new_weights_ns", alone.reference_new_weights_ns},
+          {"candidate_new_weights_ns", alone.candidate_new_weights_ns}};
+}
+
 Json ToJson(const PairSamples& pair) {
   return {{"baseline", pair.baseline}, {"order", pair.order},
           {"block_ns", pair.block_ns}, {"settle_ns", pair.settle_ns},
-          {"sm_mhz", pair.sm_mhz},     {"clock_limits", pair.clock_limits}};
+          {"sm_mhz", pair.sm_mhz},     {"clock_limits", pair.clock_limits},
+          {"alone", pair.alone ? ToJson(*pair.alone) : Json()}};
 }
 
 std::string OnOneLine(const Json& json) {

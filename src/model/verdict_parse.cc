@@ -376,6 +376,11 @@ PairSamples ReadPair(const JsonNode& node) {
     list.ForEach([&](const JsonNode& item) { pair.sm_mhz.push_back(item.Whole<int>()); });
   if (const JsonNode list = node.Find("clock_limits"); !list.IsNull())
     list.ForEach([&](const JsonNode& item) { pair.clock_limits.push_back(item.Text()); });
+  if (const JsonNode alone = node.Find("alone"); !alone.IsNull())
+    pair.alone = CallsAlone{alone.At("reference_ns").Whole<int64_t>(),
+                            alone.At("candidate_ns").Whole<int64_t>(),
+                            alone.At("reference_new_weights_ns").Whole<int64_t>(),
+                            alone.At("candidate_new_weights_ns").Whole<int64_t>()};
   return pair;
 }
 

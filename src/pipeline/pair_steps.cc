@@ -1,5 +1,6 @@
 // Steps: single calls of a pair's two sides, outside of any row of calls (judge/steps.h).
 #include <algorithm>
+#include <cmath>
 
 #include "base/clock.h"
 #include "base/defences.h"
@@ -92,7 +93,12 @@ HostResult<bool> PairRunner::RunSteps(Side reference, Side tried) {
                        (times.reference_changed_ns > 0 && times.candidate_changed_ns > 0);
   ++pairs_stepped_;
   if (!stepped || !changed) ++pairs_without_step_;
-  if (stepped) steps_.push_back(times);
+  if (stepped) {
+    steps_.push_back(times);
+    result_->samples.back().alone = CallsAlone{
+        std::llround(times.reference_step_ns), std::llround(times.candidate_step_ns),
+        std::llround(times.reference_changed_ns), std::llround(times.candidate_changed_ns)};
+  }
   return right;
 }
 

@@ -50,6 +50,7 @@ PAIR = {
     "settle_ns": [0] * 4,
     "sm_mhz": [],
     "clock_limits": [],
+    "alone": None,
 }
 
 
