@@ -74,6 +74,7 @@ def summary(verdict):
                 "rounds",
                 "calls_per_block",
                 "disturbed_share",
+                "launched",
             )
         },
     }

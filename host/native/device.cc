@@ -380,7 +380,7 @@ void DeviceCalls::ReadNumbers(uint32_t slot) const {
   }
 }
 
-Result DeviceCalls::Run(uint32_t slot) const {
+Result DeviceCalls::Run(uint32_t slot, cuda::Stream stream) const {
   ReadNumbers(slot);
   for (uint32_t l = 0; l < launches_->launch_count; ++l) {
     const Launch& launch = launches_->launches[l];
@@ -392,6 +392,7 @@ Result DeviceCalls::Run(uint32_t slot) const {
     config.block_y = launch.block[1];
     config.block_z = launch.block[2];
     config.shared_bytes = launch.shared_bytes;
+    config.stream = stream;
     if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > 1) {
       config.attributes = const_cast<cuda::LaunchAttribute*>(&clusters_[l]);
       config.attribute_count = 1;

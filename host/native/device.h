@@ -32,9 +32,12 @@ class DeviceCalls {
   bool Prepare(const wire::Plan& plan, const Regions& regions, Text& message);
 
   uint32_t slot_count() const { return slot_count_; }
+  // Whether a call's launches are known before its values are: no number among the inputs is
+  // handed to a kernel.
+  bool KnownAhead() const { return number_count_ == 0; }
   // Enqueues the slot's launches; the first that is refused ends them. `slot` must be below
   // slot_count().
-  cuda::Result Run(uint32_t slot) const;
+  cuda::Result Run(uint32_t slot, cuda::Stream stream) const;
   // Waits until all work of this process's on the device is done.
   cuda::Result Synchronize() const { return driver_->context_synchronize(); }
 

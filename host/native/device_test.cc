@@ -32,6 +32,11 @@ ASSAY_FAKE_KERNEL(scale, 8, 8, 4, 4, 8) {
     y[i] = launch.parameter<float>(3) * x[i] + launch.parameter<float*>(4)[0];
 }
 ASSAY_FAKE_KERNEL(prepare, 8) { launch.parameter<float*>(0)[0] = 0.5f; }
+ASSAY_FAKE_KERNEL(add, 8, 8, 8) {
+  for (int i = 0; i < 32; ++i)
+    launch.parameter<float*>(1)[i] =
+        launch.parameter<const float*>(0)[i] + launch.parameter<float*>(2)[0];
+}
 ASSAY_FAKE_KERNEL(fails) { launch.result = assay::cuda::kIllegalAddress; }
 ASSAY_FAKE_KERNEL(mapped, 128, 8) {
   const auto map = launch.parameter<assay::cuda::TensorMap>(0);
@@ -134,6 +139,69 @@ TEST_F(DeviceHost, LaunchesRunInOrderOnTheNamedSlots) {
   ASSERT_TRUE(judge_.RunBlock({0}));
   EXPECT_EQ(judge_.At<float>("y", 0)[3], -5.5f);
   EXPECT_EQ(judge_.LeaveBlocks().kind, FrameKind::kDone);
+}
+
+// Launches alone, without a number of forward's.
+class ReplayingHost : public DeviceHost {
+ protected:
+  void EnterDoubled() {
+    launches().scratch_count = 1;
+    launches().scratch_bytes[0] = 64;
+    Add(0, {{LaunchArgumentKind::kScratch, 0, 0}});
+    Add(1, {Tensor(0), Tensor(2), {LaunchArgumentKind::kScratch, 0, 0}});
+    ASSERT_EQ(Load(Image({"prepare", "add"})).kind, FrameKind::kDone) << judge_.message();
+    judge_.EnterBlocks();
+    Fill();
+    ASSERT_TRUE(judge_.RunBlock({}));
+  }
+};
+
+TEST_F(ReplayingHost, ABlockIsCapturedBeforeGoAndRunsAfterIt) {
+  EnterDoubled();
+  ASSERT_TRUE(judge_.RunBlock({2, 0}, true, [this] {
+    EXPECT_EQ(judge_.report().replays, judge_.report().ready);
+    EXPECT_EQ(judge_.At<float>("y", 2)[5], -1) << "nothing runs before go";
+    judge_.At<float>("x", 2)[5] = 7;  // a graph reads what is there when it runs
+  }));
+  EXPECT_EQ(judge_.At<float>("y", 2)[5], 7.5f);
+  EXPECT_EQ(judge_.At<float>("y", 0)[31], 31.5f);
+  EXPECT_EQ(judge_.At<float>("y", 1)[0], -1);
+  // The next block has a graph of its own; one without the wish for it is run call by call.
+  ASSERT_TRUE(judge_.RunBlock({1}, true));
+  EXPECT_EQ(judge_.At<float>("y", 1)[0], 100.5f);
+  judge_.At<float>("x", 0)[31] = 1;
+  ASSERT_TRUE(judge_.RunBlock({0}));
+  EXPECT_EQ(judge_.report().replays, 0u);
+  EXPECT_EQ(judge_.At<float>("y", 0)[31], 1.5f);
+  EXPECT_EQ(judge_.LeaveBlocks().kind, FrameKind::kDone);
+}
+
+TEST_F(ReplayingHost, ADriverThatCapturesNothingLeavesTheBlockToItsCalls) {
+  judge_.SetVariable("FAKE_CUDA_NO_GRAPHS=1");
+  EnterDoubled();
+  ASSERT_TRUE(judge_.RunBlock({1, 0}, true));
+  EXPECT_EQ(judge_.report().replays, 0u);
+  EXPECT_EQ(judge_.At<float>("y", 1)[0], 100.5f);
+}
+
+TEST_F(ReplayingHost, NumbersAmongTheInputsAreReadAtTheirCall) {
+  AddScale();
+  ASSERT_EQ(Load(Image({"prepare", "scale"})).kind, FrameKind::kDone) << judge_.message();
+  judge_.EnterBlocks();
+  Fill();
+  ASSERT_TRUE(judge_.RunBlock({2}, true, [this] { *judge_.At<double>("factor", 2) = -1; }));
+  EXPECT_EQ(judge_.report().replays, 0u);
+  EXPECT_EQ(judge_.At<float>("y", 2)[1], -200.5f);
+}
+
+TEST_F(ReplayingHost, AnErrorWithinAGraphEndsTheProcessWithItsName) {
+  Add(0, {});
+  ASSERT_EQ(Load(Image({"fails"})).kind, FrameKind::kDone) << judge_.message();
+  judge_.EnterBlocks();
+  EXPECT_FALSE(judge_.RunBlock({0}, true));
+  const int status = judge_.Wait();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+  EXPECT_THAT(judge_.message(), HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
 }
 
 TEST_F(DeviceHost, ATensorMapShowsTheSlotsOwnTensor) {

@@ -164,8 +164,12 @@ void JudgeDouble::Start(const std::string& candidate_path, std::string_view lock
   char* arguments[] = {host.data(), candidate.data(), nullptr};
   char threads[] = "OMP_NUM_THREADS=2";
   char libraries[] = "LD_LIBRARY_PATH=" ASSAY_BUILD_DIRECTORY "/tests/fake_cuda";
-  char* environment[] = {threads, where_ == Where::kFakeDevice ? libraries : nullptr, nullptr};
-  ASSERT_EQ(posix_spawn(&pid_, host.c_str(), &actions, nullptr, arguments, environment), 0) << host;
+  std::vector<char*> environment{threads};
+  if (where_ == Where::kFakeDevice) environment.push_back(libraries);
+  if (!variable_.empty()) environment.push_back(variable_.data());
+  environment.push_back(nullptr);
+  ASSERT_EQ(posix_spawn(&pid_, host.c_str(), &actions, nullptr, arguments, environment.data()), 0)
+      << host;
   posix_spawn_file_actions_destroy(&actions);
   ended_ = false;
 }
@@ -224,10 +228,15 @@ void JudgeDouble::EnterBlocks() {
       wire::SendFrame(socket_.get(), wire::Frame{wire::kMagic, wire::FrameKind::kBlocks, {}}));
 }
 
-bool JudgeDouble::RunBlock(const std::vector<uint32_t>& order) {
-  __atomic_store_n(&control().call_count, 0, __ATOMIC_RELEASE);
+bool JudgeDouble::RunBlock(const std::vector<uint32_t>& order, bool replay,
+                           const std::function<void()>& before_go) {
+  control().replay = replay ? 1 : 0;
+  if (replay) std::copy(order.begin(), order.end(), control().order);
+  __atomic_store_n(&control().call_count, replay ? static_cast<uint32_t>(order.size()) : 0,
+                   __ATOMIC_RELEASE);
   wire::Ring(control().armed, ++sequence_, true);
   if (!Await(report().ready, sequence_)) return false;
+  if (before_go) before_go();
   std::copy(order.begin(), order.end(), control().order);
   control().call_count = static_cast<uint32_t>(order.size());
   wire::Ring(control().go, sequence_, true);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -73,9 +74,13 @@ class JudgeDouble {
   // Start, AttachAll, Load, and expects kDone.
   void StartLoaded(const std::string& candidate_path, std::string_view lockdown = {});
 
+  // "NAME=value" in the host's environment; before it starts.
+  void SetVariable(std::string variable) { variable_ = std::move(variable); }
   void EnterBlocks();
-  // Runs one block. False when the host died in it.
-  bool RunBlock(const std::vector<uint32_t>& order);
+  // Runs one block. False when the host died in it. `replay`: the host is told the order before it
+  // is armed, and asked to run the block as a graph. `before_go` runs once the host is ready.
+  bool RunBlock(const std::vector<uint32_t>& order, bool replay = false,
+                const std::function<void()>& before_go = nullptr);
   wire::Frame LeaveBlocks();
 
   // Waits for the end of the host: the status of waitpid.
@@ -100,6 +105,7 @@ class JudgeDouble {
   bool HostIsGone();
 
   Where where_;
+  std::string variable_;
   SharedMemory control_, report_, plan_;
   std::vector<std::unique_ptr<SharedMemory>> data_;  // inputs, outputs, weights
   UniqueFd socket_;

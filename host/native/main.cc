@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "block_graph.h"
 #include "calls.h"
 #include "device.h"
 #include "faults.h"
@@ -42,6 +43,7 @@ struct Host {
   cuda::Stream stream;  // for a shared library's calls on the device
   bool image_loaded;    // the candidate is a device image, and `device` runs it
   DeviceCalls device;
+  BlockGraph graph;
 };
 
 wire::Report* ReportOf(const Host& host) {
@@ -193,17 +195,21 @@ bool AnswerLoad(Host& host) {
 }
 
 // Blocks on a device: `done` is said when its work is done. A little work before go makes the
-// device turn to this process, which lasts as long as several short calls.
-template <typename Run>
-void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run) {
+// device turn to this process, which lasts as long as several short calls. `capture` makes a graph
+// of a block whose order is known ahead; false: it is run call by call.
+template <typename Run, typename Capture>
+void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run, Capture capture) {
   FaultContext& fault = TheFaultContext();
   wire::BlockLoop& loop = host.loop;
   while (wire::AwaitArmed(loop)) {
+    const bool replays = loop.control->replay != 0 && capture(*loop.control);
+    loop.report->replays = replays ? loop.sequence : 0;
     cuda::Result result = host.driver.set_words(host.spark, 0, kSparkBytes / 4, nullptr);
     if (result == cuda::kSuccess) result = host.driver.context_synchronize();
     if (result != cuda::kSuccess) EndByDevice(host, result);
     wire::AwaitGo(loop);
-    for (uint32_t i = 0; i < loop.call_count && result == cuda::kSuccess; ++i) {
+    if (replays) result = host.graph.Launch();
+    for (uint32_t i = 0; !replays && i < loop.call_count && result == cuda::kSuccess; ++i) {
       if (loop.order[i] >= slot_count) continue;
       fault.slot = loop.order[i];
       fault.call = i;
@@ -221,8 +227,18 @@ bool RunImageBlocks(Host& host) {
   if (!PlanIsSound(*PlanOf(host), host.regions, message) ||
       !host.device.Prepare(*PlanOf(host), host.regions, message))
     return Answer(wire::FrameKind::kFailed, static_cast<uint64_t>(wire::Failure::kCandidateLoad));
-  RunDeviceBlocks(host, host.device.slot_count(),
-                  [&](uint32_t slot) { return host.device.Run(slot); });
+  const uint32_t slot_count = host.device.slot_count();
+  const auto capture = [&](const wire::Control& control) {
+    return host.device.KnownAhead() && host.graph.Capture(host.driver, [&](cuda::Stream stream) {
+      cuda::Result result = cuda::kSuccess;
+      for (uint32_t i = 0; i < control.call_count && result == cuda::kSuccess; ++i)
+        if (i < wire::kCallsMax && control.order[i] < slot_count)
+          result = host.device.Run(control.order[i], stream);
+      return result;
+    });
+  };
+  RunDeviceBlocks(
+      host, slot_count, [&](uint32_t slot) { return host.device.Run(slot, nullptr); }, capture);
   return Answer(wire::FrameKind::kDone);
 }
 
@@ -245,10 +261,13 @@ bool AnswerBlocks(Host& host) {
     return AnswerFailed(host, wire::Failure::kEnvironment, "memory for the slots' arguments",
                         strerror(errno));
   if (IsOnDevice(host)) {
-    RunDeviceBlocks(host, host.calls.slot_count(), [&](uint32_t slot) {
-      host.calls.Run(*host.kernel, slot);
-      return cuda::kSuccess;
-    });
+    RunDeviceBlocks(
+        host, host.calls.slot_count(),
+        [&](uint32_t slot) {
+          host.calls.Run(*host.kernel, slot);
+          return cuda::kSuccess;
+        },
+        [](const wire::Control&) { return false; });
     return Answer(wire::FrameKind::kDone);
   }
   wire::Prefault(*PlanOf(host), host.regions[wire::Region::kInputs].data,

@@ -7,85 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
-import types
 import unittest
 from unittest import mock
 
+from device_blocks import ILLEGAL_ADDRESS, BlocksCase, Library, Mapping
 from device_memory import DeviceJudge, cuda_is_there
 from fake_judge import POISON, SUPPORT, Judge, Region, Refused, failure, torch, values, wire
 from sample_problems import LINEAR, SOFTMAX, problem
 
-from assay_host import blocks, device, weights  # noqa: E402
-
-ILLEGAL_ADDRESS = 700
-
-
-class Mapping:
-    """A region on a device that is memory of this process's."""
-
-    on_device = True
-
-    def __init__(self, size_bytes):
-        self.bytes = torch.full((size_bytes,), POISON, dtype=torch.uint8)
-        self.address = self.bytes.data_ptr()
-        self.size_bytes = size_bytes
-
-    def part(self, offset, size_bytes):
-        return self.bytes[offset : offset + size_bytes]
-
-
-class Library:
-    """Runs the blocks that it was given, and notes what is asked of it."""
-
-    def __init__(self, orders, result=0):
-        self.orders = list(orders)
-        self.result = result
-        self.log = []
-
-    def prefault(self, _plan, *regions):
-        self.log.append(("prefault", *(region is not None for region in regions)))
-
-    def await_armed(self, _loop):
-        return bool(self.orders)
-
-    def await_go(self, loop):
-        order = self.orders.pop(0)
-        loop._obj.order = (ctypes.c_uint32 * len(order))(*order)
-        loop._obj.call_count = len(order)
-        self.log.append("go")
-
-    def synchronize_device(self):
-        self.log.append("synchronise")
-        return self.result
-
-    def describe_device(self, result):
-        return f"CUDA_ERROR_ILLEGAL_ADDRESS ({result}): an illegal memory access"
-
-    def say_done(self, _loop, settle_ns):
-        self.log.append(("done", settle_ns))
-
-
-def make_plan(slot_count, *rows):
-    """A plan of (name, role, kind, dtype, shape), 64 bytes an argument."""
-    plan = wire.Plan(slot_count=slot_count, argument_count=len(rows))
-    ends = {wire.INPUT: 0, wire.PARAMETER: 0, wire.OUTPUT: 0}
-    for index, (name, role, kind, dtype, shape) in enumerate(rows):
-        spec = plan.arguments[index]
-        spec.name, spec.role, spec.kind, spec.rank = name, role, kind, len(shape)
-        spec.dtype = values.DTYPE_NUMBERS[dtype] if dtype else 0
-        spec.shape[: len(shape)] = shape
-        spec.offset = ends[role]
-        ends[role] += 64
-    plan.input_stride, plan.output_stride = ends[wire.INPUT], ends[wire.OUTPUT]
-    plan.weights_bytes = ends[wire.PARAMETER]
-    return plan
-
-
-SCALED = (
-    (b"x", wire.INPUT, wire.TENSOR, torch.float32, (4,)),
-    (b"n", wire.INPUT, wire.INT, None, ()),
-    (b"out", wire.OUTPUT, wire.TENSOR, torch.float32, (4,)),
-)
+from assay_host import device, weights  # noqa: E402
 
 
 class Views(unittest.TestCase):
@@ -113,32 +43,7 @@ class Views(unittest.TestCase):
             values.view(Mapping(64), torch.float32, (16,), 4)
 
 
-class SlotsOnDevice(unittest.TestCase):
-    def setUp(self):
-        self.plan = make_plan(3, *SCALED)
-        self.numbers = Region(3 * self.plan.input_stride)
-        self.regions = {
-            wire.INPUTS: Mapping(3 * self.plan.input_stride),
-            wire.OUTPUTS: Mapping(3 * self.plan.output_stride),
-            wire.NUMBERS: self.numbers,
-        }
-        for slot in range(3):
-            self.set_number(slot, slot + 2)
-        self.slots = values.Slots(self.plan, self.regions, None)
-
-    def set_number(self, slot, value):
-        offset = slot * self.plan.input_stride + 64
-        values.write_scalar(self.numbers, wire.INT, offset, value)
-
-    def run_blocks(self, library, forward, copy_inputs=False, restore=lambda: None, keep=False):
-        report, control = wire.Report(), wire.Control(keep_results=keep)
-        loop = wire.BlockLoop(control=ctypes.addressof(control), report=ctypes.addressof(report))
-        first = types.SimpleNamespace(errors=[])
-        first.note = first.errors.append
-        with mock.patch.object(device, "cost_ns", lambda work, wait: (work(), wait(), 1000)[2]):
-            blocks.run_blocks(library, loop, self.slots, forward, copy_inputs, restore, first)
-        return report, first.errors
-
+class SlotsOnDevice(BlocksCase):
     def test_numbers_come_from_their_own_region(self):
         for slot in range(3):
             x, n = self.slots.arguments(slot)
@@ -213,6 +118,15 @@ class SlotsOnDevice(unittest.TestCase):
         library = Library([[0, 1]])
         self.run_blocks(library, lambda x, n: x.mul_(n), copy_inputs=True, keep=True)
         self.assertEqual(library.log[-1], ("done", 2000))
+
+    def test_numbers_and_copied_inputs_are_never_captured(self):
+        for copies in (False, True):
+            library = Library([[0, 1]])
+            report, errors = self.run_blocks(
+                library, lambda x, n: x * n, copy_inputs=copies, ahead=(0, 1)
+            )
+            self.assertEqual((errors, report.replays), ([], 0))
+            self.assertNotIn("launch", library.log)
 
     def test_an_error_of_the_devices_is_told_and_ends_the_process(self):
         library = Library([[0]], ILLEGAL_ADDRESS)
@@ -401,6 +315,40 @@ class OnDevice(unittest.TestCase):
                 self.assertEqual(judge.leave_blocks()[0], 0, judge.message())
                 self.assertTrue(0 < settle_ns < 3_000_000, settle_ns)
                 self.assert_agrees(judge)
+
+    def test_a_block_that_is_a_graph_gives_what_its_calls_give(self):
+        for source in (SOFTMAX, LINEAR, BATCH_NORM):
+            self.describe(source, slots=4)
+            for keep in (0, 1):
+                judge = self.start("opponent", source)
+                judge.control.keep_results = keep
+                judge.enter_blocks()
+                for order in ([3, 1], [0, 2, 1], [2]):
+                    judge.regions[wire.OUTPUTS].fill(POISON)
+                    judge.run_block(order, replay=True)
+                    self.assertEqual(judge.report.replays, judge.sequence)
+                    if not keep:
+                        self.assert_agrees(judge, order)
+                judge.control.keep_results = 0
+                judge.run_block([1])
+                self.assertEqual(judge.report.replays, 0)
+                self.assertEqual(judge.leave_blocks()[0], 0, judge.message())
+                self.assert_agrees(judge, [1])
+
+    def test_calls_that_cannot_be_captured_run_one_by_one(self):
+        for source in (
+            problem("if x.sum().item() > 1e30:\n            x = -x\n        return x + 1"),
+            CHANGES,
+            NUMBERS,
+        ):
+            self.describe(source)
+            judge = self.start("opponent", source)
+            judge.enter_blocks()
+            for _ in range(2):
+                judge.run_block([1, 0], replay=True)
+                self.assertEqual(judge.report.replays, 0)
+            self.assertEqual(judge.leave_blocks()[0], 0, judge.message())
+            self.assert_agrees(judge)
 
     @unittest.skipUnless(
         hasattr(torch, "compile") and shutil.which("cc"), "no torch.compile or no compiler"

@@ -319,15 +319,19 @@ class Judge:
                 raise ConnectionError(f"the host died with status {status}: {self.log()}")
             assert time.monotonic() < end, f"the host does not answer: {self.log()}"
 
-    def arm(self):
+    def arm(self, order_ahead=()):
         self.sequence += 1
-        self.control.call_count = 0
+        self.control.order[: len(order_ahead)] = order_ahead
+        self.control.call_count = len(order_ahead)
         self._ring("armed", self.sequence)
         self._await("ready", self.sequence)
 
-    def run_block(self, order):
-        """Runs one block; returns its settle time [ns]."""
-        self.arm()
+    def run_block(self, order, replay=False):
+        """Runs one block; returns its settle time [ns]. `replay`: the host is told the order before
+        it is armed, and asked to run the block as a graph.
+        """
+        self.control.replay = int(replay)
+        self.arm(order if replay else ())
         return self.go(order)
 
     def go(self, order):

@@ -61,6 +61,7 @@ constexpr uint64_t kLayout[] = {
     offsetof(Control, armed),
     offsetof(Control, spin),
     offsetof(Control, keep_results),
+    offsetof(Control, replay),
     offsetof(Control, go),
     offsetof(Control, call_count),
     offsetof(Control, order),
@@ -68,6 +69,7 @@ constexpr uint64_t kLayout[] = {
     offsetof(Report, ready),
     offsetof(Report, done),
     offsetof(Report, settle_ns),
+    offsetof(Report, replays),
     offsetof(Report, fault),
     offsetof(Report, fault_signal),
     offsetof(Report, fault_region),
@@ -106,6 +108,7 @@ FaultContext fault_context;
 struct Device {
   cuda::Driver driver;
   cuda::Context context = nullptr;  // null: not open
+  cuda::GraphExecutable graph = nullptr;
 };
 Device device;
 
@@ -130,7 +133,7 @@ cuda::Result OpenDevice(char* message, size_t message_bytes) {
   if (result == cuda::kSuccess) result = driver.context_set(context);
   if (result != cuda::kSuccess)
     return FailDevice(driver, "no CUDA context", result, message, message_bytes);
-  device = {driver, context};
+  device = {driver, context, nullptr};
   return result;
 }
 
@@ -246,6 +249,24 @@ ASSAY_EXPORT int AssaySynchronizeDevice() {
   // Foreign code may have made another context current, whose work is not what counts.
   const cuda::Result result = device.driver.context_set(device.context);
   return result == cuda::kSuccess ? device.driver.context_synchronize() : result;
+}
+
+// Makes a graph that PyTorch captured ready for AssayLaunchGraph, in the place of the one before;
+// the caller keeps it. CUDA's result.
+ASSAY_EXPORT int AssayInstantiateGraph(cuda::Graph graph) {
+  if (device.context == nullptr) return cuda::kNoDevice;
+  const cuda::Driver& driver = device.driver;
+  if (device.graph != nullptr) driver.graph_executable_destroy(device.graph);
+  device.graph = nullptr;
+  cuda::Result result = driver.context_set(device.context);
+  if (result == cuda::kSuccess) result = driver.graph_instantiate(&device.graph, graph, 0);
+  // The first launch would take what this takes.
+  return result == cuda::kSuccess ? driver.graph_upload(device.graph, nullptr) : result;
+}
+
+ASSAY_EXPORT int AssayLaunchGraph() {
+  if (device.graph == nullptr) return cuda::kInvalidValue;
+  return device.driver.graph_launch(device.graph, nullptr);
 }
 
 // CUDA's words for a result, NUL-terminated.

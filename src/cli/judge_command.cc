@@ -97,6 +97,7 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   request.tolerance = options.tolerance;
   if (!options.weights.empty()) request.problem.weights = options.weights;
   if (options.one_size) request.problem.ragged.clear();
+  request.replay = !options.no_replay;
   request.seed = options.seed;
   request.speed_budget_s = options.budget_s;
   request.correctness_only = options.correctness_only;
@@ -210,6 +211,9 @@ void JudgeOptions::AddTo(CLI::App& command) {
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));
   command.add_flag("--one-size", one_size,
                    "The candidate need not be right at other sizes than this one");
+  command.add_flag("--no-replay", no_replay,
+                   "On a GPU: time calls as they are launched one by one, also where launching "
+                   "takes longer than the work");
   command.add_option("--seed", seed, "Seed of every draw (default: a fresh one, printed)");
   command.add_option("--timeout", timeout_s, "Seconds that one call may take")
       ->capture_default_str()

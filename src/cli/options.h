@@ -39,7 +39,8 @@ struct JudgeOptions {
   double timeout_s = 10, build_timeout_s = 60, budget_s = 60;
   std::string memory = "4G";
   bool json = false, jsonl = false, quiet = false, verbose = false;
-  bool correctness_only = false, no_save = false, one_size = false, allow_weak_sandbox = false;
+  bool correctness_only = false, no_save = false, one_size = false, no_replay = false;
+  bool allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
 };

@@ -17,11 +17,15 @@ struct ModuleTag;
 struct FunctionTag;
 struct StreamTag;
 struct EventTag;
+struct GraphTag;
+struct GraphExecutableTag;
 using Context = ContextTag*;
 using Module = ModuleTag*;
 using Function = FunctionTag*;
 using Stream = StreamTag*;
 using Event = EventTag*;
+using Graph = GraphTag*;
+using GraphExecutable = GraphExecutableTag*;
 
 enum Result : int {
   kSuccess = 0,
@@ -92,6 +96,7 @@ struct LaunchAttribute {
     int flag;
   } value = {};
 };
+inline constexpr int kCaptureThreadLocal = 1;  // of cuStreamBeginCapture
 inline constexpr int kLaunchCooperative = 2, kLaunchClusterDimension = 4;
 
 struct LaunchConfig {
@@ -154,6 +159,14 @@ enum class TensorMapType : int {
   X(function_parameter, "cuFuncGetParamInfo", (Function, size_t, size_t*, size_t*))            \
   X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor", (int*, Function, int, size_t))   \
   X(launch, "cuLaunchKernelEx", (const LaunchConfig*, Function, void**, void**))               \
+  X(capture_begin, "cuStreamBeginCapture_v2", (Stream, int))                                   \
+  X(capture_end, "cuStreamEndCapture", (Stream, Graph*))                                       \
+  X(graph_destroy, "cuGraphDestroy", (Graph))                                                  \
+  X(graph_instantiate, "cuGraphInstantiateWithFlags",                                          \
+    (GraphExecutable*, Graph, unsigned long long))                                             \
+  X(graph_upload, "cuGraphUpload", (GraphExecutable, Stream))                                  \
+  X(graph_launch, "cuGraphLaunch", (GraphExecutable, Stream))                                  \
+  X(graph_executable_destroy, "cuGraphExecDestroy", (GraphExecutable))                         \
   X(memory_info, "cuMemGetInfo_v2", (size_t*, size_t*))                                        \
   X(memory_allocate, "cuMemAlloc_v2", (Pointer*, size_t))                                      \
   X(memory_free, "cuMemFree_v2", (Pointer))                                                    \

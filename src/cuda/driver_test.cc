@@ -51,6 +51,7 @@ TEST(CudaDriver, NumbersAreThoseOfCudaH) {
             static_cast<int>(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   EXPECT_EQ(Location().type, static_cast<int>(CU_MEM_LOCATION_TYPE_DEVICE));
   EXPECT_EQ(AccessDescription().flags, static_cast<int>(CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+  EXPECT_EQ(kCaptureThreadLocal, static_cast<int>(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   EXPECT_EQ(kLaunchCooperative, static_cast<int>(CU_LAUNCH_ATTRIBUTE_COOPERATIVE));
   EXPECT_EQ(kLaunchClusterDimension, static_cast<int>(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
   const std::pair<int, int> same[] = {

@@ -115,10 +115,11 @@ std::optional<Roofline> MakeGpuRoofline(const Work& work, const GpuDemand& deman
   const UnitRate& rate = matrix_ns > ordinary_ns ? matrix : ordinary;
   roofline.rate_operations_s = rate.operations_s;
   roofline.instructions = rate.name;
-  roofline.empty_call_ns = gpu.launch_ns;
+  const double launch_ns = times.replayed ? 0 : gpu.launch_ns;
+  roofline.empty_call_ns = launch_ns;
   const double compute_ns = std::max(matrix_ns, ordinary_ns);
   const double memory_ns = work.bytes / roofline.bandwidth_bytes_s * 1e9;
-  roofline.bound_ns = std::max({memory_ns, compute_ns, gpu.launch_ns});
+  roofline.bound_ns = std::max({memory_ns, compute_ns, launch_ns});
   roofline.regime = roofline.bound_ns == memory_ns    ? "memory"
                     : roofline.bound_ns == compute_ns ? "compute"
                                                       : "overhead";

@@ -14,6 +14,7 @@ struct MeasuredTimes {
   double candidate_ns = 0;  // of one call
   double reference_ns = 0;
   bool python_candidate = false;  // its empty call is dearer than a native one's
+  bool replayed = false;          // as CUDA graphs: no call pays for a launch
 };
 
 // Nothing where the profile has no ceilings.

@@ -198,6 +198,14 @@ TEST(GpuRoofline, ATinyProblemIsBoundByItsLaunch) {
   EXPECT_THAT(roofline->note, HasSubstr("launch-bound"));
 }
 
+TEST(GpuRoofline, CallsThatAreReplayedPayForNoLaunch) {
+  const auto roofline = MakeGpuRoofline(HalfWritten(4e6, 16), {"float32", "float32", 0}, SomeGpu(),
+                                        {1500, 3000, false, true});
+  EXPECT_EQ(roofline->regime, "memory");
+  EXPECT_DOUBLE_EQ(roofline->bound_ns, 1000);
+  EXPECT_NEAR(roofline->percent_of_peak, 66.7, 0.1);
+}
+
 TEST(GpuRoofline, AShortCallIsSaidToBeBoundByLatency) {
   // 16 MB at 4 TB/s: 4 us.
   const auto roofline = MakeGpuRoofline(HalfWritten(16e6, 1e6), {"float32", "float32", 0},

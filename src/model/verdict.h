@@ -84,6 +84,11 @@ struct Correctness {
   std::vector<DrawRecord> draws;
 };
 
+// A call's time by blocks whose calls are launched one by one [ns].
+struct LaunchedTimes {
+  double reference_ns = 0, candidate_ns = 0;
+};
+
 struct BaselineResult {
   double time_ns = 0;  // of one call, median over pairs
   double candidate_time_ns = 0;
@@ -100,6 +105,9 @@ struct BaselineResult {
   int pairs = 0;
   int rounds = 0;
   int calls_per_block = 0;
+  // On a GPU, where launching took longer than the work: blocks were replays of CUDA graphs, and
+  // this is what calls take without. Else nullopt.
+  std::optional<LaunchedTimes> launched;
   std::string note;  // what limits the number, in one sentence; may be empty
 };
 

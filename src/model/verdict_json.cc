@@ -66,6 +66,10 @@ Json ToJson(const Correctness& correctness) {
 // A figure that is 0 where there is none.
 Json FigureOrNull(double value) { return value > 0 ? Json(value) : Json(); }
 
+Json ToJson(const LaunchedTimes& times) {
+  return {{"time_ns", times.reference_ns}, {"candidate_time_ns", times.candidate_ns}};
+}
+
 Json ToJson(const BaselineResult& result) {
   return {{"time_ns", result.time_ns},
           {"candidate_time_ns", result.candidate_time_ns},
@@ -81,6 +85,7 @@ Json ToJson(const BaselineResult& result) {
           {"pairs", result.pairs},
           {"rounds", result.rounds},
           {"calls_per_block", result.calls_per_block},
+          {"launched", result.launched ? ToJson(*result.launched) : Json()},
           {"note", TextOrNull(result.note)}};
 }
 
@@ -163,9 +168,12 @@ Json ToJson(const CallsAlone& alone) {
 }
 
 Json ToJson(const PairSamples& pair) {
-  return {{"baseline", pair.baseline}, {"order", pair.order},
-          {"block_ns", pair.block_ns}, {"settle_ns", pair.settle_ns},
-          {"sm_mhz", pair.sm_mhz},     {"clock_limits", pair.clock_limits},
+  return {{"baseline", pair.baseline},
+          {"order", pair.order},
+          {"block_ns", pair.block_ns},
+          {"settle_ns", pair.settle_ns},
+          {"sm_mhz", pair.sm_mhz},
+          {"clock_limits", pair.clock_limits},
           {"alone", pair.alone ? ToJson(*pair.alone) : Json()}};
 }
 

@@ -272,6 +272,9 @@ BaselineResult ReadBaseline(const JsonNode& node) {
   result.pairs = node.At("pairs").Whole<int>();
   result.rounds = node.At("rounds").Whole<int>();
   result.calls_per_block = node.At("calls_per_block").Whole<int>();
+  if (const JsonNode launched = node.Find("launched"); !launched.IsNull())
+    result.launched =
+        LaunchedTimes{launched.At("time_ns").Number(), launched.At("candidate_time_ns").Number()};
   result.note = node.At("note").TextOrNull();
   return result;
 }

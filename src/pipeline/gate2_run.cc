@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/median.h"
 #include "base/trace.h"
+#include "judge/replays.h"
 #include "pipeline/pair_runner.h"
 
 namespace assay {
@@ -58,6 +59,12 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner
   return decision;
 }
 
+void AddNoteOfReplays(const Gate2Setup& setup, BaselineResult* speed) {
+  if (!speed->launched) return;
+  if (!speed->note.empty()) speed->note += "; ";
+  speed->note += NoteOfReplays(*speed->launched, setup.device_forms ? "opponent" : "reference");
+}
+
 }  // namespace
 
 int PairsUntilDecision(int pair_index) {
@@ -65,6 +72,12 @@ int PairsUntilDecision(int pair_index) {
   for (const Look& look : Looks())
     if (look.pairs > pair_index) return look.pairs - pair_index;
   return 1;
+}
+
+void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> against, bool replay) {
+  foreign_code = form != CandidateForm::kDevice;
+  device_forms = !foreign_code && against == CandidateForm::kDevice;
+  may_replay = replay && live.on_device() && !foreign_code && (!against || device_forms);
 }
 
 HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
@@ -125,7 +138,9 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.delta = rule.delta;
   speed.clear_margin = rule.clear_margin;
   speed.disturbed_share = runner.disturbed_share();
+  speed.launched = runner.launched();
   decision = WithDoubts(decision, setup, runner, in_a_row, &result);
+  AddNoteOfReplays(setup, &speed);
   speed.decision = DecisionName(decision);
   speed.pairs = static_cast<int>(log_ratios.size());
   speed.rounds = runner.rounds();

@@ -45,6 +45,10 @@ inline constexpr double kDevicePairS = 0.06;
 struct Gate2Setup {
   Gate2Setup(Oracle& oracle_in, LiveSlots& live_in, ValuePool& pool_in)
       : oracle(oracle_in), live(live_in), pool(pool_in) {}
+  // What follows from the forms of both sides; `against`, the opponent's: nothing for a reference
+  // in PyTorch. `replay`: blocks may be replays where they can.
+  void SetForms(CandidateForm form, std::optional<CandidateForm> against, bool replay);
+
   Oracle& oracle;
   LiveSlots& live;
   ValuePool& pool;
@@ -66,6 +70,9 @@ struct Gate2Setup {
   bool foreign_code = true;
   // Neither side's host has any, and both are on a device.
   bool device_forms = false;
+  // Both hosts run code of the judge's and of the problem's alone, and are on a device: where
+  // launching takes longer than the work, blocks are replays of CUDA graphs.
+  bool may_replay = false;
   double threshold = 1;
   bool libraries_forbidden = false;   // faster is then only what was seen to do without
   std::span<const NoisePoint> noise;  // this machine's own, where it was measured

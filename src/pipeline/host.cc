@@ -232,7 +232,7 @@ HostResult<void> Host::EnterBlocks(double timeout_s) {
   const Span span("enter blocks");
   ASSAY_CHECK(!in_blocks_);
   auto* control = control_.as<wire::Control>();
-  control->call_count = 0;
+  control->call_count = control->replay = 0;
   if (freezer_->frozen()) freezer_->Thaw();
   if (!wire::SendFrame(socket_.get(), Frame{wire::kMagic, FrameKind::kBlocks, {}}))
     return std::unexpected(Death("before the blocks"));
@@ -283,11 +283,11 @@ int64_t ChargedHeadStartNs(const BlockResult& result, int64_t wake_allowance_ns,
 
 }  // namespace
 
-HostResult<BlockResult> Host::Wake(Deadline deadline) {
+HostResult<BlockResult> Host::Wake(std::span<const uint32_t> order_ahead, Deadline deadline) {
   const Span span("wake");
   auto* control = control_.as<wire::Control>();
   ++sequence_;
-  __atomic_store_n(&control->call_count, 0, __ATOMIC_RELEASE);
+  SetOrder(order_ahead);
   wire::Ring(control->armed, sequence_, true);
   const int64_t woken_ns = MonotonicNs();
   freezer_->Thaw();
@@ -302,14 +302,14 @@ HostResult<BlockResult> Host::Wake(Deadline deadline) {
 void Host::SetOrder(std::span<const uint32_t> order) {
   auto* control = control_.as<wire::Control>();
   std::copy(order.begin(), order.end(), control->order);
-  control->call_count = static_cast<uint32_t>(order.size());
+  __atomic_store_n(&control->call_count, static_cast<uint32_t>(order.size()), __ATOMIC_RELEASE);
 }
 
 HostResult<void> Host::WatchBlock(std::span<const uint32_t> order, double timeout_s,
                                   LibraryClock* clock) {
   ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
   const Deadline deadline = Deadline::AfterSeconds(timeout_s);
-  if (auto woken = Wake(deadline); !woken) return std::unexpected(woken.error());
+  if (auto woken = Wake({}, deadline); !woken) return std::unexpected(woken.error());
   SetOrder(order);
   wire::Ring(control_.as<wire::Control>()->go, sequence_, !spin_);
   std::mt19937 random(std::random_device{}());
@@ -346,11 +346,17 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
   void_blocks_ = 0;
   const int64_t cpu_before_ns = freezer_->cpu_ns();
   const Deadline deadline = Deadline::AfterSeconds(timeout_s);
-  const ThreadWaits waits_before = ReadThreadWaits(pid_);
-  const int64_t own_wait_before_ns = OwnWaitNs();
-  auto woken = Wake(deadline);
+  const bool replays = control_.as<wire::Control>()->replay != 0;
+  ThreadWaits waits_before = ReadThreadWaits(pid_);
+  int64_t own_wait_before_ns = OwnWaitNs();
+  auto woken = Wake(replays ? order : std::span<const uint32_t>(), deadline);
   if (!woken) return woken;
   BlockResult result = *woken;
+  if (replays) {
+    // What capturing waits for is in nobody's time.
+    waits_before = ReadThreadWaits(pid_);
+    own_wait_before_ns = OwnWaitNs();
+  }
   SetOrder(order);
 
   const int64_t start_ns = MonotonicNs();
@@ -366,10 +372,11 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
   if (!freezer_->Freeze()) return std::unexpected(Death("after a block"));
   AddSpan("calls", start_ns, start_ns + block_ns);  // what it writes may take its time by now
   result.worked_before_ns = freezer_->cpu_ns() - cpu_before_ns - block_ns;
-  const int64_t charged_ns =
-      Stands(Defence::kHeadStart) ? ChargedHeadStartNs(result, wake_allowance_ns_, on_device_) : 0;
+  const int64_t charged_ns = Stands(Defence::kHeadStart) && !replays
+                                 ? ChargedHeadStartNs(result, wake_allowance_ns_, on_device_)
+                                 : 0;
   result.time_ns += charged_ns;
-  result.uncharged_ns = std::max<int64_t>(0, result.ready_ns - charged_ns);
+  result.uncharged_ns = replays ? 0 : std::max<int64_t>(0, result.ready_ns - charged_ns);
   ThreadWaits waits = ReadThreadWaits(pid_);
   if (on_device_) std::erase_if(waits, [this](const auto& wait) { return wait.first != pid_; });
   result.waited_ns = std::max(own_wait_ns, LongestWaitNs(waits_before, waits));

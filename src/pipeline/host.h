@@ -137,6 +137,14 @@ class Host {
   // has no copying in it; `false`: they go into the slots.
   void KeepResults(bool keep) { control_.as<wire::Control>()->keep_results = keep ? 1 : 0; }
 
+  // From the next block on a host of the judge's trust on a device is told its order before it
+  // wakes, captures its calls as a CUDA graph and launches that at go. Only where neither side's
+  // host runs code of a candidate's: it would know its work ahead, and nothing is charged for the
+  // time before go.
+  void Replay(bool replay) { control_.as<wire::Control>()->replay = replay ? 1 : 0; }
+  // Whether it ran the last block so; it may not be able to.
+  bool Replayed() const { return report().replays == sequence_; }
+
   int64_t PageFaults() const { return ProcessPageFaults(pid_); }
   const wire::Report& report() const { return *report_.as<wire::Report>(); }
   pid_t pid() const { return pid_; }
@@ -149,7 +157,8 @@ class Host {
   Host() = default;
   HostTrouble Death(std::string_view doing);
   // Wakes the host for the next block and waits until it is ready; how long that took.
-  HostResult<BlockResult> Wake(Deadline deadline);
+  // `order_ahead`: calls that it is told before, or none.
+  HostResult<BlockResult> Wake(std::span<const uint32_t> order_ahead, Deadline deadline);
   void SetOrder(std::span<const uint32_t> order);
   HostResult<void> AwaitWord(const uint32_t& word, uint32_t value, Deadline deadline, bool spin,
                              std::string_view doing);

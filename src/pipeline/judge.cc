@@ -432,9 +432,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
     setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;
   if (device_) setup.kept_wake_ns = kKeptOnDeviceNs;
   setup.beside_baseline = device_ != nullptr;
-  setup.foreign_code = candidate.source.form != CandidateForm::kDevice;
-  setup.device_forms =
-      !setup.foreign_code && against_ && against_->source.form == CandidateForm::kDevice;
+  setup.SetForms(candidate.source.form,
+                 against_ ? std::optional(against_->source.form) : std::nullopt, request_.replay);
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries);

@@ -122,9 +122,11 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
   // On a device no clock of the host's tells what its copying takes: it does without.
   const bool subtract = setup_.subtract_settle && !side.is_candidate;
   side.host->host.KeepResults(subtract && live.on_device() && !looks_at_opponent_);
+  side.host->host.Replay(replaying_);
   auto block = live.RunBlock(side.host->host, side.host->outputs, order,
                              setup_.call_timeout_s + kBlockGraceS);
   if (!block) return std::unexpected(block.error());
+  if (replaying_ && !side.host->host.Replayed()) replay_missed_ = true;
   result_->spent.timed_ns += block->time_ns;
   const double wait_limit_ns = kWaitShareMax * static_cast<double>(block->time_ns);
   if (static_cast<double>(block->waited_ns - kWaitFreeNs) > wait_limit_ns) block_disturbed_ = true;
@@ -309,6 +311,20 @@ HostResult<void> PairRunner::WarmUp(Side side) {
   return {};
 }
 
+// One call each, which loads what is loaded lazily; then as many as it takes; then a whole block.
+HostResult<bool> PairRunner::WarmUpPair(Side early, Side late) {
+  LaunchedTimes launched;
+  for (const bool whole_block : {false, true}) {
+    auto right = Exchange(early, late, whole_block ? calls_ : 1, &launched.reference_ns,
+                          &launched.candidate_ns, nullptr);
+    if (!right || !*right) return right;
+    if (whole_block) break;
+    for (const Side side : {early, late})
+      if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
+  }
+  return SettleReplays(early, late, launched);
+}
+
 HostResult<std::optional<double>> PairRunner::Run(int index) {
   const Span span("pair");
   std::optional<HostResult<LiveHost>> candidate;
@@ -322,7 +338,7 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
 HostResult<std::optional<double>> PairRunner::RunPair(
     int index, std::optional<HostResult<LiveHost>>* tried_host) {
   std::optional<HostResult<LiveHost>>& candidate = *tried_host;
-  grew_ = false;
+  grew_ = replaying_ = replay_missed_ = false;
   setup_.live.Clear();
   // Which side starts first, and warms up first, is chance: memory, caches and cores are not the
   // same for who comes second.
@@ -350,15 +366,9 @@ HostResult<std::optional<double>> PairRunner::RunPair(
   const bool candidate_warms = random_() % 2 == 0;
   const Side early = candidate_warms ? tried : reference,
              late = candidate_warms ? reference : tried;
-  double ignored_ns;
-  // One call each, which loads what is loaded lazily; then as many as it takes; then a whole block.
-  for (const bool whole_block : {false, true}) {
-    auto right = Exchange(early, late, whole_block ? calls_ : 1, &ignored_ns, &ignored_ns, nullptr);
+  if (auto right = WarmUpPair(early, late); !right || !*right) {
     if (!right) return std::unexpected(right.error());
-    if (!*right) return std::nullopt;
-    if (whole_block) break;
-    for (const Side side : {early, late})
-      if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
+    return std::nullopt;
   }
   AwaitEnding();
   PairSamples samples;
@@ -385,6 +395,8 @@ HostResult<std::optional<double>> PairRunner::RunPair(
     rounds.push_back(round);
   }
   rounds_ = static_cast<int>(rounds.size());
+  if (replay_missed_) return std::unexpected(NoteMissedReplay());
+  replaying_ = false;
   if (Stands(Defence::kHeadStart)) ChargeHeadStart(&samples, &rounds);
   if ((grew_ = Grow())) return std::nullopt;
   result_->samples.push_back(std::move(samples));

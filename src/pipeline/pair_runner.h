@@ -41,6 +41,8 @@ class PairRunner {
   // without one undisturbed step, where it is larger.
   double disturbed_share() const;
   const std::vector<StepTimes>& steps() const { return steps_; }
+  // Where blocks were replays: what calls take without, the medians of the pairs.
+  std::optional<LaunchedTimes> launched() const;
   const std::vector<double>& reference_ns() const { return reference_ns_; }
   const std::vector<double>& candidate_ns() const { return candidate_ns_; }
 
@@ -55,6 +57,7 @@ class PairRunner {
     const Draw* probe = nullptr;  // an unusual draw, in slot `probe_slot`
     uint32_t probe_slot = 0;
   };
+  enum class Replays { kUntried, kYes, kNo };
   HostResult<std::optional<double>> RunPair(int index, std::optional<HostResult<LiveHost>>* host);
   HostResult<Opponent> GetOpponent(int index);
   HostResult<FilledSlots> FillSlots(uint32_t calls);
@@ -72,9 +75,17 @@ class PairRunner {
                             double* candidate_ns, PairSamples* samples);
   HostResult<double> RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples);
   HostResult<double> RunFilled(Side side, std::span<const uint32_t> order, PairSamples* samples);
+  // Whether this pair's blocks are replays, by one exchange that does not count; in the first pair
+  // that decides for all. `launched`: a call's time without. False: a call of the candidate was
+  // wrong.
+  HostResult<bool> SettleReplays(Side early, Side late, const LaunchedTimes& launched);
+  // What ends the pair where a host that captured its calls before could not do so again.
+  HostTrouble NoteMissedReplay();
   // True when the exchange just run must be repeated because other processes disturbed it.
   bool MustRepeat(bool measured);
   HostResult<void> WarmUp(Side side);
+  // All that comes before the blocks that count. False: a call of the candidate was wrong.
+  HostResult<bool> WarmUpPair(Side early, Side late);
   // Calls one at a time, each with fresh values in its own slot alone. False: one was wrong.
   HostResult<bool> RunSteps(Side reference, Side tried);
   // Up to `count` steps, all with the weights of one batch or each with its own.
@@ -105,6 +116,10 @@ class PairRunner {
   int rounds_ = 0;                  // of the pair that ran last
   bool block_disturbed_ = false;    // one of the exchange in hand
   bool looks_at_opponent_ = false;  // at its outputs, once the exchange in hand is run
+  Replays replays_ = Replays::kUntried;
+  bool replaying_ = false;      // the blocks in hand
+  bool replay_missed_ = false;  // a host ran one of them call by call
+  std::vector<double> launched_reference_ns_, launched_candidate_ns_;  // one a pair that replays
   bool grew_ = false;
   int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
   int pairs_stepped_ = 0, pairs_without_step_ = 0;

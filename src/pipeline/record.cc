@@ -106,7 +106,7 @@ std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile&
                                    const WorkAccount& account, const Gpu* gpu) {
   const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
   const MeasuredTimes times{headline.candidate_time_ns, headline.time_ns,
-                            verdict.candidate.form == "python"};
+                            verdict.candidate.form == "python", headline.launched.has_value()};
   if (gpu == nullptr)
     return MakeRoofline(*verdict.work, verdict.problem.dtype == "float64", machine,
                         verdict.machine.threads, times);

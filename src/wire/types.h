@@ -111,6 +111,8 @@ struct Control {
   alignas(64) uint32_t armed;  // block to get ready for; futex word
   uint32_t spin;               // 1: hosts and judge spin on go and done; 0: they wait on futexes
   uint32_t keep_results;       // 1: a trusted python host on a device keeps its results to itself
+  uint32_t replay;             // 1: order and call_count stand before armed; a trusted host on a
+                               // device captures the block's calls as a CUDA graph before ready
   alignas(64) uint32_t go;     // block to run; futex word
   uint32_t call_count;         // written before go
   uint32_t order[kCallsMax];   // slots to run, in this order; written before go
@@ -127,6 +129,7 @@ struct Report {
   alignas(64) uint32_t ready;  // block that the host is ready for; futex word
   alignas(64) uint32_t done;   // block whose outputs all stand in the slots; futex word
   uint64_t settle_ns;       // time within the block spent copying results into slots (python hosts)
+  uint32_t replays;         // block that this host runs as a graph; written before ready
   alignas(64) Fault fault;  // why the process is about to die, as far as it knows
   int32_t fault_signal;
   Region fault_region;          // that the address lies in, as far as the host knows; else 0

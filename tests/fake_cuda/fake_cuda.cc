@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <vector>
 
 using namespace assay::cuda;
 
@@ -29,6 +30,16 @@ bool initialised = false, has_context = false;
 Result sticky = kSuccess;
 std::map<Pointer, size_t> reserved;
 std::map<Function, int> shared_bytes;
+
+// A launch that was captured: its arguments are those of the capture.
+struct CapturedLaunch {
+  LaunchConfig config;
+  Function function;
+  std::vector<TensorMap> values;  // one each, whatever its size
+};
+using Captured = std::vector<CapturedLaunch>;
+Captured* capturing = nullptr;
+bool uploaded = false;
 
 Result Ready() {
   if (!initialised) return static_cast<Result>(3);    // CUDA_ERROR_NOT_INITIALIZED
@@ -197,6 +208,13 @@ FAKE cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function, int, siz
   *blocks = 2;
   return Ready();
 }
+namespace {
+void RunKernel(const LaunchConfig* config, Function function, void** values) {
+  FakeLaunch launch{config, values};
+  reinterpret_cast<void (*)(FakeLaunch&)>(function)(launch);
+  sticky = launch.result;
+}
+}  // namespace
 FAKE cuLaunchKernelEx(const LaunchConfig* config, Function function, void** values, void**) {
   if (const Result ready = Ready(); ready != kSuccess) return ready;
   const auto threads = uint64_t{config->block_x} * config->block_y * config->block_z;
@@ -206,10 +224,55 @@ FAKE cuLaunchKernelEx(const LaunchConfig* config, Function function, void** valu
                            : kSharedBytesByDefault;
   if (threads == 0 || threads > 1024 || blocks == 0 || config->shared_bytes > allowed)
     return kInvalidValue;
-  FakeLaunch launch{config, values};
-  reinterpret_cast<void (*)(FakeLaunch&)>(function)(launch);
-  sticky = launch.result;
+  if (capturing != nullptr && config->stream != nullptr) {
+    CapturedLaunch launch{*config, function, {}};
+    size_t offset = 0, bytes = 0;
+    for (size_t i = 0; cuFuncGetParamInfo(function, i, &offset, &bytes) == kSuccess; ++i)
+      memcpy(&launch.values.emplace_back(), values[i], bytes);
+    capturing->push_back(std::move(launch));
+    return kSuccess;
+  }
+  RunKernel(config, function, values);
   return kSuccess;  // the device is asynchronous: its errors come with the next call
+}
+FAKE cuStreamBeginCapture_v2(Stream stream, int) {
+  if (getenv("FAKE_CUDA_NO_GRAPHS") != nullptr) return static_cast<Result>(801);  // not supported
+  if (stream == nullptr || capturing != nullptr) return kInvalidValue;
+  capturing = new Captured;
+  return Ready();
+}
+FAKE cuStreamEndCapture(Stream, Graph* graph) {
+  if (capturing == nullptr) return kInvalidValue;
+  *graph = reinterpret_cast<Graph>(capturing);
+  capturing = nullptr;
+  return Ready();
+}
+FAKE cuGraphDestroy(Graph graph) {
+  delete reinterpret_cast<Captured*>(graph);
+  return Ready();
+}
+FAKE cuGraphInstantiateWithFlags(GraphExecutable* executable, Graph graph, unsigned long long) {
+  *executable =
+      reinterpret_cast<GraphExecutable>(new Captured(*reinterpret_cast<Captured*>(graph)));
+  uploaded = false;
+  return Ready();
+}
+FAKE cuGraphUpload(GraphExecutable, Stream) {
+  uploaded = true;
+  return Ready();
+}
+FAKE cuGraphLaunch(GraphExecutable executable, Stream) {
+  if (!uploaded) return kInvalidValue;  // stricter than the real one, which would take longer
+  for (CapturedLaunch& launch : *reinterpret_cast<Captured*>(executable)) {
+    std::vector<void*> values;
+    for (TensorMap& value : launch.values) values.push_back(&value);
+    RunKernel(&launch.config, launch.function, values.data());
+  }
+  return kSuccess;
+}
+FAKE cuGraphExecDestroy(GraphExecutable executable) {
+  delete reinterpret_cast<Captured*>(executable);
+  return Ready();
 }
 FAKE cuMemGetInfo_v2(size_t* available, size_t* total) {
   const char* free_gigabytes = getenv("FAKE_CUDA_FREE_GIB");

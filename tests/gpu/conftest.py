@@ -21,7 +21,8 @@ def judge(tmp_path, request):
         path.write_text(source)
         environment = dict(os.environ, XDG_STATE_HOME=str(tmp_path / "state"))
         process = subprocess.run(
-            [ASSAY, "judge", problem, str(path), "--device", "cuda", "--size", size, "--json", "-q"]
+            [ASSAY, "judge", problem, str(path), "--device", "cuda", "--json", "-q"]
+            + (["--size", size] if size else [])
             + list(options),
             capture_output=True,
             text=True,

@@ -66,6 +66,25 @@ class ModelNew(torch.nn.Module):
 """
 
 
+# `.item()` waits, which no graph can hold.
+WAITS = """import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return 2 * x if x[0, 0].item() == x[0, 0].item() else x
+def get_inputs():
+    return [torch.randn(64, 512)]
+def get_init_inputs():
+    return []
+"""
+TWICE = """//! dim    rows = x.size(0)
+//! launch twice grid=(rows) block=(512) args=(x, out)
+extern "C" __global__ void twice(const float* x, float* out) {
+  const int i = blockIdx.x * 512 + threadIdx.x;
+  out[i] = x[i] + x[i];
+}
+"""
+
+
 def softmax(extra=""):
     return SOFTMAX.replace("EXTRA", extra)
 
@@ -82,6 +101,34 @@ def test_a_right_kernel_is_correct(judge):
     assert verdict["candidate"]["form"] == "device"
     assert verdict["candidate"]["trust"] == "device-only"
     assert verdict["correctness"]["precision_class"] == "float32"
+
+
+def test_calls_that_launches_bind_are_replayed_as_graphs(judge):
+    # A few microseconds of work, which PyTorch takes three times as long to launch.
+    verdict = judge("softmax.cu", softmax(), options=["--set", "ROWS=256", "--set", "COLUMNS=1024"])
+    assert_right(verdict)
+    replayed = verdict["speed"]["baselines"]["eager"]
+    assert replayed["launched"]["time_ns"] > 1.1 * replayed["time_ns"], replayed
+    assert "replayed as CUDA graphs" in replayed["note"]
+    assert replayed["pairs"] <= 9, "short calls are as quiet as long ones then"
+    again = judge(
+        "softmax.cu",
+        softmax(),
+        options=["--set", "ROWS=256", "--set", "COLUMNS=1024", "--no-replay"],
+    )
+    assert_right(again)
+    assert again["speed"]["baselines"]["eager"]["launched"] is None
+    assert replayed["time_ns"] < again["speed"]["baselines"]["eager"]["time_ns"]
+    long_calls = judge("softmax.cu", softmax(), options=["--set", "ROWS=8192"])
+    assert long_calls["speed"]["baselines"]["eager"]["launched"] is None
+
+
+def test_a_reference_that_waits_for_the_device_is_launched_call_by_call(judge, tmp_path):
+    problem = tmp_path / "waits.py"
+    problem.write_text(WAITS)
+    verdict = judge("waits.cu", TWICE, str(problem), options=["--one-size"], size=None)
+    assert_right(verdict)
+    assert verdict["speed"]["baselines"]["eager"]["launched"] is None
 
 
 def test_the_device_form_is_judged_at_another_size_too(judge):

@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from assay_host import device, failure, structure, wire
+from assay_host import device, failure, graph, structure, wire
 
 # Taken before foreign code is imported: what it puts in their place afterwards is not used here.
 _address = torch.Tensor.data_ptr
@@ -54,6 +54,14 @@ class FirstFailure:
         else:
             self.number = self._forward_number
             self._say("forward fails: " + failure.explain(error, self._path))
+
+
+class _AnyFailure:
+    """Where a call is captured: one that fails is not."""
+
+    @staticmethod
+    def note(error):
+        raise error
 
 
 class _FreshArguments:
@@ -168,6 +176,12 @@ class _OnDevice:
 
     def __init__(self, library, loop, slots, arguments, copy_inputs):
         self._control = wire.Control.from_address(loop.control)
+        self._report = wire.Report.from_address(loop.report)
+        self._loop = loop
+        self._library = library
+        # Numbers are read before their values are there, and copies of inputs cannot be taken off.
+        self._may_capture = not copy_inputs and slots.numbers() is None
+        self._graph = graph.BlockGraph(library)
         self._slots = slots
         self._kept = []
         self._reserved = False
@@ -191,8 +205,10 @@ class _OnDevice:
 
             self._settling_ns = device.cost_ns(work, self.wait)
 
-    def get_ready(self):
-        """Before a block. Returns where its results go; None: into the slots."""
+    def get_ready(self, run):
+        """Before a block. Returns where its results go, None: into the slots; and whether the block
+        is a graph, to be launched. run(order, kept, failures) runs calls.
+        """
         self._kept.clear()
         keeps = self._control.keep_results != 0
         if keeps and not self._reserved:
@@ -203,11 +219,25 @@ class _OnDevice:
             ]
             del reserved
             self._reserved = True
+        kept = self._kept if keeps else None
+        replays = self._control.replay != 0 and self._capture(run, kept)
+        self._report.replays = self._loop.sequence if replays else 0
         # What was queued before go would run inside of the clock; and the device has to turn to
         # this process, which lasts as long as several short calls.
         _fill(self._spark, 0)
         self.wait()
-        return self._kept if keeps else None
+        return kept, replays
+
+    def _capture(self, run, kept):
+        order = self._control.order[: min(self._control.call_count, wire.CALLS_MAX)]
+        if not self._may_capture or not order:
+            return False
+        return self._graph.capture(
+            lambda: run(order, kept, _AnyFailure), lambda: run(order[:1], None, _AnyFailure)
+        )
+
+    def launch(self):
+        device.end_by_error(self._library, self._loop, self._graph.launch())
 
     def settle_ns(self, calls, kept):
         return calls * (self._settling_ns if kept is None else self._inputs_ns)
@@ -231,7 +261,16 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
     on_device = None
     if slots.on_device:
         on_device = _OnDevice(library, loop, slots, arguments, copy_inputs)
-    kept = None
+    kept, replays = None, False
+
+    def run(order, kept, failures):
+        if kept is not None:
+            _run_keeping(order, forward, arguments, kept, failures)
+            return 0
+        return _run(
+            order, forward, arguments, outputs, names, slots_region, failures, on_device is not None
+        )
+
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -244,28 +283,17 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
                     arguments[slot] = tuple(slots.arguments(slot))
             restore()
             if on_device:
-                kept = on_device.get_ready()
+                kept, replays = on_device.get_ready(run)
             if gc.get_count()[0] > _GARBAGE_MAX:
                 gc.collect()
             library.await_go(loop_pointer)
-            order = loop.order[: loop.call_count]
-            if kept is not None:
-                _run_keeping(order, forward, arguments, kept, first_failure)
-                settle_ns = 0
+            if replays:
+                on_device.launch()
             else:
-                settle_ns = _run(
-                    order,
-                    forward,
-                    arguments,
-                    outputs,
-                    names,
-                    slots_region,
-                    first_failure,
-                    on_device is not None,
-                )
+                settle_ns = run(loop.order[: loop.call_count], kept, first_failure)
             if on_device:
                 on_device.wait()
-                settle_ns = on_device.settle_ns(len(order), kept)
+                settle_ns = on_device.settle_ns(loop.call_count, kept)
             elif copy_inputs:
                 settle_ns += arguments.spent_ns
                 arguments.spent_ns = 0

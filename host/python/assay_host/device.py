@@ -121,10 +121,15 @@ class Placement:
 
 def wait(library, loop):
     """Waits until the device has done its work; nothing that foreign code put in the place of
-    PyTorch's functions is asked. An error of the device's takes the context with it: it is told in
-    the report, and the process ends.
+    PyTorch's functions is asked.
     """
-    result = library.synchronize_device()
+    end_by_error(library, loop, library.synchronize_device())
+
+
+def end_by_error(library, loop, result):
+    """An error of the device's takes the context with it: it is told in the report, and the process
+    ends. Nothing happens where CUDA's result is none.
+    """
     if result == 0:
         return
     report = wire.Report.from_address(loop.report)

@@ -72,7 +72,8 @@ class Control(ctypes.Structure):
         ("armed", _u32),
         ("spin", _u32),
         ("keep_results", _u32),
-        ("padding", _u32 * 13),
+        ("replay", _u32),
+        ("padding", _u32 * 12),
         ("go", _u32),
         ("call_count", _u32),
         ("order", _u32 * CALLS_MAX),
@@ -86,7 +87,8 @@ class Report(ctypes.Structure):
         ("padding_ready", _u32 * 15),
         ("done", _u32),
         ("settle_ns", _u64),
-        ("padding_done", _u32 * 12),
+        ("replays", _u32),
+        ("padding_done", _u32 * 11),
         ("fault", _u32),
         ("fault_signal", ctypes.c_int32),
         ("fault_region", _u32),
@@ -114,10 +116,10 @@ def _sizes_and_offsets():
         (Frame, "kind args"),
         (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset varies"),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_bytes arguments"),
-        (Control, "armed spin keep_results go call_count order"),
+        (Control, "armed spin keep_results replay go call_count order"),
         (
             Report,
-            "ready done settle_ns fault fault_signal fault_region fault_address fault_call "
+            "ready done settle_ns replays fault fault_signal fault_region fault_address fault_call "
             "argument_count message arguments",
         ),
         (BlockLoop, "control report sequence call_count order"),
@@ -182,6 +184,11 @@ class Library:
         # Without the interpreter's lock: a Python function that the device's work waits for would
         # wait for the lock without end.
         self.synchronize_device = _function(waiting.AssaySynchronizeDevice, ctypes.c_int)
+        # Takes a cudaGraph_t, and readies it for launch_graph(); CUDA's result, as that is.
+        self.instantiate_graph = _function(
+            waiting.AssayInstantiateGraph, ctypes.c_int, ctypes.c_void_p
+        )
+        self.launch_graph = _function(holding.AssayLaunchGraph, ctypes.c_int)
         self._describe_device = _function(
             waiting.AssayDescribeDevice, None, ctypes.c_int, ctypes.c_char_p, _u64
         )

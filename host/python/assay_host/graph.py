@@ -1,0 +1,68 @@
+"""A block's calls as one CUDA graph: captured before the block's clock runs, launched within it.
+What Python takes for each launch is out of the block then.
+"""
+
+import torch
+
+
+class BlockGraph:
+    """The graph of the block in hand. Only for hosts of the judge's trust: one that captures knows
+    the order of its calls ahead.
+    """
+
+    def __init__(self, library):
+        self._library = library
+        self._refused = False
+        self._stream = self._pool = self._graph = None
+
+    def capture(self, work, warm_up):
+        """Takes what work() launches; nothing of it runs. False where that cannot be done, because
+        work() waits for the device, say: nothing is tried again then. warm_up() runs once, before
+        the first capture: what is loaded when it is first needed cannot be loaded within one.
+        """
+        if self._refused:
+            return False
+        self._graph = None
+        try:
+            if self._stream is None:
+                self._open(warm_up)
+            self._graph = self._captured(work)
+            result = self._library.instantiate_graph(self._graph.raw_cuda_graph())
+            if result:
+                raise RuntimeError(self._library.describe_device(result))
+        except BaseException:  # the problem's code may raise anything
+            self._graph = None
+            self._refused = True
+        return not self._refused
+
+    def launch(self):
+        """CUDA's result."""
+        return self._library.launch_graph()
+
+    def _open(self, warm_up):
+        self._stream = torch.cuda.Stream()
+        with torch.cuda.stream(self._stream):
+            warm_up()
+        torch.cuda.synchronize()
+        # The memory of graphs that come and go stays as long as one graph does that stays.
+        self._pool = torch.cuda.graph_pool_handle()
+        self._stays = self._captured(lambda: torch.zeros(1, device="cuda"))
+
+    def _captured(self, work):
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+            try:
+                work()
+            except BaseException:
+                self._give_up(graph)
+                raise
+            graph.capture_end()
+        return graph
+
+    @staticmethod
+    def _give_up(graph):
+        try:
+            graph.capture_end()
+        except RuntimeError:
+            pass  # says once more what went wrong
