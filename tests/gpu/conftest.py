@@ -1,8 +1,12 @@
-"""Fixtures of the tests on a real GPU; each verdict is kept as a raw result."""
+"""Fixtures of the tests on a real GPU; each verdict is kept as a raw result, and so is what passed:
+a test that passed with the same judge, by the results, is not run again.
+"""
+import hashlib
 import json
 import os
 import pathlib
 import subprocess
+import time
 
 import pytest
 
@@ -10,6 +14,53 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
 RESULTS = os.environ.get("ASSAY_GPU_RESULTS")
 CORRECT = ("faster", "tie", "slower", "unsettled")
+
+
+def judge_hash():
+    """Of the program and of what it runs in sandboxes."""
+    program = pathlib.Path(ASSAY).resolve()
+    digest = hashlib.sha256(program.read_bytes())
+    for folder in (program.parent, program.parent.parent):
+        for path in sorted((folder / "lib" / "assay").rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def rows_of_tests():
+    if not RESULTS or not os.path.exists(RESULTS):
+        return []
+    with open(RESULTS, encoding="utf-8") as file:
+        return [row for row in map(json.loads, file) if "passed" in row]
+
+
+def pytest_collection_modifyitems(config, items):
+    config.judge_hash = judge_hash() if RESULTS else None
+    passed = {
+        row["test"]
+        for row in rows_of_tests()
+        if row["passed"] and row["judge"] == config.judge_hash
+    }
+    again = [item for item in items if item.nodeid not in passed]
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
+    items[:] = again
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    report = (yield).get_result()
+    if not RESULTS or (report.when != "call" and not (report.failed or report.skipped)):
+        return
+    row = {
+        "test": item.nodeid,
+        "judge": item.config.judge_hash,
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "passed": report.passed,
+        "skipped": str(report.longrepr[2]) if report.skipped else None,
+        "seconds": round(report.duration, 2),
+    }
+    with open(RESULTS, "a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
 
 
 @pytest.fixture
