@@ -1,0 +1,81 @@
+// One call of the judge: what it is made of, and how its parts follow one another. judge.cc has
+// the call as a whole, judgement_gates.cc the gates that a candidate passes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/ending_hosts.h"
+#include "pipeline/gate1_run.h"
+#include "pipeline/gate2_run.h"
+#include "pipeline/judge.h"
+#include "pipeline/oracle.h"
+#include "pipeline/other_size.h"
+#include "pipeline/reference_pool.h"
+#include "pipeline/size_run.h"
+
+namespace assay {
+
+class Judgement {
+ public:
+  Judgement(const JudgeRequest& request, const JudgeEvents& events)
+      : request_(request), events_(events) {}
+  Result<void> Run();
+
+ private:
+  Result<void> Prepare();
+  // The first pairs' opponents begin to start, where they did not.
+  Result<void> BeginOpponents();
+  // A candidate's hosts, by what they are for: they begin to start before they are needed.
+  struct HostsOf {
+    CandidateHosts gate1, pairs;
+    std::optional<CandidateHosts> other_size;
+  };
+  std::unique_ptr<HostsOf> MakeHosts(const BuiltCandidate& candidate) const;
+  // The hosts of a candidate that begins, and those of the one after it.
+  std::unique_ptr<HostsOf> BeginHosts(size_t index);
+  Result<Verdict> JudgeOne(size_t index);
+  // The verdict where the trouble that ended a judgement is that the candidate had taken the
+  // device's memory; else the error.
+  Result<Verdict> ForWantOfMemory(size_t index, const Error& error);
+  // Each returns true when the verdict is final.
+  Result<bool> PassGate1(const BuiltCandidate& candidate, HostsOf& hosts, Verdict* verdict);
+  Result<bool> PassOtherSize(HostsOf& hosts, Verdict* verdict);
+  SizeRunTerms Terms();
+  Result<bool> PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
+                         const std::string& baseline, Verdict* verdict);
+  CandidateHostSetup HostSetup(const BuiltCandidate& candidate) const;
+  const Gpu* gpu() const { return device_ ? &device_->gpu() : nullptr; }
+  ReferencePool& Pool(const std::string& baseline);
+  void Settle(Verdict* verdict) const;
+  void Progress(const std::string& stage, double fraction) const {
+    events_.progress(stage + label_, fraction);
+  }
+
+  const JudgeRequest& request_;
+  const JudgeEvents& events_;
+  std::string label_;
+  uint64_t seed_ = 0;
+  int threads_ = 1;
+  PythonRuntime python_;
+  std::string settings_;
+  std::optional<Oracle> oracle_;
+  std::unique_ptr<OtherSize> other_size_;  // null where the problem has one size
+  std::unique_ptr<JudgeDevice> device_;    // null: judged on the CPU
+  std::optional<LiveSlots> live_;
+  std::optional<DrawSet> draws_;
+  std::optional<ValuePool> values_;
+  CompareRule rule_;
+  std::string tolerance_;
+  std::map<std::string, std::unique_ptr<ReferencePool>> pools_;
+  std::vector<BuiltCandidate> built_;
+  std::unique_ptr<HostsOf> next_hosts_;  // of the candidate after the one in hand
+  std::optional<BuiltCandidate> against_;
+  double candidate_call_ns_ = 0;  // of the candidate in hand, from gate 1
+  EndingHosts ending_;            // on a device
+};
+
+}  // namespace assay

@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/defences.h"
+#include "pipeline/blame.h"
+#include "pipeline/judgement.h"
+#include "pipeline/record.h"
+#include "pipeline/seeds.h"
+
+namespace assay {
+namespace {
+
+double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+}  // namespace
+
+SizeRunTerms Judgement::Terms() {
+  return {tolerance_,
+          request_.limits.call_timeout_s,
+          WeightsTreatment(request_.problem) == "constructed",
+          events_.interrupt,
+          device_ ? &ending_ : nullptr,
+          [this](const std::string& stage, double fraction) { Progress(stage, fraction); }};
+}
+
+Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, HostsOf& hosts,
+                                  Verdict* verdict) {
+  const AtSize size{*oracle_, *live_, *draws_, rule_, hosts.gate1, ""};
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
+  if (!result) return true;
+  verdict->correctness = std::move(result->correctness);
+  if (candidate.source.form == CandidateForm::kPython) {
+    std::string& note = verdict->correctness->note;
+    const std::string constants = ConstantsNote(candidate.source.content, request_.problem.set);
+    if (!constants.empty()) note += (note.empty() ? "" : "; ") + constants;
+  }
+  candidate_call_ns_ = result->call_ns;
+  if (verdict->correctness->passed) return false;
+  verdict->outcome = Outcome::kWrong;
+  verdict->message = "wrong: " + verdict->correctness->hint;
+  return true;
+}
+
+Result<bool> Judgement::PassOtherSize(HostsOf& hosts, Verdict* verdict) {
+  OtherSize& other = *other_size_;
+  const std::string where = " at " + other.text;
+  const AtSize size{other.oracle, other.live, other.draws, other.rule, *hosts.other_size, where};
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
+  if (!result) return true;
+  Correctness& correctness = *verdict->correctness;
+  AddDraws(std::move(result->correctness), other.problem.set, &correctness);
+  if (correctness.passed) return false;
+  correctness.hint =
+      fmt::format("right at the size that was asked for, but{}: {}", where, correctness.hint);
+  verdict->outcome = Outcome::kWrong;
+  verdict->message = "wrong: " + correctness.hint;
+  return true;
+}
+
+ReferencePool& Judgement::Pool(const std::string& baseline) {
+  auto& pool = pools_[baseline];
+  if (!pool) {
+    ReferencePool::Options options;
+    options.problem = request_.problem;
+    options.python = python_;
+    options.threads = threads_;
+    options.weights_seed = DeriveSeed(seed_, SeedStream::kWeights);
+    options.baseline = baseline;
+    options.hosts_max = ReferencePool::WarmHostsMax();
+    options.gpu = gpu();
+    options.interrupt = events_.interrupt;
+    pool = std::make_unique<ReferencePool>(std::move(options));
+    if (live_) pool->Meet(*oracle_, *live_);
+  }
+  return *pool;
+}
+
+Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
+                                  const std::string& baseline, Verdict* verdict) {
+  Progress("starting hosts", 0);
+  std::optional<CandidateHosts> opponents;
+  if (against_) opponents.emplace(HostSetup(*against_));
+  const auto opponent = [&](int pair_index) -> HostResult<Opponent> {
+    Opponent found;
+    if (opponents) {
+      auto own = opponents->Take(pair_index, PairsUntilDecision(pair_index));
+      if (!own) return std::unexpected(own.error());
+      found.own = std::move(*own);
+      return found;
+    }
+    auto host = Pool(baseline).Get(pair_index, PairsUntilDecision(pair_index));
+    if (!host) return std::unexpected(host.error());
+    found.warm = *host;
+    return found;
+  };
+  // Fresh native hosts are cheap, and so are reference hosts that earlier candidates needed.
+  const bool cheap = device_ == nullptr && candidate.source.form != CandidateForm::kPython &&
+                     (!against_ || against_->source.form != CandidateForm::kPython);
+  const int opponents_there = against_ ? kClearPairs : Pool(baseline).size();
+  const int clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
+  Gate2Setup setup{*oracle_, *live_, *values_};
+  setup.rule = rule_;
+  setup.errors = draws_->reference_errors();
+  setup.opponent = opponent;
+  setup.candidate = [&](int pair_index) {
+    return hosts.Take(pair_index, PairsUntilDecision(pair_index));
+  };
+  setup.subtract_settle = !against_ && candidate.source.form != CandidateForm::kPython;
+  if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
+    setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;
+  if (device_) setup.kept_wake_ns = kKeptOnDeviceNs;
+  setup.beside_baseline = device_ != nullptr;
+  setup.SetForms(candidate.source.form,
+                 against_ ? std::optional(against_->source.form) : std::nullopt, request_.replay);
+  setup.clear_pairs = clear_pairs;
+  setup.threshold = request_.threshold;
+  setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries);
+  setup.noise = request_.machine.noise;
+  setup.threads = threads_;
+  setup.call_timeout_s = request_.limits.call_timeout_s;
+  if (!cheap) setup.pair_s = 0.4;  // a second goes into starting such a pair
+  if (device_) {
+    setup.pair_s = kDevicePairS;
+    setup.ending = &ending_;
+  }
+  setup.budget_s = request_.speed_budget_s;
+  setup.candidate_call_ns = candidate_call_ns_;
+  setup.progress = [&](int pairs, const SpeedEstimate& estimate) {
+    Progress(fmt::format("speed (gate 2): pair {}, {:.3g}x so far", pairs, estimate.speedup),
+             std::min(1.0, static_cast<double>(pairs) / 9));
+  };
+  auto result = RunGate2(setup);
+  if (!result) {
+    ASSAY_RETURN_IF_ERROR(Blame(result.error(), "gate 2", events_.interrupt, verdict));
+    return true;
+  }
+  verdict->cost.start_s += Seconds(result->spent.start_ns);
+  verdict->cost.fill_s += Seconds(result->spent.fill_ns);
+  verdict->cost.timed_s += Seconds(result->spent.timed_ns);
+  if (result->opponent_trouble)
+    return std::unexpected(TroubleAsError(*result->opponent_trouble, "the baseline failed"));
+  return ConcludeGate2(std::move(*result), request_.problem, baseline, verdict);
+}
+
+// The headline baseline decides the outcome.
+void Judgement::Settle(Verdict* verdict) const {
+  Speed& speed = *verdict->speed;
+  const BaselineResult& headline = speed.baselines.at(speed.headline);
+  const auto outcome = OutcomeFromName(headline.decision);
+  ASSAY_CHECK(outcome.has_value());
+  verdict->outcome = *outcome;
+  speed.passed = *outcome == Outcome::kFaster;
+  if (verdict->message.empty())
+    verdict->message =
+        OutcomeMessage(*outcome, speed, against_ ? against_->source.path : speed.headline);
+}
+
+}  // namespace assay
