@@ -33,6 +33,7 @@ enum Result : int {
   kOutOfMemory = 2,
   kNoDevice = 100,
   kNoBinaryForDevice = 209,
+  kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchTimeout = 702,
   kLaunchFailed = 719,

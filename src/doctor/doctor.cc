@@ -14,6 +14,7 @@
 #include "doctor/checks.h"
 #include "doctor/gpu_ceilings.h"
 #include "doctor/noise.h"
+#include "gpu/canary.h"
 #include "pipeline/device_build.h"
 #include "pipeline/machine.h"
 
@@ -124,6 +125,11 @@ Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
       return found(Finding::State::kGood, "none: judging is on the processor (" + why + ")", "");
     return found(short_of, why, "NVIDIA's driver, and a GPU that it shows");
   }
+  auto canary = GpuCanary::Create(*gpu);
+  const auto answer =
+      canary ? canary->Ask(*gpu, kGpuAnswerS) : Result<void>(std::unexpected(canary.error()));
+  if (!answer) return found(short_of, answer.error().message, "reset the GPU, or reboot");
+  LiftQuarantine(QuarantineFolder(), gpu->facts().uuid);
   const auto nvrtc = FindNvrtc();
   if (!nvrtc)
     return found(short_of, fmt::format("{}, but {}", gpu->Describe(), nvrtc.error().message),

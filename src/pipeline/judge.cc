@@ -156,8 +156,18 @@ Result<void> Judgement::Run() {
       return std::unexpected(verdict.error());
     built_[i].artifact.clear();
     events_.verdict(*verdict);
+    ASSAY_RETURN_IF_ERROR(CheckDevice(*verdict));
   }
   return {};
+}
+
+Result<void> Judgement::CheckDevice(const Verdict& verdict) {
+  const bool trouble =
+      verdict.outcome == Outcome::kCrashed || verdict.outcome == Outcome::kTimedOut ||
+      verdict.outcome == Outcome::kOutOfMemory || verdict.outcome == Outcome::kFoul;
+  if (!device_ || !trouble) return {};
+  ending_.Await();
+  return device_->CheckAnswers(fmt::format("{} was ended", verdict.candidate.path));
 }
 
 Result<Verdict> Judgement::ForWantOfMemory(size_t index, const Error& error) {

@@ -1,6 +1,9 @@
 #include "pipeline/judge_device.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/trace.h"
@@ -18,6 +21,8 @@ constexpr uint64_t kAddressSpaceBytes = uint64_t{1} << 46;
 
 Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(InterruptFlag interrupt) {
   const Span span("open the device");
+  if (auto refused = FindQuarantine(QuarantineFolder(), std::getenv("CUDA_VISIBLE_DEVICES")))
+    return EnvironmentError(std::move(*refused));
   ASSAY_ASSIGN_OR_RETURN(Gpu gpu, Gpu::Open());
   ASSAY_ASSIGN_OR_RETURN(const std::string image,
                          JudgeKernelImage(gpu.facts().architecture, interrupt));
@@ -29,7 +34,19 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::strin
   device->clocks_ = GpuClocks::Open(device->gpu_.facts().uuid);
   ASSAY_ASSIGN_OR_RETURN(JudgeKernels kernels, JudgeKernels::Load(device->gpu_, image));
   device->kernels_.emplace(std::move(kernels));
+  ASSAY_ASSIGN_OR_RETURN(GpuCanary canary, GpuCanary::Create(device->gpu_));
+  device->canary_.emplace(std::move(canary));
   return device;
+}
+
+Result<void> JudgeDevice::CheckAnswers(const std::string& after) {
+  const Span span("canary");
+  auto answer = canary_->Ask(gpu_, kGpuAnswerS);
+  if (answer) return {};
+  const std::string why = fmt::format("after {}, {}", after, answer.error().message);
+  PutUnderQuarantine(QuarantineFolder(), gpu_.facts().uuid, why);
+  return EnvironmentError(fmt::format(
+      "{}; it is under quarantine until assay doctor --device cuda finds it well", why));
 }
 
 gpu::ElementType DeviceType(DType dtype) {

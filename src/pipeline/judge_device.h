@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "gpu/canary.h"
 #include "gpu/clocks.h"
 #include "gpu/gpu.h"
 #include "gpu/judge_kernels.h"
@@ -17,13 +18,16 @@ namespace assay {
 class JudgeDevice {
  public:
   // Opens the GPU and compiles the judge's kernels for it, in the builder's sandbox. Errors
-  // (kEnvironment): no driver, no device, no NVRTC.
+  // (kEnvironment): no driver, no device, no NVRTC, or a GPU under quarantine.
   static Result<std::unique_ptr<JudgeDevice>> Open(InterruptFlag interrupt);
   // The same with an image that is at hand.
   static Result<std::unique_ptr<JudgeDevice>> Open(Gpu gpu, const std::string& image);
 
   const Gpu& gpu() const { return gpu_; }
   JudgeKernels& kernels() { return *kernels_; }
+  // After processes on the GPU were killed: whether it answers. Where it does not it is put under
+  // quarantine; `after`: what had run, for the message. Errors (kEnvironment).
+  Result<void> CheckAnswers(const std::string& after);
   // Nothing where NVML is not there.
   const std::optional<GpuClocks>& clocks() const { return clocks_; }
 
@@ -31,6 +35,7 @@ class JudgeDevice {
   explicit JudgeDevice(Gpu gpu) : gpu_(std::move(gpu)) {}
   Gpu gpu_;
   std::optional<JudgeKernels> kernels_;
+  std::optional<GpuCanary> canary_;
   std::optional<GpuClocks> clocks_;
 };
 

@@ -41,6 +41,8 @@ class Judgement {
   // The verdict where the trouble that ended a judgement is that the candidate had taken the
   // device's memory; else the error.
   Result<Verdict> ForWantOfMemory(size_t index, const Error& error);
+  // Whether the device still answers, after a candidate that was killed on it.
+  Result<void> CheckDevice(const Verdict& verdict);
   // Each returns true when the verdict is final.
   Result<bool> PassGate1(const BuiltCandidate& candidate, HostsOf& hosts, Verdict* verdict);
   Result<bool> PassOtherSize(HostsOf& hosts, Verdict* verdict);

@@ -26,6 +26,20 @@ def test_a_machine_without_a_gpu_is_told(assay, write, name):
     assert "no CUDA driver" in run.err
 
 
+def test_a_gpu_under_quarantine_is_not_asked(assay, write, tmp_path):
+    state = tmp_path / "state"
+    note = state / "assay" / "quarantine" / "GPU-07070707-0707-0707-0707-070707070707"
+    note.parent.mkdir(parents=True)
+    note.write_text("after spins.cu was ended, Some GPU has not answered for 30 s\n")
+    arguments = ("judge", SOFTMAX, write("kernel.cu", KERNEL), "--device", "cuda", "-q", *TINY)
+    run = assay(*arguments, XDG_STATE_HOME=str(state))
+    assert run.code == ENVIRONMENT, run
+    assert "is under quarantine: after spins.cu was ended" in run.err
+    assert "assay doctor --device cuda" in run.err
+    run = assay(*arguments, XDG_STATE_HOME=str(state), CUDA_VISIBLE_DEVICES="GPU-12345678")
+    assert "quarantine" not in run.err
+
+
 @pytest.mark.parametrize("name", ["kernel.cu", "native.cu"])
 def test_cuda_is_not_judged_on_the_processor(assay, write, name):
     run = assay("judge", SOFTMAX, write(name, SOURCES[name]), "--device", "cpu", "-q")

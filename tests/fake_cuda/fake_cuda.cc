@@ -144,7 +144,7 @@ FAKE cuStreamCreate(Stream* stream, unsigned int) {
 }
 FAKE cuStreamDestroy_v2(Stream) { return Ready(); }
 FAKE cuStreamSynchronize(Stream) { return Ready(); }
-FAKE cuStreamQuery(Stream) { return Ready(); }
+FAKE cuStreamQuery(Stream) { return getenv("FAKE_CUDA_HANGS") != nullptr ? kNotReady : Ready(); }
 FAKE cuEventCreate(Event* event, unsigned int) {
   *event = reinterpret_cast<Event>(&sticky);
   return Ready();
@@ -303,6 +303,7 @@ FAKE cuMemcpyDtoDAsync_v2(Pointer target, Pointer source, size_t bytes, Stream) 
   return Ready();
 }
 FAKE cuMemsetD32Async(Pointer target, unsigned int word, size_t count, Stream) {
+  if (getenv("FAKE_CUDA_LOSES_WRITES") != nullptr) return Ready();
   for (size_t i = 0; i < count; ++i) reinterpret_cast<unsigned int*>(target)[i] = word;
   return Ready();
 }
