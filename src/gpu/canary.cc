@@ -1,7 +1,7 @@
 #include "gpu/canary.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <sched.h>
 
 #include <algorithm>
 
@@ -15,7 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kWords = 1024;
 constexpr size_t kNoteBytesMax = 4096;
-constexpr useconds_t kBetweenLooksUs = 100;
 
 }  // namespace
 
@@ -35,7 +34,7 @@ Result<void> GpuCanary::Ask(const Gpu& gpu, double seconds) {
     if (deadline.Expired())
       return EnvironmentError(
           fmt::format("{} has not answered for {:.0f} s", gpu.Describe(), seconds));
-    ::usleep(kBetweenLooksUs);
+    ::sched_yield();
   }
   ASSAY_RETURN_IF_ERROR(gpu.Check(result, "ask the GPU"));
   unsigned int read[kWords];
