@@ -10,7 +10,6 @@ output; a run that is stopped goes on where it was. Ends with the rate and its e
 (Clopper-Pearson).
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -19,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import rows
 from own_form import own_form
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -59,7 +59,6 @@ def main():
     binary = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
     parser.add_argument("--assay", default=binary)
     options = parser.parse_args()
-    options.output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         if options.form != "python":
             problems = [find_problem("softmax")]
@@ -68,15 +67,14 @@ def main():
         else:
             problems = [find_problem(options.problem)]
         end = time.monotonic() + options.seconds
-        while (done := len(read(options.output))) < options.count and time.monotonic() < end:
+        while (done := len(rows.read(options.output))) < options.count and time.monotonic() < end:
             problem = problems[done % len(problems)]
             count = 1 if len(problems) > 1 else min(options.batch, options.count - done)
             for verdict in judge(options, problem, count, pathlib.Path(folder)):
-                with options.output.open("a") as file:
-                    file.write(json.dumps(condense(verdict)) + "\n")
+                rows.append(options.output, condense(verdict))
                 if time.monotonic() > end:
                     break
-            report(read(options.output))
+            report(rows.read(options.output))
 
 
 def judge(options, problem, count, folder):
@@ -131,7 +129,6 @@ def condense(verdict):
     headline = speed["baselines"][speed["headline"]] if speed else None
     return {
         "id": verdict["id"],
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "cpu": verdict["machine"]["cpu"],
         "gpu": verdict["machine"]["gpu"],
         "load": os.getloadavg()[0],
@@ -144,10 +141,6 @@ def condense(verdict):
         "samples": verdict["samples"],
         "cost": verdict["cost"],
     }
-
-
-def read(path):
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def report(verdicts):

@@ -11,7 +11,6 @@ device in it. `cupti_ns`: from the first kernel's begin to the last one's end, b
 launches; `kernel_ns`: the mean of the kernels' own durations, which leaves gaps out. Needs CuPy.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -19,22 +18,24 @@ import re
 import statistics
 import subprocess
 
+import rows
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
 KERNEL = ROOT / "kernels" / "softmax" / "one_read.cu"
 SIZES = ((256, 1024), (1024, 2048), (4096, 2560), (8192, 8192))  # about 3, 7, 20 and 140 us
 
 
-def judge(rows, columns):
+def judge(row_count, columns):
     """The headline baseline's record of one verdict."""
     command = [ASSAY, "judge", "softmax", str(KERNEL), "--device", "cuda", "--json", "-q"]
-    command += ["--no-save", "--set", f"ROWS={rows}", "--set", f"COLUMNS={columns}"]
+    command += ["--no-save", "--set", f"ROWS={row_count}", "--set", f"COLUMNS={columns}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     verdict = json.loads(done.stdout)
     return verdict["machine"]["gpu"], verdict["speed"]["baselines"]["eager"]
 
 
-def profile(rows, columns, launches, rounds):
+def profile(row_count, columns, launches, rounds):
     """Medians over rounds: (cupti_ns, kernel_ns) of one launch."""
     import cupy
     import torch
@@ -43,7 +44,7 @@ def profile(rows, columns, launches, rounds):
     block = int(re.search(r"//! *tune +BLOCK *= *(\d+)", source).group(1))
     module = cupy.RawModule(code=f"#define BLOCK {block}\n#define COLUMNS {columns}\n{source}")
     kernel = module.get_function("softmax")
-    inputs = [torch.randn(rows, columns, device="cuda") for _ in range(launches)]
+    inputs = [torch.randn(row_count, columns, device="cuda") for _ in range(launches)]
     outputs = [torch.empty_like(x) for x in inputs]
     pushes_out = torch.empty(
         3 * torch.cuda.get_device_properties(0).L2_cache_size // 4, device="cuda"
@@ -52,7 +53,7 @@ def profile(rows, columns, launches, rounds):
     def launch_all():
         with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
             for x, out in zip(inputs, outputs):
-                kernel((rows,), (block,), (x.data_ptr(), out.data_ptr()))
+                kernel((row_count,), (block,), (x.data_ptr(), out.data_ptr()))
 
     launch_all()
     torch.cuda.synchronize()
@@ -81,14 +82,13 @@ def main():
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
-    for rows, columns in SIZES:
-        gpu, record = judge(rows, columns)
+    for row_count, columns in SIZES:
+        gpu, record = judge(row_count, columns)
         launches = record["calls_per_block"]
-        cupti_ns, kernel_ns = profile(rows, columns, launches, arguments.rounds)
+        cupti_ns, kernel_ns = profile(row_count, columns, launches, arguments.rounds)
         row = {
-            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "gpu": gpu,
-            "size": [rows, columns],
+            "size": [row_count, columns],
             "launches": launches,
             "judge_ns": record["candidate_time_ns"],
             "cupti_ns": cupti_ns,
@@ -96,8 +96,7 @@ def main():
             "judge_over_cupti": record["candidate_time_ns"] / cupti_ns,
             "rounds": arguments.rounds,
         }
-        with open(arguments.results, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        rows.append(arguments.results, row)
         print(json.dumps(row), flush=True)
 
 

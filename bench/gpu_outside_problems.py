@@ -9,7 +9,6 @@ Begins nothing after S seconds; problems whose copy the results have are left ou
 names the program.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -18,6 +17,7 @@ import sys
 import tempfile
 import time
 
+import rows
 from own_form import own_form
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -90,11 +90,11 @@ def main():
         sys.exit(
             f"{arguments.checkout} is no checkout of KernelBench: it has no folder KernelBench"
         )
-    seen = set()
-    if arguments.results.exists():
-        lines = arguments.results.read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines]
-        seen = {row["problem"] for row in rows if row["candidate"].startswith("copy_of_")}
+    seen = {
+        row["problem"]
+        for row in rows.read(arguments.results)
+        if row["candidate"].startswith("copy_of_")
+    }
     end = time.monotonic() + arguments.seconds
     for name, constants, kernels in PROBLEMS:
         if name in seen:
@@ -104,17 +104,10 @@ def main():
         with tempfile.TemporaryDirectory() as temporary:
             problem = folder / name
             candidates = [*kernels, copy_of(problem, temporary)]
-            rows = judge(problem, constants, candidates, arguments.device)
+            judged = judge(problem, constants, candidates, arguments.device)
         names = [path.name for path in candidates]
-        for candidate, row in zip(names, rows):
-            row = {
-                "problem": name,
-                "candidate": candidate,
-                "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                **row,
-            }
-            with open(arguments.results, "a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+        for candidate, row in zip(names, judged):
+            rows.append(arguments.results, {"problem": name, "candidate": candidate, **row})
             print(name, candidate, row["outcome"], row["message"][:150], flush=True)
 
 

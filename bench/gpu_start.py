@@ -1,7 +1,7 @@
 """What CUDA takes to start in a process, alone and beside others that start at the same time, and
-to end. Prints one JSON object a case:
+to end. Appends one JSON object a case to RESULTS:
 
-    python3 bench/gpu_start.py [--processes 1 2 4 8] [--connections 0 1]
+    python3 bench/gpu_start.py RESULTS.jsonl [--processes 1 2 4 8] [--connections 0 1]
 
 "init_s" is cuInit, "context_s" the creation of a context, "allocate_s" a first allocation of 1 MiB,
 "end_s" from SIGKILL until the process is gone; each the median over the processes. Connections are
@@ -11,11 +11,14 @@ import argparse
 import ctypes
 import json
 import os
+import pathlib
 import signal
 import statistics
 import subprocess
 import sys
 import time
+
+import rows
 
 
 def start_once():
@@ -70,15 +73,20 @@ def case(processes, connections):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=pathlib.Path, nargs="?")
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--connections", type=int, nargs="+", default=[0, 1])
     arguments = parser.parse_args()
     if arguments.once:
         start_once()
+    if arguments.results is None:
+        parser.error("a file for the results is missing")
     for connections in arguments.connections:
         for processes in arguments.processes:
-            print(json.dumps(case(processes, connections)), flush=True)
+            row = case(processes, connections)
+            rows.append(arguments.results, row)
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ way of gpu_kernelbench_path.py. $ASSAY_BINARY names the program, $ASSAY_PYTHON t
 PyTorch.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -17,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
@@ -35,7 +36,7 @@ def variants(folder, count):
         yield str(path)
 
 
-def judge(paths, rows, columns):
+def judge(paths, row_count, columns):
     """Verdicts of one call, and how long it took [s]."""
     command = [ASSAY, "judge", "softmax", *paths, "--device", "cuda", "--json", "-q"]
     command += ["--set", f"ROWS={rows}", "--set", f"COLUMNS={columns}"]
@@ -88,27 +89,20 @@ def main():
     parser.add_argument("--candidates", type=int, default=len(BLOCKS))
     parser.add_argument("--no-kernelbench", action="store_true")
     arguments = parser.parse_args()
-    rows, columns = SIZES[arguments.size]
+    row_count, columns = SIZES[arguments.size]
 
     def keep(what, **values):
-        row = {
-            "what": what,
-            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-            "size": [rows, columns],
-            **values,
-        }
-        with open(arguments.results, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        rows.append(arguments.results, {"what": what, "size": [row_count, columns], **values})
         shown = {key: values[key] for key in values if key not in ("machine", "result", "cost")}
         print(what, json.dumps(shown)[:300], flush=True)
 
     for _ in range(arguments.repeats):
         with tempfile.TemporaryDirectory() as folder:
             paths = list(variants(folder, arguments.candidates))
-            verdicts, took_s = judge(paths[:1], rows, columns)
+            verdicts, took_s = judge(paths[:1], row_count, columns)
             machine = verdicts[0]["machine"]["gpu"]
             keep("first", machine=machine, whole_s=took_s, **summary(verdicts[0]))
-            verdicts, took_s = judge(paths, rows, columns)
+            verdicts, took_s = judge(paths, row_count, columns)
             for index, verdict in enumerate(verdicts):
                 keep(
                     "warm",
@@ -122,7 +116,7 @@ def main():
             continue
         command = [PYTHON, str(ROOT / "bench" / "gpu_kernelbench_path.py")]
         command += [str(ROOT / "problems" / "level1" / "softmax.py"), str(KERNEL)]
-        command += ["--set", f"ROWS={rows}", "--set", f"COLUMNS={columns}"]
+        command += ["--set", f"ROWS={row_count}", "--set", f"COLUMNS={columns}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode != 0:
             raise SystemExit(done.stderr[-2000:])
