@@ -46,7 +46,14 @@ class FakeGraphs:
 class Graphs(unittest.TestCase):
     def setUp(self):
         self.cuda = FakeGraphs()
-        fake_torch = types.SimpleNamespace(cuda=self.cuda, zeros=lambda *_args, **_names: None)
+        self.cuda.current_device = lambda: 0
+        ended = self.ended_pools = []
+        allocator = types.SimpleNamespace(
+            _cuda_endAllocateToPool=lambda device, pool: ended.append((device, pool))
+        )
+        fake_torch = types.SimpleNamespace(
+            cuda=self.cuda, zeros=lambda *_args, **_names: None, _C=allocator
+        )
         patch = mock.patch.object(graph, "torch", fake_torch)
         patch.start()
         self.addCleanup(patch.stop)
@@ -62,7 +69,7 @@ class Graphs(unittest.TestCase):
         self.assertTrue(self.capture("first"))
         self.assertEqual(
             self.cuda.log,
-            ["warm up", "synchronise", "capture", "end"]  # the one that stays
+            ["synchronise", "warm up", "synchronise", "capture", "end"]  # the one that stays
             + ["capture", "first", "end"],
         )
         self.assertTrue(self.capture("second"))
@@ -77,6 +84,7 @@ class Graphs(unittest.TestCase):
 
         self.assertFalse(self.graph.capture(waits, lambda: None))
         self.assertFalse(self.cuda.capturing)
+        self.assertEqual(self.ended_pools, [(0, "pool")])
         tried = len(self.cuda.log)
         self.assertFalse(self.capture("another"))
         self.assertEqual((len(self.cuda.log), self.library.log), (tried, []))

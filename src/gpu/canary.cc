@@ -57,7 +57,9 @@ void LiftQuarantine(const fs::path& folder, const std::string& uuid) {
 }
 
 std::optional<std::string> FindQuarantine(const fs::path& folder, const char* visible) {
-  const std::string_view chosen = visible == nullptr ? "" : visible;
+  // The first of a list is the one that is used.
+  std::string_view chosen = visible == nullptr ? "" : visible;
+  chosen = chosen.substr(0, chosen.find(','));
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(folder, code)) {
     const std::string uuid = entry.path().filename().string();
@@ -66,9 +68,9 @@ std::optional<std::string> FindQuarantine(const fs::path& folder, const char* vi
     std::string why = ReadFile(entry.path(), kNoteBytesMax).value_or("");
     while (!why.empty() && why.back() == '\n') why.pop_back();
     return fmt::format(
-        "{} is under quarantine: {}. Reset it, then run assay doctor --device cuda, which lifts "
-        "the quarantine where it finds the GPU well; or choose another with "
-        "CUDA_VISIBLE_DEVICES=GPU-...",
+        "{0} is under quarantine: {1}. Reset it, then run CUDA_VISIBLE_DEVICES={0} assay doctor "
+        "--device cuda, which lifts the quarantine where it finds the GPU well; or choose another "
+        "with CUDA_VISIBLE_DEVICES=GPU-...",
         uuid, why);
   }
   return std::nullopt;

@@ -64,6 +64,8 @@ TEST(Quarantine, AnotherGpuThatIsChosenByItsUuidIsFree) {
   EXPECT_FALSE(FindQuarantine(folder->path(), "GPU-12345678-0000-0000-0000-000000000000"));
   EXPECT_TRUE(FindQuarantine(folder->path(), kUuid));
   EXPECT_TRUE(FindQuarantine(folder->path(), "GPU-0707")) << "CUDA takes a beginning, too";
+  EXPECT_TRUE(FindQuarantine(folder->path(), "GPU-0707,GPU-1234")) << "the first one is used";
+  EXPECT_FALSE(FindQuarantine(folder->path(), "GPU-1234,GPU-0707"));
   EXPECT_TRUE(FindQuarantine(folder->path(), "1")) << "nobody knows which that is";
 }
 

@@ -149,6 +149,10 @@ int64_t LongestWaitNs(const ThreadWaits& before, const ThreadWaits& after) {
   return longest_ns;
 }
 
+int64_t MainThreadWaitNs(pid_t pid) {
+  return ThreadWaitNs(AT_FDCWD, fmt::format("/proc/{}/task/{}", pid, pid).c_str());
+}
+
 int64_t OwnWaitNs() { return ThreadWaitNs(AT_FDCWD, "/proc/thread-self"); }
 
 int64_t ProcessPageFaults(pid_t pid) {

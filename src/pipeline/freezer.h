@@ -23,6 +23,8 @@ ThreadWaits ReadThreadWaits(pid_t pid);
 // The longest that one thread waited between two readings: threads that work together wait for the
 // last.
 int64_t LongestWaitNs(const ThreadWaits& before, const ThreadWaits& after);
+// Of its first thread alone.
+int64_t MainThreadWaitNs(pid_t pid);
 // The calling thread's own, so far.
 int64_t OwnWaitNs();
 

@@ -108,7 +108,8 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
       if (result.opponent_trouble) return result;
       return std::unexpected(ratio.error());
     }
-    if (!*ratio && runner.grew()) continue;
+    if (!*ratio && runner.starts_over()) log_ratios.clear();
+    if (!*ratio && (runner.grew() || runner.starts_over())) continue;
     if (!*ratio) return result;
     log_ratios.push_back(**ratio);
     rule = rule_now();

@@ -353,8 +353,8 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
   if (!woken) return woken;
   BlockResult result = *woken;
   if (replays) {
-    // What capturing waits for is in nobody's time.
-    waits_before = ReadThreadWaits(pid_);
+    // What capturing waits for is in nobody's time; and only this thread's waits are told.
+    waits_before = {{pid_, MainThreadWaitNs(pid_)}};
     own_wait_before_ns = OwnWaitNs();
   }
   SetOrder(order);

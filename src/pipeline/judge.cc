@@ -152,8 +152,13 @@ Result<void> Judgement::Run() {
     if (built_.size() > 1) label_ = fmt::format(" [{}/{}]", i + 1, built_.size());
     auto verdict = JudgeOne(i);
     if (!verdict || live_->MemoryIsShort()) ending_.Await();  // what it held comes back
-    if (!verdict && !(verdict = ForWantOfMemory(i, verdict.error())))
+    if (!verdict && !(verdict = ForWantOfMemory(i, verdict.error()))) {
+      // Where the device hangs, whoever waited for it has failed.
+      if (device_ && verdict.error().kind != ErrorKind::kInterrupted)
+        ASSAY_RETURN_IF_ERROR(
+            device_->CheckAnswers(fmt::format("{} was judged", built_[i].source.path)));
       return std::unexpected(verdict.error());
+    }
     built_[i].artifact.clear();
     events_.verdict(*verdict);
     ASSAY_RETURN_IF_ERROR(CheckDevice(*verdict));

@@ -1,30 +1,58 @@
 // Blocks that are replays of CUDA graphs (docs/protocol.md): where launching takes longer than the
 // work, what is timed would be launches.
+#include <algorithm>
+
 #include "base/median.h"
 #include "base/trace.h"
 #include "judge/replays.h"
 #include "pipeline/pair_runner.h"
 
 namespace assay {
+namespace {
 
-HostResult<bool> PairRunner::SettleReplays(Side early, Side late, const LaunchedTimes& launched) {
-  if (!setup_.may_replay || replays_ == Replays::kNo) return true;
+constexpr int kTries = 3;
+
+}  // namespace
+
+HostResult<bool> PairRunner::TimeBlocks(Side early, Side late, LaunchedTimes* times) {
+  only_times_ = true;
+  HostResult<bool> right = true;
+  for (int i = 0; i < kTries; ++i) {
+    right = Exchange(early, late, calls_, &times->reference_ns, &times->candidate_ns, nullptr);
+    if (!right || !*right || !block_disturbed_) break;
+  }
+  only_times_ = false;
+  return right;
+}
+
+HostResult<bool> PairRunner::SettleReplays(Side early, Side late) {
+  if (!setup_.may_replay || calls_ == 1 || replays_ == Replays::kNo) return true;
+  const Span span("replay");
   const bool untried = replays_ == Replays::kUntried;
   if (untried) replays_ = Replays::kNo;
-  if (untried && (calls_ == 1 || !MayBeBoundByLaunches(launched))) return true;
-  const Span span("replay");
+  LaunchedTimes launched, replayed;
+  if (auto right = TimeBlocks(early, late, &launched); !right || !*right) return right;
+  if (untried && !MayBeBoundByLaunches(launched)) return true;
   replaying_ = true;
-  LaunchedTimes replayed;
+  // First with a look at the opponent's outputs: a reference whose calls give others when they are
+  // captured is run as it is.
   auto right =
       Exchange(early, late, calls_, &replayed.reference_ns, &replayed.candidate_ns, nullptr);
+  if (right && *right) right = TimeBlocks(early, late, &replayed);
   if (right && !*right) return false;
-  // A reference whose calls are others when they are captured is run as it is.
-  const bool odd = !right && result_->opponent_trouble &&
-                   result_->opponent_trouble->kind == HostTrouble::Kind::kFailed;
-  if (!right && !(odd && untried)) return right;
-  if (!untried) {
-    if (replay_missed_) return std::unexpected(NoteMissedReplay());
-  } else if (odd || replay_missed_ || !LaunchesBind(launched, replayed)) {
+  const bool differs = !right && result_->opponent_trouble &&
+                       result_->opponent_trouble->kind == HostTrouble::Kind::kFailed;
+  if (!right && !(differs && untried)) {
+    if (result_->opponent_trouble)
+      result_->opponent_trouble->message +=
+          " (while its calls were captured as a CUDA graph, which --no-replay leaves out)";
+    return right;
+  }
+  if (!untried && replay_missed_) {
+    StartOver();
+    return true;
+  }
+  if (untried && (differs || replay_missed_ || !LaunchesBind(launched, replayed))) {
     result_->opponent_trouble.reset();
     replaying_ = replay_missed_ = false;
     return true;
@@ -32,15 +60,20 @@ HostResult<bool> PairRunner::SettleReplays(Side early, Side late, const Launched
   replays_ = Replays::kYes;
   launched_reference_ns_.push_back(launched.reference_ns);
   launched_candidate_ns_.push_back(launched.candidate_ns);
+  call_ns_ = std::max(100.0, std::min(replayed.reference_ns, replayed.candidate_ns));
   return true;
 }
 
-HostTrouble PairRunner::NoteMissedReplay() {
-  HostTrouble trouble;
-  trouble.kind = HostTrouble::Kind::kFailed;
-  trouble.message = "a host could not capture its calls as a CUDA graph, as it had done before";
-  result_->opponent_trouble = trouble;
-  return trouble;
+std::nullopt_t PairRunner::StartOver() {
+  starts_over_ = true;
+  replays_ = Replays::kNo;
+  replaying_ = replay_missed_ = false;
+  result_->samples.clear();
+  for (auto* times :
+       {&reference_ns_, &candidate_ns_, &launched_reference_ns_, &launched_candidate_ns_})
+    times->clear();
+  steps_.clear();
+  return std::nullopt;
 }
 
 std::optional<LaunchedTimes> PairRunner::launched() const {

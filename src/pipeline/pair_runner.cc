@@ -122,6 +122,7 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
   // On a device no clock of the host's tells what its copying takes: it does without.
   const bool subtract = setup_.subtract_settle && !side.is_candidate;
   side.host->host.KeepResults(subtract && live.on_device() && !looks_at_opponent_);
+  ASSAY_CHECK(!replaying_ || setup_.may_replay);
   side.host->host.Replay(replaying_);
   auto block = live.RunBlock(side.host->host, side.host->outputs, order,
                              setup_.call_timeout_s + kBlockGraceS);
@@ -226,7 +227,7 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
   }
   const std::vector<uint32_t> order = RandomOrder(filled->masters.size(), calls);
   block_disturbed_ = false;
-  looks_at_opponent_ = samples == nullptr;
+  looks_at_opponent_ = samples == nullptr && !only_times_;
   for (const Side side : {first, second}) {
     if (side.host == second.host && first.is_candidate && !setup_.live.InputsHold(order)) {
       HostTrouble foul;
@@ -253,7 +254,7 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
   for (const Side side : {first, second}) {
     if (side.is_candidate) {
       if (!Check(side, order, *filled)) return false;
-    } else if (samples == nullptr && !Check(side, order, *filled)) {
+    } else if (samples == nullptr && !only_times_ && !Check(side, order, *filled)) {
       // Warm-up blocks check the opponent too: a reference that disagrees with itself cannot be
       // judged against.
       const std::string hint = result_->wrong->hint;
@@ -313,16 +314,16 @@ HostResult<void> PairRunner::WarmUp(Side side) {
 
 // One call each, which loads what is loaded lazily; then as many as it takes; then a whole block.
 HostResult<bool> PairRunner::WarmUpPair(Side early, Side late) {
-  LaunchedTimes launched;
+  double ignored_ns;
   for (const bool whole_block : {false, true}) {
-    auto right = Exchange(early, late, whole_block ? calls_ : 1, &launched.reference_ns,
-                          &launched.candidate_ns, nullptr);
+    auto right = Exchange(early, late, whole_block ? calls_ : 1, &ignored_ns, &ignored_ns, nullptr);
     if (!right || !*right) return right;
     if (whole_block) break;
     for (const Side side : {early, late})
       if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
   }
-  return SettleReplays(early, late, launched);
+  AwaitEnding();
+  return SettleReplays(early, late);
 }
 
 HostResult<std::optional<double>> PairRunner::Run(int index) {
@@ -338,7 +339,7 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
 HostResult<std::optional<double>> PairRunner::RunPair(
     int index, std::optional<HostResult<LiveHost>>* tried_host) {
   std::optional<HostResult<LiveHost>>& candidate = *tried_host;
-  grew_ = replaying_ = replay_missed_ = false;
+  grew_ = starts_over_ = replaying_ = replay_missed_ = false;
   setup_.live.Clear();
   // Which side starts first, and warms up first, is chance: memory, caches and cores are not the
   // same for who comes second.
@@ -370,7 +371,7 @@ HostResult<std::optional<double>> PairRunner::RunPair(
     if (!right) return std::unexpected(right.error());
     return std::nullopt;
   }
-  AwaitEnding();
+  if (starts_over_) return std::nullopt;
   PairSamples samples;
   std::vector<RoundTimes> rounds;
   const int64_t begin_ns = MonotonicNs();
@@ -395,8 +396,7 @@ HostResult<std::optional<double>> PairRunner::RunPair(
     rounds.push_back(round);
   }
   rounds_ = static_cast<int>(rounds.size());
-  if (replay_missed_) return std::unexpected(NoteMissedReplay());
-  replaying_ = false;
+  if (replay_missed_) return StartOver();
   if (Stands(Defence::kHeadStart)) ChargeHeadStart(&samples, &rounds);
   if ((grew_ = Grow())) return std::nullopt;
   result_->samples.push_back(std::move(samples));
@@ -405,6 +405,8 @@ HostResult<std::optional<double>> PairRunner::RunPair(
     if (!right) return std::unexpected(right.error());
     if (!*right) return std::nullopt;
   }
+  if (replay_missed_) return StartOver();
+  replaying_ = false;
   if (index == watched_pair_ && Stands(Defence::kLibraries) && !setup_.live.on_device())
     if (auto watched = Watch(tried); !watched) return std::unexpected(watched.error());
   return PairLogRatio(rounds);

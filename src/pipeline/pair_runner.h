@@ -33,6 +33,8 @@ class PairRunner {
   HostResult<std::optional<double>> Run(int index);
   // The pair just run had blocks that were too short to count: the next ones have more calls.
   bool grew() const { return grew_; }
+  // All pairs are forgotten, the one just run too: the next one is the first again.
+  bool starts_over() const { return starts_over_; }
   uint32_t calls() const { return calls_; }
   double call_ns() const { return call_ns_; }
   int rounds() const { return rounds_; }
@@ -75,12 +77,15 @@ class PairRunner {
                             double* candidate_ns, PairSamples* samples);
   HostResult<double> RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples);
   HostResult<double> RunFilled(Side side, std::span<const uint32_t> order, PairSamples* samples);
-  // Whether this pair's blocks are replays, by one exchange that does not count; in the first pair
-  // that decides for all. `launched`: a call's time without. False: a call of the candidate was
-  // wrong.
-  HostResult<bool> SettleReplays(Side early, Side late, const LaunchedTimes& launched);
-  // What ends the pair where a host that captured its calls before could not do so again.
-  HostTrouble NoteMissedReplay();
+  // Whether this pair's blocks are replays, by exchanges that do not count; the first pair decides
+  // for all. False: a call of the candidate was wrong.
+  HostResult<bool> SettleReplays(Side early, Side late);
+  // The times of a block's calls as in blocks that count, of an exchange that nobody disturbed
+  // where a few tries have one. False: as above.
+  HostResult<bool> TimeBlocks(Side early, Side late, LaunchedTimes* times);
+  // A host that captured its calls before could not do so again: all pairs so far are forgotten,
+  // and no block is replayed from now on.
+  std::nullopt_t StartOver();
   // True when the exchange just run must be repeated because other processes disturbed it.
   bool MustRepeat(bool measured);
   HostResult<void> WarmUp(Side side);
@@ -117,7 +122,9 @@ class PairRunner {
   bool block_disturbed_ = false;    // one of the exchange in hand
   bool looks_at_opponent_ = false;  // at its outputs, once the exchange in hand is run
   Replays replays_ = Replays::kUntried;
-  bool replaying_ = false;      // the blocks in hand
+  bool replaying_ = false;   // the blocks in hand
+  bool only_times_ = false;  // the opponent's outputs are not looked at, as in blocks that count
+  bool starts_over_ = false;
   bool replay_missed_ = false;  // a host ran one of them call by call
   std::vector<double> launched_reference_ns_, launched_candidate_ns_;  // one a pair that replays
   bool grew_ = false;

@@ -2,6 +2,8 @@
 What Python takes for each launch is out of the block then.
 """
 
+import contextlib
+
 import torch
 
 
@@ -41,6 +43,7 @@ class BlockGraph:
 
     def _open(self, warm_up):
         self._stream = torch.cuda.Stream()
+        torch.cuda.synchronize()  # it does not wait for other streams
         with torch.cuda.stream(self._stream):
             warm_up()
         torch.cuda.synchronize()
@@ -60,9 +63,11 @@ class BlockGraph:
             graph.capture_end()
         return graph
 
-    @staticmethod
-    def _give_up(graph):
-        try:
+    def _give_up(self, graph):
+        with contextlib.suppress(RuntimeError):  # says once more what went wrong
             graph.capture_end()
-        except RuntimeError:
-            pass  # says once more what went wrong
+        # Where that failed before it came to this, each later allocation would look for a capture.
+        end = getattr(torch._C, "_cuda_endAllocateToPool", None)
+        if end is not None:
+            with contextlib.suppress(RuntimeError):
+                end(torch.cuda.current_device(), self._pool)
