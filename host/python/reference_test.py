@@ -2,9 +2,27 @@
 
 import pickle
 import unittest
+from unittest import mock
 
 from fake_judge import Judge, Refused, failure, torch, wire
 from sample_problems import LINEAR, SOFTMAX, problem
+
+from assay_host import compiled  # noqa: E402
+
+
+class CompiledBaselines(unittest.TestCase):
+    def test_each_is_a_mode_of_torch_compiles_and_is_compiled_before_it_is_timed(self):
+        asked, calls = [], []
+
+        def compile_model(model, mode=None):
+            asked.append(mode)
+            return model
+
+        with mock.patch.object(torch, "compile", compile_model, create=True):
+            for baseline in compiled.MODES:
+                compiled.compiled(calls.append, lambda: ("inputs",), baseline)
+        self.assertEqual(asked, [None, "reduce-overhead", "max-autotune"])
+        self.assertEqual(calls, ["inputs"] * 6)
 
 
 class ReferenceTest(unittest.TestCase):

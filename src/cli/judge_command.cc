@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,9 @@
 
 namespace assay {
 namespace {
+
+constexpr std::string_view kBaselines[] = {"eager", "compiled", "compiled-reduce-overhead",
+                                           "compiled-max-autotune"};
 
 std::vector<std::string> SplitCommas(const std::string& text) {
   std::vector<std::string> parts;
@@ -83,9 +87,9 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(request.problem.device, DeviceFor(request, options.device));
   request.baselines = SplitCommas(options.baselines);
   for (const std::string& baseline : request.baselines)
-    if (baseline != "eager" && baseline != "compiled")
-      return UsageError(fmt::format(
-          "unknown baseline '{}': use eager, compiled, or both as eager,compiled", baseline));
+    if (std::find(std::begin(kBaselines), std::end(kBaselines), baseline) == std::end(kBaselines))
+      return UsageError(fmt::format("unknown baseline '{}': use {}, or several, as eager,compiled",
+                                    baseline, fmt::join(kBaselines, ", ")));
   if (request.baselines.empty()) return UsageError("--baseline needs a name: eager or compiled");
   if (!std::isfinite(options.threshold) || options.threshold <= 0)
     return UsageError("--p takes a speedup above 0, such as 1 or 2");
@@ -193,8 +197,10 @@ void JudgeOptions::AddTo(CLI::App& command) {
                   "Where to judge: cpu or cuda (default: as the candidates need)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command
-      .add_option("--baseline", baselines,
-                  "eager, compiled, or both; the first decides the outcome")
+      .add_option(
+          "--baseline", baselines,
+          "eager, compiled, compiled-reduce-overhead, compiled-max-autotune, or several; the "
+          "first decides the outcome")
       ->capture_default_str();
   command.add_option("--against", against, "Judge against this candidate instead of PyTorch");
   command.add_option("--p", threshold, "Speedup that must be exceeded")->capture_default_str();

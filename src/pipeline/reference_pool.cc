@@ -59,6 +59,9 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
   if (options_.gpu != nullptr) AllowDevice(*options_.gpu, &host_options.sandbox);
+  // What torch.compile makes is Triton's, which looks for the driver.
+  if (options_.gpu != nullptr && options_.baseline != "eager")
+    ShowToolkit(*options_.gpu, "", &host_options.sandbox);
   host_options.on_device = options_.gpu != nullptr;
   host_options.spin = cores.judge_has_own_core;
   auto host = Host::Spawn(std::move(host_options));

@@ -1,4 +1,4 @@
-"""The baseline that torch.compile makes."""
+"""The baselines that torch.compile makes."""
 
 import os
 
@@ -8,7 +8,15 @@ from assay_host import failure
 from assay_host.failure import Failure
 
 
-def compiled(model, arguments):
+# torch.compile's modes by baseline; None: its own choice.
+MODES = {
+    "compiled": None,
+    "compiled-reduce-overhead": "reduce-overhead",
+    "compiled-max-autotune": "max-autotune",
+}
+
+
+def compiled(model, arguments, baseline="compiled"):
     """torch.compile's version of the model, compiled by first calls with `arguments()`. Raises
     Failure(kEnvironment) where this PyTorch has none, or it cannot.
     """
@@ -21,7 +29,7 @@ def compiled(model, arguments):
     # In this process: helpers that stay would use the cores that are being timed.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     try:
-        made = torch.compile(model)
+        made = torch.compile(model, mode=MODES[baseline])
         for _ in range(2):
             made(*arguments())
     except BaseException as error:

@@ -252,9 +252,11 @@ class Reference:
 
     def _baseline(self, leaves, baseline):
         """What timed blocks call."""
-        if baseline != "compiled":
+        if baseline not in compiled.MODES:
             return self._model
-        made = compiled.compiled(self._model, lambda: self._arguments(leaves, self._place.copy))
+        made = compiled.compiled(
+            self._model, lambda: self._arguments(leaves, self._place.copy), baseline
+        )
         self._restorer.restore()
         return made
 
