@@ -13,7 +13,7 @@ namespace assay {
 bool MayBeBoundByLaunches(const LaunchedTimes& launched);
 
 // Whether they do bind one side: its calls take a tenth less as a graph. Blocks of calls that
-// PyTorch launches one by one are off by 6% on average then, others by less than 1%
+// PyTorch launches one by one are off by 4 to 6% on average then, others by less than 1%
 // (bench/results/h200/blocks_small.jsonl).
 bool LaunchesBind(const LaunchedTimes& launched, const LaunchedTimes& replayed);
 

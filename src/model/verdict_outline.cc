@@ -23,9 +23,10 @@ struct StandIn {
   std::string_view value;
 };
 constexpr StandIn kStandIns[] = {
-    {"", "samples", "[]"},          {"", "log", "\"\""},   {"", "work", "null"},
-    {"", "roofline", "null"},       {"", "kernels", "[]"}, {"problem", "signature", "[]"},
-    {"correctness", "draws", "[]"},
+    {"", "samples", "[]"},          {"", "log", "\"\""},
+    {"", "work", "null"},           {"", "roofline", "null"},
+    {"", "kernels", "[]"},
+    {"problem", "signature", "[]"}, {"correctness", "draws", "[]"},
 };
 
 std::string_view StandInFor(std::string_view parent, std::string_view key) {

@@ -94,8 +94,7 @@ namespace {
 // A thread shows as stopped a moment before it leaves its core and its CPU time is final.
 constexpr int64_t kSettleNs = 20'000;
 
-// The CPU time once two looks agree: where another machine's work takes the core at that moment,
-// its time goes on for as long.
+// The CPU time once two looks agree: it may go on for as long as this machine is without the core.
 std::optional<int64_t> SettledCpuNs(pid_t pid, const Deadline& deadline) {
   auto before = ProcessCpuNs(pid);
   while (!deadline.Expired()) {

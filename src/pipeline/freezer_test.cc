@@ -61,8 +61,8 @@ void BusyWait(double seconds) {
   }
 }
 
-// On a virtual machine whose core was taken from it for more than a millisecond just as the process
-// stopped, its last microseconds came later. A judge fills the slots again then and looks a second
+// Once, on a virtual machine, CPU time still went on when it had been looked at for a millisecond;
+// the core may have been taken away just then. A judge fills the slots again and looks a second
 // time; so does this.
 TEST(Freezer, ASpinningProcessSleepsUntilItIsThawed) {
   const Child child(Spin);

@@ -11,6 +11,7 @@
 #include "pipeline/judgement.h"
 #include "pipeline/late_build.h"
 #include "pipeline/machine.h"
+#include "pipeline/meter.h"
 #include "pipeline/record.h"
 #include "pipeline/seeds.h"
 #include "pipeline/work_account.h"
@@ -19,8 +20,6 @@ namespace assay {
 namespace {
 
 constexpr size_t kCoresForEarlyOpponents = 12;
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 }  // namespace
 

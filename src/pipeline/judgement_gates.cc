@@ -6,16 +6,11 @@
 #include "base/defences.h"
 #include "pipeline/blame.h"
 #include "pipeline/judgement.h"
+#include "pipeline/meter.h"
 #include "pipeline/record.h"
 #include "pipeline/seeds.h"
 
 namespace assay {
-namespace {
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
-
-}  // namespace
-
 SizeRunTerms Judgement::Terms() {
   return {tolerance_,
           request_.limits.call_timeout_s,

@@ -7,6 +7,8 @@
 
 namespace assay {
 
+inline double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
 // Adds the time it lives to a sum.
 class Meter {
  public:

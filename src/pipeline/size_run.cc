@@ -5,11 +5,10 @@
 #include "base/clock.h"
 #include "base/trace.h"
 #include "pipeline/blame.h"
+#include "pipeline/meter.h"
 
 namespace assay {
 namespace {
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTerms& terms,
                                              LiveHost& host, Verdict* verdict) {

@@ -1,19 +1,9 @@
 """The tests of the hosts that need a device: host/python/device_test.py, over this PyTorch."""
 import os
-import pathlib
 import subprocess
 import sys
 
-from conftest import ASSAY, ROOT
-
-
-def support_folder():
-    """lib/assay, beside the program in a build tree, and beside its folder as installed."""
-    program = pathlib.Path(ASSAY).resolve()
-    for folder in (program.parent, program.parent.parent):
-        if (folder / "lib" / "assay" / "libassay_host.so").exists():
-            return folder / "lib" / "assay"
-    raise FileNotFoundError(f"no lib/assay beside {program}")
+from conftest import ROOT, support_folder
 
 
 def test_hosts_on_a_device_agree_with_the_oracle(tmp_path):
