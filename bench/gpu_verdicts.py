@@ -39,7 +39,7 @@ def variants(folder, count):
 def judge(paths, row_count, columns):
     """Verdicts of one call, and how long it took [s]."""
     command = [ASSAY, "judge", "softmax", *paths, "--device", "cuda", "--json", "-q"]
-    command += ["--set", f"ROWS={rows}", "--set", f"COLUMNS={columns}"]
+    command += ["--set", f"ROWS={row_count}", "--set", f"COLUMNS={columns}"]
     with tempfile.TemporaryDirectory() as state:
         environment = dict(os.environ, XDG_STATE_HOME=state, XDG_CACHE_HOME=state)
         begin = time.perf_counter()
