@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/trace.h"
 #include "build/device_program.h"
 #include "build/nvrtc.h"
 #include "pipeline/machine.h"
@@ -35,6 +36,7 @@ struct Compilation {
 // One run of NVRTC; from the cache where it succeeded before.
 Result<ToolRun> Compile(Compilation compilation, double timeout_s, InterruptFlag interrupt,
                         bool* cached) {
+  const Span span("NVRTC");
   ASSAY_ASSIGN_OR_RETURN(const Nvrtc nvrtc, FindNvrtc());
   ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
   ASSAY_ASSIGN_OR_RETURN(std::string program,

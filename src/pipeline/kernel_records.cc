@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/trace.h"
 #include "build/cubin.h"
 #include "build/nvcc.h"
 #include "judge/occupancy.h"
@@ -168,6 +169,7 @@ std::vector<KernelRecord> KernelRecordsOf(const BuiltCandidate& candidate, const
 
 Result<std::map<std::string, InstructionMix>> Disassemble(const std::string& artifact,
                                                           InterruptFlag interrupt) {
+  const Span span("disassemble");
   std::map<std::string, InstructionMix> mixes;
   const auto nvdisasm = FindNvdisasm();
   const std::vector<std::string_view> cubins = FindCubins(artifact);

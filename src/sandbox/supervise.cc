@@ -21,6 +21,8 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/trace.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/launch.h"
 #include "sandbox/sandbox.h"
@@ -360,7 +362,10 @@ Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& arti
 Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& request,
                             const std::string& artifact_path, Deadline deadline,
                             const std::atomic<bool>* interrupt) {
+  const int64_t begin_ns = MonotonicNs();
   ASSAY_ASSIGN_OR_RETURN(Sandbox sandbox, Sandbox::StartWith(tools, request, artifact_path));
+  AddSpan("a tool's sandbox starts", begin_ns, MonotonicNs());
+  const Span span("a tool runs");
   ToolRun run;
   ASSAY_ASSIGN_OR_RETURN(run.exit, sandbox.Wait(deadline, interrupt));
   run.timed_out = sandbox.timed_out();
