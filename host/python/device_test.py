@@ -362,16 +362,18 @@ class OnDevice(unittest.TestCase):
         self.assertEqual(judge.leave_blocks()[0], 0, judge.message())
         self.assert_agrees(judge, range(4))
 
-    def test_a_draw_is_the_same_as_on_the_cpu(self):
-        on_cpu = Judge()
-        self.addCleanup(on_cpu.close)
-        for judge in (on_cpu, self.oracle):
+    def test_a_draw_on_the_device_is_the_same_for_the_same_seed_alone(self):
+        another = Judge(settings={"device": "cuda"})
+        self.addCleanup(another.close)
+        for judge in (another, self.oracle):
             judge.load(LINEAR)
             judge.lay_out(1)
             judge.request(wire.STORE_WEIGHTS, 0)
             judge.draw(3, 2)
         for name in ("x", "layer_weight", "layer_bias"):
-            self.assertTrue(torch.equal(on_cpu.tensor(name), self.oracle.tensor(name)), name)
+            self.assertTrue(torch.equal(another.tensor(name), self.oracle.tensor(name)), name)
+        another.draw(4, 2)
+        self.assertFalse(torch.equal(another.tensor("x"), self.oracle.tensor("x")))
 
     def test_inputs_that_the_problem_puts_on_the_device_pass(self):
         source = problem("return x + 1", inputs="[torch.randn(3, device='cuda')]")

@@ -25,8 +25,9 @@ struct SpeedRule {
 };
 
 // kHosts: code of a side runs in its host, be it a candidate's or PyTorch for a reference; kDevice:
-// both sides are in the device form, which the judge's own host launches.
-enum class NoiseOf { kHosts, kDevice };
+// both sides are in the device form, which the judge's own host launches; kReplays: blocks of both
+// are CUDA graphs, whoever made them.
+enum class NoiseOf { kHosts, kDevice, kReplays };
 
 // Noise floor and clear margin for calls of this duration: the built-in table
 // (docs/measurement.md), raised where `measured`, this machine's own points in growing order of

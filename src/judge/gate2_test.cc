@@ -99,6 +99,19 @@ TEST(Gate2, ADevicesWorkIsLessNoisyThanHostsAre) {
     EXPECT_GE(RuleForDuration(call_ns, 1, {}, NoiseOf::kDevice).clear_margin, 0.5);
 }
 
+TEST(Gate2, ReplaysOfGraphsAreLessNoisyThanLaunches) {
+  for (const double call_ns : {2e3, 6e3, 12e3}) {
+    const SpeedRule replays = RuleForDuration(call_ns, 1, {}, NoiseOf::kReplays);
+    const SpeedRule launches = RuleForDuration(call_ns, 1, {}, NoiseOf::kDevice);
+    EXPECT_LT(replays.delta, launches.delta);
+    EXPECT_LT(replays.clear_margin, launches.clear_margin / 2);
+    EXPECT_GE(replays.clear_margin, 0.1);
+  }
+  // No series has longer calls as replays.
+  const SpeedRule longer = RuleForDuration(5e4, 1, {}, NoiseOf::kReplays);
+  EXPECT_EQ(longer.clear_margin, RuleForDuration(5e4, 1, {}, NoiseOf::kDevice).clear_margin);
+}
+
 TEST(Gate2, AMachinesOwnNoiseRaisesTheFloorAndNeverLowersIt) {
   const SpeedRule known = RuleForDuration(1e6, 1);
   const NoisePoint noisy[] = {{1e5, 0.03, 0.6}, {1e7, 0.05, 0.9}};

@@ -21,7 +21,7 @@ bool LaunchesBind(const LaunchedTimes& launched, const LaunchedTimes& replayed) 
 
 std::string NoteOfReplays(const LaunchedTimes& launched, const std::string& opponent) {
   return fmt::format(
-      "launching takes longer than the work, so calls of both sides are replayed as CUDA graphs; "
+      "calls of both sides are replayed as CUDA graphs, or launching would be timed with them; "
       "launched one by one they take {:.3g} us, the {}'s {:.3g} us ({:.3g}x)",
       launched.candidate_ns / 1e3, opponent, launched.reference_ns / 1e3,
       launched.reference_ns / launched.candidate_ns);

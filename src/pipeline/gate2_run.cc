@@ -92,6 +92,8 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   const auto rule_now = [&] {
     // What the machine measured of itself are its processors' hosts. The device's own noise was
     // measured over blocks of this length.
+    if (runner.launched())
+      return RuleForDuration(runner.call_ns(), setup.threshold, {}, NoiseOf::kReplays);
     const bool of_device =
         setup.device_forms && runner.calls() * runner.call_ns() >= kDeviceNoiseBlockNs;
     return of_device ? RuleForDuration(runner.call_ns(), setup.threshold, {}, NoiseOf::kDevice)

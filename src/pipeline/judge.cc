@@ -5,21 +5,25 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/trace.h"
 #include "judge/bottleneck.h"
 #include "pipeline/blame.h"
-#include "pipeline/builds.h"
 #include "pipeline/judgement.h"
+#include "pipeline/kernel_records.h"
 #include "pipeline/late_build.h"
 #include "pipeline/machine.h"
 #include "pipeline/meter.h"
 #include "pipeline/record.h"
 #include "pipeline/seeds.h"
+#include "pipeline/side_by_side.h"
 #include "pipeline/work_account.h"
 
 namespace assay {
 namespace {
 
 constexpr size_t kCoresForEarlyOpponents = 12;
+
+using Builds = SideBySide<CandidateSource, Result<BuiltCandidate>>;
 
 }  // namespace
 
@@ -147,6 +151,7 @@ Result<void> Judgement::Run() {
     if (device_ && late.size() > 1 && MayHaveLackedMemory(built_[i])) {
       ASSAY_ASSIGN_OR_RETURN(built_[i], BuildLate(request_.candidates[i], setup));
     }
+  BeginListings();
   for (size_t i = 0; i < built_.size(); ++i) {
     if (built_.size() > 1) label_ = fmt::format(" [{}/{}]", i + 1, built_.size());
     auto verdict = JudgeOne(i);
@@ -162,6 +167,25 @@ Result<void> Judgement::Run() {
     events_.verdict(*verdict);
     ASSAY_RETURN_IF_ERROR(CheckDevice(*verdict));
   }
+  return {};
+}
+
+void Judgement::BeginListings() {
+  if (!device_) return;
+  std::vector<const std::string*> artifacts;
+  for (const BuiltCandidate& candidate : built_) artifacts.push_back(&candidate.artifact);
+  listings_ = std::make_unique<Listings>(std::move(artifacts), [this](const std::string& artifact) {
+    return Disassemble(artifact, events_.interrupt);
+  });
+}
+
+Result<void> Judgement::AddKernels(size_t index, Verdict* verdict) {
+  if (!listings_) return {};
+  BuiltCandidate& candidate = built_[index];
+  if (listings_->Holds(index)) {
+    ASSAY_ASSIGN_OR_RETURN(candidate.instructions, listings_->Take(index));
+  }
+  verdict->kernels = KernelRecordsOf(candidate, gpu()->facts());
   return {};
 }
 
@@ -184,6 +208,7 @@ Result<Verdict> Judgement::ForWantOfMemory(size_t index, const Error& error) {
   verdict.log = error.message;
   pools_.clear();  // hosts that failed, or that have half of what they need
   next_hosts_.reset();
+  ASSAY_RETURN_IF_ERROR(AddKernels(index, &verdict));
   return verdict;
 }
 
@@ -224,7 +249,11 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   const int64_t begin_ns = MonotonicNs();
   const BuiltCandidate& candidate = built_[index];
   Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_, gpu());
-  const auto finish = [&] {
+  bool settled = false;
+  const auto finish = [&]() -> Result<Verdict> {
+    ASSAY_RETURN_IF_ERROR(AddKernels(index, &verdict));
+    if (device_ && settled)
+      verdict.bottleneck = BottleneckOf(verdict, device_->gpu().facts().multiprocessors);
     Cost& cost = verdict.cost;
     const double judged_s = Seconds(MonotonicNs() - begin_ns);
     cost.total_s = cost.build_s + judged_s;
@@ -271,6 +300,10 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   // Nothing runs beside a measurement.
   if (next_hosts_) next_hosts_->gate1.AwaitImports();
   if (next_hosts_ && next_hosts_->other_size) next_hosts_->other_size->AwaitImports();
+  if (listings_) {
+    const Span span("await listings");
+    listings_->Await();
+  }
   verdict.cost.start_s += Seconds(MonotonicNs() - waiting_ns);
   for (const std::string& baseline : baselines) {
     ASSAY_ASSIGN_OR_RETURN(final, PassGate2(candidate, hosts->pairs, baseline, &verdict));
@@ -278,9 +311,9 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     hosts->pairs.Drop();
   }
   Settle(&verdict);
+  settled = true;
   if (!against_)
     verdict.roofline = RooflineOf(verdict, request_.machine, oracle_->account(), gpu());
-  if (device_) verdict.bottleneck = BottleneckOf(verdict, device_->gpu().facts().multiprocessors);
   return finish();
 }
 

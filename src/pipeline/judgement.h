@@ -15,6 +15,7 @@
 #include "pipeline/oracle.h"
 #include "pipeline/other_size.h"
 #include "pipeline/reference_pool.h"
+#include "pipeline/side_by_side.h"
 #include "pipeline/size_run.h"
 
 namespace assay {
@@ -41,6 +42,10 @@ class Judgement {
   // The verdict where the trouble that ended a judgement is that the candidate had taken the
   // device's memory; else the error.
   Result<Verdict> ForWantOfMemory(size_t index, const Error& error);
+  // What was compiled for the device is disassembled beside what comes before anything is timed.
+  void BeginListings();
+  // The records of the candidate's kernels, for which its listing is waited for.
+  Result<void> AddKernels(size_t index, Verdict* verdict);
   // Whether the device still answers, after a candidate that was killed on it.
   Result<void> CheckDevice(const Verdict& verdict);
   // Each returns true when the verdict is final.
@@ -57,6 +62,7 @@ class Judgement {
     events_.progress(stage + label_, fraction);
   }
 
+  using Listings = SideBySide<std::string, Result<std::map<std::string, InstructionMix>>>;
   const JudgeRequest& request_;
   const JudgeEvents& events_;
   std::string label_;
@@ -76,8 +82,9 @@ class Judgement {
   std::vector<BuiltCandidate> built_;
   std::unique_ptr<HostsOf> next_hosts_;  // of the candidate after the one in hand
   std::optional<BuiltCandidate> against_;
-  double candidate_call_ns_ = 0;  // of the candidate in hand, from gate 1
-  EndingHosts ending_;            // on a device
+  double candidate_call_ns_ = 0;        // of the candidate in hand, from gate 1
+  EndingHosts ending_;                  // on a device
+  std::unique_ptr<Listings> listings_;  // of artifacts in built_, on a device
 };
 
 }  // namespace assay

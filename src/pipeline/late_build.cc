@@ -7,10 +7,8 @@
 #include <iterator>
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/trace.h"
 #include "pipeline/device_build.h"
-#include "pipeline/kernel_records.h"
 
 namespace assay {
 namespace {
@@ -74,12 +72,7 @@ bool MayHaveLackedMemory(const BuiltCandidate& built) {
 
 Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildSetup& setup) {
   const Span span("build");
-  ASSAY_ASSIGN_OR_RETURN(BuiltCandidate built, Build(source, setup));
-  if (setup.gpu == nullptr || built.failure) return built;
-  const int64_t begin_ns = MonotonicNs();
-  ASSAY_ASSIGN_OR_RETURN(built.instructions, Disassemble(built.artifact, setup.interrupt));
-  built.build_s += static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
-  return built;
+  return Build(source, setup);
 }
 
 }  // namespace assay

@@ -13,7 +13,6 @@
 #include "judge/clock_note.h"
 #include "judge/roofline.h"
 #include "model/dtype.h"
-#include "pipeline/kernel_records.h"
 #include "pipeline/machine.h"
 #include "pipeline/version.h"
 #include "pipeline/work_account.h"
@@ -62,10 +61,7 @@ Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
   verdict.work = WorkOf(oracle.description(), oracle.account());
   verdict.machine = DescribeMachine();
   verdict.machine.threads = threads;
-  if (gpu != nullptr) {
-    verdict.machine.gpu = gpu->Describe();
-    verdict.kernels = KernelRecordsOf(candidate, gpu->facts());
-  }
+  if (gpu != nullptr) verdict.machine.gpu = gpu->Describe();
   verdict.machine.isolation = ProbeSandbox().isolation;
   verdict.toolchain = {{"assay", std::string(kAssayVersion)},
                        {"compiler", candidate.compiler},

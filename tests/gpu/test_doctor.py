@@ -103,12 +103,15 @@ def test_the_gpus_part_is_quick(home, ceilings):
     assert time.monotonic() - begin - alone < 20
 
 
-def test_a_second_run_agrees_within_a_twentieth(home, ceilings):
+def test_a_second_run_agrees(home, ceilings):
     again = doctor(home)
     for part, unit in (("traffic", "bytes_s"), ("arithmetic", "operations_s")):
         for name, rate in ceilings[part].items():
             key = f"best_{unit}"
-            assert again[part][name][key] == pytest.approx(rate[key], rel=0.05), (part, name)
+            # Matrix units draw what the power limit allows: 841 and 896 TFLOP/s in float16 were seen
+            # of one H200 within a minute.
+            within = 0.1 if name.startswith("tensor") else 0.05
+            assert again[part][name][key] == pytest.approx(rate[key], rel=within), (part, name)
 
 
 def test_a_verdict_has_a_percentage_of_the_peak(home, ceilings):

@@ -110,7 +110,7 @@ def test_calls_that_launches_bind_are_replayed_as_graphs(judge):
     replayed = verdict["speed"]["baselines"]["eager"]
     assert replayed["launched"]["time_ns"] > 1.1 * replayed["time_ns"], replayed
     assert "replayed as CUDA graphs" in replayed["note"]
-    assert replayed["pairs"] <= 9, "short calls are as quiet as long ones then"
+    assert replayed["pairs"] == 3, "graphs are quiet, and this is clear"
     again = judge(
         "softmax.cu",
         softmax(),
@@ -119,7 +119,7 @@ def test_calls_that_launches_bind_are_replayed_as_graphs(judge):
     assert_right(again)
     assert again["speed"]["baselines"]["eager"]["launched"] is None
     assert replayed["time_ns"] < again["speed"]["baselines"]["eager"]["time_ns"]
-    long_calls = judge("softmax.cu", softmax(), options=["--set", "ROWS=8192"])
+    long_calls = judge("softmax.cu", softmax(), options=["--set", "ROWS=32768"])
     assert long_calls["speed"]["baselines"]["eager"]["launched"] is None
 
 
