@@ -181,7 +181,8 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
 void CandidateHosts::Prefetch(int first_pair_index, int count) {
   if (!StartsSlowly() || !begun_.empty() || !ready_.empty()) return;
   if (AvailableMemoryBytes() / kMemoryShare < kPythonHostBytes) return;
-  for (int index = first_pair_index; index < first_pair_index + count; ++index) {
+  const int end = first_pair_index + std::min(count, kSideBySideMax);
+  for (int index = first_pair_index; index < end; ++index) {
     auto host = Spawn(index);
     if (!host) return;  // Take() tries again, and says why
     begun_.push_back({std::move(*host)});

@@ -56,6 +56,9 @@ struct Gate2Setup {
   std::span<const ReferenceError> errors;
   OpponentSource opponent;
   CandidateStarter candidate;
+  // Where set, asked before either: the hosts of both sides that a pair lacks begin to start, so
+  // that one side's do not wait for the other's.
+  std::function<HostResult<void>(int pair_index)> begin_hosts;
   // True: the reference's copying into slots is taken off its time (the candidate writes there
   // directly and the host is trusted to say how long it took). False: both sides copy, inside their
   // times.

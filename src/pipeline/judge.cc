@@ -21,7 +21,10 @@
 namespace assay {
 namespace {
 
-constexpr size_t kCoresForEarlyOpponents = 12;
+// Where cores are plentiful opponents import PyTorch while the oracle does, and so do hosts of
+// several candidates to come.
+constexpr size_t kManyCores = 12;
+constexpr size_t kAheadMax = 4;
 
 using Builds = SideBySide<CandidateSource, Result<BuiltCandidate>>;
 
@@ -53,9 +56,7 @@ Result<void> Judgement::Prepare() {
   }
   Progress("starting the reference", 0);
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(options));
-  // Where cores are plentiful opponents import PyTorch while the oracle does.
-  if (device_ && UsableCpus().size() >= kCoresForEarlyOpponents)
-    ASSAY_RETURN_IF_ERROR(BeginOpponents());
+  if (device_ && UsableCpus().size() >= kManyCores) ASSAY_RETURN_IF_ERROR(BeginOpponents());
   const auto rule_for = [this](const Oracle& oracle) {
     return RuleFor(request_.problem, request_.precision, request_.tolerance,
                    FinestClass(oracle.plan()));
@@ -89,18 +90,19 @@ Result<void> Judgement::Prepare() {
 
 Result<void> Judgement::BeginOpponents() {
   if (request_.against || request_.correctness_only) return {};
-  if (auto begun = Pool(request_.baselines.front()).Prefetch(kPairsMin); !begun)
+  if (auto begun = Pool(request_.baselines.front()).Prefetch(0, kPairsMin); !begun)
     return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
   return {};
 }
 
-Result<void> Judgement::Run() {
+Result<void> Judgement::Build() {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
   ASSAY_ASSIGN_OR_RETURN(python_, FindPython(request_.python));
   const auto sources = [this](bool alone) {
     std::vector<const CandidateSource*> found;
-    for (const CandidateSource& source : request_.candidates)
-      if (BuildsAlone(source) == alone) found.push_back(&source);
+    for (size_t i = 0; i < request_.candidates.size(); ++i)
+      if (BuildsAlone(request_.candidates[i]) == alone && SameAs(i) == i)
+        found.push_back(&request_.candidates[i]);
     if (request_.against && BuildsAlone(*request_.against) == alone)
       found.push_back(&*request_.against);
     return found;
@@ -135,6 +137,11 @@ Result<void> Judgement::Run() {
   for (size_t i = 0; i < request_.candidates.size(); ++i) {
     Progress(fmt::format("compiling {} of {}", i + 1, request_.candidates.size()),
              static_cast<double>(i) / static_cast<double>(request_.candidates.size()));
+    if (const size_t same = SameAs(i); same != i) {
+      built_.push_back(built_[same]);
+      built_.back().cached = true;
+      continue;
+    }
     ASSAY_ASSIGN_OR_RETURN(BuiltCandidate candidate, take(request_.candidates[i]));
     built_.push_back(std::move(candidate));
   }
@@ -151,6 +158,11 @@ Result<void> Judgement::Run() {
     if (device_ && late.size() > 1 && MayHaveLackedMemory(built_[i])) {
       ASSAY_ASSIGN_OR_RETURN(built_[i], BuildLate(request_.candidates[i], setup));
     }
+  return {};
+}
+
+Result<void> Judgement::Run() {
+  ASSAY_RETURN_IF_ERROR(Build());
   BeginListings();
   for (size_t i = 0; i < built_.size(); ++i) {
     if (built_.size() > 1) label_ = fmt::format(" [{}/{}]", i + 1, built_.size());
@@ -168,6 +180,14 @@ Result<void> Judgement::Run() {
     ASSAY_RETURN_IF_ERROR(CheckDevice(*verdict));
   }
   return {};
+}
+
+size_t Judgement::SameAs(size_t index) const {
+  const CandidateSource& source = request_.candidates[index];
+  for (size_t i = 0; i < index; ++i)
+    if (request_.candidates[i].path == source.path && request_.candidates[i].hash == source.hash)
+      return i;
+  return index;
 }
 
 void Judgement::BeginListings() {
@@ -207,7 +227,7 @@ Result<Verdict> Judgement::ForWantOfMemory(size_t index, const Error& error) {
   verdict.message = *seen;
   verdict.log = error.message;
   pools_.clear();  // hosts that failed, or that have half of what they need
-  next_hosts_.reset();
+  hosts_ahead_.clear();
   ASSAY_RETURN_IF_ERROR(AddKernels(index, &verdict));
   return verdict;
 }
@@ -230,17 +250,23 @@ std::unique_ptr<Judgement::HostsOf> Judgement::MakeHosts(const BuiltCandidate& c
 }
 
 // Importing PyTorch takes a second of one core, and every candidate needs gate 1: while one imports
-// it, so does the next, on another core.
+// it, so do those that follow, on other cores.
 std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
-  auto hosts = next_hosts_ ? std::move(next_hosts_) : MakeHosts(built_[index]);
+  auto begun = hosts_ahead_.extract(index);
+  auto hosts = begun ? std::move(begun.mapped()) : MakeHosts(built_[index]);
   hosts->gate1.Prefetch(0, 1);
   // CUDA starts in every host, on a core of its own where there are some.
   if (device_ && hosts->other_size) hosts->other_size->Prefetch(0, 1);
-  if (device_ && !request_.correctness_only) hosts->pairs.Prefetch(0, kPairsMin);
-  if (index + 1 < built_.size() && !built_[index + 1].failure) {
-    next_hosts_ = MakeHosts(built_[index + 1]);
-    next_hosts_->gate1.Prefetch(1, 1);
-    if (device_ && next_hosts_->other_size) next_hosts_->other_size->Prefetch(1, 1);
+  if (device_ && !request_.correctness_only && expects_gate2_) hosts->pairs.Prefetch(0, kPairsMin);
+  const bool imports = built_[index].source.form == CandidateForm::kPython;
+  const bool many = device_ && imports && UsableCpus().size() >= kManyCores;
+  for (size_t ahead = 1; ahead <= (many ? kAheadMax : 1); ++ahead) {
+    const size_t next = index + ahead;
+    if (next >= built_.size() || built_[next].failure || hosts_ahead_.contains(next)) continue;
+    auto made = MakeHosts(built_[next]);
+    made->gate1.Prefetch(static_cast<int>(ahead), 1);
+    if (device_ && made->other_size) made->other_size->Prefetch(static_cast<int>(ahead), 1);
+    hosts_ahead_.emplace(next, std::move(made));
   }
   return hosts;
 }
@@ -268,6 +294,7 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   live_->BeginCandidate();
   if (other_size_) other_size_->live.BeginCandidate();
   const std::unique_ptr<HostsOf> hosts = BeginHosts(index);
+  expects_gate2_ = false;
   ASSAY_ASSIGN_OR_RETURN(bool final, PassGate1(candidate, *hosts, &verdict));
   if (final) return finish();
   const std::string& why = draws_->degenerate();
@@ -277,6 +304,7 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     ASSAY_ASSIGN_OR_RETURN(final, PassOtherSize(*hosts, &verdict));
     if (final) return finish();
   }
+  expects_gate2_ = true;
   if (!why.empty()) {
     verdict.outcome = Outcome::kUnsettled;
     verdict.message = fmt::format(
@@ -298,8 +326,10 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   verdict.speed->headline = baselines.front();
   const int64_t waiting_ns = MonotonicNs();
   // Nothing runs beside a measurement.
-  if (next_hosts_) next_hosts_->gate1.AwaitImports();
-  if (next_hosts_ && next_hosts_->other_size) next_hosts_->other_size->AwaitImports();
+  for (auto& [next, ahead] : hosts_ahead_) {
+    ahead->gate1.AwaitImports();
+    if (ahead->other_size) ahead->other_size->AwaitImports();
+  }
   if (listings_) {
     const Span span("await listings");
     listings_->Await();

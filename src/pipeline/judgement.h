@@ -28,6 +28,8 @@ class Judgement {
 
  private:
   Result<void> Prepare();
+  // Prepares, and builds all candidates beside that.
+  Result<void> Build();
   // The first pairs' opponents begin to start, where they did not.
   Result<void> BeginOpponents();
   // A candidate's hosts, by what they are for: they begin to start before they are needed.
@@ -35,8 +37,10 @@ class Judgement {
     CandidateHosts gate1, pairs;
     std::optional<CandidateHosts> other_size;
   };
+  // The first candidate that is the same file as this one, which is built once: this one, often.
+  size_t SameAs(size_t index) const;
   std::unique_ptr<HostsOf> MakeHosts(const BuiltCandidate& candidate) const;
-  // The hosts of a candidate that begins, and those of the one after it.
+  // The hosts of a candidate that begins, and those of some after it begin.
   std::unique_ptr<HostsOf> BeginHosts(size_t index);
   Result<Verdict> JudgeOne(size_t index);
   // The verdict where the trouble that ended a judgement is that the candidate had taken the
@@ -80,7 +84,8 @@ class Judgement {
   std::string tolerance_;
   std::map<std::string, std::unique_ptr<ReferencePool>> pools_;
   std::vector<BuiltCandidate> built_;
-  std::unique_ptr<HostsOf> next_hosts_;  // of the candidate after the one in hand
+  std::map<size_t, std::unique_ptr<HostsOf>> hosts_ahead_;  // of candidates after the one in hand
+  bool expects_gate2_ = true;                               // the one before came so far
   std::optional<BuiltCandidate> against_;
   double candidate_call_ns_ = 0;        // of the candidate in hand, from gate 1
   EndingHosts ending_;                  // on a device

@@ -102,6 +102,12 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   setup.candidate = [&](int pair_index) {
     return hosts.Take(pair_index, PairsUntilDecision(pair_index));
   };
+  if (device_ && !against_)
+    setup.begin_hosts = [&](int pair_index) {
+      const int coming = PairsUntilDecision(pair_index);
+      hosts.Prefetch(pair_index, coming);
+      return Pool(baseline).Prefetch(pair_index, coming);
+    };
   setup.subtract_settle = !against_ && candidate.source.form != CandidateForm::kPython;
   if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
     setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;

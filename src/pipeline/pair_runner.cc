@@ -53,6 +53,14 @@ HostResult<Opponent> PairRunner::GetOpponent(int index) {
   return setup_.opponent(index);
 }
 
+HostResult<void> PairRunner::BeginHosts(int index) {
+  if (!setup_.begin_hosts) return {};
+  Meter meter(&result_->spent.start_ns);
+  auto begun = setup_.begin_hosts(index);
+  if (!begun) result_->opponent_trouble = begun.error();
+  return begun;
+}
+
 HostResult<void> PairRunner::Calibrate() {
   const Span span("calibrate");
   PrepareSlots(2);
@@ -343,6 +351,7 @@ HostResult<std::optional<double>> PairRunner::RunPair(
   setup_.live.Clear();
   // Which side starts first, and warms up first, is chance: memory, caches and cores are not the
   // same for who comes second.
+  if (auto begun = BeginHosts(index); !begun) return std::unexpected(begun.error());
   const bool candidate_starts = random_() % 2 == 0;
   const auto start_candidate = [&] {
     Meter meter(&result_->spent.start_ns);

@@ -61,6 +61,7 @@ class PairRunner {
   };
   enum class Replays { kUntried, kYes, kNo };
   HostResult<std::optional<double>> RunPair(int index, std::optional<HostResult<LiveHost>>* host);
+  HostResult<void> BeginHosts(int index);
   HostResult<Opponent> GetOpponent(int index);
   HostResult<FilledSlots> FillSlots(uint32_t calls);
   double block_ns() const;  // how long a block of the faster side is to last

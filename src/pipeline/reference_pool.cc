@@ -127,8 +127,9 @@ HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
   return {};
 }
 
-HostResult<void> ReferencePool::Prefetch(int count) {
-  for (int index = 0; index < std::min(count, options_.hosts_max); ++index)
+HostResult<void> ReferencePool::Prefetch(int first_pair_index, int count) {
+  const int end = first_pair_index + std::min(count, options_.hosts_max);
+  for (int index = first_pair_index; index < end; ++index)
     if (!Serves(index))
       if (auto spawned = Spawn(index); !spawned) return spawned;
   return {};

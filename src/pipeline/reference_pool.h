@@ -38,9 +38,9 @@ class ReferencePool {
   // now. Where it is not there yet, the hosts of this and the following `pairs_coming` - 1 pairs
   // start side by side: PyTorch's import uses one core.
   HostResult<LiveHost*> Get(int pair_index, int pairs_coming);
-  // Lets the hosts of the first `count` pairs begin to import PyTorch, which needs no oracle; Get()
-  // waits for them.
-  HostResult<void> Prefetch(int count);
+  // Lets the hosts of `count` pairs begin to import PyTorch, which needs no oracle; Get() waits for
+  // them.
+  HostResult<void> Prefetch(int first_pair_index, int count);
   // Pairs whose hosts are there.
   int size() const;
 

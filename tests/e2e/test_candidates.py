@@ -243,6 +243,14 @@ def test_several_candidates_keep_their_order_and_the_gravest_code(assay, write):
     assert verdicts[1]["outcome"] == "wrong" and verdicts[2]["outcome"] == "build_failed"
 
 
+def test_the_same_file_twice_is_built_once_and_judged_twice(assay, write):
+    paths = [write("zeros.cpp", CANDIDATES["zeros"][0]), write("right.cpp", CANDIDATES["right"][0])]
+    first, right, second = assay.judge(SOFTMAX, *paths, paths[0], "--size", "tiny").verdict
+    assert [v["outcome"] for v in (first, second)] == ["wrong", "wrong"]
+    assert second["cost"]["build_cached"] and right["correctness"]["passed"]
+    assert first["id"] != second["id"] and first["candidate"] == second["candidate"]
+
+
 C_SOURCE = textwrap.dedent(
     """
     #include <assay/kernel.h>

@@ -108,8 +108,8 @@ def test_a_second_run_agrees(home, ceilings):
     for part, unit in (("traffic", "bytes_s"), ("arithmetic", "operations_s")):
         for name, rate in ceilings[part].items():
             key = f"best_{unit}"
-            # Matrix units draw what the power limit allows: 841 and 896 TFLOP/s in float16 were seen
-            # of one H200 within a minute.
+            # Matrix units draw what the power limit allows: one H200 gave 841 and 896 TFLOP/s in
+            # float16 within a minute.
             within = 0.1 if name.startswith("tensor") else 0.05
             assert again[part][name][key] == pytest.approx(rate[key], rel=within), (part, name)
 
