@@ -10,6 +10,7 @@
 #include "base/median.h"
 #include "base/trace.h"
 #include "judge/head_start.h"
+#include "judge/replays.h"
 #include "judge/warm_up.h"
 #include "pipeline/device_checks.h"
 #include "pipeline/machine.h"
@@ -86,7 +87,10 @@ HostResult<void> PairRunner::Calibrate() {
   const double candidate_ns =
       setup_.candidate_call_ns > 0 ? setup_.candidate_call_ns : reference_ns;
   call_ns_ = std::max(100.0, std::min(reference_ns, candidate_ns));
-  SetCalls(CallsFor(reference_ns, candidate_ns));
+  // As replays calls take half as long, or less: a pair whose blocks are too short is lost.
+  const bool halved = setup_.may_replay && MayBeBoundByLaunches({reference_ns, candidate_ns});
+  const double share = halved ? 0.5 : 1;
+  SetCalls(CallsFor(share * reference_ns, share * candidate_ns));
   return {};
 }
 

@@ -76,15 +76,17 @@ def pytest_runtest_makereport(item):
 
 
 @pytest.fixture
-def judge(tmp_path, request):
-    """judge(name, source, ...) writes a candidate, judges it and returns the verdict."""
+def judge_all(tmp_path, request):
+    """judge_all([(name, source), ...], ...) judges several candidates in one call, which builds
+    them side by side; returns their verdicts."""
 
-    def run(name, source, problem="softmax", options=(), size="small", timeout_s=240):
-        path = tmp_path / name
-        path.write_text(source)
+    def run(candidates, problem="softmax", options=(), size="small", timeout_s=240):
+        paths = [tmp_path / name for name, _ in candidates]
+        for path, (_, source) in zip(paths, candidates):
+            path.write_text(source)
         environment = dict(os.environ, XDG_STATE_HOME=str(tmp_path / "state"))
         process = subprocess.run(
-            [ASSAY, "judge", problem, str(path), "--device", "cuda", "--json", "-q"]
+            [ASSAY, "judge", problem, *map(str, paths), "--device", "cuda", "--json", "-q"]
             + (["--size", size] if size else [])
             + list(options),
             capture_output=True,
@@ -93,12 +95,26 @@ def judge(tmp_path, request):
             env=environment,
         )
         assert process.stdout, process.stderr
-        verdict = json.loads(process.stdout)
-        if RESULTS:
-            with open(RESULTS, "a", encoding="utf-8") as file:
-                file.write(json.dumps({"test": request.node.name, "verdict": verdict}) + "\n")
-        assert "NVIDIA" in verdict["machine"]["gpu"]
-        return verdict
+        found = json.loads(process.stdout)
+        verdicts = found if len(paths) > 1 else [found]
+        assert len(verdicts) == len(paths), process.stderr
+        for verdict in verdicts:
+            if RESULTS:
+                row = {"test": request.node.name, "verdict": verdict}
+                with open(RESULTS, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+            assert "NVIDIA" in verdict["machine"]["gpu"]
+        return verdicts
+
+    return run
+
+
+@pytest.fixture
+def judge(judge_all):
+    """judge(name, source, ...) judges one candidate and returns the verdict."""
+
+    def run(name, source, *arguments, **options):
+        return judge_all([(name, source)], *arguments, **options)[0]
 
     return run
 

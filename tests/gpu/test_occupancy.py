@@ -12,7 +12,7 @@ rows_of(const float* x, float* out) {
   const long long begin = (long long)blockIdx.x * COLUMNS;
   for (int i = threadIdx.x; i < SHARED; i += BLOCK) kept[i] = 0;
   __syncthreads();
-  float largest = -3.4e38f, sum = 0;
+  float largest = -__int_as_float(0x7f800000), sum = 0;
   for (int i = 0; i < COLUMNS; ++i) largest = fmaxf(largest, x[begin + i]);
   for (int i = 0; i < COLUMNS; ++i) sum += expf(x[begin + i] - largest);
 #pragma unroll

@@ -28,7 +28,7 @@ SOFTMAX = (
     + """
 extern "C" __global__ void rows_of(const float* x, float* out) {
   const long long begin = (long long)blockIdx.x * COLUMNS;
-  float largest = -3.4e38f, sum = 0;
+  float largest = -__int_as_float(0x7f800000), sum = 0;
   for (int i = threadIdx.x; i < COLUMNS; i += BLOCK) largest = fmaxf(largest, x[begin + i]);
   largest = Together(largest, false);
   for (int i = threadIdx.x; i < COLUMNS; i += BLOCK) sum += expf(x[begin + i] - largest);
