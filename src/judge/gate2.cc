@@ -256,6 +256,16 @@ Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, 
   return Decision::kContinue;
 }
 
+Decision DecideCharged(std::span<const double> charged, std::span<const double> uncharged,
+                       const SpeedRule& rule, bool enough_spent, bool last) {
+  ASSAY_CHECK(charged.size() == uncharged.size());
+  const Decision decision = Decide(charged, rule, enough_spent, last);
+  if (decision != Decision::kSlower) return decision;
+  const Decision without = Decide(uncharged, rule, enough_spent, last);
+  const bool agrees = without == Decision::kSlower || without == Decision::kContinue;
+  return agrees ? without : Decision::kUnsettled;
+}
+
 double CertifiedSpeedup(std::span<const double> pair_log_ratios, const SpeedRule& rule) {
   // Decisions change where a look's last success, or the worst pair, would cease to count.
   std::vector<double> edges;

@@ -60,6 +60,12 @@ std::span<const Look> Looks();
 Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,
                 bool last);
 
+// The same where a time is charged to the candidate for what it could have done before the clock:
+// that keeps it from winning by it, and must not make it lose. `slower` needs the ratios without
+// the charges, too; where those call anything else the decision is kUnsettled.
+Decision DecideCharged(std::span<const double> charged, std::span<const double> uncharged,
+                       const SpeedRule& rule, bool enough_spent, bool last);
+
 // The largest threshold at which these pairs are decided `faster`, whatever threshold they were
 // taken for; 0 where there is none. By the looks it lies over the true gain times exp(delta) with
 // at most the chance of FalseWinBound(): thresholds are nested, so it would take as many successes

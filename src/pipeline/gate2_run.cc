@@ -28,6 +28,11 @@ bool OutOfBudget(int pairs, double budget_s, const Deadline& budget) {
   return pairs >= kPairsMin ? left_s < pair_s * PairsUntilDecision(pairs) : budget.Expired();
 }
 
+void AddNote(const std::string& note, BaselineResult* speed) {
+  if (!speed->note.empty()) speed->note += "; ";
+  speed->note += note;
+}
+
 // The decision with what keeps it from standing; notes that and what is to be said besides.
 Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner& runner,
                     const std::optional<GainInARow>& in_a_row, Gate2Result* result) {
@@ -51,18 +56,18 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner
     speed.note =
         fmt::format("{}; calls alone are {:.3g}x as fast", in_a_row->seen, in_a_row->alone);
   } else if (const int repeated = runner.repeated(); repeated > 0) {
-    speed.note = fmt::format("{} because other processes had disturbed {}",
-                             repeated == 1 ? std::string("1 measurement was repeated")
-                                           : fmt::format("{} measurements were repeated", repeated),
-                             repeated == 1 ? "it" : "them");
+    AddNote(fmt::format("{} because other processes had disturbed {}",
+                        repeated == 1 ? std::string("1 measurement was repeated")
+                                      : fmt::format("{} measurements were repeated", repeated),
+                        repeated == 1 ? "it" : "them"),
+            &speed);
   }
   return decision;
 }
 
 void AddNoteOfReplays(const Gate2Setup& setup, BaselineResult* speed) {
   if (!speed->launched) return;
-  if (!speed->note.empty()) speed->note += "; ";
-  speed->note += NoteOfReplays(*speed->launched, setup.device_forms ? "opponent" : "reference");
+  AddNote(NoteOfReplays(*speed->launched, setup.device_forms ? "opponent" : "reference"), speed);
 }
 
 }  // namespace
@@ -100,7 +105,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
                      : RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
   };
   SpeedRule rule = rule_now();
-  std::vector<double> log_ratios;
+  std::vector<double> log_ratios, uncharged;
   Decision decision = Decision::kContinue;
   std::optional<GainInARow> in_a_row;
   while (decision == Decision::kContinue) {
@@ -110,16 +115,27 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
       if (result.opponent_trouble) return result;
       return std::unexpected(ratio.error());
     }
-    if (!*ratio && runner.starts_over()) log_ratios.clear();
+    if (!*ratio && runner.starts_over()) {
+      log_ratios.clear();
+      uncharged.clear();
+    }
     if (!*ratio && (runner.grew() || runner.starts_over())) continue;
     if (!*ratio) return result;
-    log_ratios.push_back(**ratio);
+    log_ratios.push_back((*ratio)->charged);
+    uncharged.push_back((*ratio)->uncharged);
     rule = rule_now();
     const bool enough_spent = static_cast<int>(log_ratios.size()) >= setup.clear_pairs ||
                               result.spent.fill_ns + result.spent.timed_ns > kClearSpentNs;
     const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max ||
                       OutOfBudget(static_cast<int>(log_ratios.size()), setup.budget_s, budget);
-    decision = Decide(log_ratios, rule, enough_spent, last);
+    decision = DecideCharged(log_ratios, uncharged, rule, enough_spent, last);
+    const bool by_charges = decision == Decision::kUnsettled &&
+                            Decide(log_ratios, rule, enough_spent, last) == Decision::kSlower;
+    if (by_charges)
+      AddNote(fmt::format("slower only by what its host could have done before the clock, which is "
+                          "charged; without that {:.3g}x",
+                          Estimate(uncharged, rule).speedup),
+              &result.result);
     if (decision != Decision::kContinue && decision != Decision::kSlower)
       result.worked_ahead = WorkedAhead(runner.steps(), setup.step_wake_ns);
     if (decision == Decision::kFaster)

@@ -69,6 +69,7 @@ def pytest_runtest_makereport(item):
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "passed": report.passed,
         "skipped": str(report.longrepr[2]) if report.skipped else None,
+        "failure": str(report.longrepr)[-4000:] if report.failed else None,
         "seconds": round(report.duration, 2),
     }
     with open(RESULTS, "a", encoding="utf-8") as file:
