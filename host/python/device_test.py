@@ -313,7 +313,7 @@ class OnDevice(unittest.TestCase):
                 judge.enter_blocks()
                 settle_ns = judge.run_block([1, 0, 1])
                 self.assertEqual(judge.leave_blocks()[0], 0, judge.message())
-                self.assertTrue(0 < settle_ns < 3_000_000, settle_ns)
+                self.assertTrue(0 < settle_ns < 100_000_000, settle_ns)  # others may run beside
                 self.assert_agrees(judge)
 
     def test_a_block_that_is_a_graph_gives_what_its_calls_give(self):

@@ -42,7 +42,7 @@ bool TakesValue(const CLI::Option& option) { return option.get_items_expected_ma
 std::string_view ValuesOf(std::string_view option) {
   if (option == "size") return "tiny small large";
   if (option == "baseline")
-    return "eager compiled compiled-reduce-overhead compiled-max-autotune eager,compiled";
+    return "eager compiled compiled-reduce-overhead compiled-max-autotune eager,compiled best";
   if (option == "precision") return "float64 float32 tf32 float16 bfloat16";
   if (option == "tolerance") return "error-ratio allclose:1e-4 allclose:1e-2";
   if (option == "form") return "native c python";

@@ -85,11 +85,15 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
     ASSAY_ASSIGN_OR_RETURN(request.against, ReadCandidate(options.against));
   }
   ASSAY_ASSIGN_OR_RETURN(request.problem.device, DeviceFor(request, options.device));
-  request.baselines = SplitCommas(options.baselines);
+  request.best_baseline = options.baselines == kBestBaseline;
+  request.baselines = request.best_baseline
+                          ? std::vector<std::string>(std::begin(kBaselines), std::end(kBaselines))
+                          : SplitCommas(options.baselines);
   for (const std::string& baseline : request.baselines)
     if (std::find(std::begin(kBaselines), std::end(kBaselines), baseline) == std::end(kBaselines))
-      return UsageError(fmt::format("unknown baseline '{}': use {}, or several, as eager,compiled",
-                                    baseline, fmt::join(kBaselines, ", ")));
+      return UsageError(fmt::format(
+          "unknown baseline '{}': use {}, several of them, as eager,compiled, or {} alone",
+          baseline, fmt::join(kBaselines, ", "), kBestBaseline));
   if (request.baselines.empty()) return UsageError("--baseline needs a name: eager or compiled");
   if (!std::isfinite(options.threshold) || options.threshold <= 0)
     return UsageError("--p takes a speedup above 0, such as 1 or 2");
@@ -199,8 +203,9 @@ void JudgeOptions::AddTo(CLI::App& command) {
   command
       .add_option(
           "--baseline", baselines,
-          "eager, compiled, compiled-reduce-overhead, compiled-max-autotune, or several; the "
-          "first decides the outcome")
+          "eager, compiled, compiled-reduce-overhead, compiled-max-autotune, or several, of which "
+          "the first decides the outcome; or best: all, of which the one that is hardest to beat "
+          "decides")
       ->capture_default_str();
   command.add_option("--against", against, "Judge against this candidate instead of PyTorch");
   command.add_option("--p", threshold, "Speedup that must be exceeded")->capture_default_str();

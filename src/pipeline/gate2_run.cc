@@ -33,6 +33,13 @@ void AddNote(const std::string& note, BaselineResult* speed) {
   speed->note += note;
 }
 
+std::string NoteOfCharges(double speedup_without) {
+  return fmt::format(
+      "slower only by what its host could have done before the clock, which is charged; without "
+      "that {:.3g}x",
+      speedup_without);
+}
+
 // The decision with what keeps it from standing; notes that and what is to be said besides.
 Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner& runner,
                     const std::optional<GainInARow>& in_a_row, Gate2Result* result) {
@@ -129,13 +136,9 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max ||
                       OutOfBudget(static_cast<int>(log_ratios.size()), setup.budget_s, budget);
     decision = DecideCharged(log_ratios, uncharged, rule, enough_spent, last);
-    const bool by_charges = decision == Decision::kUnsettled &&
-                            Decide(log_ratios, rule, enough_spent, last) == Decision::kSlower;
-    if (by_charges)
-      AddNote(fmt::format("slower only by what its host could have done before the clock, which is "
-                          "charged; without that {:.3g}x",
-                          Estimate(uncharged, rule).speedup),
-              &result.result);
+    if (decision == Decision::kUnsettled &&
+        Decide(log_ratios, rule, enough_spent, last) == Decision::kSlower)
+      AddNote(NoteOfCharges(Estimate(uncharged, rule).speedup), &result.result);
     if (decision != Decision::kContinue && decision != Decision::kSlower)
       result.worked_ahead = WorkedAhead(runner.steps(), setup.step_wake_ns);
     if (decision == Decision::kFaster)

@@ -321,9 +321,6 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   verdict.speed.emplace();
   verdict.speed->threshold = request_.threshold;
   if (against_) verdict.speed->against = {against_->source.path, against_->source.hash};
-  const std::vector<std::string> baselines =
-      against_ ? std::vector<std::string>{"against"} : request_.baselines;
-  verdict.speed->headline = baselines.front();
   const int64_t waiting_ns = MonotonicNs();
   // Nothing runs beside a measurement.
   for (auto& [next, ahead] : hosts_ahead_) {
@@ -335,11 +332,8 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     listings_->Await();
   }
   verdict.cost.start_s += Seconds(MonotonicNs() - waiting_ns);
-  for (const std::string& baseline : baselines) {
-    ASSAY_ASSIGN_OR_RETURN(final, PassGate2(candidate, hosts->pairs, baseline, &verdict));
-    if (final) return finish();
-    hosts->pairs.Drop();
-  }
+  ASSAY_ASSIGN_OR_RETURN(final, PassBaselines(candidate, hosts->pairs, &verdict));
+  if (final) return finish();
   Settle(&verdict);
   settled = true;
   if (!against_)

@@ -22,16 +22,19 @@ struct JudgeRequest {
   std::vector<CandidateSource> candidates;
   std::optional<CandidateSource> against;          // set: the opponent, instead of baselines
   std::vector<std::string> baselines = {"eager"};  // the first decides the outcome
-  double threshold = 1;                            // --p
-  int threads = 0;                                 // each side; 0: DefaultThreads()
-  std::string python;                              // --python
-  std::string precision;                           // --precision; empty: the problem's
-  std::string tolerance;                           // --tolerance; empty: the problem's
-  uint64_t seed = 0;                               // 0: a fresh one
-  double speed_budget_s = 60;                      // for gate 2, a candidate and baseline
-  bool replay = true;                              // blocks may be replays of CUDA graphs
-  bool correctness_only = false;                   // stop after gate 1; outcome `unsettled`
-  MachineProfile machine;                          // as measured here; empty where nothing was
+  // The baseline that is hardest to beat decides, under the name "best"; one that fails is left
+  // out, but for the first.
+  bool best_baseline = false;
+  double threshold = 1;           // --p
+  int threads = 0;                // each side; 0: DefaultThreads()
+  std::string python;             // --python
+  std::string precision;          // --precision; empty: the problem's
+  std::string tolerance;          // --tolerance; empty: the problem's
+  uint64_t seed = 0;              // 0: a fresh one
+  double speed_budget_s = 60;     // for gate 2, a candidate and baseline
+  bool replay = true;             // blocks may be replays of CUDA graphs
+  bool correctness_only = false;  // stop after gate 1; outcome `unsettled`
+  MachineProfile machine;         // as measured here; empty where nothing was
   CandidateLimits limits;
 };
 

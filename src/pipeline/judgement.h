@@ -58,6 +58,9 @@ class Judgement {
   SizeRunTerms Terms();
   Result<bool> PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                          const std::string& baseline, Verdict* verdict);
+  // Gate 2 against all that are asked for.
+  Result<bool> PassBaselines(const BuiltCandidate& candidate, CandidateHosts& hosts,
+                             Verdict* verdict);
   CandidateHostSetup HostSetup(const BuiltCandidate& candidate) const;
   const Gpu* gpu() const { return device_ ? &device_->gpu() : nullptr; }
   ReferencePool& Pool(const std::string& baseline);
@@ -88,6 +91,7 @@ class Judgement {
   bool expects_gate2_ = true;                               // the one before came so far
   std::optional<BuiltCandidate> against_;
   double candidate_call_ns_ = 0;        // of the candidate in hand, from gate 1
+  bool baseline_failed_ = false;        // in the gate 2 that ended last
   EndingHosts ending_;                  // on a device
   std::unique_ptr<Listings> listings_;  // of artifacts in built_, on a device
 };

@@ -132,6 +132,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
     Progress(fmt::format("speed (gate 2): pair {}, {:.3g}x so far", pairs, estimate.speedup),
              std::min(1.0, static_cast<double>(pairs) / 9));
   };
+  baseline_failed_ = false;
   auto result = RunGate2(setup);
   if (!result) {
     ASSAY_RETURN_IF_ERROR(Blame(result.error(), "gate 2", events_.interrupt, verdict));
@@ -140,9 +141,36 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   verdict->cost.start_s += Seconds(result->spent.start_ns);
   verdict->cost.fill_s += Seconds(result->spent.fill_ns);
   verdict->cost.timed_s += Seconds(result->spent.timed_ns);
-  if (result->opponent_trouble)
+  if (result->opponent_trouble) {
+    baseline_failed_ = true;
     return std::unexpected(TroubleAsError(*result->opponent_trouble, "the baseline failed"));
+  }
   return ConcludeGate2(std::move(*result), request_.problem, baseline, verdict);
+}
+
+Result<bool> Judgement::PassBaselines(const BuiltCandidate& candidate, CandidateHosts& hosts,
+                                      Verdict* verdict) {
+  const std::vector<std::string> baselines =
+      against_ ? std::vector<std::string>{"against"} : request_.baselines;
+  const bool best = request_.best_baseline && !against_;
+  verdict->speed->headline = best ? kBestBaseline : baselines.front();
+  std::map<std::string, std::vector<std::string>> left_out;  // by why
+  for (const std::string& baseline : baselines) {
+    auto final = PassGate2(candidate, hosts, baseline, verdict);
+    hosts.Drop();
+    // A candidate that had all of the device's memory would choose its baseline.
+    const bool leaves_out = !final && best && baseline != baselines.front() && baseline_failed_ &&
+                            final.error().kind != ErrorKind::kInterrupted && !live_->MemoryTaken();
+    if (leaves_out) {
+      const std::string& why = final.error().message;
+      left_out[why.substr(0, why.find('\n'))].push_back(baseline);
+      pools_.erase(baseline);
+      continue;
+    }
+    if (!final || *final) return final;
+  }
+  if (best) AddBest(left_out, &*verdict->speed);
+  return false;
 }
 
 // The headline baseline decides the outcome.
@@ -154,8 +182,10 @@ void Judgement::Settle(Verdict* verdict) const {
   verdict->outcome = *outcome;
   speed.passed = *outcome == Outcome::kFaster;
   if (verdict->message.empty())
-    verdict->message =
-        OutcomeMessage(*outcome, speed, against_ ? against_->source.path : speed.headline);
+    verdict->message = OutcomeMessage(*outcome, speed,
+                                      against_                          ? against_->source.path
+                                      : speed.headline == kBestBaseline ? "the best baseline"
+                                                                        : speed.headline);
 }
 
 }  // namespace assay

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <vector>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "judge/clock_note.h"
@@ -168,6 +169,23 @@ bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std:
   if (const std::string clocks = ClockNote(verdict->samples, baseline); !clocks.empty())
     concluded.note += (concluded.note.empty() ? "" : "; ") + clocks;
   return false;
+}
+
+void AddBest(const std::map<std::string, std::vector<std::string>>& left_out, Speed* speed) {
+  const auto hardest = std::min_element(
+      speed->baselines.begin(), speed->baselines.end(),
+      [](const auto& a, const auto& b) { return a.second.speedup < b.second.speedup; });
+  ASSAY_CHECK(hardest != speed->baselines.end());
+  std::vector<std::string> names;
+  for (const auto& [name, result] : speed->baselines) names.push_back(name);
+  std::string note = hardest->first;
+  if (names.size() > 1) note += fmt::format(", the hardest to beat of {}", fmt::join(names, ", "));
+  for (const auto& [why, failed] : left_out)
+    note += fmt::format("; {} {} left out: {}", fmt::join(failed, ", "),
+                        failed.size() == 1 ? "is" : "are", why);
+  BaselineResult best = hardest->second;
+  best.note = best.note.empty() ? note : fmt::format("{}; {}", note, best.note);
+  speed->baselines[kBestBaseline] = std::move(best);
 }
 
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,

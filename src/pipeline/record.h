@@ -37,6 +37,10 @@ std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::strin
 bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std::string& baseline,
                    Verdict* verdict);
 
+// Adds the result of the baseline that is hardest to beat, once more as kBestBaseline. `left_out`:
+// those that failed, by why they did.
+void AddBest(const std::map<std::string, std::vector<std::string>>& left_out, Speed* speed);
+
 // Adds the draws of another size to the verdict's; a failure among them is its failure.
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
               Correctness* correctness);

@@ -107,8 +107,11 @@ class CardWriter {
     if (result != nullptr && verdict_.outcome != Outcome::kFoul &&
         verdict_.outcome != Outcome::kWrong) {
       line.push_back({"   " + FormatRatio(result->speedup), Tone::kStrong});
+      const bool best = verdict_.speed->headline == kBestBaseline;
       line.push_back(
-          {fmt::format(" as fast as {}", SideName(Safe(verdict_.speed->headline))), Tone::kPlain});
+          {fmt::format(" as fast as {}",
+                       best ? "the best baseline" : SideName(Safe(verdict_.speed->headline))),
+           Tone::kPlain});
     }
     frame_.Blank();
     frame_.Row(line);

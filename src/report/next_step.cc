@@ -48,6 +48,7 @@ std::string ComparisonFlags(const ProblemRecord& problem, const Correctness& cor
 // candidate.
 std::string BaselineFlag(const Speed& speed) {
   std::string names = speed.headline;
+  if (names == kBestBaseline) return " --baseline " + names;
   for (const auto& [name, result] : speed.baselines)
     if (name != speed.headline) names += "," + name;
   return names == "eager" || speed.headline == "against" ? std::string()
