@@ -251,6 +251,24 @@ def test_the_same_file_twice_is_built_once_and_judged_twice(assay, write):
     assert first["id"] != second["id"] and first["candidate"] == second["candidate"]
 
 
+def test_the_best_baseline_is_the_hardest_to_beat(assay, write):
+    right = write("right.cpp", CANDIDATES["right"][0])
+    verdict = assay.judge(SOFTMAX, right, "--size", "tiny", "--baseline", "best").verdict
+    speed = verdict["speed"]
+    assert speed["headline"] == "best"
+    others = {name: one for name, one in speed["baselines"].items() if name != "best"}
+    assert "eager" in others, "the one that cannot be left out"
+    hardest = min(others, key=lambda name: others[name]["speedup"])
+    best = speed["baselines"]["best"]
+    assert best["speedup"] == others[hardest]["speedup"] and best["note"].startswith(hardest)
+    # Whatever this PyTorch cannot compile is named.
+    for name in ("compiled", "compiled-reduce-overhead", "compiled-max-autotune"):
+        assert name in others or name in best["note"].partition("left out")[0], best["note"]
+    assert verdict["outcome"] == best["decision"]
+    run = assay.judge(SOFTMAX, right, "--size", "tiny", "--baseline", "best,eager")
+    assert run.code == USAGE and "best alone" in run.err, run
+
+
 C_SOURCE = textwrap.dedent(
     """
     #include <assay/kernel.h>
