@@ -37,7 +37,8 @@ def samples(chance, ratio):
             for side in order
         ]
         settle = [chance.randrange(40_000, 60_000) if side == "r" else 0 for side in order]
-        pairs.append({"baseline": "eager", "order": order, "block_ns": blocks, "settle_ns": settle})
+        pair = {"baseline": "eager", "order": order, "block_ns": blocks, "settle_ns": settle}
+        pairs.append(pair | {"charged_ns": []})
     return pairs
 
 

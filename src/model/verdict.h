@@ -165,6 +165,9 @@ struct PairSamples {
   std::vector<int> sm_mhz = {};
   std::vector<std::string> clock_limits = {};
   std::optional<CallsAlone> alone = {};  // nullopt: not run, or other processes held them up
+  // What of block_ns was charged to the candidate for what it could have done outside of the clock;
+  // empty where nothing was.
+  std::vector<int64_t> charged_ns = {};
 };
 
 // Where the candidate's time goes, by samples of one pair.

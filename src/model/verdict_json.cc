@@ -172,6 +172,7 @@ Json ToJson(const PairSamples& pair) {
           {"order", pair.order},
           {"block_ns", pair.block_ns},
           {"settle_ns", pair.settle_ns},
+          {"charged_ns", pair.charged_ns},
           {"sm_mhz", pair.sm_mhz},
           {"clock_limits", pair.clock_limits},
           {"alone", pair.alone ? ToJson(*pair.alone) : Json()}};

@@ -65,6 +65,7 @@ TEST(VerdictJson, KernelsSurvive) {
   EXPECT_EQ(read.bottleneck, verdict.bottleneck);
   EXPECT_EQ(read.samples[0].sm_mhz, verdict.samples[0].sm_mhz);
   EXPECT_EQ(read.samples[0].clock_limits, verdict.samples[0].clock_limits);
+  EXPECT_EQ(read.samples[0].charged_ns, verdict.samples[0].charged_ns);
   EXPECT_TRUE(read.samples[1].sm_mhz.empty());
 }
 

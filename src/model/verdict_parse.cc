@@ -375,6 +375,7 @@ PairSamples ReadPair(const JsonNode& node) {
   pair.order = node.At("order").Text();
   pair.block_ns = times(node.At("block_ns"));
   pair.settle_ns = times(node.At("settle_ns"));
+  if (const JsonNode list = node.Find("charged_ns"); !list.IsNull()) pair.charged_ns = times(list);
   if (const JsonNode list = node.Find("sm_mhz"); !list.IsNull())
     list.ForEach([&](const JsonNode& item) { pair.sm_mhz.push_back(item.Whole<int>()); });
   if (const JsonNode list = node.Find("clock_limits"); !list.IsNull())

@@ -442,9 +442,13 @@ void PairRunner::ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* 
   opponents_look_ns_ = std::llround(MedianOfSide('r', samples->order, look_ns_));
   ASSAY_CHECK(charges_ns.size() == 2 * rounds->size());
   const size_t first = candidate_ns_.size() - charges_ns.size();
-  for (size_t i = 0, block = 0; i < charges_ns.size(); ++i, ++block) {
+  const bool any =
+      std::any_of(charges_ns.begin(), charges_ns.end(), [](int64_t ns) { return ns != 0; });
+  if (any) samples->charged_ns.assign(samples->block_ns.size(), 0);
+  for (size_t i = 0, block = 0; any && i < charges_ns.size(); ++i, ++block) {
     while (samples->order[block] != 'c') ++block;
     samples->block_ns[block] += charges_ns[i];
+    samples->charged_ns[block] = charges_ns[i];
     const double of_a_call_ns = static_cast<double>(charges_ns[i]) / calls_;
     (*rounds)[i / 2].candidate_ns[i % 2] += of_a_call_ns;
     candidate_ns_[first + i] += of_a_call_ns;

@@ -48,6 +48,7 @@ PAIR = {
     "order": "rccr",
     "block_ns": [1] * 4,
     "settle_ns": [0] * 4,
+    "charged_ns": [],
     "sm_mhz": [],
     "clock_limits": [],
     "alone": None,
