@@ -88,8 +88,11 @@ class Judge:
             "ASSAY_HOST_ROOT": self.root,
             "OMP_NUM_THREADS": "1",
         }
-        if "LD_LIBRARY_PATH" in os.environ:  # some machines have their CUDA driver nowhere else
-            environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+        # Some machines have their CUDA driver nowhere else; and hosts use the GPU that this process
+        # uses, where there are several.
+        for name in ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"):
+            if name in os.environ:
+                environment[name] = os.environ[name]
         self.pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-B", "-s", *options]

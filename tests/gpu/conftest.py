@@ -36,6 +36,18 @@ def judge_hash():
     return digest.hexdigest()[:16]
 
 
+def keep(row):
+    """Appends a raw result, at once: tests may run side by side."""
+    if not RESULTS:
+        return
+    file = os.open(RESULTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        line = json.dumps(row).encode() + b"\n"
+        assert os.write(file, line) == len(line), "no room is left for results"
+    finally:
+        os.close(file)
+
+
 def rows_of_tests():
     if not RESULTS or not os.path.exists(RESULTS):
         return []
@@ -48,9 +60,7 @@ def pytest_collection_modifyitems(config, items):
     config.judge_hash = judge_hash() if RESULTS else None
     if not RESULTS:
         return
-    with open(RESULTS, "a", encoding="utf-8") as file:
-        tests = [item.nodeid for item in items]
-        file.write(json.dumps({"judge": config.judge_hash, "tests": tests}) + "\n")
+    keep({"judge": config.judge_hash, "tests": [item.nodeid for item in items]})
     last = {row["test"]: row for row in rows_of_tests() if row["judge"] == config.judge_hash}
     passed = {test for test, row in last.items() if row["passed"]}
     again = [item for item in items if item.nodeid not in passed]
@@ -72,8 +82,7 @@ def pytest_runtest_makereport(item):
         "failure": str(report.longrepr)[-4000:] if report.failed else None,
         "seconds": round(report.duration, 2),
     }
-    with open(RESULTS, "a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+    keep(row)
 
 
 @pytest.fixture
@@ -100,10 +109,7 @@ def judge_all(tmp_path, request):
         verdicts = found if len(paths) > 1 else [found]
         assert len(verdicts) == len(paths), process.stderr
         for verdict in verdicts:
-            if RESULTS:
-                row = {"test": request.node.name, "verdict": verdict}
-                with open(RESULTS, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
+            keep({"test": request.node.name, "verdict": verdict})
             assert "NVIDIA" in verdict["machine"]["gpu"]
         return verdicts
 

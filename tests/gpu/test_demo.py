@@ -1,13 +1,13 @@
 """Demonstrations on a real GPU."""
 import os
-import pathlib
 import re
 import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
+from conftest import ASSAY
+
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,14 @@ verdicts a percentage of the peak. scripts/test-gpu runs them.
 """
 import json
 import os
-import pathlib
 import subprocess
 import time
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
-RESULTS = os.environ.get("ASSAY_GPU_RESULTS")
+from conftest import ASSAY, ROOT, keep
+
+pytestmark = pytest.mark.alone
 SOFTMAX = ROOT / "kernels" / "softmax" / "one_read.cu"
 
 
@@ -43,9 +42,7 @@ def doctor(home):
 def ceilings(home):
     doctor(home)  # compiles what it measures with
     gpu = doctor(home)
-    if RESULTS:
-        with open(RESULTS, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"test": "doctor", "ceilings": gpu}) + "\n")
+    keep({"test": "doctor", "ceilings": gpu})
     return gpu
 
 
@@ -119,9 +116,7 @@ def test_a_verdict_has_a_percentage_of_the_peak(home, ceilings):
     process = run(home, "judge", "softmax", SOFTMAX, *options)
     assert process.stdout, process.stderr
     verdict = json.loads(process.stdout)
-    if RESULTS:
-        with open(RESULTS, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"test": "doctor", "verdict": verdict}) + "\n")
+    keep({"test": "doctor", "verdict": verdict})
     roofline = verdict["roofline"]
     assert roofline is not None, verdict["message"]
     assert roofline["regime"] == "memory", roofline

@@ -89,6 +89,7 @@ def softmax(extra=""):
     return SOFTMAX.replace("EXTRA", extra)
 
 
+@pytest.mark.alone
 def test_a_right_kernel_is_correct(judge):
     verdict = judge("softmax.cu", softmax())
     assert_right(verdict)
@@ -103,6 +104,7 @@ def test_a_right_kernel_is_correct(judge):
     assert verdict["correctness"]["precision_class"] == "float32"
 
 
+@pytest.mark.alone
 def test_calls_that_launches_bind_are_replayed_as_graphs(judge):
     # A few microseconds of work, which PyTorch takes three times as long to launch.
     verdict = judge("softmax.cu", softmax(), options=["--set", "ROWS=256", "--set", "COLUMNS=1024"])
@@ -123,6 +125,7 @@ def test_calls_that_launches_bind_are_replayed_as_graphs(judge):
     assert long_calls["speed"]["baselines"]["eager"]["launched"] is None
 
 
+@pytest.mark.alone
 def test_a_reference_that_waits_for_the_device_is_launched_call_by_call(judge, tmp_path):
     problem = tmp_path / "waits.py"
     problem.write_text(WAITS)
@@ -148,6 +151,7 @@ def test_the_device_form_is_judged_at_another_size_too(judge):
     assert "it builds at the size that was asked for, but at" in verdict["message"]
 
 
+@pytest.mark.alone
 def test_pytorch_against_itself_is_not_faster(judge):
     verdict = judge("same.py", PYTHON.format("torch.softmax(x, dim=-1)"))
     assert_right(verdict)
@@ -206,6 +210,7 @@ def test_an_illegal_access_is_a_crash_and_the_next_verdict_stands(judge):
     assert_right(judge("after.cu", softmax(), options=["--correctness-only"]))
 
 
+@pytest.mark.alone
 def test_a_kernel_that_hangs_is_stopped_and_the_next_verdict_stands(judge):
     hangs = softmax("while (*(volatile const float*)x != 1e30f) {}")
     verdict = judge("hangs.cu", hangs, options=["--timeout", "3"])
@@ -213,6 +218,7 @@ def test_a_kernel_that_hangs_is_stopped_and_the_next_verdict_stands(judge):
     assert_right(judge("after.cu", softmax(), options=["--correctness-only"]))
 
 
+@pytest.mark.alone
 def test_scratch_beyond_the_devices_memory_is_said_and_the_next_verdict_stands(judge):
     source = "//! scratch huge float[rows * 100000000]\n" + softmax().replace(
         "args=(x, out)", "args=(x, out, huge)"
