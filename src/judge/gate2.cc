@@ -233,6 +233,16 @@ double PairLogRatio(const PairSamples& samples) {
   return rounds.empty() ? 0 : PairLogRatio(rounds);
 }
 
+std::vector<double> UnchargedLogRatios(std::span<const PairSamples> pairs) {
+  std::vector<double> log_ratios;
+  for (PairSamples pair : pairs) {
+    const size_t charged = std::min(pair.charged_ns.size(), pair.block_ns.size());
+    for (size_t i = 0; i < charged; ++i) pair.block_ns[i] -= pair.charged_ns[i];
+    log_ratios.push_back(PairLogRatio(pair));
+  }
+  return log_ratios;
+}
+
 std::span<const Look> Looks() { return kLooks; }
 
 Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,

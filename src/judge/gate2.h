@@ -47,6 +47,8 @@ double RoundLogRatio(const RoundTimes& round);
 double PairLogRatio(std::span<const RoundTimes> rounds);
 // The same from a verdict's record of the pair; 0 where it has no whole round.
 double PairLogRatio(const PairSamples& samples);
+// Of each pair, without what was charged to the candidate.
+std::vector<double> UnchargedLogRatios(std::span<const PairSamples> pairs);
 
 // Pair counts at which the test looks, in order (9, 14, 24, 32), and the successes needed at each.
 struct Look {

@@ -117,6 +117,21 @@ TEST(Gate2, AChargeDoesNotMakeACandidateLose) {
   EXPECT_EQ(DecideCharged(none, Pairs(9, 0.5, 0, 0), rule, true, false), Decision::kTie);
 }
 
+TEST(Gate2, RatiosWithoutChargesComeFromTheRecord) {
+  PairSamples pair;
+  pair.order = "rccr";
+  pair.block_ns = {100, 120, 130, 100};
+  pair.settle_ns = {0, 0, 0, 0};
+  pair.charged_ns = {0, 20, 30, 0};
+  EXPECT_LT(PairLogRatio(pair), -0.15);
+  PairSamples none = pair;
+  none.charged_ns.clear();
+  const std::vector<double> ratios = UnchargedLogRatios(std::vector<PairSamples>{pair, none});
+  ASSERT_EQ(ratios.size(), 2u);
+  EXPECT_NEAR(ratios[0], 0, 1e-12);
+  EXPECT_NEAR(ratios[1], PairLogRatio(pair), 1e-12);
+}
+
 TEST(Gate2, ReplaysOfGraphsAreLessNoisyThanLaunches) {
   for (const double call_ns : {2e3, 6e3, 12e3}) {
     const SpeedRule replays = RuleForDuration(call_ns, 1, {}, NoiseOf::kReplays);

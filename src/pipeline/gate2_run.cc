@@ -104,15 +104,17 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   const auto rule_now = [&] {
     // What the machine measured of itself are its processors' hosts. The device's own noise was
     // measured over blocks of this length.
-    if (runner.launched())
-      return RuleForDuration(runner.call_ns(), setup.threshold, {}, NoiseOf::kReplays);
     const bool of_device =
         setup.device_forms && runner.calls() * runner.call_ns() >= kDeviceNoiseBlockNs;
-    return of_device ? RuleForDuration(runner.call_ns(), setup.threshold, {}, NoiseOf::kDevice)
-                     : RuleForDuration(runner.call_ns(), setup.threshold, setup.noise);
+    const NoiseOf noise = runner.launched() ? NoiseOf::kReplays
+                          : of_device       ? NoiseOf::kDevice
+                                            : NoiseOf::kHosts;
+    const bool as_measured = noise == NoiseOf::kHosts;
+    return RuleForDuration(runner.call_ns(), setup.threshold,
+                           as_measured ? setup.noise : std::span<const NoisePoint>(), noise);
   };
   SpeedRule rule = rule_now();
-  std::vector<double> log_ratios, uncharged;
+  std::vector<double> log_ratios;
   Decision decision = Decision::kContinue;
   std::optional<GainInARow> in_a_row;
   while (decision == Decision::kContinue) {
@@ -122,19 +124,16 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
       if (result.opponent_trouble) return result;
       return std::unexpected(ratio.error());
     }
-    if (!*ratio && runner.starts_over()) {
-      log_ratios.clear();
-      uncharged.clear();
-    }
+    if (!*ratio && runner.starts_over()) log_ratios.clear();
     if (!*ratio && (runner.grew() || runner.starts_over())) continue;
     if (!*ratio) return result;
-    log_ratios.push_back((*ratio)->charged);
-    uncharged.push_back((*ratio)->uncharged);
+    log_ratios.push_back(**ratio);
     rule = rule_now();
     const bool enough_spent = static_cast<int>(log_ratios.size()) >= setup.clear_pairs ||
                               result.spent.fill_ns + result.spent.timed_ns > kClearSpentNs;
     const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max ||
                       OutOfBudget(static_cast<int>(log_ratios.size()), setup.budget_s, budget);
+    const std::vector<double> uncharged = UnchargedLogRatios(result.samples);
     decision = DecideCharged(log_ratios, uncharged, rule, enough_spent, last);
     if (decision == Decision::kUnsettled &&
         Decide(log_ratios, rule, enough_spent, last) == Decision::kSlower)

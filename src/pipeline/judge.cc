@@ -140,6 +140,7 @@ Result<void> Judgement::Build() {
     if (const size_t same = SameAs(i); same != i) {
       built_.push_back(built_[same]);
       built_.back().cached = true;
+      built_.back().build_s = 0;
       continue;
     }
     ASSAY_ASSIGN_OR_RETURN(BuiltCandidate candidate, take(request_.candidates[i]));

@@ -181,11 +181,10 @@ void Judgement::Settle(Verdict* verdict) const {
   ASSAY_CHECK(outcome.has_value());
   verdict->outcome = *outcome;
   speed.passed = *outcome == Outcome::kFaster;
-  if (verdict->message.empty())
-    verdict->message = OutcomeMessage(*outcome, speed,
-                                      against_                          ? against_->source.path
-                                      : speed.headline == kBestBaseline ? "the best baseline"
-                                                                        : speed.headline);
+  const std::string opponent = against_                          ? against_->source.path
+                               : speed.headline == kBestBaseline ? "the best baseline"
+                                                                 : speed.headline;
+  if (verdict->message.empty()) verdict->message = OutcomeMessage(*outcome, speed, opponent);
 }
 
 }  // namespace assay

@@ -41,7 +41,10 @@ Result<BuiltCandidate> BuildDeviceSizes(const CandidateSource& source, const Dev
   return built;
 }
 
-Result<BuiltCandidate> Build(const CandidateSource& source, const LateBuildSetup& setup) {
+}  // namespace
+
+Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildSetup& setup) {
+  const Span span("build");
   ASSAY_CHECK(!source.IsCuda() || setup.gpu != nullptr);
   std::optional<DeviceTarget> target;
   if (setup.gpu != nullptr) {
@@ -59,8 +62,6 @@ Result<BuiltCandidate> Build(const CandidateSource& source, const LateBuildSetup
                         setup.interrupt, target ? &*target : nullptr);
 }
 
-}  // namespace
-
 bool MayHaveLackedMemory(const BuiltCandidate& built) {
   if (built.source.form != CandidateForm::kPython) return false;
   // Of CUDA and PyTorch; of its libraries, which take their own.
@@ -68,11 +69,6 @@ bool MayHaveLackedMemory(const BuiltCandidate& built) {
   return std::any_of(std::begin(kWords), std::end(kWords), [&](const char* words) {
     return built.log.contains(words) || (built.failure && built.failure->contains(words));
   });
-}
-
-Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildSetup& setup) {
-  const Span span("build");
-  return Build(source, setup);
 }
 
 }  // namespace assay

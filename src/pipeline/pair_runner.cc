@@ -338,7 +338,7 @@ HostResult<bool> PairRunner::WarmUpPair(Side early, Side late) {
   return SettleReplays(early, late);
 }
 
-HostResult<std::optional<PairRunner::LogRatio>> PairRunner::Run(int index) {
+HostResult<std::optional<double>> PairRunner::Run(int index) {
   const Span span("pair");
   std::optional<HostResult<LiveHost>> candidate;
   auto ratio = RunPair(index, &candidate);
@@ -348,7 +348,7 @@ HostResult<std::optional<PairRunner::LogRatio>> PairRunner::Run(int index) {
   return ratio;
 }
 
-HostResult<std::optional<PairRunner::LogRatio>> PairRunner::RunPair(
+HostResult<std::optional<double>> PairRunner::RunPair(
     int index, std::optional<HostResult<LiveHost>>* tried_host) {
   std::optional<HostResult<LiveHost>>& candidate = *tried_host;
   grew_ = starts_over_ = replaying_ = replay_missed_ = false;
@@ -410,7 +410,6 @@ HostResult<std::optional<PairRunner::LogRatio>> PairRunner::RunPair(
   }
   rounds_ = static_cast<int>(rounds.size());
   if (replay_missed_) return StartOver();
-  const double uncharged = PairLogRatio(rounds);
   if (Stands(Defence::kHeadStart)) ChargeHeadStart(&samples, &rounds);
   if ((grew_ = Grow())) return std::nullopt;
   result_->samples.push_back(std::move(samples));
@@ -423,7 +422,7 @@ HostResult<std::optional<PairRunner::LogRatio>> PairRunner::RunPair(
   replaying_ = false;
   if (index == watched_pair_ && Stands(Defence::kLibraries) && !setup_.live.on_device())
     if (auto watched = Watch(tried); !watched) return std::unexpected(watched.error());
-  return LogRatio{PairLogRatio(rounds), uncharged};
+  return PairLogRatio(rounds);
 }
 
 void PairRunner::AwaitEnding() {

@@ -28,14 +28,9 @@ class PairRunner {
   // Chooses the calls of a block from the opponent's time for one call and the candidate's rough
   // one.
   HostResult<void> Calibrate();
-  // Of a pair: ln(t_reference) - ln(t_candidate), with and without the time that is charged to the
-  // candidate (ChargeHeadStart).
-  struct LogRatio {
-    double charged, uncharged;
-  };
   // Runs pair `index`; its log ratio, or nullopt when a timed call was wrong (result->wrong says
   // how), or when its blocks were too short (grew()).
-  HostResult<std::optional<LogRatio>> Run(int index);
+  HostResult<std::optional<double>> Run(int index);
   // The pair just run had blocks that were too short to count: the next ones have more calls.
   bool grew() const { return grew_; }
   // All pairs are forgotten, the one just run too: the next one is the first again.
@@ -65,7 +60,7 @@ class PairRunner {
     uint32_t probe_slot = 0;
   };
   enum class Replays { kUntried, kYes, kNo };
-  HostResult<std::optional<LogRatio>> RunPair(int index, std::optional<HostResult<LiveHost>>* host);
+  HostResult<std::optional<double>> RunPair(int index, std::optional<HostResult<LiveHost>>* host);
   HostResult<void> BeginHosts(int index);
   HostResult<Opponent> GetOpponent(int index);
   HostResult<FilledSlots> FillSlots(uint32_t calls);
