@@ -7,8 +7,10 @@ a size to RESULTS:
     python3 bench/gpu_clock.py RESULTS.jsonl [--rounds 15]
 
 `judge_ns`: a call of a block, the median over blocks, with the doorbell and the wait for the
-device in it. `cupti_ns`: from the first kernel's begin to the last one's end, by the number of
-launches; `kernel_ns`: the mean of the kernels' own durations, which leaves gaps out. Needs CuPy.
+device in it. `events_ns`: between CUDA events around the replay, without a profiler, which makes
+kernels of some microseconds longer. `cupti_ns`: from the first kernel's begin to the last one's
+end, by the number of launches; `kernel_ns`: the mean of the kernels' own durations, which leaves
+gaps out. Needs CuPy.
 """
 import argparse
 import json
@@ -36,7 +38,7 @@ def judge(row_count, columns):
 
 
 def profile(row_count, columns, launches, rounds):
-    """Medians over rounds: (cupti_ns, kernel_ns) of one launch."""
+    """Medians over rounds: (events_ns, cupti_ns, kernel_ns) of one launch."""
     import cupy
     import torch
 
@@ -60,7 +62,15 @@ def profile(row_count, columns, launches, rounds):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         launch_all()
-    spans, durations = [], []
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    between, spans, durations = [], [], []
+    for _ in range(rounds):
+        pushes_out.fill_(1)
+        begin.record()
+        graph.replay()
+        end.record()
+        torch.cuda.synchronize()
+        between.append(begin.elapsed_time(end) * 1e6 / launches)
     for _ in range(rounds):
         pushes_out.fill_(1)
         torch.cuda.synchronize()
@@ -74,7 +84,7 @@ def profile(row_count, columns, launches, rounds):
         ends = [event.start_ns() + event.duration_ns() for event in events]
         spans.append((max(ends) - min(begins)) / launches)
         durations.append(statistics.mean(event.duration_ns() for event in events))
-    return statistics.median(spans), statistics.median(durations)
+    return tuple(statistics.median(values) for values in (between, spans, durations))
 
 
 def main():
@@ -85,15 +95,18 @@ def main():
     for row_count, columns in SIZES:
         gpu, record = judge(row_count, columns)
         launches = record["calls_per_block"]
-        cupti_ns, kernel_ns = profile(row_count, columns, launches, arguments.rounds)
+        events_ns, cupti_ns, kernel_ns = profile(row_count, columns, launches, arguments.rounds)
         row = {
             "gpu": gpu,
             "size": [row_count, columns],
             "launches": launches,
             "judge_ns": record["candidate_time_ns"],
+            "replayed": record["launched"] is not None,
+            "events_ns": events_ns,
             "cupti_ns": cupti_ns,
             "kernel_ns": kernel_ns,
             "judge_over_cupti": record["candidate_time_ns"] / cupti_ns,
+            "judge_over_events": record["candidate_time_ns"] / events_ns,
             "rounds": arguments.rounds,
         }
         rows.append(arguments.results, row)

@@ -1,7 +1,7 @@
 """What a verdict on a GPU costs, with KernelBench's own way of evaluating the same kernel beside it
 in the same run. Appends one JSON object a measurement to RESULTS:
 
-    python3 bench/gpu_verdicts.py RESULTS.jsonl [--repeats 2] [--size small]
+    python3 bench/gpu_verdicts.py RESULTS.jsonl [--repeats 2] [--size small] [--form native]
 
 "first": a fresh process and one candidate; "warm": several candidates in one call, which differ in
 their block size (the first of them, for which the reference starts, is marked); "kernelbench": the
@@ -23,16 +23,22 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
 PYTHON = os.environ.get("ASSAY_PYTHON", sys.executable)
 KERNEL = ROOT / "kernels" / "softmax" / "one_read.cu"
+# By form: a kernel, and where it says how many threads a block has.
+FORMS = {
+    "device": (KERNEL, "BLOCK = 256"),
+    "native": (ROOT / "kernels" / "softmax" / "native.cu", "kThreads = 256"),
+}
 BLOCKS = (256, 128, 512, 192, 320, 384, 448, 640)
 SIZES = {"small": (1024, 2048), "large_rows": (8192, 8192)}
 
 
-def variants(folder, count):
+def variants(folder, count, form="device"):
     """The kernel with other block sizes, as files."""
-    text = KERNEL.read_text(encoding="utf-8")
+    kernel, choice = FORMS[form]
+    text = kernel.read_text(encoding="utf-8")
     for block in BLOCKS[:count]:
         path = pathlib.Path(folder) / f"block_{block}.cu"
-        path.write_text(text.replace("BLOCK = 256", f"BLOCK = {block}"), encoding="utf-8")
+        path.write_text(text.replace(choice, choice.replace("256", str(block))), encoding="utf-8")
         yield str(path)
 
 
@@ -86,19 +92,21 @@ def main():
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--form", choices=FORMS, default="device")
     parser.add_argument("--candidates", type=int, default=len(BLOCKS))
     parser.add_argument("--no-kernelbench", action="store_true")
     arguments = parser.parse_args()
     row_count, columns = SIZES[arguments.size]
 
     def keep(what, **values):
-        rows.append(arguments.results, {"what": what, "size": [row_count, columns], **values})
+        common = {"what": what, "form": arguments.form, "size": [row_count, columns]}
+        rows.append(arguments.results, common | values)
         shown = {key: values[key] for key in values if key not in ("machine", "result", "cost")}
         print(what, json.dumps(shown)[:300], flush=True)
 
     for _ in range(arguments.repeats):
         with tempfile.TemporaryDirectory() as folder:
-            paths = list(variants(folder, arguments.candidates))
+            paths = list(variants(folder, arguments.candidates, arguments.form))
             verdicts, took_s = judge(paths[:1], row_count, columns)
             machine = verdicts[0]["machine"]["gpu"]
             keep("first", machine=machine, whole_s=took_s, **summary(verdicts[0]))

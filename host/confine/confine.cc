@@ -1,7 +1,7 @@
 // confine: the first program inside of every sandbox, and the command's only parent there.
 //
-//   confine --report FD [--filter FD]... [--limit NAME VALUE]... [--output BYTES] [--artifact PATH
-//   FD BYTES]
+//   confine --report FD [--filter FD]... [--limit NAME VALUE]... [--device PATH]... [--loopback]
+//           [--output BYTES] [--artifact PATH FD BYTES]
 //           -- COMMAND [ARGUMENT]...
 //
 // Theory of operation. bubblewrap has set up the namespaces and mounts. confine starts COMMAND in a
@@ -61,6 +61,7 @@ struct Options {
   int limit_count = 0;
   const char* devices[kDevicesMax + 1] = {};  // ends with a null
   int device_count = 0;
+  bool loopback = false;
   uint64_t output_bytes = 64 * 1024;
   const char* artifact_path = nullptr;
   int artifact_fd = -1;
@@ -116,6 +117,8 @@ Options ParseArguments(int count, char** arguments) {
       options.limits[options.limit_count++] = {resource, Number(next())};
     } else if (strcmp(name, "--device") == 0 && options.device_count < kDevicesMax) {
       options.devices[options.device_count++] = next();
+    } else if (strcmp(name, "--loopback") == 0) {
+      options.loopback = true;
     } else if (strcmp(name, "--output") == 0) {
       options.output_bytes = Number(next());
     } else if (strcmp(name, "--artifact") == 0) {
@@ -179,7 +182,7 @@ int InstallFilter(int fd) {
       FailChild(failure_fd, "limits", error);
   if (dup2(output_fd, 1) < 0 || dup2(output_fd, 2) < 0) FailChild(failure_fd, "output", errno);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) FailChild(failure_fd, "privileges", errno);
-  if (const int error = ApplyLandlock(options.devices); error != 0)
+  if (const int error = ApplyLandlock(options.devices, options.loopback); error != 0)
     FailChild(failure_fd, "landlock", error);
   for (int i = 0; i < options.filter_count; ++i)
     if (const int error = InstallFilter(options.filter_fds[i]); error != 0)

@@ -97,13 +97,13 @@ int AddRules(int ruleset, long abi, const char* const* devices) {
 
 LandlockRights AllLandlockRights() { return {kRights, sizeof kRights / sizeof kRights[0]}; }
 
-int ApplyLandlock(const char* const* devices) {
+int ApplyLandlock(const char* const* devices, bool loopback) {
   const long abi = syscall(SYS_landlock_create_ruleset, nullptr, size_t{0}, kCreateRulesetVersion);
   if (abi < 1) return 0;
   const auto all = [](Left) { return true; };
   RulesetAttributes attributes{};
   attributes.handled_access_fs = Mask(Kind::kFile, abi, all);
-  attributes.handled_access_net = Mask(Kind::kNetwork, abi, all);
+  attributes.handled_access_net = loopback ? 0 : Mask(Kind::kNetwork, abi, all);
   attributes.scoped = Mask(Kind::kScope, abi, all);
   // An older kernel refuses a structure whose unknown tail is longer than it knows, unless that
   // tail is zero.

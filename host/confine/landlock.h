@@ -26,6 +26,7 @@ struct LandlockRights {
 LandlockRights AllLandlockRights();
 
 // Takes the rights away, as far as this kernel's Landlock goes; `devices`, which ends with a null,
-// names nodes that may still be read, written and controlled. Returns 0, also where the kernel has
-// no Landlock, or errno. Requires no_new_privs.
-int ApplyLandlock(const char* const* devices);
+// names nodes that may still be read, written and controlled; `loopback`: TCP is left, for a
+// network namespace of its own. Returns 0, also where the kernel has no Landlock, or errno.
+// Requires no_new_privs.
+int ApplyLandlock(const char* const* devices, bool loopback);

@@ -141,6 +141,27 @@ TEST_F(DeviceHost, LaunchesRunInOrderOnTheNamedSlots) {
   EXPECT_EQ(judge_.LeaveBlocks().kind, FrameKind::kDone);
 }
 
+// A profiler sees the calls of the blocks that it is to see and nothing else of the process, which
+// then ends as programs do: what is left for its end gets done.
+TEST_F(DeviceHost, AProfilerSeesTheCallsThatItIsToSee) {
+  auto folder = TemporaryFolder::Create();
+  const std::string seen = folder->path() / "seen";
+  judge_.SetVariable("FAKE_CUDA_PROFILER=" + seen);
+  AddScale();
+  ASSERT_EQ(Load(Image({"prepare", "scale"})).kind, FrameKind::kDone) << judge_.message();
+  judge_.EnterBlocks();
+  Fill();
+  ASSERT_TRUE(judge_.RunBlock({0}));
+  EXPECT_EQ(ReadFile(seen, 1000).value_or(""), "launch\nlaunch\n");
+  judge_.control().profile = 1;
+  ASSERT_TRUE(judge_.RunBlock({1}));
+  EXPECT_EQ(ReadFile(seen, 1000).value_or(""), "launch\nlaunch\nstart\nlaunch\nlaunch\nstop\n");
+  EXPECT_EQ(judge_.LeaveBlocks().kind, FrameKind::kDone);
+  judge_.Quit();
+  EXPECT_EQ(judge_.Wait(), 0);
+  EXPECT_THAT(ReadFile(seen, 1000).value_or(""), testing::EndsWith("stop\nexit\n"));
+}
+
 // Launches alone, without a number of forward's.
 class ReplayingHost : public DeviceHost {
  protected:

@@ -252,6 +252,11 @@ wire::Frame JudgeDouble::LeaveBlocks() {
   return reply;
 }
 
+void JudgeDouble::Quit() {
+  EXPECT_TRUE(
+      wire::SendFrame(socket_.get(), wire::Frame{wire::kMagic, wire::FrameKind::kQuit, {}}));
+}
+
 bool JudgeDouble::HostIsGone() {
   if (!ended_ && waitpid(pid_, &status_, WNOHANG) == pid_) ended_ = true;
   return ended_;

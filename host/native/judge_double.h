@@ -83,6 +83,7 @@ class JudgeDouble {
                 const std::function<void()>& before_go = nullptr);
   wire::Frame LeaveBlocks();
 
+  void Quit();
   // Waits for the end of the host: the status of waitpid.
   int Wait();
   int socket() const { return socket_.get(); }

@@ -206,6 +206,8 @@ void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run, Capture capture) 
     loop.report->replays = replays ? loop.sequence : 0;
     cuda::Result result = host.driver.set_words(host.spark, 0, kSparkBytes / 4, nullptr);
     if (result == cuda::kSuccess) result = host.driver.context_synchronize();
+    const bool profiles = loop.control->profile != 0;
+    if (profiles && result == cuda::kSuccess) result = host.driver.profiler_start();
     if (result != cuda::kSuccess) EndByDevice(host, result);
     wire::AwaitGo(loop);
     if (replays) result = host.graph.Launch();
@@ -217,6 +219,7 @@ void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run, Capture capture) 
     }
     fault.call = kNoCall;
     if (result == cuda::kSuccess) result = host.driver.context_synchronize();
+    if (profiles && result == cuda::kSuccess) result = host.driver.profiler_stop();
     if (result != cuda::kSuccess) EndByDevice(host, result);
     wire::SayDone(loop, 0);
   }
@@ -303,6 +306,8 @@ int Serve(Host& host) {
         answered = AnswerBlocks(host);
         break;
       case wire::FrameKind::kQuit:
+        // What a profiler left for the end of the process is done by exit().
+        if (host.loop.control != nullptr && host.loop.control->profile != 0) exit(0);
         return 0;
       default:
         return kExitMalformed;

@@ -58,6 +58,14 @@ class Library:
         self.log.append("launch")
         return 0
 
+    def start_profiler(self):
+        self.log.append("start")
+        return self.result
+
+    def stop_profiler(self):
+        self.log.append("stop")
+        return self.result
+
     def describe_device(self, result):
         return f"CUDA_ERROR_ILLEGAL_ADDRESS ({result}): an illegal memory access"
 
@@ -108,10 +116,19 @@ class BlocksCase(unittest.TestCase):
         values.write_scalar(self.numbers, wire.INT, offset, value)
 
     def run_blocks(
-        self, library, forward, copy_inputs=False, restore=lambda: None, keep=False, ahead=()
+        self,
+        library,
+        forward,
+        copy_inputs=False,
+        restore=lambda: None,
+        keep=False,
+        ahead=(),
+        profile=False,
     ):
         """ahead: the order that the host is told before each block, as if it were to replay it."""
-        report, control = wire.Report(), wire.Control(keep_results=keep, replay=bool(ahead))
+        report, control = wire.Report(), wire.Control(
+            keep_results=keep, replay=bool(ahead), profile=profile
+        )
         control.order[: len(ahead)], control.call_count = ahead, len(ahead)
         loop = wire.BlockLoop(control=ctypes.addressof(control), report=ctypes.addressof(report))
         first = types.SimpleNamespace(errors=[])

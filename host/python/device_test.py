@@ -128,6 +128,24 @@ class SlotsOnDevice(BlocksCase):
             self.assertEqual((errors, report.replays), ([], 0))
             self.assertNotIn("launch", library.log)
 
+    def test_a_profiler_sees_the_calls_and_nothing_else(self):
+        library = Library([[0, 1]])
+
+        def forward(x, n):
+            library.log.append("call")
+            return x * n
+
+        self.run_blocks(library, forward, profile=True)
+        begin = library.log.index("start")
+        self.assertEqual(
+            library.log[begin:],
+            ["start", "go", "call", "call", "synchronise", "stop", ("done", 2000)],
+        )
+        self.assertNotIn("call", library.log[:begin])
+        library = Library([[0]])
+        self.run_blocks(library, lambda x, n: x * n)
+        self.assertNotIn("start", library.log)
+
     def test_an_error_of_the_devices_is_told_and_ends_the_process(self):
         library = Library([[0]], ILLEGAL_ADDRESS)
         loop_report = []

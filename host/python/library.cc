@@ -62,6 +62,7 @@ constexpr uint64_t kLayout[] = {
     offsetof(Control, spin),
     offsetof(Control, keep_results),
     offsetof(Control, replay),
+    offsetof(Control, profile),
     offsetof(Control, go),
     offsetof(Control, call_count),
     offsetof(Control, order),
@@ -267,6 +268,15 @@ ASSAY_EXPORT int AssayInstantiateGraph(cuda::Graph graph) {
 ASSAY_EXPORT int AssayLaunchGraph() {
   if (device.graph == nullptr) return cuda::kInvalidValue;
   return device.driver.graph_launch(device.graph, nullptr);
+}
+
+// From here on, until it is stopped, a profiler that runs this process looks at what it launches;
+// nothing happens where none does. CUDA's result, as of the other.
+ASSAY_EXPORT int AssayStartProfiler() {
+  return device.context == nullptr ? cuda::kNoDevice : device.driver.profiler_start();
+}
+ASSAY_EXPORT int AssayStopProfiler() {
+  return device.context == nullptr ? cuda::kNoDevice : device.driver.profiler_stop();
 }
 
 // CUDA's words for a result, NUL-terminated.

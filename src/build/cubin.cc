@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -199,8 +200,36 @@ std::vector<std::string_view> FindCubins(std::string_view file) {
   return cubins;
 }
 
+namespace {
+
+// "at::native::copy_kernel<...>" for a mangled name of any length: its own path alone, of which
+// each part stands behind its length (Itanium C++ ABI, 5.1.3). Empty: it is none.
+std::string MangledPath(std::string_view name) {
+  if (!name.starts_with("_Z")) return {};
+  name.remove_prefix(name.starts_with("_ZN") ? 3 : 2);
+  std::string path;
+  size_t size = 0;
+  while (true) {
+    const auto [end, status] = std::from_chars(name.data(), name.data() + name.size(), size);
+    if (status != std::errc()) break;
+    name.remove_prefix(static_cast<size_t>(end - name.data()));
+    if (size == 0 || size > name.size()) return {};
+    // That of an unnamed namespace is made of a hash.
+    if (!name.starts_with("_GLOBAL__N_"))
+      path.append(path.empty() ? "" : "::").append(name.substr(0, size));
+    name.remove_prefix(size);
+  }
+  if (!path.empty() && name.starts_with('I')) path += "<...>";
+  return path;
+}
+
+}  // namespace
+
 std::string KernelDisplayName(const std::string& name) {
-  if (name.size() > kMangledBytesMax) return name;
+  if (name.size() > kMangledBytesMax) {
+    const std::string path = MangledPath(name);
+    return path.empty() ? name : path;
+  }
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> plain(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);

@@ -27,7 +27,7 @@ std::vector<CompiledKernel> ReadCubin(std::string_view image);
 std::vector<std::string_view> FindCubins(std::string_view file);
 
 // A kernel's name as people write it: "softmax<256>", without namespaces' hashes or parameters; a
-// name that is not mangled, or a very long one, as it is.
+// name that is not mangled as it is, and of a very long one "at::native::copy_kernel<...>".
 std::string KernelDisplayName(const std::string& name);
 
 }  // namespace assay

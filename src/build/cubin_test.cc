@@ -70,7 +70,7 @@ TEST(Cubin, FunctionsAreNoKernels) {
 TEST(Cubin, WhatIsMadeToTakeLongIsLeftAlone) {
   std::string name = "_Z1fI1aS";
   for (int i = 0; i < 60; ++i) name += fmt::format("I1bIS{0}_S{0}_E", i);
-  EXPECT_EQ(KernelDisplayName(name), name);
+  EXPECT_EQ(KernelDisplayName(name), "f<...>");
   std::string image = TwoKernels().Write();
   Elf64_Ehdr header;
   memcpy(&header, image.data(), sizeof header);
@@ -112,6 +112,21 @@ TEST(Cubin, NamesAreWrittenAsInCpp) {
   EXPECT_EQ(KernelDisplayName("_ZN5outer5inner4rowsEPf"), "outer::inner::rows");
   EXPECT_EQ(KernelDisplayName("_Zbroken"), "_Zbroken");
   EXPECT_EQ(KernelDisplayName(""), "");
+}
+
+// PyTorch's are so long that cards were full of letters and lengths.
+TEST(Cubin, OfLongNamesThePathIsWritten) {
+  EXPECT_EQ(
+      KernelDisplayName(
+          "_ZN2at6native18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastINS0_15CUD"
+          "AFunctor_addIfEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_"),
+      "at::native::elementwise_kernel<...>");
+  const std::string long_name(200, 'x');
+  EXPECT_EQ(KernelDisplayName(long_name), long_name);
+  EXPECT_EQ(KernelDisplayName("_ZN900" + long_name), "_ZN900" + long_name);
+  EXPECT_EQ(KernelDisplayName("_ZN12_GLOBAL__N_14rowsE" + long_name), "rows");
+  EXPECT_EQ(KernelDisplayName("_Z99999999999999999999999" + long_name),
+            "_Z99999999999999999999999" + long_name);
 }
 
 constexpr const char* kKernels = R"(

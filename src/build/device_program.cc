@@ -7,6 +7,7 @@
 #include <set>
 
 #include "build/directives.h"
+#include "build/lines.h"
 
 namespace assay {
 namespace {

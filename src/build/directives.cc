@@ -2,20 +2,14 @@
 
 #include <algorithm>
 
+#include "build/lines.h"
+
 namespace assay {
 namespace {
 
 constexpr size_t kShownBytesMax = 80;
 
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
-
 }  // namespace
-
-std::string_view TrimSpace(std::string_view text) {
-  while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
-  while (!text.empty() && IsSpace(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 std::string_view TakeWord(std::string_view& text) {
   text = TrimSpace(text);
@@ -28,9 +22,7 @@ std::string_view TakeWord(std::string_view& text) {
 std::vector<Directive> FindDirectives(std::string_view source, std::string_view language) {
   std::vector<Directive> directives;
   for (int number = 1; !source.empty(); ++number) {
-    const size_t end = source.find('\n');
-    std::string_view line = TrimSpace(source.substr(0, end));
-    source.remove_prefix(end == std::string_view::npos ? source.size() : end + 1);
+    std::string_view line = TrimSpace(TakeLine(source));
     const bool block = language == "c" && line.starts_with("/*!");
     if (!block && !line.starts_with("//!")) continue;
     line.remove_prefix(3);

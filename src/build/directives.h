@@ -16,7 +16,6 @@ struct Directive {
 // All of them, in order; in C also `/*! ... */`, on one line.
 std::vector<Directive> FindDirectives(std::string_view source, std::string_view language);
 
-std::string_view TrimSpace(std::string_view text);
 // Takes the first word off, and the space around it.
 std::string_view TakeWord(std::string_view& text);
 

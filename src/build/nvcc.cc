@@ -57,22 +57,6 @@ Nvcc NvccIn(const fs::path& folder) {
   return {path.string(), "", toolkit.string(), LibrariesOf(toolkit)};
 }
 
-std::vector<fs::path> Folders(const std::string& usual_folder) {
-  std::vector<fs::path> folders;
-  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* value = ::getenv(name); value != nullptr && value[0] == '/')
-      folders.push_back(fs::path(value) / "bin");
-  const char* variable = ::getenv("PATH");
-  std::string_view left = variable != nullptr ? variable : "";
-  while (!left.empty()) {
-    const size_t end = left.find(':');
-    if (left[0] == '/') folders.emplace_back(left.substr(0, end));
-    left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
-  }
-  folders.emplace_back(usual_folder);
-  return folders;
-}
-
 // The line with the release; the first one names the program.
 std::string ReleaseLine(const std::string& text) {
   const size_t at = text.find("release ");
@@ -84,8 +68,24 @@ std::string ReleaseLine(const std::string& text) {
 
 }  // namespace
 
+std::vector<std::string> ToolkitFolders(const std::string& usual_folder) {
+  std::vector<std::string> folders;
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* value = ::getenv(name); value != nullptr && value[0] == '/')
+      folders.push_back((fs::path(value) / "bin").string());
+  const char* variable = ::getenv("PATH");
+  std::string_view left = variable != nullptr ? variable : "";
+  while (!left.empty()) {
+    const size_t end = left.find(':');
+    if (left[0] == '/') folders.emplace_back(left.substr(0, end));
+    left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
+  }
+  folders.emplace_back(usual_folder);
+  return folders;
+}
+
 Result<Nvcc> FindNvcc(const std::string& usual_folder) {
-  for (const fs::path& folder : Folders(usual_folder)) {
+  for (const fs::path folder : ToolkitFolders(usual_folder)) {
     Nvcc nvcc = NvccIn(folder);
     if (nvcc.path.empty()) continue;
     ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadVersionText(nvcc.path));
@@ -100,7 +100,7 @@ Result<Nvcc> FindNvcc(const std::string& usual_folder) {
 }
 
 std::optional<Nvdisasm> FindNvdisasm(const std::string& usual_folder) {
-  for (const fs::path& folder : Folders(usual_folder)) {
+  for (const fs::path folder : ToolkitFolders(usual_folder)) {
     std::error_code code;
     const fs::path path = fs::canonical(folder / "nvdisasm", code);
     if (code || path.filename() != "nvdisasm" || ::access(path.c_str(), X_OK) != 0) continue;

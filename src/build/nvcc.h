@@ -22,6 +22,10 @@ struct Nvcc {
 // (kEnvironment) say where it was looked for and how to install it.
 Result<Nvcc> FindNvcc(const std::string& usual_folder = "/usr/local/cuda/bin");
 
+// The folders that a program of the toolkit's is looked for in, in this order: below $CUDA_HOME and
+// $CUDA_PATH, those of $PATH, and the usual one.
+std::vector<std::string> ToolkitFolders(const std::string& usual_folder);
+
 struct Nvdisasm {
   std::string path;     // without links
   std::string toolkit;  // the folder that holds it, for the sandbox

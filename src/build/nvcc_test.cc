@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "build/build.h"
+#include "build/scoped_variable_testing.h"
 
 namespace assay {
 namespace {
@@ -18,25 +19,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 namespace fs = std::filesystem;
-
-// A variable for the length of one test.
-class ScopedVariable {
- public:
-  ScopedVariable(const char* name, const std::string& value) : name_(name) {
-    if (const char* before = ::getenv(name)) before_ = before;
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~ScopedVariable() {
-    if (before_)
-      ::setenv(name_, before_->c_str(), 1);
-    else
-      ::unsetenv(name_);
-  }
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 // A folder with a toolkit's parts; its nvcc is a script that says its version.
 class NvccToolkit : public testing::Test {

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "build/lines.h"
+
 namespace assay {
 namespace {
 
@@ -55,12 +57,6 @@ constexpr auto kKinds = std::to_array<Entry>({
 constexpr std::string_view kNothing = "NOP";
 constexpr std::string_view kSection = ".text.";
 
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
-}
-
 // The kernel whose section begins on this line: `.section .text.NAME,"ax",@progbits`.
 std::string_view SectionOn(std::string_view line) {
   if (!line.starts_with(".section")) return {};
@@ -75,9 +71,9 @@ std::string_view InstructionOn(std::string_view line) {
   if (!line.starts_with("/*")) return {};
   const size_t end = line.find("*/");
   if (end == std::string_view::npos) return {};
-  std::string_view rest = Trimmed(line.substr(end + 2));
-  if (rest.starts_with('{')) rest = Trimmed(rest.substr(1));
-  if (rest.starts_with('@')) rest = Trimmed(rest.substr(std::min(rest.find(' '), rest.size())));
+  std::string_view rest = TrimSpace(line.substr(end + 2));
+  if (rest.starts_with('{')) rest = TrimSpace(rest.substr(1));
+  if (rest.starts_with('@')) rest = TrimSpace(rest.substr(std::min(rest.find(' '), rest.size())));
   return rest.substr(0, rest.find_first_of(" ;"));
 }
 
@@ -108,9 +104,7 @@ std::map<std::string, InstructionMix> ParseListing(std::string_view listing) {
   std::map<std::string, InstructionMix> mixes;
   InstructionMix* mix = nullptr;
   while (!listing.empty()) {
-    const size_t end = std::min(listing.find('\n'), listing.size());
-    const std::string_view line = Trimmed(listing.substr(0, end));
-    listing.remove_prefix(std::min(end + 1, listing.size()));
+    const std::string_view line = TrimSpace(TakeLine(listing));
     if (line.starts_with(".section")) {
       const std::string_view kernel = SectionOn(line);
       mix = kernel.empty() ? nullptr : &mixes[std::string(kernel)];

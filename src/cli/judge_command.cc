@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "build/gpu_tools.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "doctor/doctor.h"
@@ -74,6 +75,23 @@ Result<std::string> DeviceFor(const JudgeRequest& request, const std::string& as
   return device;
 }
 
+// The tools that are to look at candidates, which must be there before any work is done.
+Result<void> AddTools(const JudgeOptions& options, JudgeRequest* request) {
+  const char* option = options.profile ? "--profile" : "--sanitize";
+  if ((options.profile || !options.sanitize.empty()) && request->problem.device != "cuda")
+    return UsageError(fmt::format(
+        "{} looks at what runs on a GPU: judge with --device cuda, or a candidate in CUDA",
+        option));
+  if (options.profile) {
+    ASSAY_ASSIGN_OR_RETURN(request->profiler, FindNcu());
+  }
+  if (!options.sanitize.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(GpuTool program, FindComputeSanitizer());
+    request->sanitizer = SanitizerChoice{std::move(program), options.sanitize};
+  }
+  return {};
+}
+
 Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   JudgeRequest request;
   ASSAY_ASSIGN_OR_RETURN(request.problem, options.problem.Resolve());
@@ -85,6 +103,7 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
     ASSAY_ASSIGN_OR_RETURN(request.against, ReadCandidate(options.against));
   }
   ASSAY_ASSIGN_OR_RETURN(request.problem.device, DeviceFor(request, options.device));
+  ASSAY_RETURN_IF_ERROR(AddTools(options, &request));
   request.best_baseline = options.baselines == kBestBaseline;
   request.baselines = request.best_baseline
                           ? std::vector<std::string>(std::begin(kBaselines), std::end(kBaselines))
@@ -223,8 +242,14 @@ void JudgeOptions::AddTo(CLI::App& command) {
   command.add_flag("--one-size", one_size,
                    "The candidate need not be right at other sizes than this one");
   command.add_flag("--no-replay", no_replay,
-                   "On a GPU: time calls as they are launched one by one, also where launching "
-                   "takes longer than the work");
+                   "On a GPU: time calls as they are launched one by one, launching included");
+  command.add_flag("--profile", profile,
+                   "On a GPU: after the verdict, read counters of one call with Nsight Compute");
+  command
+      .add_option("--sanitize", sanitize,
+                  "On a GPU: after the verdict, have Compute Sanitizer look at one call: memcheck, "
+                  "racecheck, initcheck or synccheck")
+      ->check(CLI::IsMember({"memcheck", "racecheck", "initcheck", "synccheck"}));
   command.add_option("--seed", seed, "Seed of every draw (default: a fresh one, printed)");
   command.add_option("--timeout", timeout_s, "Seconds that one call may take")
       ->capture_default_str()
@@ -250,7 +275,8 @@ void JudgeOptions::AddTo(CLI::App& command) {
       "  assay judge softmax mine.cpp --size small\n"
       "  assay judge KernelBench/level1/23_Softmax.py mine.cpp --set dim=4096\n"
       "  assay judge softmax mine.cpp --size small --p 2 --json\n"
-      "  assay judge softmax mine.cpp --against other.cpp\n\n"
+      "  assay judge softmax mine.cpp --against other.cpp\n"
+      "  assay judge softmax mine.cu --profile --sanitize memcheck\n\n"
       "Exit codes: 0 every candidate is faster; 1 correct, not proven faster; 2 usage; 3 wrong; 4 "
       "did not build;\n"
       "5 crashed, timed out or out of memory; 6 foul; 7 unsettled; 8 this machine lacks something; "

@@ -34,12 +34,13 @@ struct JudgeOptions {
   std::string against;
   double threshold = 1;
   int threads = 0;
-  std::string python, precision, tolerance, weights, device;
+  std::string python, precision, tolerance, weights, device, sanitize;
   uint64_t seed = 0;
   double timeout_s = 10, build_timeout_s = 60, budget_s = 60;
   std::string memory = "4G";
   bool json = false, jsonl = false, quiet = false, verbose = false;
   bool correctness_only = false, no_save = false, one_size = false, no_replay = false;
+  bool profile = false;
   bool allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

@@ -142,6 +142,8 @@ enum class TensorMapType : int {
   X(primary_context_release, "cuDevicePrimaryCtxRelease_v2", (Device))                         \
   X(context_set, "cuCtxSetCurrent", (Context))                                                 \
   X(context_synchronize, "cuCtxSynchronize", ())                                               \
+  X(profiler_start, "cuProfilerStart", ())                                                     \
+  X(profiler_stop, "cuProfilerStop", ())                                                       \
   X(context_reset_persisting_l2, "cuCtxResetPersistingL2Cache", ())                            \
   X(stream_create, "cuStreamCreate", (Stream*, unsigned int))                                  \
   X(stream_destroy, "cuStreamDestroy_v2", (Stream))                                            \

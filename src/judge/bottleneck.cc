@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/profile_finding.h"
+
 namespace assay {
 namespace {
 
@@ -102,6 +104,7 @@ bool IsOneOfSeveral(const Verdict& verdict, const KernelRecord& kernel) {
 }  // namespace
 
 std::string BottleneckOf(const Verdict& verdict, int multiprocessors) {
+  if (std::string busiest = BusiestUnit(verdict); !busiest.empty()) return busiest;
   if (verdict.roofline && verdict.roofline->percent_of_peak >= kNearPeakPercent) return {};
   const bool overhead = verdict.roofline && verdict.roofline->regime == "overhead";
   const bool memory = verdict.roofline && verdict.roofline->regime == "memory";
@@ -116,6 +119,7 @@ std::string BottleneckOf(const Verdict& verdict, int multiprocessors) {
   if (found.empty()) found = first(Spills);
   if (found.empty() && !overhead) found = FewBlocks(verdict, multiprocessors);
   if (found.empty()) found = NoMatrixUnits(verdict);
+  if (found.empty()) found = WhatWarpsAwait(verdict);
   if (found.empty() && !overhead) found = first(LowOccupancy);
   if (found.empty() && memory) found = first(NarrowLoads);
   if (found.empty() && !overhead) found = first(EmptyTail);

@@ -1,5 +1,6 @@
-// What most likely keeps a candidate for a GPU from its peak, of what can be read without counters:
-// one finding, since a focused handful of numbers helps more than a dump. Pure.
+// What most likely keeps a candidate for a GPU from its peak, of what its code says and, where they
+// were asked for, of counters: one finding, since a focused handful of numbers helps more than a
+// dump. Pure.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 namespace assay {
 
 // One sentence with the numbers that it rests on; empty where nothing stands out, and from 85% of
-// the measured peak on. Reads `kernels` and, where it is there, `roofline`.
+// the measured peak on where no counter says what bounds it. Reads `kernels` and, where they are
+// there, `roofline`, `work` and `profile`.
 std::string BottleneckOf(const Verdict& verdict, int multiprocessors);
 
 }  // namespace assay

@@ -244,6 +244,16 @@ Verdict SampleGpuVerdict() {
   verdict.bottleneck =
       "divide<256> keeps 256 bytes a thread in local memory, beside 167 registers: registers that "
       "were spilled, or an array that is indexed at run time";
+  KernelProfile heavy{"divide<256>", 1,     0.8125, 34.5, 41.25, 22.5, 0,
+                      113'776'128.0, 50.75, 100,    87.5, 0.25,  12.5};
+  heavy.stalls = {{"long_scoreboard", 62.5}, {"lg_throttle", 12.25}, {"wait", 8}};
+  KernelProfile light;
+  light.name = "row_max";
+  light.launches = 2;
+  light.cycles_share = 0.1875;
+  verdict.profile = ProfileRecord{{heavy, light}, ""};
+  verdict.sanitizer = SanitizerRecord{
+      "memcheck", 25, {"Invalid __global__ write of size 4 bytes at divide<256>+0x90"}, ""};
   return verdict;
 }
 

@@ -36,6 +36,8 @@ OPEN = (("problem", "set"), ("toolchain",), ("speed", "baselines"), ("libraries"
 
 
 def is_open(path):
+    if path[:2] == ("profile", "kernels"):
+        return path[3:] == ("stalls",)
     return path in OPEN or (path[:1] == ("kernels",) and path[2:] == ("instructions",))
 
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/profile.h"
+
 namespace assay {
 
 enum class Outcome {
@@ -105,8 +107,8 @@ struct BaselineResult {
   int pairs = 0;
   int rounds = 0;
   int calls_per_block = 0;
-  // On a GPU, where launching took longer than the work: blocks were replays of CUDA graphs, and
-  // this is what calls take without. Else nullopt.
+  // On a GPU, where launching would be a part of what is timed: blocks were replays of CUDA graphs,
+  // and this is what calls take without. Else nullopt.
   std::optional<LaunchedTimes> launched;
   std::string note;  // what limits the number, in one sentence; may be empty
 };
@@ -241,6 +243,9 @@ struct Verdict {
   uint64_t seed = 0;
   std::vector<PairSamples> samples;
   std::string log;  // what the compiler or the candidate printed, capped
+  // What tools saw of a candidate on a GPU, where it was asked for.
+  std::optional<ProfileRecord> profile = {};
+  std::optional<SanitizerRecord> sanitizer = {};
 };
 
 }  // namespace assay

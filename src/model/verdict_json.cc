@@ -144,6 +144,30 @@ Json ToJson(const KernelRecord& kernel) {
            kernel.widest_load_bytes > 0 ? Json(kernel.widest_load_bytes) : Json()}};
 }
 
+Json ToJson(const KernelProfile& kernel) {
+  Json json = {
+      {"name", kernel.name}, {"launches", kernel.launches}, {"cycles_share", kernel.cycles_share}};
+  for (const KernelFigure& figure : kKernelFigures) {
+    const std::optional<double>& value = kernel.*figure.value;
+    json[figure.name] = value ? Json(*value) : Json();
+  }
+  json["stalls"] = kernel.stalls;
+  return json;
+}
+
+Json ToJson(const ProfileRecord& profile) {
+  Json kernels = Json::array();
+  for (const KernelProfile& kernel : profile.kernels) kernels.push_back(ToJson(kernel));
+  return {{"failure", TextOrNull(profile.failure)}, {"kernels", kernels}};
+}
+
+Json ToJson(const SanitizerRecord& record) {
+  return {{"tool", record.tool},
+          {"failure", TextOrNull(record.failure)},
+          {"errors", record.errors},
+          {"findings", record.findings}};
+}
+
 Json ToJson(const Cost& cost) {
   return {{"build_s", cost.build_s},
           {"start_s", cost.start_s},
@@ -168,14 +192,11 @@ Json ToJson(const CallsAlone& alone) {
 }
 
 Json ToJson(const PairSamples& pair) {
-  return {{"baseline", pair.baseline},
-          {"order", pair.order},
-          {"block_ns", pair.block_ns},
-          {"settle_ns", pair.settle_ns},
-          {"charged_ns", pair.charged_ns},
-          {"sm_mhz", pair.sm_mhz},
-          {"clock_limits", pair.clock_limits},
-          {"alone", pair.alone ? ToJson(*pair.alone) : Json()}};
+  return {
+      {"baseline", pair.baseline},         {"order", pair.order},
+      {"block_ns", pair.block_ns},         {"settle_ns", pair.settle_ns},
+      {"charged_ns", pair.charged_ns},     {"sm_mhz", pair.sm_mhz},
+      {"clock_limits", pair.clock_limits}, {"alone", pair.alone ? ToJson(*pair.alone) : Json()}};
 }
 
 std::string OnOneLine(const Json& json) {
@@ -243,6 +264,8 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
       {"libraries", libraries},
       {"kernels", kernels},
       {"bottleneck", TextOrNull(verdict.bottleneck)},
+      {"profile", verdict.profile ? ToJson(*verdict.profile) : Json()},
+      {"sanitizer", verdict.sanitizer ? ToJson(*verdict.sanitizer) : Json()},
       {"foul", foul},
       {"cost", ToJson(verdict.cost)},
       {"machine", ToJson(verdict.machine)},

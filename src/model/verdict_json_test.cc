@@ -69,6 +69,36 @@ TEST(VerdictJson, KernelsSurvive) {
   EXPECT_TRUE(read.samples[1].sm_mhz.empty());
 }
 
+TEST(VerdictJson, WhatToolsSawSurvives) {
+  const Verdict verdict = SampleGpuVerdict();
+  const Verdict read = VerdictFromJson(VerdictToJson(verdict, 2)).value();
+  ASSERT_TRUE(read.profile && read.sanitizer);
+  ASSERT_EQ(read.profile->kernels.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const KernelProfile &kernel = read.profile->kernels[i], &was = verdict.profile->kernels[i];
+    EXPECT_EQ(kernel.name, was.name);
+    EXPECT_EQ(kernel.launches, was.launches);
+    EXPECT_EQ(kernel.cycles_share, was.cycles_share);
+    EXPECT_EQ(kernel.stalls, was.stalls);
+    for (const KernelFigure& figure : kKernelFigures)
+      EXPECT_EQ(kernel.*figure.value, was.*figure.value) << figure.name;
+  }
+  EXPECT_EQ(read.sanitizer->tool, "memcheck");
+  EXPECT_EQ(read.sanitizer->errors, 25);
+  EXPECT_EQ(read.sanitizer->findings, verdict.sanitizer->findings);
+}
+
+TEST(VerdictJson, WhyAToolSawNothingSurvives) {
+  Verdict verdict = SampleGpuVerdict();
+  verdict.profile = ProfileRecord{{}, "ncu wrote no report"};
+  verdict.sanitizer = SanitizerRecord{"racecheck", 0, {}, "no answer within 120.0 s"};
+  const Verdict read = VerdictFromJson(VerdictToJson(verdict, -1)).value();
+  EXPECT_EQ(read.profile->failure, "ncu wrote no report");
+  EXPECT_EQ(read.sanitizer->failure, "no answer within 120.0 s");
+  EXPECT_THAT(ErrorOf(Replaced(VerdictToJson(verdict, -1), "racecheck", "leakcheck")),
+              HasSubstr("sanitizer.tool"));
+}
+
 // As of a native candidate, whose host code launches what it likes.
 TEST(VerdictJson, KernelsWithoutLaunchesSayNull) {
   Verdict verdict = SampleGpuVerdict();
@@ -143,7 +173,8 @@ TEST(VerdictJson, NumbersThatJsonCannotHoldBecomeNull) {
 TEST(VerdictJson, AbsentPartsAreNull) {
   const std::string text = VerdictToJson(SampleVerdict(Outcome::kBuildFailed), -1);
   EXPECT_THAT(text, HasSubstr(R"("correctness":null,"speed":null,"work":null,"roofline":null,)"
-                              R"("libraries":null,"kernels":[],"bottleneck":null,"foul":null)"));
+                              R"("libraries":null,"kernels":[],"bottleneck":null,"profile":null,)"
+                              R"("sanitizer":null,"foul":null)"));
   const Verdict read = VerdictFromJson(text).value();
   EXPECT_FALSE(read.correctness);
   EXPECT_FALSE(read.speed);
@@ -178,7 +209,7 @@ TEST(VerdictJson, FieldsAddedLaterMayBeMissing) {
   verdict.speed->baselines.at("eager").certified_speedup = 0;
   std::string text = VerdictToJson(verdict, -1);
   text = Replaced(text, R"("work":null,"roofline":null,"libraries":null,)", "");
-  text = Replaced(text, R"("kernels":[],"bottleneck":null,)", "");
+  text = Replaced(text, R"("kernels":[],"bottleneck":null,"profile":null,"sanitizer":null,)", "");
   text = Replaced(text, R"("certified_speedup":null,)", "");
   text = Replaced(text, R"("delta":0.01,"clear_margin":0.5,"disturbed_share":0.0,)", "");
   const auto read = VerdictFromJson(text);

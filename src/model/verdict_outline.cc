@@ -25,7 +25,7 @@ struct StandIn {
 constexpr StandIn kStandIns[] = {
     {"", "samples", "[]"},          {"", "log", "\"\""},
     {"", "work", "null"},           {"", "roofline", "null"},
-    {"", "kernels", "[]"},
+    {"", "kernels", "[]"},          {"", "profile", "null"},
     {"problem", "signature", "[]"}, {"correctness", "draws", "[]"},
 };
 

@@ -21,9 +21,9 @@ struct VerdictTexts {
 // `one_a_line`: JSON lines; a line that was cut off spoils no other.
 VerdictTexts SplitVerdicts(std::string_view text, bool one_a_line);
 
-// As VerdictFromJson, but `samples`, `log`, `work`, `roofline`, `kernels`, the signature and the
-// draws stay empty: they are passed over unread, which takes a quarter of the time. The errors are
-// the same, and one more: a text that ends too early is said to be cut off.
+// As VerdictFromJson, but `samples`, `log`, `work`, `roofline`, `kernels`, `profile`, the signature
+// and the draws stay empty: they are passed over unread, which takes a quarter of the time. The
+// errors are the same, and one more: a text that ends too early is said to be cut off.
 Result<Verdict> VerdictOutlineFromJson(std::string_view text);
 
 }  // namespace assay

@@ -25,6 +25,7 @@ Verdict Shortened(Verdict verdict) {
   verdict.work.reset();
   verdict.roofline.reset();
   verdict.kernels.clear();
+  verdict.profile.reset();
   verdict.problem.signature.clear();
   if (verdict.correctness) verdict.correctness->draws.clear();
   return verdict;

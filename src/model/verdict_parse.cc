@@ -341,6 +341,39 @@ KernelRecord ReadKernel(const JsonNode& node) {
   return kernel;
 }
 
+KernelProfile ReadKernelProfile(const JsonNode& node) {
+  KernelProfile kernel;
+  kernel.name = node.At("name").Text();
+  kernel.launches = node.At("launches").Whole<int>();
+  kernel.cycles_share = node.At("cycles_share").Number();
+  for (const KernelFigure& figure : kKernelFigures)
+    if (const JsonNode value = node.Find(figure.name); !value.IsNull())
+      kernel.*figure.value = value.Number();
+  node.At("stalls").ForEachMember([&](const std::string& reason, const JsonNode& percent) {
+    kernel.stalls[reason] = percent.Number();
+  });
+  return kernel;
+}
+
+ProfileRecord ReadProfile(const JsonNode& node) {
+  ProfileRecord profile;
+  profile.failure = node.At("failure").TextOrNull();
+  node.At("kernels").ForEach(
+      [&](const JsonNode& item) { profile.kernels.push_back(ReadKernelProfile(item)); });
+  return profile;
+}
+
+SanitizerRecord ReadSanitizer(const JsonNode& node) {
+  SanitizerRecord record;
+  record.tool = node.At("tool").OneOf({"memcheck", "racecheck", "initcheck", "synccheck"});
+  record.failure = node.At("failure").TextOrNull();
+  record.errors = node.At("errors").Whole<int64_t>();
+  node.At("findings").ForEach([&](const JsonNode& line) {
+    record.findings.push_back(line.Text());
+  });
+  return record;
+}
+
 Cost ReadCost(const JsonNode& node) {
   Cost cost;
   cost.build_s = node.At("build_s").Number();
@@ -410,6 +443,10 @@ Verdict ReadVerdict(const JsonNode& node) {
   if (const JsonNode list = node.Find("kernels"); !list.IsNull())
     list.ForEach([&](const JsonNode& item) { verdict.kernels.push_back(ReadKernel(item)); });
   verdict.bottleneck = node.Find("bottleneck").TextOrNull();
+  if (const JsonNode item = node.Find("profile"); !item.IsNull())
+    verdict.profile = ReadProfile(item);
+  if (const JsonNode item = node.Find("sanitizer"); !item.IsNull())
+    verdict.sanitizer = ReadSanitizer(item);
   if (const JsonNode item = node.At("foul"); !item.IsNull())
     verdict.foul = Foul{item.At("rule").Text(), item.At("seen").Text()};
   verdict.cost = ReadCost(node.At("cost"));

@@ -13,6 +13,7 @@
 #include "base/defences.h"
 #include "base/files.h"
 #include "base/trace.h"
+#include "pipeline/host_tool.h"
 #include "pipeline/judge_device.h"
 #include "pipeline/machine.h"
 
@@ -96,6 +97,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
   options.sandbox.limits.memory_bytes = setup.limits.memory_bytes;
   options.sandbox.limits.processes = ProcessesFor(setup.threads);
   options.sandbox.limits.cpu_seconds *= setup.threads;
+  if (setup.tool != nullptr) PutUnderTool(*setup.tool, &options);
   return options;
 }
 
@@ -124,7 +126,10 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
 HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
   const Span span("await its load");
   const bool python = IsPython();
-  auto loaded = started.host.Collect(python ? 120 : setup_.limits.call_timeout_s);
+  const double timeout_s = setup_.tool != nullptr ? kToolStepTimeoutS
+                           : python               ? 120
+                                                  : setup_.limits.call_timeout_s;
+  auto loaded = started.host.Collect(timeout_s);
   if (!loaded) return std::unexpected(AsTheCandidates(std::move(loaded).error()));
   if (python) {
     constexpr const char* kNotes[] = {

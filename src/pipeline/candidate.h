@@ -17,6 +17,8 @@
 
 namespace assay {
 
+struct HostTool;  // host_tool.h
+
 struct CandidateLimits {
   uint64_t memory_bytes = uint64_t{4} << 30;
   double build_timeout_s = 60;  // native; a python build (load_inline) gets five times that
@@ -87,6 +89,7 @@ struct CandidateHostSetup {
   const Gpu* gpu = nullptr;  // null: they do without
   int threads = 1;
   InterruptFlag interrupt = nullptr;
+  const HostTool* tool = nullptr;  // that the hosts run under; null: none
 };
 
 // Hands out fresh hosts, each with the candidate loaded, in the block loop and frozen. Native hosts

@@ -111,7 +111,7 @@ std::optional<int64_t> SettledCpuNs(pid_t pid, const Deadline& deadline) {
 }  // namespace
 
 bool Freezer::Freeze() {
-  if (!Stands(Defence::kFreeze)) {
+  if (!stops_ || !Stands(Defence::kFreeze)) {
     frozen_ = true;
     cpu_ns_ = ProcessCpuNs(pid_).value_or(0);
     return true;
@@ -168,7 +168,7 @@ int64_t ProcessPageFaults(pid_t pid) {
 bool Freezer::SleptSinceFreeze() {
   const auto cpu_ns = ProcessCpuNs(pid_);
   if (!frozen_ || !cpu_ns) return false;
-  const bool slept = *cpu_ns == cpu_ns_ || !Stands(Defence::kSleepProof);
+  const bool slept = !stops_ || *cpu_ns == cpu_ns_ || !Stands(Defence::kSleepProof);
   cpu_ns_ = *cpu_ns;
   return slept;
 }
@@ -177,7 +177,7 @@ int64_t Freezer::CpuSinceFreezeNs() const { return ProcessCpuNs(pid_).value_or(c
 
 void Freezer::Thaw() {
   frozen_ = false;
-  ::kill(pid_, SIGCONT);
+  if (stops_) ::kill(pid_, SIGCONT);
 }
 
 }  // namespace assay

@@ -34,7 +34,8 @@ int64_t ProcessPageFaults(pid_t pid);
 
 class Freezer {
  public:
-  explicit Freezer(pid_t pid) : pid_(pid) {}
+  // `stops` false: it is never stopped, and its sleep is taken on its word.
+  explicit Freezer(pid_t pid, bool stops = true) : pid_(pid), stops_(stops) {}
 
   // Stops the process and waits until each of its threads is stopped. False: it is gone, or did not
   // stop within ten seconds.
@@ -51,6 +52,7 @@ class Freezer {
 
  private:
   pid_t pid_;
+  bool stops_;
   bool frozen_ = false;
   int64_t cpu_ns_ = 0;
 };

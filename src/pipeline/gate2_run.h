@@ -74,7 +74,7 @@ struct Gate2Setup {
   // Neither side's host has any, and both are on a device.
   bool device_forms = false;
   // Both hosts run code of the judge's and of the problem's alone, and are on a device: where
-  // launching takes longer than the work, blocks are replays of CUDA graphs.
+  // calls are short, blocks are replays of CUDA graphs.
   bool may_replay = false;
   double threshold = 1;
   bool libraries_forbidden = false;   // faster is then only what was seen to do without

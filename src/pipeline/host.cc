@@ -73,13 +73,6 @@ std::string_view RequestName(FrameKind kind) {
   }
 }
 
-std::string SignalText(int signal) {
-  const char* name = ::sigabbrev_np(signal);
-  const char* description = ::sigdescr_np(signal);
-  return fmt::format("SIG{} ({})", name != nullptr ? name : std::to_string(signal),
-                     description != nullptr ? description : "unknown signal");
-}
-
 }  // namespace
 
 std::unexpected<HostTrouble> HostFailed(Kind kind, std::string message) {
@@ -112,30 +105,42 @@ HostResult<Host> Host::Spawn(HostOptions options) {
   if (!lockdown) return environment("cannot create shared memory for the lockdown program");
   options.sandbox.descriptors.emplace_back(theirs.get(), 3);
   options.sandbox.descriptors.emplace_back(lockdown.get(), 4);
-  auto sandbox = Sandbox::Begin(options.sandbox);
+  auto sandbox = Sandbox::Begin(options.sandbox, options.artifact_path);
   if (!sandbox) return environment(sandbox.error().message);
   host.sandbox_.emplace(std::move(*sandbox));
   host.spin_ = options.spin;
   host.start_timeout_s_ = options.start_timeout_s;
+  host.attach_timeout_s_ = options.attach_timeout_s;
+  host.end_timeout_s_ = options.end_timeout_s;
   host.spawned_ns_ = MonotonicNs();
   host.wake_allowance_ns_ = options.wake_allowance_ns;
   host.on_device_ = options.on_device;
+  host.stays_awake_ = options.stays_awake;
   return host;
+}
+
+HostResult<void> Host::AwaitHello() {
+  const Deadline deadline = Deadline::AfterSeconds(start_timeout_s_);
+  Frame hello;
+  auto received = wire::Receive::kTimeout;
+  while (received == wire::Receive::kTimeout) {
+    if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
+    if (deadline.Expired()) return std::unexpected(TimedOut("starting", start_timeout_s_));
+    const int wait_ms = std::min(deadline.RemainingMs(), 100);
+    received = wire::ReceiveFrame(socket_.get(), &hello, wait_ms, nullptr, &pid_);
+  }
+  if (received != wire::Receive::kFrame || hello.kind != FrameKind::kHello ||
+      hello.args[0] != wire::kVersion || pid_ <= 0)
+    return std::unexpected(Death("while it started"));
+  return {};
 }
 
 HostResult<void> Host::Greet() {
   const Span span("greet a host");
   if (auto started = sandbox_->AwaitStarted(); !started)
     return HostFailed(Kind::kEnvironment, started.error().message);
-  Frame hello;
-  const auto received = wire::ReceiveFrame(
-      socket_.get(), &hello, static_cast<int>(start_timeout_s_ * 1000), nullptr, &pid_);
-  if (received == wire::Receive::kTimeout)
-    return std::unexpected(TimedOut("starting", start_timeout_s_));
-  if (received != wire::Receive::kFrame || hello.kind != FrameKind::kHello ||
-      hello.args[0] != wire::kVersion || pid_ <= 0)
-    return std::unexpected(Death("while it started"));
-  freezer_.emplace(pid_);
+  if (auto greeted = AwaitHello(); !greeted) return greeted;
+  freezer_.emplace(pid_, !stays_awake_);
   AddSpan("host starts", spawned_ns_, MonotonicNs(), pid_);
   auto control = SharedRegion::Create("assay-control", sizeof(wire::Control));
   if (!control) return HostFailed(Kind::kEnvironment, control.error().message);
@@ -154,14 +159,14 @@ HostResult<void> Host::Greet() {
 
 HostResult<void> Host::Attach(wire::Region region, const SharedRegion& memory, bool writable) {
   const uint64_t args[] = {static_cast<uint64_t>(region), memory.size_bytes(), writable ? 1u : 0u};
-  auto done = Request(FrameKind::kAttach, args, 30, memory.fd());
+  auto done = Request(FrameKind::kAttach, args, attach_timeout_s_, memory.fd());
   if (!done) return std::unexpected(done.error());
   return {};
 }
 
 HostResult<void> Host::AttachDevice(wire::Region region, int fd, uint64_t size_bytes) {
   const uint64_t args[] = {static_cast<uint64_t>(region), size_bytes, 1, 1};
-  auto done = Request(FrameKind::kAttach, args, 30, fd);
+  auto done = Request(FrameKind::kAttach, args, attach_timeout_s_, fd);
   if (!done) return std::unexpected(done.error());
   return {};
 }
@@ -421,65 +426,6 @@ HostResult<void> Host::AwaitWord(const uint32_t& word, uint32_t value, Deadline 
     if (deadline.Expired())
       return std::unexpected(TimedOut(doing, static_cast<double>(now_ns - begin_ns) / 1e9));
   }
-}
-
-HostTrouble Host::TimedOut(std::string_view doing, double timeout_s) {
-  HostTrouble trouble;
-  trouble.kind = Kind::kTimedOut;
-  trouble.message = fmt::format("no answer within {:.1f} s while {}", timeout_s, doing);
-  trouble.output = Output();
-  sandbox_->Kill();
-  return trouble;
-}
-
-HostTrouble Host::Death(std::string_view doing) {
-  HostTrouble trouble;
-  trouble.kind = Kind::kDied;
-  auto exit = sandbox_->Wait(Deadline::AfterSeconds(2));
-  trouble.output = Output();
-  if (!exit) {
-    // Once it runs, whose code it runs is to blame, not the machine: others are judged all the
-    // same.
-    if (!freezer_) trouble.kind = Kind::kEnvironment;
-    trouble.message = fmt::format("{} ({})", exit.error().message, doing);
-    return trouble;
-  }
-  if (exit->out_of_memory) {
-    trouble.kind = Kind::kOutOfMemory;
-    trouble.message = fmt::format("the process reached its memory limit {}", doing);
-    return trouble;
-  }
-  if (sandbox_->timed_out()) {
-    trouble.message = fmt::format("the process hung {} and was killed", doing);
-    return trouble;
-  }
-  // One that ends before it has greeted the judge has no report yet.
-  const wire::Report* const said = report_.as<wire::Report>();
-  if (said != nullptr && said->fault == wire::Fault::kDevice) {
-    trouble.message = fmt::format("{} {}", Message(), doing);
-    return trouble;
-  }
-  const int signal = exit->exited ? 0 : exit->status;
-  if (signal == SIGSYS) {
-    trouble.kind = Kind::kFoul;
-    trouble.rule = "process-creation";
-    trouble.message = "it tried to start a process, which the sandbox refuses";
-    return trouble;
-  }
-  if (signal != 0)
-    trouble.message = fmt::format("the process was ended by {} {}", SignalText(signal), doing);
-  else
-    trouble.message =
-        fmt::format("the process ended itself with exit code {} {}", exit->status, doing);
-  return trouble;
-}
-
-std::string Host::Message() const {
-  const wire::Report* report = report_.as<wire::Report>();
-  if (report == nullptr) return {};
-  std::string text(report->message, ::strnlen(report->message, wire::kMessageBytes));
-  std::erase_if(text, [](unsigned char c) { return c < 32 && c != '\n' && c != '\t'; });
-  return text;
 }
 
 }  // namespace assay

@@ -57,7 +57,11 @@ struct HostOptions {
   SandboxRequest sandbox;  // `descriptors` gets the socket (3) and the lockdown program (4) added
   std::string lockdown;    // BPF program for descriptor 4; may be empty
   double start_timeout_s = 60;
-  bool spin = true;  // the judge has a core of its own: both sides spin on the doorbell
+  double attach_timeout_s = 30;  // for sharing one region
+  double end_timeout_s = 2;      // once its socket is closed
+  bool stays_awake = false;      // never stopped: nothing that is decided may come from it
+  std::string artifact_path;     // of a file below /tmp that Quit() gives; may be empty
+  bool spin = true;              // the judge has a core of its own: both sides spin on the doorbell
   // What it may work between waking and go for nothing [ns], by its CPU time once it is stopped
   // again; 0: not looked at. Only for a host on one core, whose CPU time in a block is at most the
   // block's.
@@ -81,6 +85,12 @@ struct BlockResult {
   // The longest that one of its threads, or the judge's, waited for a core from thaw to freeze:
   // what other processes disturbed.
   int64_t waited_ns = 0;
+};
+
+// What a host leaves that ended as it was told to.
+struct HostLegacy {
+  std::string output;  // what it printed, capped
+  std::string artifact;
 };
 
 // How outputs are held against themselves: at the instant a block ends, and once the host is
@@ -112,6 +122,8 @@ class Host {
   HostResult<void> Post(wire::FrameKind kind, std::span<const uint64_t> args, int fd = -1);
   HostResult<wire::Frame> Collect(double timeout_s);
 
+  // Has it end by itself, and waits until it is gone. It must not be in blocks.
+  HostResult<HostLegacy> Quit(double timeout_s);
   // Ends it, without waiting until it is gone.
   void Kill() { sandbox_->Kill(); }
   // Stops it until the next request.
@@ -145,6 +157,10 @@ class Host {
   // Whether it ran the last block so; it may not be able to.
   bool Replayed() const { return report().replays == sequence_; }
 
+  // From the next block on a host on a device starts its profiler for each block's calls, and ends
+  // by exit() when it quits.
+  void Profile() { control_.as<wire::Control>()->profile = 1; }
+
   int64_t PageFaults() const { return ProcessPageFaults(pid_); }
   const wire::Report& report() const { return *report_.as<wire::Report>(); }
   pid_t pid() const { return pid_; }
@@ -156,6 +172,8 @@ class Host {
  private:
   Host() = default;
   HostTrouble Death(std::string_view doing);
+  // Its first frame, and the process that the kernel says it is from.
+  HostResult<void> AwaitHello();
   // Wakes the host for the next block and waits until it is ready; how long that took.
   // `order_ahead`: calls that it is told before, or none.
   HostResult<BlockResult> Wake(std::span<const uint32_t> order_ahead, Deadline deadline);
@@ -169,10 +187,10 @@ class Host {
   UniqueFd socket_;
   pid_t pid_ = 0;
   bool spin_ = true;
-  double start_timeout_s_ = 60;
+  double start_timeout_s_ = 60, attach_timeout_s_ = 30, end_timeout_s_ = 2;
   int64_t spawned_ns_ = 0;
   int64_t wake_allowance_ns_ = 0;
-  bool on_device_ = false;
+  bool on_device_ = false, stays_awake_ = false;
   bool in_blocks_ = false;
   uint32_t sequence_ = 0;
   int void_blocks_ = 0;  // in a row

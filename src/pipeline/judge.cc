@@ -25,6 +25,8 @@ namespace {
 // several candidates to come.
 constexpr size_t kManyCores = 12;
 constexpr size_t kAheadMax = 4;
+// Master slots where nothing is timed: the draws of gate 1 take half of them at most.
+constexpr uint32_t kSlotsOfDraws = 32;
 
 using Builds = SideBySide<CandidateSource, Result<BuiltCandidate>>;
 
@@ -46,6 +48,7 @@ Result<void> Judgement::Prepare() {
   options.threads = threads_;
   options.weights_seed = weights_seed;
   options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
+  if (request_.correctness_only) options.slots_most = kSlotsOfDraws;
   options.interrupt = events_.interrupt;
   const uint64_t other_seed = DeriveSeed(seed_, SeedStream::kOtherSize);
   options.other_set = DrawSizes(request_.problem, other_seed);
@@ -176,8 +179,10 @@ Result<void> Judgement::Run() {
             device_->CheckAnswers(fmt::format("{} was judged", built_[i].source.path)));
       return std::unexpected(verdict.error());
     }
+    const auto answers = AddToolFacts(i, &*verdict);
     built_[i].artifact.clear();
     events_.verdict(*verdict);
+    ASSAY_RETURN_IF_ERROR(answers);
     ASSAY_RETURN_IF_ERROR(CheckDevice(*verdict));
   }
   return {};

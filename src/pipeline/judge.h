@@ -10,12 +10,19 @@
 
 #include "base/result.h"
 #include "build/build.h"
+#include "build/gpu_tools.h"
 #include "model/machine_profile.h"
 #include "model/problem.h"
 #include "model/verdict.h"
 #include "pipeline/candidate.h"
 
 namespace assay {
+
+// Which of Compute Sanitizer's tools looks at candidates.
+struct SanitizerChoice {
+  GpuTool program;
+  std::string tool;  // of kSanitizerTools (build/compute_sanitizer.h)
+};
 
 struct JudgeRequest {
   ProblemRequest problem;
@@ -36,6 +43,9 @@ struct JudgeRequest {
   bool correctness_only = false;  // stop after gate 1; outcome `unsettled`
   MachineProfile machine;         // as measured here; empty where nothing was
   CandidateLimits limits;
+  // Tools that look at each candidate once its verdict is made; on a GPU alone.
+  std::optional<GpuTool> profiler;  // Nsight Compute
+  std::optional<SanitizerChoice> sanitizer;
 };
 
 struct JudgeEvents {

@@ -52,6 +52,13 @@ class Judgement {
   Result<void> AddKernels(size_t index, Verdict* verdict);
   // Whether the device still answers, after a candidate that was killed on it.
   Result<void> CheckDevice(const Verdict& verdict);
+  // What tools see of the candidate, where it was asked for (judgement_tools.cc). Errors: the
+  // device does not answer any more, kInterrupted; what a tool fails at is in the verdict.
+  Result<void> AddToolFacts(size_t index, Verdict* verdict);
+  void AddProfile(const BuiltCandidate& candidate, Verdict* verdict);
+  void AddSanitizer(const BuiltCandidate& candidate, Verdict* verdict);
+  // One call of the candidate in a host under the tool, which then ends.
+  HostResult<HostLegacy> RunUnderTool(const BuiltCandidate& candidate, const HostTool& tool);
   // Each returns true when the verdict is final.
   Result<bool> PassGate1(const BuiltCandidate& candidate, HostsOf& hosts, Verdict* verdict);
   Result<bool> PassOtherSize(HostsOf& hosts, Verdict* verdict);
@@ -92,6 +99,7 @@ class Judgement {
   std::optional<BuiltCandidate> against_;
   double candidate_call_ns_ = 0;        // of the candidate in hand, from gate 1
   bool baseline_failed_ = false;        // in the gate 2 that ended last
+  bool tool_trouble_ = false;           // a host under a tool failed
   EndingHosts ending_;                  // on a device
   std::unique_ptr<Listings> listings_;  // of artifacts in built_, on a device
 };

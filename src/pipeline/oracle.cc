@@ -188,8 +188,8 @@ Result<void> Oracle::ShareSlots() {
   const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
   uint64_t masters_bytes = options_.memory_bytes / 2;
   if (on_device()) masters_bytes = std::min(masters_bytes, kDeviceMastersBytesMax);
-  slots_max_ =
-      static_cast<uint32_t>(std::clamp<uint64_t>(masters_bytes / slot_bytes, 2, kSlotsMax));
+  const uint32_t most = options_.slots_most > 0 ? options_.slots_most : kSlotsMax;
+  slots_max_ = static_cast<uint32_t>(std::clamp<uint64_t>(masters_bytes / slot_bytes, 2, most));
   oracle_slots_max_ = std::min({on_device() ? kDeviceOracleSlotsMax : kOracleSlotsMax, slots_max_,
                                 static_cast<uint32_t>(std::max<uint64_t>(
                                     1, options_.memory_bytes / 4 / plan.oracle_stride))});

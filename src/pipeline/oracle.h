@@ -26,6 +26,7 @@ struct OracleOptions {
   int threads = 1;
   uint64_t weights_seed = 0;
   uint64_t memory_bytes = 0;  // that all slots together may take
+  uint32_t slots_most = 0;    // that may be wanted; 0: as many as there may be
   double timeout_s = 120;     // for one evaluation
   // Constants of another size of the problem, which Oracle::OpenOther loads; may be empty.
   std::map<std::string, std::string> other_set;

@@ -1,5 +1,5 @@
-// Blocks that are replays of CUDA graphs (docs/protocol.md): where launching takes longer than the
-// work, what is timed would be launches.
+// Blocks that are replays of CUDA graphs (docs/protocol.md): launching is no part of what is timed
+// then.
 #include <algorithm>
 
 #include "base/median.h"
@@ -32,13 +32,13 @@ HostResult<bool> PairRunner::SettleReplays(Side early, Side late) {
   if (untried) replays_ = Replays::kNo;
   LaunchedTimes launched, replayed;
   if (auto right = TimeBlocks(early, late, &launched); !right || !*right) return right;
-  if (untried && !MayBeBoundByLaunches(launched)) return true;
+  if (untried && !LaunchingCounts(launched)) return true;
   replaying_ = true;
   // First with a look at the opponent's outputs: a reference whose calls give others when they are
   // captured is run as it is.
   auto right =
       Exchange(early, late, calls_, &replayed.reference_ns, &replayed.candidate_ns, nullptr);
-  if (right && *right) right = TimeBlocks(early, late, &replayed);
+  if (untried && right && *right) right = TimeBlocks(early, late, &replayed);
   if (right && !*right) return false;
   const bool differs = !right && result_->opponent_trouble &&
                        result_->opponent_trouble->kind == HostTrouble::Kind::kFailed;
@@ -52,7 +52,7 @@ HostResult<bool> PairRunner::SettleReplays(Side early, Side late) {
     StartOver();
     return true;
   }
-  if (untried && (differs || replay_missed_ || !LaunchesBind(launched, replayed))) {
+  if (untried && (differs || replay_missed_)) {
     result_->opponent_trouble.reset();
     replaying_ = replay_missed_ = false;
     return true;
@@ -60,7 +60,7 @@ HostResult<bool> PairRunner::SettleReplays(Side early, Side late) {
   replays_ = Replays::kYes;
   launched_reference_ns_.push_back(launched.reference_ns);
   launched_candidate_ns_.push_back(launched.candidate_ns);
-  call_ns_ = std::max(100.0, std::min(replayed.reference_ns, replayed.candidate_ns));
+  if (untried) call_ns_ = std::max(100.0, std::min(replayed.reference_ns, replayed.candidate_ns));
   return true;
 }
 

@@ -58,6 +58,9 @@ class CardWriter {
     Gate1();
     Gate2();
     Kernels();
+    Profile();
+    Bottleneck();
+    Sanitizer();
     Caught();
     Printed();
     Circumstances();
@@ -320,10 +323,45 @@ class CardWriter {
       frame_.Row({{Safe(kernels[i].name), Tone::kStrong}});
       for (const auto& [label, text] : KernelFacts(kernels[i])) frame_.Labelled(label, Safe(text));
     }
-    if (kernels.size() > kShownMax)
-      frame_.Row({{fmt::format("and {} more", kernels.size() - kShownMax), Tone::kFaint}});
-    if (!verdict_.bottleneck.empty())
+    AndMore(kernels.size(), kShownMax);
+  }
+
+  void AndMore(size_t count, size_t shown) {
+    if (count > shown) frame_.Row({{fmt::format("and {} more", count - shown), Tone::kFaint}});
+  }
+
+  // What counters saw of one call.
+  void Profile() {
+    constexpr size_t kShownMax = 2;
+    if (!verdict_.profile) return;
+    const ProfileRecord& profile = *verdict_.profile;
+    frame_.Section("counters of one call", {});
+    if (!profile.failure.empty()) frame_.Labelled("none", Safe(profile.failure), Tone::kWarning);
+    for (size_t i = 0; i < std::min(profile.kernels.size(), kShownMax); ++i) {
+      frame_.Row({{Safe(profile.kernels[i].name), Tone::kStrong}});
+      for (const auto& [label, text] : ProfileFacts(profile.kernels[i]))
+        frame_.Labelled(label, Safe(text));
+    }
+    AndMore(profile.kernels.size(), kShownMax);
+  }
+
+  void Bottleneck() {
+    const bool shown = (!verdict_.kernels.empty() && verdict_.speed) || verdict_.profile;
+    if (shown && !verdict_.bottleneck.empty())
       frame_.Labelled("bottleneck", Safe(verdict_.bottleneck), Tone::kStrong);
+  }
+
+  void Sanitizer() {
+    if (!verdict_.sanitizer) return;
+    const SanitizerRecord& record = *verdict_.sanitizer;
+    frame_.Section("compute-sanitizer", {});
+    const bool clean = record.failure.empty() && record.errors == 0;
+    frame_.Labelled(Safe(record.tool),
+                    !record.failure.empty() ? "no answer: " + Safe(record.failure)
+                    : clean                 ? std::string("no errors in one call")
+                                            : Counted(record.errors, "error") + " in one call",
+                    clean ? Tone::kGood : Tone::kWarning);
+    for (const std::string& finding : record.findings) frame_.Labelled("", Safe(finding));
   }
 
   void Caught() {

@@ -284,6 +284,37 @@ TEST(Card, OnAGpuThePeakIsTheGpus) {
   EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("launch that does nothing"));
 }
 
+TEST(Card, WhatToolsSawIsShort) {
+  const CardStyle wide{.colour = false, .unicode = false, .width = 140};
+  Verdict verdict = SampleGpuVerdict();
+  const std::string text = RenderCard(verdict, wide);
+  for (const char* part :
+       {"counters of one call", "divide<256>", "81% of the call's, in 1 launch",
+        "DRAM 34%, memory in all 41%, multiprocessors 22%, matrix units 0%",
+        "114 MB to and from DRAM, L2 hits 51%, loads use 100%, stores use 88%",
+        "long_scoreboard 62%, lg_throttle 12%, wait 8%", "19% of the call's, in 2 launches",
+        "memcheck     25 errors in one call", "Invalid __global__ write of size 4 bytes"})
+    EXPECT_THAT(text, HasSubstr(part));
+  verdict.profile = ProfileRecord{{}, "ncu wrote no report"};
+  verdict.sanitizer = SanitizerRecord{"racecheck", 0, {}, ""};
+  EXPECT_THAT(RenderCard(verdict, wide), HasSubstr("none         ncu wrote no report"));
+  EXPECT_THAT(RenderCard(verdict, wide), HasSubstr("racecheck    no errors in one call"));
+  verdict.sanitizer->failure = "it did not start";
+  EXPECT_THAT(RenderCard(verdict, wide), HasSubstr("no answer: it did not start"));
+  verdict.profile.reset();
+  verdict.sanitizer.reset();
+  for (const char* part : {"counters", "sanitizer"})
+    EXPECT_EQ(RenderCard(verdict, wide).find(part), std::string::npos) << part;
+}
+
+// A candidate in Python may have no kernels that can be read.
+TEST(Card, ABottleneckThatCountersFoundNeedsNoKernels) {
+  Verdict verdict = SampleGpuVerdict();
+  verdict.kernels.clear();
+  verdict.bottleneck = "memory-bound";
+  EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("bottleneck   memory-bound"));
+}
+
 TEST(Card, FitsItsWidth) {
   for (const int width : {60, 80, 100}) {
     for (const Verdict& verdict : SampleVerdicts()) {

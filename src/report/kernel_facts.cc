@@ -67,4 +67,52 @@ std::vector<std::pair<std::string, std::string>> KernelFacts(const KernelRecord&
   return lines;
 }
 
+namespace {
+
+// "DRAM 34%, caches 41%"; figures that are not there are left out.
+std::string Percents(
+    const KernelProfile& kernel,
+    std::initializer_list<std::pair<const char*, std::optional<double> KernelProfile::*>> figures) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : figures)
+    if (kernel.*value) texts.push_back(fmt::format("{} {:.0f}%", name, *(kernel.*value)));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string Waiting(const KernelProfile& kernel) {
+  std::vector<std::pair<double, std::string>> stalls;
+  for (const auto& [reason, percent] : kernel.stalls) stalls.emplace_back(percent, reason);
+  std::sort(stalls.rbegin(), stalls.rend());
+  std::vector<std::string> texts;
+  for (const auto& [percent, reason] : stalls)
+    texts.push_back(fmt::format("{} {:.0f}%", reason, percent));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> ProfileFacts(const KernelProfile& kernel) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  const auto add = [&](const char* label, std::string text) {
+    if (!text.empty()) lines.emplace_back(label, std::move(text));
+  };
+  add("cycles", fmt::format("{:.0f}% of the call's, in {} launch{}", 100 * kernel.cycles_share,
+                            kernel.launches, kernel.launches == 1 ? "" : "es"));
+  add("of peak", Percents(kernel, {{"DRAM", &KernelProfile::dram_percent},
+                                   {"memory in all", &KernelProfile::memory_percent},
+                                   {"multiprocessors", &KernelProfile::sm_percent},
+                                   {"matrix units", &KernelProfile::tensor_percent}}));
+  std::string memory =
+      kernel.dram_bytes ? FormatBytes(*kernel.dram_bytes) + " to and from DRAM" : std::string();
+  const std::string rest = Percents(kernel, {{"L2 hits", &KernelProfile::l2_hit_percent},
+                                             {"loads use", &KernelProfile::load_used_percent},
+                                             {"stores use", &KernelProfile::store_used_percent},
+                                             {"bank conflicts", &KernelProfile::conflict_percent}});
+  if (!memory.empty() && !rest.empty()) memory += ", ";
+  add("memory", memory + rest);
+  add("warps", Percents(kernel, {{"active", &KernelProfile::warps_active_percent}}));
+  add("waiting", Waiting(kernel));
+  return lines;
+}
+
 }  // namespace assay

@@ -13,4 +13,7 @@ namespace assay {
 // Label and text of each line; those whose facts are not known are left out.
 std::vector<std::pair<std::string, std::string>> KernelFacts(const KernelRecord& kernel);
 
+// The same of what counters saw of it.
+std::vector<std::pair<std::string, std::string>> ProfileFacts(const KernelProfile& kernel);
+
 }  // namespace assay

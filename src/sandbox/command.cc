@@ -210,7 +210,8 @@ Result<std::vector<std::string>> InsideCommand(Builder& builder, const SandboxFi
     inside.insert(inside.end(), {"--filter", std::to_string(number++)});
     return {};
   };
-  ASSAY_RETURN_IF_ERROR(add_filter(filters.base));
+  ASSAY_RETURN_IF_ERROR(add_filter(request.may_use_loopback ? filters.loopback : filters.base));
+  if (request.may_use_loopback) inside.push_back("--loopback");
   if (!request.may_start_processes) ASSAY_RETURN_IF_ERROR(add_filter(filters.no_processes));
   AddLimits(request.limits, has_memory_cgroup, &inside);
   for (const std::string& device : request.devices)

@@ -22,6 +22,7 @@ struct Bubblewrap {
 struct SandboxFilters {
   std::string base;
   std::string no_processes;  // for commands that may not start any
+  std::string loopback;      // in the place of base, for commands that may use the loopback
 };
 
 // Descriptors of confine, and the numbers around them.

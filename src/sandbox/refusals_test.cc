@@ -52,6 +52,22 @@ INSTANTIATE_TEST_SUITE_P(
         Rule{"fork", 0}, Rule{"vfork", 0}, Rule{"thread", 0}, Rule{"exec", 0}),
     NameOf);
 
+// Of a tool's sandbox, whose parts talk over it; nothing else is loosened.
+TEST(Refusals, TheLoopbackIsForCommandsThatMayUseIt) {
+  const auto result = [](const char* call, bool may_use_loopback) {
+    SandboxRequest request = ProbeRequest({"call", call});
+    request.may_use_loopback = may_use_loopback;
+    return ProbeResult(request);
+  };
+  EXPECT_EQ(result("loopback", true), 0);
+  EXPECT_EQ(result("loopback", false), EPERM);
+  EXPECT_EQ(result("connect_outside", true), ENETUNREACH);
+  EXPECT_EQ(result("connect_outside", false), EPERM);
+  for (const char* call : {"socket_netlink", "ptrace", "memfd_create", "perf_event_open", "mount",
+                           "sched_setaffinity", "fork"})
+    EXPECT_EQ(result(call, true), EPERM) << call;
+}
+
 class ForeignArchitecture : public ::testing::TestWithParam<Rule> {};
 TEST_P(ForeignArchitecture, Kills) {
 #if !defined(__x86_64__)

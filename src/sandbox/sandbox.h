@@ -55,6 +55,9 @@ struct SandboxRequest {
   std::vector<int> cpus;                         // affinity; empty: all
   SandboxLimits limits;
   bool may_start_processes = false;  // builders, and python hosts until they lock down
+  // Internet sockets in its own network namespace, which has a loopback and nothing else: for tools
+  // whose parts talk so to each other.
+  bool may_use_loopback = false;
 };
 
 // How a sandboxed command ended.
@@ -115,7 +118,9 @@ class Sandbox {
   static Result<Sandbox> Start(const SandboxRequest& request);
   // The same in two steps, so that several start at a time: mounting takes some 10 ms of each. All
   // else waits for AwaitStarted(), but that it may be destroyed before.
-  static Result<Sandbox> Begin(const SandboxRequest& request);
+  // `artifact_path`: a file below /tmp that the command writes, for Artifact(); may be empty.
+  static Result<Sandbox> Begin(const SandboxRequest& request,
+                               const std::string& artifact_path = "");
   Result<void> AwaitStarted();
   Sandbox(Sandbox&&) noexcept;
   Sandbox& operator=(Sandbox&&) noexcept;
@@ -128,6 +133,9 @@ class Sandbox {
   void Kill();  // everything inside, at once; idempotent
   bool timed_out() const;
   int pidfd() const;  // readable once the sandbox ended
+  // After Wait(): the content of the file; empty where it was not written, which Output() then
+  // tells, or the command did not exit with 0.
+  Result<std::string> Artifact();
   // What it printed so far on stdout and stderr together, at most 64 KiB; the rest is discarded
   // without blocking it.
   std::string Output();

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -92,6 +93,30 @@ int SocketPair() {
   return ErrnoOf(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
 }
 
+int ConnectTo(uint32_t address, uint16_t port_in_network_order) {
+  const int client = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_port = port_in_network_order;
+  peer.sin_addr.s_addr = htonl(address);
+  if (client < 0) return errno;
+  return ErrnoOf(connect(client, reinterpret_cast<const sockaddr*>(&peer), sizeof peer));
+}
+
+// Listens on a port of its own loopback, and connects to it.
+int Loopback() {
+  const int server = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof address;
+  if (server < 0 || bind(server, generic, size) != 0 || listen(server, 1) != 0 ||
+      getsockname(server, generic, &size) != 0)
+    return errno;
+  return ConnectTo(INADDR_LOOPBACK, address.sin_port);
+}
+
 #if defined(__x86_64__)
 // getpid through the 32-bit entry.
 int Call32() {
@@ -130,6 +155,9 @@ const Call kCalls[] = {
     {"socket_netlink", [] { return ErrnoOf(socket(AF_NETLINK, SOCK_RAW, 0)); }},
     {"socket_unix", [] { return ErrnoOf(socket(AF_UNIX, SOCK_STREAM, 0)); }},
     {"socketpair", SocketPair},
+    {"loopback", Loopback},
+    // 192.0.2.1, which is nobody's (RFC 5737)
+    {"connect_outside", [] { return ConnectTo(0xC0000201, htons(80)); }},
     {"tiocsti", [] { return ErrnoOf(ioctl(0, TIOCSTI, "x")); }},
     {"sched_setaffinity", Affinity},
     {"sched_setscheduler", Scheduler},

@@ -143,6 +143,8 @@ scmp_arg_cmp Comparison(const SeccompCondition& condition) {
       return SCMP_CMP64(condition.argument, SCMP_CMP_MASKED_EQ, condition.value, condition.value);
     case SeccompCondition::kHasNot:
       return SCMP_CMP64(condition.argument, SCMP_CMP_MASKED_EQ, condition.value, 0);
+    case SeccompCondition::kAbove:
+      return SCMP_CMP64(condition.argument, SCMP_CMP_GT, condition.value);
   }
   return {};
 }
@@ -196,11 +198,24 @@ void RefuseProcesses(SeccompAnswer answer, std::vector<SeccompRule>* rules) {
   rules->push_back({"clone3", SeccompAnswer::kAbsent, {}});
 }
 
+void RestrictSockets(SocketFamilies families, std::vector<SeccompRule>* rules) {
+  using Condition = SeccompCondition;
+  constexpr auto kRefuse = SeccompAnswer::kRefuse;
+  rules->push_back({"socketpair", kRefuse, {{0, Condition::kIsNot, AF_UNIX}}});
+  if (families == SocketFamilies::kUnix)
+    return rules->push_back({"socket", kRefuse, {{0, Condition::kIsNot, AF_UNIX}}});
+  // All others, 0 included; a rule compares an argument once.
+  for (uint64_t family = 0; family < AF_INET6; ++family)
+    if (family != AF_UNIX && family != AF_INET)
+      rules->push_back({"socket", kRefuse, {{0, Condition::kIs, family}}});
+  rules->push_back({"socket", kRefuse, {{0, Condition::kAbove, AF_INET6}}});
+}
+
 }  // namespace
 
 int SystemCallNumber(const char* call) { return ::seccomp_syscall_resolve_name(call); }
 
-std::vector<SeccompRule> BaseRules() {
+std::vector<SeccompRule> BaseRules(SocketFamilies families) {
   using Condition = SeccompCondition;
   constexpr auto kRefuse = SeccompAnswer::kRefuse;
   std::vector<SeccompRule> rules;
@@ -208,8 +223,7 @@ std::vector<SeccompRule> BaseRules() {
   for (const uint64_t flag : kNamespaceFlags)
     rules.push_back({"clone", kRefuse, {{0, Condition::kHas, flag}}});
   rules.push_back({"clone3", SeccompAnswer::kAbsent, {}});
-  for (const char* name : {"socket", "socketpair"})
-    rules.push_back({name, kRefuse, {{0, Condition::kIsNot, AF_UNIX}}});
+  RestrictSockets(families, &rules);
   for (const uint64_t request : {kTiocsti, kTioclinux})
     rules.push_back({"ioctl", kRefuse, {{1, Condition::kIs, request}}});
   rules.push_back({"personality", kRefuse, {{0, Condition::kIsNot, 0xffffffff}}});  // which asks
@@ -255,7 +269,9 @@ Result<std::string> CompileRules(const std::vector<SeccompRule>& rules, int refu
   return Export(context.get());
 }
 
-Result<std::string> BaseProgram() { return CompileRules(BaseRules()); }
+Result<std::string> BaseProgram(SocketFamilies families) {
+  return CompileRules(BaseRules(families));
+}
 Result<std::string> NoProcessProgram() { return CompileRules(NoProcessRules()); }
 
 std::string LockdownProgram(bool kill) {

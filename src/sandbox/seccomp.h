@@ -27,6 +27,7 @@ struct SeccompCondition {
     kIsNot,   // it differs from `value`
     kHas,     // has all bits of `value`
     kHasNot,  // has none of them
+    kAbove,   // is larger than `value`
   };
   unsigned argument;
   Kind kind;
@@ -39,8 +40,12 @@ struct SeccompRule {
   std::optional<SeccompCondition> condition;  // nullopt: whatever the arguments
 };
 
+// The sockets that a command may open: of its own machine's files alone, or those of the internet's
+// families besides, which lead nowhere but to its own network namespace's loopback.
+enum class SocketFamilies { kUnix, kUnixAndInternet };
+
 // For every sandboxed command.
-std::vector<SeccompRule> BaseRules();
+std::vector<SeccompRule> BaseRules(SocketFamilies families = SocketFamilies::kUnix);
 // For a command that may not start processes: no fork or clone of processes. It may still exec,
 // once it is itself: a host adds LockdownProgram (sandbox.h) before it runs foreign code.
 std::vector<SeccompRule> NoProcessRules();
@@ -55,7 +60,7 @@ int SystemCallNumber(const char* call);
 // the filter by it. Errors (kEnvironment): libseccomp fails.
 Result<std::string> CompileRules(const std::vector<SeccompRule>& rules, int refusal = EPERM);
 
-Result<std::string> BaseProgram();
+Result<std::string> BaseProgram(SocketFamilies families = SocketFamilies::kUnix);
 Result<std::string> NoProcessProgram();
 
 }  // namespace assay

@@ -36,6 +36,8 @@ uint64_t ValueFor(const SeccompCondition& condition, bool fits) {
       return fits ? condition.value : 0;
     case SeccompCondition::kHasNot:
       return fits ? 0 : condition.value;
+    case SeccompCondition::kAbove:
+      return fits ? kNothing : condition.value;
   }
   return 0;
 }
@@ -76,7 +78,7 @@ enum class By { kConfine, kHost };
 std::vector<int> ResultsUnder(const std::string& program, By by,
                               const std::vector<std::string>& calls) {
   SandboxTools tools = ProbedSandboxTools();
-  tools.filters = {by == By::kConfine ? program : "", ""};
+  tools.filters = {by == By::kConfine ? program : "", "", ""};
   SandboxRequest request = ProbeRequest({"calls"});
   const UniqueFd fd(::memfd_create("program", MFD_CLOEXEC));
   if (by == By::kHost) {
@@ -194,10 +196,20 @@ TEST_P(SeccompTable, NamesSystemCallsThatAreKnown) {
 INSTANTIATE_TEST_SUITE_P(
     Tables, SeccompTable,
     ::testing::Values(Table{"base", By::kConfine, BaseRules()},
+                      Table{"loopback", By::kConfine, BaseRules(SocketFamilies::kUnixAndInternet)},
                       Table{"no_processes", By::kConfine, NoProcessRules()},
                       Table{"lockdown", By::kHost, LockdownRules(false)},
                       Table{"killing_lockdown", By::kHost, LockdownRules(true)}),
     [](const ::testing::TestParamInfo<Table>& table) { return std::string(table.param.name); });
+
+TEST(Seccomp, LeavesTheInternetsSocketsToWhoMayUseTheLoopback) {
+  const std::string program =
+      CompileRules(BaseRules(SocketFamilies::kUnixAndInternet), kMark).value();
+  // socket() of a family, of no type: AF_UNIX, AF_INET, AF_INET6; then AF_NETLINK and AF_VSOCK.
+  EXPECT_THAT(ResultsUnder(program, By::kConfine,
+                           {"41,1,99,0", "41,2,99,0", "41,10,99,0", "41,16,99,0", "41,40,99,0"}),
+              ::testing::ElementsAre(EINVAL, EINVAL, EINVAL, kMark, kMark));
+}
 
 TEST(Seccomp, KnowsNoCallThatIsNewerThanTheReviewedOnes) {
   // 456 is futex_requeue; 457 and 462, statmount and mseal, are newer.

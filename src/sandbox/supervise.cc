@@ -109,7 +109,7 @@ struct Sandbox::State {
   std::string output_text, report_text;
   ControlGroups groups;
   std::optional<UidLease> uid;
-  uint64_t memory_bytes = 0;
+  uint64_t memory_bytes = 0, artifact_bytes_max = 0;
   double live_cpu_seconds = 0;  // at the kill
   int wait_status = 0;
   bool reaped = false, killed = false, past_deadline = false, timed_out = false;
@@ -216,6 +216,7 @@ Result<Sandbox> Sandbox::BeginWith(const SandboxTools& tools, const SandboxReque
                                    const std::string& artifact_path) {
   auto state = std::make_unique<State>();
   state->memory_bytes = request.limits.memory_bytes;
+  state->artifact_bytes_max = request.limits.file_bytes;
   if (tools.own_uid) {
     state->uid = UidLease::Take();
     if (!state->uid) return EnvironmentError("too many sandboxes at once: at most 64");
@@ -245,9 +246,9 @@ Result<Sandbox> Sandbox::StartWith(const SandboxTools& tools, const SandboxReque
   return sandbox;
 }
 
-Result<Sandbox> Sandbox::Begin(const SandboxRequest& request) {
+Result<Sandbox> Sandbox::Begin(const SandboxRequest& request, const std::string& artifact_path) {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
-  return BeginWith(ProbedSandboxTools(), request, "");
+  return BeginWith(ProbedSandboxTools(), request, artifact_path);
 }
 
 Result<void> Sandbox::AwaitStarted() { return state_->AwaitReady(); }
@@ -353,6 +354,21 @@ Result<std::string> ReadArtifact(int fd, uint64_t bytes_max) {
 
 }  // namespace
 
+Result<std::string> Sandbox::Artifact() {
+  State& state = *state_;
+  ASSAY_CHECK(state.exit.has_value());
+  if (!state.artifact || !state.exit->exited || state.exit->status != 0) return std::string();
+  const auto trouble = ReportLine(state.report_text, "artifact");
+  if (!trouble) return ReadArtifact(state.artifact.get(), state.artifact_bytes_max);
+  if (*trouble == "unwritable")
+    return EnvironmentError("the sandbox's product cannot be copied: no memory left");
+  if (*trouble == "large")
+    state.output_text += fmt::format("\nthe product is larger than the limit of {} bytes\n",
+                                     state.artifact_bytes_max);
+  if (*trouble == "irregular") state.output_text += "\nthe product is not a regular file\n";
+  return std::string();
+}
+
 Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
                                  Deadline deadline, const std::atomic<bool>* interrupt) {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
@@ -369,20 +385,8 @@ Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& req
   ToolRun run;
   ASSAY_ASSIGN_OR_RETURN(run.exit, sandbox.Wait(deadline, interrupt));
   run.timed_out = sandbox.timed_out();
+  ASSAY_ASSIGN_OR_RETURN(run.artifact, sandbox.Artifact());
   run.output = sandbox.Output();
-  if (artifact_path.empty() || !run.exit.exited || run.exit.status != 0) return run;
-  const auto trouble = ReportLine(sandbox.state_->report_text, "artifact");
-  if (!trouble) {
-    ASSAY_ASSIGN_OR_RETURN(run.artifact,
-                           ReadArtifact(sandbox.state_->artifact.get(), request.limits.file_bytes));
-  } else if (*trouble == "large") {
-    run.output += fmt::format("\nthe product is larger than the limit of {} bytes\n",
-                              request.limits.file_bytes);
-  } else if (*trouble == "irregular") {
-    run.output += "\nthe product is not a regular file\n";
-  } else if (*trouble == "unwritable") {
-    return EnvironmentError("the sandbox's product cannot be copied: no memory left");
-  }
   return run;
 }
 

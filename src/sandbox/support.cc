@@ -147,8 +147,10 @@ std::string FindTools(SandboxTools* tools) {
   if (!breakout) return breakout.error().message;
   tools->breakout = std::move(*breakout);
   auto base = BaseProgram(), no_processes = NoProcessProgram();
-  if (!base || !no_processes) return (base ? no_processes : base).error().message;
-  tools->filters = {std::move(*base), std::move(*no_processes)};
+  auto loopback = BaseProgram(SocketFamilies::kUnixAndInternet);
+  for (const auto* program : {&base, &no_processes, &loopback})
+    if (!*program) return program->error().message;
+  tools->filters = {std::move(*base), std::move(*no_processes), std::move(*loopback)};
   tools->own_uid = UidLease::Needed();
   tools->groups = FindGroupFolders();
   return {};

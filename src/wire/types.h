@@ -113,6 +113,8 @@ struct Control {
   uint32_t keep_results;       // 1: a trusted python host on a device keeps its results to itself
   uint32_t replay;             // 1: order and call_count stand before armed; a trusted host on a
                                // device captures the block's calls as a CUDA graph before ready
+  uint32_t profile;            // 1: a host on a device starts a profiler before ready and stops it
+                               // before done, and ends by exit() when it is told to quit
   alignas(64) uint32_t go;     // block to run; futex word
   uint32_t call_count;         // written before go
   uint32_t order[kCallsMax];   // slots to run, in this order; written before go

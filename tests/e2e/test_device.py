@@ -62,3 +62,44 @@ def test_processor_and_gpu_are_judged_apart(assay, write, order, name):
 def test_the_option_is_in_the_help(assay):
     run = assay("judge", "--help")
     assert run.code == GOOD and "--device" in run.out
+
+
+def tool(folder, name):
+    """A program in the place of one of NVIDIA's tools, which would be found."""
+    path = folder / name
+    path.write_text("#!/bin/sh\nexit 1\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize("option", [("--profile",), ("--sanitize", "memcheck")])
+def test_tools_look_at_what_runs_on_a_gpu_alone(assay, write, option):
+    source = "#include <assay/kernel.h>\n"
+    run = assay("judge", SOFTMAX, write("kernel.cpp", source), *option, "-q")
+    assert run.code == USAGE, run
+    assert f"{option[0]} looks at what runs on a GPU: judge with --device cuda" in run.err
+
+
+def test_an_unknown_tool_of_the_sanitizer_is_told(assay, write):
+    run = assay("judge", SOFTMAX, write("kernel.cu", KERNEL), "--sanitize", "leakcheck", "-q")
+    assert run.code == USAGE and "racecheck" in run.err, run
+
+
+@pytest.mark.parametrize(
+    "option, name, variable",
+    [
+        (("--profile",), "ncu", "ASSAY_NCU"),
+        (("--sanitize", "racecheck"), "compute-sanitizer", "ASSAY_COMPUTE_SANITIZER"),
+    ],
+)
+def test_a_tool_is_looked_for_before_any_work(assay, write, tmp_path, option, name, variable):
+    arguments = ("judge", SOFTMAX, write("kernel.cu", KERNEL), "-q", *option, *TINY)
+    if not os.path.exists("/usr/local/cuda") and not os.path.exists("/opt/nvidia"):
+        run = assay(*arguments, **{variable: "", "CUDA_HOME": "", "CUDA_PATH": ""})
+        assert run.code == ENVIRONMENT, run
+        assert f"there is no {name} " in run.err and f"let {variable} name the program" in run.err
+    run = assay(*arguments, **{variable: str(tmp_path / "nowhere")})
+    assert run.code == USAGE and f"{variable} names" in run.err, run
+    run = assay(*arguments, **{variable: tool(tmp_path, name)})
+    if not HAS_GPU:
+        assert run.code == ENVIRONMENT and "no CUDA driver" in run.err, run

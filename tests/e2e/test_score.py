@@ -121,6 +121,8 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "libraries": None,
         "kernels": [],
         "bottleneck": None,
+        "profile": None,
+        "sanitizer": None,
         "foul": None,
         "cost": {**COST, "build_cached": False},
         "machine": MACHINE,

@@ -105,7 +105,7 @@ def test_a_right_kernel_is_correct(judge):
 
 
 @pytest.mark.alone
-def test_calls_that_launches_bind_are_replayed_as_graphs(judge):
+def test_short_calls_are_replayed_as_graphs(judge):
     # A few microseconds of work, which PyTorch takes three times as long to launch.
     verdict = judge("softmax.cu", softmax(), options=["--set", "ROWS=256", "--set", "COLUMNS=1024"])
     assert_right(verdict)
@@ -121,8 +121,6 @@ def test_calls_that_launches_bind_are_replayed_as_graphs(judge):
     assert_right(again)
     assert again["speed"]["baselines"]["eager"]["launched"] is None
     assert replayed["time_ns"] < again["speed"]["baselines"]["eager"]["time_ns"]
-    long_calls = judge("softmax.cu", softmax(), options=["--set", "ROWS=32768"])
-    assert long_calls["speed"]["baselines"]["eager"]["launched"] is None
 
 
 @pytest.mark.alone

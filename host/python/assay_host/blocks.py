@@ -185,6 +185,7 @@ class _OnDevice:
         self._slots = slots
         self._kept = []
         self._reserved = False
+        self._profiles = False
         self.wait = functools.partial(_wait, library, loop)
         self._spark = torch.empty(0)
         self._inputs_ns = self._settling_ns = 0
@@ -226,6 +227,9 @@ class _OnDevice:
         # this process, which lasts as long as several short calls.
         _fill(self._spark, 0)
         self.wait()
+        self._profiles = self._control.profile != 0
+        if self._profiles:
+            device.end_by_error(self._library, self._loop, self._library.start_profiler())
         return kept, replays
 
     def _capture(self, run, kept):
@@ -238,6 +242,12 @@ class _OnDevice:
 
     def launch(self):
         device.end_by_error(self._library, self._loop, self._graph.launch())
+
+    def finish(self):
+        """After the calls of a block: their work is done then."""
+        self.wait()
+        if self._profiles:
+            device.end_by_error(self._library, self._loop, self._library.stop_profiler())
 
     def settle_ns(self, calls, kept):
         return calls * (self._settling_ns if kept is None else self._inputs_ns)
@@ -292,7 +302,7 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
             else:
                 settle_ns = run(loop.order[: loop.call_count], kept, first_failure)
             if on_device:
-                on_device.wait()
+                on_device.finish()
                 settle_ns = on_device.settle_ns(loop.call_count, kept)
             elif copy_inputs:
                 settle_ns += arguments.spent_ns

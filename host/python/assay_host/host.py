@@ -217,6 +217,8 @@ def main(role):
         if received != wire.RECEIVED:
             _leave(0 if received == wire.CLOSED else 1)
         if frame.kind == wire.QUIT:
+            if context.loop.control and wire.Control.from_address(context.loop.control).profile:
+                sys.exit(0)  # what a profiler left for the end of the process is done
             _leave(0)
         reply = _answer(handlers, context, frame, fd.value)
         if fd.value >= 0:

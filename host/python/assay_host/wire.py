@@ -73,7 +73,8 @@ class Control(ctypes.Structure):
         ("spin", _u32),
         ("keep_results", _u32),
         ("replay", _u32),
-        ("padding", _u32 * 12),
+        ("profile", _u32),
+        ("padding", _u32 * 11),
         ("go", _u32),
         ("call_count", _u32),
         ("order", _u32 * CALLS_MAX),
@@ -116,7 +117,7 @@ def _sizes_and_offsets():
         (Frame, "kind args"),
         (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset varies"),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_bytes arguments"),
-        (Control, "armed spin keep_results replay go call_count order"),
+        (Control, "armed spin keep_results replay profile go call_count order"),
         (
             Report,
             "ready done settle_ns replays fault fault_signal fault_region fault_address fault_call "
@@ -189,6 +190,8 @@ class Library:
             waiting.AssayInstantiateGraph, ctypes.c_int, ctypes.c_void_p
         )
         self.launch_graph = _function(holding.AssayLaunchGraph, ctypes.c_int)
+        self.start_profiler = _function(waiting.AssayStartProfiler, ctypes.c_int)
+        self.stop_profiler = _function(waiting.AssayStopProfiler, ctypes.c_int)
         self._describe_device = _function(
             waiting.AssayDescribeDevice, None, ctypes.c_int, ctypes.c_char_p, _u64
         )
