@@ -162,6 +162,70 @@ TEST_F(DeviceHost, AProfilerSeesTheCallsThatItIsToSee) {
   EXPECT_THAT(ReadFile(seen, 1000).value_or(""), testing::EndsWith("stop\nexit\n"));
 }
 
+// What CUPTI sees of a block is added up by kernel, in memory that the judge reads.
+class TracedHost : public DeviceHost {
+ protected:
+  TracedHost() : trace_memory_(sizeof(wire::KernelTrace)) {}
+  const wire::KernelTrace& trace() const {
+    return *reinterpret_cast<const wire::KernelTrace*>(trace_memory_.data);
+  }
+  void LoadTraced() {
+    AddScale();
+    launches().launches[1].grid[0] = 3;
+    ASSERT_EQ(Load(Image({"prepare", "scale"})).kind, FrameKind::kDone) << judge_.message();
+    ASSERT_EQ(judge_.Attach(Region::kTrace, trace_memory_, true).kind, FrameKind::kDone);
+    judge_.EnterBlocks();
+    Fill();
+  }
+  SharedMemory trace_memory_;
+};
+
+TEST_F(TracedHost, KernelsAreAddedUpByNameForTheBlocksThatAreTraced) {
+  LoadTraced();
+  ASSERT_TRUE(judge_.RunBlock({0}));
+  EXPECT_EQ(trace().kernel_count, 0u);
+  judge_.control().trace = 1;
+  ASSERT_TRUE(judge_.RunBlock({0, 2}));
+  ASSERT_EQ(trace().kernel_count, 2u);
+  EXPECT_EQ(trace().failed, 0u) << trace().message;
+  EXPECT_STREQ(trace().kernels[0].name, "prepare");
+  EXPECT_EQ(trace().kernels[0].runs, 2u);
+  EXPECT_EQ(trace().kernels[0].time_ns, 2000u);
+  EXPECT_STREQ(trace().kernels[1].name, "scale");
+  EXPECT_EQ(trace().kernels[1].time_ns, 6000u);
+  ASSERT_TRUE(judge_.RunBlock({1}));
+  EXPECT_EQ(trace().kernels[1].runs, 1u) << "a block's trace is of that block";
+  EXPECT_EQ(judge_.At<float>("y", 2)[4], 3 * judge_.At<float>("x", 2)[4] + 0.5f);
+  judge_.control().trace = 0;
+  ASSERT_TRUE(judge_.RunBlock({1}));
+  EXPECT_EQ(trace().kernels[1].runs, 1u);
+  EXPECT_EQ(judge_.LeaveBlocks().kind, FrameKind::kDone);
+}
+
+TEST_F(TracedHost, ACuptiThatRefusesIsQuotedAndTheBlockRuns) {
+  judge_.SetVariable("FAKE_CUPTI_REFUSES=1");
+  LoadTraced();
+  judge_.control().trace = 1;
+  ASSERT_TRUE(judge_.RunBlock({1}));
+  EXPECT_EQ(trace().failed, 1u);
+  EXPECT_STREQ(trace().message,
+               "CUPTI cannot note kernels: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)");
+  EXPECT_EQ(trace().kernel_count, 0u);
+  EXPECT_EQ(judge_.At<float>("y", 1)[4], 2 * judge_.At<float>("x", 1)[4] + 0.5f);
+}
+
+TEST_F(DeviceHost, ATraceIntoMemoryThatIsTooSmallIsNone) {
+  AddScale();
+  ASSERT_EQ(Load(Image({"prepare", "scale"})).kind, FrameKind::kDone) << judge_.message();
+  const SharedMemory small(4096);
+  ASSERT_EQ(judge_.Attach(Region::kTrace, small, true).kind, FrameKind::kDone);
+  judge_.EnterBlocks();
+  Fill();
+  judge_.control().trace = 1;
+  ASSERT_TRUE(judge_.RunBlock({0}));
+  EXPECT_EQ(judge_.At<float>("y", 0)[3], 3.5f);
+}
+
 // Launches alone, without a number of forward's.
 class ReplayingHost : public DeviceHost {
  protected:

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../trace/kernel_trace.h"
 #include "block_graph.h"
 #include "calls.h"
 #include "device.h"
@@ -51,6 +52,13 @@ wire::Report* ReportOf(const Host& host) {
 }
 const wire::Plan* PlanOf(const Host& host) {
   return reinterpret_cast<const wire::Plan*>(host.regions[wire::Region::kPlan].data);
+}
+
+// Null where it was not attached.
+wire::KernelTrace* TraceOf(const Host& host) {
+  const Mapping& trace = host.regions[wire::Region::kTrace];
+  const bool whole = trace.writable && trace.size_bytes >= sizeof(wire::KernelTrace);
+  return whole ? reinterpret_cast<wire::KernelTrace*>(trace.data) : nullptr;
 }
 
 bool Answer(wire::FrameKind kind, uint64_t argument = 0) {
@@ -208,6 +216,8 @@ void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run, Capture capture) 
     if (result == cuda::kSuccess) result = host.driver.context_synchronize();
     const bool profiles = loop.control->profile != 0;
     if (profiles && result == cuda::kSuccess) result = host.driver.profiler_start();
+    wire::KernelTrace* const traced = loop.control->trace != 0 ? TraceOf(host) : nullptr;
+    if (traced != nullptr) trace::Start(traced);
     if (result != cuda::kSuccess) EndByDevice(host, result);
     wire::AwaitGo(loop);
     if (replays) result = host.graph.Launch();
@@ -220,6 +230,7 @@ void RunDeviceBlocks(Host& host, uint32_t slot_count, Run run, Capture capture) 
     fault.call = kNoCall;
     if (result == cuda::kSuccess) result = host.driver.context_synchronize();
     if (profiles && result == cuda::kSuccess) result = host.driver.profiler_stop();
+    if (traced != nullptr) trace::Stop();
     if (result != cuda::kSuccess) EndByDevice(host, result);
     wire::SayDone(loop, 0);
   }

@@ -94,6 +94,25 @@ class DrawsTest(unittest.TestCase):
             self.assertTrue(bool(((y != 0) & (y.abs() < tiny)).any()), dtype)
             self.assertLess((~torch.isfinite(y)).any(1).sum().item(), 10)
 
+    def test_sums_of_products_of_special_values_do_not_depend_on_their_order(self):
+        """With the dtype's largest value among them, a product as it is written on paper was called
+        wrong: infinity plus an overflow is NaN, or infinity where the overflow comes last.
+        """
+
+        def kinds(x):
+            return torch.where(x.isnan(), 2, torch.where(x.isinf(), x.sign(), x * 0).nan_to_num())
+
+        for seed in range(40):
+            generators = draws.Generators(seed)
+            a = draws.change(torch.randn(3, 45), draws.SPECIAL_VALUES, generators)
+            b = draws.change(torch.randn(45, 17), draws.SPECIAL_VALUES, generators)
+            truth = kinds(a.double() @ b.double())
+            in_turn = torch.zeros(3, 17)
+            for k in range(45):
+                in_turn = in_turn + a[:, k : k + 1] * b[k : k + 1, :]
+            self.assertTrue(torch.equal(kinds(a @ b).double(), truth), seed)
+            self.assertTrue(torch.equal(kinds(in_turn).double(), truth), seed)
+
     def test_values_that_were_never_negative_stay_so(self):
         for kind in ALL_KINDS:
             y = torch.nan_to_num(change(torch.rand(64, 64), kind))

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../trace/kernel_trace.h"
 #include "cuda/driver.h"
 #include "wire/block_loop.h"
 #include "wire/channel.h"
@@ -29,6 +30,7 @@ using assay::wire::BlockLoop;
 using assay::wire::Control;
 using assay::wire::Fault;
 using assay::wire::Frame;
+using assay::wire::KernelTrace;
 using assay::wire::kRegionCount;
 using assay::wire::Plan;
 using assay::wire::Region;
@@ -63,6 +65,7 @@ constexpr uint64_t kLayout[] = {
     offsetof(Control, keep_results),
     offsetof(Control, replay),
     offsetof(Control, profile),
+    offsetof(Control, trace),
     offsetof(Control, go),
     offsetof(Control, call_count),
     offsetof(Control, order),
@@ -278,6 +281,15 @@ ASSAY_EXPORT int AssayStartProfiler() {
 ASSAY_EXPORT int AssayStopProfiler() {
   return device.context == nullptr ? cuda::kNoDevice : device.driver.profiler_stop();
 }
+
+// From here on, until it is stopped, CUPTI notes what kernels run, in the region kTrace; nothing
+// happens where that was not attached.
+ASSAY_EXPORT void AssayStartTrace() {
+  const AttachedRegion& region = fault_context.regions[static_cast<uint32_t>(Region::kTrace)];
+  if (region.size_bytes >= sizeof(KernelTrace))
+    assay::trace::Start(reinterpret_cast<KernelTrace*>(region.begin));
+}
+ASSAY_EXPORT void AssayStopTrace() { assay::trace::Stop(); }
 
 // CUDA's words for a result, NUL-terminated.
 ASSAY_EXPORT void AssayDescribeDevice(int result, char* text, uint64_t text_bytes) {

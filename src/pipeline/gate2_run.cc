@@ -57,7 +57,8 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner
   if (in_a_row && in_a_row->alone <= setup.threshold * (1 + kAloneMargin))
     return unsettled(in_a_row->seen);
   if (setup.libraries_forbidden && decision == Decision::kFaster && !result->libraries)
-    return unsettled("this problem forbids libraries, and where its time goes could not be seen");
+    return unsettled("this problem forbids libraries, and where its time goes could not be seen" +
+                     (result->libraries_unseen.empty() ? "" : ": " + result->libraries_unseen));
   if (in_a_row) {
     speed.certified_speedup = std::min(speed.certified_speedup, in_a_row->alone);
     speed.note =

@@ -37,6 +37,7 @@ struct Opponent {
   LiveHost* host() { return own ? &*own : warm; }
 };
 using OpponentSource = std::function<HostResult<Opponent>(int pair_index)>;
+class OwnKernels;  // library_kernels.h
 using CandidateStarter = std::function<HostResult<LiveHost>(int pair_index)>;
 
 // Gate2Setup::pair_s on a device.
@@ -77,7 +78,9 @@ struct Gate2Setup {
   // calls are short, blocks are replays of CUDA graphs.
   bool may_replay = false;
   double threshold = 1;
-  bool libraries_forbidden = false;   // faster is then only what was seen to do without
+  bool libraries_forbidden = false;  // faster is then only what was seen to do without
+  // On a device: which of its calls' kernels are the candidate's, where that is looked at.
+  const OwnKernels* own_kernels = nullptr;
   std::span<const NoisePoint> noise;  // this machine's own, where it was measured
   double call_timeout_s = 10;
   int threads = 1;
@@ -97,8 +100,9 @@ struct Gate2Result {
   SpentTime spent;
   // Set when a timed call was wrong: gate 1 failed after all.
   std::optional<CallCheck> wrong;
-  // Where the candidate's time went, in the first pair.
+  // Where the candidate's time went, in one of the first pairs; or why nobody saw it.
   std::optional<LibraryTime> libraries;
+  std::string libraries_unseen;
   // Set when calls in a row were computed ahead of their turn: what was seen.
   std::optional<std::string> worked_ahead;
   // What shows that it keeps work on weights; the decision is unsettled then.

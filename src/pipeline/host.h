@@ -161,6 +161,10 @@ class Host {
   // by exit() when it quits.
   void Profile() { control_.as<wire::Control>()->profile = 1; }
 
+  // From the next block on a host on a device has CUPTI note the kernels of a block's calls in the
+  // region kTrace, which it must have been given. Not in blocks that are timed.
+  void Trace() { control_.as<wire::Control>()->trace = 1; }
+
   int64_t PageFaults() const { return ProcessPageFaults(pid_); }
   const wire::Report& report() const { return *report_.as<wire::Report>(); }
   pid_t pid() const { return pid_; }

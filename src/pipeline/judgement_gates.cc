@@ -6,6 +6,7 @@
 #include "base/defences.h"
 #include "pipeline/blame.h"
 #include "pipeline/judgement.h"
+#include "pipeline/library_kernels.h"
 #include "pipeline/meter.h"
 #include "pipeline/record.h"
 #include "pipeline/seeds.h"
@@ -118,6 +119,13 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries);
+  // In the device form nothing but its own image runs.
+  std::optional<OwnKernels> own_kernels;
+  if (device_ && candidate.source.form == CandidateForm::kDevice)
+    setup.libraries_forbidden = false;
+  else if (device_ && (setup.libraries_forbidden || !candidate.toolkit.empty() ||
+                       candidate.source.form == CandidateForm::kPython))
+    setup.own_kernels = &own_kernels.emplace(candidate);
   setup.noise = request_.machine.noise;
   setup.threads = threads_;
   setup.call_timeout_s = request_.limits.call_timeout_s;

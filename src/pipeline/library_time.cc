@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kMapsBytesMax = size_t{4} << 20;
 constexpr std::string_view kOwnCode = "its own code";
-constexpr std::string_view kGeneratedCode = "code generated as it runs";
 
 // The address that a stopped thread stood at; 0 when it was in a system call or is gone.
 uint64_t StoppedAt(const std::filesystem::path& thread) {
@@ -75,9 +74,7 @@ void LibraryClock::Count(uint64_t address, const std::vector<CodeRange>& ranges)
         return IsForeignLibrary(range.name);
       });
   const bool foreign = generated || IsForeignLibrary(found->name);
-  ++samples_[generated ? std::string(kGeneratedCode)
-             : foreign ? found->name
-                       : std::string(kOwnCode)];
+  ++samples_[generated ? kGeneratedCode : foreign ? found->name : std::string(kOwnCode)];
 }
 
 void LibraryClock::Sample(pid_t pid) {

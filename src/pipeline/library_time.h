@@ -22,6 +22,9 @@ struct CodeRange {
 };
 std::vector<CodeRange> ParseCodeRanges(std::string_view maps);
 
+// Stands for the libraries whose code has no name, since they write it as they run.
+inline constexpr const char* kGeneratedCode = "code generated as it runs";
+
 // Whether a library of this name is the work of others: not the candidate, Assay's own host, the
 // interpreter, or the run-time libraries of the language.
 bool IsForeignLibrary(std::string_view name);

@@ -19,11 +19,6 @@
 namespace assay {
 namespace {
 
-// What a block may take beyond the time-out of one call: blocks of several calls are made to last
-// a fifth of a second at most.
-constexpr double kBlockGraceS = 2;
-// The candidate of the first pair is watched for about this long.
-constexpr int64_t kWatchedNs = 25'000'000;
 // Warm-up of a host ends when it is warm, or after this time.
 constexpr int64_t kWarmUpNs = 1'500'000'000;
 constexpr int kRoundsMin = 3;  // the median of fewer does not bear one block that was held up
@@ -420,7 +415,7 @@ HostResult<std::optional<double>> PairRunner::RunPair(
   }
   if (replay_missed_) return StartOver();
   replaying_ = false;
-  if (index == watched_pair_ && Stands(Defence::kLibraries) && !setup_.live.on_device())
+  if (index == watched_pair_ && Stands(Defence::kLibraries))
     if (auto watched = Watch(tried); !watched) return std::unexpected(watched.error());
   return PairLogRatio(rounds);
 }
@@ -452,21 +447,6 @@ void PairRunner::ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* 
     (*rounds)[i / 2].candidate_ns[i % 2] += of_a_call_ns;
     candidate_ns_[first + i] += of_a_call_ns;
   }
-}
-
-// On values that it has had, and with outputs as in every block.
-HostResult<void> PairRunner::Watch(Side tried) {
-  LibraryClock clock;
-  const int64_t begin_ns = MonotonicNs();
-  while (MonotonicNs() - begin_ns < kWatchedNs) {
-    setup_.live.Poison(tried.host->outputs);
-    if (auto done = tried.host->host.WatchBlock(RandomOrder(slots_, calls_),
-                                                setup_.call_timeout_s + kBlockGraceS, &clock);
-        !done)
-      return done;
-  }
-  if (const LibraryTime time = clock.Time(); time.samples > 0) result_->libraries = time;
-  return {};
 }
 
 }  // namespace assay

@@ -14,6 +14,10 @@
 
 namespace assay {
 
+// What a block may take beyond the time-out of one call: blocks of several calls are made to last
+// a fifth of a second at most.
+inline constexpr double kBlockGraceS = 2;
+
 // One pair at a time: a candidate's host and its opponent's, and what happens between them.
 class PairRunner {
  public:
@@ -104,6 +108,7 @@ class PairRunner {
   void ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds);
   // Blocks that do not count, in which the judge looks where the time goes.
   HostResult<void> Watch(Side tried);
+  void WatchOnDevice(Side tried);
   // One call's outputs. `probe`: the unusual draw that it was given, or nullptr.
   bool CheckOne(Side side, uint32_t slot, uint32_t master, const Draw* probe,
                 const std::optional<CallCheck>& settled = std::nullopt);

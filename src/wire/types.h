@@ -78,20 +78,21 @@ static_assert(sizeof(ArgumentSpec) == kNameBytes + 16 + 8 * kRankMax + 32);
 
 // The shared regions; each is one memfd, sent with an Attach frame.
 enum class Region : uint32_t {
-  kControl = 1,   // Control; the judge writes, the host reads
-  kReport = 2,    // Report; the host writes, the judge reads and trusts nothing
-  kPlan = 3,      // Plan; the judge writes, the host reads
-  kInputs = 4,    // slots of inputs; read-only to hosts, but for the oracle, which fills them
-  kOutputs = 5,   // slots of outputs; the host writes
-  kOracle = 6,    // slots of float64 outputs; oracle only
-  kWeights = 7,   // parameters and buffers, which the judge varies; read-only to hosts, but for the
-                  // oracle, which stores them once
-  kNumbers = 8,   // slots as in kInputs, of which only numbers are there: where kInputs lies on a
-                  // device
-  kImage = 9,     // a device image (wire/device_image.h)
-  kLaunches = 10  // Launches (wire/launches.h)
+  kControl = 1,  // Control; the judge writes, the host reads
+  kReport = 2,   // Report; the host writes, the judge reads and trusts nothing
+  kPlan = 3,     // Plan; the judge writes, the host reads
+  kInputs = 4,   // slots of inputs; read-only to hosts, but for the oracle, which fills them
+  kOutputs = 5,  // slots of outputs; the host writes
+  kOracle = 6,   // slots of float64 outputs; oracle only
+  kWeights = 7,  // parameters and buffers, which the judge varies; read-only to hosts, but for the
+                 // oracle, which stores them once
+  kNumbers = 8,  // slots as in kInputs, of which only numbers are there: where kInputs lies on a
+                 // device
+  kImage = 9,    // a device image (wire/device_image.h)
+  kLaunches = 10,  // Launches (wire/launches.h)
+  kTrace = 11      // KernelTrace; the host writes, the judge reads and trusts nothing
 };
-inline constexpr uint32_t kRegionCount = 11;
+inline constexpr uint32_t kRegionCount = 12;
 
 // How the slots are laid out. Filled by the judge after the problem was described.
 struct Plan {
@@ -115,6 +116,8 @@ struct Control {
                                // device captures the block's calls as a CUDA graph before ready
   uint32_t profile;            // 1: a host on a device starts a profiler before ready and stops it
                                // before done, and ends by exit() when it is told to quit
+  uint32_t trace;              // 1: a host on a device has CUPTI note the kernels of the block's
+                               // calls; what ran is in kTrace before done
   alignas(64) uint32_t go;     // block to run; futex word
   uint32_t call_count;         // written before go
   uint32_t order[kCallsMax];   // slots to run, in this order; written before go
@@ -141,6 +144,23 @@ struct Report {
   char message[kMessageBytes];  // NUL-terminated text of the last failure
   ArgumentSpec arguments[kArgumentsMax];  // the reference host's description of the problem
 };
+
+// What ran on the device in the calls of one block, as CUPTI saw it.
+inline constexpr uint32_t kTracedKernelsMax = 128;  // names; what has others is in untold_ns
+inline constexpr uint32_t kTracedNameBytes = 496;
+struct TracedKernel {
+  uint64_t time_ns;  // of all its runs
+  uint64_t runs;
+  char name[kTracedNameBytes];  // NUL-terminated, cut where it is longer; as in the image: mangled
+};
+struct KernelTrace {
+  uint32_t kernel_count;
+  uint32_t failed;     // 1: nothing could be seen, and `message` says why
+  uint64_t untold_ns;  // of kernels for which there was no room
+  char message[kTracedNameBytes];
+  TracedKernel kernels[kTracedKernelsMax];
+};
+static_assert(sizeof(KernelTrace) == (kTracedKernelsMax + 1) * sizeof(TracedKernel));
 
 // Frames over a SOCK_SEQPACKET socketpair: one struct a message, at most one descriptor beside it.
 enum class FrameKind : uint32_t {

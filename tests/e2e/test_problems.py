@@ -295,7 +295,7 @@ def test_a_reference_that_cannot_be_loaded_as_a_candidate_is_timed(assay, write,
         }}
         """
     path = write("p.py", problem)
-    run = assay.judge(path, write("c.cpp", textwrap.dedent(candidate)), "--budget", "10")
+    run = assay.judge(path, write("c.cpp", textwrap.dedent(candidate)), "--budget", "40")
     assert run.verdict["correctness"]["passed"], run
     assert run.verdict["speed"]["baselines"]["eager"]["pairs"] >= 3, run
 

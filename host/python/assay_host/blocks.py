@@ -185,7 +185,7 @@ class _OnDevice:
         self._slots = slots
         self._kept = []
         self._reserved = False
-        self._profiles = False
+        self._profiles = self._traces = False
         self.wait = functools.partial(_wait, library, loop)
         self._spark = torch.empty(0)
         self._inputs_ns = self._settling_ns = 0
@@ -230,6 +230,9 @@ class _OnDevice:
         self._profiles = self._control.profile != 0
         if self._profiles:
             device.end_by_error(self._library, self._loop, self._library.start_profiler())
+        self._traces = self._control.trace != 0
+        if self._traces:
+            self._library.start_trace()
         return kept, replays
 
     def _capture(self, run, kept):
@@ -248,6 +251,8 @@ class _OnDevice:
         self.wait()
         if self._profiles:
             device.end_by_error(self._library, self._loop, self._library.stop_profiler())
+        if self._traces:
+            self._library.stop_trace()
 
     def settle_ns(self, calls, kept):
         return calls * (self._settling_ns if kept is None else self._inputs_ns)

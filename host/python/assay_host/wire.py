@@ -22,6 +22,7 @@ INPUT, PARAMETER, OUTPUT = 1, 2, 3
 TENSOR, INT, FLOAT, BOOL = 1, 2, 3, 4
 # Region
 CONTROL, REPORT, PLAN, INPUTS, OUTPUTS, ORACLE, WEIGHTS, NUMBERS = 1, 2, 3, 4, 5, 6, 7, 8
+TRACE = 11
 MAY_LIE_ON_DEVICE = (INPUTS, OUTPUTS, WEIGHTS, ORACLE)
 # FrameKind
 ATTACH, LOAD, STORE_WEIGHTS, DRAW, EVALUATE, BLOCKS, QUIT, ESTIMATE, PROFILE = range(1, 10)
@@ -74,7 +75,8 @@ class Control(ctypes.Structure):
         ("keep_results", _u32),
         ("replay", _u32),
         ("profile", _u32),
-        ("padding", _u32 * 11),
+        ("trace", _u32),
+        ("padding", _u32 * 10),
         ("go", _u32),
         ("call_count", _u32),
         ("order", _u32 * CALLS_MAX),
@@ -117,7 +119,7 @@ def _sizes_and_offsets():
         (Frame, "kind args"),
         (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset varies"),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_bytes arguments"),
-        (Control, "armed spin keep_results replay profile go call_count order"),
+        (Control, "armed spin keep_results replay profile trace go call_count order"),
         (
             Report,
             "ready done settle_ns replays fault fault_signal fault_region fault_address fault_call "
@@ -192,6 +194,9 @@ class Library:
         self.launch_graph = _function(holding.AssayLaunchGraph, ctypes.c_int)
         self.start_profiler = _function(waiting.AssayStartProfiler, ctypes.c_int)
         self.stop_profiler = _function(waiting.AssayStopProfiler, ctypes.c_int)
+        # In the region TRACE: what kernels run between the two.
+        self.start_trace = _function(waiting.AssayStartTrace, None)
+        self.stop_trace = _function(waiting.AssayStopTrace, None)
         self._describe_device = _function(
             waiting.AssayDescribeDevice, None, ctypes.c_int, ctypes.c_char_p, _u64
         )

@@ -1,0 +1,78 @@
+// Where the candidate's time goes, by library: blocks of one pair that do not count.
+#include <memory>
+
+#include "base/clock.h"
+#include "pipeline/library_kernels.h"
+#include "pipeline/library_time.h"
+#include "pipeline/pair_runner.h"
+#include "pipeline/shared_region.h"
+
+namespace assay {
+namespace {
+
+// The candidate is watched for about this long.
+constexpr int64_t kWatchedNs = 25'000'000;
+// CUPTI looks at the device when it is first asked, which may take a second or two.
+constexpr double kTraceGraceS = 20;
+// A host may sleep badly three times in a row.
+constexpr int kTriesMax = 3;
+
+}  // namespace
+
+// On values that it has had, and with outputs as in every block.
+HostResult<void> PairRunner::Watch(Side tried) {
+  if (setup_.live.on_device()) {
+    if (setup_.own_kernels != nullptr) WatchOnDevice(tried);
+    return {};
+  }
+  LibraryClock clock;
+  const int64_t begin_ns = MonotonicNs();
+  while (MonotonicNs() - begin_ns < kWatchedNs) {
+    setup_.live.Poison(tried.host->outputs);
+    if (auto done = tried.host->host.WatchBlock(RandomOrder(slots_, calls_),
+                                                setup_.call_timeout_s + kBlockGraceS, &clock);
+        !done)
+      return done;
+  }
+  if (const LibraryTime time = clock.Time(); time.samples > 0) result_->libraries = time;
+  return {};
+}
+
+// The host has run its part of the pair, and nothing more is asked of it: what it fails at here is
+// that nothing was seen.
+void PairRunner::WatchOnDevice(Side tried) {
+  Host& host = tried.host->host;
+  const auto see = [&]() -> HostResult<std::unique_ptr<wire::KernelTrace>> {
+    auto region = SharedRegion::Create("assay-trace", sizeof(wire::KernelTrace));
+    if (!region) return HostFailed(HostTrouble::Kind::kEnvironment, region.error().message);
+    if (auto left = host.LeaveBlocks(setup_.call_timeout_s); !left)
+      return std::unexpected(left.error());
+    if (auto shared = host.Attach(wire::Region::kTrace, *region, true); !shared)
+      return std::unexpected(shared.error());
+    if (auto entered = host.EnterBlocks(kTraceGraceS); !entered)
+      return std::unexpected(entered.error());
+    host.Trace();
+    for (int tries = 1;; ++tries) {
+      setup_.live.Poison(tried.host->outputs);
+      auto block = setup_.live.RunBlock(host, tried.host->outputs, RandomOrder(slots_, calls_),
+                                        setup_.call_timeout_s + kTraceGraceS);
+      if (block) break;
+      if (block.error().kind != HostTrouble::Kind::kVoid || tries == kTriesMax)
+        return std::unexpected(block.error());
+    }
+    // What is looked at must not change meanwhile.
+    return std::make_unique<wire::KernelTrace>(*region->as<wire::KernelTrace>());
+  };
+  const auto trace = see();
+  if (!trace) {
+    result_->libraries_unseen = trace.error().message;
+  } else if (const LibraryTime time = LibraryTimeOf(**trace, *setup_.own_kernels);
+             time.samples > 0) {
+    result_->libraries = time;
+  } else {
+    result_->libraries_unseen =
+        (*trace)->failed != 0 ? TraceFailure(**trace) : "CUPTI saw no kernel of its calls";
+  }
+}
+
+}  // namespace assay
