@@ -27,6 +27,7 @@ KERNEL = ROOT / "kernels" / "softmax" / "one_read.cu"
 FORMS = {
     "device": (KERNEL, "BLOCK = 256"),
     "native": (ROOT / "kernels" / "softmax" / "native.cu", "kThreads = 256"),
+    "python": (ROOT / "kernels" / "softmax" / "triton_rows.py", "width // 512"),
 }
 BLOCKS = (256, 128, 512, 192, 320, 384, 448, 640)
 SIZES = {"small": (1024, 2048), "large_rows": (8192, 8192)}
@@ -37,8 +38,9 @@ def variants(folder, count, form="device"):
     kernel, choice = FORMS[form]
     text = kernel.read_text(encoding="utf-8")
     for block in BLOCKS[:count]:
-        path = pathlib.Path(folder) / f"block_{block}.cu"
-        path.write_text(text.replace(choice, choice.replace("256", str(block))), encoding="utf-8")
+        path = pathlib.Path(folder) / f"block_{block}{kernel.suffix}"
+        chosen = f"{choice.rpartition(' ')[0]} {block}"
+        path.write_text(text.replace(choice, chosen), encoding="utf-8")
         yield str(path)
 
 

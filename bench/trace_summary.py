@@ -43,6 +43,17 @@ def sums(spans):
     return count, whole, own
 
 
+def show(spans, file=None):
+    """The sums of these spans as a table, on standard output unless a file is named."""
+    count, whole, own = sums(spans)
+    begin, end = spans[0]["ts"], max(span["ts"] + span["dur"] for span in spans)
+    print(f"{'from begin to end':32} {(end - begin) / 1e3:10.1f} ms", file=file)
+    print(f"{'span':32} {'whole ms':>10} {'own ms':>10} {'count':>6}", file=file)
+    for name, time_us in own.most_common():
+        times = f"{whole[name] / 1e3:10.1f} {time_us / 1e3:10.1f} {count[name]:6}"
+        print(f"{name:32} {times}", file=file)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("trace")
@@ -54,11 +65,7 @@ def main():
     last = nth(spans, arguments.last) if arguments.last else None
     end = last["ts"] + last["dur"] if last else max(s["ts"] + s["dur"] for s in spans)
     kept = [s for s in spans if s["ts"] >= begin and s["ts"] + s["dur"] <= end]
-    count, whole, own = sums(kept)
-    print(f"{'from begin to end':32} {(end - begin) / 1e3:10.1f} ms")
-    print(f"{'span':32} {'whole ms':>10} {'own ms':>10} {'count':>6}")
-    for name, time_us in own.most_common():
-        print(f"{name:32} {whole[name] / 1e3:10.1f} {time_us / 1e3:10.1f} {count[name]:6}")
+    show(kept)
 
 
 if __name__ == "__main__":

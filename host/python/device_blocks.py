@@ -66,6 +66,12 @@ class Library:
         self.log.append("stop")
         return self.result
 
+    def start_trace(self):
+        self.log.append("trace")
+
+    def stop_trace(self):
+        self.log.append("stop trace")
+
     def describe_device(self, result):
         return f"CUDA_ERROR_ILLEGAL_ADDRESS ({result}): an illegal memory access"
 
@@ -124,10 +130,11 @@ class BlocksCase(unittest.TestCase):
         keep=False,
         ahead=(),
         profile=False,
+        trace=False,
     ):
         """ahead: the order that the host is told before each block, as if it were to replay it."""
         report, control = wire.Report(), wire.Control(
-            keep_results=keep, replay=bool(ahead), profile=profile
+            keep_results=keep, replay=bool(ahead), profile=profile, trace=trace
         )
         control.order[: len(ahead)], control.call_count = ahead, len(ahead)
         loop = wire.BlockLoop(control=ctypes.addressof(control), report=ctypes.addressof(report))

@@ -146,6 +146,19 @@ class SlotsOnDevice(BlocksCase):
         self.run_blocks(library, lambda x, n: x * n)
         self.assertNotIn("start", library.log)
 
+    def test_kernels_are_noted_from_before_go_until_the_devices_work_is_done(self):
+        library = Library([[0], [1]])
+        self.run_blocks(library, lambda x, n: x * n, trace=True)
+        begin = library.log.index("trace")
+        self.assertEqual(
+            library.log[begin : begin + 5],
+            ["trace", "go", "synchronise", "stop trace", ("done", 1000)],
+        )
+        self.assertEqual(library.log.count("trace"), 2)
+        library = Library([[0]])
+        self.run_blocks(library, lambda x, n: x * n)
+        self.assertNotIn("trace", library.log)
+
     def test_an_error_of_the_devices_is_told_and_ends_the_process(self):
         library = Library([[0]], ILLEGAL_ADDRESS)
         loop_report = []

@@ -172,9 +172,9 @@ struct PairSamples {
   std::vector<int64_t> charged_ns = {};
 };
 
-// Where the candidate's time goes, by samples of one pair.
+// Where the candidate's time goes, by samples of one pair; on a GPU, by kernels of one block.
 struct LibraryTime {
-  int64_t samples = 0;                   // of running threads
+  int64_t samples = 0;                   // of running threads; kernels that ran
   double foreign_share = 0;              // of them, in libraries of others
   std::map<std::string, double> shares;  // library -> share
 };

@@ -157,6 +157,24 @@ HostResult<void> Host::Greet() {
   return Attach(wire::Region::kReport, report_, true);
 }
 
+namespace {
+
+// For a trace: what of a device takes long to map.
+std::string_view MappingName(wire::Region region) {
+  switch (region) {
+    case wire::Region::kInputs:
+      return "map inputs";
+    case wire::Region::kOutputs:
+      return "map outputs";
+    case wire::Region::kWeights:
+      return "map weights";
+    default:
+      return "map another region";
+  }
+}
+
+}  // namespace
+
 HostResult<void> Host::Attach(wire::Region region, const SharedRegion& memory, bool writable) {
   const uint64_t args[] = {static_cast<uint64_t>(region), memory.size_bytes(), writable ? 1u : 0u};
   auto done = Request(FrameKind::kAttach, args, attach_timeout_s_, memory.fd());
@@ -165,6 +183,7 @@ HostResult<void> Host::Attach(wire::Region region, const SharedRegion& memory, b
 }
 
 HostResult<void> Host::AttachDevice(wire::Region region, int fd, uint64_t size_bytes) {
+  const Span span(MappingName(region));
   const uint64_t args[] = {static_cast<uint64_t>(region), size_bytes, 1, 1};
   auto done = Request(FrameKind::kAttach, args, attach_timeout_s_, fd);
   if (!done) return std::unexpected(done.error());

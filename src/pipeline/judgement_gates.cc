@@ -73,6 +73,16 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
   return *pool;
 }
 
+namespace {
+
+// Whether a look at what runs on a device is worth its time. A native candidate may load libraries
+// that it does not link: that is for the problem to forbid.
+bool MayCallLibraries(const BuiltCandidate& candidate, bool forbidden) {
+  return candidate.source.form == CandidateForm::kPython || !candidate.toolkit.empty() || forbidden;
+}
+
+}  // namespace
+
 Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                                   const std::string& baseline, Verdict* verdict) {
   Progress("starting hosts", 0);
@@ -118,13 +128,11 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
                  against_ ? std::optional(against_->source.form) : std::nullopt, request_.replay);
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
-  setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries);
   // In the device form nothing but its own image runs.
+  setup.libraries_forbidden = !request_.problem.allow_libraries && Stands(Defence::kLibraries) &&
+                              candidate.source.form != CandidateForm::kDevice;
   std::optional<OwnKernels> own_kernels;
-  if (device_ && candidate.source.form == CandidateForm::kDevice)
-    setup.libraries_forbidden = false;
-  else if (device_ && (setup.libraries_forbidden || !candidate.toolkit.empty() ||
-                       candidate.source.form == CandidateForm::kPython))
+  if (device_ && MayCallLibraries(candidate, setup.libraries_forbidden))
     setup.own_kernels = &own_kernels.emplace(candidate);
   setup.noise = request_.machine.noise;
   setup.threads = threads_;

@@ -13,6 +13,8 @@
 namespace assay {
 namespace {
 
+constexpr size_t kNameBytesMax = 100;
+
 // Parts of kernels' names, mangled or not, as profiles of PyTorch 2 on CUDA 12 and 13 show them.
 struct KnownPart {
   std::string_view part, library;
@@ -65,6 +67,19 @@ bool HasWhole(std::string_view text, std::string_view name) {
   return false;
 }
 
+std::string Printable(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return c < 32 || c > 126; });
+  return text;
+}
+
+// What a kernel that is not the candidate's is counted as.
+std::string ForeignName(std::string_view kernel) {
+  const std::string_view library = LibraryOf(kernel);
+  if (!library.empty()) return std::string(library);
+  const std::string name = Printable(KernelDisplayName(std::string(kernel)));
+  return name.empty() ? kGeneratedCode : name.substr(0, kNameBytesMax);
+}
+
 uint64_t Sum(uint64_t a, uint64_t b) {
   return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
                                                       : a + b;
@@ -97,9 +112,7 @@ std::string_view LibraryOf(std::string_view kernel) {
 }
 
 std::string TraceFailure(const wire::KernelTrace& trace) {
-  std::string text(trace.message, strnlen(trace.message, sizeof trace.message));
-  std::erase_if(text, [](unsigned char c) { return c < 32 || c > 126; });
-  return text;
+  return Printable({trace.message, strnlen(trace.message, sizeof trace.message)});
 }
 
 LibraryTime LibraryTimeOf(const wire::KernelTrace& trace, const OwnKernels& own) {
@@ -115,8 +128,7 @@ LibraryTime LibraryTimeOf(const wire::KernelTrace& trace, const OwnKernels& own)
     time.samples += static_cast<int64_t>(std::min(kernel.runs, kRunsMax));
     all_ns = Sum(all_ns, kernel.time_ns);
     if (own.Has(name)) continue;
-    const std::string_view library = LibraryOf(name);
-    uint64_t& spent_ns = foreign_ns[library.empty() ? kGeneratedCode : std::string(library)];
+    uint64_t& spent_ns = foreign_ns[ForeignName(name)];
     spent_ns = Sum(spent_ns, kernel.time_ns);
   }
   if (all_ns == 0) return {};

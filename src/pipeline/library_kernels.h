@@ -33,7 +33,8 @@ std::string_view LibraryOf(std::string_view kernel);
 std::string TraceFailure(const wire::KernelTrace& trace);
 
 // Shares of the time of all kernels in `trace`, a copy of what a host wrote: nothing of it is
-// trusted. What is neither the candidate's nor a known library's was generated as it ran.
+// trusted. What is neither the candidate's nor a known library's, such as what was generated as it
+// ran, has its own name.
 LibraryTime LibraryTimeOf(const wire::KernelTrace& trace, const OwnKernels& own);
 
 }  // namespace assay

@@ -65,12 +65,15 @@ TEST_F(LibraryKernels, ALibrarysNameInTheSourceMakesItNotTheCandidates) {
   EXPECT_FALSE(OwnKernels(candidate_).Has("nvjet_tst_64x8"));
 }
 
-TEST_F(LibraryKernels, WhatNobodyKnowsWasGeneratedAsItRan) {
-  Ran("triton_poi_fused_add_0", 300);
-  Ran("rows", 300);  // a part of names alone
-  Ran("softmax", 300);
+TEST_F(LibraryKernels, WhatNobodyKnowsIsForeignUnderItsOwnName) {
+  Ran("triton_poi_fused_add_0", 300);  // torch.compile's
+  Ran("rows", 300);                    // a part of names alone
+  Ran("red\x1b[31mrows", 300);
   trace_->untold_ns = 100;
-  EXPECT_THAT(Time().shares, ElementsAre(Pair("code generated as it runs", 1.0)));
+  EXPECT_THAT(Time().shares,
+              ElementsAre(Pair("code generated as it runs", 0.1), Pair("red[31mrows", 0.3),
+                          Pair("rows", 0.3), Pair("triton_poi_fused_add_0", 0.3)));
+  EXPECT_DOUBLE_EQ(Time().foreign_share, 1);
   EXPECT_EQ(Time().samples, 3);
 }
 

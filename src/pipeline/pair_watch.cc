@@ -44,7 +44,10 @@ void PairRunner::WatchOnDevice(Side tried) {
   Host& host = tried.host->host;
   const auto see = [&]() -> HostResult<std::unique_ptr<wire::KernelTrace>> {
     auto region = SharedRegion::Create("assay-trace", sizeof(wire::KernelTrace));
-    if (!region) return HostFailed(HostTrouble::Kind::kEnvironment, region.error().message);
+    auto sealed = region ? region->SealSize() : Result<void>();
+    if (!region || !sealed)
+      return HostFailed(HostTrouble::Kind::kEnvironment,
+                        (region ? sealed.error() : region.error()).message);
     if (auto left = host.LeaveBlocks(setup_.call_timeout_s); !left)
       return std::unexpected(left.error());
     if (auto shared = host.Attach(wire::Region::kTrace, *region, true); !shared)

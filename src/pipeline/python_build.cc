@@ -46,6 +46,8 @@ void AllowCompilersForDevice(const DeviceTarget& target, const std::string& tool
   constexpr uint32_t kProcesses = 512;
   AllowDevice(target.gpu, request);
   ShowToolkit(target.gpu, toolkit, request);
+  // Uncompressed code can be read again (build/cubin.h).
+  request->environment["NVCC_APPEND_FLAGS"] = "-no-compress";
   request->limits.memory_bytes += kMemoryBytes;
   request->limits.scratch_bytes = kScratchBytes;
   request->limits.processes = std::max(request->limits.processes, kProcesses);

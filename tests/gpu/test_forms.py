@@ -282,6 +282,23 @@ def test_triton_that_tunes_itself_is_judged(judge):
     assert_right(judge("tuned.py", triton(TUNE), options=["--correctness-only"]))
 
 
+@pytest.mark.alone
+def test_kernels_of_libraries_are_told_from_the_candidates_own(judge, judge_all):
+    library = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n"
+    library += "    def forward(self, x):\n        return torch.softmax(x, -1)\n"
+    brief = ["--budget", "5"]
+    own = [("inline.py", INLINE), ("triton.py", triton())]
+    found = judge_all([*own, ("library.py", library)], options=brief, timeout_s=500)
+    for verdict in found:
+        assert_right(verdict)
+        assert verdict["libraries"], verdict["message"]
+    inline, compiled, called = (verdict["libraries"] for verdict in found)
+    assert inline["foreign_share"] < 0.05 and compiled["foreign_share"] < 0.05, found
+    assert called["shares"].get("PyTorch", 0) > 0.95, called
+    cublas = judge("cublas.cu", CUBLAS, "matmul", brief)["libraries"]
+    assert cublas["shares"].get("cuBLAS", 0) > 0.8, cublas
+
+
 def test_a_wrong_triton_kernel_is_wrong(judge):
     verdict = judge("off.py", triton().replace("axis=0), mask", "axis=0) * 1.001, mask"))
     assert verdict["outcome"] == "wrong"

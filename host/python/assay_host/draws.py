@@ -158,10 +158,11 @@ def _special_values(facts, generators):
     infinity stands beside, some right programs give NaN and some do not.
     """
     info = torch.finfo(facts.dtype)
-    large = 2.0 ** (math.frexp(info.max)[1] // 2 - 2)
-    specials = [float("nan"), float("inf"), info.tiny / 4, large]
+    # No powers of two: a product of parts would multiply an infinity by their rest, 0.
+    large, small = 0.7 * 2.0 ** (math.frexp(info.max)[1] // 2 - 1), 0.3 * info.tiny
+    specials = [float("nan"), float("inf"), small, large]
     if not facts.non_negative:
-        specials += [float("-inf"), -info.tiny / 4, -large]
+        specials += [float("-inf"), -small, -large]
     result = facts.values.clone()
     count, device = result.numel(), result.device
     generator = generators.on(device)
