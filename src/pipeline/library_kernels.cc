@@ -14,12 +14,17 @@ namespace assay {
 namespace {
 
 constexpr size_t kNameBytesMax = 100;
+constexpr std::string_view kCompiledByTorch = "torch.compile";
 
 // Parts of kernels' names, mangled or not, as profiles of PyTorch 2 on CUDA 12 and 13 show them.
 struct KnownPart {
   std::string_view part, library;
 };
 constexpr auto kKnownParts = std::to_array<KnownPart>({
+    {"triton_poi_fused", kCompiledByTorch},
+    {"triton_red_fused", kCompiledByTorch},
+    {"triton_per_fused", kCompiledByTorch},
+    {"triton_tem_fused", kCompiledByTorch},
     {"2at6native", "PyTorch"},
     {"2at4cuda", "PyTorch"},
     {"at::native", "PyTorch"},
@@ -93,16 +98,19 @@ OwnKernels::OwnKernels(const BuiltCandidate& candidate) : candidate_(candidate) 
 }
 
 bool OwnKernels::Has(std::string_view name) const {
+  // What Triton compiles is a function of the source, but for what torch.compile writes, of which
+  // the builder's cache has some.
+  const bool defined = candidate_.source.form == CandidateForm::kPython &&
+                       HasWhole(candidate_.source.content, "def " + std::string(name));
+  const std::string_view library = LibraryOf(name);
+  if (library == kCompiledByTorch) return defined;
   // A trace cuts long names.
   const auto at = compiled_.lower_bound(name);
   const bool cut = name.size() == wire::kTracedNameBytes - 1;
   if (at != compiled_.end() && (*at == name || (cut && at->starts_with(name)))) return true;
-  if (name.empty() || !LibraryOf(name).empty()) return false;
-  // Compressed images have their names beside them; what Triton compiles in a host is a function of
-  // the source.
-  if (HasWhole(candidate_.artifact, name)) return true;
-  return candidate_.source.form == CandidateForm::kPython &&
-         HasWhole(candidate_.source.content, "def " + std::string(name));
+  if (name.empty() || !library.empty()) return false;
+  // Compressed images have their names beside them.
+  return defined || HasWhole(candidate_.artifact, name);
 }
 
 std::string_view LibraryOf(std::string_view kernel) {

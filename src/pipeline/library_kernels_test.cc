@@ -65,14 +65,24 @@ TEST_F(LibraryKernels, ALibrarysNameInTheSourceMakesItNotTheCandidates) {
   EXPECT_FALSE(OwnKernels(candidate_).Has("nvjet_tst_64x8"));
 }
 
+// What it writes lies in the candidate's artifact, too, where the builder's call compiled it. Some
+// copy it into their source, and then it is theirs.
+TEST_F(LibraryKernels, WhatTorchCompileWroteIsTheCandidatesWhereItsSourceHasIt) {
+  candidate_.artifact += std::string("triton_poi_fused_add_0\0", 23);
+  Ran("triton_poi_fused_add_0", 100);
+  EXPECT_THAT(Time().shares, ElementsAre(Pair("torch.compile", 1.0)));
+  candidate_.source.content += "def triton_poi_fused_add_0(in_ptr0, out_ptr0):\n  pass\n";
+  EXPECT_THAT(Time().shares, IsEmpty());
+}
+
 TEST_F(LibraryKernels, WhatNobodyKnowsIsForeignUnderItsOwnName) {
-  Ran("triton_poi_fused_add_0", 300);  // torch.compile's
-  Ran("rows", 300);                    // a part of names alone
+  Ran("cask_kernel", 300);
+  Ran("rows", 300);  // a part of names alone
   Ran("red\x1b[31mrows", 300);
   trace_->untold_ns = 100;
   EXPECT_THAT(Time().shares,
-              ElementsAre(Pair("code generated as it runs", 0.1), Pair("red[31mrows", 0.3),
-                          Pair("rows", 0.3), Pair("triton_poi_fused_add_0", 0.3)));
+              ElementsAre(Pair("cask_kernel", 0.3), Pair("code generated as it runs", 0.1),
+                          Pair("red[31mrows", 0.3), Pair("rows", 0.3)));
   EXPECT_DOUBLE_EQ(Time().foreign_share, 1);
   EXPECT_EQ(Time().samples, 3);
 }
