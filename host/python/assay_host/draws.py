@@ -153,13 +153,14 @@ def _outlier(facts, generators):
 
 
 def _special_values(facts, generators):
-    """Two elements each become NaN, infinities, a denormal and values whose squares are far from
-    overflow. Of larger ones a sum of products overflows or does not by its order: where an
-    infinity stands beside, some right programs give NaN and some do not.
+    """Two elements each become NaN, infinities, one of the smallest normal values and some whose
+    squares are far from overflow. Of larger ones a sum of products overflows or does not by its
+    order, and smaller ones some programs take for 0: where an infinity stands beside, some right
+    programs give NaN then and some do not.
     """
     info = torch.finfo(facts.dtype)
     # No powers of two: a product of parts would multiply an infinity by their rest, 0.
-    large, small = 0.7 * 2.0 ** (math.frexp(info.max)[1] // 2 - 1), 0.3 * info.tiny
+    large, small = 0.7 * 2.0 ** (math.frexp(info.max)[1] // 2 - 1), 1.3 * info.tiny
     specials = [float("nan"), float("inf"), small, large]
     if not facts.non_negative:
         specials += [float("-inf"), -small, -large]
