@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kNameBytesMax = 100;
 constexpr std::string_view kCompiledByTorch = "torch.compile";
 
-// Parts of kernels' names, mangled or not, as profiles of PyTorch 2 on CUDA 12 and 13 show them.
+// Parts of kernels' names, mangled or not, that these libraries are known by.
+// Of a library that is missing here the kernels stand under their own names, and are foreign, too.
 struct KnownPart {
   std::string_view part, library;
 };
