@@ -49,8 +49,8 @@ constexpr std::array<DrawSentence, 10> kDrawSentences{{
      "wrong where each row has one large value: a running maximum or a scale that is not updated",
      false},
     {"special-values",
-     "wrong on NaN, infinity or denormals: a comparison that NaN passes, fast-math, or flushing to "
-     "zero",
+     "wrong on NaN or infinity: a comparison that NaN passes, fast-math, or a difference of "
+     "infinities",
      true},
 }};
 

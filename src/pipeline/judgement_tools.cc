@@ -55,16 +55,6 @@ HostTool SanitizerTool(const SanitizerChoice& choice) {
           {{"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"}}};
 }
 
-// One call, and that again where the host slept badly, whose third time is its end.
-HostResult<void> RunOneCall(const LiveSlots& live, LiveHost& host) {
-  const uint32_t order[] = {0};
-  while (true) {
-    auto block = live.RunBlock(host.host, host.outputs, order, kToolStepTimeoutS);
-    if (block) return {};
-    if (block.error().kind != Kind::kVoid) return std::unexpected(block.error());
-  }
-}
-
 }  // namespace
 
 HostResult<HostLegacy> Judgement::RunUnderTool(const BuiltCandidate& candidate,
@@ -80,12 +70,13 @@ HostResult<HostLegacy> Judgement::RunUnderTool(const BuiltCandidate& candidate,
   const auto master = draws_->Master(*oracle_, 0);
   if (!master) return std::unexpected(master.error());
   live_->FillInputs(*oracle_, std::vector<uint32_t>(2, *master));
-  live_->Poison(host->outputs);
   // A profiler's report is of the last call alone.
   const int calls = tool.report.empty() ? 1 : kWarmCalls + 1;
+  const uint32_t order[] = {0};
   for (int call = 1; call <= calls; ++call) {
     if (call == calls) host->host.Profile();
-    if (auto ran = RunOneCall(*live_, *host); !ran) return std::unexpected(ran.error());
+    auto ran = live_->RunUncounted(host->host, host->outputs, order, kToolStepTimeoutS);
+    if (!ran) return std::unexpected(ran.error());
   }
   if (auto left = host->host.LeaveBlocks(kToolStepTimeoutS); !left)
     return std::unexpected(left.error());

@@ -30,6 +30,7 @@ constexpr auto kKnownParts = std::to_array<KnownPart>({
     {"2at4cuda", "PyTorch"},
     {"at::native", "PyTorch"},
     {"at_cuda_detail", "PyTorch"},
+    {"softmax_warp_", "PyTorch"},  // in no namespace of its own
     {"pytorch_flash", "PyTorch"},
     {"fmha_cutlass", "PyTorch"},
     {"cudnn", "cuDNN"},
@@ -99,9 +100,10 @@ OwnKernels::OwnKernels(const BuiltCandidate& candidate) : candidate_(candidate) 
 }
 
 bool OwnKernels::Has(std::string_view name) const {
-  // What Triton compiles is a function of the source, but for what torch.compile writes, of which
-  // the builder's cache has some.
+  // What Triton compiles is a function of the source, by its plain name, but for what torch.compile
+  // writes, of which the builder's cache has some.
   const bool defined = candidate_.source.form == CandidateForm::kPython &&
+                       !name.starts_with("_Z") &&
                        HasWhole(candidate_.source.content, "def " + std::string(name));
   const std::string_view library = LibraryOf(name);
   if (library == kCompiledByTorch) return defined;

@@ -46,6 +46,22 @@ TEST_F(LibraryKernels, WhatTheBuildLeftIsTheCandidatesOwn) {
   EXPECT_THAT(time.shares, IsEmpty());
 }
 
+// PyTorch 2.11's softmax of short rows lies in no namespace of PyTorch's, and stood in a verdict
+// under its own name.
+TEST_F(LibraryKernels, PyTorchsSoftmaxOfShortRowsIsPyTorchs) {
+  Ran("_ZN43_GLOBAL__N__5f3c1a_10_SoftMax_cu_9f9720softmax_warp_forwardIfffLi11ELb0ELb0EEEvPT0_",
+      10);
+  EXPECT_THAT(Time().shares, ElementsAre(Pair("PyTorch", 1.0)));
+}
+
+// `def` before a library's kernel, in a comment, makes it no kernel of Triton's.
+TEST_F(LibraryKernels, MangledNamesAreNoFunctionsOfTheSource) {
+  const std::string name = "_ZN6somlib12fast_softmaxEPKfPf";
+  candidate_.source.content += "# def " + name + "(x)\n";
+  Ran(name, 10);
+  EXPECT_DOUBLE_EQ(Time().foreign_share, 1.0);
+}
+
 TEST_F(LibraryKernels, LibrariesAreToldByTheNamesOfTheirKernels) {
   Ran(kCopy, 100);
   Ran("nvjet_tst_64x8", 500);

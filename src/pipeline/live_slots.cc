@@ -212,6 +212,16 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
   return block;
 }
 
+HostResult<void> LiveSlots::RunUncounted(Host& host, const HostOutputs& outputs,
+                                         std::span<const uint32_t> order, double timeout_s) const {
+  while (true) {
+    Poison(outputs);
+    auto block = RunBlock(host, outputs, order, timeout_s);
+    if (block) return {};
+    if (block.error().kind != HostTrouble::Kind::kVoid) return std::unexpected(block.error());
+  }
+}
+
 const std::byte* LiveSlots::Written(const HostOutputs& outputs, uint32_t slot) const {
   if (device_ == nullptr) return outputs.memory.data() + slot * plan().output_stride;
   return NoteOr<const std::byte*>(device_->Fetch(outputs.device, slot), unread_.data());

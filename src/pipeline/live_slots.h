@@ -90,6 +90,10 @@ class LiveSlots {
   // Runs one block and looks whether outputs change once it is done (Host::RunBlock).
   HostResult<BlockResult> RunBlock(Host& host, const HostOutputs& outputs,
                                    std::span<const uint32_t> order, double timeout_s) const;
+  // The same with poisoned outputs and on whatever its slots hold, for a block that does not count:
+  // again where the host slept badly, whose third time in a row is its end.
+  HostResult<void> RunUncounted(Host& host, const HostOutputs& outputs,
+                                std::span<const uint32_t> order, double timeout_s) const;
   // What a host wrote in one slot; valid until the next call of this.
   const std::byte* Written(const HostOutputs& outputs, uint32_t slot) const;
   // On a device: errors of outputs, measured where they lie (DeviceSlots); nothing where the device

@@ -14,8 +14,6 @@ namespace {
 constexpr int64_t kWatchedNs = 25'000'000;
 // CUPTI looks at the device when it is first asked, which may take a second or two.
 constexpr double kTraceGraceS = 20;
-// A host may sleep badly three times in a row.
-constexpr int kTriesMax = 3;
 
 }  // namespace
 
@@ -55,14 +53,9 @@ void PairRunner::WatchOnDevice(Side tried) {
     if (auto entered = host.EnterBlocks(kTraceGraceS); !entered)
       return std::unexpected(entered.error());
     host.Trace();
-    for (int tries = 1;; ++tries) {
-      setup_.live.Poison(tried.host->outputs);
-      auto block = setup_.live.RunBlock(host, tried.host->outputs, RandomOrder(slots_, calls_),
+    auto ran = setup_.live.RunUncounted(host, tried.host->outputs, RandomOrder(slots_, calls_),
                                         setup_.call_timeout_s + kTraceGraceS);
-      if (block) break;
-      if (block.error().kind != HostTrouble::Kind::kVoid || tries == kTriesMax)
-        return std::unexpected(block.error());
-    }
+    if (!ran) return std::unexpected(ran.error());
     // What is looked at must not change meanwhile.
     return std::make_unique<wire::KernelTrace>(*region->as<wire::KernelTrace>());
   };
