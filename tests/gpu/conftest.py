@@ -1,6 +1,7 @@
 """Fixtures of the tests on a real GPU; each verdict is kept as a raw result, and so is what passed:
-a test that passed with the same judge, by the results, is not run again.
+a test that passed with the same judge, and is in a file that did not change, is not run again.
 """
+import functools
 import hashlib
 import json
 import os
@@ -25,14 +26,22 @@ def support_folder():
     raise FileNotFoundError(f"no lib/assay beside {program}")
 
 
-def judge_hash():
-    """Of the program, of what it runs in sandboxes, and of these tests."""
+@functools.cache
+def program_hash():
+    """Of the program, and of what it runs in sandboxes."""
     digest = hashlib.sha256(pathlib.Path(ASSAY).read_bytes())
     for path in sorted(support_folder().rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             digest.update(path.read_bytes())
-    for path in sorted((ROOT / "tests" / "gpu").glob("*.py")):
-        digest.update(path.read_bytes())
+    return digest
+
+
+@functools.cache
+def judge_hash(path):
+    """Of the program, and of the tests in this file: what a result of one of them is of."""
+    digest = program_hash().copy()
+    for source in (pathlib.Path(__file__), path):
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -57,11 +66,11 @@ def rows_of_tests():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    config.judge_hash = judge_hash() if RESULTS else None
     if not RESULTS:
         return
-    keep({"judge": config.judge_hash, "tests": [item.nodeid for item in items]})
-    last = {row["test"]: row for row in rows_of_tests() if row["judge"] == config.judge_hash}
+    judges = {item.nodeid: judge_hash(item.path) for item in items}
+    keep({"tests": judges})
+    last = {row["test"]: row for row in rows_of_tests() if row["judge"] == judges.get(row["test"])}
     passed = {test for test, row in last.items() if row["passed"]}
     again = [item for item in items if item.nodeid not in passed]
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
@@ -75,7 +84,7 @@ def pytest_runtest_makereport(item):
         return
     row = {
         "test": item.nodeid,
-        "judge": item.config.judge_hash,
+        "judge": judge_hash(item.path),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "passed": report.passed,
         "skipped": str(report.longrepr[2]) if report.skipped else None,
