@@ -57,6 +57,17 @@ def keep(row):
         os.close(file)
 
 
+def in_brief(verdict):
+    """A verdict as a raw result: without samples, draws and kernels."""
+    kept = ("created", "outcome", "message", "foul", "speed", "libraries", "cost")
+    return {
+        "gpu": verdict["machine"]["gpu"],
+        "problem": verdict["problem"]["name"],
+        "set": verdict["problem"].get("set"),
+        "candidate": pathlib.Path(verdict["candidate"]["path"]).name,
+    } | {key: verdict[key] for key in kept}
+
+
 def rows_of_tests():
     if not RESULTS or not os.path.exists(RESULTS):
         return []
@@ -118,7 +129,7 @@ def judge_all(tmp_path, request):
         verdicts = found if len(paths) > 1 else [found]
         assert len(verdicts) == len(paths), process.stderr
         for verdict in verdicts:
-            keep({"test": request.node.name, "verdict": verdict})
+            keep({"test": request.node.nodeid, "verdict": in_brief(verdict)})
             assert "NVIDIA" in verdict["machine"]["gpu"]
         return verdicts
 
