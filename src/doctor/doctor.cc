@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "build/nvrtc.h"
+#include "cuda/driver.h"
 #include "doctor/arithmetic.h"
 #include "doctor/bandwidth.h"
 #include "doctor/checks.h"
@@ -192,6 +193,14 @@ Result<DoctorReport> ExamineMachine(
     const DoctorRequest& request,
     const std::function<void(const std::string& stage, double fraction)>& progress) {
   DoctorReport report;
+  // Else whoever wants a GPU hears that none is there once the processor was measured for minutes.
+  cuda::Driver driver;
+  char why[300];
+  if (request.device == "cuda" && request.ceilings &&
+      !cuda::OpenDriver(&driver, nullptr, why, sizeof why))
+    return EnvironmentError(std::string(why) +
+                            "\n  it comes with NVIDIA's driver; assay doctor --device cpu measures "
+                            "the processor alone");
   ASSAY_RETURN_IF_ERROR(ExamineProcessor(request, progress, &report));
   // Last: CUDA stays in this process once it was opened.
   ASSAY_RETURN_IF_ERROR(ExamineGpu(request, &report, progress));

@@ -2,6 +2,7 @@
 makes of what it measured.
 """
 
+import ctypes
 import glob
 import json
 import os
@@ -94,6 +95,21 @@ def test_a_gpu_that_is_wanted_must_be_there(assay):
     assert run.code == GOOD and findings["GPU"]["found"].startswith("none"), run
     run = assay("doctor", "--quick", "--json", "--device", "cpu")
     assert run.code == GOOD and "GPU" not in run.out, run
+
+
+def has_cuda_driver():
+    try:
+        return ctypes.CDLL("libcuda.so.1") is not None
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(has_cuda_driver(), reason="there is a CUDA driver")
+def test_a_gpu_that_is_wanted_is_looked_for_before_minutes_of_measuring(assay, tmp_path):
+    run = assay("doctor", "--device", "cuda", XDG_STATE_HOME=str(tmp_path), timeout=30)
+    assert run.code == ENVIRONMENT and not run.out, run
+    assert "no CUDA driver: libcuda.so.1" in run.err and "--device cpu" in run.err, run
+    assert not list(tmp_path.rglob("machine.json")), "what an earlier run kept stays"
 
 
 def test_a_second_compiler_is_welcome_but_not_needed(assay):
