@@ -1,14 +1,16 @@
 """What CUDA takes to start in a process, alone and beside others that start at the same time, and
 to end. Appends one JSON object a case to RESULTS:
 
-    python3 bench/gpu_start.py RESULTS.jsonl [--processes 1 2 4 8] [--connections 0 1]
+    python3 bench/gpu_start.py RESULTS.jsonl [--processes 1 2 4 8] [--connections 0 1] [--pytorch]
 
 "init_s" is cuInit, "context_s" the creation of a context, "allocate_s" a first allocation of 1 MiB,
 "end_s" from SIGKILL until the process is gone; each the median over the processes. Connections are
-CUDA_DEVICE_MAX_CONNECTIONS; 0 leaves it unset.
+CUDA_DEVICE_MAX_CONNECTIONS; 0 leaves it unset. With --pytorch each process imports PyTorch first:
+"import_s", and "import_cpu_s" of its own processor time.
 """
 import argparse
 import ctypes
+import importlib
 import json
 import os
 import pathlib
@@ -21,11 +23,16 @@ import time
 import rows
 
 
-def start_once():
+def start_once(pytorch):
     """Starts CUDA here, says how long each step took [s], and waits to be killed."""
+    times = {}
+    if pytorch:
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        importlib.import_module("torch")
+        times["import_s"] = time.perf_counter() - begin
+        times["import_cpu_s"] = time.process_time() - begin_cpu
     cuda = ctypes.CDLL("libcuda.so.1")
     device, context, memory = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
-    times = {}
 
     def step(name, call, *arguments):
         begin = time.perf_counter()
@@ -43,11 +50,11 @@ def start_once():
     signal.pause()
 
 
-def case(processes, connections):
+def case(processes, connections, pytorch):
     environment = dict(os.environ)
     if connections:
         environment["CUDA_DEVICE_MAX_CONNECTIONS"] = str(connections)
-    command = [sys.executable, __file__, "--once"]
+    command = [sys.executable, __file__, "--once"] + (["--pytorch"] if pytorch else [])
     begin = time.perf_counter()
     started = [
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
@@ -65,6 +72,7 @@ def case(processes, connections):
     return {
         "processes": processes,
         "connections": connections,
+        "pytorch": pytorch,
         **medians,
         "all_started_s": all_s,
         "end_s": end_s,
@@ -77,14 +85,15 @@ def main():
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--connections", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--pytorch", action="store_true", help="import it first")
     arguments = parser.parse_args()
     if arguments.once:
-        start_once()
+        start_once(arguments.pytorch)
     if arguments.results is None:
         parser.error("a file for the results is missing")
     for connections in arguments.connections:
         for processes in arguments.processes:
-            row = case(processes, connections)
+            row = case(processes, connections, arguments.pytorch)
             rows.append(arguments.results, row)
             print(json.dumps(row), flush=True)
 
