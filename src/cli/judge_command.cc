@@ -128,6 +128,7 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   request.seed = options.seed;
   request.speed_budget_s = options.budget_s;
   request.correctness_only = options.correctness_only;
+  request.sustained_s = options.sustained_s;
   request.limits.call_timeout_s = options.timeout_s;
   request.limits.build_timeout_s = options.build_timeout_s;
   ASSAY_ASSIGN_OR_RETURN(request.limits.memory_bytes, ParseBytes(options.memory));
@@ -261,8 +262,15 @@ void JudgeOptions::AddTo(CLI::App& command) {
   command.add_option("--budget", budget_s, "Seconds for gate 2, a candidate and baseline")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  command
+      .add_option(
+          "--sustained", sustained_s,
+          "After the verdict, run both sides for so many seconds each without a pause: what "
+          "calls take once clocks have come down")
+      ->check(CLI::Range(0.5, 600.0));
   command.add_option("--python", python, "Python interpreter that has PyTorch");
-  command.add_flag("--correctness-only", correctness_only, "Stop after gate 1");
+  command.add_flag("--correctness-only", correctness_only, "Stop after gate 1")
+      ->excludes("--sustained");
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.add_flag("--json", json, "One JSON document on stdout: the verdict, or a list of them");
   command.add_flag("--jsonl", jsonl, "Events as JSON lines on stdout: progress, verdict, end")

@@ -36,7 +36,7 @@ struct JudgeOptions {
   int threads = 0;
   std::string python, precision, tolerance, weights, device, sanitize;
   uint64_t seed = 0;
-  double timeout_s = 10, build_timeout_s = 60, budget_s = 60;
+  double timeout_s = 10, build_timeout_s = 60, budget_s = 60, sustained_s = 0;
   std::string memory = "4G";
   bool json = false, jsonl = false, quiet = false, verbose = false;
   bool correctness_only = false, no_save = false, one_size = false, no_replay = false;

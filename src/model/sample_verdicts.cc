@@ -254,6 +254,16 @@ Verdict SampleGpuVerdict() {
   verdict.profile = ProfileRecord{{heavy, light}, ""};
   verdict.sanitizer = SanitizerRecord{
       "memcheck", 25, {"Invalid __global__ write of size 4 bytes at divide<256>+0x90"}, ""};
+  verdict.sustained = SustainedRecord{
+      "eager",
+      10,
+      {640, 33'500, 0.9375, {20'000'000, 21'440'000, 21'440'000}, {1980, 1980, 1935}},
+      {900,
+       25'000,
+       0.90625,
+       {19'350'000, 22'500'000, 22'500'000},
+       {1980, 1710, 1695},
+       {"power cap"}}};
   return verdict;
 }
 

@@ -172,6 +172,24 @@ struct PairSamples {
   std::vector<int64_t> charged_ns = {};
 };
 
+// One side of a run without pauses: blocks follow on one another, on values that come again.
+struct SustainedSide {
+  int calls_per_block = 0;
+  double time_ns = 0;             // of one call, the median over the blocks of the later half
+  double running_share = 0;       // of the time from begin to end, inside blocks: 0 to 1
+  std::vector<int64_t> block_ns;  // judge's clock, without a reference's copying into slots
+  // As in PairSamples.
+  std::vector<int> sm_mhz = {};
+  std::vector<std::string> clock_limits = {};
+};
+
+// Of `assay judge --sustained`: what calls take when the machine has no time to cool down.
+struct SustainedRecord {
+  std::string baseline;
+  double seconds = 0;  // each side
+  SustainedSide reference, candidate;
+};
+
 // Where the candidate's time goes, by samples of one pair; on a GPU, by kernels of one block.
 struct LibraryTime {
   int64_t samples = 0;                   // of running threads; kernels that ran
@@ -246,6 +264,7 @@ struct Verdict {
   // What tools saw of a candidate on a GPU, where it was asked for.
   std::optional<ProfileRecord> profile = {};
   std::optional<SanitizerRecord> sanitizer = {};
+  std::optional<SustainedRecord> sustained = {};  // where it was asked for, and gate 2 decided
 };
 
 }  // namespace assay

@@ -70,6 +70,22 @@ Json ToJson(const LaunchedTimes& times) {
   return {{"time_ns", times.reference_ns}, {"candidate_time_ns", times.candidate_ns}};
 }
 
+Json ToJson(const SustainedSide& side) {
+  return {{"time_ns", side.time_ns},
+          {"running_share", side.running_share},
+          {"calls_per_block", side.calls_per_block},
+          {"block_ns", side.block_ns},
+          {"sm_mhz", side.sm_mhz},
+          {"clock_limits", side.clock_limits}};
+}
+
+Json ToJson(const SustainedRecord& record) {
+  return {{"baseline", record.baseline},
+          {"seconds", record.seconds},
+          {"reference", ToJson(record.reference)},
+          {"candidate", ToJson(record.candidate)}};
+}
+
 Json ToJson(const BaselineResult& result) {
   return {{"time_ns", result.time_ns},
           {"candidate_time_ns", result.candidate_time_ns},
@@ -266,6 +282,7 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
       {"bottleneck", TextOrNull(verdict.bottleneck)},
       {"profile", verdict.profile ? ToJson(*verdict.profile) : Json()},
       {"sanitizer", verdict.sanitizer ? ToJson(*verdict.sanitizer) : Json()},
+      {"sustained", verdict.sustained ? ToJson(*verdict.sustained) : Json()},
       {"foul", foul},
       {"cost", ToJson(verdict.cost)},
       {"machine", ToJson(verdict.machine)},

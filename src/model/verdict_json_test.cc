@@ -88,6 +88,22 @@ TEST(VerdictJson, WhatToolsSawSurvives) {
   EXPECT_EQ(read.sanitizer->findings, verdict.sanitizer->findings);
 }
 
+TEST(VerdictJson, WhatARunWithoutPausesTookSurvives) {
+  const Verdict verdict = SampleGpuVerdict();
+  const Verdict read = VerdictFromJson(VerdictToJson(verdict, 2)).value();
+  ASSERT_TRUE(read.sustained);
+  EXPECT_EQ(read.sustained->baseline, "eager");
+  EXPECT_EQ(read.sustained->seconds, 10);
+  EXPECT_EQ(read.sustained->reference.time_ns, 33'500);
+  const SustainedSide &side = read.sustained->candidate, &was = verdict.sustained->candidate;
+  EXPECT_EQ(side.calls_per_block, was.calls_per_block);
+  EXPECT_EQ(side.time_ns, was.time_ns);
+  EXPECT_EQ(side.running_share, was.running_share);
+  EXPECT_EQ(side.block_ns, was.block_ns);
+  EXPECT_EQ(side.sm_mhz, was.sm_mhz);
+  EXPECT_EQ(side.clock_limits, was.clock_limits);
+}
+
 TEST(VerdictJson, WhyAToolSawNothingSurvives) {
   Verdict verdict = SampleGpuVerdict();
   verdict.profile = ProfileRecord{{}, "ncu wrote no report"};
@@ -174,7 +190,7 @@ TEST(VerdictJson, AbsentPartsAreNull) {
   const std::string text = VerdictToJson(SampleVerdict(Outcome::kBuildFailed), -1);
   EXPECT_THAT(text, HasSubstr(R"("correctness":null,"speed":null,"work":null,"roofline":null,)"
                               R"("libraries":null,"kernels":[],"bottleneck":null,"profile":null,)"
-                              R"("sanitizer":null,"foul":null)"));
+                              R"("sanitizer":null,"sustained":null,"foul":null)"));
   const Verdict read = VerdictFromJson(text).value();
   EXPECT_FALSE(read.correctness);
   EXPECT_FALSE(read.speed);
@@ -210,6 +226,7 @@ TEST(VerdictJson, FieldsAddedLaterMayBeMissing) {
   std::string text = VerdictToJson(verdict, -1);
   text = Replaced(text, R"("work":null,"roofline":null,"libraries":null,)", "");
   text = Replaced(text, R"("kernels":[],"bottleneck":null,"profile":null,"sanitizer":null,)", "");
+  text = Replaced(text, R"("sustained":null,)", "");
   text = Replaced(text, R"("certified_speedup":null,)", "");
   text = Replaced(text, R"("delta":0.01,"clear_margin":0.5,"disturbed_share":0.0,)", "");
   const auto read = VerdictFromJson(text);

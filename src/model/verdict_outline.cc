@@ -26,6 +26,7 @@ constexpr StandIn kStandIns[] = {
     {"", "samples", "[]"},          {"", "log", "\"\""},
     {"", "work", "null"},           {"", "roofline", "null"},
     {"", "kernels", "[]"},          {"", "profile", "null"},
+    {"", "sustained", "null"},
     {"problem", "signature", "[]"}, {"correctness", "draws", "[]"},
 };
 

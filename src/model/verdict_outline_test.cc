@@ -26,6 +26,7 @@ Verdict Shortened(Verdict verdict) {
   verdict.roofline.reset();
   verdict.kernels.clear();
   verdict.profile.reset();
+  verdict.sustained.reset();
   verdict.problem.signature.clear();
   if (verdict.correctness) verdict.correctness->draws.clear();
   return verdict;

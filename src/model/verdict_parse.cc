@@ -293,15 +293,13 @@ Speed ReadSpeed(const JsonNode& node) {
 }
 
 Work ReadWork(const JsonNode& node) {
-  Work work;
-  work.operations = node.At("operations").NumberOrZero();
-  work.operations_from = node.At("operations_from").OneOf({"suite", "counted", "unknown"});
-  work.bytes = node.At("bytes").Number();
-  work.written_bytes = node.At("written_bytes").Number();
-  work.bytes_from = node.At("bytes_from").OneOf({"suite", "signature"});
-  work.unfused_bytes = node.At("unfused_bytes").NumberOrZero();
-  work.peak_bytes = node.At("peak_bytes").NumberOrZero();
-  return work;
+  return {node.At("operations").NumberOrZero(),
+          node.At("operations_from").OneOf({"suite", "counted", "unknown"}),
+          node.At("bytes").Number(),
+          node.At("written_bytes").Number(),
+          node.At("bytes_from").OneOf({"suite", "signature"}),
+          node.At("unfused_bytes").NumberOrZero(),
+          node.At("peak_bytes").NumberOrZero()};
 }
 
 Roofline ReadRoofline(const JsonNode& node) {
@@ -375,44 +373,58 @@ SanitizerRecord ReadSanitizer(const JsonNode& node) {
 }
 
 Cost ReadCost(const JsonNode& node) {
-  Cost cost;
-  cost.build_s = node.At("build_s").Number();
-  cost.start_s = node.At("start_s").Number();
-  cost.fill_s = node.At("fill_s").Number();
-  cost.timed_s = node.At("timed_s").Number();
-  cost.overhead_s = node.At("overhead_s").Number();
-  cost.total_s = node.At("total_s").Number();
-  cost.build_cached = node.At("build_cached").Boolean();
-  return cost;
+  const auto seconds = [&](std::string_view name) { return node.At(name).Number(); };
+  return {seconds("build_s"),
+          seconds("start_s"),
+          seconds("fill_s"),
+          seconds("timed_s"),
+          seconds("overhead_s"),
+          seconds("total_s"),
+          node.At("build_cached").Boolean()};
 }
 
 Machine ReadMachine(const JsonNode& node) {
-  Machine machine;
-  machine.cpu = node.At("cpu").Text();
-  machine.cores = node.At("cores").Whole<int>();
-  machine.threads = node.At("threads").Whole<int>();
-  machine.gpu = node.Find("gpu").TextOrNull();
-  machine.kernel = node.At("kernel").Text();
-  machine.isolation = node.At("isolation").Text();
-  return machine;
+  return {node.At("cpu").Text(),           node.At("cores").Whole<int>(),
+          node.At("threads").Whole<int>(), node.Find("gpu").TextOrNull(),
+          node.At("kernel").Text(),        node.At("isolation").Text()};
+}
+
+std::vector<int64_t> ReadTimes(const JsonNode& list) {
+  std::vector<int64_t> values;
+  if (!list.IsNull())
+    list.ForEach([&](const JsonNode& item) { values.push_back(item.Whole<int64_t>()); });
+  return values;
+}
+
+// What PairSamples and SustainedSide say of the clock.
+template <class Blocks>
+void ReadClock(const JsonNode& node, Blocks* blocks) {
+  if (const JsonNode list = node.Find("sm_mhz"); !list.IsNull())
+    list.ForEach([&](const JsonNode& item) { blocks->sm_mhz.push_back(item.Whole<int>()); });
+  if (const JsonNode list = node.Find("clock_limits"); !list.IsNull())
+    list.ForEach([&](const JsonNode& item) { blocks->clock_limits.push_back(item.Text()); });
+}
+
+SustainedSide ReadSustainedSide(const JsonNode& node) {
+  SustainedSide side{node.At("calls_per_block").Whole<int>(), node.At("time_ns").Number(),
+                     node.At("running_share").Number(), ReadTimes(node.At("block_ns"))};
+  ReadClock(node, &side);
+  return side;
+}
+
+SustainedRecord ReadSustained(const JsonNode& node) {
+  return {node.At("baseline").Text(), node.At("seconds").Number(),
+          ReadSustainedSide(node.At("reference")), ReadSustainedSide(node.At("candidate"))};
 }
 
 PairSamples ReadPair(const JsonNode& node) {
-  const auto times = [](const JsonNode& list) {
-    std::vector<int64_t> values;
-    list.ForEach([&](const JsonNode& item) { values.push_back(item.Whole<int64_t>()); });
-    return values;
-  };
   PairSamples pair;
   pair.baseline = node.At("baseline").Text();
   pair.order = node.At("order").Text();
-  pair.block_ns = times(node.At("block_ns"));
-  pair.settle_ns = times(node.At("settle_ns"));
-  if (const JsonNode list = node.Find("charged_ns"); !list.IsNull()) pair.charged_ns = times(list);
-  if (const JsonNode list = node.Find("sm_mhz"); !list.IsNull())
-    list.ForEach([&](const JsonNode& item) { pair.sm_mhz.push_back(item.Whole<int>()); });
-  if (const JsonNode list = node.Find("clock_limits"); !list.IsNull())
-    list.ForEach([&](const JsonNode& item) { pair.clock_limits.push_back(item.Text()); });
+  pair.block_ns = ReadTimes(node.At("block_ns"));
+  pair.settle_ns = ReadTimes(node.At("settle_ns"));
+  pair.charged_ns = ReadTimes(node.Find("charged_ns"));
+  ReadClock(node, &pair);
   if (const JsonNode alone = node.Find("alone"); !alone.IsNull())
     pair.alone = CallsAlone{alone.At("reference_ns").Whole<int64_t>(),
                             alone.At("candidate_ns").Whole<int64_t>(),
@@ -447,6 +459,8 @@ Verdict ReadVerdict(const JsonNode& node) {
     verdict.profile = ReadProfile(item);
   if (const JsonNode item = node.Find("sanitizer"); !item.IsNull())
     verdict.sanitizer = ReadSanitizer(item);
+  if (const JsonNode item = node.Find("sustained"); !item.IsNull())
+    verdict.sustained = ReadSustained(item);
   if (const JsonNode item = node.At("foul"); !item.IsNull())
     verdict.foul = Foul{item.At("rule").Text(), item.At("seen").Text()};
   verdict.cost = ReadCost(node.At("cost"));

@@ -186,6 +186,7 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
 void CandidateHosts::Prefetch(int first_pair_index, int count) {
   if (!StartsSlowly() || !begun_.empty() || !ready_.empty()) return;
   if (AvailableMemoryBytes() / kMemoryShare < kPythonHostBytes) return;
+  begun_ns_ = MonotonicNs();
   const int end = first_pair_index + std::min(count, kSideBySideMax);
   for (int index = first_pair_index; index < end; ++index) {
     auto host = Spawn(index);
@@ -204,6 +205,10 @@ void CandidateHosts::AwaitImports() {
 void CandidateHosts::Drop() {
   begun_.clear();
   ready_.clear();
+}
+
+double CandidateHosts::BegunForS() const {
+  return begun_.empty() ? 0 : static_cast<double>(MonotonicNs() - begun_ns_) / 1e9;
 }
 
 // Each step is done for all hosts before the next: they import PyTorch and load the candidate at

@@ -111,6 +111,8 @@ class CandidateHosts {
   void AwaitImports();
   // Ends those that nobody took.
   void Drop();
+  // Seconds since hosts that nobody took yet began to start; 0 where there are none.
+  double BegunForS() const;
 
  private:
   struct Begun {
@@ -127,6 +129,7 @@ class CandidateHosts {
   HostResult<void> StartBatch(int first_pair_index, int count);
 
   CandidateHostSetup setup_;
+  int64_t begun_ns_ = 0;     // when Prefetch() began some
   std::deque<Begun> begun_;  // nothing of the candidate is in these
   std::deque<LiveHost> ready_;
 };

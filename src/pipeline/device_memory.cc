@@ -32,7 +32,8 @@ std::optional<std::string> DeviceMemory::Taken() const {
   if (back_bytes < needed_bytes_ || 2 * back_bytes <= found_bytes_) return std::nullopt;
   constexpr double kGigabyte = 1e9;
   return fmt::format(
-      "it takes the GPU's memory: {:.2f} GB were left where the reference needs {:.1f} GB, and "
+      "it, or another program, takes the GPU's memory: {:.2f} GB were left where the reference "
+      "needs {:.1f} GB, and "
       "{:.1f} GB came back when it ended",
       static_cast<double>(*left_bytes_) / kGigabyte, static_cast<double>(needed_bytes_) / kGigabyte,
       static_cast<double>(back_bytes) / kGigabyte);

@@ -20,14 +20,6 @@ constexpr double kAloneMargin = 0.05;
 // Where more of the measurements are disturbed the machine is too busy for a decision.
 constexpr double kDisturbedShareMax = 0.1;
 
-// No decision can fall before so many pairs: where they would take longer than what is left, they
-// are not begun.
-bool OutOfBudget(int pairs, double budget_s, const Deadline& budget) {
-  const double left_s = static_cast<double>(budget.RemainingNs()) / 1e9;
-  const double pair_s = (budget_s - left_s) / pairs;
-  return pairs >= kPairsMin ? left_s < pair_s * PairsUntilDecision(pairs) : budget.Expired();
-}
-
 void AddNote(const std::string& note, BaselineResult* speed) {
   if (!speed->note.empty()) speed->note += "; ";
   speed->note += note;
@@ -73,6 +65,20 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner
   return decision;
 }
 
+// By how long calls and blocks are as far as is known.
+SpeedRule RuleNow(const Gate2Setup& setup, const PairRunner& runner) {
+  // What the machine measured of itself are its processors' hosts. The device's own noise was
+  // measured over blocks of this length.
+  const bool of_device =
+      setup.device_forms && runner.calls() * runner.call_ns() >= kDeviceNoiseBlockNs;
+  const NoiseOf noise = runner.launched() ? NoiseOf::kReplays
+                        : of_device       ? NoiseOf::kDevice
+                                          : NoiseOf::kHosts;
+  const bool as_measured = noise == NoiseOf::kHosts;
+  return RuleForDuration(runner.call_ns(), setup.threshold,
+                         as_measured ? setup.noise : std::span<const NoisePoint>(), noise);
+}
+
 void AddNoteOfReplays(const Gate2Setup& setup, BaselineResult* speed) {
   if (!speed->launched) return;
   AddNote(NoteOfReplays(*speed->launched, setup.device_forms ? "opponent" : "reference"), speed);
@@ -85,6 +91,12 @@ int PairsUntilDecision(int pair_index) {
   for (const Look& look : Looks())
     if (look.pairs > pair_index) return look.pairs - pair_index;
   return 1;
+}
+
+bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s) {
+  if (pairs < kPairsMin) return left_s <= 0;
+  const double pair_s = (before_s + budget_s - left_s) / pairs;
+  return left_s < pair_s * PairsUntilDecision(pairs);
 }
 
 void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> against, bool replay) {
@@ -102,19 +114,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     result.opponent_trouble = calibrated.error();
     return result;
   }
-  const auto rule_now = [&] {
-    // What the machine measured of itself are its processors' hosts. The device's own noise was
-    // measured over blocks of this length.
-    const bool of_device =
-        setup.device_forms && runner.calls() * runner.call_ns() >= kDeviceNoiseBlockNs;
-    const NoiseOf noise = runner.launched() ? NoiseOf::kReplays
-                          : of_device       ? NoiseOf::kDevice
-                                            : NoiseOf::kHosts;
-    const bool as_measured = noise == NoiseOf::kHosts;
-    return RuleForDuration(runner.call_ns(), setup.threshold,
-                           as_measured ? setup.noise : std::span<const NoisePoint>(), noise);
-  };
-  SpeedRule rule = rule_now();
+  SpeedRule rule = RuleNow(setup, runner);
   std::vector<double> log_ratios;
   Decision decision = Decision::kContinue;
   std::optional<GainInARow> in_a_row;
@@ -129,11 +129,13 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     if (!*ratio && (runner.grew() || runner.starts_over())) continue;
     if (!*ratio) return result;
     log_ratios.push_back(**ratio);
-    rule = rule_now();
+    rule = RuleNow(setup, runner);
     const bool enough_spent = static_cast<int>(log_ratios.size()) >= setup.clear_pairs ||
                               result.spent.fill_ns + result.spent.timed_ns > kClearSpentNs;
-    const bool last = static_cast<int>(log_ratios.size()) >= rule.pairs_max ||
-                      OutOfBudget(static_cast<int>(log_ratios.size()), setup.budget_s, budget);
+    const int pairs = static_cast<int>(log_ratios.size());
+    const double left_s = static_cast<double>(budget.RemainingNs()) / 1e9;
+    const bool last = pairs >= rule.pairs_max ||
+                      IsOutOfBudget(pairs, setup.budget_s, left_s, setup.started_before_s);
     const std::vector<double> uncharged = UnchargedLogRatios(result.samples);
     decision = DecideCharged(log_ratios, uncharged, rule, enough_spent, last);
     if (decision == Decision::kUnsettled &&
@@ -146,6 +148,14 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     if (decision == Decision::kFaster && setup.beside_baseline)
       in_a_row = FasterInARow(runner.steps());
     setup.progress(static_cast<int>(log_ratios.size()), Estimate(log_ratios, rule));
+  }
+  if (setup.sustained_s > 0) {
+    auto right = runner.Sustain(setup.sustained_s);
+    // What was decided before stands.
+    const bool interrupted = !right && right.error().kind == HostTrouble::Kind::kInterrupted;
+    if (interrupted) result.opponent_trouble.reset();
+    if (!right && !interrupted && !result.opponent_trouble) return std::unexpected(right.error());
+    if (!interrupted && (!right || !*right)) return result;
   }
   const SpeedEstimate estimate = Estimate(log_ratios, rule);
   BaselineResult& speed = result.result;

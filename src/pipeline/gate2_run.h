@@ -22,6 +22,11 @@ inline constexpr int kClearPairs = 5;
 // Pairs from this one on that run before a decision may fall: hosts for them may start together.
 int PairsUntilDecision(int pair_index);
 
+// Whether no more pairs are begun after `pairs`: no decision can fall before some more of them, and
+// these would take longer than what is left of the budget [s]. `before_s`: what the first pairs'
+// hosts took to start before gate 2 began, which is theirs as well.
+bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s);
+
 // Time spent, by kind [ns].
 struct SpentTime {
   int64_t start_ns = 0;  // hosts starting
@@ -87,9 +92,12 @@ struct Gate2Setup {
   int clear_pairs = kClearPairs;  // that a clear case gets
   double pair_s = 0.3;            // rounds are added while a pair's take less than this
   double budget_s = 60;           // no new pair is begun after this
+  double started_before_s = 0;    // by when hosts of the first pairs began to start before gate 2
   double candidate_call_ns = 0;   // rough, from gate 1
+  double sustained_s = 0;         // after the decision, both sides run so long without a pause
   EndingHosts* ending = nullptr;  // takes the hosts of pairs that are done; null: they end at once
   std::function<void(int pairs, const SpeedEstimate&)> progress;
+  std::function<void(bool candidate, double fraction)> sustains;  // where sustained_s is over 0
 };
 
 struct Gate2Result {
@@ -98,6 +106,7 @@ struct Gate2Result {
   int64_t calls_checked = 0;
   double error_ratio = 0;
   SpentTime spent;
+  std::optional<SustainedRecord> sustained;
   // Set when a timed call was wrong: gate 1 failed after all.
   std::optional<CallCheck> wrong;
   // Where the candidate's time went, in one of the first pairs; or why nobody saw it.

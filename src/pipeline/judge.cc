@@ -28,6 +28,11 @@ constexpr size_t kAheadMax = 4;
 // Master slots where nothing is timed: the draws of gate 1 take half of them at most.
 constexpr uint32_t kSlotsOfDraws = 32;
 
+void AddTotals(double judged_s, Cost* cost) {
+  cost->total_s = cost->build_s + judged_s;
+  cost->overhead_s = std::max(0.0, judged_s - cost->start_s - cost->fill_s - cost->timed_s);
+}
+
 using Builds = SideBySide<CandidateSource, Result<BuiltCandidate>>;
 
 }  // namespace
@@ -58,7 +63,9 @@ Result<void> Judgement::Prepare() {
     options.memory_bytes = gpu()->FreeBytes() / 2;
   }
   Progress("starting the reference", 0);
+  const int64_t starting_ns = MonotonicNs();
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(options));
+  host_start_s_ = Seconds(MonotonicNs() - starting_ns);
   if (device_ && UsableCpus().size() >= kManyCores) ASSAY_RETURN_IF_ERROR(BeginOpponents());
   const auto rule_for = [this](const Oracle& oracle) {
     return RuleFor(request_.problem, request_.precision, request_.tolerance,
@@ -170,6 +177,7 @@ Result<void> Judgement::Run() {
   BeginListings();
   for (size_t i = 0; i < built_.size(); ++i) {
     if (built_.size() > 1) label_ = fmt::format(" [{}/{}]", i + 1, built_.size());
+    const int64_t begin_ns = MonotonicNs();
     auto verdict = JudgeOne(i);
     if (!verdict || live_->MemoryIsShort()) ending_.Await();  // what it held comes back
     if (!verdict && !(verdict = ForWantOfMemory(i, verdict.error()))) {
@@ -179,10 +187,15 @@ Result<void> Judgement::Run() {
             device_->CheckAnswers(fmt::format("{} was judged", built_[i].source.path)));
       return std::unexpected(verdict.error());
     }
+    AddTotals(Seconds(MonotonicNs() - begin_ns), &verdict->cost);
     const auto answers = AddToolFacts(i, &*verdict);
     built_[i].artifact.clear();
     events_.verdict(*verdict);
     ASSAY_RETURN_IF_ERROR(answers);
+    // The verdict stood before its run without pauses was interrupted.
+    if (request_.sustained_s > 0 && verdict->speed && !verdict->sustained &&
+        events_.interrupt != nullptr && *events_.interrupt)
+      return Fail(ErrorKind::kInterrupted, "interrupted");
     ASSAY_RETURN_IF_ERROR(CheckDevice(*verdict));
   }
   return {};
@@ -278,7 +291,6 @@ std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
 }
 
 Result<Verdict> Judgement::JudgeOne(size_t index) {
-  const int64_t begin_ns = MonotonicNs();
   const BuiltCandidate& candidate = built_[index];
   Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_, gpu());
   bool settled = false;
@@ -286,10 +298,6 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     ASSAY_RETURN_IF_ERROR(AddKernels(index, &verdict));
     if (device_ && settled)
       verdict.bottleneck = BottleneckOf(verdict, device_->gpu().facts().multiprocessors);
-    Cost& cost = verdict.cost;
-    const double judged_s = Seconds(MonotonicNs() - begin_ns);
-    cost.total_s = cost.build_s + judged_s;
-    cost.overhead_s = std::max(0.0, judged_s - cost.start_s - cost.fill_s - cost.timed_s);
     return verdict;
   };
   if (candidate.failure) {

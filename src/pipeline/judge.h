@@ -39,6 +39,7 @@ struct JudgeRequest {
   std::string tolerance;          // --tolerance; empty: the problem's
   uint64_t seed = 0;              // 0: a fresh one
   double speed_budget_s = 60;     // for gate 2, a candidate and baseline
+  double sustained_s = 0;         // then both sides run so long without a pause; 0: not
   bool replay = true;             // blocks may be replays of CUDA graphs
   bool correctness_only = false;  // stop after gate 1; outcome `unsettled`
   MachineProfile machine;         // as measured here; empty where nothing was

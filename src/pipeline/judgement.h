@@ -65,6 +65,7 @@ class Judgement {
   SizeRunTerms Terms();
   Result<bool> PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                          const std::string& baseline, Verdict* verdict);
+  void ShowProgress(Gate2Setup* setup) const;
   // Gate 2 against all that are asked for.
   Result<bool> PassBaselines(const BuiltCandidate& candidate, CandidateHosts& hosts,
                              Verdict* verdict);
@@ -97,6 +98,7 @@ class Judgement {
   std::map<size_t, std::unique_ptr<HostsOf>> hosts_ahead_;  // of candidates after the one in hand
   bool expects_gate2_ = true;                               // the one before came so far
   std::optional<BuiltCandidate> against_;
+  double host_start_s_ = 0;             // what the oracle's took
   double candidate_call_ns_ = 0;        // of the candidate in hand, from gate 1
   bool baseline_failed_ = false;        // in the gate 2 that ended last
   bool tool_trouble_ = false;           // a host under a tool failed

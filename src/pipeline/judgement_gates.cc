@@ -75,6 +75,9 @@ ReferencePool& Judgement::Pool(const std::string& baseline) {
 
 namespace {
 
+// How much longer hosts take to start side by side than the oracle's does alone, at most.
+constexpr double kSideBySideStart = 2;
+
 // Whether a look at what runs on a device is worth its time. A native candidate may load libraries
 // that it does not link: that is for the problem to forbid.
 bool MayCallLibraries(const BuiltCandidate& candidate, bool forbidden) {
@@ -82,6 +85,17 @@ bool MayCallLibraries(const BuiltCandidate& candidate, bool forbidden) {
 }
 
 }  // namespace
+
+void Judgement::ShowProgress(Gate2Setup* setup) const {
+  setup->progress = [this](int pairs, const SpeedEstimate& estimate) {
+    Progress(fmt::format("speed (gate 2): pair {}, {:.3g}x so far", pairs, estimate.speedup),
+             std::min(1.0, static_cast<double>(pairs) / 9));
+  };
+  setup->sustains = [this](bool is_candidate, double fraction) {
+    Progress(fmt::format("sustained speed: {}", is_candidate ? "candidate" : "the other side"),
+             fraction);
+  };
+}
 
 Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                                   const std::string& baseline, Verdict* verdict) {
@@ -143,11 +157,11 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
     setup.ending = &ending_;
   }
   setup.budget_s = request_.speed_budget_s;
+  setup.started_before_s = std::min(hosts.BegunForS(), kSideBySideStart * host_start_s_);
   setup.candidate_call_ns = candidate_call_ns_;
-  setup.progress = [&](int pairs, const SpeedEstimate& estimate) {
-    Progress(fmt::format("speed (gate 2): pair {}, {:.3g}x so far", pairs, estimate.speedup),
-             std::min(1.0, static_cast<double>(pairs) / 9));
-  };
+  // Beside the first baseline alone.
+  if (verdict->speed->baselines.empty()) setup.sustained_s = request_.sustained_s;
+  ShowProgress(&setup);
   baseline_failed_ = false;
   auto result = RunGate2(setup);
   if (!result) {

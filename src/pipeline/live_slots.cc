@@ -192,21 +192,23 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
                                             double timeout_s) const {
   const Span span("run a block");
   if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  // In a longer block slots come again once all had their turn.
+  const auto slots = order.first(std::min<size_t>(order.size(), plan().slot_count));
   std::optional<OutputSample> sample;
   OutputWatch watch{[&] {
-                      sample = OutputSample::Take(plan(), outputs.memory.data(), order,
+                      sample = OutputSample::Take(plan(), outputs.memory.data(), slots,
                                                   kSampleLines, std::random_device{}());
                     },
                     [&] { return sample->StillHolds(); }};
   if (device_ != nullptr) {
-    Note(device_->PlanSample(outputs.device, order));
+    Note(device_->PlanSample(outputs.device, slots));
     if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
     watch = {[&] { Note(device_->TakeSample()); },
              [&] { return NoteOr(device_->SampleStillHolds(), true); }};
   }
   auto block = host.RunBlock(watch, order, timeout_s);
   // On a device nobody is kept from writing there.
-  if (block && !InputsHold(order))
+  if (block && !InputsHold(slots))
     return HostFailed(HostTrouble::Kind::kDied,
                       "it wrote to its inputs or parameters, which are read-only");
   return block;

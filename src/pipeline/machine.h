@@ -37,4 +37,13 @@ bool BindProcess(pid_t pid, const std::vector<int>& cpus);
 // Processor name, cores, kernel; threads and isolation are the caller's to set.
 Machine DescribeMachine();
 
+// Binds this thread as long as it lives; then it may use every core again.
+class BoundThread {
+ public:
+  explicit BoundThread(const std::vector<int>& cpus) { BindThisThread(cpus); }
+  BoundThread(const BoundThread&) = delete;
+  BoundThread& operator=(const BoundThread&) = delete;
+  ~BoundThread() { BindThisThread(UsableCpus()); }
+};
+
 }  // namespace assay

@@ -33,15 +33,6 @@ constexpr int64_t kWaitFreeNs = 100'000;
 // busy for a decision.
 constexpr int kRepeatsPerExchange = 1;
 
-// Binds this thread as long as it lives; then it may use every core again.
-class BoundThread {
- public:
-  explicit BoundThread(const std::vector<int>& cpus) { BindThisThread(cpus); }
-  BoundThread(const BoundThread&) = delete;
-  BoundThread& operator=(const BoundThread&) = delete;
-  ~BoundThread() { BindThisThread(UsableCpus()); }
-};
-
 }  // namespace
 
 HostResult<Opponent> PairRunner::GetOpponent(int index) {
@@ -337,24 +328,25 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
   const Span span("pair");
   std::optional<HostResult<LiveHost>> candidate;
   auto ratio = RunPair(index, &candidate);
-  if (!ratio) setup_.live.NoteTrouble();
-  if (setup_.ending != nullptr && candidate && *candidate)
-    setup_.ending->Add(std::move(**candidate));
+  EndPair(ratio.has_value(), &candidate);
   return ratio;
 }
 
-HostResult<std::optional<double>> PairRunner::RunPair(
-    int index, std::optional<HostResult<LiveHost>>* tried_host) {
-  std::optional<HostResult<LiveHost>>& candidate = *tried_host;
-  grew_ = starts_over_ = replaying_ = replay_missed_ = false;
-  setup_.live.Clear();
-  // Which side starts first, and warms up first, is chance: memory, caches and cores are not the
-  // same for who comes second.
+void PairRunner::EndPair(bool ran, std::optional<HostResult<LiveHost>>* candidate) {
+  if (!ran) setup_.live.NoteTrouble();
+  if (setup_.ending != nullptr && *candidate && **candidate)
+    setup_.ending->Add(std::move(***candidate));
+}
+
+HostResult<Opponent> PairRunner::StartHosts(int index,
+                                            std::optional<HostResult<LiveHost>>* candidate) {
+  // Which side starts first is chance: memory, caches and cores are not the same for who comes
+  // second.
   if (auto begun = BeginHosts(index); !begun) return std::unexpected(begun.error());
   const bool candidate_starts = random_() % 2 == 0;
   const auto start_candidate = [&] {
     Meter meter(&result_->spent.start_ns);
-    candidate.emplace(setup_.candidate(index));
+    candidate->emplace(setup_.candidate(index));
   };
   if (candidate_starts) start_candidate();
   auto opponent = GetOpponent(index);
@@ -363,13 +355,23 @@ HostResult<std::optional<double>> PairRunner::RunPair(
     return std::unexpected(opponent.error());
   }
   if (!candidate_starts) start_candidate();
-  if (!*candidate) return std::unexpected(candidate->error());
+  if (!**candidate) return std::unexpected((*candidate)->error());
   // Both hosts run on this pair's cores, whichever they were started on: a warm one that shares the
   // judge's core would lose to any candidate.
   const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, index);
-  for (LiveHost* host : {opponent->host(), &**candidate})
+  for (LiveHost* host : {opponent->host(), &***candidate})
     if (auto bound = host->host.Bind(cores.hosts); !bound) return std::unexpected(bound.error());
-  const BoundThread bound_judge(cores.judge);
+  return opponent;
+}
+
+HostResult<std::optional<double>> PairRunner::RunPair(
+    int index, std::optional<HostResult<LiveHost>>* tried_host) {
+  std::optional<HostResult<LiveHost>>& candidate = *tried_host;
+  grew_ = starts_over_ = replaying_ = replay_missed_ = false;
+  setup_.live.Clear();
+  auto opponent = StartHosts(index, &candidate);
+  if (!opponent) return std::unexpected(opponent.error());
+  const BoundThread bound_judge(PlanCores(UsableCpus(), setup_.threads, index).judge);
   setup_.pool.BeginProcess();
   const Side reference{opponent->host(), false}, tried{&**candidate, true};
   const bool candidate_warms = random_() % 2 == 0;

@@ -35,6 +35,9 @@ class PairRunner {
   // Runs pair `index`; its log ratio, or nullopt when a timed call was wrong (result->wrong says
   // how), or when its blocks were too short (grew()).
   HostResult<std::optional<double>> Run(int index);
+  // Runs both sides for `seconds` each without a pause, in hosts of their own, into
+  // result->sustained. False: a call of the candidate was wrong (result->wrong says how).
+  HostResult<bool> Sustain(double seconds);
   // The pair just run had blocks that were too short to count: the next ones have more calls.
   bool grew() const { return grew_; }
   // All pairs are forgotten, the one just run too: the next one is the first again.
@@ -65,6 +68,13 @@ class PairRunner {
   };
   enum class Replays { kUntried, kYes, kNo };
   HostResult<std::optional<double>> RunPair(int index, std::optional<HostResult<LiveHost>>* host);
+  // Starts the hosts of both sides, on the cores of this pair.
+  HostResult<Opponent> StartHosts(int index, std::optional<HostResult<LiveHost>>* candidate);
+  // What follows on a pair, whatever came of it.
+  void EndPair(bool ran, std::optional<HostResult<LiveHost>>* candidate);
+  HostResult<bool> SustainPair(double seconds, std::optional<HostResult<LiveHost>>* host);
+  HostResult<bool> SustainSide(Side side, double seconds, const FilledSlots& filled,
+                               SustainedSide* sustained);
   HostResult<void> BeginHosts(int index);
   HostResult<Opponent> GetOpponent(int index);
   HostResult<FilledSlots> FillSlots(uint32_t calls);

@@ -164,6 +164,10 @@ bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std:
     samples.baseline = baseline;
     verdict->samples.push_back(std::move(samples));
   }
+  if (result.sustained) {
+    result.sustained->baseline = baseline;
+    verdict->sustained = std::move(result.sustained);
+  }
   BaselineResult& concluded = verdict->speed->baselines[baseline];
   concluded = std::move(result.result);
   if (const std::string clocks = ClockNote(verdict->samples, baseline); !clocks.empty())

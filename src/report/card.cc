@@ -8,6 +8,7 @@
 
 #include "report/kernel_facts.h"
 #include "report/next_step.h"
+#include "report/sustained_facts.h"
 #include "report/text.h"
 
 namespace assay {
@@ -57,6 +58,7 @@ class CardWriter {
     Headline();
     Gate1();
     Gate2();
+    Sustained();
     Kernels();
     Profile();
     Bottleneck();
@@ -311,6 +313,13 @@ class CardWriter {
     frame_.Row({{label + gap, Tone::kFaint},
                 {fmt::format("{:<{}}", FormatDuration(time_ns), kTimeWidth), Tone::kStrong},
                 {bar, tone}});
+  }
+
+  void Sustained() {
+    const auto facts = SustainedFacts(verdict_);
+    if (!facts.empty()) frame_.Section("without pauses", {});
+    for (const auto& [label, text] : facts)
+      frame_.Labelled(Shortened(Safe(label), Frame::kLabelWidth - 1, unicode_), Safe(text));
   }
 
   // What a candidate for a GPU was compiled to: the first few of its kernels.

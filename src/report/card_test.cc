@@ -307,6 +307,27 @@ TEST(Card, WhatToolsSawIsShort) {
     EXPECT_EQ(RenderCard(verdict, wide).find(part), std::string::npos) << part;
 }
 
+TEST(Card, ARunWithoutPausesStandsBesideItsQuickestBlock) {
+  const CardStyle wide{.colour = false, .unicode = false, .width = 140};
+  Verdict verdict = SampleGpuVerdict();
+  std::string text = RenderCard(verdict, wide);
+  for (const char* part :
+       {"without pauses", "eager        33.5 us a call in the end, 7% more than in its quickest",
+        "candidate    25.0 us a call in the end, 16% more than in its quickest block (21.5",
+        "MHz where short blocks had 1965 (held down: power cap)",
+        "sustained    1.34x as fast as eager, after 10 s of each without a pause"})
+    EXPECT_THAT(text, HasSubstr(part));
+  verdict.sustained->reference.sm_mhz.clear();
+  verdict.sustained->candidate.time_ns = 21'600;
+  text = RenderCard(verdict, wide);
+  EXPECT_THAT(text, HasSubstr("21.6 us a call from begin to end; 1702 MHz"));
+  EXPECT_THAT(text, HasSubstr("sustained    1.55x as fast as eager"));
+  verdict.sustained->candidate.block_ns.clear();
+  EXPECT_THAT(RenderCard(verdict, wide), HasSubstr("no blocks"));
+  verdict.sustained.reset();
+  EXPECT_THAT(RenderCard(verdict, wide), Not(HasSubstr("without pauses")));
+}
+
 // A candidate in Python may have no kernels that can be read.
 TEST(Card, ABottleneckThatCountersFoundNeedsNoKernels) {
   Verdict verdict = SampleGpuVerdict();

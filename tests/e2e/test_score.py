@@ -123,6 +123,7 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "bottleneck": None,
         "profile": None,
         "sanitizer": None,
+        "sustained": None,
         "foul": None,
         "cost": {**COST, "build_cached": False},
         "machine": MACHINE,
