@@ -28,6 +28,7 @@ struct GpuClocks::Nvml {
   int (*by_uuid)(const char* uuid, Device*) = nullptr;
   int (*clock)(Device, unsigned kind, unsigned* mhz) = nullptr;
   int (*limits)(Device, unsigned long long* bits) = nullptr;
+  int (*minor_number)(Device, unsigned* number) = nullptr;
 
   ~Nvml() {
     if (device != nullptr) shutdown();
@@ -56,7 +57,8 @@ std::optional<GpuClocks> GpuClocks::Open(const std::string& uuid, const char* li
   if (!find(&nvml->init, "nvmlInit_v2") || !find(&nvml->shutdown, "nvmlShutdown") ||
       !find(&nvml->by_uuid, "nvmlDeviceGetHandleByUUID") ||
       !find(&nvml->clock, "nvmlDeviceGetClockInfo") ||
-      !find(&nvml->limits, "nvmlDeviceGetCurrentClocksThrottleReasons") || nvml->init() != 0)
+      !find(&nvml->limits, "nvmlDeviceGetCurrentClocksThrottleReasons") ||
+      !find(&nvml->minor_number, "nvmlDeviceGetMinorNumber") || nvml->init() != 0)
     return std::nullopt;
   Device device = nullptr;
   if (nvml->by_uuid(uuid.c_str(), &device) != 0 || device == nullptr) {
@@ -73,6 +75,12 @@ ClockState GpuClocks::Read() const {
   if (nvml_->clock(nvml_->device, kSmClock, &mhz) != 0) mhz = 0;
   if (nvml_->limits(nvml_->device, &bits) != 0) bits = 0;
   return ClockState{static_cast<int>(mhz), bits};
+}
+
+std::optional<int> GpuClocks::NodeNumber() const {
+  unsigned number = 0;
+  if (nvml_->minor_number(nvml_->device, &number) != 0) return std::nullopt;
+  return static_cast<int>(number);
 }
 
 }  // namespace assay

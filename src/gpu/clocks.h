@@ -1,5 +1,5 @@
-// A GPU's clock, and what holds it down, as NVML says: read, never set. NVML is opened at run time;
-// without it verdicts say nothing of clocks.
+// A GPU's clock, what holds it down, and which node it has, as NVML says: read, never set. NVML is
+// opened at run time; without it verdicts say nothing of clocks.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@ class GpuClocks {
   // or it does not know the GPU.
   static std::optional<GpuClocks> Open(const std::string& uuid, const char* library = nullptr);
   ClockState Read() const;
+  // N of /dev/nvidiaN; nothing where NVML does not say.
+  std::optional<int> NodeNumber() const;
 
  private:
   struct Nvml;

@@ -22,6 +22,12 @@ TEST(GpuClocks, SayWhatTheClockIsAndWhatHoldsIt) {
   EXPECT_THAT(ClockLimitNames(second.limits), ElementsAre("power cap"));
 }
 
+TEST(GpuClocks, SayWhichNodeIsTheGpus) {
+  const auto clocks = GpuClocks::Open(kUuid, kFake);
+  ASSERT_TRUE(clocks);
+  EXPECT_EQ(clocks->NodeNumber(), 3);
+}
+
 TEST(GpuClocks, WithoutNvmlOrWithAnotherGpuThereAreNone) {
   EXPECT_FALSE(GpuClocks::Open(kUuid, "libnothing-like-nvml.so.1"));
   EXPECT_FALSE(GpuClocks::Open("GPU-other", kFake));

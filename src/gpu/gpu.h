@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -24,6 +25,7 @@ struct GpuFacts {
   int blocks_per_multiprocessor = 0;
   int reserved_shared_bytes_per_block = 0;  // that CUDA takes for itself
   uint64_t memory_bytes = 0, l2_bytes = 0;
+  std::optional<int> node_number;  // N of /dev/nvidiaN, where NVML says
 };
 
 class Gpu {
@@ -35,6 +37,7 @@ class Gpu {
   Gpu& operator=(Gpu&&) noexcept = default;
 
   const GpuFacts& facts() const { return facts_; }
+  void SetNodeNumber(std::optional<int> number) { facts_.node_number = number; }
   // "NVIDIA H200 (sm_90a, driver for CUDA 13.0)"
   std::string Describe() const;
   const cuda::Driver& driver() const { return *driver_; }

@@ -32,6 +32,7 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(InterruptFlag interrupt) 
 Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::string& image) {
   std::unique_ptr<JudgeDevice> device(new JudgeDevice(std::move(gpu)));
   device->clocks_ = GpuClocks::Open(device->gpu_.facts().uuid);
+  if (device->clocks_) device->gpu_.SetNodeNumber(device->clocks_->NodeNumber());
   ASSAY_ASSIGN_OR_RETURN(JudgeKernels kernels, JudgeKernels::Load(device->gpu_, image));
   device->kernels_.emplace(std::move(kernels));
   ASSAY_ASSIGN_OR_RETURN(GpuCanary canary, GpuCanary::Create(device->gpu_));
@@ -67,16 +68,28 @@ gpu::ElementType DeviceType(DType dtype) {
   }
 }
 
-void AllowDevice(const Gpu& gpu, SandboxRequest* request, DeviceQueues queues) {
+std::vector<std::string> DeviceNodes(const std::string& folder, std::optional<int> number) {
+  std::vector<std::string> gpus, nodes;
   std::error_code code;
-  for (const auto& entry : fs::directory_iterator("/dev", code)) {
+  for (const auto& entry : fs::directory_iterator(folder, code)) {
     const std::string name = entry.path().filename().string();
     const bool numbered =
         name.starts_with("nvidia") && name.size() > 6 &&
         std::all_of(name.begin() + 6, name.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (numbered || name == "nvidiactl" || name == "nvidia-uvm")
-      request->devices.push_back(entry.path().string());
+    if (numbered) gpus.push_back(entry.path().string());
+    if (name == "nvidiactl" || name == "nvidia-uvm") nodes.push_back(entry.path().string());
   }
+  const std::string own = number ? fmt::format("{}/nvidia{}", folder, *number) : "";
+  if (std::find(gpus.begin(), gpus.end(), own) != gpus.end()) gpus = {own};
+  nodes.insert(nodes.end(), gpus.begin(), gpus.end());
+  std::sort(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+void AllowDevice(const Gpu& gpu, SandboxRequest* request, DeviceQueues queues) {
+  for (std::string& node : DeviceNodes("/dev", gpu.facts().node_number))
+    request->devices.push_back(std::move(node));
+  std::error_code code;
   // What the driver's library reads of the system.
   for (const char* folder :
        {"/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus/pci", "/sys/devices"})

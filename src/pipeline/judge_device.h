@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gpu/canary.h"
 #include "gpu/clocks.h"
@@ -47,8 +48,13 @@ gpu::ElementType DeviceType(DType dtype);
 // one stream, or that nobody times.
 enum class DeviceQueues { kByDefault, kOne };
 
-// Lets a sandboxed command use the GPU: device nodes, the driver's folders and what it reads of the
-// system.
+// The nodes in `folder` that CUDA needs for the GPU with this number: a candidate with others of
+// the host's GPUs could work on several at once, and be compared with a reference on one. All GPUs'
+// where the number is not known, or there is no such node.
+std::vector<std::string> DeviceNodes(const std::string& folder, std::optional<int> number);
+
+// Lets a sandboxed command use the GPU: its device nodes, the driver's folders and what it reads of
+// the system.
 void AllowDevice(const Gpu& gpu, SandboxRequest* request,
                  DeviceQueues queues = DeviceQueues::kByDefault);
 

@@ -1,5 +1,5 @@
 // NVML of a machine whose one GPU is the fake driver's: its clock falls by 5 MHz each time it is
-// asked for, held by the power cap from the second time on.
+// asked for, held by the power cap from the second time on. Its node is /dev/nvidia3.
 #include <string.h>
 
 #define FAKE extern "C" __attribute__((visibility("default"))) int
@@ -27,5 +27,10 @@ FAKE nvmlDeviceGetClockInfo(void* handle, unsigned kind, unsigned* mhz) {
 FAKE nvmlDeviceGetCurrentClocksThrottleReasons(void* handle, unsigned long long* bits) {
   if (handle != &device) return 2;
   *bits = asked > 1 ? 0x4 : 0x1;
+  return 0;
+}
+FAKE nvmlDeviceGetMinorNumber(void* handle, unsigned* number) {
+  if (handle != &device) return 2;
+  *number = 3;
   return 0;
 }
