@@ -82,7 +82,7 @@ const Nvcc kNvcc{"/cuda/bin/nvcc", "release 13.0", "/cuda", "/cuda/lib64"};
 TEST(NvccCommand, IsForTheOneArchitectureAndStandsAlone) {
   EXPECT_THAT(
       NvccCommand(kNvcc, {}, "sm_90a", "/candidate/kernel.cu", "/tmp/kernel.so"),
-      ElementsAre("/cuda/bin/nvcc", "-gencode=arch=compute_90a,code=sm_90a", "-O3", "-std=c++20",
+      ElementsAre("/cuda/bin/nvcc", "-gencode=arch=compute_90a,code=sm_90a", "-O3", "-std=c++17",
                   "-no-compress", "-shared", "-Xcompiler=-fPIC,-fvisibility=hidden,-fmax-errors=3",
                   "-cudart=static", "-I/assay/include", "-Xlinker=-z,defs", "-o", "/tmp/kernel.so",
                   "/candidate/kernel.cu"));
@@ -90,10 +90,10 @@ TEST(NvccCommand, IsForTheOneArchitectureAndStandsAlone) {
 
 // nvcc ends with "redefinition of argument" where an option is given twice.
 TEST(NvccCommand, TheCandidatesChoiceTakesTheDefaultsPlace) {
-  const auto command = NvccCommand(kNvcc, {"-O1", "-std=c++17", "-lineinfo"}, "sm_90a", "a", "b");
+  const auto command = NvccCommand(kNvcc, {"-O1", "-std=c++20", "-lineinfo"}, "sm_90a", "a", "b");
   EXPECT_THAT(command, Not(Contains("-O3")));
-  EXPECT_THAT(command, Not(Contains("-std=c++20")));
-  for (const char* flag : {"-O1", "-std=c++17", "-lineinfo"}) EXPECT_THAT(command, Contains(flag));
+  EXPECT_THAT(command, Not(Contains("-std=c++17")));
+  for (const char* flag : {"-O1", "-std=c++20", "-lineinfo"}) EXPECT_THAT(command, Contains(flag));
 }
 
 TEST(NvccCommand, AHostFindsTheLibrariesThatAreLinked) {
