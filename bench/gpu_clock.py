@@ -8,7 +8,9 @@ a size to RESULTS:
 
 `judge_ns`: a call of a block, the median over blocks, with the doorbell and the wait for the
 device in it. `events_ns`: between CUDA events around the replay, without a profiler, which makes
-kernels of some microseconds longer. `cupti_ns`: from the first kernel's begin to the last one's
+kernels of some microseconds longer. `wall_ns`: by that process's own clock around the replay and the
+wait for it, which has launching and waiting in it as `judge_ns` has; what `judge_ns` is longer than that
+is the judge's. `cupti_ns`: from the first kernel's begin to the last one's
 end, by the number of launches; `kernel_ns`: the mean of the kernels' own durations, which leaves
 gaps out. Needs CuPy.
 """
@@ -19,6 +21,7 @@ import pathlib
 import re
 import statistics
 import subprocess
+import time
 
 import rows
 
@@ -38,7 +41,7 @@ def judge(row_count, columns):
 
 
 def profile(row_count, columns, launches, rounds):
-    """Medians over rounds: (events_ns, cupti_ns, kernel_ns) of one launch."""
+    """Medians over rounds: (events_ns, wall_ns, cupti_ns, kernel_ns) of one launch."""
     import cupy
     import torch
 
@@ -63,7 +66,7 @@ def profile(row_count, columns, launches, rounds):
     with torch.cuda.graph(graph):
         launch_all()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    between, spans, durations = [], [], []
+    between, walls, spans, durations = [], [], [], []
     for _ in range(rounds):
         pushes_out.fill_(1)
         begin.record()
@@ -71,6 +74,13 @@ def profile(row_count, columns, launches, rounds):
         end.record()
         torch.cuda.synchronize()
         between.append(begin.elapsed_time(end) * 1e6 / launches)
+    for _ in range(rounds):
+        pushes_out.fill_(1)
+        torch.cuda.synchronize()
+        before_ns = time.perf_counter_ns()
+        graph.replay()
+        torch.cuda.synchronize()
+        walls.append((time.perf_counter_ns() - before_ns) / launches)
     for _ in range(rounds):
         pushes_out.fill_(1)
         torch.cuda.synchronize()
@@ -84,7 +94,7 @@ def profile(row_count, columns, launches, rounds):
         ends = [event.start_ns() + event.duration_ns() for event in events]
         spans.append((max(ends) - min(begins)) / launches)
         durations.append(statistics.mean(event.duration_ns() for event in events))
-    return tuple(statistics.median(values) for values in (between, spans, durations))
+    return tuple(statistics.median(values) for values in (between, walls, spans, durations))
 
 
 def main():
@@ -95,7 +105,8 @@ def main():
     for row_count, columns in SIZES:
         gpu, record = judge(row_count, columns)
         launches = record["calls_per_block"]
-        events_ns, cupti_ns, kernel_ns = profile(row_count, columns, launches, arguments.rounds)
+        times = profile(row_count, columns, launches, arguments.rounds)
+        events_ns, wall_ns, cupti_ns, kernel_ns = times
         row = {
             "gpu": gpu,
             "size": [row_count, columns],
@@ -103,6 +114,7 @@ def main():
             "judge_ns": record["candidate_time_ns"],
             "replayed": record["launched"] is not None,
             "events_ns": events_ns,
+            "wall_ns": wall_ns,
             "cupti_ns": cupti_ns,
             "kernel_ns": kernel_ns,
             "judge_over_cupti": record["candidate_time_ns"] / cupti_ns,
