@@ -8,11 +8,11 @@ a size to RESULTS:
 
 `judge_ns`: a call of a block, the median over blocks, with the doorbell and the wait for the
 device in it. `events_ns`: between CUDA events around the replay, without a profiler, which makes
-kernels of some microseconds longer. `wall_ns`: by that process's own clock around the replay and the
-wait for it, which has launching and waiting in it as `judge_ns` has; what `judge_ns` is longer than that
-is the judge's. `cupti_ns`: from the first kernel's begin to the last one's
-end, by the number of launches; `kernel_ns`: the mean of the kernels' own durations, which leaves
-gaps out. Needs CuPy.
+kernels of some microseconds longer. `wall_ns`: by that process's own clock around the replay and
+the wait for it, which has launching and waiting in it as `judge_ns` has; what `judge_ns` is longer
+than that is the judge's. `cupti_ns`: from the first kernel's begin to the last one's end, by the
+number of launches; `kernel_ns`: the mean of the kernels' own durations, which leaves gaps out.
+Needs CuPy.
 """
 import argparse
 import json
