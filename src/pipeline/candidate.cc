@@ -31,10 +31,8 @@ constexpr int kSideBySideMax = 6;
 constexpr uint64_t kMemoryShare = 8;
 // CPU time that waking and stopping take at most, by one look at honest hosts of each form.
 constexpr int64_t kNativeWakeNs = 80'000, kInterpreterWakeNs = 200'000;
-
-}  // namespace
-
-namespace {
+// What a candidate's host may take to prepare its slots.
+constexpr double kEnterS = 60;
 
 std::unexpected<HostTrouble> Environment(const Error& error) {
   return HostFailed(Kind::kEnvironment, error.message);
@@ -250,8 +248,20 @@ HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
   }
   LiveHost host = std::move(ready_.front());
   ready_.pop_front();
-  if (auto entered = host.host.EnterBlocks(60); !entered) return std::unexpected(entered.error());
+  if (auto entered = EnterBlocks(host, setup_.live, kEnterS); !entered)
+    return std::unexpected(entered.error());
   return host;
+}
+
+HostResult<void> EnterBlocks(LiveHost& host, const LiveSlots& live, double timeout_s) {
+  const uint32_t wanted = live.plan().slot_count;
+  if (host.slot_count == wanted) return {};
+  if (host.slot_count != 0)
+    if (auto left = host.host.LeaveBlocks(timeout_s); !left) return left;
+  host.slot_count = 0;
+  if (auto entered = host.host.EnterBlocks(timeout_s); !entered) return entered;
+  host.slot_count = wanted;
+  return {};
 }
 
 std::string DescribeFault(const LiveHost& live_host, const LiveSlots& live) {

@@ -5,6 +5,8 @@
 
 #include "base/defences.h"
 #include "base/median.h"
+#include "base/trace.h"
+#include "pipeline/meter.h"
 #include "pipeline/pair_runner.h"
 
 namespace assay {
@@ -21,6 +23,8 @@ constexpr double kSlowBlockNs = 2e8;
 constexpr uint32_t kBlocksOfAPair = 8, kSlotsEnough = 64;
 // Drawing the values of one block takes at most about this long.
 constexpr double kDrawNs = 0.8e9;
+// What a host may take to prepare slots anew.
+constexpr double kEnterAgainS = 120;
 }  // namespace
 
 double PairRunner::block_ns() const { return setup_.live.on_device() ? kDeviceBlockNs : kBlockNs; }
@@ -63,17 +67,34 @@ void PairRunner::PrepareSlots(uint32_t count) {
   setup_.live.SetSlotCount(count);
 }
 
-// A candidate that dawdles while its calls are counted out would get blocks so short that what it
-// hides of them counts.
-bool PairRunner::Grow() {
+bool PairRunner::MoreCalls(double reference_ns, double candidate_ns) {
   if (!Stands(Defence::kLongBlocks) || budget_.Expired()) return false;
-  const double reference_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
-  const double candidate_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
   if (calls_ * std::min(reference_ns, candidate_ns) > block_ns() / 2) return false;
   const uint32_t calls = CallsFor(reference_ns, candidate_ns);
   if (calls < 2 * calls_) return false;
   SetCalls(calls);
   call_ns_ = std::max(100.0, std::min(reference_ns, candidate_ns));
+  return true;
+}
+
+HostResult<bool> PairRunner::Lengthen(const RoundTimes& block, Side early, Side late) {
+  if (!MoreCalls(block.reference_ns[0], block.candidate_ns[0])) return false;
+  const Span span("lengthen blocks");
+  Meter meter(&result_->spent.start_ns);
+  for (const Side side : {early, late})
+    if (auto entered = EnterBlocks(*side.host, setup_.live, kEnterAgainS); !entered) {
+      if (!side.is_candidate) result_->opponent_trouble = entered.error();
+      return std::unexpected(entered.error());
+    }
+  return true;
+}
+
+// A candidate that dawdles until its calls are counted out would get blocks so short that what it
+// hides of them counts.
+bool PairRunner::Grow() {
+  const double reference_ns = Median({reference_ns_.end() - 2 * rounds_, reference_ns_.end()});
+  const double candidate_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
+  if (!MoreCalls(reference_ns, candidate_ns)) return false;
   const size_t kept = reference_ns_.size() - 2 * static_cast<size_t>(rounds_);
   reference_ns_.resize(kept);
   candidate_ns_.resize(kept);

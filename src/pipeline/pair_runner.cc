@@ -23,6 +23,8 @@ namespace {
 constexpr int64_t kWarmUpNs = 1'500'000'000;
 constexpr int kRoundsMin = 3;  // the median of fewer does not bear one block that was held up
 constexpr int kRoundsMax = 16;
+// Blocks before those that count, each of which may show that the next ones are to be longer.
+constexpr int kBlocksBeforeMax = 4;
 
 // A block whose host waited longer than this share of it for a core was disturbed by other
 // processes: the exchange is repeated with new values, for both sides. The wait from thaw to freeze
@@ -310,15 +312,23 @@ HostResult<void> PairRunner::WarmUp(Side side) {
   return {};
 }
 
-// One call each, which loads what is loaded lazily; then as many as it takes; then a whole block.
+// One call each, which loads what is loaded lazily; then as many as it takes; then whole blocks,
+// until they are long enough.
 HostResult<bool> PairRunner::WarmUpPair(Side early, Side late) {
-  double ignored_ns;
-  for (const bool whole_block : {false, true}) {
-    auto right = Exchange(early, late, whole_block ? calls_ : 1, &ignored_ns, &ignored_ns, nullptr);
-    if (!right || !*right) return right;
-    if (whole_block) break;
-    for (const Side side : {early, late})
-      if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
+  RoundTimes times;
+  const auto run = [&](uint32_t calls) {
+    return Exchange(early, late, calls, &times.reference_ns[0], &times.candidate_ns[0], nullptr);
+  };
+  if (auto right = run(1); !right || !*right) return right;
+  for (const Side side : {early, late})
+    if (auto warm = WarmUp(side); !warm) return std::unexpected(warm.error());
+  bool longer = true;
+  for (int blocks = 1; longer; ++blocks) {
+    if (auto right = run(calls_); !right || !*right) return right;
+    if (blocks == kBlocksBeforeMax) break;
+    auto lengthened = Lengthen(times, early, late);
+    if (!lengthened) return lengthened;
+    longer = *lengthened;
   }
   AwaitEnding();
   return SettleReplays(early, late);

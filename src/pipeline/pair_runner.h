@@ -84,8 +84,13 @@ class PairRunner {
   uint32_t CallsFor(double reference_ns, double candidate_ns) const;
   void SetCalls(uint32_t calls);
   void PrepareSlots(uint32_t count);
-  // True when the blocks of the pair just run were too short, and longer ones can be had; the
-  // pair's times are forgotten then.
+  // True when blocks of calls that take so long [ns] are too short, and longer ones can be had: the
+  // next ones have more calls.
+  bool MoreCalls(double reference_ns, double candidate_ns);
+  // By a block that does not count, before the first that does: calls in a row take less than the
+  // single ones that blocks were laid out by. True: the next ones are longer, in these hosts.
+  HostResult<bool> Lengthen(const RoundTimes& block, Side early, Side late);
+  // The same by the blocks of the pair just run, whose times are forgotten then.
   bool Grow();
   // Fills the slots once and runs both sides on them. False: a call of the candidate was wrong.
   HostResult<bool> Exchange(Side first, Side second, uint32_t calls, double* reference_ns,

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/trace.h"
 #include "pipeline/library_kernels.h"
 #include "pipeline/library_time.h"
 #include "pipeline/pair_runner.h"
@@ -19,6 +20,7 @@ constexpr double kTraceGraceS = 20;
 
 // On values that it has had, and with outputs as in every block.
 HostResult<void> PairRunner::Watch(Side tried) {
+  const Span span("watch for libraries");
   if (setup_.live.on_device()) {
     if (setup_.own_kernels != nullptr) WatchOnDevice(tried);
     return {};

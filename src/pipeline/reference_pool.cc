@@ -21,6 +21,8 @@ std::unexpected<HostTrouble> Environment(const Error& error) {
 
 // What kLoad says of the weights (candidate.py).
 constexpr uint64_t kByName = 0, kNoWeights = 3;
+// What a host may take to prepare its slots.
+constexpr double kEnterS = 120;
 
 }  // namespace
 
@@ -68,7 +70,7 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   if (!host) return std::unexpected(host.error());
   auto live_host = std::make_unique<LiveHost>(LiveHost{std::move(*host), {}, {}});
   live_host->host.set_interrupt(options_.interrupt);
-  At(pair_index) = {std::move(live_host), false, 0, pair_index};
+  At(pair_index) = {std::move(live_host), false, pair_index};
   return {};
 }
 
@@ -179,14 +181,8 @@ HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming) {
       return std::unexpected(loaded.error());
   // No other pair of this verdict gets it.
   entry.pair_index = pair_index;
-  if (entry.slot_count != live_->plan().slot_count) {
-    if (entry.slot_count != 0)
-      if (auto left = entry.host->host.LeaveBlocks(60); !left) return std::unexpected(left.error());
-    entry.slot_count = 0;
-    if (auto entered = entry.host->host.EnterBlocks(120); !entered)
-      return std::unexpected(entered.error());
-    entry.slot_count = live_->plan().slot_count;
-  }
+  if (auto entered = EnterBlocks(*entry.host, *live_, kEnterS); !entered)
+    return std::unexpected(entered.error());
   return entry.host.get();
 }
 

@@ -48,7 +48,6 @@ class ReferencePool {
   struct Entry {
     std::unique_ptr<LiveHost> host;
     bool loaded = false;
-    uint32_t slot_count = 0;  // prepared; 0: not in blocks
     int pair_index = -1;
   };
   // Where the host of a pair is kept, or was. Pairs beyond the pool's size take the place of

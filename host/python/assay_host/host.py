@@ -6,6 +6,7 @@ missing PyTorch is told like any failure.
 """
 
 import ctypes
+import gc
 import json
 import os
 import random
@@ -118,7 +119,19 @@ def set_threads(torch, settings):
 
 
 def _make_role(role, context):
-    """The role's request handlers by frame kind. Raises Failure where PyTorch is missing."""
+    """The role's request handlers by frame kind. Raises Failure where PyTorch is missing. What is
+    imported stays to the end: the garbage collector looks at it neither meanwhile nor, until blocks
+    are left, afterwards.
+    """
+    gc.disable()
+    try:
+        return _imported_role(role, context)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _imported_role(role, context):
     try:
         import torch
     except BaseException as error:
