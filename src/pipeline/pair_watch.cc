@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/trace.h"
 #include "pipeline/library_kernels.h"
 #include "pipeline/library_time.h"
@@ -14,7 +15,9 @@ namespace {
 // The candidate is watched for about this long.
 constexpr int64_t kWatchedNs = 25'000'000;
 // CUPTI looks at the device when it is first asked, which may take a second or two.
-constexpr double kTraceGraceS = 20;
+constexpr double kTraceGraceS = 5;
+// A block that is watched takes at most so many times as long as those that counted.
+constexpr double kWatchedFactor = 10;
 
 }  // namespace
 
@@ -42,21 +45,23 @@ HostResult<void> PairRunner::Watch(Side tried) {
 // that nothing was seen.
 void PairRunner::WatchOnDevice(Side tried) {
   Host& host = tried.host->host;
+  const double call_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
+  const double patience_s = kTraceGraceS + kWatchedFactor * calls_ * call_ns / 1e9;
   const auto see = [&]() -> HostResult<std::unique_ptr<wire::KernelTrace>> {
     auto region = SharedRegion::Create("assay-trace", sizeof(wire::KernelTrace));
     auto sealed = region ? region->SealSize() : Result<void>();
     if (!region || !sealed)
       return HostFailed(HostTrouble::Kind::kEnvironment,
                         (region ? sealed.error() : region.error()).message);
-    if (auto left = host.LeaveBlocks(setup_.call_timeout_s); !left)
+    if (auto left = host.LeaveBlocks(patience_s); !left)
       return std::unexpected(left.error());
     if (auto shared = host.Attach(wire::Region::kTrace, *region, true); !shared)
       return std::unexpected(shared.error());
-    if (auto entered = host.EnterBlocks(kTraceGraceS); !entered)
+    if (auto entered = host.EnterBlocks(patience_s); !entered)
       return std::unexpected(entered.error());
     host.Trace();
     auto ran = setup_.live.RunUncounted(host, tried.host->outputs, RandomOrder(slots_, calls_),
-                                        setup_.call_timeout_s + kTraceGraceS);
+                                        patience_s);
     if (!ran) return std::unexpected(ran.error());
     // What is looked at must not change meanwhile.
     return std::make_unique<wire::KernelTrace>(*region->as<wire::KernelTrace>());
