@@ -53,8 +53,7 @@ void PairRunner::WatchOnDevice(Side tried) {
     if (!region || !sealed)
       return HostFailed(HostTrouble::Kind::kEnvironment,
                         (region ? sealed.error() : region.error()).message);
-    if (auto left = host.LeaveBlocks(patience_s); !left)
-      return std::unexpected(left.error());
+    if (auto left = host.LeaveBlocks(patience_s); !left) return std::unexpected(left.error());
     if (auto shared = host.Attach(wire::Region::kTrace, *region, true); !shared)
       return std::unexpected(shared.error());
     if (auto entered = host.EnterBlocks(patience_s); !entered)
