@@ -25,6 +25,7 @@ class Deadline {
   }
   int RemainingMs() const { return static_cast<int>((RemainingNs() + 999'999) / 1'000'000); }
   bool Expired() const { return MonotonicNs() >= end_ns_; }
+  void Extend(int64_t ns) { end_ns_ += ns; }
 
  private:
   explicit Deadline(int64_t end_ns) : end_ns_(end_ns) {}

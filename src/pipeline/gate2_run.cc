@@ -108,8 +108,8 @@ void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> again
 HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   const Span span("gate 2");
   Gate2Result result;
-  const Deadline budget = Deadline::AfterSeconds(setup.budget_s);
-  PairRunner runner(setup, budget, &result);
+  Deadline budget = Deadline::AfterSeconds(setup.budget_s);
+  PairRunner runner(setup, &budget, &result);
   if (auto calibrated = runner.Calibrate(); !calibrated) {
     result.opponent_trouble = calibrated.error();
     return result;

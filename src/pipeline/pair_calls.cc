@@ -68,7 +68,7 @@ void PairRunner::PrepareSlots(uint32_t count) {
 }
 
 bool PairRunner::MoreCalls(double reference_ns, double candidate_ns) {
-  if (!Stands(Defence::kLongBlocks) || budget_.Expired()) return false;
+  if (!Stands(Defence::kLongBlocks) || budget_->Expired()) return false;
   if (calls_ * std::min(reference_ns, candidate_ns) > block_ns() / 2) return false;
   const uint32_t calls = CallsFor(reference_ns, candidate_ns);
   if (calls < 2 * calls_) return false;

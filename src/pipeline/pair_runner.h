@@ -21,8 +21,9 @@ inline constexpr double kBlockGraceS = 2;
 // One pair at a time: a candidate's host and its opponent's, and what happens between them.
 class PairRunner {
  public:
-  // Once `budget` has expired, short blocks count as they are.
-  PairRunner(const Gate2Setup& setup, Deadline budget, Gate2Result* result)
+  // Once `budget` has expired, short blocks count as they are. What is looked at besides is added
+  // to it.
+  PairRunner(const Gate2Setup& setup, Deadline* budget, Gate2Result* result)
       : setup_(setup),
         budget_(budget),
         result_(result),
@@ -133,7 +134,7 @@ class PairRunner {
   std::vector<uint32_t> RandomOrder(size_t slots, uint32_t calls);
 
   const Gate2Setup& setup_;
-  Deadline budget_;
+  Deadline* budget_;
   Gate2Result* result_;
   std::mt19937_64 random_;
   int watched_pair_;  // the candidate is watched at the end of this one

@@ -24,12 +24,14 @@ constexpr double kWatchedFactor = 10;
 // On values that it has had, and with outputs as in every block.
 HostResult<void> PairRunner::Watch(Side tried) {
   const Span span("watch for libraries");
+  const int64_t begin_ns = MonotonicNs();
   if (setup_.live.on_device()) {
     if (setup_.own_kernels != nullptr) WatchOnDevice(tried);
+    // A host that hangs here must not be left with fewer pairs for it.
+    budget_->Extend(MonotonicNs() - begin_ns);
     return {};
   }
   LibraryClock clock;
-  const int64_t begin_ns = MonotonicNs();
   while (MonotonicNs() - begin_ns < kWatchedNs) {
     setup_.live.Poison(tried.host->outputs);
     if (auto done = tried.host->host.WatchBlock(RandomOrder(slots_, calls_),
