@@ -21,6 +21,18 @@ INTERRUPTED = 130
 # Where speed is not the point: a busy machine may make a fast candidate unsettled.
 CORRECT = (GOOD, NOT_FASTER, UNSETTLED)
 
+# Of a native candidate for it: what a right call does with x and y.
+SOFTMAX_BODY = """
+  for (int64_t r = 0; r < x.size(0); ++r) {
+    const float* in = x.data() + r * x.size(1);
+    float* out = y.data() + r * x.size(1);
+    float most = in[0], sum = 0;
+    for (int64_t c = 0; c < x.size(1); ++c) most = std::fmax(most, in[c]);
+    for (int64_t c = 0; c < x.size(1); ++c) sum += out[c] = std::exp(in[c] - most);
+    for (int64_t c = 0; c < x.size(1); ++c) out[c] /= sum;
+  }
+"""
+
 # Minutes of a compiler's time, constant by constant.
 SLOW_TO_COMPILE = """
 #include <stddef.h>

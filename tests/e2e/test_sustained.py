@@ -4,7 +4,7 @@ import signal
 import statistics
 import subprocess
 
-from conftest import ASSAY, CORRECT, INTERRUPTED, SOFTMAX, WRONG, fits
+from conftest import ASSAY, CORRECT, INTERRUPTED, SOFTMAX, SOFTMAX_BODY, WRONG, fits
 
 SIZE = ("--set", "ROWS=64", "--set", "COLUMNS=256")
 KERNEL = """
@@ -12,17 +12,10 @@ KERNEL = """
 #include <cmath>
 static long calls;
 ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {
-  for (int64_t r = 0; r < x.size(0); ++r) {
-    const float* in = x.data() + r * x.size(1);
-    float* out = y.data() + r * x.size(1);
-    float most = in[0], sum = 0;
-    for (int64_t c = 0; c < x.size(1); ++c) most = std::fmax(most, in[c]);
-    for (int64_t c = 0; c < x.size(1); ++c) sum += out[c] = std::exp(in[c] - most);
-    for (int64_t c = 0; c < x.size(1); ++c) out[c] /= sum;
-  }
+  RIGHT
   AT_THE_END
 }
-"""
+""".replace("RIGHT", SOFTMAX_BODY)
 
 
 def test_both_sides_run_without_pauses_after_the_decision(assay, write):
