@@ -1,4 +1,5 @@
 // Where the candidate's time goes, by library: blocks of one pair that do not count.
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -48,7 +49,8 @@ HostResult<void> PairRunner::Watch(Side tried) {
 void PairRunner::WatchOnDevice(Side tried) {
   Host& host = tried.host->host;
   const double call_ns = Median({candidate_ns_.end() - 2 * rounds_, candidate_ns_.end()});
-  const double patience_s = kTraceGraceS + kWatchedFactor * calls_ * call_ns / 1e9;
+  const double patience_s = kTraceGraceS + std::min(kWatchedFactor * calls_ * call_ns / 1e9,
+                                                    setup_.call_timeout_s + kBlockGraceS);
   const auto see = [&]() -> HostResult<std::unique_ptr<wire::KernelTrace>> {
     auto region = SharedRegion::Create("assay-trace", sizeof(wire::KernelTrace));
     auto sealed = region ? region->SealSize() : Result<void>();
