@@ -17,6 +17,9 @@ constexpr double kDeviceNoiseBlockNs = 0.5e6;
 constexpr int64_t kClearSpentNs = 1'200'000'000;
 // Calls alone are few, and short ones noisy: a win must show there by this much.
 constexpr double kAloneMargin = 0.05;
+// What leaving out a copy saves at most, in times of its own: caches keep what it pushes out
+// (bench/copies.py: 0.5 to 1.7).
+constexpr double kSavedByCopy = 2;
 // Where more of the measurements are disturbed the machine is too busy for a decision.
 constexpr double kDisturbedShareMax = 0.1;
 
@@ -79,12 +82,29 @@ SpeedRule RuleNow(const Gate2Setup& setup, const PairRunner& runner) {
                          as_measured ? setup.noise : std::span<const NoisePoint>(), noise);
 }
 
+void AddNoteOfCopies(const Gate2Setup& setup, const PairRunner& runner, BaselineResult* speed) {
+  if (!setup.trusts_copies) return;
+  const std::string note = NoteOfCopies(speed->time_ns, runner.opponents_copy_ns(),
+                                        speed->candidate_time_ns, setup.threshold);
+  if (!note.empty()) AddNote(note, speed);
+}
+
 void AddNoteOfReplays(const Gate2Setup& setup, BaselineResult* speed) {
   if (!speed->launched) return;
   AddNote(NoteOfReplays(*speed->launched, setup.device_forms ? "opponent" : "reference"), speed);
 }
 
 }  // namespace
+
+std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_ns,
+                         double threshold) {
+  if ((reference_ns - kSavedByCopy * copy_ns) / candidate_ns > threshold) return {};
+  return fmt::format(
+      "code in Python could leave out the copy of its results, {:.0f}% of the reference's time, "
+      "and "
+      "gain as much by that: read its source",
+      100 * copy_ns / reference_ns);
+}
 
 int PairsUntilDecision(int pair_index) {
   if (pair_index < kPairsMin) return kPairsMin - pair_index;
@@ -172,6 +192,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.disturbed_share = runner.disturbed_share();
   speed.launched = runner.launched();
   decision = WithDoubts(decision, setup, runner, in_a_row, &result);
+  if (decision == Decision::kFaster) AddNoteOfCopies(setup, runner, &speed);
   AddNoteOfReplays(setup, &speed);
   speed.decision = DecisionName(decision);
   speed.pairs = static_cast<int>(log_ratios.size());

@@ -27,6 +27,12 @@ int PairsUntilDecision(int pair_index);
 // hosts took to start before gate 2 began, which is theirs as well.
 bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s);
 
+// What a `faster` may rest on where both sides copy their results within the clock, the candidate
+// by code that it could have replaced; nothing where it gains more than a copy can save. Times of
+// one call [ns].
+std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_ns,
+                         double threshold);
+
 // Time spent, by kind [ns].
 struct SpentTime {
   int64_t start_ns = 0;  // hosts starting
@@ -69,6 +75,8 @@ struct Gate2Setup {
   // directly and the host is trusted to say how long it took). False: both sides copy, inside their
   // times.
   bool subtract_settle = false;
+  // Both copy, and the opponent's host is trusted to say how long that took.
+  bool trusts_copies = false;
   // That a call alone, and one with changed weights, may take longer (judge/steps).
   double step_wake_ns = kStepWakeNs, kept_wake_ns = kStepWakeNs;
   // On a device: what the baseline's calls take longer is allowed besides, and a win in a row must

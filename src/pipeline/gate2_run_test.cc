@@ -1,9 +1,19 @@
 #include "pipeline/gate2_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace assay {
 namespace {
+
+// A candidate that took the copy out of its host was `faster` than itself, and nothing said why it
+// might be.
+TEST(NoteOfCopies, AWinThatASavedCopyExplainsIsNoted) {
+  EXPECT_THAT(NoteOfCopies(65'000, 8'000, 51'000, 1),
+              testing::HasSubstr("12% of the reference's time"));
+  EXPECT_EQ(NoteOfCopies(65'000, 8'000, 48'000, 1), "");
+  EXPECT_NE(NoteOfCopies(65'000, 8'000, 48'000, 1.1), "");
+}
 
 TEST(IsOutOfBudget, TheFirstPairsRunAsLongAsAnyTimeIsLeft) {
   EXPECT_FALSE(IsOutOfBudget(1, 60, 0.1, 0));

@@ -55,6 +55,8 @@ class PairRunner {
   std::optional<LaunchedTimes> launched() const;
   const std::vector<double>& reference_ns() const { return reference_ns_; }
   const std::vector<double>& candidate_ns() const { return candidate_ns_; }
+  // What copying a call's results takes the opponent, as its host says; the median of all blocks.
+  double opponents_copy_ns() const;
 
  private:
   struct Side {
@@ -153,6 +155,7 @@ class PairRunner {
   int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
   int pairs_stepped_ = 0, pairs_without_step_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
+  std::vector<double> opponents_copies_ns_;          // the same, of dropped blocks, too
   std::vector<StepTimes> steps_;                     // one a pair
   int64_t last_look_ns_ = 0;                         // of the block that ran last
   int64_t opponents_look_ns_ = 0;                    // the median in the pair in hand

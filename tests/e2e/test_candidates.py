@@ -5,7 +5,8 @@ import textwrap
 
 import pytest
 
-from conftest import BUILD_FAILED, CORRECT, DIED, FOUL, SLOW_TO_COMPILE, SOFTMAX, USAGE, WRONG
+from conftest import BUILD_FAILED, CORRECT, DIED, FOUL, ROOT, SLOW_TO_COMPILE, SOFTMAX, USAGE
+from conftest import WRONG
 
 HEAD = """
 #include <assay/kernel.h>
@@ -309,3 +310,15 @@ def test_openmp_and_clang(assay, write):
     run = assay.judge(SOFTMAX, write("kernel2.cpp", source), "--size", "tiny", "--threads", "2")
     assert run.verdict["correctness"]["passed"], run
     assert run.verdict["machine"]["threads"] == 2
+
+
+def test_a_win_that_a_saved_copy_explains_says_so(assay):
+    """PyTorch's own softmax, which has taken the copy out of its host, is faster than itself, and
+    nobody was told to look at its source.
+    """
+    exploit = ROOT / "tests" / "exploits" / "gpu" / "corpus" / "30_patched_copy.py"
+    run = assay.judge(SOFTMAX, exploit, "--size", "small", "-q")
+    assert run.code in CORRECT, run
+    record = run.verdict["speed"]["baselines"]["eager"]
+    says_so = "leave out the copy of its results" in (record["note"] or "")
+    assert says_so == (run.verdict["outcome"] == "faster"), record
