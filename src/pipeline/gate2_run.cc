@@ -101,8 +101,7 @@ std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_n
   if ((reference_ns - kSavedByCopy * copy_ns) / candidate_ns > threshold) return {};
   return fmt::format(
       "code in Python could leave out the copy of its results, {:.0f}% of the reference's time, "
-      "and "
-      "gain as much by that: read its source",
+      "and gain as much by that: read its source",
       100 * copy_ns / reference_ns);
 }
 
