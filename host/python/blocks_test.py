@@ -166,6 +166,67 @@ class BlocksTest(unittest.TestCase):
         inputs_copied = self.settle_ns(problem("return x[:1].mul_(2)", inputs=inputs))
         self.assertGreater(inputs_copied, copied / 20)  # without the copying, a thousandth
 
+    def leave_results(self):
+        self.judge.control.results = wire.LEFT
+        self.addCleanup(setattr, self.judge.control, "results", wire.INTO_SLOTS)
+
+    def left(self, number, place, size_bytes):
+        """The bytes that the host says it left as output `number` of the block's call `place`."""
+        width = sum(spec.role == wire.OUTPUT for spec in self.judge.specs)
+        address = self.judge.report.result_at[place * width + number]
+        if address == 0:
+            return None
+        with open(f"/proc/{self.judge.pid}/mem", "rb") as memory:
+            memory.seek(address)
+            return memory.read(size_bytes)
+
+    def test_results_are_left_where_forward_put_them(self):
+        self.prepare(SOFTMAX)
+        self.leave_results()
+        self.judge.enter_blocks()
+        for order in ([2, 0, 3], [1], [3, 2, 1, 0] * 3):
+            self.assertEqual(self.judge.run_block(order), 0)
+            for place, slot in enumerate(order[:4]):
+                expected = torch.softmax(self.judge.tensor("x", slot), 1)
+                found = self.left(0, place, expected.numel() * 4)
+                self.assertEqual(found, bytes(expected.numpy().tobytes()))
+        self.judge.control.results = wire.INTO_SLOTS
+        self.judge.run_block([1])
+        self.judge.leave_blocks()
+        self.assertTrue(is_poison(self.judge.tensor("out", 0)))
+        self.assertFalse(is_poison(self.judge.tensor("out", 1)))
+
+    def test_results_that_are_several_or_not_plain_are_laid_out_as_slots_are(self):
+        self.prepare(problem("return x.t().contiguous().t(), x.sum(), x[:, :2]"))
+        self.leave_results()
+        self.judge.enter_blocks()
+        self.judge.run_block([3, 1])
+        for place, slot in enumerate((3, 1)):
+            x = self.judge.tensor("x", slot)
+            for number, expected in enumerate((x, x.sum(), x[:, :2])):
+                expected = expected.contiguous()
+                found = self.left(number, place, expected.numel() * 4)
+                self.assertEqual(found, bytes(expected.numpy().tobytes()))
+        self.judge.leave_blocks()
+
+    def test_a_call_that_fails_leaves_nothing_and_the_others_do(self):
+        self.prepare(
+            problem(
+                "if float(x[0, 0]) > 4:\n            raise ValueError('large')\n"
+                "        return x + 1"
+            )
+        )
+        self.leave_results()
+        self.judge.enter_blocks()
+        self.judge.tensor("x", 2)[0, 0] = 5
+        self.judge.run_block([1, 2, 0])
+        self.assertIsNone(self.left(0, 1, 4))
+        for place, slot in ((0, 1), (2, 0)):
+            expected = self.judge.tensor("x", slot) + 1
+            found = self.left(0, place, expected.numel() * 4)
+            self.assertEqual(found, bytes(expected.numpy().tobytes()))
+        self.assertEqual(self.judge.leave_blocks()[0], 1)
+
     def test_several_outputs_and_no_inputs_at_all(self):
         self.prepare(
             problem(

@@ -127,14 +127,14 @@ class BlocksCase(unittest.TestCase):
         forward,
         copy_inputs=False,
         restore=lambda: None,
-        keep=False,
+        results=wire.INTO_SLOTS,
         ahead=(),
         profile=False,
         trace=False,
     ):
         """ahead: the order that the host is told before each block, as if it were to replay it."""
         report, control = wire.Report(), wire.Control(
-            keep_results=keep, replay=bool(ahead), profile=profile, trace=trace
+            results=results, replay=bool(ahead), profile=profile, trace=trace
         )
         control.order[: len(ahead)], control.call_count = ahead, len(ahead)
         loop = wire.BlockLoop(control=ctypes.addressof(control), report=ctypes.addressof(report))

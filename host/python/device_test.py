@@ -108,7 +108,7 @@ class SlotsOnDevice(BlocksCase):
             return result
 
         library = Library([[0, 1, 2, 0], [1]])
-        _, errors = self.run_blocks(library, forward, keep=True)
+        _, errors = self.run_blocks(library, forward, results=wire.KEPT)
         self.assertEqual((errors, len(given), len(set(given[:4]))), ([], 5, 4))
         self.assertEqual([each[1] for each in library.log if each[0] == "done"], [0, 0])
         for slot in (1, 2):  # what a copy costs is tried on slot 0
@@ -116,7 +116,7 @@ class SlotsOnDevice(BlocksCase):
 
     def test_kept_results_of_a_forward_that_changes_its_inputs_pay_for_none_of_their_copies(self):
         library = Library([[0, 1]])
-        self.run_blocks(library, lambda x, n: x.mul_(n), copy_inputs=True, keep=True)
+        self.run_blocks(library, lambda x, n: x.mul_(n), copy_inputs=True, results=wire.KEPT)
         self.assertEqual(library.log[-1], ("done", 2000))
 
     def test_numbers_and_copied_inputs_are_never_captured(self):
@@ -352,7 +352,7 @@ class OnDevice(unittest.TestCase):
             self.describe(source, slots=4)
             for keep in (0, 1):
                 judge = self.start("opponent", source)
-                judge.control.keep_results = keep
+                judge.control.results = wire.KEPT if keep else wire.INTO_SLOTS
                 judge.enter_blocks()
                 for order in ([3, 1], [0, 2, 1], [2]):
                     judge.regions[wire.OUTPUTS].fill(POISON)
@@ -360,7 +360,7 @@ class OnDevice(unittest.TestCase):
                     self.assertEqual(judge.report.replays, judge.sequence)
                     if not keep:
                         self.assert_agrees(judge, order)
-                judge.control.keep_results = 0
+                judge.control.results = wire.INTO_SLOTS
                 judge.run_block([1])
                 self.assertEqual(judge.report.replays, 0)
                 self.assertEqual(judge.leave_blocks()[0], 0, judge.message())

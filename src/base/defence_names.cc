@@ -24,6 +24,7 @@ const std::vector<std::pair<Defence, std::string_view>>& DefenceNames() {
       {Defence::kSteps, "steps"},
       {Defence::kLockdown, "lockdown"},
       {Defence::kDegenerate, "degenerate"},
+      {Defence::kLeftResults, "left-results"},
       {Defence::kLibraries, "libraries"},
   };
   return names;

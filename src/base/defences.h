@@ -32,6 +32,7 @@ enum class Defence {
   kSteps,           // calls one at a time must be as fast as many in a row
   kLockdown,        // a host gives up starting processes before foreign code runs
   kDegenerate,      // a problem that zeros or a constant solve has no winner
+  kLeftResults,     // what python hosts give is read where it lies: no copy can be saved
   kLibraries,       // time spent in foreign libraries is seen
 };
 

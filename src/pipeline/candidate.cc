@@ -111,6 +111,8 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
   const uint64_t shared =
       setup_.live.inputs_bytes() + outputs->size_bytes() + setup_.oracle.weights().size_bytes();
   limits.memory_bytes += TensorBytes(setup_.oracle.plan(), wire::Role::kParameter);
+  // A block's results may stay with it.
+  if (IsPython() && setup_.gpu == nullptr) limits.memory_bytes += outputs->size_bytes();
   if (setup_.gpu == nullptr) {
     limits.address_space_bytes = 2 * limits.memory_bytes + shared + (uint64_t{1} << 30);
     if (IsPython()) limits.address_space_bytes += uint64_t{16} << 30;

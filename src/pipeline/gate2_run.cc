@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/defences.h"
 #include "base/median.h"
 #include "base/trace.h"
 #include "judge/replays.h"
@@ -82,8 +83,12 @@ SpeedRule RuleNow(const Gate2Setup& setup, const PairRunner& runner) {
                          as_measured ? setup.noise : std::span<const NoisePoint>(), noise);
 }
 
-void AddNoteOfCopies(const Gate2Setup& setup, const PairRunner& runner, BaselineResult* speed) {
-  if (!setup.trusts_copies) return;
+void AddNoteOfCopies(const Gate2Setup& setup, const PairRunner& runner, Decision decision,
+                     BaselineResult* speed) {
+  if (runner.candidate_copies())
+    AddNote("it uses the memory of its results again, so that copying them is in its time", speed);
+  const bool copies = runner.both_copy() || !setup.candidate_leaves;
+  if (!setup.trusts_copies || !copies || decision != Decision::kFaster) return;
   const std::string note = NoteOfCopies(speed->time_ns, runner.opponents_copy_ns(),
                                         speed->candidate_time_ns, setup.threshold);
   if (!note.empty()) AddNote(note, speed);
@@ -119,6 +124,13 @@ bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s) {
 }
 
 void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> against, bool replay) {
+  const bool is_python = form == CandidateForm::kPython;
+  subtract_settle = !against && !is_python;
+  trusts_copies = !against && is_python;
+  if (!live.on_device() && Stands(Defence::kLeftResults)) {
+    candidate_leaves = is_python;
+    opponent_leaves = against ? *against == CandidateForm::kPython : is_python;
+  }
   foreign_code = form != CandidateForm::kDevice;
   device_forms = !foreign_code && against == CandidateForm::kDevice;
   may_replay = replay && live.on_device() && !foreign_code && (!against || device_forms);
@@ -191,7 +203,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.disturbed_share = runner.disturbed_share();
   speed.launched = runner.launched();
   decision = WithDoubts(decision, setup, runner, in_a_row, &result);
-  if (decision == Decision::kFaster) AddNoteOfCopies(setup, runner, &speed);
+  AddNoteOfCopies(setup, runner, decision, &speed);
   AddNoteOfReplays(setup, &speed);
   speed.decision = DecisionName(decision);
   speed.pairs = static_cast<int>(log_ratios.size());

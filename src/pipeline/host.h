@@ -81,6 +81,9 @@ struct BlockResult {
   // On a device: how long the judge's look at the outputs took once done was said. It has its turn
   // there after whatever still works.
   int64_t look_ns = 0;
+  // Results were left where forward put them, and share memory from call to call: there is none of
+  // earlier calls (LiveSlots::RunBlock).
+  bool results_overlap = false;
   int64_t worked_before_ns = 0;  // CPU time from thaw to freeze, less the block's wall-clock time
   // The longest that one of its threads, or the judge's, waited for a core from thaw to freeze:
   // what other processes disturbed.
@@ -145,9 +148,9 @@ class Host {
   HostResult<void> WatchBlock(std::span<const uint32_t> order, double timeout_s,
                               LibraryClock* clock);
 
-  // From the next block on a trusted python host on a device keeps its results, so that its time
-  // has no copying in it; `false`: they go into the slots.
-  void KeepResults(bool keep) { control_.as<wire::Control>()->keep_results = keep ? 1 : 0; }
+  // What becomes of results from the next block on, in a python host; others write into slots.
+  void SetResults(wire::Results results) { control_.as<wire::Control>()->results = results; }
+  wire::Results results() const { return control_.as<wire::Control>()->results; }
 
   // From the next block on a host of the judge's trust on a device is told its order before it
   // wakes, captures its calls as a CUDA graph and launches that at go. Only where neither side's

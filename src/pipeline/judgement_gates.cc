@@ -133,8 +133,6 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
       hosts.Prefetch(pair_index, coming);
       return Pool(baseline).Prefetch(pair_index, coming);
     };
-  setup.subtract_settle = !against_ && candidate.source.form != CandidateForm::kPython;
-  setup.trusts_copies = !against_ && candidate.source.form == CandidateForm::kPython;
   if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
     setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;
   if (device_) setup.kept_wake_ns = kKeptOnDeviceNs;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/trace.h"
+#include "pipeline/left_results.h"
 
 namespace assay {
 namespace {
@@ -24,6 +25,13 @@ constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
 
+uint32_t OutputCount(const wire::Plan& plan) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < plan.argument_count; ++i)
+    if (plan.arguments[i].role == wire::Role::kOutput) ++count;
+  return count;
+}
+
 }  // namespace
 
 Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
@@ -38,7 +46,9 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
           : std::max(std::min(kDeviceBytesMax, device->gpu().facts().memory_bytes / kDeviceShare) /
                          slot_bytes,
                      std::min(kDeviceSlots, kDeviceBytesMost / slot_bytes));
-  live.capacity_ = static_cast<uint32_t>(std::clamp<uint64_t>(affordable, 2, wire::kCallsMax + 64));
+  const uint64_t told = wire::kResultsMax / std::max<uint64_t>(1, OutputCount(plan));
+  live.capacity_ = static_cast<uint32_t>(
+      std::clamp<uint64_t>(affordable, 2, std::min<uint64_t>(wire::kCallsMax + 64, told)));
   ASSAY_ASSIGN_OR_RETURN(live.inputs_,
                          SharedRegion::Create("assay-inputs", live.capacity_ * plan.input_stride));
   if (Stands(Defence::kReadOnlyInputs)) ASSAY_RETURN_IF_ERROR(live.inputs_.SealAgainstNewWriters());
@@ -195,6 +205,7 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
   // In a longer block slots come again once all had their turn.
   const auto slots = order.first(std::min<size_t>(order.size(), plan().slot_count));
   std::optional<OutputSample> sample;
+  std::optional<LeftResults> left;
   OutputWatch watch{[&] {
                       sample = OutputSample::Take(plan(), outputs.memory.data(), slots,
                                                   kSampleLines, std::random_device{}());
@@ -206,7 +217,20 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
     watch = {[&] { Note(device_->TakeSample()); },
              [&] { return NoteOr(device_->SampleStillHolds(), true); }};
   }
+  const bool leaves = host.results() == wire::Results::kLeft;
+  if (leaves)
+    watch = {[&] {
+               left.emplace(host.report(), plan(), slots);
+               left->TakeSample(host.pid(), kSampleLines, std::random_device{}());
+             },
+             [&] { return left->SampleStillHolds(host.pid()); }};
   auto block = host.RunBlock(watch, order, timeout_s);
+  if (block && leaves) {
+    block->results_overlap = left->Overlap();
+    // Whatever lies in the slots of calls that gave nothing.
+    for (const uint32_t slot : left->Fetch(host.pid(), outputs.memory.data()))
+      PoisonSlot(outputs, slot);
+  }
   // On a device nobody is kept from writing there.
   if (block && !InputsHold(slots))
     return HostFailed(HostTrouble::Kind::kDied,

@@ -13,6 +13,7 @@
 #include "judge/replays.h"
 #include "judge/warm_up.h"
 #include "pipeline/device_checks.h"
+#include "pipeline/left_results.h"
 #include "pipeline/machine.h"
 #include "pipeline/meter.h"
 
@@ -116,17 +117,30 @@ void AddClock(const ClockState& clock, PairSamples* samples) {
 
 }  // namespace
 
+wire::Results PairRunner::ResultsOf(Side side) const {
+  using wire::Results;
+  // On a device no clock of the host's tells what its copying takes: it does without.
+  if (!side.is_candidate && setup_.subtract_settle)
+    return setup_.live.on_device() && !looks_at_opponent_ ? Results::kKept : Results::kIntoSlots;
+  if (both_copy_ || (side.is_candidate && candidate_copies_)) return Results::kIntoSlots;
+  const bool leaves = side.is_candidate ? setup_.candidate_leaves : setup_.opponent_leaves;
+  return leaves ? Results::kLeft : Results::kIntoSlots;
+}
+
 HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> order,
                                          PairSamples* samples) {
   const LiveSlots& live = setup_.live;
-  // On a device no clock of the host's tells what its copying takes: it does without.
   const bool subtract = setup_.subtract_settle && !side.is_candidate;
-  side.host->host.KeepResults(subtract && live.on_device() && !looks_at_opponent_);
+  side.host->host.SetResults(ResultsOf(side));
   ASSAY_CHECK(!replaying_ || setup_.may_replay);
   side.host->host.Replay(replaying_);
   auto block = live.RunBlock(side.host->host, side.host->outputs, order,
                              setup_.call_timeout_s + kBlockGraceS);
   if (!block) return std::unexpected(block.error());
+  if (block->results_overlap) {
+    (side.is_candidate ? candidate_copies_ : both_copy_) = true;
+    return HostFailed(HostTrouble::Kind::kVoid, "results that are used again must be copied");
+  }
   if (replaying_ && !side.host->host.Replayed()) replay_missed_ = true;
   result_->spent.timed_ns += block->time_ns;
   const double wait_limit_ns = kWaitShareMax * static_cast<double>(block->time_ns);
@@ -377,6 +391,9 @@ HostResult<Opponent> PairRunner::StartHosts(int index,
   const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, index);
   for (LiveHost* host : {opponent->host(), &***candidate})
     if (auto bound = host->host.Bind(cores.hosts); !bound) return std::unexpected(bound.error());
+  if ((setup_.candidate_leaves && !MayReadMemory((**candidate)->host.pid())) ||
+      (setup_.opponent_leaves && !MayReadMemory(opponent->host()->host.pid())))
+    both_copy_ = true;
   return opponent;
 }
 

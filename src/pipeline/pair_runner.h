@@ -55,6 +55,10 @@ class PairRunner {
   std::optional<LaunchedTimes> launched() const;
   const std::vector<double>& reference_ns() const { return reference_ns_; }
   const std::vector<double>& candidate_ns() const { return candidate_ns_; }
+  // The candidate's results are copied within its time, though its opponent's are not: it uses
+  // memory for them again. And whether results of both sides are.
+  bool candidate_copies() const { return candidate_copies_; }
+  bool both_copy() const { return both_copy_; }
   // What copying a call's results takes the opponent, as its host says; the median of all blocks.
   double opponents_copy_ns() const;
 
@@ -69,6 +73,8 @@ class PairRunner {
     const Draw* probe = nullptr;  // an unusual draw, in slot `probe_slot`
     uint32_t probe_slot = 0;
   };
+  // Where the results of this side's next block go.
+  wire::Results ResultsOf(Side side) const;
   enum class Replays { kUntried, kYes, kNo };
   HostResult<std::optional<double>> RunPair(int index, std::optional<HostResult<LiveHost>>* host);
   // Starts the hosts of both sides, on the cores of this pair.
@@ -152,6 +158,7 @@ class PairRunner {
   bool replay_missed_ = false;  // a host ran one of them call by call
   std::vector<double> launched_reference_ns_, launched_candidate_ns_;  // one a pair that replays
   bool grew_ = false;
+  bool candidate_copies_ = false, both_copy_ = false;
   int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
   int pairs_stepped_ = 0, pairs_without_step_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block

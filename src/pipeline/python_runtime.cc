@@ -200,6 +200,8 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
   request.arguments = {python.executable, "-B", "-s", "/assay/python/assay_host/__main__.py",
                        role_name};
   request.environment = HostEnvironment(threads);
+  // Its memory for tensors (host/python/results.cc).
+  if (role != PythonRole::kBuild) request.environment["LD_PRELOAD"] = "/assay/libassay_host.so";
   request.limits.processes = ProcessesFor(threads);
   request.may_start_processes = true;
   for (const std::string& folder : python.folders) request.binds.push_back({folder, folder});

@@ -11,7 +11,8 @@ inline constexpr uint32_t kMagic = 0x59415341;  // "ASAY"
 inline constexpr uint32_t kVersion = 1;
 inline constexpr uint32_t kRankMax = 8;
 inline constexpr uint32_t kArgumentsMax = 2048;
-inline constexpr uint32_t kCallsMax = 4096;  // calls in one timed block
+inline constexpr uint32_t kCallsMax = 4096;     // calls in one timed block
+inline constexpr uint32_t kResultsMax = 16384;  // outputs of a block's calls whose results are left
 inline constexpr uint32_t kNameBytes = 120;
 inline constexpr uint32_t kMessageBytes = 16 * 1024;
 
@@ -108,10 +109,16 @@ struct Plan {
 // What the judge says during timed blocks. Sequence numbers only grow.
 inline constexpr uint32_t kLeaveBlocks =
     0xFFFFFFFF;  // call_count that ends the loop: back to frames
+// What a python host does with the results of a block's calls.
+enum class Results : uint32_t {
+  kIntoSlots = 0,  // copies them into the slots, within the block
+  kKept = 1,       // keeps them to itself: a trusted host on a device
+  kLeft = 2,       // leaves them where forward put them, and says where in Report::result_at
+};
 struct Control {
   alignas(64) uint32_t armed;  // block to get ready for; futex word
   uint32_t spin;               // 1: hosts and judge spin on go and done; 0: they wait on futexes
-  uint32_t keep_results;       // 1: a trusted python host on a device keeps its results to itself
+  Results results;             // what becomes of the block's results
   uint32_t replay;             // 1: order and call_count stand before armed; a trusted host on a
                                // device captures the block's calls as a CUDA graph before ready
   uint32_t profile;            // 1: a host on a device starts a profiler before ready and stops it
@@ -143,6 +150,10 @@ struct Report {
   uint32_t argument_count;      // of `arguments`
   char message[kMessageBytes];  // NUL-terminated text of the last failure
   ArgumentSpec arguments[kArgumentsMax];  // the reference host's description of the problem
+  // Results::kLeft: the address of each output of each call, in the block's order, in the host's
+  // own memory; 0: there is none. Where slots come again, of the last call of each, in the order in
+  // which they came first. Written before done.
+  uint64_t result_at[kResultsMax];
 };
 
 // What ran on the device in the calls of one block, as CUPTI saw it.

@@ -312,13 +312,53 @@ def test_openmp_and_clang(assay, write):
     assert run.verdict["machine"]["threads"] == 2
 
 
-def test_a_win_that_a_saved_copy_explains_says_so(assay):
-    """PyTorch's own softmax, which has taken the copy out of its host, is faster than itself, and
-    nobody was told to look at its source.
+def test_a_copy_that_is_left_out_gains_nothing(assay):
+    """PyTorch's own softmax, which had taken the copy out of its host, was 1.26 times as fast as
+    itself: its results go where the host copies to. Nobody's are copied now, but for those of a
+    candidate that uses their memory again.
     """
     exploit = ROOT / "tests" / "exploits" / "gpu" / "corpus" / "30_patched_copy.py"
-    run = assay.judge(SOFTMAX, exploit, "--size", "small", "-q")
-    assert run.code in CORRECT, run
+    run = assay.judge(SOFTMAX, exploit, "--size", "tiny", "-q")
+    assert run.code in CORRECT and run.verdict["outcome"] != "faster", run
     record = run.verdict["speed"]["baselines"]["eager"]
-    says_so = "leave out the copy of its results" in (record["note"] or "")
-    assert says_so == (run.verdict["outcome"] == "faster"), record
+    assert "memory of its results again" in record["note"], record
+
+
+REUSES = """
+import torch
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.buffers_ = [None, None, None]
+        self.calls = 0
+    def forward(self, x):
+        self.calls += 1
+        place = self.calls % 3
+        if self.buffers_[place] is None or self.buffers_[place].shape != x.shape:
+            self.buffers_[place] = torch.empty_like(x)
+        return torch.softmax(x, dim=-1, out=self.buffers_[place])
+"""
+ODD_RESULTS = """
+import torch
+class Odd(torch.Tensor):
+    pass
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        result = torch.softmax(x, dim=-1)
+        self.calls = getattr(self, "calls", 0) + 1
+        if self.calls % 4 == 0:
+            return result.t().contiguous().t()
+        if self.calls % 4 == 1:
+            return result.as_subclass(Odd)
+        if self.calls % 4 == 2:
+            return torch._neg_view(-result)
+        return [result]
+"""
+
+
+@pytest.mark.parametrize("source", (REUSES, ODD_RESULTS), ids=("reuses", "odd"))
+def test_results_of_every_kind_are_read_where_they_lie(assay, write, source):
+    run = assay.judge(SOFTMAX, write("odd.py", source), "--size", "tiny", "-q", "--budget", "10")
+    assert run.code in CORRECT, run
+    note = run.verdict["speed"]["baselines"]["eager"]["note"] or ""
+    assert ("memory of its results again" in note) == (source == REUSES), note

@@ -203,6 +203,7 @@ GAINS = {
     "lockdown": (corpus("49_timers_fire_while_it_sleeps.cpp"), 1.4),
     "waiting-hosts,steps": (corpus("18_watches_while_it_waits.py"), 1.25),
     "freeze,sleep-proof": (inline(softmax_kernel(ASKS_THE_THREAD, WORKS_AHEAD)), 1.5),
+    "left-results": (("softmax", EXPLOITS / "gpu" / "corpus" / "30_patched_copy.py", TINY), 1.12),
     "head-start": (corpus("28_head_start.cpp"), 3),
     "head-start,long-blocks": (corpus("48_works_while_waking.cpp"), 3),
 }
@@ -282,6 +283,14 @@ def test_a_host_that_works_while_it_should_be_stopped_is_seen(judge):
     exploit = GAINS["freeze,sleep-proof"][0]
     verdict = judge(exploit, SPEED, "freeze")
     assert (verdict["outcome"], verdict["foul"]["rule"]) == ("foul", "ran-while-asleep")
+
+
+def test_where_results_are_copied_a_win_that_a_saved_copy_explains_says_so(judge):
+    """Where a host's memory cannot be read both sides copy."""
+    exploit = GAINS["left-results"][0]
+    verdict = judge(exploit, ["--budget", "40"], "left-results")
+    note = verdict["speed"]["baselines"]["eager"]["note"] or ""
+    assert ("leave out the copy" in note) == (verdict["outcome"] == "faster"), verdict
 
 
 def test_a_problem_that_a_constant_solves_has_no_winner(judge):

@@ -5,6 +5,7 @@ candidate.
 import ctypes
 import functools
 import gc
+import operator
 import time
 
 import torch
@@ -16,6 +17,10 @@ _address = torch.Tensor.data_ptr
 _copy = torch.Tensor.copy_
 _is_contiguous = torch.Tensor.is_contiguous
 _contiguous = torch.Tensor.contiguous
+_is_negated = torch.Tensor.is_neg
+_resolved = torch.Tensor.resolve_neg
+_dtype = operator.attrgetter("dtype")
+_count = torch.Tensor.numel
 _view = torch.Tensor.view
 _fill = torch.Tensor.fill_
 _wait = device.wait
@@ -25,6 +30,11 @@ _POISON = 0xFF
 
 # Objects that may pile up before cycles are collected, between being armed and being ready.
 _GARBAGE_MAX = 5000
+
+
+# Memory for tensors while results stay where forward put them: of all slots' outputs so many times
+# the size, for what forward makes on its way, and so much besides.
+_SERVED_FACTOR, _SERVED_BYTES = 4, 1 << 30
 
 
 class OutputMismatch(Exception):
@@ -93,10 +103,8 @@ def _refuse_slot(targets):
     raise OutputMismatch("forward returns memory of the judge's that it was never given")
 
 
-def store(result, targets, names, slots_region):
-    """Copies a result into a slot's outputs; slots_region: the addresses of all of them. Raises
-    OutputMismatch.
-    """
+def _checked(result, targets, names):
+    """A result's tensors, which are as a slot's outputs are. Raises OutputMismatch."""
     try:
         tensors = structure.flatten_outputs(result, [])
     except TypeError as error:
@@ -116,6 +124,14 @@ def store(result, targets, names, slots_region):
             raise OutputMismatch(
                 f"output {name} is on {tensor.device}; the inputs are on {target.device}"
             )
+    return tensors
+
+
+def store(result, targets, names, slots_region):
+    """Copies a result into a slot's outputs; slots_region: the addresses of all of them. Raises
+    OutputMismatch.
+    """
+    tensors = _checked(result, targets, names)
     if any(tensor.numel() and _address(tensor) in slots_region for tensor in tensors):
         _refuse_slot(targets)
     for tensor, target in zip(tensors, targets):
@@ -169,6 +185,97 @@ def _run_keeping(order, forward, arguments, kept, first_failure):
             first_failure.note(error)
 
 
+class _Left:
+    """Results that stay where forward put them until the next block, with their addresses in the
+    report: the judge reads them there once this process is stopped. Nobody pays for a copy then, or
+    can save one; and what is done around a call is as little as can be, since a candidate that puts
+    a loop of its own in this one's place saves it.
+    """
+
+    def __init__(self, library, report, slots, names, slots_region):
+        self._library = library
+        self._outputs = [slots.outputs(slot) for slot in range(slots.count)]
+        self._names = names
+        self._slots_region = slots_region
+        self._alone = len(names) == 1 and slots.count > 0
+        if self._alone:
+            target = self._outputs[0][0]
+            self._shape = target.shape
+            self._dtypes, self._counts = {target.dtype}, {target.numel()}
+        self.addresses = (ctypes.c_uint64 * wire.RESULTS_MAX).from_address(
+            report + wire.Report.result_at.offset
+        )
+        self._kept = []
+        self._is_served = False
+
+    def get_ready(self):
+        """Before a block: drops what the block before left."""
+        if not self._is_served:
+            # Calls of every block find memory there that the block before gave back.
+            self._library.serve_results(_SERVED_FACTOR * len(self._slots_region) + _SERVED_BYTES)
+            self._is_served = True
+        self._kept = [None] * len(self._outputs)
+
+    def run(self, order, forward, arguments, first_failure):
+        """Runs the named slots in order, and says where their results lie: one for each slot, in the
+        order in which they came first.
+        """
+        kept = self._kept
+        calls = iter(order)
+        slot = -1
+        while True:
+            try:
+                for slot in calls:
+                    kept[slot] = forward(*arguments[slot])
+                break
+            except BaseException as error:  # foreign code may raise anything, SystemExit included
+                kept[slot] = None
+                first_failure.note(error)
+        named = order[: len(kept)]
+        results = list(map(kept.__getitem__, named))
+        if self._are_regular(results):
+            self.addresses[: len(results)] = list(map(_address, results))
+        else:
+            self._leave_each(named, first_failure)
+
+    def _are_regular(self, results):
+        """Whether all are plain tensors that lie there as a slot's output would."""
+        return (
+            self._alone
+            and set(map(type, results)) == {torch.Tensor}
+            and set(map(_dtype, results)) == self._dtypes
+            and set(map(_count, results)) == self._counts
+            and all(map(_is_contiguous, results))
+            and not any(map(_is_negated, results))
+            and results[0].shape == self._shape
+        )
+
+    def _leave_each(self, named, first_failure):
+        width = len(self._names)
+        for place, slot in enumerate(named):
+            addresses = [0] * width
+            try:
+                if self._kept[slot] is not None:
+                    self._kept[slot] = self._laid_out(self._kept[slot], self._outputs[slot])
+                    addresses = list(map(_address, self._kept[slot]))
+            except BaseException as error:
+                self._kept[slot] = None
+                first_failure.note(error)
+            self.addresses[place * width : (place + 1) * width] = addresses
+
+    def _laid_out(self, result, targets):
+        """A result's tensors, each as a slot's output would lie there. Raises OutputMismatch."""
+        tensors = []
+        for tensor, target in zip(_checked(result, targets, self._names), targets):
+            # A subclass may compute when it is looked at, and a number is on the CPU.
+            if type(tensor) is not torch.Tensor or tensor.device != target.device:
+                tensor = _copy(torch.empty_like(target), tensor)
+            if _is_negated(tensor):
+                tensor = _resolved(tensor)
+            tensors.append(tensor if _is_contiguous(tensor) else _contiguous(tensor))
+        return tensors
+
+
 class _OnDevice:
     """What blocks on a device need besides: no clock around a call says what copying takes there,
     since work is queued.
@@ -211,7 +318,7 @@ class _OnDevice:
         is a graph, to be launched. run(order, kept, failures) runs calls.
         """
         self._kept.clear()
-        keeps = self._control.keep_results != 0
+        keeps = self._control.results == wire.KEPT
         if keeps and not self._reserved:
             # As much memory as the results of all slots take stays with the allocator.
             reserved = [
@@ -276,6 +383,8 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
     on_device = None
     if slots.on_device:
         on_device = _OnDevice(library, loop, slots, arguments, copy_inputs)
+    control = wire.Control.from_address(loop.control)
+    left = _Left(library, loop.report, slots, names, slots_region)
     kept, replays = None, False
 
     def run(order, kept, failures):
@@ -301,9 +410,15 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
                 kept, replays = on_device.get_ready(run)
             if gc.get_count()[0] > _GARBAGE_MAX:
                 gc.collect()
+            leaves = control.results == wire.LEFT
+            if leaves:
+                left.get_ready()
             library.await_go(loop_pointer)
             if replays:
                 on_device.launch()
+            elif leaves:
+                left.run(loop.order[: loop.call_count], forward, arguments, first_failure)
+                settle_ns = 0
             else:
                 settle_ns = run(loop.order[: loop.call_count], kept, first_failure)
             if on_device:

@@ -13,6 +13,7 @@ VERSION = 1
 RANK_MAX = 8
 ARGUMENTS_MAX = 2048
 CALLS_MAX = 4096
+RESULTS_MAX = 16384
 NAME_BYTES = 120
 MESSAGE_BYTES = 16 * 1024
 
@@ -28,6 +29,8 @@ MAY_LIE_ON_DEVICE = (INPUTS, OUTPUTS, WEIGHTS, ORACLE)
 ATTACH, LOAD, STORE_WEIGHTS, DRAW, EVALUATE, BLOCKS, QUIT, ESTIMATE, PROFILE = range(1, 10)
 MUTANTS, MUTATE, FILL = 10, 11, 12
 HELLO, DONE, FAILED = 100, 101, 102
+# Results
+INTO_SLOTS, KEPT, LEFT = 0, 1, 2
 # Fault
 FAULT_DEVICE = 2
 # Receive
@@ -72,7 +75,7 @@ class Control(ctypes.Structure):
     _fields_ = [
         ("armed", _u32),
         ("spin", _u32),
-        ("keep_results", _u32),
+        ("results", _u32),
         ("replay", _u32),
         ("profile", _u32),
         ("trace", _u32),
@@ -100,6 +103,7 @@ class Report(ctypes.Structure):
         ("argument_count", _u32),
         ("message", ctypes.c_char * MESSAGE_BYTES),
         ("arguments", ArgumentSpec * ARGUMENTS_MAX),
+        ("result_at", _u64 * RESULTS_MAX),
         ("padding_end", _u32 * 8),
     ]
 
@@ -119,11 +123,11 @@ def _sizes_and_offsets():
         (Frame, "kind args"),
         (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset varies"),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_bytes arguments"),
-        (Control, "armed spin keep_results replay profile trace go call_count order"),
+        (Control, "armed spin results replay profile trace go call_count order"),
         (
             Report,
             "ready done settle_ns replays fault fault_signal fault_region fault_address fault_call "
-            "argument_count message arguments",
+            "argument_count message arguments result_at",
         ),
         (BlockLoop, "control report sequence call_count order"),
     ]
@@ -139,6 +143,7 @@ def _sizes_and_offsets():
         ("kRankMax", RANK_MAX),
         ("kArgumentsMax", ARGUMENTS_MAX),
         ("kCallsMax", CALLS_MAX),
+        ("kResultsMax", RESULTS_MAX),
         ("kNameBytes", NAME_BYTES),
         ("kMessageBytes", MESSAGE_BYTES),
     ]
@@ -208,6 +213,7 @@ class Library:
             ctypes.c_void_p,
             ctypes.c_void_p,
         )
+        self.serve_results = _function(waiting.AssayServeResults, None, _u64)
         self.await_armed = _function(waiting.AssayAwaitArmed, ctypes.c_int, loop)
         self.await_go = _function(holding.AssayAwaitGo, None, loop)
         self.say_done = _function(holding.AssaySayDone, None, loop, _u64)

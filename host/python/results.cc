@@ -1,0 +1,150 @@
+// Memory for results that stay where forward put them (blocks.py): a block's calls leave one each,
+// and the next block's find the same memory again. The C library's own would not do: what it frees
+// of an aligned piece is too small for another such piece, so that every block would fault in new
+// pages. This library is preloaded, so that these functions are the process's own; until blocks of
+// that kind come, and for small pieces always, they pass everything on.
+#include <errno.h>
+#include <malloc.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+extern "C" {
+// The C library's own, under the names that it exports for such a purpose.
+void* __libc_memalign(size_t alignment, size_t size_bytes);
+void* __libc_realloc(void* piece, size_t size_bytes);
+void __libc_free(void* piece);
+}
+
+#define ASSAY_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+constexpr size_t kAlignment = 64;  // PyTorch's
+constexpr size_t kSmallestBytes = 1024;
+constexpr size_t kSizesMax = 1024;  // a power of two
+
+// Before each piece.
+struct alignas(kAlignment) Head {
+  size_t size_bytes;
+  Head* next_free;
+};
+
+// Pieces of one size: those that are free, the last one that was freed first.
+struct Size {
+  size_t size_bytes;
+  Head* free;
+};
+
+struct Arena {
+  char lock = 0;
+  char* begin = nullptr;  // null: nothing is served
+  char* next = nullptr;
+  char* end = nullptr;
+  Size sizes[kSizesMax] = {};
+};
+Arena arena;
+
+class Locked {
+ public:
+  Locked() {
+    while (__atomic_test_and_set(&arena.lock, __ATOMIC_ACQUIRE)) {
+    }
+  }
+  ~Locked() { __atomic_clear(&arena.lock, __ATOMIC_RELEASE); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+};
+
+bool IsOurs(const void* piece) {
+  const char* const at = static_cast<const char*>(piece);
+  return at >= arena.begin && at < arena.end;
+}
+
+Head* HeadOf(void* piece) { return static_cast<Head*>(piece) - 1; }
+
+// The entry of a size, which is made where there is none; null where there are too many.
+Size* Find(size_t size_bytes) {
+  size_t index = (size_bytes / kAlignment * 0x9E3779B97F4A7C15) >> 54;
+  for (size_t tries = 0; tries < kSizesMax; ++tries, index = (index + 1) % kSizesMax) {
+    Size& size = arena.sizes[index];
+    if (size.size_bytes == 0) size.size_bytes = size_bytes;
+    if (size.size_bytes == size_bytes) return &size;
+  }
+  return nullptr;
+}
+
+void* Take(size_t size_bytes) {
+  const size_t rounded = (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const Locked locked;
+  Size* const size = Find(rounded);
+  if (size == nullptr) return nullptr;
+  if (Head* const head = size->free; head != nullptr) {
+    size->free = head->next_free;
+    return head + 1;
+  }
+  if (static_cast<size_t>(arena.end - arena.next) < rounded + sizeof(Head)) return nullptr;
+  Head* const head = reinterpret_cast<Head*>(arena.next);
+  arena.next += rounded + sizeof(Head);
+  head->size_bytes = rounded;
+  return head + 1;
+}
+
+void Give(void* piece) {
+  Head* const head = HeadOf(piece);
+  const Locked locked;
+  if (Size* const size = Find(head->size_bytes); size != nullptr) {
+    head->next_free = size->free;
+    size->free = head;
+  }
+}
+
+}  // namespace
+
+// From now on memory for tensors comes from `size_bytes` of its own, as long as they last.
+ASSAY_EXPORT void AssayServeResults(size_t size_bytes) {
+  if (arena.begin != nullptr) return;
+  void* const memory = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return;
+  const Locked locked;
+  arena.next = static_cast<char*>(memory);
+  arena.end = arena.next + size_bytes;
+  arena.begin = arena.next;
+}
+
+ASSAY_EXPORT int posix_memalign(void** piece, size_t alignment, size_t size_bytes) {
+  if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0)
+    return EINVAL;
+  void* taken = nullptr;
+  if (arena.begin != nullptr && alignment <= kAlignment && size_bytes >= kSmallestBytes)
+    taken = Take(size_bytes);
+  if (taken == nullptr) taken = __libc_memalign(alignment, size_bytes);
+  if (taken == nullptr) return ENOMEM;
+  *piece = taken;
+  return 0;
+}
+
+ASSAY_EXPORT void free(void* piece) {
+  if (piece != nullptr && IsOurs(piece)) {
+    Give(piece);
+  } else {
+    __libc_free(piece);
+  }
+}
+
+ASSAY_EXPORT void* realloc(void* piece, size_t size_bytes) {
+  if (piece == nullptr || !IsOurs(piece)) return __libc_realloc(piece, size_bytes);
+  if (size_bytes == 0) {
+    Give(piece);
+    return nullptr;
+  }
+  void* const larger = malloc(size_bytes);
+  if (larger == nullptr) return nullptr;
+  const size_t had_bytes = HeadOf(piece)->size_bytes;
+  memcpy(larger, piece, had_bytes < size_bytes ? had_bytes : size_bytes);
+  Give(piece);
+  return larger;
+}

@@ -1,0 +1,105 @@
+#include "pipeline/left_results.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+
+namespace assay {
+namespace {
+
+constexpr uint64_t kLineBytes = 64;
+
+// False: not all of it is there to be read.
+bool ReadMemory(pid_t pid, uint64_t address, std::byte* target, uint64_t size_bytes) {
+  for (uint64_t done = 0; done < size_bytes;) {
+    const iovec there{reinterpret_cast<void*>(address + done), size_bytes - done};
+    const iovec here{target + done, size_bytes - done};
+    const ssize_t count = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
+    if (count <= 0) return false;
+    done += static_cast<uint64_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool MayReadMemory(pid_t pid) {
+  std::byte byte;
+  const iovec nowhere{nullptr, 1}, here{&byte, 1};
+  return ::process_vm_readv(pid, &here, 1, &nowhere, 1, 0) >= 0 || errno == EFAULT;
+}
+
+LeftResults::LeftResults(const wire::Report& report, const wire::Plan& plan,
+                         std::span<const uint32_t> slots) {
+  std::vector<const wire::ArgumentSpec*> outputs;
+  for (uint32_t i = 0; i < plan.argument_count; ++i)
+    if (plan.arguments[i].role == wire::Role::kOutput) outputs.push_back(&plan.arguments[i]);
+  for (size_t call = 0; call < slots.size(); ++call) {
+    const uint32_t slot = slots[call];
+    bool lost = false;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const size_t index = call * outputs.size() + i;
+      const uint64_t address = index < wire::kResultsMax
+                                   ? __atomic_load_n(&report.result_at[index], __ATOMIC_RELAXED)
+                                   : 0;
+      const uint64_t size_bytes = outputs[i]->size_bytes;
+      if (size_bytes == 0) continue;
+      if (address == 0 || address + size_bytes < address)
+        lost = true;
+      else
+        pieces_.push_back(
+            {slot, address, size_bytes, slot * plan.output_stride + outputs[i]->offset});
+    }
+    if (lost) lost_.push_back(slot);
+  }
+}
+
+bool LeftResults::Overlap() const {
+  std::vector<Piece> sorted = pieces_;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Piece& a, const Piece& b) { return a.address < b.address; });
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i].slot != sorted[i - 1].slot &&
+        sorted[i].address < sorted[i - 1].address + sorted[i - 1].size_bytes)
+      return true;
+  return false;
+}
+
+void LeftResults::TakeSample(pid_t pid, uint32_t lines, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  lines_.clear();
+  for (uint32_t i = 0; i < lines && !pieces_.empty(); ++i) {
+    const Piece& piece = pieces_[random() % pieces_.size()];
+    const uint64_t size_bytes = std::min(kLineBytes, piece.size_bytes);
+    const uint64_t begin = random() % (piece.size_bytes - size_bytes + 1);
+    lines_.push_back({piece.slot, piece.address + begin, size_bytes, i * kLineBytes});
+  }
+  sample_ = ReadSample(pid);
+}
+
+std::vector<std::byte> LeftResults::ReadSample(pid_t pid) const {
+  std::vector<std::byte> read(lines_.size() * kLineBytes);
+  std::vector<iovec> there, here;
+  for (const Piece& line : lines_) {
+    there.push_back({reinterpret_cast<void*>(line.address), line.size_bytes});
+    here.push_back({read.data() + line.place, line.size_bytes});
+  }
+  // What follows a line that cannot be read stays zero, both times.
+  if (!lines_.empty())
+    (void)::process_vm_readv(pid, here.data(), here.size(), there.data(), there.size(), 0);
+  return read;
+}
+
+bool LeftResults::SampleStillHolds(pid_t pid) const { return ReadSample(pid) == sample_; }
+
+std::vector<uint32_t> LeftResults::Fetch(pid_t pid, std::byte* outputs) const {
+  std::vector<uint32_t> lost = lost_;
+  for (const Piece& piece : pieces_)
+    if (!ReadMemory(pid, piece.address, outputs + piece.place, piece.size_bytes))
+      lost.push_back(piece.slot);
+  return lost;
+}
+
+}  // namespace assay
