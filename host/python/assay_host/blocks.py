@@ -217,8 +217,8 @@ class _Left:
         self._kept = [None] * len(self._outputs)
 
     def run(self, order, forward, arguments, first_failure):
-        """Runs the named slots in order, and says where their results lie: one for each slot, in the
-        order in which they came first.
+        """Runs the named slots in order, and says where their results lie: one for each slot, in
+        the order in which they came first.
         """
         kept = self._kept
         calls = iter(order)
