@@ -24,6 +24,9 @@ constexpr uint64_t kDeviceSlots = 8;
 constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 35;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
+// The same of results that are read in their host's memory, where a line takes 0.8 us: whoever still
+// writes must not be given time by the look itself, and blocks are many.
+constexpr uint32_t kLeftSampleLines = 32;
 
 uint32_t OutputCount(const wire::Plan& plan) {
   uint32_t count = 0;
@@ -221,7 +224,7 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
   if (leaves)
     watch = {[&] {
                left.emplace(host.report(), plan(), slots);
-               left->TakeSample(host.pid(), kSampleLines, std::random_device{}());
+               left->TakeSample(host.pid(), kLeftSampleLines, std::random_device{}());
              },
              [&] { return left->SampleStillHolds(host.pid()); }};
   auto block = host.RunBlock(watch, order, timeout_s);
