@@ -209,6 +209,18 @@ class BlocksTest(unittest.TestCase):
                 self.assertEqual(found, bytes(expected.numpy().tobytes()))
         self.judge.leave_blocks()
 
+    def test_a_result_of_another_shape_is_seen_in_any_call(self):
+        """Once the first of a block was looked at alone."""
+        self.prepare(problem("return x.view(-1) if float(x[0, 0]) > 4 else x + 1"))
+        self.leave_results()
+        self.judge.enter_blocks()
+        self.judge.tensor("x", 2)[0, 0] = 5
+        self.judge.run_block([1, 2, 0])
+        self.assertIsNone(self.left(0, 1, 4))
+        self.assertIsNotNone(self.left(0, 2, 4))
+        self.assertEqual(self.judge.leave_blocks()[0], 1)
+        self.assertIn("float32[24]", self.judge.message())
+
     def test_a_call_that_fails_leaves_nothing_and_the_others_do(self):
         self.prepare(
             problem(

@@ -3,8 +3,10 @@
 // of an aligned piece is too small for another such piece, so that every block would fault in new
 // pages. This library is preloaded, so that these functions are the process's own; until blocks of
 // that kind come, and for small pieces always, they pass everything on.
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +26,8 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // PyTorch's
 constexpr size_t kSmallestBytes = 1024;
-constexpr size_t kSizesMax = 1024;  // a power of two
+constexpr size_t kSizesMax = 64;
+constexpr int kSpins = 100;  // before the core is given to who may hold the lock
 
 // Before each piece.
 struct alignas(kAlignment) Head {
@@ -32,7 +35,7 @@ struct alignas(kAlignment) Head {
   Head* next_free;
 };
 
-// Pieces of one size: those that are free, the last one that was freed first.
+// A size that is served, and the pieces of it that are free, the last one that was freed first.
 struct Size {
   size_t size_bytes;
   Head* free;
@@ -40,6 +43,7 @@ struct Size {
 
 struct Arena {
   char lock = 0;
+  size_t size_count = 0;
   char* begin = nullptr;  // null: nothing is served
   char* next = nullptr;
   char* end = nullptr;
@@ -50,8 +54,8 @@ Arena arena;
 class Locked {
  public:
   Locked() {
-    while (__atomic_test_and_set(&arena.lock, __ATOMIC_ACQUIRE)) {
-    }
+    for (int spins = 0; __atomic_test_and_set(&arena.lock, __ATOMIC_ACQUIRE); ++spins)
+      if (spins > kSpins) sched_yield();
   }
   ~Locked() { __atomic_clear(&arena.lock, __ATOMIC_RELEASE); }
   Locked(const Locked&) = delete;
@@ -65,19 +69,19 @@ bool IsOurs(const void* piece) {
 
 Head* HeadOf(void* piece) { return static_cast<Head*>(piece) - 1; }
 
-// The entry of a size, which is made where there is none; null where there are too many.
-Size* Find(size_t size_bytes) {
-  size_t index = (size_bytes / kAlignment * 0x9E3779B97F4A7C15) >> 54;
-  for (size_t tries = 0; tries < kSizesMax; ++tries, index = (index + 1) % kSizesMax) {
-    Size& size = arena.sizes[index];
-    if (size.size_bytes == 0) size.size_bytes = size_bytes;
-    if (size.size_bytes == size_bytes) return &size;
-  }
+size_t Rounded(size_t size_bytes) {
+  return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Null: this size is not served.
+Size* Find(size_t rounded) {
+  for (size_t i = 0; i < arena.size_count; ++i)
+    if (arena.sizes[i].size_bytes == rounded) return &arena.sizes[i];
   return nullptr;
 }
 
 void* Take(size_t size_bytes) {
-  const size_t rounded = (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t rounded = Rounded(size_bytes);
   const Locked locked;
   Size* const size = Find(rounded);
   if (size == nullptr) return nullptr;
@@ -103,9 +107,12 @@ void Give(void* piece) {
 
 }  // namespace
 
-// From now on memory for tensors comes from `size_bytes` of its own, as long as they last.
-ASSAY_EXPORT void AssayServeResults(size_t size_bytes) {
+// From now on memory for tensors of these sizes comes from `size_bytes` of its own, as long as they
+// last. Others would pile up there: no piece is used for another size.
+ASSAY_EXPORT void AssayServeResults(size_t size_bytes, const uint64_t* sizes, size_t count) {
   if (arena.begin != nullptr) return;
+  for (size_t i = 0; i < count && arena.size_count < kSizesMax; ++i)
+    if (sizes[i] >= kSmallestBytes) arena.sizes[arena.size_count++].size_bytes = Rounded(sizes[i]);
   void* const memory = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return;
@@ -147,4 +154,11 @@ ASSAY_EXPORT void* realloc(void* piece, size_t size_bytes) {
   memcpy(larger, piece, had_bytes < size_bytes ? had_bytes : size_bytes);
   Give(piece);
   return larger;
+}
+
+ASSAY_EXPORT size_t malloc_usable_size(void* piece) {
+  if (piece != nullptr && IsOurs(piece)) return HeadOf(piece)->size_bytes;
+  // Asked each time: few ask, and a static of a function needs more than the C library.
+  auto* const real = reinterpret_cast<size_t (*)(void*)>(dlsym(RTLD_NEXT, "malloc_usable_size"));
+  return real == nullptr ? 0 : real(piece);
 }

@@ -15,6 +15,7 @@
 #include "base/trace.h"
 #include "pipeline/host_tool.h"
 #include "pipeline/judge_device.h"
+#include "pipeline/left_results.h"
 #include "pipeline/machine.h"
 
 namespace assay {
@@ -174,6 +175,7 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
   Host& host = begun.host.host;
   if (!begun.greeted)
     if (auto greeted = AsTheMachines(host.Greet()); !greeted) return greeted;
+  begun.host.may_be_read = MayReadMemory(host.pid());
   const bool inputs_writable = !Stands(Defence::kReadOnlyInputs);
   auto attached =
       AsTheMachines(setup_.live.Attach(host, setup_.oracle, begun.host.outputs, inputs_writable));

@@ -76,7 +76,10 @@ struct LiveHost {
   HostOutputs outputs;
   std::string note;                  // "weights matched by order", for the card
   bool weights_are_its_own = false;  // they fit the reference's neither by name nor by shape
-  uint32_t slot_count = 0;           // that it prepared for blocks; 0: it is not in blocks
+  // The judge may read its memory: known before it loads what is judged, which could make itself
+  // unreadable.
+  bool may_be_read = false;
+  uint32_t slot_count = 0;  // that it prepared for blocks; 0: it is not in blocks
 };
 
 // Has it in blocks, stopped, with as many slots prepared as the live plan has now: it enters them,

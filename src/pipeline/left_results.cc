@@ -60,10 +60,20 @@ bool LeftResults::Overlap() const {
   std::vector<Piece> sorted = pieces_;
   std::sort(sorted.begin(), sorted.end(),
             [](const Piece& a, const Piece& b) { return a.address < b.address; });
-  for (size_t i = 1; i < sorted.size(); ++i)
-    if (sorted[i].slot != sorted[i - 1].slot &&
-        sorted[i].address < sorted[i - 1].address + sorted[i - 1].size_bytes)
-      return true;
+  // What reaches furthest so far, and of the other slots.
+  uint32_t furthest_slot = 0;
+  uint64_t furthest = 0, of_others = 0;
+  for (const Piece& piece : sorted) {
+    const uint64_t end = piece.address + piece.size_bytes;
+    if (piece.address < (piece.slot == furthest_slot ? of_others : furthest)) return true;
+    if (piece.slot != furthest_slot && end > furthest) {
+      of_others = furthest;
+      furthest_slot = piece.slot;
+    } else if (piece.slot != furthest_slot) {
+      of_others = std::max(of_others, end);
+    }
+    furthest = std::max(furthest, end);
+  }
   return false;
 }
 

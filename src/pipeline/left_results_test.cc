@@ -61,6 +61,11 @@ TEST_F(LeftResultsTest, MemoryThatTwoCallsShareIsSeen) {
                     Address(memory_[3])},
                    {2, 0})
                    .Overlap());
+  // A short piece inside of a long one hides nothing.
+  EXPECT_TRUE(Say({Address(memory_[0]), Address(memory_[0]) + 64, Address(memory_[0]) + 80,
+                   Address(memory_[3])},
+                  {2, 0})
+                  .Overlap());
   // Outputs of one call may be parts of one another.
   EXPECT_FALSE(Say({Address(memory_[0]), Address(memory_[0])}, {1}).Overlap());
 }

@@ -13,7 +13,6 @@
 #include "judge/replays.h"
 #include "judge/warm_up.h"
 #include "pipeline/device_checks.h"
-#include "pipeline/left_results.h"
 #include "pipeline/machine.h"
 #include "pipeline/meter.h"
 
@@ -391,8 +390,8 @@ HostResult<Opponent> PairRunner::StartHosts(int index,
   const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, index);
   for (LiveHost* host : {opponent->host(), &***candidate})
     if (auto bound = host->host.Bind(cores.hosts); !bound) return std::unexpected(bound.error());
-  if ((setup_.candidate_leaves && !MayReadMemory((**candidate)->host.pid())) ||
-      (setup_.opponent_leaves && !MayReadMemory(opponent->host()->host.pid())))
+  if ((setup_.candidate_leaves && !(**candidate)->may_be_read) ||
+      (setup_.opponent_leaves && !opponent->host()->may_be_read))
     both_copy_ = true;
   return opponent;
 }

@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "judge/gate2.h"
 #include "pipeline/judge_device.h"
+#include "pipeline/left_results.h"
 #include "pipeline/machine.h"
 
 namespace assay {
@@ -80,6 +81,7 @@ HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
 
 HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {
   if (auto greeted = live_host.host.Greet(); !greeted) return greeted;
+  live_host.may_be_read = MayReadMemory(live_host.host.pid());
   auto outputs = live_->CreateOutputs();
   if (!outputs) return Environment(outputs.error());
   live_host.outputs = std::move(*outputs);

@@ -20,7 +20,7 @@ _contiguous = torch.Tensor.contiguous
 _is_negated = torch.Tensor.is_neg
 _resolved = torch.Tensor.resolve_neg
 _dtype = operator.attrgetter("dtype")
-_count = torch.Tensor.numel
+_shape = operator.attrgetter("shape")
 _view = torch.Tensor.view
 _fill = torch.Tensor.fill_
 _wait = device.wait
@@ -32,8 +32,9 @@ _POISON = 0xFF
 _GARBAGE_MAX = 5000
 
 
-# Memory for tensors while results stay where forward put them: of all slots' outputs so many times
-# the size, for what forward makes on its way, and so much besides.
+# Memory for tensors of the outputs' sizes while results stay where forward put them: of all slots'
+# outputs so many times the size, for what forward makes on its way, and so much besides. What is
+# not used takes none.
 _SERVED_FACTOR, _SERVED_BYTES = 4, 1 << 30
 
 
@@ -200,8 +201,7 @@ class _Left:
         self._alone = len(names) == 1 and slots.count > 0
         if self._alone:
             target = self._outputs[0][0]
-            self._shape = target.shape
-            self._dtypes, self._counts = {target.dtype}, {target.numel()}
+            self._dtypes, self._shapes = {target.dtype}, {target.shape}
         self.addresses = (ctypes.c_uint64 * wire.RESULTS_MAX).from_address(
             report + wire.Report.result_at.offset
         )
@@ -210,9 +210,14 @@ class _Left:
 
     def get_ready(self):
         """Before a block: drops what the block before left."""
-        if not self._is_served:
+        if not self._is_served and self._outputs:
             # Calls of every block find memory there that the block before gave back.
-            self._library.serve_results(_SERVED_FACTOR * len(self._slots_region) + _SERVED_BYTES)
+            sizes = {target.numel() * target.element_size() for target in self._outputs[0]}
+            self._library.serve_results(
+                _SERVED_FACTOR * len(self._slots_region) + _SERVED_BYTES,
+                (ctypes.c_uint64 * len(sizes))(*sizes),
+                len(sizes),
+            )
             self._is_served = True
         self._kept = [None] * len(self._outputs)
 
@@ -244,10 +249,9 @@ class _Left:
             self._alone
             and set(map(type, results)) == {torch.Tensor}
             and set(map(_dtype, results)) == self._dtypes
-            and set(map(_count, results)) == self._counts
             and all(map(_is_contiguous, results))
             and not any(map(_is_negated, results))
-            and results[0].shape == self._shape
+            and set(map(_shape, results)) == self._shapes
         )
 
     def _leave_each(self, named, first_failure):

@@ -213,7 +213,9 @@ class Library:
             ctypes.c_void_p,
             ctypes.c_void_p,
         )
-        self.serve_results = _function(waiting.AssayServeResults, None, _u64)
+        self.serve_results = _function(
+            waiting.AssayServeResults, None, _u64, ctypes.POINTER(_u64), _u64
+        )
         self.await_armed = _function(waiting.AssayAwaitArmed, ctypes.c_int, loop)
         self.await_go = _function(holding.AssayAwaitGo, None, loop)
         self.say_done = _function(holding.AssaySayDone, None, loop, _u64)
