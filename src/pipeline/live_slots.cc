@@ -24,8 +24,8 @@ constexpr uint64_t kDeviceSlots = 8;
 constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 35;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
-// The same of results that are read in their host's memory, where a line takes 0.8 us: whoever still
-// writes must not be given time by the look itself, and blocks are many.
+// The same of results that are read in their host's memory, where a line takes 0.8 us: the look
+// itself must not give time to whoever still writes, and blocks are many.
 constexpr uint32_t kLeftSampleLines = 32;
 
 uint32_t OutputCount(const wire::Plan& plan) {
