@@ -34,12 +34,6 @@ Comparison SameBytes(cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes
           nullptr};
 }
 
-template <typename Visit>
-void ForEachOutput(const wire::Plan& plan, Visit visit) {
-  for (uint32_t i = 0; i < plan.argument_count; ++i)
-    if (plan.arguments[i].role == wire::Role::kOutput) visit(plan.arguments[i]);
-}
-
 }  // namespace
 
 Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& plan,

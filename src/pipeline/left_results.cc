@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <random>
 
+#include "pipeline/slots.h"
+
 namespace assay {
 namespace {
 
@@ -34,8 +36,7 @@ bool MayReadMemory(pid_t pid) {
 LeftResults::LeftResults(const wire::Report& report, const wire::Plan& plan,
                          std::span<const uint32_t> slots) {
   std::vector<const wire::ArgumentSpec*> outputs;
-  for (uint32_t i = 0; i < plan.argument_count; ++i)
-    if (plan.arguments[i].role == wire::Role::kOutput) outputs.push_back(&plan.arguments[i]);
+  ForEachOutput(plan, [&](const wire::ArgumentSpec& output) { outputs.push_back(&output); });
   for (size_t call = 0; call < slots.size(); ++call) {
     const uint32_t slot = slots[call];
     bool lost = false;

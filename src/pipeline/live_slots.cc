@@ -24,14 +24,13 @@ constexpr uint64_t kDeviceSlots = 8;
 constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 35;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
-// The same of results that are read in their host's memory, where a line takes 0.8 us: the look
+// The same of results that are read in their host's memory, where a line takes longer: the look
 // itself must not give time to whoever still writes, and blocks are many.
 constexpr uint32_t kLeftSampleLines = 32;
 
 uint32_t OutputCount(const wire::Plan& plan) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < plan.argument_count; ++i)
-    if (plan.arguments[i].role == wire::Role::kOutput) ++count;
+  ForEachOutput(plan, [&](const wire::ArgumentSpec&) { ++count; });
   return count;
 }
 

@@ -84,6 +84,13 @@ class OutputSample {
   std::vector<Line> lines_;
 };
 
+// Calls visit(const wire::ArgumentSpec&) with each output.
+template <typename Visit>
+void ForEachOutput(const wire::Plan& plan, Visit visit) {
+  for (uint32_t i = 0; i < plan.argument_count; ++i)
+    if (plan.arguments[i].role == wire::Role::kOutput) visit(plan.arguments[i]);
+}
+
 // Calls visit(const wire::ArgumentSpec&) with each number among the inputs.
 template <typename Visit>
 void ForEachNumber(const wire::Plan& plan, Visit visit) {

@@ -31,7 +31,6 @@ _POISON = 0xFF
 # Objects that may pile up before cycles are collected, between being armed and being ready.
 _GARBAGE_MAX = 5000
 
-
 # Memory for tensors of the outputs' sizes while results stay where forward put them: of all slots'
 # outputs so many times the size, for what forward makes on its way, and so much besides. What is
 # not used takes none.
@@ -193,12 +192,12 @@ class _Left:
     a loop of its own in this one's place saves it.
     """
 
-    def __init__(self, library, report, slots, names, slots_region):
+    def __init__(self, library, report, outputs, names, slots_bytes):
         self._library = library
-        self._outputs = [slots.outputs(slot) for slot in range(slots.count)]
+        self._outputs = outputs
         self._names = names
-        self._slots_region = slots_region
-        self._alone = len(names) == 1 and slots.count > 0
+        self._slots_bytes = slots_bytes
+        self._alone = len(names) == 1 and len(outputs) > 0
         if self._alone:
             target = self._outputs[0][0]
             self._dtypes, self._shapes = {target.dtype}, {target.shape}
@@ -214,7 +213,7 @@ class _Left:
             # Calls of every block find memory there that the block before gave back.
             sizes = {target.numel() * target.element_size() for target in self._outputs[0]}
             self._library.serve_results(
-                _SERVED_FACTOR * len(self._slots_region) + _SERVED_BYTES,
+                _SERVED_FACTOR * self._slots_bytes + _SERVED_BYTES,
                 (ctypes.c_uint64 * len(sizes))(*sizes),
                 len(sizes),
             )
@@ -388,7 +387,7 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
     if slots.on_device:
         on_device = _OnDevice(library, loop, slots, arguments, copy_inputs)
     control = wire.Control.from_address(loop.control)
-    left = _Left(library, loop.report, slots, names, slots_region)
+    left = _Left(library, loop.report, outputs, names, len(slots_region))
     kept, replays = None, False
 
     def run(order, kept, failures):
