@@ -116,16 +116,6 @@ void AddClock(const ClockState& clock, PairSamples* samples) {
 
 }  // namespace
 
-wire::Results PairRunner::ResultsOf(Side side) const {
-  using wire::Results;
-  // On a device no clock of the host's tells what its copying takes: it does without.
-  if (!side.is_candidate && setup_.subtract_settle)
-    return setup_.live.on_device() && !looks_at_opponent_ ? Results::kKept : Results::kIntoSlots;
-  if (both_copy_ || (side.is_candidate && candidate_copies_)) return Results::kIntoSlots;
-  const bool leaves = side.is_candidate ? setup_.candidate_leaves : setup_.opponent_leaves;
-  return leaves ? Results::kLeft : Results::kIntoSlots;
-}
-
 HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> order,
                                          PairSamples* samples) {
   const LiveSlots& live = setup_.live;
@@ -137,7 +127,7 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
                              setup_.call_timeout_s + kBlockGraceS);
   if (!block) return std::unexpected(block.error());
   if (block->results_overlap) {
-    (side.is_candidate ? candidate_copies_ : both_copy_) = true;
+    CopyFromNowOn(side);
     return HostFailed(HostTrouble::Kind::kVoid, "results that are used again must be copied");
   }
   if (replaying_ && !side.host->host.Replayed()) replay_missed_ = true;
@@ -269,9 +259,14 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
   looks_at_opponent_ = false;
   // Both have run by now: what the judge does before a side's block must be the same for both.
   for (const Side side : {first, second}) {
+    const bool looks = side.is_candidate || (samples == nullptr && !only_times_);
+    const bool right = !looks || Check(side, order, *filled);
+    // Who does that does it in the first blocks already, which do not count.
+    if (!right && samples == nullptr && UsesResultsAgain(side, order, *filled))
+      return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
     if (side.is_candidate) {
-      if (!Check(side, order, *filled)) return false;
-    } else if (samples == nullptr && !only_times_ && !Check(side, order, *filled)) {
+      if (!right) return false;
+    } else if (!right) {
       // Warm-up blocks check the opponent too: a reference that disagrees with itself cannot be
       // judged against.
       const std::string hint = result_->wrong->hint;

@@ -75,6 +75,13 @@ class PairRunner {
   };
   // Where the results of this side's next block go.
   wire::Results ResultsOf(Side side) const;
+  // It uses their memory again: they are copied within its time. The opponent's as well as the
+  // candidate's, where it is the opponent.
+  void CopyFromNowOn(Side side);
+  // Once a block was wrong that left its results: whether these were written over by later calls,
+  // of which the last one's are right. They are copied from now on then, and nothing is held
+  // against it.
+  bool UsesResultsAgain(Side side, std::span<const uint32_t> order, const FilledSlots& filled);
   enum class Replays { kUntried, kYes, kNo };
   HostResult<std::optional<double>> RunPair(int index, std::optional<HostResult<LiveHost>>* host);
   // Starts the hosts of both sides, on the cores of this pair.
