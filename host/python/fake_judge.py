@@ -87,6 +87,7 @@ class Judge:
             "HOME": "/tmp",
             "ASSAY_HOST_ROOT": self.root,
             "OMP_NUM_THREADS": "1",
+            "LD_PRELOAD": os.path.join(SUPPORT, "libassay_host.so"),
         }
         # Some machines have their CUDA driver nowhere else; and hosts use the GPU that this process
         # uses, where there are several.

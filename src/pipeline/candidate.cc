@@ -179,6 +179,8 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
   const bool inputs_writable = !Stands(Defence::kReadOnlyInputs);
   auto attached =
       AsTheMachines(setup_.live.Attach(host, setup_.oracle, begun.host.outputs, inputs_writable));
+  if (attached && IsPython() && Stands(Defence::kLeftResults))
+    attached = AsTheMachines(setup_.live.AttachResults(host, &begun.host.outputs));
   if (!attached) return attached;
   if (setup_.candidate.source.form == CandidateForm::kDevice)
     if (auto shared = AsTheMachines(AttachImage(host)); !shared) return shared;

@@ -72,6 +72,10 @@ Result<DeviceRegion> DeviceSlots::CreateOutputs() const {
   return DeviceRegion::Shared(device_->gpu(), capacity_ * plan_->output_stride);
 }
 
+Result<DeviceRegion> DeviceSlots::CreateResults() const {
+  return DeviceRegion::Shared(device_->gpu(), LeftResultsBytes(*plan_, capacity_));
+}
+
 Result<void> DeviceSlots::Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes) {
   const Gpu& gpu = device_->gpu();
   return gpu.Check(gpu.driver().copy_on_device(target, source, size_bytes, nullptr),
@@ -160,7 +164,7 @@ Result<void> DeviceSlots::Poison(const DeviceRegion& outputs, uint32_t first, ui
 
 Result<void> DeviceSlots::PlanSample(const DeviceRegion& outputs, std::span<const uint32_t> slots) {
   const uint64_t stride = plan_->output_stride;
-  const uint64_t line_bytes = std::min(kLineBytes, stride);
+  const uint64_t line_bytes = sample_line_bytes_ = std::min(kLineBytes, stride);
   std::vector<const wire::ArgumentSpec*> parts;
   ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
     if (output.size_bytes > 0) parts.push_back(&output);
@@ -184,18 +188,48 @@ Result<void> DeviceSlots::PlanSample(const DeviceRegion& outputs, std::span<cons
 }
 
 Result<void> DeviceSlots::TakeSample() {
-  const uint64_t line_bytes = std::min(kLineBytes, plan_->output_stride);
   return device_->kernels().CopyLines(sample_lines_.address(),
                                       static_cast<int>(sample_sources_.size()),
-                                      static_cast<int>(line_bytes / 8));
+                                      static_cast<int>(sample_line_bytes_ / 8));
+}
+
+Result<void> DeviceSlots::SampleLeft(const DeviceRegion& memory,
+                                     std::span<const LeftResults::Piece> left) {
+  sample_sources_.clear();
+  left_lines_.clear();
+  for (uint32_t i = 0; i < kSampledLines && !left.empty(); ++i) {
+    // Every call has its turn, at places that nobody knows.
+    const LeftResults::Piece& piece = left[i % left.size()];
+    const uint64_t place = uint64_t{random_()} << 32 | random_();
+    const uint64_t at = (piece.address - memory.address() + place % piece.size_bytes) / 8 * 8;
+    sample_sources_.push_back(memory.address() + std::min(at, memory.size_bytes() - kLineBytes));
+    left_lines_.push_back(
+        {reinterpret_cast<const unsigned long long*>(sample_sources_.back()),
+         reinterpret_cast<unsigned long long*>(sampled_.address() + i * kLineBytes)});
+  }
+  sample_line_bytes_ = kLineBytes;
+  if (left_lines_.empty()) return {};
+  // No wait between: it would give time to what still runs.
+  const Gpu& gpu = device_->gpu();
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(gpu.driver().copy_to_device(sample_lines_.address(), left_lines_.data(),
+                                            left_lines_.size() * sizeof left_lines_[0], nullptr),
+                "copy to the GPU"));
+  return TakeSample();
+}
+
+Result<void> DeviceSlots::CopyLeft(const DeviceRegion& outputs,
+                                   std::span<const LeftResults::Piece> left) {
+  for (const LeftResults::Piece& piece : left)
+    ASSAY_RETURN_IF_ERROR(Copy(outputs.address() + piece.place, piece.address, piece.size_bytes));
+  return device_->gpu().Synchronize();
 }
 
 Result<bool> DeviceSlots::SampleStillHolds() {
-  const uint64_t line_bytes = std::min(kLineBytes, plan_->output_stride);
   std::vector<Comparison> comparisons;
   for (size_t i = 0; i < sample_sources_.size(); ++i)
     comparisons.push_back(
-        SameBytes(sample_sources_[i], sampled_.address() + i * kLineBytes, line_bytes));
+        SameBytes(sample_sources_[i], sampled_.address() + i * kLineBytes, sample_line_bytes_));
   return AllWithin(comparisons);
 }
 

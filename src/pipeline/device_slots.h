@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "pipeline/judge_device.h"
+#include "pipeline/left_results.h"
 #include "pipeline/oracle.h"
 
 namespace assay {
@@ -32,6 +33,7 @@ class DeviceSlots {
   const DeviceRegion& inputs() const { return inputs_; }
   const DeviceRegion& weights() const { return weights_; }
   Result<DeviceRegion> CreateOutputs() const;
+  Result<DeviceRegion> CreateResults() const;
 
   // Copies a master's inputs, from where they lie on the device, into a slot.
   Result<void> FillInput(uint32_t slot, cuda::Pointer master);
@@ -57,6 +59,10 @@ class DeviceSlots {
   Result<void> PlanSample(const DeviceRegion& outputs, std::span<const uint32_t> slots);
   Result<void> TakeSample();
   Result<bool> SampleStillHolds();
+  // The same of results that a host left in `memory`, whose places are known at a block's end only:
+  // what is chosen is copied at once. And copies them into their slots' places in `outputs`.
+  Result<void> SampleLeft(const DeviceRegion& memory, std::span<const LeftResults::Piece> left);
+  Result<void> CopyLeft(const DeviceRegion& outputs, std::span<const LeftResults::Piece> left);
 
   // One output of one call, which is to be as in a master.
   struct PlacedOutput {
@@ -98,7 +104,9 @@ class DeviceSlots {
   uint64_t weights_version_ = 0;
   bool has_weights_ = false;
   std::vector<cuda::Pointer> sample_sources_;  // of lines, in order
-  int64_t flush_ns_ = 0;                       // the shortest
+  uint64_t sample_line_bytes_ = 0;
+  std::vector<gpu::Line> left_lines_;  // of results that are left; here while they are sent
+  int64_t flush_ns_ = 0;               // the shortest
   bool busy_ = false;
   std::vector<cuda::Pointer> filled_from_;  // by slot; 0: not filled
 };

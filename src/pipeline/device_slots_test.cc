@@ -178,6 +178,39 @@ TEST_F(DeviceSlotsTest, LinesOfEverySlotAreLookedAt) {
   EXPECT_TRUE(*slots_->SampleStillHolds());
 }
 
+TEST_F(DeviceSlotsTest, ResultsThatWereLeftAreLookedAtAndCopiedWhereTheyLie) {
+  auto memory = slots_->CreateResults();
+  ASSERT_TRUE(memory);
+  EXPECT_GE(memory->size_bytes(), LeftResultsBytes(plan_, kCapacity));
+  auto* const bytes = reinterpret_cast<std::byte*>(memory->address());
+  const uint64_t end = memory->size_bytes();
+  // At odd places, and at the very end.
+  const LeftResults::Piece left[] = {
+      {3, memory->address() + 1001, 84, 3 * plan_.output_stride + plan_.arguments[1].offset},
+      {3, memory->address() + end - 13, 13, 3 * plan_.output_stride + plan_.arguments[2].offset}};
+  std::memset(bytes + 1001, 1, 84);
+  std::memset(bytes + end - 13, 2, 13);
+  for (const uint64_t at : {uint64_t{1001}, uint64_t{1084}, end - 13, end - 1}) {
+    ASSERT_TRUE(slots_->SampleLeft(*memory, left));
+    EXPECT_TRUE(*slots_->SampleStillHolds());
+    const std::byte before = bytes[at];
+    bytes[at] ^= std::byte{1};
+    EXPECT_FALSE(*slots_->SampleStillHolds()) << at;
+    bytes[at] = before;
+  }
+  const uint32_t written[] = {3}, others[] = {0, 1, 2, 4};
+  ASSERT_TRUE(slots_->CopyLeft(*outputs_, left));
+  EXPECT_TRUE(*slots_->GuardsStand(*outputs_, written));
+  EXPECT_TRUE(*slots_->AreUntouched(*outputs_, others));
+  EXPECT_EQ(std::memcmp(Output(3) + plan_.arguments[1].offset, bytes + 1001, 84), 0);
+  EXPECT_EQ(std::memcmp(Output(3) + plan_.arguments[2].offset, bytes + end - 13, 13), 0);
+  // Lines of slots are their own size again.
+  ASSERT_TRUE(slots_->PlanSample(*outputs_, written) && slots_->TakeSample());
+  EXPECT_TRUE(*slots_->SampleStillHolds());
+  ASSERT_TRUE(slots_->SampleLeft(*memory, {}));
+  EXPECT_TRUE(*slots_->SampleStillHolds());
+}
+
 TEST_F(DeviceSlotsTest, ASlotIsFetchedAsItIs) {
   std::memset(Output(2), 0x5A, plan_.output_stride);
   const auto fetched = slots_->Fetch(*outputs_, 2);

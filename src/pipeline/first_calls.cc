@@ -99,7 +99,7 @@ Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
   pool_options.interrupt = request.interrupt;
   ReferencePool pool(std::move(pool_options));
   pool.Meet(oracle, live);
-  auto reference = pool.Get(0, 1);
+  auto reference = pool.Get(0, 1, false);
   if (!reference) return std::unexpected(OracleError(reference.error()));
   ASSAY_RETURN_IF_ERROR(time(**reference, true, &found.reference_ns));
   const std::string settings =

@@ -86,7 +86,12 @@ SpeedRule RuleNow(const Gate2Setup& setup, const PairRunner& runner) {
 void AddNoteOfCopies(const Gate2Setup& setup, const PairRunner& runner, Decision decision,
                      BaselineResult* speed) {
   if (runner.candidate_copies())
-    AddNote("it uses the memory of its results again, so that copying them is in its time", speed);
+    AddNote(setup.live.on_device()
+                ? "it uses the memory of its results again, or other memory than "
+                  "PyTorch's, so that copying them is in its time"
+                : "it uses the memory of its results again, so that copying them "
+                  "is in its time",
+            speed);
   const bool copies = runner.both_copy() || !setup.candidate_leaves;
   if (!setup.trusts_copies || !copies || decision != Decision::kFaster) return;
   const std::string note = NoteOfCopies(speed->time_ns, runner.opponents_copy_ns(),
@@ -127,7 +132,7 @@ void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> again
   const bool is_python = form == CandidateForm::kPython;
   subtract_settle = !against && !is_python;
   trusts_copies = !against && is_python;
-  if (!live.on_device() && Stands(Defence::kLeftResults)) {
+  if (Stands(Defence::kLeftResults)) {
     candidate_leaves = is_python;
     opponent_leaves = against ? *against == CandidateForm::kPython : is_python;
   }

@@ -78,7 +78,7 @@ struct Gate2Setup {
   // Both copy, and the opponent's host is trusted to say how long that took.
   bool trusts_copies = false;
   // Hosts in Python that leave their results where forward put them, where the judge may read their
-  // memory: nobody copies then.
+  // memory, or has lent it, on a device: nobody copies then.
   bool candidate_leaves = false, opponent_leaves = false;
   // That a call alone, and one with changed weights, may take longer (judge/steps).
   double step_wake_ns = kStepWakeNs, kept_wake_ns = kStepWakeNs;

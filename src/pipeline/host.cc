@@ -182,12 +182,12 @@ HostResult<void> Host::Attach(wire::Region region, const SharedRegion& memory, b
   return {};
 }
 
-HostResult<void> Host::AttachDevice(wire::Region region, int fd, uint64_t size_bytes) {
+HostResult<uint64_t> Host::AttachDevice(wire::Region region, int fd, uint64_t size_bytes) {
   const Span span(MappingName(region));
   const uint64_t args[] = {static_cast<uint64_t>(region), size_bytes, 1, 1};
   auto done = Request(FrameKind::kAttach, args, attach_timeout_s_, fd);
   if (!done) return std::unexpected(done.error());
-  return {};
+  return done->args[0];
 }
 
 HostResult<Frame> Host::Request(FrameKind kind, std::span<const uint64_t> args, double timeout_s,

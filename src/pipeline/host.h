@@ -81,9 +81,10 @@ struct BlockResult {
   // On a device: how long the judge's look at the outputs took once done was said. It has its turn
   // there after whatever still works.
   int64_t look_ns = 0;
-  // Results were left where forward put them, and share memory from call to call: there is none of
-  // earlier calls (LiveSlots::RunBlock).
-  bool results_overlap = false;
+  // Results were left where forward put them, and the judge has not all of them: they share memory
+  // from call to call, so that there is none of earlier calls, or lie where it cannot read
+  // (LiveSlots::RunBlock).
+  bool must_copy = false;
   int64_t worked_before_ns = 0;  // CPU time from thaw to freeze, less the block's wall-clock time
   // The longest that one of its threads, or the judge's, waited for a core from thaw to freeze:
   // what other processes disturbed.
@@ -115,8 +116,8 @@ class Host {
 
   // Shares a region with the host.
   HostResult<void> Attach(wire::Region region, const SharedRegion& memory, bool writable);
-  // The same with memory of the device's.
-  HostResult<void> AttachDevice(wire::Region region, int fd, uint64_t size_bytes);
+  // The same with memory of the device's. For kResults: where the host says that it has it.
+  HostResult<uint64_t> AttachDevice(wire::Region region, int fd, uint64_t size_bytes);
   // Sends a request and waits for kDone; the returned frame has its args. `fd` goes along when >=
   // 0.
   HostResult<wire::Frame> Request(wire::FrameKind kind, std::span<const uint64_t> args,

@@ -100,6 +100,7 @@ void Judgement::ShowProgress(Gate2Setup* setup) const {
 Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                                   const std::string& baseline, Verdict* verdict) {
   Progress("starting hosts", 0);
+  Gate2Setup setup{*oracle_, *live_, *values_};
   std::optional<CandidateHosts> opponents;
   if (against_) opponents.emplace(HostSetup(*against_));
   const auto opponent = [&](int pair_index) -> HostResult<Opponent> {
@@ -110,7 +111,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
       found.own = std::move(*own);
       return found;
     }
-    auto host = Pool(baseline).Get(pair_index, PairsUntilDecision(pair_index));
+    auto host =
+        Pool(baseline).Get(pair_index, PairsUntilDecision(pair_index), setup.opponent_leaves);
     if (!host) return std::unexpected(host.error());
     found.warm = *host;
     return found;
@@ -120,7 +122,6 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
                      (!against_ || against_->source.form != CandidateForm::kPython);
   const int opponents_there = against_ ? kClearPairs : Pool(baseline).size();
   const int clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
-  Gate2Setup setup{*oracle_, *live_, *values_};
   setup.rule = rule_;
   setup.errors = draws_->reference_errors();
   setup.opponent = opponent;

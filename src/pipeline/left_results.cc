@@ -13,6 +13,26 @@ namespace {
 
 constexpr uint64_t kLineBytes = 64;
 
+// How PyTorch's allocator takes memory of a device (CUDACachingAllocator.cpp of 1.13 to 2.11): for
+// what is small, or not large, in pieces of a fixed size, that several may share.
+constexpr uint64_t kSmallBytes = uint64_t{1} << 20, kSmallPieceBytes = uint64_t{2} << 20;
+constexpr uint64_t kLargeBytes = uint64_t{10} << 20, kLargePieceBytes = uint64_t{20} << 20;
+constexpr uint64_t kBlockBytes = 512;
+// What forward makes on its way, in slots; at most so much; and what is taken in any case.
+constexpr uint64_t kSlotsBesides = 8, kBytesBesidesMax = uint64_t{1} << 30;
+constexpr uint64_t kBytesBesides = uint64_t{64} << 20;
+
+uint64_t RoundedUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// For `count` tensors of a size.
+uint64_t AllocatedBytes(uint64_t size_bytes, uint64_t count) {
+  if (size_bytes == 0) return 0;
+  if (size_bytes >= kLargeBytes) return count * RoundedUp(size_bytes, kSmallPieceBytes);
+  const uint64_t piece = size_bytes <= kSmallBytes ? kSmallPieceBytes : kLargePieceBytes;
+  const uint64_t in_a_piece = piece / RoundedUp(size_bytes, kBlockBytes);
+  return (count + in_a_piece - 1) / in_a_piece * piece;
+}
+
 // False: not all of it is there to be read.
 bool ReadMemory(pid_t pid, uint64_t address, std::byte* target, uint64_t size_bytes) {
   for (uint64_t done = 0; done < size_bytes;) {
@@ -78,6 +98,19 @@ bool LeftResults::Overlap() const {
   return false;
 }
 
+bool LeftResults::Translate(uint64_t theirs, uint64_t size_bytes, uint64_t ours) {
+  const size_t before = pieces_.size();
+  std::erase_if(pieces_, [&](Piece& piece) {
+    const uint64_t at = piece.address - theirs;
+    const bool inside = piece.address >= theirs && piece.size_bytes <= size_bytes &&
+                        at <= size_bytes - piece.size_bytes;
+    if (!inside) lost_.push_back(piece.slot);
+    piece.address = ours + at;
+    return !inside;
+  });
+  return pieces_.size() == before;
+}
+
 void LeftResults::TakeSample(pid_t pid, uint32_t lines, uint64_t seed) {
   std::mt19937_64 random(seed);
   lines_.clear();
@@ -111,6 +144,15 @@ std::vector<uint32_t> LeftResults::Fetch(pid_t pid, std::byte* outputs) const {
     if (!ReadMemory(pid, piece.address, outputs + piece.place, piece.size_bytes))
       lost.push_back(piece.slot);
   return lost;
+}
+
+uint64_t LeftResultsBytes(const wire::Plan& plan, uint32_t slots) {
+  uint64_t of_slots = 0, besides = 0;
+  ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
+    of_slots += AllocatedBytes(output.size_bytes, slots);
+    besides += AllocatedBytes(output.size_bytes, kSlotsBesides);
+  });
+  return of_slots + std::min(besides, kBytesBesidesMax) + kBytesBesides;
 }
 
 }  // namespace assay

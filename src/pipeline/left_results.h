@@ -1,6 +1,7 @@
-// Results that a python host left where its candidate's forward put them (wire::Results::kLeft), in
-// the host's own memory: the judge reads them there once the host is stopped. Nothing of a copy is
-// in anybody's time, and no candidate can gain by leaving it out.
+// Results that a python host left where its candidate's forward put them (wire::Results::kLeft): in
+// the host's own memory, which the judge reads once the host is stopped, or, on a device, in memory
+// that the judge has lent it. Nothing of a copy is in anybody's time, and no candidate can gain by
+// leaving it out.
 #pragma once
 
 #include <sys/types.h>
@@ -21,11 +22,24 @@ bool MayReadMemory(pid_t pid);
 // that cannot be read gives no result.
 class LeftResults {
  public:
+  struct Piece {
+    uint32_t slot;
+    uint64_t address, size_bytes;
+    uint64_t place;  // in the outputs
+  };
+
   LeftResults(const wire::Report& report, const wire::Plan& plan, std::span<const uint32_t> slots);
 
   // Two of them share memory: the candidate uses it again from call to call, and what an earlier
   // call gave is gone.
   bool Overlap() const;
+  // On a device: the host has the `size_bytes` bytes at `ours` of the judge's at `theirs`.
+  // Addresses become the judge's; false: there are results elsewhere, which are lost.
+  bool Translate(uint64_t theirs, uint64_t size_bytes, uint64_t ours);
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  // Slots of calls that gave nothing.
+  const std::vector<uint32_t>& lost() const { return lost_; }
+
   // Reads a few lines of them as the block ends; and whether these are the same now.
   void TakeSample(pid_t pid, uint32_t lines, uint64_t seed);
   bool SampleStillHolds(pid_t pid) const;
@@ -33,17 +47,16 @@ class LeftResults {
   std::vector<uint32_t> Fetch(pid_t pid, std::byte* outputs) const;
 
  private:
-  struct Piece {
-    uint32_t slot;
-    uint64_t address, size_bytes;
-    uint64_t place;  // in the outputs
-  };
   std::vector<std::byte> ReadSample(pid_t pid) const;
 
   std::vector<Piece> pieces_;
-  std::vector<uint32_t> lost_;  // slots of calls that gave nothing
+  std::vector<uint32_t> lost_;
   std::vector<Piece> lines_;
   std::vector<std::byte> sample_;
 };
+
+// Device memory that lets a host leave the results of so many slots: what PyTorch's allocator
+// takes for them, and room for what forward makes on its way [bytes].
+uint64_t LeftResultsBytes(const wire::Plan& plan, uint32_t slots);
 
 }  // namespace assay

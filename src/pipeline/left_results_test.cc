@@ -86,6 +86,48 @@ TEST_F(LeftResultsTest, WhatChangesOnceTheBlockHasEndedIsSeen) {
   EXPECT_FALSE(left.SampleStillHolds(::getpid()));
 }
 
+TEST_F(LeftResultsTest, AddressesInMemoryThatTheHostWasLentBecomeTheJudges) {
+  const uint64_t theirs = uint64_t{1} << 40, ours = 4096, size_bytes = 1000;
+  LeftResults left = Say({theirs, theirs + 100, theirs + 900, theirs + 992}, {2, 0});
+  EXPECT_TRUE(left.Translate(theirs, size_bytes, ours));
+  ASSERT_EQ(left.pieces().size(), 4u);
+  EXPECT_EQ(left.pieces()[2].address, ours + 900);
+  EXPECT_EQ(left.pieces()[3].address, ours + 992);
+  EXPECT_FALSE(left.Overlap());
+  EXPECT_TRUE(left.lost().empty());
+}
+
+TEST_F(LeftResultsTest, ResultsElsewhereAreLost) {
+  const uint64_t theirs = uint64_t{1} << 40;
+  // One byte too far; before the begin; nowhere; and of more bytes than there are.
+  LeftResults left = Say(
+      {theirs + 901, theirs + 100, theirs - 1, theirs + 200, 0, theirs + 300, theirs, theirs + 993},
+      {2, 0, 1, 3});
+  EXPECT_FALSE(left.Translate(theirs, 1000, 4096));
+  EXPECT_EQ(left.lost(), (std::vector<uint32_t>{1, 2, 0, 3}));
+  EXPECT_EQ(left.pieces().size(), 4u);
+  LeftResults none = Say({theirs, theirs + 100}, {2});
+  EXPECT_FALSE(none.Translate(0, 0, 0));
+  EXPECT_TRUE(none.pieces().empty());
+}
+
+TEST_F(LeftResultsTest, MemoryForResultsHoldsWhatAnAllocatorTakesForThem) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  const auto bytes_for = [&](uint64_t size_bytes, uint32_t slots) {
+    plan_->arguments[1].size_bytes = size_bytes;
+    plan_->arguments[2].size_bytes = 0;
+    return LeftResultsBytes(*plan_, slots) - 64 * kMiB;
+  };
+  // Of 1 MiB two share a segment of 2 MiB; besides those of the slots there are those of eight.
+  EXPECT_EQ(bytes_for(kMiB, 5), 6 * kMiB + 8 * kMiB);
+  EXPECT_EQ(bytes_for(100, 4096), 2 * kMiB + 2 * kMiB);
+  // Two of 8 MiB share one of 20, and there are none of less; larger ones have their own.
+  EXPECT_EQ(bytes_for(8 * kMiB, 3), 40 * kMiB + 80 * kMiB);
+  EXPECT_EQ(bytes_for(kMiB + 1, 1), 20 * kMiB + 20 * kMiB);
+  EXPECT_EQ(bytes_for(11 * kMiB, 3), 36 * kMiB + 96 * kMiB);
+  EXPECT_EQ(bytes_for(512 * kMiB, 2), 1024 * kMiB + 1024 * kMiB);
+}
+
 TEST_F(LeftResultsTest, AProcessThatIsGoneCannotBeRead) {
   EXPECT_TRUE(MayReadMemory(::getpid()));
   const pid_t child = ::fork();

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/defences.h"
 #include "base/trace.h"
-#include "pipeline/left_results.h"
 
 namespace assay {
 namespace {
@@ -62,7 +61,8 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
                            DeviceSlots::Create(*device, plan, live.capacity_, live.guard_));
     live.device_ = std::make_unique<DeviceSlots>(std::move(slots));
     live.unread_.resize(plan.output_stride);
-    live.memory_.emplace(device->gpu(), live.capacity_ * plan.output_stride);
+    live.memory_.emplace(device->gpu(), live.capacity_ * plan.output_stride +
+                                            LeftResultsBytes(plan, live.capacity_));
   }
   live.SetSlotCount(2);
   return live;
@@ -181,7 +181,20 @@ HostResult<void> LiveSlots::AttachDevice(Host& host, const HostOutputs& outputs)
                  {wire::Region::kWeights, device_->weights()},
                  {wire::Region::kOutputs, outputs.device}};
   for (const auto& [region, memory] : regions)
-    if (auto done = host.AttachDevice(region, memory.fd(), memory.size_bytes()); !done) return done;
+    if (auto done = host.AttachDevice(region, memory.fd(), memory.size_bytes()); !done)
+      return std::unexpected(done.error());
+  return {};
+}
+
+HostResult<void> LiveSlots::AttachResults(Host& host, HostOutputs* outputs) const {
+  if (device_ == nullptr || outputs->results.size_bytes() > 0) return {};
+  const Span span("attach memory for results");
+  auto memory = device_->CreateResults();
+  if (!memory) return HostFailed(HostTrouble::Kind::kEnvironment, memory.error().message);
+  auto at = host.AttachDevice(wire::Region::kResults, memory->fd(), memory->size_bytes());
+  if (!at) return std::unexpected(at.error());
+  outputs->results = std::move(*memory);
+  outputs->results_at = *at;
   return {};
 }
 
@@ -214,30 +227,46 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
                     },
                     [&] { return sample->StillHolds(); }};
   if (device_ != nullptr) {
-    Note(device_->PlanSample(outputs.device, slots));
+    if (host.results() != wire::Results::kLeft) Note(device_->PlanSample(outputs.device, slots));
     if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
     watch = {[&] { Note(device_->TakeSample()); },
              [&] { return NoteOr(device_->SampleStillHolds(), true); }};
   }
   const bool leaves = host.results() == wire::Results::kLeft;
-  if (leaves)
+  bool elsewhere = false;
+  if (leaves && device_ == nullptr)
     watch = {[&] {
                left.emplace(host.report(), plan(), slots);
                left->TakeSample(host.pid(), kLeftSampleLines, std::random_device{}());
              },
              [&] { return left->SampleStillHolds(host.pid()); }};
+  if (leaves && device_ != nullptr)
+    watch.take = [&] {
+      left.emplace(host.report(), plan(), slots);
+      elsewhere = !left->Translate(outputs.results_at, outputs.results.size_bytes(),
+                                   outputs.results.address());
+      Note(device_->SampleLeft(outputs.results, left->pieces()));
+    };
   auto block = host.RunBlock(watch, order, timeout_s);
   if (block && leaves) {
-    block->results_overlap = left->Overlap();
-    // Whatever lies in the slots of calls that gave nothing.
-    for (const uint32_t slot : left->Fetch(host.pid(), outputs.memory.data()))
-      PoisonSlot(outputs, slot);
+    block->must_copy = elsewhere || left->Overlap();
+    FetchLeft(host, outputs, *left);
   }
   // On a device nobody is kept from writing there.
   if (block && !InputsHold(slots))
     return HostFailed(HostTrouble::Kind::kDied,
                       "it wrote to its inputs or parameters, which are read-only");
   return block;
+}
+
+void LiveSlots::FetchLeft(const Host& host, const HostOutputs& outputs,
+                          const LeftResults& left) const {
+  const Span span("fetch what was left");
+  if (device_ != nullptr) Note(device_->CopyLeft(outputs.device, left.pieces()));
+  const auto lost =
+      device_ != nullptr ? left.lost() : left.Fetch(host.pid(), outputs.memory.data());
+  // Whatever lies in the slots of calls that gave nothing.
+  for (const uint32_t slot : lost) PoisonSlot(outputs, slot);
 }
 
 HostResult<void> LiveSlots::RunUncounted(Host& host, const HostOutputs& outputs,

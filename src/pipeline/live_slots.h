@@ -32,6 +32,9 @@ struct Draw {
 struct HostOutputs {
   SharedRegion memory;
   DeviceRegion device;
+  // On a device, where the host leaves results: and the address at which it says that it has it.
+  DeviceRegion results;
+  uint64_t results_at = 0;
   uint64_t size_bytes() const { return memory.size_bytes() + device.size_bytes(); }
 };
 
@@ -82,12 +85,16 @@ class LiveSlots {
   // Shares plan, inputs, weights and the host's own outputs with a host.
   HostResult<void> Attach(Host& host, const Oracle& oracle, const HostOutputs& outputs,
                           bool inputs_writable) const;
+  // On a device: memory that it may leave results in, where it has none yet. It must not be in
+  // blocks.
+  HostResult<void> AttachResults(Host& host, HostOutputs* outputs) const;
   // Poisons outputs and sets their guards, in all slots or in one.
   void Poison(const HostOutputs& outputs) const;
   void PoisonSlot(const HostOutputs& outputs, uint32_t slot) const;
   // Reads outputs as checking them does.
   void Read(const HostOutputs& outputs) const;
-  // Runs one block and looks whether outputs change once it is done (Host::RunBlock).
+  // Runs one block and looks whether outputs change once it is done (Host::RunBlock). Results that
+  // were left are in the slots then.
   HostResult<BlockResult> RunBlock(Host& host, const HostOutputs& outputs,
                                    std::span<const uint32_t> order, double timeout_s) const;
   // The same with poisoned outputs and on whatever its slots hold, for a block that does not count:
@@ -112,6 +119,7 @@ class LiveSlots {
  private:
   LiveSlots() = default;
   HostResult<void> AttachDevice(Host& host, const HostOutputs& outputs) const;
+  void FetchLeft(const Host& host, const HostOutputs& outputs, const LeftResults& left) const;
   // Keeps the first error of the device's; RunBlock() tells it.
   void Note(Result<void> done) const;
   template <typename T>

@@ -126,9 +126,9 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
   auto block = live.RunBlock(side.host->host, side.host->outputs, order,
                              setup_.call_timeout_s + kBlockGraceS);
   if (!block) return std::unexpected(block.error());
-  if (block->results_overlap) {
+  if (block->must_copy) {
     CopyFromNowOn(side);
-    return HostFailed(HostTrouble::Kind::kVoid, "results that are used again must be copied");
+    return HostFailed(HostTrouble::Kind::kVoid, "these results must be copied");
   }
   if (replaying_ && !side.host->host.Replayed()) replay_missed_ = true;
   result_->spent.timed_ns += block->time_ns;
@@ -385,8 +385,10 @@ HostResult<Opponent> PairRunner::StartHosts(int index,
   const CorePlan cores = PlanCores(UsableCpus(), setup_.threads, index);
   for (LiveHost* host : {opponent->host(), &***candidate})
     if (auto bound = host->host.Bind(cores.hosts); !bound) return std::unexpected(bound.error());
-  if ((setup_.candidate_leaves && !(**candidate)->may_be_read) ||
-      (setup_.opponent_leaves && !opponent->host()->may_be_read))
+  // On a device they lie in memory of the judge's.
+  const bool reads = !setup_.live.on_device();
+  if (reads && ((setup_.candidate_leaves && !(**candidate)->may_be_read) ||
+                (setup_.opponent_leaves && !opponent->host()->may_be_read)))
     both_copy_ = true;
   return opponent;
 }

@@ -174,7 +174,16 @@ int ReferencePool::size() const {
       std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return e.loaded; }));
 }
 
-HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming) {
+// It may be in blocks, beside an earlier candidate that took its results out of slots.
+HostResult<void> ReferencePool::LendResults(LiveHost& live_host) const {
+  if (!live_->on_device() || live_host.outputs.results.size_bytes() > 0) return {};
+  if (live_host.slot_count != 0)
+    if (auto left = live_host.host.LeaveBlocks(kEnterS); !left) return left;
+  live_host.slot_count = 0;
+  return live_->AttachResults(live_host.host, &live_host.outputs);
+}
+
+HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming, bool leaves) {
   const Span span("get an opponent");
   ASSAY_CHECK(oracle_ != nullptr);
   Entry& entry = At(pair_index);
@@ -183,6 +192,8 @@ HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming) {
       return std::unexpected(loaded.error());
   // No other pair of this verdict gets it.
   entry.pair_index = pair_index;
+  if (leaves)
+    if (auto lent = LendResults(*entry.host); !lent) return std::unexpected(lent.error());
   if (auto entered = EnterBlocks(*entry.host, *live_, kEnterS); !entered)
     return std::unexpected(entered.error());
   return entry.host.get();

@@ -36,8 +36,9 @@ class ReferencePool {
 
   // The host of this pair, in blocks and frozen, with as many slots prepared as the live plan has
   // now. Where it is not there yet, the hosts of this and the following `pairs_coming` - 1 pairs
-  // start side by side: PyTorch's import uses one core.
-  HostResult<LiveHost*> Get(int pair_index, int pairs_coming);
+  // start side by side: PyTorch's import uses one core. `leaves`: its results stay where forward
+  // puts them.
+  HostResult<LiveHost*> Get(int pair_index, int pairs_coming, bool leaves);
   // Lets the hosts of `count` pairs begin to import PyTorch, which needs no oracle; Get() waits for
   // them.
   HostResult<void> Prefetch(int first_pair_index, int count);
@@ -57,6 +58,7 @@ class ReferencePool {
   HostResult<void> Spawn(int pair_index);
   HostResult<void> Load(int first_pair_index, int count);
   HostResult<void> Attach(LiveHost& host) const;
+  HostResult<void> LendResults(LiveHost& host) const;
   HostResult<void> BeginLoading(LiveHost& host) const;
   HostResult<void> PostLoad(LiveHost& host) const;
   HostResult<void> BeginOrRestart(Entry& entry);

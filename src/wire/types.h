@@ -91,9 +91,10 @@ enum class Region : uint32_t {
                  // device
   kImage = 9,    // a device image (wire/device_image.h)
   kLaunches = 10,  // Launches (wire/launches.h)
-  kTrace = 11      // KernelTrace; the host writes, the judge reads and trusts nothing
+  kTrace = 11,     // KernelTrace; the host writes, the judge reads and trusts nothing
+  kResults = 12    // device memory that a python host's results lie in where they are left
 };
-inline constexpr uint32_t kRegionCount = 12;
+inline constexpr uint32_t kRegionCount = 13;
 
 // How the slots are laid out. Filled by the judge after the problem was described.
 struct Plan {
@@ -113,7 +114,8 @@ inline constexpr uint32_t kLeaveBlocks =
 enum class Results : uint32_t {
   kIntoSlots = 0,  // copies them into the slots, within the block
   kKept = 1,       // keeps them to itself: a trusted host on a device
-  kLeft = 2,       // leaves them where forward put them, and says where in Report::result_at
+  kLeft = 2,       // leaves them where forward put them, and says where in Report::result_at; on a
+                   // device that is to be in kResults
 };
 struct Control {
   alignas(64) uint32_t armed;  // block to get ready for; futex word
@@ -177,7 +179,8 @@ static_assert(sizeof(KernelTrace) == (kTracedKernelsMax + 1) * sizeof(TracedKern
 enum class FrameKind : uint32_t {
   // judge to host
   kAttach = 1,        // args: Region, size in bytes, writable, 0 host or 1 device memory; carries
-                      // the memfd, or the device memory's descriptor
+                      // the memfd, or the device memory's descriptor; kResults is answered with its
+                      // address in the host
   kLoad = 2,          // load the problem or the candidate; see each host
   kStoreWeights = 3,  // reference hosts: the state dict and the weights region; see reference.py
   kDraw = 4,  // oracle: args: seed, draw kind, slot: write one draw of get_inputs() into the slot

@@ -10,7 +10,7 @@ import time
 
 import torch
 
-from assay_host import device, failure, graph, structure, wire
+from assay_host import device, device_results, failure, graph, structure, wire
 
 # Taken before foreign code is imported: what it puts in their place afterwards is not used here.
 _address = torch.Tensor.data_ptr
@@ -21,6 +21,7 @@ _is_negated = torch.Tensor.is_neg
 _resolved = torch.Tensor.resolve_neg
 _dtype = operator.attrgetter("dtype")
 _shape = operator.attrgetter("shape")
+_device = operator.attrgetter("device")
 _view = torch.Tensor.view
 _fill = torch.Tensor.fill_
 _wait = device.wait
@@ -187,20 +188,23 @@ def _run_keeping(order, forward, arguments, kept, first_failure):
 
 class _Left:
     """Results that stay where forward put them until the next block, with their addresses in the
-    report: the judge reads them there once this process is stopped. Nobody pays for a copy then, or
+    report: the judge reads them there once this process is stopped; on a device, where `room` is,
+    because that is memory of its own. Nobody pays for a copy then, or
     can save one; and what is done around a call is as little as can be, since a candidate that puts
     a loop of its own in this one's place saves it.
     """
 
-    def __init__(self, library, report, outputs, names, slots_bytes):
+    def __init__(self, library, report, outputs, names, slots_bytes, room):
         self._library = library
         self._outputs = outputs
         self._names = names
         self._slots_bytes = slots_bytes
+        self._room = room
         self._alone = len(names) == 1 and len(outputs) > 0
         if self._alone:
             target = self._outputs[0][0]
             self._dtypes, self._shapes = {target.dtype}, {target.shape}
+            self._devices = {target.device}
         self.addresses = (ctypes.c_uint64 * wire.RESULTS_MAX).from_address(
             report + wire.Report.result_at.offset
         )
@@ -209,16 +213,20 @@ class _Left:
 
     def get_ready(self):
         """Before a block: drops what the block before left."""
-        if not self._is_served and self._outputs:
-            # Calls of every block find memory there that the block before gave back.
+        self._kept = [None] * len(self._outputs)
+        if self._is_served or not self._outputs:
+            return
+        # Calls of every block find memory there that the block before gave back.
+        self._is_served = True
+        if self._room is not None:
+            self._room.get_ready(self._outputs)
+        else:
             sizes = {target.numel() * target.element_size() for target in self._outputs[0]}
             self._library.serve_results(
                 _SERVED_FACTOR * self._slots_bytes + _SERVED_BYTES,
                 (ctypes.c_uint64 * len(sizes))(*sizes),
                 len(sizes),
             )
-            self._is_served = True
-        self._kept = [None] * len(self._outputs)
 
     def run(self, order, forward, arguments, first_failure):
         """Runs the named slots in order, and says where their results lie: one for each slot, in
@@ -251,6 +259,7 @@ class _Left:
             and all(map(_is_contiguous, results))
             and not any(map(_is_negated, results))
             and set(map(_shape, results)) == self._shapes
+            and (self._room is None or set(map(_device, results)) == self._devices)
         )
 
     def _leave_each(self, named, first_failure):
@@ -364,8 +373,8 @@ class _OnDevice:
         if self._traces:
             self._library.stop_trace()
 
-    def settle_ns(self, calls, kept):
-        return calls * (self._settling_ns if kept is None else self._inputs_ns)
+    def settle_ns(self, calls, copies):
+        return calls * (self._settling_ns if copies else self._inputs_ns)
 
 
 def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failure):
@@ -387,7 +396,8 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
     if slots.on_device:
         on_device = _OnDevice(library, loop, slots, arguments, copy_inputs)
     control = wire.Control.from_address(loop.control)
-    left = _Left(library, loop.report, outputs, names, len(slots_region))
+    room = device_results.room(library, slots.results_region())
+    left = _Left(library, loop.report, outputs, names, len(slots_region), room)
     kept, replays = None, False
 
     def run(order, kept, failures):
@@ -409,13 +419,13 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
                 for slot in numbers.changed_slots():
                     arguments[slot] = tuple(slots.arguments(slot))
             restore()
+            leaves = control.results == wire.LEFT
+            if leaves:
+                left.get_ready()
             if on_device:
                 kept, replays = on_device.get_ready(run)
             if gc.get_count()[0] > _GARBAGE_MAX:
                 gc.collect()
-            leaves = control.results == wire.LEFT
-            if leaves:
-                left.get_ready()
             library.await_go(loop_pointer)
             if replays:
                 on_device.launch()
@@ -426,7 +436,8 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
                 settle_ns = run(loop.order[: loop.call_count], kept, first_failure)
             if on_device:
                 on_device.finish()
-                settle_ns = on_device.settle_ns(loop.call_count, kept)
+                copies = kept is None and not leaves
+                settle_ns = on_device.settle_ns(loop.call_count, copies)
             elif copy_inputs:
                 settle_ns += arguments.spent_ns
                 arguments.spent_ns = 0

@@ -90,7 +90,7 @@ class Context:
                 self.regions[wire.CONTROL].as_struct(wire.Control)  # large enough
                 self.loop.control = self.regions[wire.CONTROL].address
                 self.loop.report = ctypes.addressof(self.report)
-        return ()
+        return (mapping.address,) if number == wire.RESULTS else ()
 
 
 def read_settings(path):

@@ -220,6 +220,10 @@ class Slots:
         mapping = self._regions[wire.OUTPUTS]
         return range(mapping.address, mapping.address + mapping.size_bytes)
 
+    def results_region(self):
+        """Memory of the device's that the judge can read; None where it has lent none."""
+        return self._regions.get(wire.RESULTS)
+
     def oracle_outputs(self, slot):
         """float64 views; None for outputs that are integers or bool, which have no finer truth."""
         mapping = self._regions[wire.ORACLE]

@@ -23,8 +23,8 @@ INPUT, PARAMETER, OUTPUT = 1, 2, 3
 TENSOR, INT, FLOAT, BOOL = 1, 2, 3, 4
 # Region
 CONTROL, REPORT, PLAN, INPUTS, OUTPUTS, ORACLE, WEIGHTS, NUMBERS = 1, 2, 3, 4, 5, 6, 7, 8
-TRACE = 11
-MAY_LIE_ON_DEVICE = (INPUTS, OUTPUTS, WEIGHTS, ORACLE)
+TRACE, RESULTS = 11, 12
+MAY_LIE_ON_DEVICE = (INPUTS, OUTPUTS, WEIGHTS, ORACLE, RESULTS)
 # FrameKind
 ATTACH, LOAD, STORE_WEIGHTS, DRAW, EVALUATE, BLOCKS, QUIT, ESTIMATE, PROFILE = range(1, 10)
 MUTANTS, MUTATE, FILL = 10, 11, 12
@@ -216,6 +216,9 @@ class Library:
         self.serve_results = _function(
             waiting.AssayServeResults, None, _u64, ctypes.POINTER(_u64), _u64
         )
+        self.serve_device_results = _function(
+            waiting.AssayServeDeviceResults, None, _u64, _u64, ctypes.POINTER(_u64), _u64
+        )
         self.await_armed = _function(waiting.AssayAwaitArmed, ctypes.c_int, loop)
         self.await_go = _function(holding.AssayAwaitGo, None, loop)
         self.say_done = _function(holding.AssaySayDone, None, loop, _u64)
@@ -303,6 +306,7 @@ class DeviceMapping:
     """
 
     on_device = True
+    room = None  # of results that lie in it (device_results.py)
 
     def __init__(self, library, fd, size_bytes):
         self.address = library.map_device(fd, size_bytes)
