@@ -94,13 +94,21 @@ int FindRuntime(dl_phdr_info* info, size_t, void* found) {
   return 1;
 }
 
-// The runtime's own function, which this library stands before; null: there is no runtime.
-void* Real(const char* name) {
+// The runtime's own function, which this library stands before; null: there is no runtime. Kept in
+// `*kept` (a static of a function would need more than the C library).
+void* Real(const char* name, void** kept) {
+  if (void* const known = __atomic_load_n(kept, __ATOMIC_RELAXED); known != nullptr) return known;
   char path[PATH_MAX] = {};
   if (dl_iterate_phdr(FindRuntime, path) == 0) return nullptr;
   void* const runtime = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-  return runtime == nullptr ? nullptr : dlsym(runtime, name);
+  void* const found = runtime == nullptr ? nullptr : dlsym(runtime, name);
+  __atomic_store_n(kept, found, __ATOMIC_RELAXED);
+  return found;
 }
+
+void* real_malloc = nullptr;
+void* real_free = nullptr;
+void* real_synchronize = nullptr;
 
 }  // namespace
 
@@ -131,7 +139,7 @@ ASSAY_EXPORT int cudaMalloc(void** pointer, size_t size_bytes) {
       *pointer = reinterpret_cast<void*>(taken);
       return 0;
     }
-  static void* const real = Real("cudaMalloc");
+  void* const real = Real("cudaMalloc", &real_malloc);
   return real == nullptr ? kNoRuntime
                          : reinterpret_cast<int (*)(void**, size_t)>(real)(pointer, size_bytes);
 }
@@ -140,12 +148,12 @@ ASSAY_EXPORT int cudaFree(void* pointer) {
   const uint64_t address = reinterpret_cast<uint64_t>(pointer);
   if (address >= arena.begin && address < arena.end) {
     // As the runtime's own: what still works on it ends first.
-    static void* const synchronize = Real("cudaDeviceSynchronize");
+    void* const synchronize = Real("cudaDeviceSynchronize", &real_synchronize);
     const int result =
         synchronize == nullptr ? kNoRuntime : reinterpret_cast<int (*)()>(synchronize)();
     Give(address);
     return result;
   }
-  static void* const real = Real("cudaFree");
+  void* const real = Real("cudaFree", &real_free);
   return real == nullptr ? kNoRuntime : reinterpret_cast<int (*)(void*)>(real)(pointer);
 }

@@ -125,13 +125,13 @@ std::optional<Roofline> MakeGpuRoofline(const Work& work, const GpuDemand& deman
                                                       : "overhead";
   if (work.operations_from == "unknown")
     roofline.note = "nobody counted its operations: the bound is memory's alone";
-  else if (times.python_candidate)
-    roofline.note = "counts the copy of its results, which a candidate in Python pays for";
-  // Its host copies what it returns into the judge's slots, and so does the reference's beside it.
-  if (times.python_candidate)
-    roofline.bound_ns += 2 * work.written_bytes / GpuBandwidthFor(gpu, 0.5) * 1e9;
+  else if (times.candidate_copies)
+    roofline.note = "counts the copy of its results into the judge's slots";
+  const double copy_ns = 2 * work.written_bytes / GpuBandwidthFor(gpu, 0.5) * 1e9;
+  const double reference_ns = roofline.bound_ns + (times.reference_copies ? copy_ns : 0);
+  if (times.candidate_copies) roofline.bound_ns += copy_ns;
   roofline.percent_of_peak = 100 * roofline.bound_ns / times.candidate_ns;
-  roofline.reference_percent_of_peak = 100 * roofline.bound_ns / times.reference_ns;
+  roofline.reference_percent_of_peak = 100 * reference_ns / times.reference_ns;
   roofline.note = ExplainGpu(work, demand, gpu, times, roofline);
   return roofline;
 }

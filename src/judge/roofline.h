@@ -15,6 +15,8 @@ struct MeasuredTimes {
   double reference_ns = 0;
   bool python_candidate = false;  // its empty call is dearer than a native one's
   bool replayed = false;          // as CUDA graphs: no call pays for a launch
+  // Results are copied into the judge's slots within these times.
+  bool candidate_copies = false, reference_copies = false;
 };
 
 // Nothing where the profile has no ceilings.

@@ -141,9 +141,17 @@ TEST(GpuRoofline, AStreamingProblemIsBoundByMemory) {
 
 // A softmax in Triton that moves its bytes at 84% of the peak was said to reach 42%: the copy of
 // its results lies inside the clock.
-TEST(GpuRoofline, ACandidateInPythonIsMeasuredWithTheCopyOfItsResults) {
+TEST(GpuRoofline, WhoCopiesResultsIsMeasuredWithThat) {
+  const auto alone = MakeGpuRoofline(HalfWritten(400e6, 100e6), {"float32", "float32", 0},
+                                     SomeGpu(), {250e3, 200e3, true, false, true, false});
+  EXPECT_DOUBLE_EQ(alone->percent_of_peak, 80);
+  EXPECT_DOUBLE_EQ(alone->reference_percent_of_peak, 50);
+  const auto nobody = MakeGpuRoofline(HalfWritten(400e6, 100e6), {"float32", "float32", 0},
+                                      SomeGpu(), {125e3, 200e3, true});
+  EXPECT_DOUBLE_EQ(nobody->percent_of_peak, 80);
+  EXPECT_EQ(nobody->note, "");
   const auto roofline = MakeGpuRoofline(HalfWritten(400e6, 100e6), {"float32", "float32", 0},
-                                        SomeGpu(), {250e3, 400e3, true});
+                                        SomeGpu(), {250e3, 400e3, true, false, true, true});
   ASSERT_TRUE(roofline);
   EXPECT_DOUBLE_EQ(roofline->bound_ns, 200e3);
   EXPECT_DOUBLE_EQ(roofline->percent_of_peak, 80);

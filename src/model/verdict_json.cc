@@ -102,6 +102,7 @@ Json ToJson(const BaselineResult& result) {
           {"rounds", result.rounds},
           {"calls_per_block", result.calls_per_block},
           {"launched", result.launched ? ToJson(*result.launched) : Json()},
+          {"copies", TextOrNull(result.copies)},
           {"note", TextOrNull(result.note)}};
 }
 

@@ -26,8 +26,8 @@ constexpr StandIn kStandIns[] = {
     {"", "samples", "[]"},          {"", "log", "\"\""},
     {"", "work", "null"},           {"", "roofline", "null"},
     {"", "kernels", "[]"},          {"", "profile", "null"},
-    {"", "sustained", "null"},
-    {"problem", "signature", "[]"}, {"correctness", "draws", "[]"},
+    {"", "sustained", "null"},      {"problem", "signature", "[]"},
+    {"correctness", "draws", "[]"},
 };
 
 std::string_view StandInFor(std::string_view parent, std::string_view key) {

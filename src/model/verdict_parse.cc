@@ -1,5 +1,4 @@
-// Reading a verdict back: the file may come from anywhere, so every access checks and names its
-// field.
+// Reading a verdict back: the file may come from anywhere, so every access names its field.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -275,6 +274,7 @@ BaselineResult ReadBaseline(const JsonNode& node) {
   if (const JsonNode launched = node.Find("launched"); !launched.IsNull())
     result.launched =
         LaunchedTimes{launched.At("time_ns").Number(), launched.At("candidate_time_ns").Number()};
+  result.copies = node.Find("copies").OneOfOrNull({"nobody", "candidate", "both"});
   result.note = node.At("note").TextOrNull();
   return result;
 }

@@ -50,6 +50,10 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner
         "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
         100 * runner.disturbed_share()));
   if (result->kept_work) return unsettled(*result->kept_work);
+  if (const std::string own = NoteOfOwnCopies(speed.time_ns, speed.candidate_time_ns,
+                                              runner.candidates_copy_ns(), setup.threshold);
+      decision == Decision::kSlower && speed.copies == "candidate" && !own.empty())
+    return unsettled(own);
   if (in_a_row && in_a_row->alone <= setup.threshold * (1 + kAloneMargin))
     return unsettled(in_a_row->seen);
   if (setup.libraries_forbidden && decision == Decision::kFaster && !result->libraries)
@@ -81,6 +85,13 @@ SpeedRule RuleNow(const Gate2Setup& setup, const PairRunner& runner) {
   const bool as_measured = noise == NoiseOf::kHosts;
   return RuleForDuration(runner.call_ns(), setup.threshold,
                          as_measured ? setup.noise : std::span<const NoisePoint>(), noise);
+}
+
+// BaselineResult::copies. A native candidate writes into slots as it computes.
+std::string CopiesOf(const Gate2Setup& setup, const PairRunner& runner) {
+  if (!setup.candidate_in_python) return "nobody";
+  if (runner.both_copy() || !setup.candidate_leaves) return "both";
+  return runner.candidate_copies() ? "candidate" : "nobody";
 }
 
 void AddNoteOfCopies(const Gate2Setup& setup, const PairRunner& runner, Decision decision,
@@ -115,6 +126,14 @@ std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_n
       100 * copy_ns / reference_ns);
 }
 
+std::string NoteOfOwnCopies(double reference_ns, double candidate_ns, double copy_ns,
+                            double threshold) {
+  const double without_ns = std::max(1.0, candidate_ns - kSavedByCopy * copy_ns);
+  if (reference_ns / without_ns < threshold) return {};
+  return "slower by the copy of its results, which its opponent does without: it uses their memory "
+         "again, and the judge has to copy them in between; return a new tensor from each call";
+}
+
 int PairsUntilDecision(int pair_index) {
   if (pair_index < kPairsMin) return kPairsMin - pair_index;
   for (const Look& look : Looks())
@@ -130,6 +149,7 @@ bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s) {
 
 void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> against, bool replay) {
   const bool is_python = form == CandidateForm::kPython;
+  candidate_in_python = is_python;
   subtract_settle = !against && !is_python;
   trusts_copies = !against && is_python;
   if (Stands(Defence::kLeftResults)) {
@@ -207,6 +227,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.clear_margin = rule.clear_margin;
   speed.disturbed_share = runner.disturbed_share();
   speed.launched = runner.launched();
+  speed.copies = CopiesOf(setup, runner);
   decision = WithDoubts(decision, setup, runner, in_a_row, &result);
   AddNoteOfCopies(setup, runner, decision, &speed);
   AddNoteOfReplays(setup, &speed);

@@ -33,6 +33,12 @@ bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s);
 std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_ns,
                          double threshold);
 
+// Why a candidate is not called `slower` that copies its results alone, since it uses their memory
+// again: without that copy, as its host says how long it takes, it may not be. Nothing where it
+// stays slower. Times of one call [ns].
+std::string NoteOfOwnCopies(double reference_ns, double candidate_ns, double copy_ns,
+                            double threshold);
+
 // Time spent, by kind [ns].
 struct SpentTime {
   int64_t start_ns = 0;  // hosts starting
@@ -80,6 +86,7 @@ struct Gate2Setup {
   // Hosts in Python that leave their results where forward put them, where the judge may read their
   // memory, or has lent it, on a device: nobody copies then.
   bool candidate_leaves = false, opponent_leaves = false;
+  bool candidate_in_python = false;
   // That a call alone, and one with changed weights, may take longer (judge/steps).
   double step_wake_ns = kStepWakeNs, kept_wake_ns = kStepWakeNs;
   // On a device: what the baseline's calls take longer is allowed besides, and a win in a row must

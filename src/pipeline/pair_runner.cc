@@ -140,10 +140,9 @@ HostResult<double> PairRunner::RunFilled(Side side, std::span<const uint32_t> or
     samples->order += side.is_candidate ? 'c' : 'r';
     samples->block_ns.push_back(block->time_ns);
     samples->settle_ns.push_back(settle_ns);
-    if (!side.is_candidate)
-      opponents_copies_ns_.push_back(
-          static_cast<double>(std::clamp<int64_t>(block->settle_ns, 0, block->time_ns)) /
-          static_cast<double>(order.size()));
+    (side.is_candidate ? candidates_copies_ns_ : opponents_copies_ns_)
+        .push_back(static_cast<double>(std::clamp<int64_t>(block->settle_ns, 0, block->time_ns)) /
+                   static_cast<double>(order.size()));
     // Dropped blocks leave theirs behind.
     uncharged_ns_.resize(samples->block_ns.size());
     look_ns_.resize(samples->block_ns.size());
@@ -292,8 +291,6 @@ double PairRunner::disturbed_share() const {
   const auto share = [](int part, int of) { return of == 0 ? 0 : static_cast<double>(part) / of; };
   return std::max(share(disturbed_, exchanges_), share(pairs_without_step_, pairs_stepped_));
 }
-
-double PairRunner::opponents_copy_ns() const { return Median(opponents_copies_ns_); }
 
 bool PairRunner::MustRepeat(bool measured) {
   if (!measured) return false;

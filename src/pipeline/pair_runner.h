@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "judge/steps.h"
 #include "pipeline/gate2_run.h"
 
@@ -59,8 +60,10 @@ class PairRunner {
   // memory for them again. And whether results of both sides are.
   bool candidate_copies() const { return candidate_copies_; }
   bool both_copy() const { return both_copy_; }
-  // What copying a call's results takes the opponent, as its host says; the median of all blocks.
-  double opponents_copy_ns() const;
+  // What copying a call's results takes the opponent, or the candidate, as its host says; the
+  // median of all blocks. The candidate's may be any number.
+  double opponents_copy_ns() const { return Median(opponents_copies_ns_); }
+  double candidates_copy_ns() const { return Median(candidates_copies_ns_); }
 
  private:
   struct Side {
@@ -169,11 +172,12 @@ class PairRunner {
   int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
   int pairs_stepped_ = 0, pairs_without_step_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block
-  std::vector<double> opponents_copies_ns_;          // the same, of dropped blocks, too
-  std::vector<StepTimes> steps_;                     // one a pair
-  int64_t last_look_ns_ = 0;                         // of the block that ran last
-  int64_t opponents_look_ns_ = 0;                    // the median in the pair in hand
-  std::vector<int64_t> uncharged_ns_, look_ns_;      // beside the blocks of the pair in hand
+  // The same, of dropped blocks, too.
+  std::vector<double> opponents_copies_ns_, candidates_copies_ns_;
+  std::vector<StepTimes> steps_;                 // one a pair
+  int64_t last_look_ns_ = 0;                     // of the block that ran last
+  int64_t opponents_look_ns_ = 0;                // the median in the pair in hand
+  std::vector<int64_t> uncharged_ns_, look_ns_;  // beside the blocks of the pair in hand
 };
 
 }  // namespace assay

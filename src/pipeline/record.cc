@@ -102,8 +102,12 @@ std::string ConstantsNote(const std::string& source,
 std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile& machine,
                                    const WorkAccount& account, const Gpu* gpu) {
   const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
-  const MeasuredTimes times{headline.candidate_time_ns, headline.time_ns,
-                            verdict.candidate.form == "python", headline.launched.has_value()};
+  const MeasuredTimes times{headline.candidate_time_ns,
+                            headline.time_ns,
+                            verdict.candidate.form == "python",
+                            headline.launched.has_value(),
+                            headline.copies == "candidate" || headline.copies == "both",
+                            headline.copies == "both"};
   if (gpu == nullptr)
     return MakeRoofline(*verdict.work, verdict.problem.dtype == "float64", machine,
                         verdict.machine.threads, times);

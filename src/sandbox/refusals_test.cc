@@ -73,7 +73,11 @@ TEST_P(ForeignArchitecture, Kills) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "this architecture has no second one";
 #endif
-  EXPECT_EQ(ProbeResult(ProbeRequest({"call", GetParam().call})), GetParam().result);
+  // Some kernels have no such calls, as in guests whose memory is encrypted: who makes one ends by
+  // it anywhere, before any filter is asked.
+  const int outside = OutsideResult(GetParam().call);
+  const int expected = outside == -SIGSEGV ? -SIGSEGV : GetParam().result;
+  EXPECT_EQ(ProbeResult(ProbeRequest({"call", GetParam().call})), expected);
 }
 INSTANTIATE_TEST_SUITE_P(Calls, ForeignArchitecture,
                          ::testing::Values(Rule{"call_32_bit", -SIGSYS}, Rule{"call_x32", -SIGSYS}),
