@@ -193,21 +193,38 @@ Result<void> DeviceSlots::TakeSample() {
                                       static_cast<int>(sample_line_bytes_ / 8));
 }
 
-Result<void> DeviceSlots::SampleLeft(const DeviceRegion& memory,
-                                     std::span<const LeftResults::Piece> left) {
+void DeviceSlots::PlanLeft(size_t calls) {
+  std::vector<std::pair<size_t, const wire::ArgumentSpec*>> parts;
+  size_t outputs = 0;
+  ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
+    if (output.size_bytes > 0) parts.emplace_back(outputs, &output);
+    ++outputs;
+  });
+  planned_.clear();
+  for (uint32_t i = 0; i < kSampledLines && !parts.empty() && calls > 0; ++i) {
+    const auto& [number, output] = parts[random_() % parts.size()];
+    const uint64_t place = uint64_t{random_()} << 32 | random_();
+    // Every call has its turn, at places that nobody knows.
+    planned_.push_back({i % calls * outputs + number, place % output->size_bytes});
+  }
+  sample_sources_.reserve(planned_.size());
+  left_lines_.reserve(planned_.size());
+}
+
+Result<void> DeviceSlots::SampleLeft(const DeviceRegion& memory, uint64_t theirs,
+                                     std::span<const uint64_t> addresses) {
   sample_sources_.clear();
   left_lines_.clear();
-  for (uint32_t i = 0; i < kSampledLines && !left.empty(); ++i) {
-    // Every call has its turn, at places that nobody knows.
-    const LeftResults::Piece& piece = left[i % left.size()];
-    const uint64_t place = uint64_t{random_()} << 32 | random_();
-    const uint64_t at = (piece.address - memory.address() + place % piece.size_bytes) / 8 * 8;
-    sample_sources_.push_back(memory.address() + std::min(at, memory.size_bytes() - kLineBytes));
-    left_lines_.push_back(
-        {reinterpret_cast<const unsigned long long*>(sample_sources_.back()),
-         reinterpret_cast<unsigned long long*>(sampled_.address() + i * kLineBytes)});
-  }
   sample_line_bytes_ = kLineBytes;
+  const uint64_t last = memory.size_bytes() - kLineBytes;
+  for (const auto& [result, place] : planned_) {
+    const uint64_t at = addresses[result] - theirs + place;
+    if (addresses[result] < theirs || at >= memory.size_bytes()) continue;
+    sample_sources_.push_back(memory.address() + std::min(at / 8 * 8, last));
+    left_lines_.push_back({reinterpret_cast<const unsigned long long*>(sample_sources_.back()),
+                           reinterpret_cast<unsigned long long*>(sampled_.address() +
+                                                                 left_lines_.size() * kLineBytes)});
+  }
   if (left_lines_.empty()) return {};
   // No wait between: it would give time to what still runs.
   const Gpu& gpu = device_->gpu();

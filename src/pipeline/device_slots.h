@@ -59,9 +59,13 @@ class DeviceSlots {
   Result<void> PlanSample(const DeviceRegion& outputs, std::span<const uint32_t> slots);
   Result<void> TakeSample();
   Result<bool> SampleStillHolds();
-  // The same of results that a host left in `memory`, whose places are known at a block's end only:
-  // what is chosen is copied at once. And copies them into their slots' places in `outputs`.
-  Result<void> SampleLeft(const DeviceRegion& memory, std::span<const LeftResults::Piece> left);
+  // The same of results that hosts leave: which lines of which are chosen before a block of so many
+  // calls, and where they lie is known at its end (AddressesOfResults). The host has `memory` at
+  // `theirs`; lines that it claims to have elsewhere are left out.
+  void PlanLeft(size_t calls);
+  Result<void> SampleLeft(const DeviceRegion& memory, uint64_t theirs,
+                          std::span<const uint64_t> addresses);
+  // Copies such results, once their places are the judge's, into their slots' in `outputs`.
   Result<void> CopyLeft(const DeviceRegion& outputs, std::span<const LeftResults::Piece> left);
 
   // One output of one call, which is to be as in a master.
@@ -105,7 +109,14 @@ class DeviceSlots {
   bool has_weights_ = false;
   std::vector<cuda::Pointer> sample_sources_;  // of lines, in order
   uint64_t sample_line_bytes_ = 0;
-  std::vector<gpu::Line> left_lines_;  // of results that are left; here while they are sent
+  // A line of a result that will be left: whose address that is, and how far into it, rounded to
+  // what can be copied.
+  struct PlannedLine {
+    size_t result;
+    uint64_t place;
+  };
+  std::vector<PlannedLine> planned_;
+  std::vector<gpu::Line> left_lines_;  // here while they are sent
   int64_t flush_ns_ = 0;               // the shortest
   bool busy_ = false;
   std::vector<cuda::Pointer> filled_from_;  // by slot; 0: not filled

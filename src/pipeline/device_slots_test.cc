@@ -190,14 +190,22 @@ TEST_F(DeviceSlotsTest, ResultsThatWereLeftAreLookedAtAndCopiedWhereTheyLie) {
       {3, memory->address() + end - 13, 13, 3 * plan_.output_stride + plan_.arguments[2].offset}};
   std::memset(bytes + 1001, 1, 84);
   std::memset(bytes + end - 13, 2, 13);
+  // The host has it elsewhere in its own memory.
+  const uint64_t theirs = uint64_t{1} << 40;
+  const uint64_t addresses[] = {theirs + 1001, theirs + end - 13};
   for (const uint64_t at : {uint64_t{1001}, uint64_t{1084}, end - 13, end - 1}) {
-    ASSERT_TRUE(slots_->SampleLeft(*memory, left));
+    slots_->PlanLeft(1);
+    ASSERT_TRUE(slots_->SampleLeft(*memory, theirs, addresses));
     EXPECT_TRUE(*slots_->SampleStillHolds());
     const std::byte before = bytes[at];
     bytes[at] ^= std::byte{1};
     EXPECT_FALSE(*slots_->SampleStillHolds()) << at;
     bytes[at] = before;
   }
+  // What lies elsewhere is not looked at.
+  const uint64_t outside[] = {theirs - 1, theirs + end};
+  ASSERT_TRUE(slots_->SampleLeft(*memory, theirs, outside));
+  EXPECT_TRUE(*slots_->SampleStillHolds());
   const uint32_t written[] = {3}, others[] = {0, 1, 2, 4};
   ASSERT_TRUE(slots_->CopyLeft(*outputs_, left));
   EXPECT_TRUE(*slots_->GuardsStand(*outputs_, written));
@@ -207,8 +215,7 @@ TEST_F(DeviceSlotsTest, ResultsThatWereLeftAreLookedAtAndCopiedWhereTheyLie) {
   // Lines of slots are their own size again.
   ASSERT_TRUE(slots_->PlanSample(*outputs_, written) && slots_->TakeSample());
   EXPECT_TRUE(*slots_->SampleStillHolds());
-  ASSERT_TRUE(slots_->SampleLeft(*memory, {}));
-  EXPECT_TRUE(*slots_->SampleStillHolds());
+  EXPECT_FALSE(slots_->AreUntouched(*outputs_, written).value());
 }
 
 TEST_F(DeviceSlotsTest, ASlotIsFetchedAsItIs) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <random>
 
+#include "base/check.h"
 #include "pipeline/slots.h"
 
 namespace assay {
@@ -53,18 +54,27 @@ bool MayReadMemory(pid_t pid) {
   return ::process_vm_readv(pid, &here, 1, &nowhere, 1, 0) >= 0 || errno == EFAULT;
 }
 
-LeftResults::LeftResults(const wire::Report& report, const wire::Plan& plan,
+std::vector<uint64_t> AddressesOfResults(const wire::Report& report, const wire::Plan& plan,
+                                         size_t calls) {
+  size_t outputs = 0;
+  ForEachOutput(plan, [&](const wire::ArgumentSpec&) { ++outputs; });
+  std::vector<uint64_t> addresses(calls * outputs);
+  const size_t told = std::min<size_t>(addresses.size(), wire::kResultsMax);
+  for (size_t i = 0; i < told; ++i)
+    addresses[i] = __atomic_load_n(&report.result_at[i], __ATOMIC_RELAXED);
+  return addresses;
+}
+
+LeftResults::LeftResults(std::span<const uint64_t> addresses, const wire::Plan& plan,
                          std::span<const uint32_t> slots) {
   std::vector<const wire::ArgumentSpec*> outputs;
   ForEachOutput(plan, [&](const wire::ArgumentSpec& output) { outputs.push_back(&output); });
+  ASSAY_CHECK(addresses.size() == slots.size() * outputs.size());
   for (size_t call = 0; call < slots.size(); ++call) {
     const uint32_t slot = slots[call];
     bool lost = false;
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const size_t index = call * outputs.size() + i;
-      const uint64_t address = index < wire::kResultsMax
-                                   ? __atomic_load_n(&report.result_at[index], __ATOMIC_RELAXED)
-                                   : 0;
+      const uint64_t address = addresses[call * outputs.size() + i];
       const uint64_t size_bytes = outputs[i]->size_bytes;
       if (size_bytes == 0) continue;
       if (address == 0 || address + size_bytes < address)

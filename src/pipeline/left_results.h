@@ -18,8 +18,12 @@ namespace assay {
 // Whether this process may read that one's memory, as a debugger may.
 bool MayReadMemory(pid_t pid);
 
-// Of one block. The host claims where its results lie: what it says is copied once, and a place
-// that cannot be read gives no result.
+// Where the host claims that its results lie, one address for each output of each call: taken once,
+// as it says done, since it may say something else a moment later.
+std::vector<uint64_t> AddressesOfResults(const wire::Report& report, const wire::Plan& plan,
+                                         size_t calls);
+
+// Of one block. A place that cannot be read gives no result.
 class LeftResults {
  public:
   struct Piece {
@@ -28,7 +32,9 @@ class LeftResults {
     uint64_t place;  // in the outputs
   };
 
-  LeftResults(const wire::Report& report, const wire::Plan& plan, std::span<const uint32_t> slots);
+  // `addresses`: AddressesOfResults() of as many calls as there are slots.
+  LeftResults(std::span<const uint64_t> addresses, const wire::Plan& plan,
+              std::span<const uint32_t> slots);
 
   // Two of them share memory: the candidate uses it again from call to call, and what an earlier
   // call gave is gone.

@@ -31,7 +31,7 @@ class LeftResultsTest : public ::testing::Test {
   static uint64_t Address(const void* memory) { return reinterpret_cast<uint64_t>(memory); }
   LeftResults Say(std::initializer_list<uint64_t> addresses, std::vector<uint32_t> slots) {
     std::copy(addresses.begin(), addresses.end(), report_->result_at);
-    return LeftResults(*report_, *plan_, slots);
+    return LeftResults(AddressesOfResults(*report_, *plan_, slots.size()), *plan_, slots);
   }
 
   std::unique_ptr<wire::Plan> plan_;

@@ -227,28 +227,36 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
                     },
                     [&] { return sample->StillHolds(); }};
   if (device_ != nullptr) {
-    if (host.results() != wire::Results::kLeft) Note(device_->PlanSample(outputs.device, slots));
+    if (host.results() == wire::Results::kLeft)
+      device_->PlanLeft(slots.size());
+    else
+      Note(device_->PlanSample(outputs.device, slots));
     if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
     watch = {[&] { Note(device_->TakeSample()); },
              [&] { return NoteOr(device_->SampleStillHolds(), true); }};
   }
   const bool leaves = host.results() == wire::Results::kLeft;
-  bool elsewhere = false;
+  std::vector<uint64_t> addresses;
   if (leaves && device_ == nullptr)
     watch = {[&] {
-               left.emplace(host.report(), plan(), slots);
+               addresses = AddressesOfResults(host.report(), plan(), slots.size());
+               left.emplace(addresses, plan(), slots);
                left->TakeSample(host.pid(), kLeftSampleLines, std::random_device{}());
              },
              [&] { return left->SampleStillHolds(host.pid()); }};
   if (leaves && device_ != nullptr)
     watch.take = [&] {
-      left.emplace(host.report(), plan(), slots);
-      elsewhere = !left->Translate(outputs.results_at, outputs.results.size_bytes(),
-                                   outputs.results.address());
-      Note(device_->SampleLeft(outputs.results, left->pieces()));
+      addresses = AddressesOfResults(host.report(), plan(), slots.size());
+      Note(device_->SampleLeft(outputs.results, outputs.results_at, addresses));
     };
   auto block = host.RunBlock(watch, order, timeout_s);
   if (block && leaves) {
+    bool elsewhere = false;
+    if (device_ != nullptr) {
+      left.emplace(addresses, plan(), slots);
+      elsewhere = !left->Translate(outputs.results_at, outputs.results.size_bytes(),
+                                   outputs.results.address());
+    }
     block->must_copy = elsewhere || left->Overlap();
     FetchLeft(host, outputs, *left);
   }
