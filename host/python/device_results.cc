@@ -89,17 +89,22 @@ void Give(uint64_t address) {
 // The path of the CUDA runtime that is loaded, whatever its version.
 int FindRuntime(dl_phdr_info* info, size_t, void* found) {
   const char* const name = strrchr(info->dlpi_name, '/');
-  if (name == nullptr || strncmp(name + 1, "libcudart.so", 12) != 0) return 0;
+  if (name == nullptr || strncmp(name + 1, "libcudart", 9) != 0) return 0;
   strncpy(static_cast<char*>(found), info->dlpi_name, PATH_MAX - 1);
   return 1;
 }
 
 // The runtime's own function, which this library stands before; null: there is no runtime. Kept in
-// `*kept` (a static of a function would need more than the C library).
-void* Real(const char* name, void** kept) {
+// `*kept` (a static of a function would need more than the C library). `caller`: in a library that
+// may have the runtime within itself.
+void* Real(const char* name, void** kept, void* caller) {
   if (void* const known = __atomic_load_n(kept, __ATOMIC_RELAXED); known != nullptr) return known;
   char path[PATH_MAX] = {};
-  if (dl_iterate_phdr(FindRuntime, path) == 0) return nullptr;
+  if (dl_iterate_phdr(FindRuntime, path) == 0) {
+    Dl_info info;
+    if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+    strncpy(path, info.dli_fname, PATH_MAX - 1);
+  }
   void* const runtime = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   void* const found = runtime == nullptr ? nullptr : dlsym(runtime, name);
   __atomic_store_n(kept, found, __ATOMIC_RELAXED);
@@ -139,7 +144,7 @@ ASSAY_EXPORT int cudaMalloc(void** pointer, size_t size_bytes) {
       *pointer = reinterpret_cast<void*>(taken);
       return 0;
     }
-  void* const real = Real("cudaMalloc", &real_malloc);
+  void* const real = Real("cudaMalloc", &real_malloc, __builtin_return_address(0));
   return real == nullptr ? kNoRuntime
                          : reinterpret_cast<int (*)(void**, size_t)>(real)(pointer, size_bytes);
 }
@@ -148,12 +153,13 @@ ASSAY_EXPORT int cudaFree(void* pointer) {
   const uint64_t address = reinterpret_cast<uint64_t>(pointer);
   if (address >= arena.begin && address < arena.end) {
     // As the runtime's own: what still works on it ends first.
-    void* const synchronize = Real("cudaDeviceSynchronize", &real_synchronize);
+    void* const synchronize =
+        Real("cudaDeviceSynchronize", &real_synchronize, __builtin_return_address(0));
     const int result =
         synchronize == nullptr ? kNoRuntime : reinterpret_cast<int (*)()>(synchronize)();
     Give(address);
     return result;
   }
-  void* const real = Real("cudaFree", &real_free);
+  void* const real = Real("cudaFree", &real_free, __builtin_return_address(0));
   return real == nullptr ? kNoRuntime : reinterpret_cast<int (*)(void*)>(real)(pointer);
 }

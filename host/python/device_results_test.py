@@ -36,7 +36,20 @@ class Gaps(unittest.TestCase):
             ],
             0,
         )
-        self.assertEqual(found, [4096, MIB - 512, MIB, 3 * MIB, 5 * MIB])
+        self.assertEqual(found, [4096, MIB, MIB - 512, 3 * MIB, 5 * MIB])
+
+    def test_each_piece_finds_the_gap_that_it_was_cut_from(self):
+        """Pieces in the order of their own sizes did not: the last MiB found none, and the new
+        segment for it had room for results.
+        """
+        free = [5 * MIB // 4, 3 * MIB // 10 // 512 * 512, MIB + 512, 512]
+        for size in device_results.gaps([segment("small", ("i", size)) for size in free], 0):
+            fits = [piece for piece in sorted(free) if piece >= size]
+            self.assertTrue(fits, (size, free))
+            free.remove(fits[0])
+            if fits[0] > size:
+                free.append(fits[0] - size)
+        self.assertEqual(free, [])
 
 
 class Room:

@@ -73,7 +73,15 @@ Result<DeviceRegion> DeviceSlots::CreateOutputs() const {
 }
 
 Result<DeviceRegion> DeviceSlots::CreateResults() const {
-  return DeviceRegion::Shared(device_->gpu(), LeftResultsBytes(*plan_, capacity_));
+  const Gpu& gpu = device_->gpu();
+  ASSAY_ASSIGN_OR_RETURN(DeviceRegion memory,
+                         DeviceRegion::Shared(gpu, LeftResultsBytes(*plan_, capacity_)));
+  // Pairs share values: nothing that an earlier process left there may come to the next.
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(gpu.driver().set_words(memory.address(), 0, memory.size_bytes() / 4, nullptr),
+                "clear memory for results on the GPU"));
+  ASSAY_RETURN_IF_ERROR(gpu.Synchronize());
+  return memory;
 }
 
 Result<void> DeviceSlots::Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes) {

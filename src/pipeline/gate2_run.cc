@@ -96,15 +96,14 @@ std::string CopiesOf(const Gate2Setup& setup, const PairRunner& runner) {
 
 void AddNoteOfCopies(const Gate2Setup& setup, const PairRunner& runner, Decision decision,
                      BaselineResult* speed) {
-  if (runner.candidate_copies())
+  if (speed->copies == "candidate")
     AddNote(setup.live.on_device()
                 ? "it uses the memory of its results again, or other memory than "
                   "PyTorch's, so that copying them is in its time"
                 : "it uses the memory of its results again, so that copying them "
                   "is in its time",
             speed);
-  const bool copies = runner.both_copy() || !setup.candidate_leaves;
-  if (!setup.trusts_copies || !copies || decision != Decision::kFaster) return;
+  if (!setup.trusts_copies || speed->copies != "both" || decision != Decision::kFaster) return;
   const std::string note = NoteOfCopies(speed->time_ns, runner.opponents_copy_ns(),
                                         speed->candidate_time_ns, setup.threshold);
   if (!note.empty()) AddNote(note, speed);
@@ -147,7 +146,8 @@ bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s) {
   return left_s < pair_s * PairsUntilDecision(pairs);
 }
 
-void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> against, bool replay) {
+void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> against,
+                          const std::string& baseline, bool replay) {
   const bool is_python = form == CandidateForm::kPython;
   candidate_in_python = is_python;
   subtract_settle = !against && !is_python;
@@ -156,6 +156,11 @@ void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> again
     candidate_leaves = is_python;
     opponent_leaves = against ? *against == CandidateForm::kPython : is_python;
   }
+  // A graph that was captured as the module was compiled has its results at one place, which the
+  // judge cannot read.
+  const bool captured =
+      baseline == "compiled-reduce-overhead" || baseline == "compiled-max-autotune";
+  if (live.on_device() && !against && captured) candidate_leaves = opponent_leaves = false;
   foreign_code = form != CandidateForm::kDevice;
   device_forms = !foreign_code && against == CandidateForm::kDevice;
   may_replay = replay && live.on_device() && !foreign_code && (!against || device_forms);
@@ -205,6 +210,8 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
       in_a_row = FasterInARow(runner.steps());
     setup.progress(static_cast<int>(log_ratios.size()), Estimate(log_ratios, rule));
   }
+  // What comes later is in no pair.
+  result.result.copies = CopiesOf(setup, runner);
   if (setup.sustained_s > 0) {
     auto right = runner.Sustain(setup.sustained_s);
     // What was decided before stands.
@@ -227,7 +234,6 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   speed.clear_margin = rule.clear_margin;
   speed.disturbed_share = runner.disturbed_share();
   speed.launched = runner.launched();
-  speed.copies = CopiesOf(setup, runner);
   decision = WithDoubts(decision, setup, runner, in_a_row, &result);
   AddNoteOfCopies(setup, runner, decision, &speed);
   AddNoteOfReplays(setup, &speed);

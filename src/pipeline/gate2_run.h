@@ -64,8 +64,9 @@ struct Gate2Setup {
   Gate2Setup(Oracle& oracle_in, LiveSlots& live_in, ValuePool& pool_in)
       : oracle(oracle_in), live(live_in), pool(pool_in) {}
   // What follows from the forms of both sides; `against`, the opponent's: nothing for a reference
-  // in PyTorch. `replay`: blocks may be replays where they can.
-  void SetForms(CandidateForm form, std::optional<CandidateForm> against, bool replay);
+  // in PyTorch, which is `baseline`. `replay`: blocks may be replays where they can.
+  void SetForms(CandidateForm form, std::optional<CandidateForm> against,
+                const std::string& baseline, bool replay);
 
   Oracle& oracle;
   LiveSlots& live;
@@ -78,8 +79,8 @@ struct Gate2Setup {
   // that one side's do not wait for the other's.
   std::function<HostResult<void>(int pair_index)> begin_hosts;
   // True: the reference's copying into slots is taken off its time (the candidate writes there
-  // directly and the host is trusted to say how long it took). False: both sides copy, inside their
-  // times.
+  // directly and the host is trusted to say how long it took). False: whoever copies does so inside
+  // its times.
   bool subtract_settle = false;
   // Both copy, and the opponent's host is trusted to say how long that took.
   bool trusts_copies = false;

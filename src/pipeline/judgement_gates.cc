@@ -139,7 +139,8 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   if (device_) setup.kept_wake_ns = kKeptOnDeviceNs;
   setup.beside_baseline = device_ != nullptr;
   setup.SetForms(candidate.source.form,
-                 against_ ? std::optional(against_->source.form) : std::nullopt, request_.replay);
+                 against_ ? std::optional(against_->source.form) : std::nullopt, baseline,
+                 request_.replay);
   setup.clear_pairs = clear_pairs;
   setup.threshold = request_.threshold;
   // In the device form nothing but its own image runs.

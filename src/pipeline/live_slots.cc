@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kLiveBytesMax = uint64_t{512} << 20;
 // The same on a device, and this share of its memory; and up to this many slots where they take
 // more. Every host has outputs of its own, and some twenty live at a time.
+// (Hosts in Python have memory for results that they leave besides.)
 constexpr uint64_t kDeviceBytesMax = uint64_t{4} << 30, kDeviceBytesMost = uint64_t{8} << 30;
 constexpr uint64_t kDeviceShare = 32;
 constexpr uint64_t kDeviceSlots = 8;
@@ -46,7 +47,7 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
           ? kLiveBytesMax / slot_bytes
           : std::max(std::min(kDeviceBytesMax, device->gpu().facts().memory_bytes / kDeviceShare) /
                          slot_bytes,
-                     std::min(kDeviceSlots, kDeviceBytesMost / slot_bytes));
+                     std::min(kDeviceSlots, kDeviceBytesMost / (slot_bytes + plan.output_stride)));
   const uint64_t told = wire::kResultsMax / std::max<uint64_t>(1, OutputCount(plan));
   live.capacity_ = static_cast<uint32_t>(
       std::clamp<uint64_t>(affordable, 2, std::min<uint64_t>(wire::kCallsMax + 64, told)));

@@ -1,6 +1,7 @@
 // Where results of python hosts go, and what follows from their memory being used again.
 #include <utility>
 
+#include "pipeline/gate1_run.h"
 #include "pipeline/pair_runner.h"
 
 namespace assay {
@@ -22,14 +23,17 @@ void PairRunner::CopyFromNowOn(Side side) {
 bool PairRunner::UsesResultsAgain(Side side, std::span<const uint32_t> order,
                                   const FilledSlots& filled) {
   if (order.size() < 2 || ResultsOf(side) != wire::Results::kLeft) return false;
+  if (FindStrayWrites(setup_.live, *side.host, order)) return false;
   const uint32_t last = order.back();
   const bool is_probe = filled.probe != nullptr && filled.probe_slot == last;
   auto wrong = std::exchange(result_->wrong, std::nullopt);
+  const double worst = std::exchange(result_->error_ratio, error_ratio_before_);
   if (CheckOne(side, last, filled.masters[last], is_probe ? filled.probe : nullptr)) {
     CopyFromNowOn(side);
     return true;
   }
   result_->wrong = std::move(wrong);
+  result_->error_ratio = worst;
   return false;
 }
 

@@ -174,6 +174,7 @@ bool PairRunner::Check(Side side, std::span<const uint32_t> order, const FilledS
   const Span span("check a block");
   if (!Stands(Defence::kTimedChecks)) return true;
   Meter meter(&result_->spent.fill_ns);
+  error_ratio_before_ = result_->error_ratio;
   const auto is_probe = [&](uint32_t slot) {
     return filled.probe != nullptr && filled.probe_slot == slot;
   };

@@ -169,6 +169,7 @@ class PairRunner {
   std::vector<double> launched_reference_ns_, launched_candidate_ns_;  // one a pair that replays
   bool grew_ = false;
   bool candidate_copies_ = false, both_copy_ = false;
+  double error_ratio_before_ = 0;  // the block that was checked last
   int exchanges_ = 0, repeated_ = 0, disturbed_ = 0;
   int pairs_stepped_ = 0, pairs_without_step_ = 0;
   std::vector<double> reference_ns_, candidate_ns_;  // per call, one a measured block

@@ -228,6 +228,10 @@ class _Left:
                 len(sizes),
             )
 
+    def drop(self):
+        """Before a block whose results go elsewhere."""
+        self._kept = []
+
     def run(self, order, forward, arguments, first_failure):
         """Runs the named slots in order, and says where their results lie: one for each slot, in
         the order in which they came first.
@@ -245,9 +249,13 @@ class _Left:
                 first_failure.note(error)
         named = order[: len(kept)]
         results = list(map(kept.__getitem__, named))
-        if self._are_regular(results):
-            self.addresses[: len(results)] = list(map(_address, results))
-        else:
+        try:
+            regular = self._are_regular(results)
+            if regular:
+                self.addresses[: len(results)] = list(map(_address, results))
+        except BaseException:  # a tensor whose memory is gone says so when it is asked for it
+            regular = False
+        if not regular:
             self._leave_each(named, first_failure)
 
     def _are_regular(self, results):
@@ -421,7 +429,12 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
             restore()
             leaves = control.results == wire.LEFT
             if leaves:
-                left.get_ready()
+                try:
+                    left.get_ready()
+                except BaseException as error:  # no memory is left
+                    first_failure.note(error)
+            else:
+                left.drop()
             if on_device:
                 kept, replays = on_device.get_ready(run)
             if gc.get_count()[0] > _GARBAGE_MAX:

@@ -7,15 +7,19 @@ import ctypes
 
 import torch
 
-# What is smaller comes from segments of its own (CUDACachingAllocator.cpp).
+# What is no larger comes from segments of its own (CUDACachingAllocator.cpp).
 _SMALL_BYTES = 1 << 20
+# Of the room in the region, that for what forward makes on its way (src/pipeline/left_results.cc):
+# results in slots, and their bytes at most, less what rounding takes.
+_SLOTS_BESIDES, _BYTES_BESIDES = 8, 15 << 26
 
 
 def gaps(snapshot, stream):
-    """Sizes of the pieces that a snapshot of the allocator has free for that stream, the smallest
-    first [bytes]: of these a result could lie in memory from before, which the judge cannot read.
+    """What to ask an allocator for, in this order, that nothing is free any more of what a snapshot
+    of it has free for that stream [bytes]: in memory from before a result would lie where the judge
+    cannot read it. The allocator takes the smallest piece that is large enough.
     """
-    sizes = []
+    whole = []
     for segment in snapshot:
         if segment.get("stream", stream) != stream:
             continue
@@ -23,16 +27,16 @@ def gaps(snapshot, stream):
             continue  # a graph's own
         is_small = segment["segment_type"] == "small"
         for block in segment["blocks"]:
-            if block["state"] != "inactive":
-                continue
-            size = block["size"]
-            while is_small and size > _SMALL_BYTES:
-                sizes.append(_SMALL_BYTES)
-                size -= _SMALL_BYTES
-            # Large segments serve nothing so small.
-            if is_small or size > _SMALL_BYTES:
-                sizes.append(size)
-    return sorted(sizes)
+            # Large segments serve nothing small.
+            if block["state"] == "inactive" and (is_small or block["size"] > _SMALL_BYTES):
+                whole.append((block["size"], is_small))
+    sizes = []
+    for size, is_small in sorted(whole):
+        while is_small and size > _SMALL_BYTES:
+            sizes.append(_SMALL_BYTES)
+            size -= _SMALL_BYTES
+        sizes.append(size)
+    return sizes
 
 
 def room(library, region):
@@ -54,9 +58,14 @@ class Room:
 
     def get_ready(self, outputs):
         """Has room at hand for results of all slots; outputs: a list of tensors for each."""
+        if not outputs or not outputs[0]:
+            return
         if self._plugs is None:
             self._serve(outputs[0])
-        held = [[torch.empty_like(target) for target in targets] for targets in outputs]
+        size_bytes = sum(target.numel() * target.element_size() for target in outputs[0])
+        besides = min(_SLOTS_BESIDES, _BYTES_BESIDES // max(1, size_bytes))
+        wanted = [*outputs, *[outputs[0]] * besides]
+        held = [[torch.empty_like(target) for target in targets] for targets in wanted]
         del held  # the allocator keeps it
 
     def _serve(self, targets):
