@@ -57,6 +57,33 @@ def test_what_goes_wrong_in_a_long_run_alone_is_wrong(assay, write):
     assert "timed call" in run.verdict["message"]
 
 
+# Each result is good until the next call, which works in it.
+WRITES_OVER_THE_LAST = """
+import torch
+class ModelNew(torch.nn.Module):
+    last = None
+    def forward(self, x):
+        if self.last is None or self.last.shape != x.shape:
+            self.last = torch.empty_like(x)
+        self.last = torch.softmax(torch.mul(x, 1, out=self.last), dim=-1)
+        return self.last
+"""
+
+
+def test_results_that_later_calls_write_over_are_no_fault_of_a_long_run(assay, write):
+    """Where blocks that count have one call, the long run is the first that shows it: it said
+    `wrong`.
+    """
+    source = write("over.py", WRITES_OVER_THE_LAST)
+    options = ("--size", "small", "--budget", "6", "--sustained", "1", "--json", "-q")
+    run = assay("judge", SOFTMAX, source, *options)
+    assert run.code in CORRECT, run
+    assert run.verdict["sustained"]["candidate"]["calls_per_block"] > 1
+    # What is said of copies is of the pairs.
+    eager = run.verdict["speed"]["baselines"]["eager"]
+    assert eager["copies"] == ("nobody" if eager["calls_per_block"] == 1 else "candidate")
+
+
 def test_ctrl_c_leaves_what_was_decided(assay, write):
     kernel = write("kernel.cpp", KERNEL.replace("AT_THE_END", ""))
     process = subprocess.Popen(
