@@ -1,6 +1,7 @@
 """Device memory that can be handed to another process, for tests where there is a CUDA device."""
 
 import ctypes
+import unittest
 
 from fake_judge import POISON, Judge, Region, torch, values, wire  # noqa: F401
 
@@ -83,3 +84,38 @@ class DeviceJudge(Judge):
         numbers = other.regions[wire.INPUTS]
         self.regions[wire.NUMBERS] = numbers
         self.request(wire.ATTACH, wire.NUMBERS, numbers.size_bytes, 0, fd=numbers.fd)
+
+
+class DeviceHosts(unittest.TestCase):
+    """An oracle on host memory with its module on the device, and hosts on device memory."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.oracle = Judge(settings={"device": "cuda"})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.oracle.close()
+
+    def describe(self, source, slots=2):
+        self.oracle.load(source)
+        self.oracle.lay_out(slots)
+        self.oracle.request(wire.STORE_WEIGHTS, 0)
+        for slot in range(slots):
+            self.oracle.draw(50 + slot, 0, slot)
+            self.oracle.evaluate(slot, 0)
+
+    def start(self, role, source, **settings):
+        judge = DeviceJudge(role, settings={"device": "cuda", **settings})
+        self.addCleanup(judge.close)
+        name = "candidate" if role == "candidate" else "problem"
+        judge.write(f"{name}/{name}.py", source)
+        judge.write("candidate/init.pickle", self.oracle.record)
+        if role == "reference":
+            judge.load(source, brief=True)
+        judge.lay_out_like(self.oracle)
+        if role == "reference":
+            judge.request(wire.STORE_WEIGHTS, 1)
+        else:
+            judge.request(wire.LOAD)
+        return judge

@@ -6,10 +6,11 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "spin_lock.h"
 
 #define ASSAY_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -20,7 +21,6 @@ constexpr uint64_t kUnitBytes = uint64_t{2} << 20;
 constexpr uint32_t kUnitsMax = 1 << 16;  // 128 GiB
 constexpr size_t kSizesMax = 64;
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr int kSpins = 100;
 constexpr int kNoRuntime = 3;  // cudaErrorInitializationError
 
 // A size that is served, and the pieces of it that are free.
@@ -40,17 +40,6 @@ struct Arena {
 };
 Arena arena;
 
-class Locked {
- public:
-  Locked() {
-    for (int spins = 0; __atomic_test_and_set(&arena.lock, __ATOMIC_ACQUIRE); ++spins)
-      if (spins > kSpins) sched_yield();
-  }
-  ~Locked() { __atomic_clear(&arena.lock, __ATOMIC_RELEASE); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-};
-
 // Null: this size is not served.
 Size* Find(uint64_t size_bytes) {
   for (size_t i = 0; i < arena.size_count; ++i)
@@ -59,7 +48,7 @@ Size* Find(uint64_t size_bytes) {
 }
 
 uint64_t Take(uint64_t size_bytes) {
-  const Locked locked;
+  const SpinLocked locked(&arena.lock);
   Size* const size = Find(size_bytes);
   if (size == nullptr) return 0;
   uint32_t unit = size->free;
@@ -76,7 +65,7 @@ uint64_t Take(uint64_t size_bytes) {
 
 // Nothing happens for what is no piece's begin.
 void Give(uint64_t address) {
-  const Locked locked;
+  const SpinLocked locked(&arena.lock);
   const uint64_t offset = address - arena.begin;
   const auto unit = static_cast<uint32_t>(offset / kUnitBytes);
   if (offset % kUnitBytes != 0 || unit >= arena.next || arena.units[unit] == 0) return;
@@ -121,7 +110,7 @@ void* real_synchronize = nullptr;
 // from the region, as long as that lasts. Once a process.
 ASSAY_EXPORT void AssayServeDeviceResults(uint64_t begin, uint64_t size_bytes,
                                           const uint64_t* sizes, uint64_t count) {
-  const Locked locked;
+  const SpinLocked locked(&arena.lock);
   if (arena.begin != 0) return;
   const uint64_t of_the_allocator[] = {kUnitBytes, 10 * kUnitBytes};
   const auto add = [](uint64_t size) {

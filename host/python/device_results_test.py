@@ -8,7 +8,7 @@ import sys
 import unittest
 
 from device_blocks import BlocksCase, Library, Mapping
-from device_memory import DeviceJudge, DeviceRegion, cuda_is_there
+from device_memory import DeviceHosts, DeviceRegion, cuda_is_there
 from fake_judge import SUPPORT, Judge, Region, torch, wire
 from sample_problems import SOFTMAX
 
@@ -162,7 +162,7 @@ class Model(torch.nn.Module):
         super().__init__()
         self.layer = torch.nn.Linear(24, 24)
     def forward(self, x):
-        scratch = torch.empty(3 << 20, device=x.device)
+        scratch = torch.zeros(3 << 20, device=x.device)
         return self.layer(x) + scratch[0] * 0
 def get_inputs():
     return [torch.randn(6, 24)]
@@ -173,30 +173,12 @@ REGION_BYTES = 256 * MIB
 
 
 @unittest.skipUnless(cuda_is_there(), "no CUDA device")
-class OnDevice(unittest.TestCase):
+class OnDevice(DeviceHosts):
     """Results of whole hosts lie in the region, wherever their weights and scratch are."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.oracle = Judge(settings={"device": "cuda"})
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.oracle.close()
-
-    def start(self, source, slots):
-        self.oracle.load(source)
-        self.oracle.lay_out(slots)
-        self.oracle.request(wire.STORE_WEIGHTS, 0)
-        for slot in range(slots):
-            self.oracle.draw(50 + slot, 0, slot)
-            self.oracle.evaluate(slot, 0)
-        judge = DeviceJudge("reference", settings={"device": "cuda"})
-        self.addCleanup(judge.close)
-        judge.write("problem/problem.py", source)
-        judge.load(source, brief=True)
-        judge.lay_out_like(self.oracle)
-        judge.request(wire.STORE_WEIGHTS, 1)
+    def start_lent(self, source, slots):
+        self.describe(source, slots)
+        judge = self.start("reference", source)
         region = DeviceRegion(REGION_BYTES)
         answer = judge.request(wire.ATTACH, wire.RESULTS, region.size_bytes, 1, 1, fd=region.fd)
         judge.control.results = wire.LEFT
@@ -205,7 +187,7 @@ class OnDevice(unittest.TestCase):
     def test_all_results_of_all_blocks_lie_in_the_region(self):
         slots = 16
         for source in (SOFTMAX, WEIGHTED):
-            judge, region, begin = self.start(source, slots)
+            judge, region, begin = self.start_lent(source, slots)
             judge.enter_blocks()
             for order in (list(range(slots)), [3], list(range(slots))[::-1] * 3):
                 self.assertEqual(judge.run_block(order), 0)

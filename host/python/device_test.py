@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 from device_blocks import ILLEGAL_ADDRESS, BlocksCase, Library, Mapping
-from device_memory import DeviceJudge, cuda_is_there
+from device_memory import DeviceHosts, cuda_is_there
 from fake_judge import POISON, SUPPORT, Judge, Region, Refused, failure, torch, values, wire
 from sample_problems import LINEAR, SOFTMAX, problem
 
@@ -291,39 +291,8 @@ CHANGES = problem("x.mul_(2)\n        return x")
 
 
 @unittest.skipUnless(cuda_is_there(), "no CUDA device")
-class OnDevice(unittest.TestCase):
+class OnDevice(DeviceHosts):
     """The oracle on host memory with its module on the device; others on device memory."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.oracle = Judge(settings={"device": "cuda"})
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.oracle.close()
-
-    def describe(self, source, slots=2):
-        self.oracle.load(source)
-        self.oracle.lay_out(slots)
-        self.oracle.request(wire.STORE_WEIGHTS, 0)
-        for slot in range(slots):
-            self.oracle.draw(50 + slot, 0, slot)
-            self.oracle.evaluate(slot, 0)
-
-    def start(self, role, source, **settings):
-        judge = DeviceJudge(role, settings={"device": "cuda", **settings})
-        self.addCleanup(judge.close)
-        name = "candidate" if role == "candidate" else "problem"
-        judge.write(f"{name}/{name}.py", source)
-        judge.write("candidate/init.pickle", self.oracle.record)
-        if role == "reference":
-            judge.load(source, brief=True)
-        judge.lay_out_like(self.oracle)
-        if role == "reference":
-            judge.request(wire.STORE_WEIGHTS, 1)
-        else:
-            judge.request(wire.LOAD)
-        return judge
 
     def assert_agrees(self, judge, slots=(0, 1)):
         for spec in self.oracle.specs:

@@ -6,12 +6,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "spin_lock.h"
 
 extern "C" {
 // The C library's own, under the names that it exports for such a purpose.
@@ -27,7 +28,6 @@ namespace {
 constexpr size_t kAlignment = 64;  // PyTorch's
 constexpr size_t kSmallestBytes = 1024;
 constexpr size_t kSizesMax = 64;
-constexpr int kSpins = 100;  // before the core is given to who may hold the lock
 
 // Before each piece.
 struct alignas(kAlignment) Head {
@@ -51,17 +51,6 @@ struct Arena {
 };
 Arena arena;
 
-class Locked {
- public:
-  Locked() {
-    for (int spins = 0; __atomic_test_and_set(&arena.lock, __ATOMIC_ACQUIRE); ++spins)
-      if (spins > kSpins) sched_yield();
-  }
-  ~Locked() { __atomic_clear(&arena.lock, __ATOMIC_RELEASE); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-};
-
 bool IsOurs(const void* piece) {
   const char* const at = static_cast<const char*>(piece);
   return at >= arena.begin && at < arena.end;
@@ -82,7 +71,7 @@ Size* Find(size_t rounded) {
 
 void* Take(size_t size_bytes) {
   const size_t rounded = Rounded(size_bytes);
-  const Locked locked;
+  const SpinLocked locked(&arena.lock);
   Size* const size = Find(rounded);
   if (size == nullptr) return nullptr;
   if (Head* const head = size->free; head != nullptr) {
@@ -98,7 +87,7 @@ void* Take(size_t size_bytes) {
 
 void Give(void* piece) {
   Head* const head = HeadOf(piece);
-  const Locked locked;
+  const SpinLocked locked(&arena.lock);
   if (Size* const size = Find(head->size_bytes); size != nullptr) {
     head->next_free = size->free;
     size->free = head;
@@ -116,7 +105,7 @@ ASSAY_EXPORT void AssayServeResults(size_t size_bytes, const uint64_t* sizes, si
   void* const memory = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return;
-  const Locked locked;
+  const SpinLocked locked(&arena.lock);
   arena.next = static_cast<char*>(memory);
   arena.end = arena.next + size_bytes;
   arena.begin = arena.next;
