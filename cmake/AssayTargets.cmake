@@ -49,7 +49,8 @@ function(assay_folder name)
   endif()
 endfunction()
 
-# assay_test(name SOURCES a_test.cc ... USES ... [TIMEOUT seconds]): one test binary a folder.
+# assay_test(name SOURCES a_test.cc ... USES ... [TIMEOUT seconds]): one test binary a folder. They
+# watch clocks and processes: ctest runs nothing beside them.
 function(assay_test name)
   if(NOT ASSAY_TESTS)
     return()
@@ -67,7 +68,7 @@ function(assay_test name)
   target_compile_definitions(${name} PRIVATE
     ASSAY_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}" ASSAY_BUILD_DIRECTORY="${CMAKE_BINARY_DIR}")
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} RUN_SERIAL ON)
 endfunction()
 
 # assay_fuzz(name USES ... LINKS external ...): the fuzz target of name_fuzz.cc, over the corpus
