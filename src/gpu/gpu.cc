@@ -134,6 +134,8 @@ Result<DeviceRegion> DeviceRegion::Create(const Gpu& gpu, uint64_t size_bytes, b
   ASSAY_RETURN_IF_ERROR(
       gpu.Check(driver.create(&region.handle_, region.size_bytes_, &properties, 0), what));
   region.has_handle_ = true;
+  region.held_bytes_ = gpu.held_bytes_;
+  *region.held_bytes_ += region.size_bytes_;
   cuda::Result result = driver.address_reserve(&region.address_, region.size_bytes_, 0, 0, 0);
   if (result == kSuccess)
     result = driver.map(region.address_, region.size_bytes_, 0, region.handle_, 0);
@@ -155,6 +157,7 @@ DeviceRegion::DeviceRegion(DeviceRegion&& other) noexcept { *this = std::move(ot
 
 DeviceRegion& DeviceRegion::operator=(DeviceRegion&& other) noexcept {
   std::swap(driver_, other.driver_);
+  std::swap(held_bytes_, other.held_bytes_);
   std::swap(fd_, other.fd_);
   std::swap(handle_, other.handle_);
   std::swap(address_, other.address_);
@@ -167,7 +170,9 @@ DeviceRegion& DeviceRegion::operator=(DeviceRegion&& other) noexcept {
 DeviceRegion::~DeviceRegion() {
   if (is_mapped_) driver_->unmap(address_, size_bytes_);
   if (address_ != 0) driver_->address_free(address_, size_bytes_);
-  if (has_handle_) driver_->release(handle_);
+  if (!has_handle_) return;
+  driver_->release(handle_);
+  *held_bytes_ -= size_bytes_;
 }
 
 }  // namespace assay

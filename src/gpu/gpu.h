@@ -45,6 +45,8 @@ class Gpu {
   const std::string& library_folder() const { return library_folder_; }
   // Free device memory now [bytes].
   uint64_t FreeBytes() const;
+  // What DeviceRegions of this process hold now [bytes].
+  uint64_t held_bytes() const { return *held_bytes_; }
   // "cannot WHAT: CUDA_ERROR_...: ..." as an error of the environment, or success.
   Result<void> Check(cuda::Result result, std::string_view what) const;
   // Waits for everything that this process has asked the device for.
@@ -58,6 +60,7 @@ class Gpu {
   GpuFacts facts_;
   std::string library_folder_;
   cuda::Device device_ = 0;
+  std::shared_ptr<uint64_t> held_bytes_ = std::make_shared<uint64_t>(0);  // regions count there
   friend class DeviceRegion;
 };
 
@@ -81,6 +84,7 @@ class DeviceRegion {
   static Result<DeviceRegion> Create(const Gpu& gpu, uint64_t size_bytes, bool shared);
 
   const cuda::Driver* driver_ = nullptr;
+  std::shared_ptr<uint64_t> held_bytes_;  // of all regions
   UniqueFd fd_;
   cuda::AllocationHandle handle_ = 0;
   cuda::Pointer address_ = 0;

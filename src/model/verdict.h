@@ -110,8 +110,8 @@ struct BaselineResult {
   // On a GPU, where launching would be a part of what is timed: blocks were replays of CUDA graphs,
   // and this is what calls take without. Else nullopt.
   std::optional<LaunchedTimes> launched;
-  // Who copies results into the judge's slots within these times: "nobody", "candidate", "both";
-  // empty where an older verdict does not say.
+  // Who copies results into the judge's slots within these times: "nobody", "candidate",
+  // "opponent", "both"; empty where an older verdict does not say.
   std::string copies = "nobody";
   std::string note;  // what limits the number, in one sentence; may be empty
 };

@@ -274,7 +274,7 @@ BaselineResult ReadBaseline(const JsonNode& node) {
   if (const JsonNode launched = node.Find("launched"); !launched.IsNull())
     result.launched =
         LaunchedTimes{launched.At("time_ns").Number(), launched.At("candidate_time_ns").Number()};
-  result.copies = node.Find("copies").OneOfOrNull({"nobody", "candidate", "both"});
+  result.copies = node.Find("copies").OneOfOrNull({"nobody", "candidate", "opponent", "both"});
   result.note = node.At("note").TextOrNull();
   return result;
 }

@@ -22,13 +22,16 @@ void DeviceMemory::Begin() {
 
 void DeviceMemory::NoteTrouble() {
   const uint64_t free_bytes = gpu_->FreeBytes();
-  left_bytes_ = std::min(left_bytes_.value_or(free_bytes), free_bytes);
+  if (left_bytes_ && *left_bytes_ <= free_bytes) return;
+  left_bytes_ = free_bytes;
+  held_bytes_ = gpu_->held_bytes();
 }
 
 std::optional<std::string> DeviceMemory::Taken() const {
   if (!left_bytes_ || *left_bytes_ >= needed_bytes_) return std::nullopt;
   const uint64_t free_bytes = gpu_->FreeBytes();
-  const uint64_t back_bytes = free_bytes - std::min(free_bytes, *left_bytes_);
+  const uint64_t given_back_bytes = held_bytes_ - std::min(held_bytes_, gpu_->held_bytes());
+  const uint64_t back_bytes = free_bytes - std::min(free_bytes, *left_bytes_ + given_back_bytes);
   if (back_bytes < needed_bytes_ || 2 * back_bytes <= found_bytes_) return std::nullopt;
   constexpr double kGigabyte = 1e9;
   return fmt::format(

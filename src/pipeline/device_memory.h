@@ -22,8 +22,8 @@ class DeviceMemory {
   // Something failed, and the candidate's processes still live: keeps what is free.
   void NoteTrouble();
   // Once its processes are gone: what was seen, where next to nothing was left at the trouble and
-  // more than half of what the candidate had found is back now. Else nothing: it was not the
-  // candidate that had it, or memory was not what was missing.
+  // more than half of what the candidate had found is back now, without what the judge had lent its
+  // hosts. Else nothing: it was not the candidate that had it, or memory was not what was missing.
   std::optional<std::string> Taken() const;
 
  private:
@@ -31,6 +31,7 @@ class DeviceMemory {
   uint64_t needed_bytes_ = 0;  // that one more host needs
   uint64_t found_bytes_ = 0;
   std::optional<uint64_t> left_bytes_;  // the least at a trouble
+  uint64_t held_bytes_ = 0;             // by the judge then
 };
 
 }  // namespace assay

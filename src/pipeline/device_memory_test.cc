@@ -51,6 +51,22 @@ TEST_F(DeviceMemoryTest, WhatTheJudgesOwnHostsHoldIsNotTheCandidates) {
   EXPECT_EQ(memory_->Taken(), std::nullopt);
 }
 
+// A host in Python is lent memory for its results, too: on a device that others had filled, that
+// alone was more than half of what the candidate had found.
+TEST_F(DeviceMemoryTest, WhatTheJudgeHadLentItsHostsIsNotTheCandidates) {
+  Begin("6");
+  std::optional<DeviceRegion> lent = std::move(*DeviceRegion::Shared(*gpu_, 3 * kGibibyte));
+  EXPECT_EQ(gpu_->held_bytes(), 3 * kGibibyte);
+  Trouble("1");
+  lent.reset();
+  EXPECT_EQ(gpu_->held_bytes(), 0);
+  Free("5");
+  EXPECT_EQ(memory_->Taken(), std::nullopt);
+  Trouble("0");
+  Free("5");
+  EXPECT_NE(memory_->Taken(), std::nullopt);
+}
+
 TEST_F(DeviceMemoryTest, TroubleWithMemoryLeftHasAnotherCause) {
   Begin("100");
   Trouble("2");

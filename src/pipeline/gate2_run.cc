@@ -36,6 +36,16 @@ std::string NoteOfCharges(double speedup_without) {
       speedup_without);
 }
 
+constexpr const char* kOpponentCopies =
+    "its opponent uses the memory of its results again, so that copying them is in the opponent's "
+    "time";
+
+// Whether it is, where the reference did without the copy of its results.
+bool IsFasterWithoutCopy(double reference_ns, double copy_ns, double candidate_ns,
+                         double threshold) {
+  return (reference_ns - kSavedByCopy * copy_ns) / candidate_ns > threshold;
+}
+
 // The decision with what keeps it from standing; notes that and what is to be said besides.
 Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner& runner,
                     const std::optional<GainInARow>& in_a_row, Gate2Result* result) {
@@ -54,6 +64,10 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner
                                               runner.candidates_copy_ns(), setup.threshold);
       decision == Decision::kSlower && speed.copies == "candidate" && !own.empty())
     return unsettled(own);
+  if (decision == Decision::kFaster && speed.copies == "opponent" &&
+      !IsFasterWithoutCopy(speed.time_ns, runner.opponents_copy_ns(), speed.candidate_time_ns,
+                           setup.threshold))
+    return unsettled(std::string(kOpponentCopies) + "; without that copy it would not be faster");
   if (in_a_row && in_a_row->alone <= setup.threshold * (1 + kAloneMargin))
     return unsettled(in_a_row->seen);
   if (setup.libraries_forbidden && decision == Decision::kFaster && !result->libraries)
@@ -89,7 +103,7 @@ SpeedRule RuleNow(const Gate2Setup& setup, const PairRunner& runner) {
 
 // BaselineResult::copies. A native candidate writes into slots as it computes.
 std::string CopiesOf(const Gate2Setup& setup, const PairRunner& runner) {
-  if (!setup.candidate_in_python) return "nobody";
+  if (!setup.candidate_in_python) return runner.both_copy() ? "opponent" : "nobody";
   if (runner.both_copy() || !setup.candidate_leaves) return "both";
   return runner.candidate_copies() ? "candidate" : "nobody";
 }
@@ -103,6 +117,8 @@ void AddNoteOfCopies(const Gate2Setup& setup, const PairRunner& runner, Decision
                 : "it uses the memory of its results again, so that copying them "
                   "is in its time",
             speed);
+  if (speed->copies == "opponent" && decision != Decision::kUnsettled)
+    AddNote(kOpponentCopies, speed);
   if (!setup.trusts_copies || speed->copies != "both" || decision != Decision::kFaster) return;
   const std::string note = NoteOfCopies(speed->time_ns, runner.opponents_copy_ns(),
                                         speed->candidate_time_ns, setup.threshold);
@@ -118,7 +134,7 @@ void AddNoteOfReplays(const Gate2Setup& setup, BaselineResult* speed) {
 
 std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_ns,
                          double threshold) {
-  if ((reference_ns - kSavedByCopy * copy_ns) / candidate_ns > threshold) return {};
+  if (IsFasterWithoutCopy(reference_ns, copy_ns, candidate_ns, threshold)) return {};
   return fmt::format(
       "code in Python could leave out the copy of its results, {:.0f}% of the reference's time, "
       "and gain as much by that: read its source",

@@ -107,7 +107,7 @@ std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile&
                             verdict.candidate.form == "python",
                             headline.launched.has_value(),
                             headline.copies == "candidate" || headline.copies == "both",
-                            headline.copies == "both"};
+                            headline.copies == "opponent" || headline.copies == "both"};
   if (gpu == nullptr)
     return MakeRoofline(*verdict.work, verdict.problem.dtype == "float64", machine,
                         verdict.machine.threads, times);

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from conftest import BUILD_FAILED, CORRECT, DIED, FOUL, ROOT, SLOW_TO_COMPILE, SOFTMAX, USAGE
-from conftest import WRONG
+from conftest import UNSETTLED, WRONG
 
 HEAD = """
 #include <assay/kernel.h>
@@ -380,3 +380,14 @@ def test_results_of_every_kind_are_read_where_they_lie(assay, write, source):
     assert run.code in CORRECT, run
     note = run.verdict["speed"]["baselines"]["eager"]["note"] or ""
     assert ("memory of its results again" in note) == (source != ODD_RESULTS), note
+
+
+# Its own memory serves a native candidate's results, whatever becomes of its opponent's.
+def test_an_opponent_alone_has_its_results_copied_and_the_verdict_says_so(assay, write):
+    fused = ROOT / "kernels" / "softmax" / "fused.cpp"
+    against = ["--against", write("reuses.py", REUSES)]
+    run = assay.judge(SOFTMAX, fused, *against, "--size", "tiny", "-q", "--budget", "10")
+    assert run.code in CORRECT, run
+    result = run.verdict["speed"]["baselines"]["against"]
+    assert result["copies"] == "opponent", result
+    assert run.code == UNSETTLED or "copying them is in the opponent's time" in result["note"], run
