@@ -37,4 +37,15 @@ bool PairRunner::UsesResultsAgain(Side side, std::span<const uint32_t> order,
   return false;
 }
 
+HostResult<bool> PairRunner::IsRightInSlots(Side side, std::span<const uint32_t> order,
+                                            const FilledSlots& filled) {
+  while (true) {
+    auto time = RunSide(side, order, nullptr);
+    if (time) return Check(side, order, filled);
+    if (time.error().kind == HostTrouble::Kind::kVoid) continue;
+    if (!side.is_candidate) result_->opponent_trouble = time.error();
+    return std::unexpected(time.error());
+  }
+}
+
 }  // namespace assay

@@ -260,10 +260,14 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
   // Both have run by now: what the judge does before a side's block must be the same for both.
   for (const Side side : {first, second}) {
     const bool looks = side.is_candidate || (samples == nullptr && !only_times_);
-    const bool right = !looks || Check(side, order, *filled);
+    bool right = !looks || Check(side, order, *filled);
     // Who does that does it in the first blocks already, which do not count.
-    if (!right && samples == nullptr && UsesResultsAgain(side, order, *filled))
-      return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
+    if (!right && samples == nullptr && UsesResultsAgain(side, order, *filled)) {
+      auto in_slots = IsRightInSlots(side, order, *filled);
+      if (!in_slots) return std::unexpected(in_slots.error());
+      right = *in_slots;
+      if (right) return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
+    }
     if (side.is_candidate) {
       if (!right) return false;
     } else if (!right) {

@@ -85,6 +85,10 @@ class PairRunner {
   // of which the last one's are right. They are copied from now on then, and nothing is held
   // against it.
   bool UsesResultsAgain(Side side, std::span<const uint32_t> order, const FilledSlots& filled);
+  // Whether it is right on these values, in a block that does not count, once its results are
+  // copied: a wrong one is not to pass for one that was written over.
+  HostResult<bool> IsRightInSlots(Side side, std::span<const uint32_t> order,
+                                  const FilledSlots& filled);
   enum class Replays { kUntried, kYes, kNo };
   HostResult<std::optional<double>> RunPair(int index, std::optional<HostResult<LiveHost>>* host);
   // Starts the hosts of both sides, on the cores of this pair.
