@@ -106,22 +106,26 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
   const Span span("spawn a candidate's host");
   auto options = CandidateHostOptions(setup_, pair_index);
   if (!options) return std::unexpected(options.error());
-  auto outputs = setup_.live.CreateOutputs();
-  if (!outputs) return Environment(outputs.error());
   SandboxLimits& limits = options->sandbox.limits;
-  const uint64_t shared =
-      setup_.live.inputs_bytes() + outputs->size_bytes() + setup_.oracle.weights().size_bytes();
   limits.memory_bytes += TensorBytes(setup_.oracle.plan(), wire::Role::kParameter);
-  // A block's results may stay with it.
-  if (IsPython() && setup_.gpu == nullptr) limits.memory_bytes += outputs->size_bytes();
+  HostOutputs outputs;
+  // A device's memory is taken once it loads: it may wait for long.
   if (setup_.gpu == nullptr) {
+    auto created = setup_.live.CreateOutputs();
+    if (!created) return Environment(created.error());
+    outputs = std::move(*created);
+    const uint64_t outputs_bytes = outputs.memory.size_bytes();
+    // A block's results may stay with it.
+    if (IsPython()) limits.memory_bytes += outputs_bytes;
+    const uint64_t shared =
+        setup_.live.inputs_bytes() + outputs_bytes + setup_.oracle.weights().size_bytes();
     limits.address_space_bytes = 2 * limits.memory_bytes + shared + (uint64_t{1} << 30);
     if (IsPython()) limits.address_space_bytes += uint64_t{16} << 30;
   }
   auto host = Host::Spawn(std::move(*options));
   if (!host) return std::unexpected(host.error());
   host->set_interrupt(setup_.interrupt);
-  return LiveHost{std::move(*host), std::move(*outputs), {}};
+  return LiveHost{std::move(*host), std::move(outputs), {}};
 }
 
 HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
@@ -176,6 +180,11 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
   if (!begun.greeted)
     if (auto greeted = AsTheMachines(host.Greet()); !greeted) return greeted;
   begun.host.may_be_read = MayReadMemory(host.pid());
+  if (setup_.gpu != nullptr) {
+    auto outputs = setup_.live.CreateOutputs();
+    if (!outputs) return Environment(outputs.error());
+    begun.host.outputs = std::move(*outputs);
+  }
   const bool inputs_writable = !Stands(Defence::kReadOnlyInputs);
   auto attached =
       AsTheMachines(setup_.live.Attach(host, setup_.oracle, begun.host.outputs, inputs_writable));
@@ -187,11 +196,15 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
   return host.Post(FrameKind::kLoad, {});
 }
 
+int CandidateHosts::SideBySide(int wanted) const {
+  return std::min(setup_.live.HostsAtATime(wanted, false, IsPython()), kSideBySideMax);
+}
+
 void CandidateHosts::Prefetch(int first_pair_index, int count) {
   if (!StartsSlowly() || !begun_.empty() || !ready_.empty()) return;
   if (AvailableMemoryBytes() / kMemoryShare < kPythonHostBytes) return;
   begun_ns_ = MonotonicNs();
-  const int end = first_pair_index + std::min(count, kSideBySideMax);
+  const int end = first_pair_index + SideBySide(count);
   for (int index = first_pair_index; index < end; ++index) {
     auto host = Spawn(index);
     if (!host) return;  // Take() tries again, and says why
@@ -245,7 +258,7 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
 HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
   const Span span("take a candidate's host");
   if (ready_.empty()) {
-    const int count = StartsSlowly() ? std::clamp(pairs_coming, 1, kSideBySideMax) : 1;
+    const int count = StartsSlowly() ? SideBySide(pairs_coming) : 1;
     if (auto started = StartBatch(pair_index, count); !started) {
       setup_.live.NoteTrouble();
       Drop();

@@ -15,8 +15,8 @@ namespace {
 // Memory that the live slots may take at most, unless two slots need more.
 constexpr uint64_t kLiveBytesMax = uint64_t{512} << 20;
 // The same on a device, and this share of its memory; and up to this many slots where they take
-// more. Every host has outputs of its own, and some twenty live at a time.
-// (Hosts in Python have memory for results that they leave besides.)
+// more. Hosts under test have outputs of their own, and memory for the results that they leave, as
+// references have: some twenty live at a time.
 constexpr uint64_t kDeviceBytesMax = uint64_t{4} << 30, kDeviceBytesMost = uint64_t{8} << 30;
 constexpr uint64_t kDeviceShare = 32;
 constexpr uint64_t kDeviceSlots = 8;
@@ -154,13 +154,31 @@ Result<HostOutputs> LiveSlots::CreateOutputs() const {
   const Span span("make outputs");
   HostOutputs outputs;
   if (device_ != nullptr) {
-    ASSAY_ASSIGN_OR_RETURN(outputs.device, device_->CreateOutputs());
+    ASSAY_ASSIGN_OR_RETURN(DeviceRegion memory, device_->CreateOutputs());
+    outputs.device = std::make_shared<const DeviceRegion>(std::move(memory));
     return outputs;
   }
   ASSAY_ASSIGN_OR_RETURN(outputs.memory,
                          SharedRegion::Create("assay-outputs", capacity_ * plan().output_stride));
   ASSAY_RETURN_IF_ERROR(outputs.memory.SealSize());
   return outputs;
+}
+
+Result<HostOutputs> LiveSlots::CreateTrustedOutputs() const {
+  if (device_ == nullptr) return CreateOutputs();
+  if (trusted_outputs_ == nullptr) {
+    ASSAY_ASSIGN_OR_RETURN(HostOutputs outputs, CreateOutputs());
+    trusted_outputs_ = std::move(outputs.device);
+  }
+  HostOutputs outputs;
+  outputs.device = trusted_outputs_;
+  return outputs;
+}
+
+int LiveSlots::HostsAtATime(int wanted, bool trusted, bool leaves) const {
+  if (!memory_) return std::max(wanted, 1);
+  return memory_->HostsAtATime(wanted, (trusted ? 0 : capacity_ * plan().output_stride) +
+                                           (leaves ? LeftResultsBytes(plan(), capacity_) : 0));
 }
 
 HostResult<void> LiveSlots::Attach(Host& host, const Oracle& oracle, const HostOutputs& outputs,
@@ -180,7 +198,7 @@ HostResult<void> LiveSlots::AttachDevice(Host& host, const HostOutputs& outputs)
     const DeviceRegion& memory;
   } regions[] = {{wire::Region::kInputs, device_->inputs()},
                  {wire::Region::kWeights, device_->weights()},
-                 {wire::Region::kOutputs, outputs.device}};
+                 {wire::Region::kOutputs, *outputs.device}};
   for (const auto& [region, memory] : regions)
     if (auto done = host.AttachDevice(region, memory.fd(), memory.size_bytes()); !done)
       return std::unexpected(done.error());
@@ -200,12 +218,12 @@ HostResult<void> LiveSlots::AttachResults(Host& host, HostOutputs* outputs) cons
 }
 
 void LiveSlots::Poison(const HostOutputs& outputs) const {
-  if (device_ != nullptr) return Note(device_->Poison(outputs.device, 0, plan().slot_count));
+  if (device_ != nullptr) return Note(device_->Poison(*outputs.device, 0, plan().slot_count));
   PoisonOutputs(plan(), outputs.memory.data(), plan().slot_count, guard_);
 }
 
 void LiveSlots::PoisonSlot(const HostOutputs& outputs, uint32_t slot) const {
-  if (device_ != nullptr) return Note(device_->Poison(outputs.device, slot, 1));
+  if (device_ != nullptr) return Note(device_->Poison(*outputs.device, slot, 1));
   assay::PoisonSlot(plan(), outputs.memory.data(), slot, guard_);
 }
 
@@ -231,7 +249,7 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
     if (host.results() == wire::Results::kLeft)
       device_->PlanLeft(slots.size());
     else
-      Note(device_->PlanSample(outputs.device, slots));
+      Note(device_->PlanSample(*outputs.device, slots));
     if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
     watch = {[&] { Note(device_->TakeSample()); },
              [&] { return NoteOr(device_->SampleStillHolds(), true); }};
@@ -271,7 +289,7 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
 void LiveSlots::FetchLeft(const Host& host, const HostOutputs& outputs,
                           const LeftResults& left) const {
   const Span span("fetch what was left");
-  if (device_ != nullptr) Note(device_->CopyLeft(outputs.device, left.pieces()));
+  if (device_ != nullptr) Note(device_->CopyLeft(*outputs.device, left.pieces()));
   const auto lost =
       device_ != nullptr ? left.lost() : left.Fetch(host.pid(), outputs.memory.data());
   // Whatever lies in the slots of calls that gave nothing.
@@ -290,25 +308,25 @@ HostResult<void> LiveSlots::RunUncounted(Host& host, const HostOutputs& outputs,
 
 const std::byte* LiveSlots::Written(const HostOutputs& outputs, uint32_t slot) const {
   if (device_ == nullptr) return outputs.memory.data() + slot * plan().output_stride;
-  return NoteOr<const std::byte*>(device_->Fetch(outputs.device, slot), unread_.data());
+  return NoteOr<const std::byte*>(device_->Fetch(*outputs.device, slot), unread_.data());
 }
 
 std::optional<std::vector<JudgeKernels::Compared>> LiveSlots::Compare(
     const Oracle& oracle, const HostOutputs& outputs,
     std::span<const DeviceSlots::PlacedOutput> placed) const {
-  return NoteOrNothing(device_->Compare(oracle, outputs.device, placed));
+  return NoteOrNothing(device_->Compare(oracle, *outputs.device, placed));
 }
 
 std::optional<std::vector<JudgeKernels::Measured>> LiveSlots::CompareWithTruth(
     const Oracle& oracle, const HostOutputs& outputs,
     std::span<const DeviceSlots::PlacedOutput> placed) const {
-  return NoteOrNothing(device_->CompareWithTruth(oracle, outputs.device, placed));
+  return NoteOrNothing(device_->CompareWithTruth(oracle, *outputs.device, placed));
 }
 
 std::optional<GuardDamage> LiveSlots::FindDamage(const HostOutputs& outputs,
                                                  std::span<const uint32_t> slots) const {
   if (device_ == nullptr) return FindGuardDamage(plan(), outputs.memory.data(), slots, guard_);
-  if (NoteOr(device_->GuardsStand(outputs.device, slots), true)) return std::nullopt;
+  if (NoteOr(device_->GuardsStand(*outputs.device, slots), true)) return std::nullopt;
   const uint32_t first[] = {0};
   for (const uint32_t slot : slots)
     if (auto damage = FindGuardDamage(plan(), Written(outputs, slot), first, guard_)) {
@@ -319,7 +337,7 @@ std::optional<GuardDamage> LiveSlots::FindDamage(const HostOutputs& outputs,
 }
 
 bool LiveSlots::AreUntouched(const HostOutputs& outputs, std::span<const uint32_t> slots) const {
-  if (device_ != nullptr) return NoteOr(device_->AreUntouched(outputs.device, slots), true);
+  if (device_ != nullptr) return NoteOr(device_->AreUntouched(*outputs.device, slots), true);
   return std::all_of(slots.begin(), slots.end(), [&](uint32_t slot) {
     return SlotIsUntouched(plan(), outputs.memory.data(), slot, guard_);
   });

@@ -31,11 +31,10 @@ struct Draw {
 // Where one host's outputs lie: in the machine's memory, or on the device.
 struct HostOutputs {
   SharedRegion memory;
-  DeviceRegion device;
+  std::shared_ptr<const DeviceRegion> device;
   // On a device, where the host leaves results: and the address at which it says that it has it.
   DeviceRegion results;
   uint64_t results_at = 0;
-  uint64_t size_bytes() const { return memory.size_bytes() + device.size_bytes(); }
 };
 
 // Inputs that every host under test maps read-only, and the plan that goes with them. Both sides of
@@ -76,12 +75,18 @@ class LiveSlots {
   void BeginCandidate();
   void NoteTrouble() const;
   bool MemoryIsShort() const { return memory_ && memory_->IsShort(); }
+  // How many of `wanted` hosts may take the device's memory at the same time (DeviceMemory).
+  // `trusted`: with the outputs that these share; `leaves`: with memory to leave results in.
+  int HostsAtATime(int wanted, bool trusted, bool leaves) const;
   std::optional<std::string> MemoryTaken() const;
   // On a device with NVML: its clock now.
   std::optional<ClockState> Clock() const;
 
   // Outputs for one host.
   Result<HostOutputs> CreateOutputs() const;
+  // The same for a trusted one: on a device all of these, of which one runs at a time, have one
+  // memory.
+  Result<HostOutputs> CreateTrustedOutputs() const;
   // Shares plan, inputs, weights and the host's own outputs with a host.
   HostResult<void> Attach(Host& host, const Oracle& oracle, const HostOutputs& outputs,
                           bool inputs_writable) const;
@@ -138,6 +143,7 @@ class LiveSlots {
   // With device slots `inputs_` holds the numbers among the inputs, at the same places.
   std::unique_ptr<DeviceSlots> device_;
   mutable std::optional<DeviceMemory> memory_;
+  mutable std::shared_ptr<const DeviceRegion> trusted_outputs_;
   mutable std::optional<Error> device_error_;
   std::vector<std::byte> unread_;  // stands for outputs that cannot be fetched
   uint32_t capacity_ = 0;

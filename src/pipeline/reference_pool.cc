@@ -82,7 +82,7 @@ HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
 HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {
   if (auto greeted = live_host.host.Greet(); !greeted) return greeted;
   live_host.may_be_read = MayReadMemory(live_host.host.pid());
-  auto outputs = live_->CreateOutputs();
+  auto outputs = live_->CreateTrustedOutputs();
   if (!outputs) return Environment(outputs.error());
   live_host.outputs = std::move(*outputs);
   if (on_the_candidates_way_) {
@@ -132,11 +132,21 @@ HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
 }
 
 HostResult<void> ReferencePool::Prefetch(int first_pair_index, int count) {
+  MakeRoom(first_pair_index);
   const int end = first_pair_index + std::min(count, options_.hosts_max);
   for (int index = first_pair_index; index < end; ++index)
     if (!Serves(index))
       if (auto spawned = Spawn(index); !spawned) return spawned;
   return {};
+}
+
+// The hosts of pairs just run go first, and those of the first pairs, which the next candidate
+// needs most, last.
+void ReferencePool::MakeRoom(int pair_index) {
+  if (live_ == nullptr) return;
+  const auto size = static_cast<int>(entries_.size());
+  for (int back = 1; back < size && live_->MemoryIsShort(); ++back)
+    if (Entry& entry = At(pair_index - back + size); entry.loaded) entry = {};
 }
 
 // Each step is done for all hosts before the next: they import PyTorch and load the problem at the
@@ -186,10 +196,12 @@ HostResult<void> ReferencePool::LendResults(LiveHost& live_host) const {
 HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming, bool leaves) {
   const Span span("get an opponent");
   ASSAY_CHECK(oracle_ != nullptr);
+  MakeRoom(pair_index);
   Entry& entry = At(pair_index);
-  if (!Serves(pair_index) || !entry.loaded)
-    if (auto loaded = Load(pair_index, std::clamp(pairs_coming, 1, options_.hosts_max)); !loaded)
-      return std::unexpected(loaded.error());
+  if (!Serves(pair_index) || !entry.loaded) {
+    const int count = std::min(live_->HostsAtATime(pairs_coming, true, leaves), options_.hosts_max);
+    if (auto loaded = Load(pair_index, count); !loaded) return std::unexpected(loaded.error());
+  }
   // No other pair of this verdict gets it.
   entry.pair_index = pair_index;
   if (leaves)

@@ -55,6 +55,8 @@ class ReferencePool {
   // earlier ones.
   Entry& At(int pair_index) { return entries_[static_cast<size_t>(pair_index) % entries_.size()]; }
   bool Serves(int pair_index);
+  // Ends warm hosts where the device has little memory left.
+  void MakeRoom(int pair_index);
   HostResult<void> Spawn(int pair_index);
   HostResult<void> Load(int first_pair_index, int count);
   HostResult<void> Attach(LiveHost& host) const;
