@@ -196,15 +196,15 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
   return host.Post(FrameKind::kLoad, {});
 }
 
-int CandidateHosts::SideBySide(int wanted) const {
-  return std::min(setup_.live.HostsAtATime(wanted, false, IsPython()), kSideBySideMax);
+int CandidateHosts::SideBySide(int wanted, bool ahead) const {
+  return std::min(setup_.live.HostsAtATime(wanted, ahead, false, IsPython()), kSideBySideMax);
 }
 
 void CandidateHosts::Prefetch(int first_pair_index, int count) {
   if (!StartsSlowly() || !begun_.empty() || !ready_.empty()) return;
   if (AvailableMemoryBytes() / kMemoryShare < kPythonHostBytes) return;
   begun_ns_ = MonotonicNs();
-  const int end = first_pair_index + SideBySide(count);
+  const int end = first_pair_index + SideBySide(count, true);
   for (int index = first_pair_index; index < end; ++index) {
     auto host = Spawn(index);
     if (!host) return;  // Take() tries again, and says why
@@ -231,6 +231,8 @@ double CandidateHosts::BegunForS() const {
 // Each step is done for all hosts before the next: they import PyTorch and load the candidate at
 // the same time.
 HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
+  // Nobody waits beside a measurement for memory that is not there.
+  while (std::ssize(begun_) > count) begun_.pop_back();
   for (int index = first_pair_index + static_cast<int>(begun_.size());
        index < first_pair_index + count; ++index) {
     auto host = Spawn(index);
@@ -258,7 +260,7 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
 HostResult<LiveHost> CandidateHosts::Take(int pair_index, int pairs_coming) {
   const Span span("take a candidate's host");
   if (ready_.empty()) {
-    const int count = StartsSlowly() ? SideBySide(pairs_coming) : 1;
+    const int count = StartsSlowly() ? SideBySide(pairs_coming, false) : 1;
     if (auto started = StartBatch(pair_index, count); !started) {
       setup_.live.NoteTrouble();
       Drop();

@@ -15,8 +15,9 @@ constexpr uint64_t kContextBytes = uint64_t{1} << 30;
 DeviceMemory::DeviceMemory(const Gpu& gpu, uint64_t host_bytes)
     : gpu_(&gpu), needed_bytes_(kContextBytes + host_bytes) {}
 
-int DeviceMemory::HostsAtATime(int wanted, uint64_t host_bytes) const {
-  const uint64_t fit = gpu_->FreeBytes() / 2 / (kContextBytes + host_bytes);
+int DeviceMemory::HostsAtATime(int wanted, uint64_t host_bytes, int parts) const {
+  const uint64_t fit =
+      gpu_->FreeBytes() / static_cast<uint64_t>(parts) / (kContextBytes + host_bytes);
   return std::max(1, static_cast<int>(std::min(fit, static_cast<uint64_t>(std::max(wanted, 1)))));
 }
 

@@ -20,8 +20,8 @@ class DeviceMemory {
   // Whether little is left: what earlier processes held may still be on its way back.
   bool IsShort() const { return gpu_->FreeBytes() < 4 * needed_bytes_; }
   // How many of `wanted` hosts may take memory at the same time, for each of which the judge takes
-  // so much [bytes]: half of what is free is for others, but for one host.
-  int HostsAtATime(int wanted, uint64_t host_bytes) const;
+  // so much [bytes]: one at least, and no more than fit into one of `parts` of what is free.
+  int HostsAtATime(int wanted, uint64_t host_bytes, int parts) const;
   // Something failed, and the candidate's processes still live: keeps what is free.
   void NoteTrouble();
   // Once its processes are gone: what was seen, where next to nothing was left at the trouble and

@@ -69,14 +69,15 @@ TEST_F(DeviceMemoryTest, WhatTheJudgeHadLentItsHostsIsNotTheCandidates) {
 
 // Hosts of both sides started side by side until 80 GB were full, of which references that stayed
 // warm had most.
-TEST_F(DeviceMemoryTest, HostsThatStartAtATimeTakeHalfOfWhatIsFree) {
+TEST_F(DeviceMemoryTest, HostsThatStartAtATimeTakeAPartOfWhatIsFree) {
   Free("40");
-  EXPECT_EQ(memory_->HostsAtATime(6, 3 * kGibibyte), 5);
-  EXPECT_EQ(memory_->HostsAtATime(4, 3 * kGibibyte), 4);
-  EXPECT_EQ(memory_->HostsAtATime(6, 9 * kGibibyte), 2);
+  EXPECT_EQ(memory_->HostsAtATime(6, 3 * kGibibyte, 2), 5);
+  EXPECT_EQ(memory_->HostsAtATime(6, 3 * kGibibyte, 3), 3);
+  EXPECT_EQ(memory_->HostsAtATime(4, 3 * kGibibyte, 2), 4);
+  EXPECT_EQ(memory_->HostsAtATime(6, 9 * kGibibyte, 2), 2);
   Free("1");
-  EXPECT_EQ(memory_->HostsAtATime(6, 3 * kGibibyte), 1) << "else there is no verdict at all";
-  EXPECT_EQ(memory_->HostsAtATime(0, 3 * kGibibyte), 1);
+  EXPECT_EQ(memory_->HostsAtATime(6, 3 * kGibibyte, 2), 1) << "else there is no verdict at all";
+  EXPECT_EQ(memory_->HostsAtATime(0, 3 * kGibibyte, 2), 1);
 }
 
 TEST_F(DeviceMemoryTest, TroubleWithMemoryLeftHasAnotherCause) {

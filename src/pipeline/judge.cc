@@ -100,7 +100,7 @@ Result<void> Judgement::Prepare() {
 
 Result<void> Judgement::BeginOpponents() {
   if (request_.against || request_.correctness_only) return {};
-  if (auto begun = Pool(request_.baselines.front()).Prefetch(0, kPairsMin); !begun)
+  if (auto begun = Pool(request_.baselines.front()).Prefetch(0, kPairsMin, false); !begun)
     return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
   return {};
 }

@@ -132,7 +132,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
     setup.begin_hosts = [&](int pair_index) {
       const int coming = PairsUntilDecision(pair_index);
       hosts.Prefetch(pair_index, coming);
-      return Pool(baseline).Prefetch(pair_index, coming);
+      return Pool(baseline).Prefetch(pair_index, coming, setup.opponent_leaves);
     };
   if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
     setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;

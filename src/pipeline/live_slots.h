@@ -75,9 +75,10 @@ class LiveSlots {
   void BeginCandidate();
   void NoteTrouble() const;
   bool MemoryIsShort() const { return memory_ && memory_->IsShort(); }
-  // How many of `wanted` hosts may take the device's memory at the same time (DeviceMemory).
-  // `trusted`: with the outputs that these share; `leaves`: with memory to leave results in.
-  int HostsAtATime(int wanted, bool trusted, bool leaves) const;
+  // How many of `wanted` hosts may start at the same time, by what is free on the device
+  // (DeviceMemory). `ahead`: they take memory once hosts of the other side have, which start with
+  // them. `trusted`: with the outputs that these share; `leaves`: with memory to leave results in.
+  int HostsAtATime(int wanted, bool ahead, bool trusted, bool leaves) const;
   std::optional<std::string> MemoryTaken() const;
   // On a device with NVML: its clock now.
   std::optional<ClockState> Clock() const;

@@ -131,9 +131,9 @@ HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
   return {};
 }
 
-HostResult<void> ReferencePool::Prefetch(int first_pair_index, int count) {
+HostResult<void> ReferencePool::Prefetch(int first_pair_index, int count, bool leaves) {
   MakeRoom(first_pair_index);
-  const int end = first_pair_index + std::min(count, options_.hosts_max);
+  const int end = first_pair_index + AtATime(count, true, leaves);
   for (int index = first_pair_index; index < end; ++index)
     if (!Serves(index))
       if (auto spawned = Spawn(index); !spawned) return spawned;
@@ -147,6 +147,11 @@ void ReferencePool::MakeRoom(int pair_index) {
   const auto size = static_cast<int>(entries_.size());
   for (int back = 1; back < size && live_->MemoryIsShort(); ++back)
     if (Entry& entry = At(pair_index - back + size); entry.loaded) entry = {};
+}
+
+int ReferencePool::AtATime(int wanted, bool ahead, bool leaves) const {
+  if (live_ != nullptr) wanted = live_->HostsAtATime(wanted, ahead, true, leaves);
+  return std::clamp(wanted, 1, options_.hosts_max);
 }
 
 // Each step is done for all hosts before the next: they import PyTorch and load the problem at the
@@ -198,10 +203,19 @@ HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming, bool 
   ASSAY_CHECK(oracle_ != nullptr);
   MakeRoom(pair_index);
   Entry& entry = At(pair_index);
-  if (!Serves(pair_index) || !entry.loaded) {
-    const int count = std::min(live_->HostsAtATime(pairs_coming, true, leaves), options_.hosts_max);
-    if (auto loaded = Load(pair_index, count); !loaded) return std::unexpected(loaded.error());
+  const int count = AtATime(pairs_coming, false, leaves);
+  bool there = Serves(pair_index) && entry.loaded;
+  // Nobody imports PyTorch beside a measurement: what there is no room for now does not go on.
+  for (int index = pair_index; index < pair_index + options_.hosts_max; ++index) {
+    Entry& begun = At(index);
+    if (!begun.host || begun.loaded) continue;
+    if (index < pair_index + count)
+      there = false;
+    else
+      begun = {};
   }
+  if (!there)
+    if (auto loaded = Load(pair_index, count); !loaded) return std::unexpected(loaded.error());
   // No other pair of this verdict gets it.
   entry.pair_index = pair_index;
   if (leaves)

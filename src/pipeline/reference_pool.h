@@ -41,7 +41,7 @@ class ReferencePool {
   HostResult<LiveHost*> Get(int pair_index, int pairs_coming, bool leaves);
   // Lets the hosts of `count` pairs begin to import PyTorch, which needs no oracle; Get() waits for
   // them.
-  HostResult<void> Prefetch(int first_pair_index, int count);
+  HostResult<void> Prefetch(int first_pair_index, int count, bool leaves);
   // Pairs whose hosts are there.
   int size() const;
 
@@ -57,6 +57,8 @@ class ReferencePool {
   bool Serves(int pair_index);
   // Ends warm hosts where the device has little memory left.
   void MakeRoom(int pair_index);
+  // Hosts of how many pairs start side by side.
+  int AtATime(int wanted, bool ahead, bool leaves) const;
   HostResult<void> Spawn(int pair_index);
   HostResult<void> Load(int first_pair_index, int count);
   HostResult<void> Attach(LiveHost& host) const;
