@@ -63,6 +63,9 @@ class Judgement {
   Result<bool> PassGate1(const BuiltCandidate& candidate, HostsOf& hosts, Verdict* verdict);
   Result<bool> PassOtherSize(HostsOf& hosts, Verdict* verdict);
   SizeRunTerms Terms();
+  // Hosts of this and the following pairs begin to start, on a device.
+  HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const std::string& baseline,
+                              bool opponent_leaves);
   Result<bool> PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                          const std::string& baseline, Verdict* verdict);
   void ShowProgress(Gate2Setup* setup) const;

@@ -97,6 +97,15 @@ void Judgement::ShowProgress(Gate2Setup* setup) const {
   };
 }
 
+HostResult<void> Judgement::BeginPairs(int pair_index, CandidateHosts& hosts,
+                                       const std::string& baseline, bool opponent_leaves) {
+  for (auto& [other, pool] : pools_)
+    if (other != baseline) pool->MakeRoom(0);
+  const int coming = PairsUntilDecision(pair_index);
+  hosts.Prefetch(pair_index, coming);
+  return Pool(baseline).Prefetch(pair_index, coming, opponent_leaves);
+}
+
 Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                                   const std::string& baseline, Verdict* verdict) {
   Progress("starting hosts", 0);
@@ -130,9 +139,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   };
   if (device_ && !against_)
     setup.begin_hosts = [&](int pair_index) {
-      const int coming = PairsUntilDecision(pair_index);
-      hosts.Prefetch(pair_index, coming);
-      return Pool(baseline).Prefetch(pair_index, coming, setup.opponent_leaves);
+      return BeginPairs(pair_index, hosts, baseline, setup.opponent_leaves);
     };
   if (threads_ > 1 || candidate.source.form == CandidateForm::kPython)
     setup.step_wake_ns = setup.kept_wake_ns = kStepSlowWakeNs;

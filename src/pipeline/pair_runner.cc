@@ -366,9 +366,10 @@ void PairRunner::EndPair(bool ran, std::optional<HostResult<LiveHost>>* candidat
 
 HostResult<Opponent> PairRunner::StartHosts(int index,
                                             std::optional<HostResult<LiveHost>>* candidate) {
+  if (setup_.live.MemoryIsShort()) AwaitEnding();
+  if (auto begun = BeginHosts(index); !begun) return std::unexpected(begun.error());
   // Which side starts first is chance: memory, caches and cores are not the same for who comes
   // second.
-  if (auto begun = BeginHosts(index); !begun) return std::unexpected(begun.error());
   const bool candidate_starts = random_() % 2 == 0;
   const auto start_candidate = [&] {
     Meter meter(&result_->spent.start_ns);

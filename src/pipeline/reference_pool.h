@@ -42,6 +42,8 @@ class ReferencePool {
   // Lets the hosts of `count` pairs begin to import PyTorch, which needs no oracle; Get() waits for
   // them.
   HostResult<void> Prefetch(int first_pair_index, int count, bool leaves);
+  // Ends warm hosts where the device has little memory left, but for that of this pair.
+  void MakeRoom(int pair_index);
   // Pairs whose hosts are there.
   int size() const;
 
@@ -55,8 +57,6 @@ class ReferencePool {
   // earlier ones.
   Entry& At(int pair_index) { return entries_[static_cast<size_t>(pair_index) % entries_.size()]; }
   bool Serves(int pair_index);
-  // Ends warm hosts where the device has little memory left.
-  void MakeRoom(int pair_index);
   // Hosts of how many pairs start side by side.
   int AtATime(int wanted, bool ahead, bool leaves) const;
   HostResult<void> Spawn(int pair_index);
