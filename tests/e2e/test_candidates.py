@@ -391,3 +391,39 @@ def test_an_opponent_alone_has_its_results_copied_and_the_verdict_says_so(assay,
     result = run.verdict["speed"]["baselines"]["against"]
     assert result["copies"] == "opponent", result
     assert run.code == UNSETTLED or "copying them is in the opponent's time" in result["note"], run
+
+
+RELU = """import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(256, 1024)]
+def get_init_inputs():
+    return []
+"""
+RELU_AGAIN = """import torch
+class ModelNew(torch.nn.Module):
+    result = None
+    def forward(self, x):
+        if self.result is None or self.result.shape != x.shape:
+            self.result = torch.empty_like(x)
+        return torch.clamp(x, min=0, out=self.result)
+"""
+NATIVE_RELU = """#include <assay/kernel.h>
+ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> out) {
+  for (int64_t r = 0; r < x.size(0); ++r)
+    for (int64_t c = 0; c < x.size(1); ++c) out(r, c) = x(r, c) > 0 ? x(r, c) : 0;
+}
+"""
+
+
+def test_a_win_by_the_opponents_copies_alone_is_none(assay, write):
+    """Both do the same, and the opponent's results are copied: twice as fast by the clock."""
+    problem = write("relu.py", RELU)
+    against = ["--against", write("again.py", RELU_AGAIN)]
+    run = assay.judge(problem, write("relu.cpp", NATIVE_RELU), *against, "-q", "--budget", "30")
+    result = run.verdict["speed"]["baselines"]["against"]
+    assert run.code == UNSETTLED and result["copies"] == "opponent", run
+    assert result["speedup"] > 1.2, result
+    assert "without that copy it would not be faster" in result["note"], result

@@ -63,7 +63,7 @@ def test_pytorch_beside_itself_copies_nothing(judge, tmp_path, name):
     problem = tmp_path / "problem.py"
     problem.write_text(text)
     candidate = text.replace("class Model(", "class ModelNew(")
-    verdict = judge("same.py", candidate, str(problem), size=None)
+    verdict = judge("same.py", candidate, str(problem), ["--budget", "8"], size=None)
     assert copies(verdict) == "nobody", verdict["speed"]
     assert verdict["outcome"] in ("tie", "unsettled"), verdict["message"]
 
