@@ -413,7 +413,7 @@ class ModelNew(torch.nn.Module):
 NATIVE_RELU = """#include <assay/kernel.h>
 ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> out) {
   for (int64_t r = 0; r < x.size(0); ++r)
-    for (int64_t c = 0; c < x.size(1); ++c) out(r, c) = x(r, c) > 0 ? x(r, c) : 0;
+    for (int64_t c = 0; c < x.size(1); ++c) out(r, c) = x(r, c) < 0 ? 0 : x(r, c);
 }
 """
 
