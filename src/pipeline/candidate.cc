@@ -197,7 +197,8 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
 }
 
 int CandidateHosts::SideBySide(int wanted, bool ahead) const {
-  return std::min(setup_.live.HostsAtATime(wanted, ahead, false, IsPython()), kSideBySideMax);
+  const LiveSlots::Starting hosts{.trusted = false, .leaves = IsPython(), .ahead = ahead};
+  return std::min(setup_.live.HostsAtATime(wanted, hosts), kSideBySideMax);
 }
 
 void CandidateHosts::Prefetch(int first_pair_index, int count) {
@@ -231,7 +232,7 @@ double CandidateHosts::BegunForS() const {
 // Each step is done for all hosts before the next: they import PyTorch and load the candidate at
 // the same time.
 HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
-  // Nobody waits beside a measurement for memory that is not there.
+  // Those that began and do not fit now end: they would import PyTorch beside a measurement.
   while (std::ssize(begun_) > count) begun_.pop_back();
   for (int index = first_pair_index + static_cast<int>(begun_.size());
        index < first_pair_index + count; ++index) {

@@ -130,6 +130,7 @@ class CandidateHosts {
   bool IsPython() const { return setup_.candidate.source.form == CandidateForm::kPython; }
   // PyTorch is imported, or CUDA starts.
   bool StartsSlowly() const { return IsPython() || setup_.gpu != nullptr; }
+  // How many of `wanted` hosts start at the same time; `ahead`: of those that load later.
   int SideBySide(int wanted, bool ahead) const;
   HostResult<LiveHost> Spawn(int pair_index) const;
   HostResult<void> AttachImage(Host& host) const;

@@ -175,11 +175,11 @@ Result<HostOutputs> LiveSlots::CreateTrustedOutputs() const {
   return outputs;
 }
 
-int LiveSlots::HostsAtATime(int wanted, bool ahead, bool trusted, bool leaves) const {
+int LiveSlots::HostsAtATime(int wanted, Starting hosts) const {
   if (!memory_) return std::max(wanted, 1);
-  const uint64_t host_bytes = (trusted ? 0 : capacity_ * plan().output_stride) +
-                              (leaves ? LeftResultsBytes(plan(), capacity_) : 0);
-  return memory_->HostsAtATime(wanted, host_bytes, ahead ? 3 : 2);
+  const uint64_t host_bytes = (hosts.trusted ? 0 : capacity_ * plan().output_stride) +
+                              (hosts.leaves ? LeftResultsBytes(plan(), capacity_) : 0);
+  return memory_->HostsAtATime(wanted, host_bytes, hosts.ahead ? 3 : 2);
 }
 
 HostResult<void> LiveSlots::Attach(Host& host, const Oracle& oracle, const HostOutputs& outputs,

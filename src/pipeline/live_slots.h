@@ -75,10 +75,14 @@ class LiveSlots {
   void BeginCandidate();
   void NoteTrouble() const;
   bool MemoryIsShort() const { return memory_ && memory_->IsShort(); }
-  // How many of `wanted` hosts may start at the same time, by what is free on the device
-  // (DeviceMemory). `ahead`: they take memory once hosts of the other side have, which start with
-  // them. `trusted`: with the outputs that these share; `leaves`: with memory to leave results in.
-  int HostsAtATime(int wanted, bool ahead, bool trusted, bool leaves) const;
+  // What hosts that start take of the device's memory, and when.
+  struct Starting {
+    bool trusted;  // they share their outputs
+    bool leaves;   // each has memory to leave results in
+    bool ahead;    // not before hosts of the other side, which start with them, have theirs
+  };
+  // How many of `wanted` hosts may start at the same time, by what is free there (DeviceMemory).
+  int HostsAtATime(int wanted, Starting hosts) const;
   std::optional<std::string> MemoryTaken() const;
   // On a device with NVML: its clock now.
   std::optional<ClockState> Clock() const;

@@ -150,7 +150,8 @@ void ReferencePool::MakeRoom(int pair_index) {
 }
 
 int ReferencePool::AtATime(int wanted, bool ahead, bool leaves) const {
-  if (live_ != nullptr) wanted = live_->HostsAtATime(wanted, ahead, true, leaves);
+  const LiveSlots::Starting hosts{.trusted = true, .leaves = leaves, .ahead = ahead};
+  if (live_ != nullptr) wanted = live_->HostsAtATime(wanted, hosts);
   return std::clamp(wanted, 1, options_.hosts_max);
 }
 
@@ -205,7 +206,8 @@ HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming, bool 
   Entry& entry = At(pair_index);
   const int count = AtATime(pairs_coming, false, leaves);
   bool there = Serves(pair_index) && entry.loaded;
-  // Nobody imports PyTorch beside a measurement: what there is no room for now does not go on.
+  // Of those that began all that fit are loaded, and the others end: none is to import PyTorch
+  // beside a measurement.
   for (int index = pair_index; index < pair_index + options_.hosts_max; ++index) {
     Entry& begun = At(index);
     if (!begun.host || begun.loaded) continue;

@@ -36,11 +36,11 @@ class ReferencePool {
 
   // The host of this pair, in blocks and frozen, with as many slots prepared as the live plan has
   // now. Where it is not there yet, the hosts of this and the following `pairs_coming` - 1 pairs
-  // start side by side: PyTorch's import uses one core. `leaves`: its results stay where forward
-  // puts them.
+  // start side by side, as far as the device's memory goes: PyTorch's import uses one core.
+  // `leaves`: its results stay where forward puts them.
   HostResult<LiveHost*> Get(int pair_index, int pairs_coming, bool leaves);
   // Lets the hosts of `count` pairs begin to import PyTorch, which needs no oracle; Get() waits for
-  // them.
+  // them. `leaves` as there.
   HostResult<void> Prefetch(int first_pair_index, int count, bool leaves);
   // Ends warm hosts where the device has little memory left, but for that of this pair.
   void MakeRoom(int pair_index);

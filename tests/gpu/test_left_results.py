@@ -36,8 +36,6 @@ class ModelNew(torch.nn.Module):
             self.result = torch.empty_like(x)
         return torch.softmax(x, dim=-1, out=self.result)
 """
-
-
 SAME = """import torch
 class ModelNew(torch.nn.Module):
     def forward(self, x):
