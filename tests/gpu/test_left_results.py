@@ -13,6 +13,7 @@ pytestmark = pytest.mark.alone
 
 # Results of each of the allocator's kinds, several of a call, and beside scratch of other sizes.
 PROBLEMS = {
+    "a number": ("512, 512", "x.square().mean()"),
     "small": ("64, 64", "torch.relu(x)"),
     "in segments": ("1024, 2048", "torch.softmax(x, dim=-1)"),
     "large": ("4096, 4096", "torch.softmax(x, dim=-1)"),

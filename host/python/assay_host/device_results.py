@@ -12,6 +12,8 @@ _SMALL_BYTES = 1 << 20
 # Of the room in the region, that for what forward makes on its way (src/pipeline/left_results.cc):
 # results in slots, and their bytes at most, less what rounding takes.
 _SLOTS_BESIDES, _BYTES_BESIDES = 8, 15 << 26
+# Pieces of the region, of the same size as a gap elsewhere, that may come before it.
+_LENT_BEFORE_A_GAP = 64
 
 
 def gaps(snapshot, stream):
@@ -39,6 +41,21 @@ def gaps(snapshot, stream):
     return sizes
 
 
+def plugs(sizes, allocate, is_lent):
+    """What fills gaps of these sizes [bytes], to be kept. allocate(size) gives a piece of memory;
+    is_lent(piece): it lies in the region, where a gap was meant, and goes back in the end.
+    """
+    kept, lent = [], []
+    for size in sizes:
+        for _ in range(_LENT_BEFORE_A_GAP):
+            piece = allocate(size)
+            if not is_lent(piece):
+                kept.append(piece)
+                break
+            lent.append(piece)
+    return kept
+
+
 def room(library, region):
     """The Room in a region of the device's memory, the same one each time; None without one."""
     if region is None:
@@ -54,14 +71,19 @@ class Room:
     def __init__(self, library, region):
         self._library = library
         self._region = region
-        self._plugs = None
+        self._plugs = []
+        self._before = None  # addresses of segments from before the region was in use
 
     def get_ready(self, outputs):
-        """Has room at hand for results of all slots; outputs: a list of tensors for each."""
+        """Has room at hand for results of all slots; outputs: a list of tensors for each. To be
+        asked anew whenever blocks were left and entered again: what the host itself had made for
+        the blocks before has left gaps.
+        """
         if not outputs or not outputs[0]:
             return
-        if self._plugs is None:
+        if self._before is None:
             self._serve(outputs[0])
+        self._plug(outputs[0][0].device)
         size_bytes = sum(target.numel() * target.element_size() for target in outputs[0])
         besides = min(_SLOTS_BESIDES, _BYTES_BESIDES // max(1, size_bytes))
         wanted = [*outputs, *[outputs[0]] * besides]
@@ -70,15 +92,21 @@ class Room:
 
     def _serve(self, targets):
         torch.cuda.empty_cache()
-        stream = torch.cuda.current_stream().cuda_stream
-        self._plugs = [
-            torch.empty(size, dtype=torch.uint8, device=targets[0].device)
-            for size in gaps(torch.cuda.memory_snapshot(), stream)
-        ]
+        self._before = {segment["address"] for segment in torch.cuda.memory_snapshot()}
         sizes = [target.numel() * target.element_size() for target in targets]
         self._library.serve_device_results(
             self._region.address,
             self._region.size_bytes,
             (ctypes.c_uint64 * len(sizes))(*sizes),
             len(sizes),
+        )
+
+    def _plug(self, device):
+        stream = torch.cuda.current_stream().cuda_stream
+        before = [s for s in torch.cuda.memory_snapshot() if s["address"] in self._before]
+        begin, end = self._region.address, self._region.address + self._region.size_bytes
+        self._plugs += plugs(
+            gaps(before, stream),
+            lambda size: torch.empty(size, dtype=torch.uint8, device=device),
+            lambda piece: begin <= piece.data_ptr() < end,
         )
