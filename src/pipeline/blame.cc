@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace assay {
 
 using Kind = HostTrouble::Kind;
@@ -13,6 +16,13 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
   std::string message = fmt::format("{}: {}", what, trouble.message);
   if (!problem && !trouble.output.empty()) message += "\n" + trouble.output;
   return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
+}
+
+bool SaysOutOfMemory(std::string_view text) {
+  constexpr std::string_view kWords[] = {"out of memory", "OUT_OF_MEMORY", "allocate memory",
+                                         "ALLOC_FAILED"};
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](std::string_view words) { return text.contains(words); });
 }
 
 Result<void> Blame(const HostTrouble& trouble, std::string_view where, InterruptFlag interrupt,
@@ -45,7 +55,9 @@ Result<void> Blame(const HostTrouble& trouble, std::string_view where, Interrupt
     case Kind::kFailed:
       if (trouble.failure == wire::Failure::kEnvironment) return EnvironmentError(trouble.message);
       if (trouble.failure < wire::Failure::kCandidateLoad) return UsageError(trouble.message);
-      verdict->outcome = Outcome::kBuildFailed;
+      // What it makes as it is loaded may be more than there is room for.
+      verdict->outcome =
+          SaysOutOfMemory(trouble.message) ? Outcome::kOutOfMemory : Outcome::kBuildFailed;
       return {};
   }
   return {};

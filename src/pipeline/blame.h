@@ -12,6 +12,10 @@ namespace assay {
 // Trouble of a host that runs no candidate.
 Error TroubleAsError(const HostTrouble& trouble, std::string_view what);
 
+// Whether a failure's text is that of memory that was not to be had: CUDA's, PyTorch's or a
+// library's of theirs, which takes its own.
+bool SaysOutOfMemory(std::string_view text);
+
 // A candidate's host's trouble as the verdict's outcome. `where` stands in the message of a crash.
 // Errors: what is not the candidate's doing; kInterrupted.
 Result<void> Blame(const HostTrouble& trouble, std::string_view where, InterruptFlag interrupt,

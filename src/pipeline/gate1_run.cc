@@ -10,6 +10,7 @@
 
 #include "base/defences.h"
 #include "base/trace.h"
+#include "pipeline/blame.h"
 #include "pipeline/device_checks.h"
 
 namespace assay {
@@ -298,6 +299,7 @@ CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost&
   if (!said.empty()) {
     check.hint = said;
     check.mismatch.reset();
+    check.lacked_memory = SaysOutOfMemory(said);
   }
   return check;
 }
@@ -441,6 +443,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     const auto slot = static_cast<uint32_t>(random() % setup.live.plan().slot_count);
     auto check = RunDraw(setup, host, i, slot, ordinary_passed, &result);
     if (!check) return std::unexpected(check.error());
+    if (check->lacked_memory) return HostFailed(HostTrouble::Kind::kOutOfMemory, check->hint);
     ++correctness.calls_checked;
     correctness.error_ratio = std::max(correctness.error_ratio, check->error_ratio);
     correctness.max_abs_error = std::max(correctness.max_abs_error, check->max_abs_error);

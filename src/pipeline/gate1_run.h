@@ -44,6 +44,7 @@ struct CallCheck {
   bool meets_a_class = true;  // false: beyond every class, and `shown` says nothing
   std::optional<Mismatch> mismatch;
   std::string hint;
+  bool lacked_memory = false;  // it gave nothing, for want of memory, as it says
 };
 
 // Kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the ordinary one.
@@ -84,8 +85,8 @@ struct Gate1Result {
 };
 
 // Runs the candidate on every draw in one fresh host. A failed comparison is a result with passed
-// false; trouble with the host is the error, with `hint` text in its message where a fault explains
-// it.
+// false, but where memory was wanting (kOutOfMemory); trouble with the host is the error, with
+// `hint` text in its message where a fault explains it.
 struct Gate1Setup {
   Oracle& oracle;
   LiveSlots& live;

@@ -178,7 +178,7 @@ Result<void> Judgement::Run() {
   for (size_t i = 0; i < built_.size(); ++i) {
     if (built_.size() > 1) label_ = fmt::format(" [{}/{}]", i + 1, built_.size());
     const int64_t begin_ns = MonotonicNs();
-    auto verdict = JudgeOne(i);
+    auto verdict = JudgeWithRoom(i);
     if (!verdict || live_->MemoryIsShort()) ending_.Await();  // what it held comes back
     if (!verdict && !(verdict = ForWantOfMemory(i, verdict.error()))) {
       // Where the device hangs, whoever waited for it has failed.
@@ -274,6 +274,7 @@ std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
   auto begun = hosts_ahead_.extract(index);
   auto hosts = begun ? std::move(begun.mapped()) : MakeHosts(built_[index]);
   hosts->gate1.Prefetch(0, 1);
+  if (starts_alone_) return hosts;
   // CUDA starts in every host, on a core of its own where there are some.
   if (device_ && hosts->other_size) hosts->other_size->Prefetch(0, 1);
   if (device_ && !request_.correctness_only && expects_gate2_) hosts->pairs.Prefetch(0, kPairsMin);
@@ -290,7 +291,29 @@ std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
   return hosts;
 }
 
+Result<Verdict> Judgement::JudgeWithRoom(size_t index) {
+  auto verdict = JudgeOne(index);
+  const bool lacked = verdict && verdict->outcome == Outcome::kOutOfMemory;
+  // Never once it was timed: it could choose which of its judgements counts.
+  if (!lacked || !device_ || timed_ || built_[index].failure) return verdict;
+  pools_.clear();
+  hosts_ahead_.clear();
+  ending_.Await();
+  starts_alone_ = true;
+  auto with_room = JudgeOne(index);
+  starts_alone_ = false;
+  if (with_room && with_room->correctness) {
+    std::string& note = with_room->correctness->note;
+    note += (note.empty() ? "" : "; ") +
+            std::string(
+                "it ran out of the GPU's memory beside hosts that waited for later, and "
+                "was judged again once they had ended");
+  }
+  return with_room;
+}
+
 Result<Verdict> Judgement::JudgeOne(size_t index) {
+  timed_ = false;
   const BuiltCandidate& candidate = built_[index];
   Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_, gpu());
   bool settled = false;
@@ -301,7 +324,9 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     return verdict;
   };
   if (candidate.failure) {
-    verdict.outcome = Outcome::kBuildFailed;
+    const bool lacked_memory =
+        candidate.source.form == CandidateForm::kPython && SaysOutOfMemory(*candidate.failure);
+    verdict.outcome = lacked_memory ? Outcome::kOutOfMemory : Outcome::kBuildFailed;
     verdict.message = *candidate.failure;
     return finish();
   }
@@ -346,6 +371,7 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     listings_->Await();
   }
   verdict.cost.start_s += Seconds(MonotonicNs() - waiting_ns);
+  timed_ = true;
   ASSAY_ASSIGN_OR_RETURN(final, PassBaselines(candidate, hosts->pairs, &verdict));
   if (final) return finish();
   Settle(&verdict);

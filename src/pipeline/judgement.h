@@ -43,6 +43,9 @@ class Judgement {
   // The hosts of a candidate that begins, and those of some after it begin.
   std::unique_ptr<HostsOf> BeginHosts(size_t index);
   Result<Verdict> JudgeOne(size_t index);
+  // The same; where it ran out of the device's memory before it was timed, once more with no other
+  // host of the judge's beside its first one.
+  Result<Verdict> JudgeWithRoom(size_t index);
   // The verdict where the trouble that ended a judgement is that the candidate had taken the
   // device's memory; else the error.
   Result<Verdict> ForWantOfMemory(size_t index, const Error& error);
@@ -103,6 +106,8 @@ class Judgement {
   std::optional<BuiltCandidate> against_;
   double host_start_s_ = 0;             // what the oracle's took
   double candidate_call_ns_ = 0;        // of the candidate in hand, from gate 1
+  bool timed_ = false;                  // the candidate in hand came so far
+  bool starts_alone_ = false;           // no host starts beside its first one
   bool baseline_failed_ = false;        // in the gate 2 that ended last
   bool tool_trouble_ = false;           // a host under a tool failed
   EndingHosts ending_;                  // on a device

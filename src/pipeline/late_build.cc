@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <future>
-#include <iterator>
 
 #include "base/check.h"
 #include "base/trace.h"
+#include "pipeline/blame.h"
 #include "pipeline/device_build.h"
 
 namespace assay {
@@ -64,11 +64,10 @@ Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildS
 
 bool MayHaveLackedMemory(const BuiltCandidate& built) {
   if (built.source.form != CandidateForm::kPython) return false;
-  // Of CUDA and PyTorch; of its libraries, which take their own.
-  constexpr const char* kWords[] = {"out of memory", "ALLOC_FAILED", "NOT_INITIALIZED"};
-  return std::any_of(std::begin(kWords), std::end(kWords), [&](const char* words) {
-    return built.log.contains(words) || (built.failure && built.failure->contains(words));
-  });
+  const auto lacked = [](std::string_view text) {
+    return SaysOutOfMemory(text) || text.contains("NOT_INITIALIZED");  // a library, beside others
+  };
+  return lacked(built.log) || (built.failure && lacked(*built.failure));
 }
 
 }  // namespace assay

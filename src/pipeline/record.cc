@@ -149,9 +149,11 @@ bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std:
     correctness.passed = false;
     correctness.hint = result.wrong->hint;
     correctness.first_mismatch = result.wrong->mismatch;
-    verdict->outcome = Outcome::kWrong;
-    verdict->message =
-        "wrong in a timed call, though right on the draws of gate 1: " + result.wrong->hint;
+    verdict->outcome = result.wrong->lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
+    verdict->message = (result.wrong->lacked_memory
+                            ? "in a timed call, though not on the draws of gate 1: "
+                            : "wrong in a timed call, though right on the draws of gate 1: ") +
+                       result.wrong->hint;
     verdict->speed.reset();
     return true;
   }

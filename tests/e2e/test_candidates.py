@@ -222,6 +222,40 @@ def test_outcome(assay, write, leftovers, name):
     assert leftovers() == set()
 
 
+LACKS_MEMORY = """
+import torch
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+        {made}
+    def forward(self, x):
+        self.calls += 1
+        if self.calls > {calls}:
+            torch.empty(1 << 50)
+        return torch.softmax(x, dim=-1)
+"""
+
+
+@pytest.mark.parametrize(
+    "made, calls, where",
+    [
+        ("torch.empty(1 << 50)", 0, ""),
+        ("pass", 0, "forward fails"),
+        ("pass", 20, "in a timed call"),  # a host of gate 1 makes fewer
+    ],
+    ids=["loading", "first call", "timed call"],
+)
+def test_python_that_runs_out_of_memory_is_not_called_wrong(assay, write, made, calls, where):
+    """It was `wrong`, or `build_failed`, though it had given no result."""
+    path = write("lacks.py", LACKS_MEMORY.format(made=made, calls=calls))
+    run = assay.judge(SOFTMAX, path, "--size", "tiny")
+    assert run.code == DIED, run
+    assert run.verdict["outcome"] == "out_of_memory", run
+    assert where in run.verdict["message"], run
+    assert "allocate" in run.verdict["message"], run
+
+
 def test_binary_file(assay, write):
     run = assay.judge(SOFTMAX, write("binary.cpp", bytes(range(256)) * 10), "--size", "tiny")
     assert run.code == BUILD_FAILED, run

@@ -51,7 +51,7 @@ def keep(row):
         return
     file = os.open(RESULTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        line = json.dumps(row).encode() + b"\n"
+        line = json.dumps(row).replace(f"{ROOT}/", "").encode() + b"\n"
         assert os.write(file, line) == len(line), "no room is left for results"
     finally:
         os.close(file)

@@ -1,0 +1,65 @@
+"""Memory of a device that others fill, and candidates that want more than there is."""
+import contextlib
+import subprocess
+import sys
+
+import pytest
+
+from conftest import assert_right
+
+pytestmark = pytest.mark.alone
+
+GIBIBYTE = 1 << 30
+SAME = """import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+"""
+# Wants so many bytes beside its result.
+WANTS = """import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        torch.empty({size}, dtype=torch.uint8, device=x.device)
+        return torch.softmax(x, dim=-1)
+"""
+HOLDS = """import sys, torch
+free_bytes, _ = torch.cuda.mem_get_info()
+held = torch.empty(free_bytes - (int(sys.argv[1]) << 30), dtype=torch.uint8, device="cuda")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def all_but(gibibytes):
+    """Another program holds the device's memory, but for so much."""
+    command = [sys.executable, "-c", HOLDS, str(gibibytes)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        yield
+        other.stdin.close()
+
+
+def test_a_device_that_others_fill_has_room_for_every_pair(judge):
+    """Warm references had filled 80 GB by themselves, and the call ended without a verdict."""
+    with all_but(24):
+        verdict = judge("same.py", SAME)
+    assert_right(verdict)
+    assert verdict["speed"]["baselines"]["eager"]["copies"] == "nobody", verdict["speed"]
+    assert verdict["outcome"] in ("tie", "unsettled"), verdict["message"]
+
+
+def test_more_than_there_is_is_out_of_memory_and_not_wrong(judge):
+    verdict = judge("wants.py", WANTS.format(size=1 << 44))
+    assert verdict["outcome"] == "out_of_memory", verdict["message"]
+    assert "CUDA out of memory" in verdict["message"], verdict["message"]
+
+
+def test_what_the_judges_own_hosts_held_is_not_missing_for_long(judge):
+    """References and hosts of later pairs, waiting with a context each, had taken what the first
+    call wanted. Between 7 and 10 GiB are free for it beside them, and more without.
+    """
+    with all_but(12):
+        verdict = judge("wants.py", WANTS.format(size=9 * GIBIBYTE), options=["--budget", "10"])
+    assert verdict["correctness"] is not None, verdict["message"]
+    assert "judged again" in verdict["correctness"]["note"], verdict["correctness"]
