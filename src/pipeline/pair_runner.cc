@@ -164,7 +164,9 @@ bool PairRunner::CheckOne(Side side, uint32_t slot, uint32_t master, const Draw*
                                         probe != nullptr, setup_.rule, setup_.errors, context);
   if (side.is_candidate) {
     ++result_->calls_checked;
-    result_->error_ratio = std::max(result_->error_ratio, check.error_ratio);
+    // What was never computed has no error.
+    if (!check.lacked_memory)
+      result_->error_ratio = std::max(result_->error_ratio, check.error_ratio);
   }
   if (!check.passed) result_->wrong = std::move(check);
   return !result_->wrong;

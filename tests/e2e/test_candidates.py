@@ -254,6 +254,8 @@ def test_python_that_runs_out_of_memory_is_not_called_wrong(assay, write, made, 
     assert run.verdict["outcome"] == "out_of_memory", run
     assert where in run.verdict["message"], run
     assert "allocate" in run.verdict["message"], run
+    # What was never computed has no error.
+    assert (run.verdict["correctness"] or {"error_ratio": 0})["error_ratio"] < 1, run
 
 
 def test_binary_file(assay, write):
