@@ -20,7 +20,7 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
 
 bool SaysOutOfMemory(std::string_view text) {
   constexpr std::string_view kWords[] = {"out of memory", "OUT_OF_MEMORY", "allocate memory",
-                                         "ALLOC_FAILED"};
+                                         "ALLOC_FAILED", "ALLOCATION_FAILED"};
   return std::any_of(std::begin(kWords), std::end(kWords),
                      [&](std::string_view words) { return text.contains(words); });
 }
@@ -55,9 +55,7 @@ Result<void> Blame(const HostTrouble& trouble, std::string_view where, Interrupt
     case Kind::kFailed:
       if (trouble.failure == wire::Failure::kEnvironment) return EnvironmentError(trouble.message);
       if (trouble.failure < wire::Failure::kCandidateLoad) return UsageError(trouble.message);
-      // What it makes as it is loaded may be more than there is room for.
-      verdict->outcome =
-          SaysOutOfMemory(trouble.message) ? Outcome::kOutOfMemory : Outcome::kBuildFailed;
+      verdict->outcome = Outcome::kBuildFailed;
       return {};
   }
   return {};

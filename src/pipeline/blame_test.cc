@@ -5,26 +5,14 @@
 namespace assay {
 namespace {
 
-Verdict Blamed(wire::Failure failure, const char* message) {
-  HostTrouble trouble;
-  trouble.kind = HostTrouble::Kind::kFailed;
-  trouble.failure = failure;
-  trouble.message = message;
-  Verdict verdict;
-  EXPECT_TRUE(Blame(trouble, "loading", nullptr, &verdict).has_value());
-  return verdict;
-}
-
-TEST(Blame, MemoryThatWasNotToBeHadAtLoadingIsNoFailedBuild) {
-  const auto outcome = [](const char* message) {
-    return Blamed(wire::Failure::kCandidateLoad, message).outcome;
-  };
-  EXPECT_EQ(outcome("scratch buffer 1 of 40 bytes: CUDA_ERROR_OUT_OF_MEMORY: out of memory"),
-            Outcome::kOutOfMemory);
-  EXPECT_EQ(outcome("line 4: OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB."),
-            Outcome::kOutOfMemory);
-  EXPECT_EQ(outcome("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED"), Outcome::kOutOfMemory);
-  EXPECT_EQ(outcome("line 3: NameError: name 'memory' is not defined"), Outcome::kBuildFailed);
+TEST(Blame, WantOfMemoryIsSaidByCudaPyTorchAndLibraries) {
+  for (const char* text : {"line 4: OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB.",
+                           "CUDA_ERROR_OUT_OF_MEMORY", "DefaultCPUAllocator: can't allocate memory",
+                           "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED",
+                           "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"})
+    EXPECT_TRUE(SaysOutOfMemory(text)) << text;
+  EXPECT_FALSE(SaysOutOfMemory(""));
+  EXPECT_FALSE(SaysOutOfMemory("line 3: NameError: name 'memory' is not defined"));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct CallCheck {
   bool meets_a_class = true;  // false: beyond every class, and `shown` says nothing
   std::optional<Mismatch> mismatch;
   std::string hint;
-  bool lacked_memory = false;  // it gave nothing, for want of memory, as it says
+  bool lacked_memory = false;  // nothing was written, for want of memory, as the host says
 };
 
 // Kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the ordinary one.
@@ -80,12 +80,13 @@ class DrawSet {
 
 struct Gate1Result {
   Correctness correctness;
-  double call_ns = 0;    // shortest single call, for calibration alone
-  int64_t timed_ns = 0;  // inside blocks
+  bool lacked_memory = false;  // why it has not passed
+  double call_ns = 0;          // shortest single call, for calibration alone
+  int64_t timed_ns = 0;        // inside blocks
 };
 
 // Runs the candidate on every draw in one fresh host. A failed comparison is a result with passed
-// false, but where memory was wanting (kOutOfMemory); trouble with the host is the error, with
+// false; trouble with the host is the error, with
 // `hint` text in its message where a fault explains it.
 struct Gate1Setup {
   Oracle& oracle;

@@ -292,28 +292,31 @@ std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
 }
 
 Result<Verdict> Judgement::JudgeWithRoom(size_t index) {
+  lacked_memory_ = false;
   auto verdict = JudgeOne(index);
-  const bool lacked = verdict && verdict->outcome == Outcome::kOutOfMemory;
-  // Never once it was timed: it could choose which of its judgements counts.
-  if (!lacked || !device_ || timed_ || built_[index].failure) return verdict;
+  const bool others_waited =
+      !request_.correctness_only || other_size_ != nullptr || !hosts_ahead_.empty();
+  if (!device_ || !verdict || !lacked_memory_ || !others_waited) return verdict;
   pools_.clear();
   hosts_ahead_.clear();
   ending_.Await();
   starts_alone_ = true;
   auto with_room = JudgeOne(index);
   starts_alone_ = false;
-  if (with_room && with_room->correctness) {
-    std::string& note = with_room->correctness->note;
-    note += (note.empty() ? "" : "; ") +
-            std::string(
-                "it ran out of the GPU's memory beside hosts that waited for later, and "
-                "was judged again once they had ended");
-  }
+  if (!with_room || !with_room->correctness) return with_room;
+  with_room->cost.start_s += verdict->cost.start_s;
+  with_room->cost.fill_s += verdict->cost.fill_s;
+  with_room->cost.timed_s += verdict->cost.timed_s;
+  std::string& note = with_room->correctness->note;
+  if (!note.empty()) note += "; ";
+  note +=
+      "it ran out of memory beside hosts of the judge's that waited for later, and was judged "
+      "again "
+      "once they had ended";
   return with_room;
 }
 
 Result<Verdict> Judgement::JudgeOne(size_t index) {
-  timed_ = false;
   const BuiltCandidate& candidate = built_[index];
   Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_, gpu());
   bool settled = false;
@@ -324,9 +327,7 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     return verdict;
   };
   if (candidate.failure) {
-    const bool lacked_memory =
-        candidate.source.form == CandidateForm::kPython && SaysOutOfMemory(*candidate.failure);
-    verdict.outcome = lacked_memory ? Outcome::kOutOfMemory : Outcome::kBuildFailed;
+    verdict.outcome = Outcome::kBuildFailed;
     verdict.message = *candidate.failure;
     return finish();
   }
@@ -337,8 +338,9 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   ASSAY_ASSIGN_OR_RETURN(bool final, PassGate1(candidate, *hosts, &verdict));
   if (final) return finish();
   const std::string& why = draws_->degenerate();
-  if (hosts->other_size) hosts->other_size->Prefetch(0, 1);
-  if (why.empty() && !request_.correctness_only) hosts->pairs.Prefetch(0, kPairsMin);
+  if (hosts->other_size && !starts_alone_) hosts->other_size->Prefetch(0, 1);
+  if (why.empty() && !request_.correctness_only && !starts_alone_)
+    hosts->pairs.Prefetch(0, kPairsMin);
   if (hosts->other_size) {
     ASSAY_ASSIGN_OR_RETURN(final, PassOtherSize(*hosts, &verdict));
     if (final) return finish();
@@ -371,7 +373,6 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
     listings_->Await();
   }
   verdict.cost.start_s += Seconds(MonotonicNs() - waiting_ns);
-  timed_ = true;
   ASSAY_ASSIGN_OR_RETURN(final, PassBaselines(candidate, hosts->pairs, &verdict));
   if (final) return finish();
   Settle(&verdict);

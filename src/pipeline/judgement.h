@@ -65,6 +65,8 @@ class Judgement {
   // Each returns true when the verdict is final.
   Result<bool> PassGate1(const BuiltCandidate& candidate, HostsOf& hosts, Verdict* verdict);
   Result<bool> PassOtherSize(HostsOf& hosts, Verdict* verdict);
+  // Of a call that did not pass.
+  void SayWhatFailed(bool lacked_memory, Verdict* verdict);
   SizeRunTerms Terms();
   // Hosts of this and the following pairs begin to start, on a device.
   HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const std::string& baseline,
@@ -106,7 +108,7 @@ class Judgement {
   std::optional<BuiltCandidate> against_;
   double host_start_s_ = 0;             // what the oracle's took
   double candidate_call_ns_ = 0;        // of the candidate in hand, from gate 1
-  bool timed_ = false;                  // the candidate in hand came so far
+  bool lacked_memory_ = false;          // the candidate in hand did, before it was timed
   bool starts_alone_ = false;           // no host starts beside its first one
   bool baseline_failed_ = false;        // in the gate 2 that ended last
   bool tool_trouble_ = false;           // a host under a tool failed

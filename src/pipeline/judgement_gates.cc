@@ -21,6 +21,12 @@ SizeRunTerms Judgement::Terms() {
           [this](const std::string& stage, double fraction) { Progress(stage, fraction); }};
 }
 
+void Judgement::SayWhatFailed(bool lacked_memory, Verdict* verdict) {
+  lacked_memory_ = lacked_memory;
+  verdict->outcome = lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
+  verdict->message = (lacked_memory ? "" : "wrong: ") + verdict->correctness->hint;
+}
+
 Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, HostsOf& hosts,
                                   Verdict* verdict) {
   const AtSize size{*oracle_, *live_, *draws_, rule_, hosts.gate1, ""};
@@ -34,12 +40,12 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, HostsOf& host
   }
   candidate_call_ns_ = result->call_ns;
   if (verdict->correctness->passed) return false;
-  verdict->outcome = Outcome::kWrong;
-  verdict->message = "wrong: " + verdict->correctness->hint;
+  SayWhatFailed(result->lacked_memory, verdict);
   return true;
 }
 
 Result<bool> Judgement::PassOtherSize(HostsOf& hosts, Verdict* verdict) {
+  if (starts_alone_) ending_.Await();  // gate 1's
   OtherSize& other = *other_size_;
   const std::string where = " at " + other.text;
   const AtSize size{other.oracle, other.live, other.draws, other.rule, *hosts.other_size, where};
@@ -50,8 +56,7 @@ Result<bool> Judgement::PassOtherSize(HostsOf& hosts, Verdict* verdict) {
   if (correctness.passed) return false;
   correctness.hint =
       fmt::format("right at the size that was asked for, but{}: {}", where, correctness.hint);
-  verdict->outcome = Outcome::kWrong;
-  verdict->message = "wrong: " + correctness.hint;
+  SayWhatFailed(result->lacked_memory, verdict);
   return true;
 }
 

@@ -164,9 +164,7 @@ bool PairRunner::CheckOne(Side side, uint32_t slot, uint32_t master, const Draw*
                                         probe != nullptr, setup_.rule, setup_.errors, context);
   if (side.is_candidate) {
     ++result_->calls_checked;
-    // What was never computed has no error.
-    if (!check.lacked_memory)
-      result_->error_ratio = std::max(result_->error_ratio, check.error_ratio);
+    result_->error_ratio = std::max(result_->error_ratio, check.error_ratio);
   }
   if (!check.passed) result_->wrong = std::move(check);
   return !result_->wrong;
@@ -186,17 +184,19 @@ bool PairRunner::Check(Side side, std::span<const uint32_t> order, const FilledS
   auto settled = CheckWhereTheyLie(setup_.oracle, setup_.live, side.host->outputs, calls,
                                    setup_.rule, setup_.errors);
   settled.resize(calls.size());
-  for (size_t i = 0; i < calls.size(); ++i) {
+  bool right = true;
+  for (size_t i = 0; right && i < calls.size(); ++i) {
     const auto& [slot, master, probed, ordinary] = calls[i];
-    if (!CheckOne(side, slot, master, probed ? filled.probe : nullptr, settled[i])) return false;
+    right = CheckOne(side, slot, master, probed ? filled.probe : nullptr, settled[i]);
   }
+  if (!right && !result_->wrong->lacked_memory) return false;
   if (const auto stray = FindStrayWrites(setup_.live, *side.host, order)) {
     result_->wrong = CallCheck{};
     result_->wrong->passed = false;
     result_->wrong->hint = *stray;
     return false;
   }
-  return true;
+  return right;
 }
 
 void DropLastBlocks(PairSamples* samples, size_t count) {

@@ -33,6 +33,7 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
     ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1" + size.where, terms.interrupt, verdict));
     return std::nullopt;
   }
+  if (result->lacked_memory) size.live.NoteTrouble();
   verdict->cost.timed_s += Seconds(result->timed_ns);
   verdict->cost.fill_s += Seconds(MonotonicNs() - begin_ns - result->timed_ns);
   Correctness& correctness = result->correctness;

@@ -225,37 +225,55 @@ def test_outcome(assay, write, leftovers, name):
 LACKS_MEMORY = """
 import torch
 class ModelNew(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.calls = 0
-        {made}
+    calls = 0
     def forward(self, x):
         self.calls += 1
         if self.calls > {calls}:
             torch.empty(1 << 50)
         return torch.softmax(x, dim=-1)
 """
+# What its host says of a call is in memory that is the candidate's, too.
+CLAIMS_TO = """
+import sys, torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        frame = sys._getframe()
+        while frame is not None:
+            said = frame.f_locals.get("first_failure")
+            if said is not None:
+                said._say("forward fails: out of memory")
+            frame = frame.f_back
+        return torch.zeros_like(x)
+"""
 
 
 @pytest.mark.parametrize(
-    "made, calls, where",
+    "calls, where",
     [
-        ("torch.empty(1 << 50)", 0, ""),
-        ("pass", 0, "forward fails"),
-        ("pass", 20, "in a timed call"),  # a host of gate 1 makes fewer
+        (0, "forward fails"),
+        (20, "in a timed call"),  # a host of gate 1 makes fewer
     ],
-    ids=["loading", "first call", "timed call"],
+    ids=["first call", "timed call"],
 )
-def test_python_that_runs_out_of_memory_is_not_called_wrong(assay, write, made, calls, where):
-    """It was `wrong`, or `build_failed`, though it had given no result."""
-    path = write("lacks.py", LACKS_MEMORY.format(made=made, calls=calls))
+def test_python_that_runs_out_of_memory_is_not_called_wrong(assay, write, calls, where):
+    """It was `wrong`, though it had given no result."""
+    path = write("lacks.py", LACKS_MEMORY.format(calls=calls))
     run = assay.judge(SOFTMAX, path, "--size", "tiny")
     assert run.code == DIED, run
     assert run.verdict["outcome"] == "out_of_memory", run
     assert where in run.verdict["message"], run
     assert "allocate" in run.verdict["message"], run
     # What was never computed has no error.
-    assert (run.verdict["correctness"] or {"error_ratio": 0})["error_ratio"] < 1, run
+    assert not run.verdict["correctness"]["passed"], run
+    assert run.verdict["correctness"]["error_ratio"] < 1, run
+
+
+def test_who_says_that_memory_is_short_and_gives_something_is_wrong(assay, write):
+    """A caught cheat would have been an innocent one, and judged once more on a GPU."""
+    run = assay.judge(SOFTMAX, write("claims.py", CLAIMS_TO), "--size", "tiny")
+    assert run.code == WRONG, run
+    assert run.verdict["outcome"] == "wrong", run
+    assert "out of memory" in run.verdict["message"], run
 
 
 def test_binary_file(assay, write):

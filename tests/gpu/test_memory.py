@@ -61,5 +61,5 @@ def test_what_the_judges_own_hosts_held_is_not_missing_for_long(judge):
     """
     with all_but(12):
         verdict = judge("wants.py", WANTS.format(size=9 * GIBIBYTE), options=["--budget", "10"])
-    assert verdict["correctness"] is not None, verdict["message"]
+    assert_right(verdict)
     assert "judged again" in verdict["correctness"]["note"], verdict["correctness"]
