@@ -86,8 +86,8 @@ struct Gate1Result {
 };
 
 // Runs the candidate on every draw in one fresh host. A failed comparison is a result with passed
-// false; trouble with the host is the error, with
-// `hint` text in its message where a fault explains it.
+// false; trouble with the host is the error, with `hint` text in its message where a fault explains
+// it.
 struct Gate1Setup {
   Oracle& oracle;
   LiveSlots& live;

@@ -311,8 +311,7 @@ Result<Verdict> Judgement::JudgeWithRoom(size_t index) {
   if (!note.empty()) note += "; ";
   note +=
       "it ran out of memory beside hosts of the judge's that waited for later, and was judged "
-      "again "
-      "once they had ended";
+      "again once they had ended";
   return with_room;
 }
 
