@@ -113,6 +113,28 @@ class DrawsTest(unittest.TestCase):
             self.assertTrue(torch.equal(kinds(a @ b).double(), truth), seed)
             self.assertTrue(torch.equal(kinds(in_turn).double(), truth), seed)
 
+    def test_a_nudge_changes_last_bits_alone_and_no_mask_label_zero_or_special_value(self):
+        for dtype, bits in zip(DTYPES, (47, 18, 10, 7)):
+            x = torch.randn(64, 64).to(dtype)
+            x[0, :4] = torch.tensor([0, float("inf"), float("-inf"), torch.finfo(dtype).max])
+            mask = (torch.rand(64, 64) < 0.5).to(dtype)
+            leaves = [("x", x), ("mask", mask), ("labels", torch.arange(5)), ("scale", 0.5)]
+            nudged = draws.nudge_all(leaves, 1, 2.0**-bits)
+            self.assertEqual([name for name, _ in nudged], ["x", "mask", "labels", "scale"])
+            y = nudged[0][1]
+            self.assertEqual((y.shape, y.dtype), (x.shape, x.dtype))
+            self.assertTrue(torch.equal(y[0, :3], x[0, :3]))
+            self.assertTrue(bool(torch.isfinite(y[0, 3])))
+            share = (y.double() - x.double())[1:] / x.double()[1:]
+            # Halves are rounded once more.
+            self.assertLess(share.abs().max().item(), 1.6 * 2.0**-bits, dtype)
+            self.assertGreater((share != 0).double().mean().item(), 0.4, dtype)
+            for (_, before), (_, after) in zip(leaves[1:3], nudged[1:3]):
+                self.assertTrue(torch.equal(before, after))
+            self.assertEqual(nudged[3][1], 0.5)
+            self.assertTrue(torch.equal(draws.nudge_all(leaves, 1, 2.0**-bits)[0][1], y))
+            self.assertFalse(torch.equal(draws.nudge_all(leaves, 2, 2.0**-bits)[0][1], y))
+
     def test_values_that_were_never_negative_stay_so(self):
         for kind in ALL_KINDS:
             y = torch.nan_to_num(change(torch.rand(64, 64), kind))

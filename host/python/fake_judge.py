@@ -292,8 +292,8 @@ class Judge:
             slot * self.plan.oracle_stride + spec.oracle_offset,
         )
 
-    def draw(self, seed, kind=0, slot=0):
-        return self.request(wire.DRAW, seed, kind, slot)[0]
+    def draw(self, seed, kind=0, slot=0, nudge=0, bits=0):
+        return self.request(wire.DRAW, seed, kind, slot, nudge, bits)[0]
 
     def evaluate(self, slot=0, precision=0):
         self.request(wire.EVALUATE, slot, precision)

@@ -81,6 +81,22 @@ class LoadsAndEvaluates(ReferenceTest):
         self.assertTrue(torch.equal(self.judge.tensor("x", 0), self.judge.tensor("x", 1)))
         self.assertFalse(torch.equal(self.judge.tensor("x", 0), self.judge.tensor("x", 2)))
 
+    def test_a_nudged_draw_is_the_same_but_for_its_last_bits_and_has_a_truth_of_its_own(self):
+        self.load(SOFTMAX)
+        self.judge.lay_out(3)
+        for slot, nudge in enumerate([0, 1, 2]):
+            self.judge.draw(5, 0, slot, nudge, 18)
+            self.judge.evaluate(slot, 1)
+        x = self.judge.tensor("x", 0).double()
+        for slot in (1, 2):
+            nudged = self.judge.tensor("x", slot).double()
+            shares = ((nudged - x) / x).abs()
+            self.assertLess(shares.max().item(), 2.0**-17.9)
+            self.assertGreater(shares.max().item(), 2.0**-18.5)
+            truth = self.judge.oracle("out", slot)
+            self.assertLess((truth - torch.softmax(nudged, 1)).abs().max().item(), 1e-15)
+        self.assertFalse(torch.equal(self.judge.tensor("x", 1), self.judge.tensor("x", 2)))
+
     def test_many_slots_are_filled_as_one_by_one(self):
         self.load(SOFTMAX)
         self.judge.lay_out(7)

@@ -229,6 +229,11 @@ OutputComparison CompareWithOracle(const OutputView& output, const CompareRule& 
   return Conclude(output, rule, errors, bounds);
 }
 
+double ElementLimitWithOracle(const OutputView& output, const CompareRule& rule) {
+  const Bounds bounds(output, ScanErrors(output).reference, false);
+  return bounds.For(bounds.Required(rule.required)).element;
+}
+
 std::optional<OutputComparison> RateWithOracle(const OutputView& output, const CompareRule& rule,
                                                ReferenceError* learned,
                                                const MeasuredErrors& measured) {

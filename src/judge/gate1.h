@@ -68,6 +68,9 @@ struct OutputComparison {
 // then counts what earlier draws of the same kind showed: pass null for draws of another kind.
 OutputComparison CompareWithOracle(const OutputView& output, const CompareRule& rule,
                                    ReferenceError* learned);
+// The element error from which it calls an element wrong on a draw by itself (`learned` null). For
+// outputs with an oracle, under a rule that is neither exact nor allclose.
+double ElementLimitWithOracle(const OutputView& output, const CompareRule& rule);
 // Timed calls, and problems without a float64 oracle: the reference's native output is the expected
 // value; the bound adds the reference's own error. Fast: one pass that runs at memory speed for
 // outputs that pass.

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "judge/audit_findings.h"
+#include "pipeline/draw_kinds.h"
 #include "pipeline/gate1_run.h"
 #include "pipeline/oracle.h"
 #include "pipeline/seeds.h"

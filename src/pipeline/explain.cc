@@ -10,6 +10,7 @@
 #include "build/build.h"
 #include "model/dtype.h"
 #include "pipeline/candidate.h"
+#include "pipeline/draw_kinds.h"
 #include "pipeline/gate1_run.h"
 #include "pipeline/machine.h"
 #include "pipeline/oracle.h"

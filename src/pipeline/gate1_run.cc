@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -12,6 +11,8 @@
 #include "base/trace.h"
 #include "pipeline/blame.h"
 #include "pipeline/device_checks.h"
+#include "pipeline/draw_kinds.h"
+#include "pipeline/rounding.h"
 
 namespace assay {
 
@@ -20,10 +21,6 @@ using wire::DrawKind;
 using wire::Role;
 
 namespace {
-
-constexpr std::array<std::string_view, wire::kDrawKindCount> kDrawNames = {
-    "ordinary", "large-offset",   "wide-range", "tiny-scale", "huge-scale",    "signed-zeros",
-    "ties",     "small-integers", "zero-one",   "outlier",    "special-values"};
 
 constexpr int kOrdinaryDraws = 3;
 
@@ -166,31 +163,6 @@ Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& as
   return rule;
 }
 
-std::string_view DrawKindName(DrawKind kind) {
-  const auto index = static_cast<size_t>(kind);
-  return index < kDrawNames.size() ? kDrawNames[index] : "unknown";
-}
-
-std::optional<DrawKind> DrawKindFromName(std::string_view name) {
-  for (size_t i = 0; i < kDrawNames.size(); ++i)
-    if (kDrawNames[i] == name) return static_cast<DrawKind>(i);
-  return std::nullopt;
-}
-
-Result<std::vector<DrawKind>> SkippedDraws(const ProblemRequest& problem) {
-  std::vector<DrawKind> kinds;
-  for (const std::string& name : problem.skip_draws) {
-    const auto kind = DrawKindFromName(name);
-    if (!kind || *kind == DrawKind::kOrdinary)
-      return UsageError(fmt::format(
-          "suite.toml, problem '{}': skip_draws has '{}', which is no kind of draw that could be "
-          "left out; docs/problems.md lists them",
-          problem.name, name));
-    kinds.push_back(*kind);
-  }
-  return kinds;
-}
-
 HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
                                   std::span<const DrawKind> skip,
                                   const std::function<void(size_t, size_t)>& progress) {
@@ -324,9 +296,17 @@ CallCheck CompareOutputs(const Oracle& oracle, const std::byte* written, uint32_
     ReferenceError learned = errors[i];
     const bool ordinary =
         context != nullptr && context->draw_kind == DrawKindName(DrawKind::kOrdinary);
-    const OutputComparison result =
+    OutputComparison result =
         with_oracle ? CompareWithOracle(views[i], output_rule, ordinary ? &learned : nullptr)
                     : CompareWithReference(views[i], output_rule, errors[i]);
+    const auto& moved = oracle.moved(master);
+    if (!result.passed && with_oracle && !ordinary && !moved.empty()) {
+      int64_t left_out = 0;
+      if (auto rest = CompareBesideMoved(views[i], output_rule, moved[i], &left_out)) {
+        result = std::move(*rest);
+        check.rows_left_out += left_out;
+      }
+    }
     check.error_ratio = std::max(check.error_ratio, result.error_ratio);
     if (std::isnan(result.error_ratio)) check.error_ratio = std::numeric_limits<double>::infinity();
     check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
@@ -386,6 +366,27 @@ std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost
 
 namespace {
 
+// The same call looked at again, where rounding alone explains what was wrong with it; else `check`
+// as it is.
+HostResult<CallCheck> CheckForRounding(const Gate1Setup& setup, LiveHost& host, uint32_t slot,
+                                       uint32_t master, const Draw& draw,
+                                       const HintContext& context, CallCheck check) {
+  if (!check.mismatch) return check;
+  // The candidate's host goes on meanwhile.
+  const std::byte* there = setup.live.Written(host.outputs, slot);
+  const std::vector<std::byte> written(there, there + setup.live.plan().output_stride);
+  const auto explained =
+      LookForRounding(setup.options, setup.rule, draw, master, written.data(), &setup.oracle);
+  if (!explained && explained.error().kind == HostTrouble::Kind::kInterrupted)
+    return std::unexpected(explained.error());
+  if (!explained)
+    check.hint +=
+        "; whether rounding alone explains it could not be found out: " + explained.error().message;
+  if (!explained || !*explained) return check;
+  return CheckOutputs(setup.oracle, written.data(), master, true, setup.rule,
+                      setup.draws.reference_errors(), context);
+}
+
 // One call of the candidate on one draw, checked against the oracle.
 HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t index, uint32_t slot,
                               bool ordinary_passed, Gate1Result* result) {
@@ -413,6 +414,10 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check.passed = false;
     check.lacked_memory = false;
     check.hint = *stray;
+  } else if (!check.passed) {
+    auto again = CheckForRounding(setup, host, slot, *master, draw, context, std::move(check));
+    if (!again) return std::unexpected(again.error());
+    check = std::move(*again);
   }
   if (check.mismatch && draw.kind == DrawKind::kOrdinary && ordinary_passed &&
       setup.oracle.weights_vary())
@@ -420,6 +425,14 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
         "; an earlier call was right, with other weights: what depends on weights must be done in "
         "every call (--weights constant allows to keep it)";
   return check;
+}
+
+std::string AboutRowsLeftOut(int64_t rows) {
+  if (rows == 0) return {};
+  return fmt::format(
+      "{} left out: the truth itself moves there as far as the candidate is off when inputs change "
+      "in their last bits",
+      rows == 1 ? "one row is" : fmt::format("{} rows are", rows));
 }
 
 }  // namespace
@@ -455,6 +468,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     meets_a_class = meets_a_class && check->meets_a_class;
     record.error_ratio = check->error_ratio;
     if (check->passed) {
+      record.reason = AboutRowsLeftOut(check->rows_left_out);
       ordinary_passed = ordinary_passed || draws[i].kind == DrawKind::kOrdinary;
     } else {
       correctness.passed = false;

@@ -16,9 +16,6 @@
 
 namespace assay {
 
-std::string_view DrawKindName(wire::DrawKind kind);
-std::optional<wire::DrawKind> DrawKindFromName(std::string_view name);
-
 // The class of the outputs' own dtypes (of the first floating-point one; kExact without one):
 // results are rounded to it, so errors show no finer class.
 PrecisionClass FinestClass(const wire::Plan& plan);
@@ -45,10 +42,8 @@ struct CallCheck {
   std::optional<Mismatch> mismatch;
   std::string hint;
   bool lacked_memory = false;  // nothing was written, for want of memory, as the host says
+  int64_t rows_left_out = 0;   // where rounding moves the truth (judge/moved_rows.h)
 };
-
-// Kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the ordinary one.
-Result<std::vector<wire::DrawKind>> SkippedDraws(const ProblemRequest& problem);
 
 class DrawSet {
  public:
@@ -90,6 +85,7 @@ struct Gate1Result {
 // it.
 struct Gate1Setup {
   Oracle& oracle;
+  const OracleOptions& options;  // of a second reference at this size
   LiveSlots& live;
   const DrawSet& draws;
   CompareRule rule;

@@ -8,6 +8,7 @@
 #include "base/trace.h"
 #include "judge/bottleneck.h"
 #include "pipeline/blame.h"
+#include "pipeline/draw_kinds.h"
 #include "pipeline/judgement.h"
 #include "pipeline/kernel_records.h"
 #include "pipeline/late_build.h"
@@ -76,6 +77,7 @@ Result<void> Judgement::Prepare() {
   };
   ASSAY_ASSIGN_OR_RETURN(
       other_size_, MakeOtherSize(options, host, device_.get(), rule_for, other_seed, drawing));
+  oracle_options_ = options;
   ASSAY_ASSIGN_OR_RETURN(oracle_, Oracle::Open(std::move(options), std::move(host)));
   ASSAY_ASSIGN_OR_RETURN(rule_, rule_for(*oracle_));
   tolerance_ = rule_.allclose
@@ -320,6 +322,11 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   Verdict verdict = NewVerdict(request_, candidate, *oracle_, python_, seed_, threads_, gpu());
   bool settled = false;
   const auto finish = [&]() -> Result<Verdict> {
+    if (verdict.correctness) {
+      std::string& note = verdict.correctness->note;
+      const std::string left_out = NoteOfRowsLeftOut(verdict.correctness->draws);
+      if (!left_out.empty()) note += (note.empty() ? "" : "; ") + left_out;
+    }
     ASSAY_RETURN_IF_ERROR(AddKernels(index, &verdict));
     if (device_ && settled)
       verdict.bottleneck = BottleneckOf(verdict, device_->gpu().facts().multiprocessors);

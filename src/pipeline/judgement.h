@@ -93,6 +93,7 @@ class Judgement {
   int threads_ = 1;
   PythonRuntime python_;
   std::string settings_;
+  OracleOptions oracle_options_;
   std::optional<Oracle> oracle_;
   std::unique_ptr<OtherSize> other_size_;  // null where the problem has one size
   std::unique_ptr<JudgeDevice> device_;    // null: judged on the CPU

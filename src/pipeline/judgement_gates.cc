@@ -29,7 +29,7 @@ void Judgement::SayWhatFailed(bool lacked_memory, Verdict* verdict) {
 
 Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, HostsOf& hosts,
                                   Verdict* verdict) {
-  const AtSize size{*oracle_, *live_, *draws_, rule_, hosts.gate1, ""};
+  const AtSize size{*oracle_, oracle_options_, *live_, *draws_, rule_, hosts.gate1, ""};
   ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
   if (!result) return true;
   verdict->correctness = std::move(result->correctness);
@@ -48,7 +48,8 @@ Result<bool> Judgement::PassOtherSize(HostsOf& hosts, Verdict* verdict) {
   if (starts_alone_) ending_.Await();  // gate 1's
   OtherSize& other = *other_size_;
   const std::string where = " at " + other.text;
-  const AtSize size{other.oracle, other.live, other.draws, other.rule, *hosts.other_size, where};
+  const AtSize size{other.oracle, other.options,     other.live, other.draws,
+                    other.rule,   *hosts.other_size, where};
   ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
   if (!result) return true;
   Correctness& correctness = *verdict->correctness;

@@ -344,6 +344,16 @@ HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind k
   if (auto done = host_->Request(FrameKind::kEvaluate, native, options_.timeout_s); !done)
     return std::unexpected(done.error());
   if (!float64 || !description_.float64_supported) return changed;
+  auto done = EvaluateInFloat64(slot);
+  if (done) return changed;
+  if (done.error().kind != HostTrouble::Kind::kFailed ||
+      done.error().failure != wire::Failure::kFloat64Unsupported)
+    return std::unexpected(done.error());
+  description_.float64_supported = false;
+  return changed;
+}
+
+HostResult<void> Oracle::EvaluateInFloat64(uint32_t slot) {
   ASSAY_CHECK(slot < oracle_slots_max_);
   if (float64_weights_stale_) {
     const uint64_t changed_since[] = {2};
@@ -354,12 +364,32 @@ HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind k
   }
   const uint64_t double_precision[] = {slot, 1};
   auto done = host_->Request(FrameKind::kEvaluate, double_precision, options_.timeout_s);
-  if (done) return changed;
-  if (done.error().kind != HostTrouble::Kind::kFailed ||
-      done.error().failure != wire::Failure::kFloat64Unsupported)
-    return std::unexpected(done.error());
-  description_.float64_supported = false;
-  return changed;
+  if (!done) return std::unexpected(done.error());
+  return {};
+}
+
+HostResult<void> Oracle::FillNudged(uint32_t slot, uint64_t seed, wire::DrawKind kind,
+                                    const Nudge& nudge) {
+  ASSAY_CHECK(slot < slots_max_ && nudge.seed != 0);
+  if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  fills_.resize(std::max<size_t>(fills_.size(), slot + 1));
+  fills_[slot] = ++filled_;
+  const uint64_t draw[] = {seed, static_cast<uint64_t>(kind), slot, nudge.seed,
+                           static_cast<uint64_t>(nudge.bits)};
+  if (auto drawn = host_->Request(FrameKind::kDraw, draw, options_.timeout_s); !drawn)
+    return std::unexpected(drawn.error());
+  return EvaluateInFloat64(slot);
+}
+
+const std::vector<std::vector<MovedRow>>& Oracle::moved(uint32_t slot) const {
+  static const std::vector<std::vector<MovedRow>> kNobodyAsked;
+  const auto found = moved_.find(slot);
+  const bool known = found != moved_.end() && found->second.fill == fill_number(slot);
+  return known ? found->second.rows : kNobodyAsked;
+}
+
+void Oracle::SetMoved(uint32_t slot, std::vector<std::vector<MovedRow>> moved) {
+  moved_[slot] = {fill_number(slot), std::move(moved)};
 }
 
 HostResult<void> Oracle::FillOrdinary(uint32_t first, uint32_t count, uint64_t seed) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "judge/moved_rows.h"
 #include "model/problem.h"
 #include "pipeline/host.h"
 #include "pipeline/judge_device.h"
@@ -82,6 +83,14 @@ class Oracle {
   // and supported). kFailed with kDrawMeaningless or kProblemForward: the reference cannot take
   // such a draw. Returns how many tensors the kind changed; of an ordinary draw, 0.
   HostResult<uint64_t> Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64);
+  // The same draw with each floating-point input changed by a random share of itself, up to
+  // 2^-bits, and its float64 outputs alone.
+  struct Nudge {
+    uint64_t seed = 1;  // not 0
+    int bits = 0;
+  };
+  HostResult<void> FillNudged(uint32_t slot, uint64_t seed, wire::DrawKind kind,
+                              const Nudge& nudge);
   // The same for ordinary draws without float64, into `count` slots from `first` on, under as many
   // seeds from `seed` on: in one request.
   HostResult<void> FillOrdinary(uint32_t first, uint32_t count, uint64_t seed);
@@ -94,6 +103,11 @@ class Oracle {
   bool weights_vary() const { return varied_.any_vary(); }
   // Differs whenever the weights do, and never falls.
   uint64_t weights_version() const { return weights_shown_; }
+  // Rows of this master's outputs in which rounding moves the truth, as far as was asked (one list
+  // an output; pipeline/rounding.h); empty: nobody asked since it was filled.
+  const std::vector<std::vector<MovedRow>>& moved(uint32_t slot) const;
+  void SetMoved(uint32_t slot, std::vector<std::vector<MovedRow>> moved);
+
   // How many times anything was filled when this slot was last; 0: it never was.
   uint64_t fill_number(uint32_t slot) const { return slot < fills_.size() ? fills_[slot] : 0; }
 
@@ -143,6 +157,7 @@ class Oracle {
   Oracle() = default;
   Result<void> Load(std::optional<wire::Failure>* refusal);
   Result<void> ShareSlots();
+  HostResult<void> EvaluateInFloat64(uint32_t slot);
   Result<void> ShareMastersOnDevice();
   // A slot as copied from the device before, or now.
   struct Fetched {
@@ -168,6 +183,11 @@ class Oracle {
   bool float64_weights_stale_ = false;
   uint64_t weights_shown_ = 0, filled_ = 0;
   std::vector<uint64_t> fills_;
+  struct Moved {
+    uint64_t fill = 0;
+    std::vector<std::vector<MovedRow>> rows;
+  };
+  std::map<uint32_t, Moved> moved_;  // by slot
   std::string init_arguments_;
   uint32_t slots_max_ = 0, oracle_slots_max_ = 0;
 };

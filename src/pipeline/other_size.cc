@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/defences.h"
+#include "pipeline/draw_kinds.h"
 
 namespace assay {
 namespace {
@@ -55,9 +56,12 @@ Result<std::unique_ptr<OtherSize>> MakeOtherSize(
   if (!draws && draws.error().kind == HostTrouble::Kind::kFailed) return nullptr;
   if (!draws) return std::unexpected(OracleError(draws.error()));
   if (draws->slots_used() == 1) return nullptr;  // they could not be made again
-  return std::make_unique<OtherSize>(OtherSize{std::move(problem), std::move(settings),
-                                               std::move(text), compare, std::move(oracle),
-                                               std::move(live), std::move(*draws)});
+  OracleOptions own = options;
+  own.problem = problem;
+  own.other_set.clear();
+  return std::make_unique<OtherSize>(
+      OtherSize{std::move(own), std::move(problem), std::move(settings), std::move(text), compare,
+                std::move(oracle), std::move(live), std::move(*draws)});
 }
 
 }  // namespace assay

@@ -14,6 +14,7 @@
 namespace assay {
 
 struct OtherSize {
+  OracleOptions options;   // of a reference at that size
   ProblemRequest problem;  // with the constants of that size
   std::string settings;    // of its candidate hosts
   std::string text;        // "ROWS = 3, COLUMNS = 517"

@@ -13,6 +13,7 @@
 #include "judge/replays.h"
 #include "judge/warm_up.h"
 #include "pipeline/device_checks.h"
+#include "pipeline/draw_kinds.h"
 #include "pipeline/machine.h"
 #include "pipeline/meter.h"
 

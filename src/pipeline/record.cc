@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <vector>
 
 #include "base/check.h"
@@ -210,6 +211,15 @@ void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
   correctness->passed = false;
   correctness->first_mismatch = other.first_mismatch;
   correctness->hint = other.hint;
+}
+
+std::string NoteOfRowsLeftOut(const std::vector<DrawRecord>& draws) {
+  std::set<std::string> kinds;
+  for (const DrawRecord& draw : draws)
+    if (draw.result == "passed" && !draw.reason.empty()) kinds.insert(draw.kind);
+  if (kinds.empty()) return {};
+  return fmt::format("rows are left out in which rounding alone decides, of {} draws",
+                     fmt::join(kinds, ", "));
 }
 
 std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent) {

@@ -1,5 +1,6 @@
 #include "pipeline/record.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "gpu/gpu.h"
@@ -59,6 +60,16 @@ TEST(RooflineOf, RefusesTheCeilingsOfAnotherGpuOrDriver) {
   MachineProfile none = MachineWith(gpu->facts());
   none.gpus.clear();
   EXPECT_FALSE(RooflineOf(Judged(), none, {}, &*gpu));
+}
+
+TEST(NoteOfRowsLeftOut, NamesTheKindsOfDrawsThatPassedWithoutThem) {
+  const DrawRecord whole{"ordinary", 1, "passed", "", 0};
+  const DrawRecord dropped{"ties", 1, "dropped", "it would change none of these inputs", 0};
+  const DrawRecord failed{"outlier", 1, "failed", "all NaN", 9};
+  const DrawRecord without{"huge-scale", 1, "passed", "one row is left out", 0};
+  EXPECT_EQ(NoteOfRowsLeftOut({whole, dropped, failed}), "");
+  EXPECT_THAT(NoteOfRowsLeftOut({whole, without, dropped, without}),
+              testing::EndsWith("of huge-scale draws"));
 }
 
 TEST(AddBest, TakesTheOneThatIsHardestToBeatAndSaysWhichIsMissing) {

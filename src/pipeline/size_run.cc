@@ -15,6 +15,7 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
   const int64_t begin_ns = MonotonicNs();
   const std::string stage = "correctness (gate 1)" + size.where;
   const Gate1Setup setup{size.oracle,
+                         size.options,
                          size.live,
                          size.draws,
                          size.rule,

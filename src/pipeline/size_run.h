@@ -13,6 +13,7 @@ namespace assay {
 // The problem at one size, and what gate 1 needs of it. `where`: "" or " at ROWS = 3".
 struct AtSize {
   Oracle& oracle;
+  const OracleOptions& options;  // of a second reference like it
   LiveSlots& live;
   const DrawSet& draws;
   CompareRule rule;

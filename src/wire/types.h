@@ -183,7 +183,8 @@ enum class FrameKind : uint32_t {
                       // address in the host
   kLoad = 2,          // load the problem or the candidate; see each host
   kStoreWeights = 3,  // reference hosts: the state dict and the weights region; see reference.py
-  kDraw = 4,  // oracle: args: seed, draw kind, slot: write one draw of get_inputs() into the slot
+  kDraw = 4,  // oracle: args: seed, draw kind, slot, seed and bits of a nudge: write one draw of
+              // get_inputs() into the slot
   kEvaluate = 5,  // oracle: args: slot, precision (0 native into outputs, 1 float64 into oracle)
   kBlocks = 6,    // enter the loop of timed blocks; answered when the loop is left
   kQuit = 7,

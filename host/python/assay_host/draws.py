@@ -224,6 +224,30 @@ def change(tensor, kind, generators):
     return changed.to(tensor.dtype)
 
 
+def _nudged(tensor, size, generators):
+    if not tensor.dtype.is_floating_point or tensor.numel() == 0 or _Facts(tensor).is_structure:
+        return tensor
+    generator = generators.on(tensor.device)
+    share = torch.rand(
+        tensor.shape, generator=generator, dtype=torch.float64, device=tensor.device
+    )
+    nudged = tensor.double() * (1 + size * (2 * share - 1))
+    largest = torch.finfo(tensor.dtype).max
+    finite = torch.isfinite(tensor)
+    return torch.where(finite, nudged.clamp(-largest, largest), tensor.double()).to(tensor.dtype)
+
+
+def nudge_all(leaves, seed, size):
+    """(name, value) leaves whose floating-point elements differ from the given ones by a random
+    share of themselves, up to `size`, and are rounded to their dtype; masks and labels stay.
+    """
+    generators = Generators(seed)
+    return [
+        (name, _nudged(value, size, generators) if isinstance(value, torch.Tensor) else value)
+        for name, value in leaves
+    ]
+
+
 def change_all(leaves, kind, seed):
     """Applies a kind to (name, value) leaves; returns them and how many tensors changed."""
     generators = Generators((seed * 31 + kind) & (2**63 - 1))

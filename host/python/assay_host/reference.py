@@ -15,7 +15,8 @@ Requests (results of kDone in brackets):
   kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
                  from now on; 1: the module takes its weights from there; 2: the judge has changed
                  them since float64 copies were made
-  kDraw          args: seed, DrawKind, slot [number of tensors that the kind changed]
+  kDraw          args: seed, DrawKind, slot, seed of a nudge (0: none) and its size as a power of a
+                 half (draws.nudge_all) [number of tensors that the kind changed]
   kEvaluate      args: slot, precision (0 native, 1 float64)
   kFill          args: seed, first slot, count: ordinary draws under the seeds from that one on,
                  each evaluated natively
@@ -379,9 +380,11 @@ class Reference:
         }
 
     def _draw(self, args, _fd):
-        seed, kind, slot = args[:3]
+        seed, kind, slot, nudge, bits = args[:5]
         slots = self.slots()
         leaves, changed = self.drawn(seed, kind)
+        if nudge:
+            leaves = draws.nudge_all(leaves, nudge, 2.0**-bits)
         slots.store_inputs(slot, [value for _, value in leaves])
         self._place.finish()
         self._draw_kinds[slot] = kind

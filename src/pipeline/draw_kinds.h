@@ -1,0 +1,25 @@
+// Kinds of draws: their names, which of them a problem leaves out, which may be left to rounding.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/problem.h"
+#include "wire/types.h"
+
+namespace assay {
+
+std::string_view DrawKindName(wire::DrawKind kind);
+std::optional<wire::DrawKind> DrawKindFromName(std::string_view name);
+
+// Kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the ordinary one.
+Result<std::vector<wire::DrawKind>> SkippedDraws(const ProblemRequest& problem);
+
+// Draws whose values round, and whose comparison decides in gate 1 alone. Choices between small
+// integers are exact, and ties of theirs are meant; on ordinary values every timed call is held to
+// the reference's own output, whichever way that chose.
+bool MayBeRounding(wire::DrawKind kind);
+
+}  // namespace assay
