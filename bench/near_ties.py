@@ -8,8 +8,8 @@ attention has them on a draw of huge values, whose softmax takes the largest sco
   float64 does, in a row: the density of gaps between the two largest scores near 0, times half the
   mean error of that gap. Such rows are too rare to be counted.
 - `shown`: of rows whose two largest scores were put next to each other (the second key was moved
-  until float32 cannot tell them apart), and in which the sums one by one choose otherwise, the share
-  in which one of N nudges of relative size 2^-BITS does so, too.
+  until float32 cannot tell them apart), and in which the sums one by one choose otherwise, the
+  share in which one of N nudges of relative size 2^-BITS does so, too.
 
 Needs a Python with PyTorch. Usage: near_ties.py [SEED]
 """

@@ -116,7 +116,8 @@ class DrawsTest(unittest.TestCase):
     def test_a_nudge_changes_last_bits_alone_and_no_mask_label_zero_or_special_value(self):
         for dtype, bits in zip(DTYPES, (47, 18, 10, 7)):
             x = torch.randn(64, 64).to(dtype)
-            x[0, :4] = torch.tensor([0, float("inf"), float("-inf"), torch.finfo(dtype).max])
+            specials = [0, float("inf"), float("-inf"), torch.finfo(dtype).max]
+            x[0, :4] = torch.tensor(specials, dtype=torch.float64).to(dtype)
             mask = (torch.rand(64, 64) < 0.5).to(dtype)
             leaves = [("x", x), ("mask", mask), ("labels", torch.arange(5)), ("scale", 0.5)]
             nudged = draws.nudge_all(leaves, 1, 2.0**-bits)
