@@ -222,15 +222,7 @@ HostResult<Frame> Host::Collect(double timeout_s) {
     const auto received = wire::ReceiveFrame(socket_.get(), &reply, wait_ms);
     if (received == wire::Receive::kFrame) break;
     if (received == wire::Receive::kClosed) return std::unexpected(Death("during a request"));
-    if (received == wire::Receive::kMalformed) {
-      sandbox_->Kill();
-      HostTrouble trouble{Kind::kFoul,
-                          {},
-                          "the host sent a malformed message to the judge",
-                          "forged-message",
-                          Output()};
-      return std::unexpected(trouble);
-    }
+    if (received == wire::Receive::kMalformed) return std::unexpected(Forgery());
     if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
     if (deadline.Expired()) return std::unexpected(TimedOut("answering a request", timeout_s));
   }
@@ -441,6 +433,7 @@ HostResult<void> Host::AwaitWord(const uint32_t& word, uint32_t value, Deadline 
       if (wire::LoadAcquire(word) == value) return {};
       return std::unexpected(Death(fmt::format("while {}", doing)));
     }
+    if (auto stays = LookForFrames(doing); !stays) return stays;
     if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
     if (deadline.Expired())
       return std::unexpected(TimedOut(doing, static_cast<double>(now_ns - begin_ns) / 1e9));

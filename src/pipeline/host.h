@@ -188,7 +188,10 @@ class Host {
   void SetOrder(std::span<const uint32_t> order);
   HostResult<void> AwaitWord(const uint32_t& word, uint32_t value, Deadline deadline, bool spin,
                              std::string_view doing);
+  // A host in blocks has nothing to send: one that does has left them.
+  HostResult<void> LookForFrames(std::string_view doing);
   HostTrouble TimedOut(std::string_view doing, double timeout_s);
+  HostTrouble Forgery();
   bool Interrupted() const { return interrupt_ != nullptr && *interrupt_; }
 
   std::optional<Sandbox> sandbox_;

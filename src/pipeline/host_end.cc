@@ -6,10 +6,13 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
+#include "pipeline/blame.h"
 #include "pipeline/host.h"
+#include "wire/channel.h"
 
 namespace assay {
 
+using wire::Frame;
 using wire::FrameKind;
 using Kind = HostTrouble::Kind;
 
@@ -45,6 +48,37 @@ HostTrouble Host::TimedOut(std::string_view doing, double timeout_s) {
   trouble.output = Output();
   sandbox_->Kill();
   return trouble;
+}
+
+HostTrouble Host::Forgery() {
+  sandbox_->Kill();
+  return {Kind::kFoul,
+          {},
+          "the host sent a malformed message to the judge",
+          "forged-message",
+          Output()};
+}
+
+HostResult<void> Host::LookForFrames(std::string_view doing) {
+  Frame frame;
+  switch (wire::ReceiveFrame(socket_.get(), &frame, 0)) {
+    case wire::Receive::kTimeout:
+      return {};
+    case wire::Receive::kClosed:
+      return std::unexpected(Death(fmt::format("while {}", doing)));
+    case wire::Receive::kMalformed:
+      return std::unexpected(Forgery());
+    case wire::Receive::kFrame:
+      break;
+  }
+  HostTrouble trouble;
+  const std::string said = Message();
+  // Whatever it answers is no word on the judge's machine or on the problem.
+  trouble.kind = SaysOutOfMemory(said) ? Kind::kOutOfMemory : Kind::kDied;
+  trouble.message = fmt::format("the host stopped {}{}{}", doing, said.empty() ? "" : ": ", said);
+  trouble.output = Output();
+  sandbox_->Kill();
+  return std::unexpected(std::move(trouble));
 }
 
 HostTrouble Host::Death(std::string_view doing) {

@@ -1,6 +1,8 @@
 """How long timed blocks are made."""
 import json
 
+import pytest
+
 from conftest import CORRECT, FOUL, SOFTMAX, SOFTMAX_BODY
 
 # A call that comes alone takes 300 us longer than one in a row, as on a device, where a launch and
@@ -42,3 +44,29 @@ def test_blocks_that_turn_out_short_get_longer_in_the_same_hosts(assay, write, t
     # Pairs that count end with steps. One may be lost all the same, where a block was held up just
     # as its length was looked at.
     assert found.count("pair") <= found.count("steps") + 1
+
+
+LEAVES = """import sys, torch
+def leave(*_):
+    raise RuntimeError({text!r})
+sys.modules["assay_host.blocks"].run_blocks = leave
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+"""
+
+
+@pytest.mark.parametrize(
+    "text, outcome",
+    [
+        ("CUDA out of memory. Tried to allocate 2 GiB", "out_of_memory"),
+        # A candidate does not get the machine blamed for it, which would end the call.
+        ("no such device", "crashed"),
+    ],
+)
+def test_a_host_that_does_not_enter_its_blocks_says_why(assay, write, text, outcome):
+    """The judge waited 60 s for one whose memory did not do, and said that it had timed out."""
+    result = assay.judge(SOFTMAX, write("leaves.py", LEAVES.format(text=text)), "--size", "tiny")
+    assert result.verdict["outcome"] == outcome, result
+    assert text in result.verdict["message"], result
+    assert "stopped preparing its slots" in result.verdict["message"], result
