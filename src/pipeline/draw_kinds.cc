@@ -41,7 +41,7 @@ Result<std::vector<DrawKind>> SkippedDraws(const ProblemRequest& problem) {
   return kinds;
 }
 
-bool MayBeRounding(DrawKind kind) {
+bool MayLeaveElementsOut(DrawKind kind) {
   return kind != DrawKind::kOrdinary && kind != DrawKind::kTies &&
          kind != DrawKind::kSmallIntegers && kind != DrawKind::kZeroOne;
 }

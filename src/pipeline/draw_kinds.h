@@ -17,9 +17,9 @@ std::optional<wire::DrawKind> DrawKindFromName(std::string_view name);
 // Kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the ordinary one.
 Result<std::vector<wire::DrawKind>> SkippedDraws(const ProblemRequest& problem);
 
-// Draws whose values round, and whose comparison decides in gate 1 alone. Choices between small
-// integers are exact, and ties of theirs are meant; on ordinary values every timed call is held to
-// the reference's own output, whichever way that chose.
-bool MayBeRounding(wire::DrawKind kind);
+// Draws in which elements may be left out that rounding decides (judge/moved_elements.h). Choices
+// between small integers are exact, and their ties are meant; on ordinary values every timed call
+// is held to the reference's own output, whichever way that chose.
+bool MayLeaveElementsOut(wire::DrawKind kind);
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 
 #include "base/defences.h"
 #include "base/trace.h"
+#include "judge/moved_elements.h"
 #include "pipeline/blame.h"
 #include "pipeline/device_checks.h"
 #include "pipeline/draw_kinds.h"
@@ -299,14 +300,15 @@ CallCheck CompareOutputs(const Oracle& oracle, const std::byte* written, uint32_
     OutputComparison result =
         with_oracle ? CompareWithOracle(views[i], output_rule, ordinary ? &learned : nullptr)
                     : CompareWithReference(views[i], output_rule, errors[i]);
-    const auto& moved = oracle.moved(master);
-    if (!result.passed && with_oracle && !ordinary && !moved.empty()) {
+    if (!result.passed && with_oracle && !ordinary) {
       int64_t left_out = 0;
-      if (auto rest = CompareBesideMoved(views[i], output_rule, moved[i], &left_out)) {
+      if (auto rest =
+              CompareBesideMoved(views[i], output_rule, oracle.moved(master, i), &left_out)) {
         result = std::move(*rest);
-        check.rows_left_out += left_out;
+        check.left_out += left_out;
       }
     }
+    check.elements += views[i].count;
     check.error_ratio = std::max(check.error_ratio, result.error_ratio);
     if (std::isnan(result.error_ratio)) check.error_ratio = std::numeric_limits<double>::infinity();
     check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
@@ -366,27 +368,6 @@ std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost
 
 namespace {
 
-// The same call looked at again, where rounding alone explains what was wrong with it; else `check`
-// as it is.
-HostResult<CallCheck> CheckForRounding(const Gate1Setup& setup, LiveHost& host, uint32_t slot,
-                                       uint32_t master, const Draw& draw,
-                                       const HintContext& context, CallCheck check) {
-  if (!check.mismatch) return check;
-  // The candidate's host goes on meanwhile.
-  const std::byte* there = setup.live.Written(host.outputs, slot);
-  const std::vector<std::byte> written(there, there + setup.live.plan().output_stride);
-  const auto explained =
-      LookForRounding(setup.options, setup.rule, draw, master, written.data(), &setup.oracle);
-  if (!explained && explained.error().kind == HostTrouble::Kind::kInterrupted)
-    return std::unexpected(explained.error());
-  if (!explained)
-    check.hint +=
-        "; whether rounding alone explains it could not be found out: " + explained.error().message;
-  if (!explained || !*explained) return check;
-  return CheckOutputs(setup.oracle, written.data(), master, true, setup.rule,
-                      setup.draws.reference_errors(), context);
-}
-
 // One call of the candidate on one draw, checked against the oracle.
 HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t index, uint32_t slot,
                               bool ordinary_passed, Gate1Result* result) {
@@ -415,7 +396,10 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check.lacked_memory = false;
     check.hint = *stray;
   } else if (!check.passed) {
-    auto again = CheckForRounding(setup, host, slot, *master, draw, context, std::move(check));
+    const RoundingSetup rounding{setup.options, setup.oracle, setup.rule,
+                                 setup.draws.reference_errors()};
+    auto again = CheckForRounding(rounding, draw, *master, setup.live.Written(host.outputs, slot),
+                                  context, std::move(check));
     if (!again) return std::unexpected(again.error());
     check = std::move(*again);
   }
@@ -427,12 +411,12 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
   return check;
 }
 
-std::string AboutRowsLeftOut(int64_t rows) {
-  if (rows == 0) return {};
+std::string AboutLeftOut(const CallCheck& check) {
+  if (check.left_out == 0) return {};
   return fmt::format(
-      "{} left out: the truth itself moves there as far as the candidate is off when inputs change "
-      "in their last bits",
-      rows == 1 ? "one row is" : fmt::format("{} rows are", rows));
+      "{} of {} elements are left out: the truth itself moves there as far as the candidate is off "
+      "when inputs change in their last bits",
+      check.left_out, check.elements);
 }
 
 }  // namespace
@@ -462,13 +446,14 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     if (!check) return std::unexpected(check.error());
     ++correctness.calls_checked;
     result.lacked_memory = check->lacked_memory;
+    result.could_not_ask = check->could_not_ask;
     correctness.error_ratio = std::max(correctness.error_ratio, check->error_ratio);
     correctness.max_abs_error = std::max(correctness.max_abs_error, check->max_abs_error);
     shown = std::max(shown, check->shown);
     meets_a_class = meets_a_class && check->meets_a_class;
     record.error_ratio = check->error_ratio;
     if (check->passed) {
-      record.reason = AboutRowsLeftOut(check->rows_left_out);
+      record.reason = AboutLeftOut(*check);
       ordinary_passed = ordinary_passed || draws[i].kind == DrawKind::kOrdinary;
     } else {
       correctness.passed = false;

@@ -42,7 +42,10 @@ struct CallCheck {
   std::optional<Mismatch> mismatch;
   std::string hint;
   bool lacked_memory = false;  // nothing was written, for want of memory, as the host says
-  int64_t rows_left_out = 0;   // where rounding moves the truth (judge/moved_rows.h)
+  // Where rounding moves the truth (judge/moved_elements.h), of `elements` in all; the errors above
+  // are of the others.
+  int64_t left_out = 0, elements = 0;
+  bool could_not_ask = false;  // whether rounding explains it: a second reference was in trouble
 };
 
 class DrawSet {
@@ -76,6 +79,7 @@ class DrawSet {
 struct Gate1Result {
   Correctness correctness;
   bool lacked_memory = false;  // why it has not passed
+  bool could_not_ask = false;  // as CallCheck's
   double call_ns = 0;          // shortest single call, for calibration alone
   int64_t timed_ns = 0;        // inside blocks
 };

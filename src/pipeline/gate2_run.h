@@ -73,6 +73,7 @@ struct Gate2Setup {
   ValuePool& pool;
   CompareRule rule;
   std::span<const ReferenceError> errors;
+  const OracleOptions* options = nullptr;  // of a second reference (pipeline/rounding.h)
   OpponentSource opponent;
   CandidateStarter candidate;
   // Where set, asked before either: the hosts of both sides that a pair lacks begin to start, so

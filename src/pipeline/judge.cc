@@ -294,11 +294,11 @@ std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
 }
 
 Result<Verdict> Judgement::JudgeWithRoom(size_t index) {
-  lacked_memory_ = false;
+  wants_room_ = false;
   auto verdict = JudgeOne(index);
   const bool others_waited =
       !request_.correctness_only || other_size_ != nullptr || !hosts_ahead_.empty();
-  if (!device_ || !verdict || !lacked_memory_ || !others_waited) return verdict;
+  if (!device_ || !verdict || !wants_room_ || !others_waited) return verdict;
   pools_.clear();
   hosts_ahead_.clear();
   ending_.Await();
@@ -312,8 +312,8 @@ Result<Verdict> Judgement::JudgeWithRoom(size_t index) {
   std::string& note = with_room->correctness->note;
   if (!note.empty()) note += "; ";
   note +=
-      "it ran out of memory beside hosts of the judge's that waited for later, and was judged "
-      "again once they had ended";
+      "memory was short beside hosts of the judge's that waited for later, and it was judged again "
+      "once they had ended";
   return with_room;
 }
 
@@ -324,7 +324,7 @@ Result<Verdict> Judgement::JudgeOne(size_t index) {
   const auto finish = [&]() -> Result<Verdict> {
     if (verdict.correctness) {
       std::string& note = verdict.correctness->note;
-      const std::string left_out = NoteOfRowsLeftOut(verdict.correctness->draws);
+      const std::string left_out = NoteOfLeftOut(verdict.correctness->draws);
       if (!left_out.empty()) note += (note.empty() ? "" : "; ") + left_out;
     }
     ASSAY_RETURN_IF_ERROR(AddKernels(index, &verdict));

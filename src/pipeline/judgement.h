@@ -43,8 +43,8 @@ class Judgement {
   // The hosts of a candidate that begins, and those of some after it begin.
   std::unique_ptr<HostsOf> BeginHosts(size_t index);
   Result<Verdict> JudgeOne(size_t index);
-  // The same; where it ran out of the device's memory before it was timed, once more with no other
-  // host of the judge's beside its first one.
+  // The same; where the device's memory was short before it was timed, once more with no other host
+  // of the judge's beside its first one.
   Result<Verdict> JudgeWithRoom(size_t index);
   // The verdict where the trouble that ended a judgement is that the candidate had taken the
   // device's memory; else the error.
@@ -66,7 +66,7 @@ class Judgement {
   Result<bool> PassGate1(const BuiltCandidate& candidate, HostsOf& hosts, Verdict* verdict);
   Result<bool> PassOtherSize(HostsOf& hosts, Verdict* verdict);
   // Of a call that did not pass.
-  void SayWhatFailed(bool lacked_memory, Verdict* verdict);
+  void SayWhatFailed(const Gate1Result& result, Verdict* verdict);
   SizeRunTerms Terms();
   // Hosts of this and the following pairs begin to start, on a device.
   HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const std::string& baseline,
@@ -107,9 +107,11 @@ class Judgement {
   std::map<size_t, std::unique_ptr<HostsOf>> hosts_ahead_;  // of candidates after the one in hand
   bool expects_gate2_ = true;                               // the one before came so far
   std::optional<BuiltCandidate> against_;
-  double host_start_s_ = 0;             // what the oracle's took
-  double candidate_call_ns_ = 0;        // of the candidate in hand, from gate 1
-  bool lacked_memory_ = false;          // the candidate in hand did, before it was timed
+  double host_start_s_ = 0;       // what the oracle's took
+  double candidate_call_ns_ = 0;  // of the candidate in hand, from gate 1
+  // The candidate in hand, or a second reference that was asked about it, lacked memory before it
+  // was timed.
+  bool wants_room_ = false;
   bool starts_alone_ = false;           // no host starts beside its first one
   bool baseline_failed_ = false;        // in the gate 2 that ended last
   bool tool_trouble_ = false;           // a host under a tool failed

@@ -21,10 +21,10 @@ SizeRunTerms Judgement::Terms() {
           [this](const std::string& stage, double fraction) { Progress(stage, fraction); }};
 }
 
-void Judgement::SayWhatFailed(bool lacked_memory, Verdict* verdict) {
-  lacked_memory_ = lacked_memory;
-  verdict->outcome = lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
-  verdict->message = (lacked_memory ? "" : "wrong: ") + verdict->correctness->hint;
+void Judgement::SayWhatFailed(const Gate1Result& result, Verdict* verdict) {
+  wants_room_ = result.lacked_memory || result.could_not_ask;
+  verdict->outcome = result.lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
+  verdict->message = (result.lacked_memory ? "" : "wrong: ") + verdict->correctness->hint;
 }
 
 Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, HostsOf& hosts,
@@ -40,7 +40,7 @@ Result<bool> Judgement::PassGate1(const BuiltCandidate& candidate, HostsOf& host
   }
   candidate_call_ns_ = result->call_ns;
   if (verdict->correctness->passed) return false;
-  SayWhatFailed(result->lacked_memory, verdict);
+  SayWhatFailed(*result, verdict);
   return true;
 }
 
@@ -57,7 +57,7 @@ Result<bool> Judgement::PassOtherSize(HostsOf& hosts, Verdict* verdict) {
   if (correctness.passed) return false;
   correctness.hint =
       fmt::format("right at the size that was asked for, but{}: {}", where, correctness.hint);
-  SayWhatFailed(result->lacked_memory, verdict);
+  SayWhatFailed(*result, verdict);
   return true;
 }
 
@@ -139,6 +139,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   const int clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
   setup.rule = rule_;
   setup.errors = draws_->reference_errors();
+  setup.options = &oracle_options_;
   setup.opponent = opponent;
   setup.candidate = [&](int pair_index) {
     return hosts.Take(pair_index, PairsUntilDecision(pair_index));
@@ -182,6 +183,9 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
     ASSAY_RETURN_IF_ERROR(Blame(result.error(), "gate 2", events_.interrupt, verdict));
     return true;
   }
+  // It may have been about to ask what else explains that.
+  if (result->wrong && events_.interrupt != nullptr && *events_.interrupt)
+    return Fail(ErrorKind::kInterrupted, "interrupted");
   verdict->cost.start_s += Seconds(result->spent.start_ns);
   verdict->cost.fill_s += Seconds(result->spent.fill_ns);
   verdict->cost.timed_s += Seconds(result->spent.timed_ns);

@@ -333,7 +333,7 @@ void Oracle::ShowWeights(uint64_t version) {
 
 HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
   ASSAY_CHECK(slot < slots_max_);
-  if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  if (auto hold = CopiesHold(); !hold) return std::unexpected(hold.error());
   fills_.resize(std::max<size_t>(fills_.size(), slot + 1));
   fills_[slot] = ++filled_;
   const uint64_t draw[] = {seed, static_cast<uint64_t>(kind), slot};
@@ -371,30 +371,40 @@ HostResult<void> Oracle::EvaluateInFloat64(uint32_t slot) {
 HostResult<void> Oracle::FillNudged(uint32_t slot, uint64_t seed, wire::DrawKind kind,
                                     const Nudge& nudge) {
   ASSAY_CHECK(slot < slots_max_ && nudge.seed != 0);
-  if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  if (auto hold = CopiesHold(); !hold) return std::unexpected(hold.error());
   fills_.resize(std::max<size_t>(fills_.size(), slot + 1));
   fills_[slot] = ++filled_;
   const uint64_t draw[] = {seed, static_cast<uint64_t>(kind), slot, nudge.seed,
                            static_cast<uint64_t>(nudge.bits)};
   if (auto drawn = host_->Request(FrameKind::kDraw, draw, options_.timeout_s); !drawn)
     return std::unexpected(drawn.error());
+  if (!description_.float64_supported)
+    return HostFailed(HostTrouble::Kind::kEnvironment, "the reference does not run in float64");
   return EvaluateInFloat64(slot);
 }
 
-const std::vector<std::vector<MovedRow>>& Oracle::moved(uint32_t slot) const {
-  static const std::vector<std::vector<MovedRow>> kNobodyAsked;
+bool Oracle::KnowsMoved(uint32_t slot) const {
   const auto found = moved_.find(slot);
-  const bool known = found != moved_.end() && found->second.fill == fill_number(slot);
-  return known ? found->second.rows : kNobodyAsked;
+  return found != moved_.end() && found->second.fill == fill_number(slot);
 }
 
-void Oracle::SetMoved(uint32_t slot, std::vector<std::vector<MovedRow>> moved) {
+std::span<const MovedElement> Oracle::moved(uint32_t slot, size_t output) const {
+  if (!KnowsMoved(slot)) return {};
+  return moved_.at(slot).elements.at(output);
+}
+
+void Oracle::SetMoved(uint32_t slot, std::vector<std::vector<MovedElement>> moved) {
   moved_[slot] = {fill_number(slot), std::move(moved)};
+}
+
+HostResult<void> Oracle::CopiesHold() const {
+  if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  return {};
 }
 
 HostResult<void> Oracle::FillOrdinary(uint32_t first, uint32_t count, uint64_t seed) {
   ASSAY_CHECK(first + count <= slots_max_);
-  if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  if (auto hold = CopiesHold(); !hold) return std::unexpected(hold.error());
   fills_.resize(std::max<size_t>(fills_.size(), first + count));
   for (uint32_t slot = first; slot < first + count; ++slot) fills_[slot] = ++filled_;
   const uint64_t args[] = {seed, first, count};

@@ -8,10 +8,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "judge/moved_rows.h"
+#include "judge/moved_elements.h"
 #include "model/problem.h"
 #include "pipeline/host.h"
 #include "pipeline/judge_device.h"
@@ -103,10 +104,14 @@ class Oracle {
   bool weights_vary() const { return varied_.any_vary(); }
   // Differs whenever the weights do, and never falls.
   uint64_t weights_version() const { return weights_shown_; }
-  // Rows of this master's outputs in which rounding moves the truth, as far as was asked (one list
-  // an output; pipeline/rounding.h); empty: nobody asked since it was filled.
-  const std::vector<std::vector<MovedRow>>& moved(uint32_t slot) const;
-  void SetMoved(uint32_t slot, std::vector<std::vector<MovedRow>> moved);
+  // Elements of this master's outputs whose truth rounding moves (pipeline/rounding.h): whether
+  // anybody asked since it was filled, and what the answer was, by output; empty: there are none.
+  bool KnowsMoved(uint32_t slot) const;
+  std::span<const MovedElement> moved(uint32_t slot, size_t output) const;
+  void SetMoved(uint32_t slot, std::vector<std::vector<MovedElement>> moved);
+
+  // Copies from the device, if any, were made. Errors: kEnvironment.
+  HostResult<void> CopiesHold() const;
 
   // How many times anything was filled when this slot was last; 0: it never was.
   uint64_t fill_number(uint32_t slot) const { return slot < fills_.size() ? fills_[slot] : 0; }
@@ -185,7 +190,7 @@ class Oracle {
   std::vector<uint64_t> fills_;
   struct Moved {
     uint64_t fill = 0;
-    std::vector<std::vector<MovedRow>> rows;
+    std::vector<std::vector<MovedElement>> elements;  // by output
   };
   std::map<uint32_t, Moved> moved_;  // by slot
   std::string init_arguments_;

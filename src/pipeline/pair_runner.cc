@@ -16,6 +16,7 @@
 #include "pipeline/draw_kinds.h"
 #include "pipeline/machine.h"
 #include "pipeline/meter.h"
+#include "pipeline/rounding.h"
 
 namespace assay {
 namespace {
@@ -163,6 +164,13 @@ bool PairRunner::CheckOne(Side side, uint32_t slot, uint32_t master, const Draw*
   CallCheck check = settled ? *settled
                             : CheckCall(setup_.oracle, setup_.live, *side.host, slot, master,
                                         probe != nullptr, setup_.rule, setup_.errors, context);
+  if (probe != nullptr && !check.passed) {
+    const RoundingSetup rounding{*setup_.options, setup_.oracle, setup_.rule, setup_.errors};
+    auto again = CheckForRounding(rounding, *probe, master,
+                                  setup_.live.Written(side.host->outputs, slot), context, check);
+    // An interrupt ends the call before what is found here is told.
+    if (again) check = std::move(*again);
+  }
   if (side.is_candidate) {
     ++result_->calls_checked;
     result_->error_ratio = std::max(result_->error_ratio, check.error_ratio);

@@ -213,12 +213,12 @@ void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
   correctness->hint = other.hint;
 }
 
-std::string NoteOfRowsLeftOut(const std::vector<DrawRecord>& draws) {
+std::string NoteOfLeftOut(const std::vector<DrawRecord>& draws) {
   std::set<std::string> kinds;
   for (const DrawRecord& draw : draws)
     if (draw.result == "passed" && !draw.reason.empty()) kinds.insert(draw.kind);
   if (kinds.empty()) return {};
-  return fmt::format("rows are left out in which rounding alone decides, of {} draws",
+  return fmt::format("elements are left out in which rounding alone decides, of {} draws",
                      fmt::join(kinds, ", "));
 }
 

@@ -45,7 +45,7 @@ void AddBest(const std::map<std::string, std::vector<std::string>>& left_out, Sp
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
               Correctness* correctness);
 
-// What a reader should know of draws that passed but for some rows; empty: none did.
-std::string NoteOfRowsLeftOut(const std::vector<DrawRecord>& draws);
+// What a reader should know of draws that passed but for some elements; empty: none did.
+std::string NoteOfLeftOut(const std::vector<DrawRecord>& draws);
 
 }  // namespace assay

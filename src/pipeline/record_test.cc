@@ -62,13 +62,13 @@ TEST(RooflineOf, RefusesTheCeilingsOfAnotherGpuOrDriver) {
   EXPECT_FALSE(RooflineOf(Judged(), none, {}, &*gpu));
 }
 
-TEST(NoteOfRowsLeftOut, NamesTheKindsOfDrawsThatPassedWithoutThem) {
+TEST(NoteOfLeftOut, NamesTheKindsOfDrawsThatPassedWithoutThem) {
   const DrawRecord whole{"ordinary", 1, "passed", "", 0};
   const DrawRecord dropped{"ties", 1, "dropped", "it would change none of these inputs", 0};
   const DrawRecord failed{"outlier", 1, "failed", "all NaN", 9};
-  const DrawRecord without{"huge-scale", 1, "passed", "one row is left out", 0};
-  EXPECT_EQ(NoteOfRowsLeftOut({whole, dropped, failed}), "");
-  EXPECT_THAT(NoteOfRowsLeftOut({whole, without, dropped, without}),
+  const DrawRecord without{"huge-scale", 1, "passed", "20 of 640 elements are left out", 0};
+  EXPECT_EQ(NoteOfLeftOut({whole, dropped, failed}), "");
+  EXPECT_THAT(NoteOfLeftOut({whole, without, dropped, without}),
               testing::EndsWith("of huge-scale draws"));
 }
 

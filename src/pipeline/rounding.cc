@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/trace.h"
-#include "judge/moved_rows.h"
+#include "judge/moved_elements.h"
 #include "pipeline/draw_kinds.h"
 
 namespace assay {
@@ -37,86 +38,94 @@ bool SameInputs(const Oracle& known, uint32_t master, const Oracle& second) {
                      });
 }
 
-// One output that failed.
-struct Doubt {
+// One output with a float64 side.
+struct Asked {
   size_t output;
-  std::vector<double> truth;  // the second reference's
+  std::vector<double> truth;
+  MovedElements moved;
+  bool too_much = false;
 };
 
-class Rounding {
- public:
-  Rounding(const CompareRule& rule, std::vector<OutputView> views)
-      : rule_(rule), views_(std::move(views)), moved_(views_.size()) {}
-
-  // False: one output is wrong in a way that is not rounding's.
-  bool FindDoubts() {
-    for (size_t i = 0; i < views_.size(); ++i) {
-      if (CompareWithOracle(views_[i], rule_, nullptr).passed) continue;
-      moved_[i] = DoubtfulRows(views_[i], rule_);
-      if (moved_[i].empty()) return false;
-      doubts_.push_back({i, {}});
-    }
-    return !doubts_.empty();
+// Has the second reference, whose slot 0 holds the draw, compute one nudge after the other. The
+// answer has a list an output, empty where nothing may be left out.
+HostResult<std::vector<std::vector<MovedElement>>> NudgeAll(Oracle* second, const Draw& draw,
+                                                            const CompareRule& rule) {
+  std::vector<Asked> asked;
+  const auto given = OutputViews(*second, 0, nullptr, true);
+  for (size_t i = 0; i < given.size(); ++i)
+    if (const double* truth = given[i].oracle)
+      asked.push_back({i, {truth, truth + given[i].count}, MovedElements(given[i], rule)});
+  const int bits = NudgeBits(std::max(rule.required, FinestClass(second->plan())));
+  for (uint64_t nudge = 1; nudge <= kNudges; ++nudge) {
+    // By seeds that come from the draw's: nobody knows ahead what moves.
+    if (auto filled = second->FillNudged(0, draw.seed, draw.kind, {draw.seed + nudge, bits});
+        !filled)
+      return std::unexpected(filled.error());
+    const auto views = OutputViews(*second, 0, nullptr, true);
+    if (auto there = second->CopiesHold(); !there) return std::unexpected(there.error());
+    for (Asked& one : asked)
+      if (!one.too_much) one.too_much = !one.moved.See(one.truth.data(), views[one.output].oracle);
+    if (std::all_of(asked.begin(), asked.end(), [](const Asked& one) { return one.too_much; }))
+      break;
   }
-  void KeepTruth(const Oracle& second) {
-    for (Doubt& doubt : doubts_) {
-      const double* truth = Truth(second, doubt.output);
-      doubt.truth.assign(truth, truth + views_[doubt.output].count);
-    }
-  }
-  void SeeNudged(const Oracle& second) {
-    for (const Doubt& doubt : doubts_)
-      SeeMoved(doubt.truth.data(), Truth(second, doubt.output), moved_[doubt.output]);
-  }
-  bool Explains() const {
-    return std::all_of(doubts_.begin(), doubts_.end(), [this](const Doubt& doubt) {
-      int64_t left_out = 0;
-      const auto rest =
-          CompareBesideMoved(views_[doubt.output], rule_, moved_[doubt.output], &left_out);
-      return rest && rest->passed;
-    });
-  }
-  std::vector<std::vector<MovedRow>> TakeMoved() { return std::move(moved_); }
+  std::vector<std::vector<MovedElement>> elements(given.size());
+  for (const Asked& one : asked) elements[one.output] = one.moved.elements();
+  return elements;
+}
 
- private:
-  static const double* Truth(const Oracle& second, size_t output) {
-    return OutputViews(second, 0, nullptr, true)[output].oracle;
-  }
-
-  const CompareRule& rule_;
-  std::vector<OutputView> views_;
-  std::vector<std::vector<MovedRow>> moved_;  // one list an output
-  std::vector<Doubt> doubts_;
-};
-
-}  // namespace
-
-HostResult<bool> LookForRounding(OracleOptions options, const CompareRule& rule, const Draw& draw,
-                                 uint32_t master, const std::byte* written, Oracle* known) {
-  if (!MayBeRounding(draw.kind)) return false;
-  Rounding rounding(rule, OutputViews(*known, master, written, true));
-  if (!rounding.FindDoubts()) return false;
-  const Span span("look for rounding");
-  auto second = OpenSecond(std::move(options));
+HostResult<void> Ask(const RoundingSetup& setup, const Draw& draw, uint32_t master) {
+  const Span span("ask what rounding moves");
+  auto second = OpenSecond(setup.options);
   if (!second) return std::unexpected(second.error());
   second->ShowWeights(draw.seed);
   if (auto filled = second->Fill(0, draw.seed, draw.kind, true); !filled)
     return std::unexpected(filled.error());
-  if (!SameInputs(*known, master, *second))
-    return HostFailed(HostTrouble::Kind::kEnvironment,
-                      "a second reference draws other inputs under the same seed");
-  rounding.KeepTruth(*second);
-  const int bits = NudgeBits(std::max(rule.required, FinestClass(known->plan())));
-  bool explains = false;
-  for (int nudge = 1; nudge <= kNudges && !explains; ++nudge) {
-    const Oracle::Nudge how{static_cast<uint64_t>(nudge), bits};
-    if (auto filled = second->FillNudged(0, draw.seed, draw.kind, how); !filled)
-      return std::unexpected(filled.error());
-    rounding.SeeNudged(*second);
-    explains = rounding.Explains();
+  const auto failed = [](const char* message) {
+    return HostFailed(HostTrouble::Kind::kEnvironment, message);
+  };
+  // As it also says where memory for float64 was short.
+  if (!second->description().float64_supported)
+    return failed("a second reference does not run in float64");
+  if (!SameInputs(setup.oracle, master, *second))
+    return failed("a second reference draws other inputs under the same seed");
+  auto moved = NudgeAll(&*second, draw, setup.rule);
+  if (!moved) return std::unexpected(moved.error());
+  setup.oracle.SetMoved(master, std::move(*moved));
+  return {};
+}
+
+// Whether each output that fails may do so by rounding alone.
+bool MayAllBeRounding(const RoundingSetup& setup, uint32_t master, const std::byte* written) {
+  bool any = false;
+  for (const OutputView& view : OutputViews(setup.oracle, master, written, true)) {
+    if (CompareWithOracle(view, setup.rule, nullptr).passed) continue;
+    if (!MayBeRounding(view, setup.rule)) return false;
+    any = true;
   }
-  if (explains) known->SetMoved(master, rounding.TakeMoved());
-  return explains;
+  return any;
+}
+
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+HostResult<CallCheck> CheckForRounding(const RoundingSetup& setup, const Draw& draw,
+                                       uint32_t master, const std::byte* written,
+                                       const HintContext& context, CallCheck check) {
+  if (check.passed || !check.mismatch || !MayLeaveElementsOut(draw.kind)) return check;
+  if (setup.oracle.KnowsMoved(master)) return check;
+  // The host may go on meanwhile.
+  const std::vector<std::byte> copy(written, written + setup.oracle.plan().output_stride);
+  if (!MayAllBeRounding(setup, master, copy.data())) return check;
+  if (auto asked = Ask(setup, draw, master); !asked) {
+    if (asked.error().kind == HostTrouble::Kind::kInterrupted)
+      return std::unexpected(asked.error());
+    check.could_not_ask = true;
+    check.hint += "; whether rounding alone explains it could not be found out: " +
+                  FirstLine(asked.error().message);
+    return check;
+  }
+  return CheckOutputs(setup.oracle, copy.data(), master, true, setup.rule, setup.errors, context);
 }
 
 }  // namespace assay

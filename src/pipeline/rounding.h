@@ -1,20 +1,28 @@
-// Whether rounding alone explains that a candidate is wrong in a few rows of an unusual draw
-// (judge/moved_rows.h): a second reference computes the truth of nudged inputs.
+// What rounding alone moves in an unusual draw (judge/moved_elements.h), as a second reference
+// tells: asked once a candidate, or an opponent, is wrong there.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <span>
 
 #include "pipeline/gate1_run.h"
 #include "pipeline/oracle.h"
 
 namespace assay {
 
-// `written`: what the candidate gave for the draw in `master`, and failed with. Starts a reference
-// of its own, which takes seconds, where rounding may explain each wrong element at all; `options`
-// are those of `known`, the problem being the one at its size. True: known->moved(master) does
-// explain it now. Errors: that reference's; kInterrupted.
-HostResult<bool> LookForRounding(OracleOptions options, const CompareRule& rule, const Draw& draw,
-                                 uint32_t master, const std::byte* written, Oracle* known);
+struct RoundingSetup {
+  const OracleOptions& options;  // of a second reference like `oracle`, at its size
+  Oracle& oracle;
+  const CompareRule& rule;
+  std::span<const ReferenceError> errors;
+};
+
+// `check` is of a call that gave `written` for the draw in `master`. Where it failed, and rounding
+// may be all there is to it, and nobody has asked since that master was filled, a second reference
+// is started, which takes seconds; the call is then looked at again. Errors: kInterrupted. Trouble
+// of that reference is in the check (`could_not_ask`).
+HostResult<CallCheck> CheckForRounding(const RoundingSetup& setup, const Draw& draw,
+                                       uint32_t master, const std::byte* written,
+                                       const HintContext& context, CallCheck check);
 
 }  // namespace assay

@@ -9,7 +9,8 @@ import pytest
 
 from conftest import CORRECT, ROOT, WRONG
 
-PROBLEM = ROOT / "tests" / "problems" / "choices.py"
+PROBLEMS = ROOT / "tests" / "problems"
+PROBLEM = PROBLEMS / "choices.py"
 
 # The sums in float32, one number after the other. SCORE and WEIGHTS are where a program may differ.
 KERNEL = """
@@ -34,6 +35,50 @@ ASSAY_KERNEL(assay::Tensor<const float, 3> keys, assay::Tensor<const float, 3> v
                                      weight[1] * values.data()[(row * 2 + 1) * width + i]) / sum;
   }
 }
+"""
+
+
+# Right on ordinary values, as their mean is small.
+VARIANCE = """
+#include <assay/kernel.h>
+#include <cstring>
+static float ToBFloat16(float value) {
+  unsigned bits;
+  std::memcpy(&bits, &value, 4);
+  bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 1> out) {
+  const int64_t columns = x.size(1);
+  for (int64_t row = 0; row < x.size(0); ++row) {
+    const float* values = x.data() + row * columns;
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < columns; ++i) sum += values[i];
+    const double mean = MEAN;
+    for (int64_t i = 0; i < columns; ++i) squares += (values[i] - mean) * (values[i] - mean);
+    out.data()[row] = squares / columns;
+  }
+}
+"""
+STEPS = """
+#include <assay/kernel.h>
+#include <cmath>
+ASSAY_KERNEL(assay::Tensor<const float, 1> x, assay::Tensor<float, 1> out) {
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    const float value = x.data()[i];
+    out.data()[i] = SKIPS ? value : std::nearbyint(value * 8) / 8;
+  }
+}
+"""
+
+
+SUITE_OF_HUGE_VALUES = """
+[[problem]]
+name = "choices"
+file = "choices.py"
+skip_draws = ["large-offset", "wide-range", "tiny-scale", "signed-zeros", "ties", "small-integers",
+              "zero-one", "outlier", "special-values"]
 """
 
 
@@ -84,3 +129,36 @@ def test_nothing_else_is_left_out(assay, write, score, weights):
     assert result.code == WRONG, result
     failed = [d for d in result.verdict["correctness"]["draws"] if d["result"] == "failed"]
     assert [draw["kind"] for draw in failed] == ["huge-scale"], result
+
+
+def test_an_opponent_may_choose_otherwise_too(assay, write):
+    """Warm-up blocks check it as well: the call ended with an error about the baseline."""
+    sums_in_double = kernel().replace("float score[2]", "double score[2]").replace(
+        "const float largest", "const double largest"
+    )
+    # Every block's unusual call is one of huge values.
+    write("suite.toml", SUITE_OF_HUGE_VALUES)
+    problem = write("choices.py", PROBLEM.read_text())
+    kernels = write("right.cpp", sums_in_double), "--against", write("honest.cpp", kernel())
+    result = assay.judge(problem, *kernels, "--budget", "6")
+    assert result.code in CORRECT, result
+
+
+@pytest.mark.parametrize(
+    "name, source, others",
+    [
+        # The condition is bad all over, and each row is one element of a single vector.
+        ("variance", VARIANCE, ("MEAN", "sum / columns", "ToBFloat16(sum / columns)")),
+        # Some values do step when they are nudged, and those that do not are wrong.
+        ("steps", STEPS, ("SKIPS", "false", "std::fabs(value) > 6")),
+    ],
+)
+def test_what_moves_a_little_elsewhere_excuses_nothing(assay, write, name, source, others):
+    word, right, wrong = others
+    problem = PROBLEMS / f"{name}.py"
+    result = assay.judge(problem, write("a.cpp", source.replace(word, right)), "--correctness-only")
+    assert result.code in CORRECT and not left_out(result.verdict), result
+    result = assay.judge(problem, write("b.cpp", source.replace(word, wrong)), "--correctness-only")
+    assert result.code == WRONG, result
+    failed = [d for d in result.verdict["correctness"]["draws"] if d["result"] == "failed"]
+    assert [draw["kind"] for draw in failed] == ["large-offset"], result

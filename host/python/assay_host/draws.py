@@ -227,6 +227,7 @@ def change(tensor, kind, generators):
 def _nudged(tensor, size, generators):
     if not tensor.dtype.is_floating_point or tensor.numel() == 0 or _Facts(tensor).is_structure:
         return tensor
+    size = max(size, torch.finfo(tensor.dtype).eps)  # less would round away
     generator = generators.on(tensor.device)
     share = torch.rand(
         tensor.shape, generator=generator, dtype=torch.float64, device=tensor.device
@@ -239,7 +240,8 @@ def _nudged(tensor, size, generators):
 
 def nudge_all(leaves, seed, size):
     """(name, value) leaves whose floating-point elements differ from the given ones by a random
-    share of themselves, up to `size`, and are rounded to their dtype; masks and labels stay.
+    share of themselves, up to `size` or one spacing of their dtype, and are rounded to it; masks
+    and labels stay.
     """
     generators = Generators(seed)
     return [
