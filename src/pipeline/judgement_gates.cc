@@ -90,6 +90,12 @@ bool MayCallLibraries(const BuiltCandidate& candidate, bool forbidden) {
   return candidate.source.form == CandidateForm::kPython || !candidate.toolkit.empty() || forbidden;
 }
 
+void AddSpent(const SpentTime& spent, Cost* cost) {
+  cost->start_s += Seconds(spent.start_ns);
+  cost->fill_s += Seconds(spent.fill_ns);
+  cost->timed_s += Seconds(spent.timed_ns);
+}
+
 }  // namespace
 
 void Judgement::ShowProgress(Gate2Setup* setup) const {
@@ -186,9 +192,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   // It may have been about to ask what else explains that.
   if (result->wrong && events_.interrupt != nullptr && *events_.interrupt)
     return Fail(ErrorKind::kInterrupted, "interrupted");
-  verdict->cost.start_s += Seconds(result->spent.start_ns);
-  verdict->cost.fill_s += Seconds(result->spent.fill_ns);
-  verdict->cost.timed_s += Seconds(result->spent.timed_ns);
+  AddSpent(result->spent, &verdict->cost);
   if (result->opponent_trouble) {
     baseline_failed_ = true;
     return std::unexpected(TroubleAsError(*result->opponent_trouble, "the baseline failed"));
