@@ -118,8 +118,10 @@ HostResult<CallCheck> CheckForRounding(const RoundingSetup& setup, const Draw& d
   const std::vector<std::byte> copy(written, written + setup.oracle.plan().output_stride);
   if (!MayAllBeRounding(setup, master, copy.data())) return check;
   if (auto asked = Ask(setup, draw, master); !asked) {
-    if (asked.error().kind == HostTrouble::Kind::kInterrupted)
-      return std::unexpected(asked.error());
+    // Ctrl-C may also have ended that reference.
+    const bool interrupted = setup.options.interrupt != nullptr && *setup.options.interrupt;
+    if (interrupted || asked.error().kind == HostTrouble::Kind::kInterrupted)
+      return HostFailed(HostTrouble::Kind::kInterrupted, "interrupted");
     check.could_not_ask = true;
     check.hint += "; whether rounding alone explains it could not be found out: " +
                   FirstLine(asked.error().message);

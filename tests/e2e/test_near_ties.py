@@ -5,9 +5,15 @@ Before, the candidate was `wrong` there wherever the reference was lucky: seen o
 with an attention in plain float32 and one row of 258.
 """
 
+import json
+import os
+import signal
+import subprocess
+import time
+
 import pytest
 
-from conftest import CORRECT, ROOT, WRONG
+from conftest import ASSAY, CORRECT, ROOT, WRONG
 
 PROBLEMS = ROOT / "tests" / "problems"
 PROBLEM = PROBLEMS / "choices.py"
@@ -162,3 +168,23 @@ def test_what_moves_a_little_elsewhere_excuses_nothing(assay, write, name, sourc
     assert result.code == WRONG, result
     failed = [d for d in result.verdict["correctness"]["draws"] if d["result"] == "failed"]
     assert [draw["kind"] for draw in failed] == ["large-offset"], result
+
+
+@pytest.mark.parametrize("seconds", [1.0, 1.4, 1.8])
+def test_ctrl_c_leaves_no_accusation(assay, write, seconds):
+    """A terminal's Ctrl-C ended the second reference, too, and an honest program was `wrong`."""
+    command = [str(ASSAY), "judge", str(PROBLEM), write("honest.cpp", kernel()), "--json"]
+    with subprocess.Popen(
+        [*command, "--correctness-only"],
+        env=assay.environment,
+        cwd=assay.home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    # Where it came too late there is a verdict.
+    assert (not out and "interrupted" in err) or json.loads(out)["outcome"] != "wrong", (out, err)
