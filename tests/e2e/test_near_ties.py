@@ -126,6 +126,7 @@ def test_what_was_left_out_is_left_out_of_timed_blocks_too(assay, write):
         # No number where there is one.
         ("", "if (score[0] > 1e3f && std::fabs(score[0] - score[1]) < 1) weight[0] = NAN"),
     ],
+    ids=["flipped", "too-far", "nan"],
 )
 def test_nothing_else_is_left_out(assay, write, score, weights):
     # Under another seed there may be no row in which these differ from a right program.
@@ -158,6 +159,7 @@ def test_an_opponent_may_choose_otherwise_too(assay, write):
         # Some values do step when they are nudged, and those that do not are wrong.
         ("steps", STEPS, ("SKIPS", "false", "std::fabs(value) > 6")),
     ],
+    ids=["variance", "steps"],
 )
 def test_what_moves_a_little_elsewhere_excuses_nothing(assay, write, name, source, others):
     word, right, wrong = others
