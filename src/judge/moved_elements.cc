@@ -12,17 +12,16 @@
 namespace assay {
 namespace {
 
-// Where shorter, a row's scale is that of several (elements.h), and one choice is one element.
-constexpr int64_t kVectorElements = 16;
-
 bool Concerns(const OutputView& output, const CompareRule& rule) {
   return IsFloatingPoint(output.dtype) && output.oracle != nullptr && !rule.allclose &&
          rule.required != PrecisionClass::kExact;
 }
 
+// A row, where that is one vector of several; of shorter vectors rows hold several choices.
 int64_t ElementsOfAChoice(const OutputView& output) {
-  const bool vectors = output.shape.size() > 1 && output.shape.back() >= kVectorElements;
-  return vectors ? output.shape.back() : 1;
+  const int64_t row = RowElements(output.shape, output.count);
+  const bool vectors = output.shape.size() > 1 && output.shape.back() == row;
+  return vectors ? row : 1;
 }
 
 // Calls `visit(index, error)` for each wrong element, in order. False: one is wrong by no finite
@@ -60,6 +59,7 @@ MovedElements::MovedElements(const OutputView& output, const CompareRule& rule) 
 }
 
 bool MovedElements::See(const double* truth, const double* nudged) {
+  if (too_much_) return false;
   OutputView view = view_;
   view.candidate = nudged;
   view.reference = view.oracle = truth;
@@ -78,9 +78,9 @@ bool MovedElements::See(const double* truth, const double* nudged) {
   });
   merged.insert(merged.end(), known, elements_.end());
   elements_ = std::move(merged);
-  if (elements_.size() <= most) return true;
-  elements_.clear();
-  return false;
+  too_much_ = elements_.size() > most;
+  if (too_much_) elements_.clear();
+  return !too_much_;
 }
 
 bool MayBeRounding(const OutputView& output, const CompareRule& rule) {

@@ -45,8 +45,8 @@ class MovedElements {
  public:
   // `output` has the reference and the oracle, which need not outlive this.
   MovedElements(const OutputView& output, const CompareRule& rule);
-  // The truth of another nudge, all of its elements. False: too much moves, and nothing is left
-  // out.
+  // The truth of another nudge, all of its elements. False from then on: too much moves, and
+  // nothing is left out.
   bool See(const double* truth, const double* nudged);
   // By index.
   const std::vector<MovedElement>& elements() const { return elements_; }
@@ -54,6 +54,7 @@ class MovedElements {
  private:
   OutputView view_;  // of nudged truths, as float64
   double limit_ = 0;
+  bool too_much_ = false;
   std::vector<MovedElement> elements_;
 };
 

@@ -13,8 +13,8 @@ namespace assay {
 Error TroubleAsError(const HostTrouble& trouble, std::string_view what);
 
 // Whether a failure's text is that of memory that was not to be had: CUDA's, PyTorch's or a
-// library's of theirs, which takes its own. Foreign code may write such a text: it decides nothing
-// alone.
+// library's of theirs, which takes its own. Foreign code may write such a text: it decides
+// nothing where something was given.
 bool SaysOutOfMemory(std::string_view text);
 
 // A candidate's host's trouble as the verdict's outcome. `where` stands in the message of a crash.

@@ -53,7 +53,7 @@ Result<bool> Judgement::PassOtherSize(HostsOf& hosts, Verdict* verdict) {
   ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
   if (!result) return true;
   Correctness& correctness = *verdict->correctness;
-  AddDraws(std::move(result->correctness), other.problem.set, &correctness);
+  AddDraws(std::move(result->correctness), other.options.problem.set, &correctness);
   if (correctness.passed) return false;
   correctness.hint =
       fmt::format("right at the size that was asked for, but{}: {}", where, correctness.hint);

@@ -331,15 +331,27 @@ void Oracle::ShowWeights(uint64_t version) {
   ++weights_shown_;
 }
 
-HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
-  ASSAY_CHECK(slot < slots_max_);
-  if (auto hold = CopiesHold(); !hold) return std::unexpected(hold.error());
-  fills_.resize(std::max<size_t>(fills_.size(), slot + 1));
-  fills_[slot] = ++filled_;
-  const uint64_t draw[] = {seed, static_cast<uint64_t>(kind), slot};
-  auto drawn = host_->Request(FrameKind::kDraw, draw, options_.timeout_s);
+HostResult<void> Oracle::BeginFill(uint32_t first, uint32_t count) {
+  ASSAY_CHECK(first + count <= slots_max_);
+  if (auto hold = CopiesHold(); !hold) return hold;
+  fills_.resize(std::max<size_t>(fills_.size(), first + count));
+  for (uint32_t slot = first; slot < first + count; ++slot) fills_[slot] = ++filled_;
+  return {};
+}
+
+HostResult<uint64_t> Oracle::Draw(uint32_t slot, uint64_t seed, wire::DrawKind kind,
+                                  const Nudge& nudge) {
+  if (auto begun = BeginFill(slot, 1); !begun) return std::unexpected(begun.error());
+  const uint64_t args[] = {seed, static_cast<uint64_t>(kind), slot, nudge.seed,
+                           static_cast<uint64_t>(nudge.bits)};
+  auto drawn = host_->Request(FrameKind::kDraw, args, options_.timeout_s);
   if (!drawn) return std::unexpected(drawn.error());
-  const uint64_t changed = drawn->args[0];
+  return drawn->args[0];
+}
+
+HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
+  const auto changed = Draw(slot, seed, kind, {});
+  if (!changed) return changed;
   const uint64_t native[] = {slot, 0};
   if (auto done = host_->Request(FrameKind::kEvaluate, native, options_.timeout_s); !done)
     return std::unexpected(done.error());
@@ -370,16 +382,8 @@ HostResult<void> Oracle::EvaluateInFloat64(uint32_t slot) {
 
 HostResult<void> Oracle::FillNudged(uint32_t slot, uint64_t seed, wire::DrawKind kind,
                                     const Nudge& nudge) {
-  ASSAY_CHECK(slot < slots_max_ && nudge.seed != 0);
-  if (auto hold = CopiesHold(); !hold) return std::unexpected(hold.error());
-  fills_.resize(std::max<size_t>(fills_.size(), slot + 1));
-  fills_[slot] = ++filled_;
-  const uint64_t draw[] = {seed, static_cast<uint64_t>(kind), slot, nudge.seed,
-                           static_cast<uint64_t>(nudge.bits)};
-  if (auto drawn = host_->Request(FrameKind::kDraw, draw, options_.timeout_s); !drawn)
-    return std::unexpected(drawn.error());
-  if (!description_.float64_supported)
-    return HostFailed(HostTrouble::Kind::kEnvironment, "the reference does not run in float64");
+  ASSAY_CHECK(nudge.seed != 0 && description_.float64_supported);
+  if (auto drawn = Draw(slot, seed, kind, nudge); !drawn) return std::unexpected(drawn.error());
   return EvaluateInFloat64(slot);
 }
 
@@ -403,10 +407,7 @@ HostResult<void> Oracle::CopiesHold() const {
 }
 
 HostResult<void> Oracle::FillOrdinary(uint32_t first, uint32_t count, uint64_t seed) {
-  ASSAY_CHECK(first + count <= slots_max_);
-  if (auto hold = CopiesHold(); !hold) return std::unexpected(hold.error());
-  fills_.resize(std::max<size_t>(fills_.size(), first + count));
-  for (uint32_t slot = first; slot < first + count; ++slot) fills_[slot] = ++filled_;
+  if (auto begun = BeginFill(first, count); !begun) return begun;
   const uint64_t args[] = {seed, first, count};
   auto done = host_->Request(FrameKind::kFill, args, options_.timeout_s * count);
   if (!done) return std::unexpected(done.error());

@@ -58,6 +58,12 @@ Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, doubl
 // A reference host's trouble as the request's error.
 Error OracleError(const HostTrouble& trouble);
 
+// Each floating-point input changes by a random share of itself, up to 2^-bits. Seed 0: none does.
+struct Nudge {
+  uint64_t seed = 0;
+  int bits = 0;
+};
+
 class Oracle {
  public:
   // Errors: kUsage for whatever is wrong with the problem's file, kEnvironment for the machine.
@@ -84,12 +90,7 @@ class Oracle {
   // and supported). kFailed with kDrawMeaningless or kProblemForward: the reference cannot take
   // such a draw. Returns how many tensors the kind changed; of an ordinary draw, 0.
   HostResult<uint64_t> Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64);
-  // The same draw with each floating-point input changed by a random share of itself, up to
-  // 2^-bits, and its float64 outputs alone.
-  struct Nudge {
-    uint64_t seed = 1;  // not 0
-    int bits = 0;
-  };
+  // The same draw with its inputs nudged, and its float64 outputs alone, which must be supported.
   HostResult<void> FillNudged(uint32_t slot, uint64_t seed, wire::DrawKind kind,
                               const Nudge& nudge);
   // The same for ordinary draws without float64, into `count` slots from `first` on, under as many
@@ -162,6 +163,9 @@ class Oracle {
   Oracle() = default;
   Result<void> Load(std::optional<wire::Failure>* refusal);
   Result<void> ShareSlots();
+  // Slots from `first` on are about to hold something else.
+  HostResult<void> BeginFill(uint32_t first, uint32_t count);
+  HostResult<uint64_t> Draw(uint32_t slot, uint64_t seed, wire::DrawKind kind, const Nudge& nudge);
   HostResult<void> EvaluateInFloat64(uint32_t slot);
   Result<void> ShareMastersOnDevice();
   // A slot as copied from the device before, or now.

@@ -57,11 +57,11 @@ Result<std::unique_ptr<OtherSize>> MakeOtherSize(
   if (!draws) return std::unexpected(OracleError(draws.error()));
   if (draws->slots_used() == 1) return nullptr;  // they could not be made again
   OracleOptions own = options;
-  own.problem = problem;
+  own.problem = std::move(problem);
   own.other_set.clear();
-  return std::make_unique<OtherSize>(
-      OtherSize{std::move(own), std::move(problem), std::move(settings), std::move(text), compare,
-                std::move(oracle), std::move(live), std::move(*draws)});
+  return std::make_unique<OtherSize>(OtherSize{std::move(own), std::move(settings), std::move(text),
+                                               compare, std::move(oracle), std::move(live),
+                                               std::move(*draws)});
 }
 
 }  // namespace assay

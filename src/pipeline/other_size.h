@@ -14,10 +14,9 @@
 namespace assay {
 
 struct OtherSize {
-  OracleOptions options;   // of a reference at that size
-  ProblemRequest problem;  // with the constants of that size
-  std::string settings;    // of its candidate hosts
-  std::string text;        // "ROWS = 3, COLUMNS = 517"
+  OracleOptions options;  // of a reference at that size
+  std::string settings;   // of its candidate hosts
+  std::string text;       // "ROWS = 3, COLUMNS = 517"
   CompareRule rule;
   Oracle oracle;  // its draws are made; its host has gone on to another problem
   LiveSlots live;

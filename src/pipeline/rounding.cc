@@ -43,7 +43,6 @@ struct Asked {
   size_t output;
   std::vector<double> truth;
   MovedElements moved;
-  bool too_much = false;
 };
 
 // Has the second reference, whose slot 0 holds the draw, compute one nudge after the other. The
@@ -58,15 +57,14 @@ HostResult<std::vector<std::vector<MovedElement>>> NudgeAll(Oracle* second, cons
   const int bits = NudgeBits(std::max(rule.required, FinestClass(second->plan())));
   for (uint64_t nudge = 1; nudge <= kNudges; ++nudge) {
     // By seeds that come from the draw's: nobody knows ahead what moves.
-    if (auto filled = second->FillNudged(0, draw.seed, draw.kind, {draw.seed + nudge, bits});
-        !filled)
+    const Nudge how{draw.seed + nudge, bits};
+    if (auto filled = second->FillNudged(0, draw.seed, draw.kind, how); !filled)
       return std::unexpected(filled.error());
     const auto views = OutputViews(*second, 0, nullptr, true);
     if (auto there = second->CopiesHold(); !there) return std::unexpected(there.error());
-    for (Asked& one : asked)
-      if (!one.too_much) one.too_much = !one.moved.See(one.truth.data(), views[one.output].oracle);
-    if (std::all_of(asked.begin(), asked.end(), [](const Asked& one) { return one.too_much; }))
-      break;
+    bool goes_on = false;
+    for (Asked& one : asked) goes_on |= one.moved.See(one.truth.data(), views[one.output].oracle);
+    if (!goes_on) break;
   }
   std::vector<std::vector<MovedElement>> elements(given.size());
   for (const Asked& one : asked) elements[one.output] = one.moved.elements();

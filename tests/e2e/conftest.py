@@ -70,6 +70,11 @@ class Run:
         return f"exit {self.code}\nstdout: {self.out[-3000:]}\nstderr: {self.err[-3000:]}"
 
 
+def spans(trace):
+    """The names of all spans of a trace (ASSAY_TRACE), in the order in which they ended."""
+    return [json.loads(line.rstrip(","))["name"] for line in trace.read_text().splitlines()[1:]]
+
+
 class Assay:
     def __init__(self, home):
         self.home = home
@@ -91,6 +96,18 @@ class Assay:
             env=dict(self.environment, **environment),
         )
         return Run(process)
+
+    def start(self, *arguments, **environment):
+        """A process in a session of its own, as a terminal has one: Ctrl-C there is os.killpg."""
+        return subprocess.Popen(
+            [str(ASSAY), *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.home,
+            env=dict(self.environment, **environment),
+            start_new_session=True,
+        )
 
     def judge(self, problem, *arguments, **keywords):
         """Few tests ask for more than a verdict: on a busy machine most would take all of the

@@ -1,9 +1,7 @@
 """How long timed blocks are made."""
-import json
-
 import pytest
 
-from conftest import CORRECT, FOUL, SOFTMAX, SOFTMAX_BODY
+from conftest import CORRECT, FOUL, SOFTMAX, SOFTMAX_BODY, spans
 
 # A call that comes alone takes 300 us longer than one in a row, as on a device, where a launch and
 # the wait for it do.
@@ -22,11 +20,6 @@ ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {
   last_end = Clock::now();
 }
 """.replace("RIGHT", SOFTMAX_BODY)
-
-
-def spans(trace):
-    """The names of all spans of a trace, in the order in which they ended."""
-    return [json.loads(line.rstrip(","))["name"] for line in trace.read_text().splitlines()[1:]]
 
 
 def test_blocks_that_turn_out_short_get_longer_in_the_same_hosts(assay, write, tmp_path):

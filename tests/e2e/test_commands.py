@@ -56,15 +56,7 @@ def test_a_stub_builds_and_is_judged_wrong(assay, tmp_path, form):
 # ended with a bug.
 @pytest.mark.parametrize("seconds", [0.06, 0.1, 0.2, 0.6, 1.0, 1.6])
 def test_ctrl_c_at_a_terminal_is_an_interrupt_whenever_it_comes(assay, leftovers, seconds):
-    process = subprocess.Popen(
-        [str(ASSAY), "judge", SOFTMAX, str(KERNELS / "naive.cpp"), "--size", "small", "-q"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=assay.home,
-        env=assay.environment,
-        start_new_session=True,
-    )
+    process = assay.start("judge", SOFTMAX, KERNELS / "naive.cpp", "--size", "small", "-q")
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
