@@ -19,6 +19,9 @@ class DeviceMemory {
   void Begin();
   // Whether little is left: what earlier processes held may still be on its way back.
   bool IsShort() const { return gpu_->FreeBytes() < 4 * needed_bytes_; }
+  // Whether a pair's hosts, and one that ends, take most of what is there: others would be in their
+  // way.
+  bool HoldsFewHosts() const { return gpu_->FreeBytes() < 3 * needed_bytes_; }
   // How many of `wanted` hosts may take memory at the same time, for each of which the judge takes
   // so much [bytes]: one at least, and no more than fit into one of `parts` of what is free.
   int HostsAtATime(int wanted, uint64_t host_bytes, int parts) const;

@@ -80,6 +80,15 @@ TEST_F(DeviceMemoryTest, HostsThatStartAtATimeTakeAPartOfWhatIsFree) {
   EXPECT_EQ(memory_->HostsAtATime(0, 3 * kGibibyte, 2), 1);
 }
 
+// Hosts that waited for later pairs had what the pair in hand needed, and the call ended.
+TEST_F(DeviceMemoryTest, WhereFewHostsFitTheyStartOneByOne) {
+  Free("7");
+  EXPECT_FALSE(memory_->HoldsFewHosts());
+  EXPECT_TRUE(memory_->IsShort());
+  Free("5");
+  EXPECT_TRUE(memory_->HoldsFewHosts());
+}
+
 TEST_F(DeviceMemoryTest, TroubleWithMemoryLeftHasAnotherCause) {
   Begin("100");
   Trouble("2");

@@ -14,6 +14,13 @@ using gpu::Comparison;
 using gpu::ElementType;
 using gpu::Line;
 
+// Memory that slots take at most, and their share of what is for the values of a problem; and up to
+// so many slots where they take more, within that much memory and that share. Hosts under test have
+// outputs of their own, and memory for the results that they leave, as references have: some twenty
+// live at a time.
+constexpr uint64_t kBytesMax = uint64_t{4} << 30, kShare = 16;
+constexpr uint64_t kFewSlots = 8;
+constexpr uint64_t kFewBytesMax = uint64_t{8} << 30, kFewShare = 4;
 // Lines of output that the judge copies as a block ends, over all of its slots, and their size.
 constexpr uint32_t kSampledLines = 2048;
 constexpr uint64_t kLineBytes = 128;
@@ -35,6 +42,13 @@ Comparison SameBytes(cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes
 }
 
 }  // namespace
+
+uint64_t DeviceSlots::CountFor(const wire::Plan& plan, uint64_t memory_bytes) {
+  const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
+  const uint64_t few = std::min(kFewBytesMax, memory_bytes / kFewShare);
+  return std::max(std::min(kBytesMax, memory_bytes / kShare) / slot_bytes,
+                  std::min(kFewSlots, few / (slot_bytes + plan.output_stride)));
+}
 
 Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& plan,
                                         uint32_t capacity, uint64_t guard) {
@@ -72,10 +86,9 @@ Result<DeviceRegion> DeviceSlots::CreateOutputs() const {
   return DeviceRegion::Shared(device_->gpu(), capacity_ * plan_->output_stride);
 }
 
-Result<DeviceRegion> DeviceSlots::CreateResults() const {
+Result<DeviceRegion> DeviceSlots::CreateResults(uint64_t size_bytes) const {
   const Gpu& gpu = device_->gpu();
-  ASSAY_ASSIGN_OR_RETURN(DeviceRegion memory,
-                         DeviceRegion::Shared(gpu, LeftResultsBytes(*plan_, capacity_)));
+  ASSAY_ASSIGN_OR_RETURN(DeviceRegion memory, DeviceRegion::Shared(gpu, size_bytes));
   // Pairs share values: nothing that an earlier process left there may come to the next.
   ASSAY_RETURN_IF_ERROR(
       gpu.Check(gpu.driver().set_words(memory.address(), 0, memory.size_bytes() / 4, nullptr),

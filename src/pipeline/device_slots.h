@@ -26,6 +26,9 @@ inline bool WasNotAlone(int64_t took_ns, int64_t shortest_ns) {
 
 class DeviceSlots {
  public:
+  // How many slots of a plan to make where its values may take so much [bytes]; it may be fewer
+  // than the two that are needed.
+  static uint64_t CountFor(const wire::Plan& plan, uint64_t memory_bytes);
   // `plan` must stay.
   static Result<DeviceSlots> Create(JudgeDevice& device, const wire::Plan& plan, uint32_t capacity,
                                     uint64_t guard);
@@ -33,7 +36,7 @@ class DeviceSlots {
   const DeviceRegion& inputs() const { return inputs_; }
   const DeviceRegion& weights() const { return weights_; }
   Result<DeviceRegion> CreateOutputs() const;
-  Result<DeviceRegion> CreateResults() const;
+  Result<DeviceRegion> CreateResults(uint64_t size_bytes) const;
 
   // Copies a master's inputs, from where they lie on the device, into a slot.
   Result<void> FillInput(uint32_t slot, cuda::Pointer master);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "base/files.h"
@@ -76,6 +77,31 @@ class DeviceSlotsTest : public testing::Test {
   std::optional<DeviceSlots> slots_;
   std::optional<DeviceRegion> outputs_;
 };
+
+TEST_F(DeviceSlotsTest, ValuesMayTakeHalfOfWhatIsFreeBesideContexts) {
+  ::setenv("FAKE_CUDA_FREE_GIB", "12", 1);
+  EXPECT_EQ(device_->BytesForValues(), uint64_t{5} << 30);
+  // Never 0, which would be no limit at all.
+  ::setenv("FAKE_CUDA_FREE_GIB", "1", 1);
+  EXPECT_EQ(device_->BytesForValues(), 1u);
+  ::unsetenv("FAKE_CUDA_FREE_GIB");
+}
+
+// A program beside the judge held all but 12 GiB of 140, of which slots were made for 140.
+TEST_F(DeviceSlotsTest, SlotsTakeTheirShareOfWhatIsFree) {
+  constexpr uint64_t kMib = 1 << 20, kGib = 1 << 30;
+  wire::Plan plan{};
+  plan.input_stride = plan.output_stride = 8 * kMib;
+  EXPECT_EQ(DeviceSlots::CountFor(plan, 70 * kGib), 256u);
+  EXPECT_EQ(DeviceSlots::CountFor(plan, 32 * kGib), 128u);
+  EXPECT_EQ(DeviceSlots::CountFor(plan, 6 * kGib), 24u);
+  // Large values have eight slots, in memory that holds what goes with them.
+  plan.input_stride = plan.output_stride = 256 * kMib;
+  EXPECT_EQ(DeviceSlots::CountFor(plan, 70 * kGib), 8u);
+  EXPECT_EQ(DeviceSlots::CountFor(plan, 12 * kGib), 4u);
+  EXPECT_EQ(DeviceSlots::CountFor(plan, 6 * kGib), 2u);
+  EXPECT_EQ(DeviceSlots::CountFor(plan, 1 * kGib), 0u);
+}
 
 TEST_F(DeviceSlotsTest, PoisonIsThatOfTheProcessorsSlots) {
   std::vector<std::byte> expected(plan_.output_stride);
@@ -179,9 +205,8 @@ TEST_F(DeviceSlotsTest, LinesOfEverySlotAreLookedAt) {
 }
 
 TEST_F(DeviceSlotsTest, ResultsThatWereLeftAreLookedAtAndCopiedWhereTheyLie) {
-  auto memory = slots_->CreateResults();
+  auto memory = slots_->CreateResults(LeftResultsBytes(plan_, kCapacity, 0));
   ASSERT_TRUE(memory);
-  EXPECT_GE(memory->size_bytes(), LeftResultsBytes(plan_, kCapacity));
   auto* const bytes = reinterpret_cast<std::byte*>(memory->address());
   const uint64_t end = memory->size_bytes();
   // At odd places, and at the very end.

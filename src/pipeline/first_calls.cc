@@ -69,7 +69,7 @@ Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
   ASSAY_ASSIGN_OR_RETURN(options.python, FindPython(request.python));
   options.threads = DefaultThreads(on_device);
   options.weights_seed = 1;
-  options.memory_bytes = gpu != nullptr ? gpu->FreeBytes() / 2 : AvailableMemoryBytes() / 2;
+  options.memory_bytes = device ? device->BytesForValues() : AvailableMemoryBytes() / 2;
   options.device = device.get();
   options.interrupt = request.interrupt;
   ASSAY_ASSIGN_OR_RETURN(Oracle oracle, Oracle::Open(options));

@@ -61,7 +61,7 @@ Result<void> Judgement::Prepare() {
   if (on_device) {
     ASSAY_ASSIGN_OR_RETURN(device_, JudgeDevice::Open(events_.interrupt));
     options.device = device_.get();
-    options.memory_bytes = gpu()->FreeBytes() / 2;
+    options.memory_bytes = device_->BytesForValues();
   }
   Progress("starting the reference", 0);
   const int64_t starting_ns = MonotonicNs();
@@ -293,22 +293,40 @@ std::unique_ptr<Judgement::HostsOf> Judgement::BeginHosts(size_t index) {
   return hosts;
 }
 
-Result<Verdict> Judgement::JudgeWithRoom(size_t index) {
-  wants_room_ = false;
-  auto verdict = JudgeOne(index);
-  const bool others_waited =
-      !request_.correctness_only || other_size_ != nullptr || !hosts_ahead_.empty();
-  if (!device_ || !verdict || !wants_room_ || !others_waited) return verdict;
+void Judgement::EndWaitingHosts() {
   pools_.clear();
   hosts_ahead_.clear();
   ending_.Await();
+}
+
+bool Judgement::HoldsFewHosts() {
+  if (!device_ || !live_->MemoryHoldsFewHosts()) return false;
+  EndWaitingHosts();
+  return live_->MemoryHoldsFewHosts();
+}
+
+Result<Verdict> Judgement::JudgeWithRoom(size_t index) {
+  wants_room_ = false;
+  starts_alone_ = HoldsFewHosts();
+  auto verdict = JudgeOne(index);
+  const bool others_waited = !starts_alone_ && (!request_.correctness_only ||
+                                                other_size_ != nullptr || !hosts_ahead_.empty());
+  starts_alone_ = false;
+  // Before it was timed.
+  const bool failed_early = !verdict && !expects_gate2_ &&
+                            verdict.error().kind == ErrorKind::kEnvironment &&
+                            SaysOutOfMemory(verdict.error().message);
+  if (!device_ || !others_waited || !(failed_early || (verdict && wants_room_))) return verdict;
+  EndWaitingHosts();
   starts_alone_ = true;
   auto with_room = JudgeOne(index);
   starts_alone_ = false;
   if (!with_room || !with_room->correctness) return with_room;
-  with_room->cost.start_s += verdict->cost.start_s;
-  with_room->cost.fill_s += verdict->cost.fill_s;
-  with_room->cost.timed_s += verdict->cost.timed_s;
+  if (verdict) {
+    with_room->cost.start_s += verdict->cost.start_s;
+    with_room->cost.fill_s += verdict->cost.fill_s;
+    with_room->cost.timed_s += verdict->cost.timed_s;
+  }
   std::string& note = with_room->correctness->note;
   if (!note.empty()) note += "; ";
   note +=
@@ -400,6 +418,11 @@ Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& eve
   // Whatever an interrupt made fail.
   if (!judged && events.interrupt != nullptr && *events.interrupt)
     return std::unexpected(Error{ErrorKind::kInterrupted, "interrupted"});
+  if (!judged && request.problem.device == "cuda" && SaysOutOfMemory(judged.error().message))
+    judged.error().message =
+        "the GPU has too little memory left: end other programs there, or lower the problem's "
+        "sizes with --set\n" +
+        judged.error().message;
   if (!judged) NameFiles(request.problem.path, "", &judged.error().message);
   return judged;
 }

@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Contexts of the judge, the oracle and a pair: half a gibibyte each.
+constexpr uint64_t kContextsBytes = uint64_t{2} << 30;
 // CUDA reserves the device's whole memory and more as addresses.
 constexpr uint64_t kAddressSpaceBytes = uint64_t{1} << 46;
 
@@ -38,6 +40,11 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::strin
   ASSAY_ASSIGN_OR_RETURN(GpuCanary canary, GpuCanary::Create(device->gpu_));
   device->canary_.emplace(std::move(canary));
   return device;
+}
+
+uint64_t JudgeDevice::BytesForValues() const {
+  const uint64_t free_bytes = gpu_.FreeBytes();
+  return std::max<uint64_t>(1, (free_bytes - std::min(free_bytes, kContextsBytes)) / 2);
 }
 
 Result<void> JudgeDevice::CheckAnswers(const std::string& after) {

@@ -44,8 +44,11 @@ class Judgement {
   std::unique_ptr<HostsOf> BeginHosts(size_t index);
   Result<Verdict> JudgeOne(size_t index);
   // The same; where the device's memory was short before it was timed, once more with no other host
-  // of the judge's beside its first one.
+  // of the judge's beside those that work, and so at once where few fit.
   Result<Verdict> JudgeWithRoom(size_t index);
+  // Whether the device has memory for few hosts, even once those that wait for later have ended.
+  bool HoldsFewHosts();
+  void EndWaitingHosts();
   // The verdict where the trouble that ended a judgement is that the candidate had taken the
   // device's memory; else the error.
   Result<Verdict> ForWantOfMemory(size_t index, const Error& error);
@@ -68,6 +71,8 @@ class Judgement {
   // Of a call that did not pass.
   void SayWhatFailed(const Gate1Result& result, Verdict* verdict);
   SizeRunTerms Terms();
+  // How many pairs' hosts start side by side, with this one's.
+  int PairsComing(int pair_index) const;
   // Hosts of this and the following pairs begin to start, on a device.
   HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const std::string& baseline,
                               bool opponent_leaves);
@@ -112,7 +117,7 @@ class Judgement {
   // The candidate in hand, or a second reference that was asked about it, lacked memory before it
   // was timed.
   bool wants_room_ = false;
-  bool starts_alone_ = false;           // no host starts beside its first one
+  bool starts_alone_ = false;           // no host starts before it is needed
   bool baseline_failed_ = false;        // in the gate 2 that ended last
   bool tool_trouble_ = false;           // a host under a tool failed
   EndingHosts ending_;                  // on a device

@@ -109,11 +109,19 @@ void Judgement::ShowProgress(Gate2Setup* setup) const {
   };
 }
 
+int Judgement::PairsComing(int pair_index) const {
+  return starts_alone_ ? 1 : PairsUntilDecision(pair_index);
+}
+
 HostResult<void> Judgement::BeginPairs(int pair_index, CandidateHosts& hosts,
                                        const std::string& baseline, bool opponent_leaves) {
+  if (starts_alone_) {
+    pools_.clear();  // warm ones, in memory that the candidate wants
+    return {};
+  }
   for (auto& [other, pool] : pools_)
     if (other != baseline) pool->MakeRoom(0);
-  const int coming = PairsUntilDecision(pair_index);
+  const int coming = PairsComing(pair_index);
   hosts.Prefetch(pair_index, coming);
   return Pool(baseline).Prefetch(pair_index, coming, opponent_leaves);
 }
@@ -127,13 +135,12 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   const auto opponent = [&](int pair_index) -> HostResult<Opponent> {
     Opponent found;
     if (opponents) {
-      auto own = opponents->Take(pair_index, PairsUntilDecision(pair_index));
+      auto own = opponents->Take(pair_index, PairsComing(pair_index));
       if (!own) return std::unexpected(own.error());
       found.own = std::move(*own);
       return found;
     }
-    auto host =
-        Pool(baseline).Get(pair_index, PairsUntilDecision(pair_index), setup.opponent_leaves);
+    auto host = Pool(baseline).Get(pair_index, PairsComing(pair_index), setup.opponent_leaves);
     if (!host) return std::unexpected(host.error());
     found.warm = *host;
     return found;
@@ -147,9 +154,7 @@ Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHost
   setup.errors = draws_->reference_errors();
   setup.options = &oracle_options_;
   setup.opponent = opponent;
-  setup.candidate = [&](int pair_index) {
-    return hosts.Take(pair_index, PairsUntilDecision(pair_index));
-  };
+  setup.candidate = [&](int pair_index) { return hosts.Take(pair_index, PairsComing(pair_index)); };
   if (device_ && !against_)
     setup.begin_hosts = [&](int pair_index) {
       return BeginPairs(pair_index, hosts, baseline, setup.opponent_leaves);

@@ -19,8 +19,9 @@ constexpr uint64_t kLineBytes = 64;
 constexpr uint64_t kSmallBytes = uint64_t{1} << 20, kSmallPieceBytes = uint64_t{2} << 20;
 constexpr uint64_t kLargeBytes = uint64_t{10} << 20, kLargePieceBytes = uint64_t{20} << 20;
 constexpr uint64_t kBlockBytes = 512;
-// What forward makes on its way, in slots; at most so much; and what is taken in any case.
-constexpr uint64_t kSlotsBesides = 8, kBytesBesidesMax = uint64_t{1} << 30;
+// What forward makes on its way, in slots; at most so much, and this share of what all values may
+// take; and what is taken in any case.
+constexpr uint64_t kSlotsBesides = 8, kBytesBesidesMax = uint64_t{1} << 30, kBesidesShare = 16;
 constexpr uint64_t kBytesBesides = uint64_t{64} << 20;
 
 uint64_t RoundedUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -156,13 +157,14 @@ std::vector<uint32_t> LeftResults::Fetch(pid_t pid, std::byte* outputs) const {
   return lost;
 }
 
-uint64_t LeftResultsBytes(const wire::Plan& plan, uint32_t slots) {
+uint64_t LeftResultsBytes(const wire::Plan& plan, uint32_t slots, uint64_t values_bytes) {
   uint64_t of_slots = 0, besides = 0;
   ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
     of_slots += AllocatedBytes(output.size_bytes, slots);
     besides += AllocatedBytes(output.size_bytes, kSlotsBesides);
   });
-  return of_slots + std::min(besides, kBytesBesidesMax) + kBytesBesides;
+  return of_slots + std::min({besides, kBytesBesidesMax, values_bytes / kBesidesShare}) +
+         kBytesBesides;
 }
 
 }  // namespace assay

@@ -62,7 +62,8 @@ class LeftResults {
 };
 
 // Device memory that lets a host leave the results of so many slots: what PyTorch's allocator
-// takes for them, and room for what forward makes on its way [bytes].
-uint64_t LeftResultsBytes(const wire::Plan& plan, uint32_t slots);
+// takes for them, and room for what forward makes on its way, less where `values_bytes`, which a
+// problem's values may take in all, are few [bytes].
+uint64_t LeftResultsBytes(const wire::Plan& plan, uint32_t slots, uint64_t values_bytes);
 
 }  // namespace assay

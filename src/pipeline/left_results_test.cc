@@ -113,10 +113,11 @@ TEST_F(LeftResultsTest, ResultsElsewhereAreLost) {
 
 TEST_F(LeftResultsTest, MemoryForResultsHoldsWhatAnAllocatorTakesForThem) {
   constexpr uint64_t kMiB = uint64_t{1} << 20;
+  uint64_t values_bytes = 70 * 1024 * kMiB;
   const auto bytes_for = [&](uint64_t size_bytes, uint32_t slots) {
     plan_->arguments[1].size_bytes = size_bytes;
     plan_->arguments[2].size_bytes = 0;
-    return LeftResultsBytes(*plan_, slots) - 64 * kMiB;
+    return LeftResultsBytes(*plan_, slots, values_bytes) - 64 * kMiB;
   };
   // Of 1 MiB two share a segment of 2 MiB; besides those of the slots there are those of eight.
   EXPECT_EQ(bytes_for(kMiB, 5), 6 * kMiB + 8 * kMiB);
@@ -126,6 +127,9 @@ TEST_F(LeftResultsTest, MemoryForResultsHoldsWhatAnAllocatorTakesForThem) {
   EXPECT_EQ(bytes_for(kMiB + 1, 1), 20 * kMiB + 20 * kMiB);
   EXPECT_EQ(bytes_for(11 * kMiB, 3), 36 * kMiB + 96 * kMiB);
   EXPECT_EQ(bytes_for(512 * kMiB, 2), 1024 * kMiB + 1024 * kMiB);
+  // With 12 GiB free, two sides' 1 GiB for what is made on the way were more than there was.
+  values_bytes = 5 * 1024 * kMiB;
+  EXPECT_EQ(bytes_for(256 * kMiB, 2), 512 * kMiB + 320 * kMiB);
 }
 
 TEST_F(LeftResultsTest, AProcessThatIsGoneCannotBeRead) {

@@ -14,12 +14,6 @@ namespace {
 
 // Memory that the live slots may take at most, unless two slots need more.
 constexpr uint64_t kLiveBytesMax = uint64_t{512} << 20;
-// The same on a device, and this share of its memory; and up to this many slots where they take
-// more. Hosts under test have outputs of their own, and memory for the results that they leave, as
-// references have: some twenty live at a time.
-constexpr uint64_t kDeviceBytesMax = uint64_t{4} << 30, kDeviceBytesMost = uint64_t{8} << 30;
-constexpr uint64_t kDeviceShare = 32;
-constexpr uint64_t kDeviceSlots = 8;
 // Values of a pool, with their expected outputs.
 constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 35;
 // Lines of output compared between "done" and the freeze, about 30 us later.
@@ -41,13 +35,9 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
   ASSAY_ASSIGN_OR_RETURN(live.plan_, SharedRegion::Create("assay-plan", sizeof(wire::Plan)));
   *live.plan_.as<wire::Plan>() = oracle.plan();
   const wire::Plan& plan = live.plan();
-  const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
-  const uint64_t affordable =
-      device == nullptr
-          ? kLiveBytesMax / slot_bytes
-          : std::max(std::min(kDeviceBytesMax, device->gpu().facts().memory_bytes / kDeviceShare) /
-                         slot_bytes,
-                     std::min(kDeviceSlots, kDeviceBytesMost / (slot_bytes + plan.output_stride)));
+  const uint64_t affordable = device == nullptr
+                                  ? kLiveBytesMax / (plan.input_stride + plan.output_stride)
+                                  : DeviceSlots::CountFor(plan, oracle.memory_bytes());
   const uint64_t told = wire::kResultsMax / std::max<uint64_t>(1, OutputCount(plan));
   live.capacity_ = static_cast<uint32_t>(
       std::clamp<uint64_t>(affordable, 2, std::min<uint64_t>(wire::kCallsMax + 64, told)));
@@ -62,8 +52,8 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
                            DeviceSlots::Create(*device, plan, live.capacity_, live.guard_));
     live.device_ = std::make_unique<DeviceSlots>(std::move(slots));
     live.unread_.resize(plan.output_stride);
-    live.memory_.emplace(device->gpu(), live.capacity_ * plan.output_stride +
-                                            LeftResultsBytes(plan, live.capacity_));
+    live.results_bytes_ = LeftResultsBytes(plan, live.capacity_, oracle.memory_bytes());
+    live.memory_.emplace(device->gpu(), live.capacity_ * plan.output_stride + live.results_bytes_);
   }
   live.SetSlotCount(2);
   return live;
@@ -177,8 +167,8 @@ Result<HostOutputs> LiveSlots::CreateTrustedOutputs() const {
 
 int LiveSlots::HostsAtATime(int wanted, Starting hosts) const {
   if (!memory_) return std::max(wanted, 1);
-  const uint64_t host_bytes = (hosts.trusted ? 0 : capacity_ * plan().output_stride) +
-                              (hosts.leaves ? LeftResultsBytes(plan(), capacity_) : 0);
+  const uint64_t host_bytes =
+      (hosts.trusted ? 0 : capacity_ * plan().output_stride) + (hosts.leaves ? results_bytes_ : 0);
   return memory_->HostsAtATime(wanted, host_bytes, hosts.ahead ? 3 : 2);
 }
 
@@ -209,7 +199,7 @@ HostResult<void> LiveSlots::AttachDevice(Host& host, const HostOutputs& outputs)
 HostResult<void> LiveSlots::AttachResults(Host& host, HostOutputs* outputs) const {
   if (device_ == nullptr || outputs->results.size_bytes() > 0) return {};
   const Span span("attach memory for results");
-  auto memory = device_->CreateResults();
+  auto memory = device_->CreateResults(results_bytes_);
   if (!memory) return HostFailed(HostTrouble::Kind::kEnvironment, memory.error().message);
   auto at = host.AttachDevice(wire::Region::kResults, memory->fd(), memory->size_bytes());
   if (!at) return std::unexpected(at.error());

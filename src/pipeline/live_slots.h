@@ -75,6 +75,7 @@ class LiveSlots {
   void BeginCandidate();
   void NoteTrouble() const;
   bool MemoryIsShort() const { return memory_ && memory_->IsShort(); }
+  bool MemoryHoldsFewHosts() const { return memory_ && memory_->HoldsFewHosts(); }
   // What hosts that start take of the device's memory, and when.
   struct Starting {
     bool trusted;  // they share their outputs
@@ -152,6 +153,7 @@ class LiveSlots {
   mutable std::optional<Error> device_error_;
   std::vector<std::byte> unread_;  // stands for outputs that cannot be fetched
   uint32_t capacity_ = 0;
+  uint64_t results_bytes_ = 0;  // on a device: lent to each host that leaves its results
   uint32_t slot_count_most_ = 0;
   uint32_t filled_ = 0;  // slots that may hold values
   uint64_t guard_ = 0;

@@ -85,6 +85,8 @@ class Oracle {
   // Master slots that there may be, and how many of them have a float64 side.
   uint32_t slots_max() const { return slots_max_; }
   uint32_t oracle_slots_max() const { return oracle_slots_max_; }
+  // What this problem's values may take [bytes]: what was asked for, or an eighth for OpenOther's.
+  uint64_t memory_bytes() const { return options_.memory_bytes; }
 
   // Draws inputs into a master slot and computes its native outputs (and float64 ones where asked
   // and supported). kFailed with kDrawMeaningless or kProblemForward: the reference cannot take

@@ -57,9 +57,9 @@ def test_more_than_there_is_is_out_of_memory_and_not_wrong(judge):
 
 def test_what_the_judges_own_hosts_held_is_not_missing_for_long(judge):
     """References and hosts of later pairs, waiting with a context each, had taken what the first
-    call wanted. Between 7 and 10 GiB are free for it beside them, and more without.
+    call wanted: it finds 5.9 GiB beside them and 9 without (bench/gpu_little_memory.py).
     """
-    with all_but(12):
-        verdict = judge("wants.py", WANTS.format(size=9 * GIBIBYTE), options=["--budget", "10"])
+    with all_but(16):
+        verdict = judge("wants.py", WANTS.format(size=7 * GIBIBYTE), options=["--budget", "10"])
     assert_right(verdict)
     assert "judged again" in verdict["correctness"]["note"], verdict["correctness"]

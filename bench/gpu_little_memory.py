@@ -1,0 +1,121 @@
+"""What the judge does with a GPU of which another program holds all but a few GiB, as on a small
+card: PyTorch beside itself and a kernel in the device form, at two sizes of softmax. Appends one
+JSON object a call to RESULTS:
+
+    python3 bench/gpu_little_memory.py RESULTS.jsonl [--left 4 8 12 24] [--seconds S]
+
+`found_gib`: what a candidate in Python finds free in its first call [GiB], beside the judge's
+waiting hosts; `found_alone_gib`: the same once they have ended, as whoever gives nothing for want
+of memory is judged again. `verdicts`, or the `error` that the call ended with; `took_s`. Begins
+nothing after S seconds. $ASSAY_BINARY names the program.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import rows
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
+PYTHON = os.environ.get("ASSAY_PYTHON", sys.executable)
+SIZES = ((1024, 2048), (8192, 8192))
+SAME = """import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+"""
+# Says what it finds, as a failure: by its words one of memory, which is judged again, or not.
+FINDS = """import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        raise RuntimeError(f"{words}: found {{torch.cuda.mem_get_info()[0]}} bytes")
+"""
+HOLDS = """import sys, torch
+free_bytes, _ = torch.cuda.mem_get_info()
+held = torch.empty(free_bytes - (int(sys.argv[1]) << 30), dtype=torch.uint8, device="cuda")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def all_but(gibibytes):
+    command = [PYTHON, "-c", HOLDS, str(gibibytes)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        if other.stdout.readline() != b"held\n":
+            sys.exit(f"nobody could hold all but {gibibytes} GiB")
+        try:
+            yield
+        finally:
+            other.stdin.close()
+
+
+def judge(size, *candidates):
+    command = [ASSAY, "judge", "softmax", *map(str, candidates)]
+    command += ["--set", f"ROWS={size[0]}", "--set", f"COLUMNS={size[1]}"]
+    command += ["--device", "cuda", "--budget", "10", "--json", "-q", "--no-save"]
+    begin = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    row = {"took_s": round(time.perf_counter() - begin, 2), "exit_code": done.returncode}
+    if done.stderr:
+        row["error"] = done.stderr.strip()
+    verdicts = json.loads(done.stdout or "[]")
+    return row | {"verdicts": verdicts if isinstance(verdicts, list) else [verdicts]}
+
+
+def in_brief(verdict):
+    speed = verdict["speed"]
+    return {
+        "candidate": pathlib.Path(verdict["candidate"]["path"]).name,
+        "outcome": verdict["outcome"],
+        "message": verdict["message"],
+        "note": verdict["correctness"]["note"] if verdict["correctness"] else None,
+        "baseline": speed["baselines"][speed["headline"]] if speed else None,
+        "cost": verdict["cost"],
+    }
+
+
+def found_gib(size, words, folder):
+    path = folder / "finds.py"
+    path.write_text(FINDS.format(words=words), encoding="utf-8")
+    said = json.dumps(judge(size, path))
+    found = re.search(r"found (\d+) bytes", said)
+    return round(int(found[1]) / 2**30, 2) if found else said[:2000]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("results", type=pathlib.Path)
+    parser.add_argument("--left", type=int, nargs="+", default=[4, 8, 12, 24])
+    parser.add_argument("--seconds", type=float, default=600)
+    arguments = parser.parse_args()
+    end = time.monotonic() + arguments.seconds
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        same = folder / "same.py"
+        same.write_text(SAME, encoding="utf-8")
+        for left in arguments.left:
+            for size in SIZES:
+                if time.monotonic() > end:
+                    sys.exit(f"no time is left for {left} GiB, {size}")
+                with all_but(left):
+                    row = judge(size, same, ROOT / "kernels" / "softmax" / "one_read.cu")
+                    row["found_gib"] = found_gib(size, "stops", folder)
+                    row["found_alone_gib"] = found_gib(size, "out of memory", folder)
+                row["verdicts"] = [in_brief(verdict) for verdict in row.get("verdicts", [])]
+                row = {"left_gib": left, "size": size, **row}
+                rows.append(arguments.results, row)
+                print(json.dumps({k: v for k, v in row.items() if k != "verdicts"}), flush=True)
+                for verdict in row["verdicts"]:
+                    print(f"  {verdict['candidate']}: {verdict['message']}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
