@@ -10,7 +10,6 @@ of memory is judged again. `verdicts`, or the `error` that the call ended with; 
 nothing after S seconds. $ASSAY_BINARY names the program.
 """
 import argparse
-import contextlib
 import json
 import os
 import pathlib
@@ -20,11 +19,13 @@ import sys
 import tempfile
 import time
 
-import rows
-
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests" / "gpu"))
+
+import rows
+from other_program import all_but
+
 ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
-PYTHON = os.environ.get("ASSAY_PYTHON", sys.executable)
 SIZES = ((1024, 2048), (8192, 8192))
 SAME = """import torch
 class ModelNew(torch.nn.Module):
@@ -37,24 +38,6 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         raise RuntimeError(f"{words}: found {{torch.cuda.mem_get_info()[0]}} bytes")
 """
-HOLDS = """import sys, torch
-free_bytes, _ = torch.cuda.mem_get_info()
-held = torch.empty(free_bytes - (int(sys.argv[1]) << 30), dtype=torch.uint8, device="cuda")
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@contextlib.contextmanager
-def all_but(gibibytes):
-    command = [PYTHON, "-c", HOLDS, str(gibibytes)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        if other.stdout.readline() != b"held\n":
-            sys.exit(f"nobody could hold all but {gibibytes} GiB")
-        try:
-            yield
-        finally:
-            other.stdin.close()
 
 
 def judge(size, *candidates):

@@ -129,6 +129,20 @@ class Piece:
         self._free()
 
 
+class Besides(unittest.TestCase):
+    def test_no_more_is_at_hand_than_the_region_holds(self):
+        """With 12 GiB free it holds one result of 256 MiB beside those of two slots. Two more were
+        taken elsewhere, by each of a pair's hosts, and there was no memory left.
+        """
+        large = 256 * MIB
+        self.assertEqual(device_results.slots_besides([large], 2, (512 + 320 + 64) * MIB), 1)
+        self.assertEqual(device_results.slots_besides([large], 8, (2048 + 1024 + 64) * MIB), 3)
+        self.assertEqual(device_results.slots_besides([large], 4, 1024 * MIB), 0)
+        self.assertEqual(device_results.slots_besides([large], 4, 1000 * MIB), 0)
+        self.assertEqual(device_results.slots_besides([11 * MIB], 3, (36 + 96) * MIB), 8)
+        self.assertEqual(device_results.slots_besides([100, 0], 600, 68 * MIB), 8)
+
+
 class Kept(unittest.TestCase):
     def test_small_results_lie_there_once_blocks_were_entered_anew(self):
         """What the host had made for its first blocks was free then: results of 2 and 4 KiB lay in

@@ -1,11 +1,8 @@
 """Memory of a device that others fill, and candidates that want more than there is."""
-import contextlib
-import subprocess
-import sys
-
 import pytest
 
 from conftest import assert_right
+from other_program import all_but
 
 pytestmark = pytest.mark.alone
 
@@ -22,22 +19,6 @@ class ModelNew(torch.nn.Module):
         torch.empty({size}, dtype=torch.uint8, device=x.device)
         return torch.softmax(x, dim=-1)
 """
-HOLDS = """import sys, torch
-free_bytes, _ = torch.cuda.mem_get_info()
-held = torch.empty(free_bytes - (int(sys.argv[1]) << 30), dtype=torch.uint8, device="cuda")
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@contextlib.contextmanager
-def all_but(gibibytes):
-    """Another program holds the device's memory, but for so much."""
-    command = [sys.executable, "-c", HOLDS, str(gibibytes)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout.readline() == b"held\n"
-        yield
-        other.stdin.close()
 
 
 def test_a_device_that_others_fill_has_room_for_every_pair(judge):

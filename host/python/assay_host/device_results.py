@@ -12,6 +12,8 @@ _SMALL_BYTES = 1 << 20
 # Of the room in the region, that for what forward makes on its way (src/pipeline/left_results.cc):
 # results in slots, and their bytes at most, less what rounding takes.
 _SLOTS_BESIDES, _BYTES_BESIDES = 8, 15 << 26
+# What is no smaller is taken in whole units of so many bytes.
+_LARGE_BYTES, _UNIT_BYTES = 10 << 20, 2 << 20
 # Pieces of the region, of the same size as a gap elsewhere, that may come before it.
 _LENT_BEFORE_A_GAP = 64
 
@@ -56,6 +58,18 @@ def plugs(sizes, allocate, is_lent):
     return kept
 
 
+def slots_besides(sizes, slots, region_bytes):
+    """Results, beyond those of `slots` slots, that memory is to be at hand for: as many as the
+    region holds, which is smaller where the device has little memory left. sizes: of one slot's
+    [bytes].
+    """
+    taken = sum(
+        -(-size // _UNIT_BYTES) * _UNIT_BYTES if size >= _LARGE_BYTES else size for size in sizes
+    )
+    held = region_bytes // max(1, taken) - slots
+    return max(0, min(_SLOTS_BESIDES, _BYTES_BESIDES // max(1, sum(sizes)), held))
+
+
 def room(library, region):
     """The Room in a region of the device's memory, the same one each time; None without one."""
     if region is None:
@@ -84,8 +98,8 @@ class Room:
         if self._before is None:
             self._serve(outputs[0])
         self._plug(outputs[0][0].device)
-        size_bytes = sum(target.numel() * target.element_size() for target in outputs[0])
-        besides = min(_SLOTS_BESIDES, _BYTES_BESIDES // max(1, size_bytes))
+        sizes = [target.numel() * target.element_size() for target in outputs[0]]
+        besides = slots_besides(sizes, len(outputs), self._region.size_bytes)
         wanted = [*outputs, *[outputs[0]] * besides]
         held = [[torch.empty_like(target) for target in targets] for targets in wanted]
         del held  # the allocator keeps it

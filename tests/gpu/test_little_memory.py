@@ -1,0 +1,39 @@
+"""A device with little memory left, as a small card has."""
+from pathlib import Path
+
+import pytest
+
+from conftest import assert_right
+from other_program import all_but
+
+pytestmark = pytest.mark.alone
+
+SAME = """import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+"""
+ONE_READ = Path(__file__).parents[2] / "kernels" / "softmax" / "one_read.cu"
+
+
+@pytest.mark.parametrize("left, rows, columns", [(8, 1024, 2048), (12, 8192, 8192)])
+def test_hosts_start_one_by_one_where_few_fit(judge_all, left, rows, columns):
+    """Slots were made for the whole card, and hosts of later pairs had what the first one needed:
+    the call ended without a verdict.
+    """
+    options = ["--set", f"ROWS={rows}", "--set", f"COLUMNS={columns}", "--budget", "10"]
+    with all_but(left):
+        same, kernel = judge_all(
+            [("same.py", SAME), ("one_read.cu", ONE_READ.read_text(encoding="utf-8"))],
+            size=None,
+            options=options,
+        )
+    assert_right(same)
+    assert same["outcome"] in ("tie", "unsettled"), same["message"]
+    assert_right(kernel)
+
+
+def test_a_problem_that_does_not_fit_is_told_what_would(judge):
+    with all_but(6), pytest.raises(AssertionError) as refused:
+        judge("same.py", SAME, size=None, options=["--set", "ROWS=8192", "--set", "COLUMNS=8192"])
+    assert "It would fit with --set ROWS=4096" in str(refused.value), refused.value
