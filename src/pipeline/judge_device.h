@@ -26,8 +26,8 @@ class JudgeDevice {
 
   const Gpu& gpu() const { return gpu_; }
   JudgeKernels& kernels() { return *kernels_; }
-  // What a problem's values may take of what is free now, beside the contexts of the judge's
-  // processes and what hosts under test have of their own [bytes]; 1 at least.
+  // What a problem's values may take [bytes]: half of what is free now besides contexts, since
+  // hosts under test have outputs of their own. 1 at least.
   uint64_t BytesForValues() const;
   // After processes on the GPU were killed: whether it answers. Where it does not it is put under
   // quarantine; `after`: what had run, for the message. Errors (kEnvironment).

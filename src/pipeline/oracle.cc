@@ -147,9 +147,8 @@ Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, doubl
   const double needed = 8.0 * static_cast<double>(args[0] + args[1] + args[2]);
   if (memory_bytes == 0 || needed <= static_cast<double>(memory_bytes)) return estimate;
   return EnvironmentError(fmt::format(
-      "this problem's values need about {:.1f} GB to be judged and may take {:.1f} GB: {:.2f} GB "
-      "of "
-      "inputs, {:.2f} GB of parameters, {:.2f} GB of outputs. {}",
+      "this problem's values need about {:.1f} GB to be judged and may take {:.1f} GB: "
+      "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs. {}",
       needed / 1e9, static_cast<double>(memory_bytes) / 1e9, static_cast<double>(args[0]) / 1e9,
       static_cast<double>(args[1]) / 1e9, static_cast<double>(args[2]) / 1e9, host.Message()));
 }
