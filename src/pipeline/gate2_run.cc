@@ -40,6 +40,10 @@ constexpr const char* kOpponentCopies =
     "its opponent uses the memory of its results again, so that copying them is in the opponent's "
     "time";
 
+// A host on a device has its inputs up to 0.6 ms before the clock (docs/threats.md), most of it
+// less. Blocks are 1 ms, and none was seen below 0.5 where memory held their calls.
+constexpr double kWorkedAheadNs = 4e5;
+
 // Whether it is, where the reference did without the copy of its results.
 bool IsFasterWithoutCopy(double reference_ns, double copy_ns, double candidate_ns,
                          double threshold) {
@@ -68,6 +72,10 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner
       !IsFasterWithoutCopy(speed.time_ns, runner.opponents_copy_ns(), speed.candidate_time_ns,
                            setup.threshold))
     return unsettled(std::string(kOpponentCopies) + "; without that copy it would not be faster");
+  if (const std::string blocks = NoteOfShortBlocks(runner.calls(), runner.calls() * speed.time_ns);
+      decision == Decision::kFaster && setup.foreign_code && setup.live.on_device() &&
+      !blocks.empty())
+    return unsettled(blocks);
   if (in_a_row && in_a_row->alone <= setup.threshold * (1 + kAloneMargin))
     return unsettled(in_a_row->seen);
   if (setup.libraries_forbidden && decision == Decision::kFaster && !result->libraries)
@@ -147,6 +155,15 @@ std::string NoteOfOwnCopies(double reference_ns, double candidate_ns, double cop
   if (reference_ns / without_ns < threshold) return {};
   return "slower by the copy of its results, which its opponent does without: it uses their memory "
          "again, and the judge has to copy them in between; return a new tensor from each call";
+}
+
+std::string NoteOfShortBlocks(uint32_t calls, double block_ns) {
+  if (block_ns >= kWorkedAheadNs) return {};
+  return fmt::format(
+      "a block of {} is over after {:.2f} ms, in which its code may have its inputs before the "
+      "clock, so whether it worked ahead cannot be told: the GPU's memory that is left holds no "
+      "more calls' values; end other programs there",
+      calls == 1 ? std::string("1 call") : fmt::format("{} calls", calls), block_ns / 1e6);
 }
 
 int PairsUntilDecision(int pair_index) {

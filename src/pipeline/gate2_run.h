@@ -39,6 +39,11 @@ std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_n
 std::string NoteOfOwnCopies(double reference_ns, double candidate_ns, double copy_ns,
                             double threshold);
 
+// Why code of a candidate's on a device is not called `faster` by blocks of so many calls, which
+// last so long for its opponent [ns]: it could have done all of one before the clock. Nothing where
+// they last long enough.
+std::string NoteOfShortBlocks(uint32_t calls, double block_ns);
+
 // Time spent, by kind [ns].
 struct SpentTime {
   int64_t start_ns = 0;  // hosts starting

@@ -240,8 +240,7 @@ Result<void> Judgement::CheckDevice(const Verdict& verdict) {
 }
 
 Result<Verdict> Judgement::ForWantOfMemory(size_t index, const Error& error) {
-  auto seen = live_->MemoryTaken();
-  if (!seen && other_size_) seen = other_size_->live.MemoryTaken();
+  const auto seen = MemoryTaken();
   if (!seen || error.kind == ErrorKind::kInterrupted) return std::unexpected(error);
   Verdict verdict = NewVerdict(request_, built_[index], *oracle_, python_, seed_, threads_, gpu());
   verdict.outcome = Outcome::kOutOfMemory;
@@ -305,18 +304,27 @@ bool Judgement::HoldsFewHosts() {
   return live_->MemoryHoldsFewHosts();
 }
 
+bool Judgement::LackedMemoryEarly(const Error& error) {
+  if (expects_gate2_ || error.kind != ErrorKind::kEnvironment || !SaysOutOfMemory(error.message))
+    return false;
+  ending_.Await();
+  return !MemoryTaken();
+}
+
+std::optional<std::string> Judgement::MemoryTaken() const {
+  auto seen = live_->MemoryTaken();
+  return seen || !other_size_ ? seen : other_size_->live.MemoryTaken();
+}
+
 Result<Verdict> Judgement::JudgeWithRoom(size_t index) {
   wants_room_ = false;
-  starts_alone_ = HoldsFewHosts();
+  starts_alone_ = !built_[index].failure && HoldsFewHosts();
   auto verdict = JudgeOne(index);
   const bool others_waited = !starts_alone_ && (!request_.correctness_only ||
                                                 other_size_ != nullptr || !hosts_ahead_.empty());
   starts_alone_ = false;
-  // Before it was timed.
-  const bool failed_early = !verdict && !expects_gate2_ &&
-                            verdict.error().kind == ErrorKind::kEnvironment &&
-                            SaysOutOfMemory(verdict.error().message);
-  if (!device_ || !others_waited || !(failed_early || (verdict && wants_room_))) return verdict;
+  if (!device_ || !others_waited) return verdict;
+  if (!(verdict ? wants_room_ : LackedMemoryEarly(verdict.error()))) return verdict;
   EndWaitingHosts();
   starts_alone_ = true;
   auto with_room = JudgeOne(index);
@@ -418,7 +426,8 @@ Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& eve
   // Whatever an interrupt made fail.
   if (!judged && events.interrupt != nullptr && *events.interrupt)
     return std::unexpected(Error{ErrorKind::kInterrupted, "interrupted"});
-  if (!judged && request.problem.device == "cuda" && SaysOutOfMemory(judged.error().message))
+  if (!judged && request.problem.device == "cuda" && judged.error().message.contains("CUDA") &&
+      SaysOutOfMemory(judged.error().message))
     judged.error().message =
         "the GPU has too little memory left: end other programs there, or lower the problem's "
         "sizes with --set\n" +

@@ -46,6 +46,11 @@ class Judgement {
   // The same; where the device's memory was short before it was timed, once more with no other host
   // of the judge's beside those that work, and so at once where few fit.
   Result<Verdict> JudgeWithRoom(size_t index);
+  // Whether the judge's own hosts lacked memory before the candidate was timed, which had not taken
+  // it.
+  bool LackedMemoryEarly(const Error& error);
+  // What is said of a candidate that had taken the device's memory, once its processes are gone.
+  std::optional<std::string> MemoryTaken() const;
   // Whether the device has memory for few hosts, even once those that wait for later have ended.
   bool HoldsFewHosts();
   void EndWaitingHosts();
@@ -73,6 +78,9 @@ class Judgement {
   SizeRunTerms Terms();
   // How many pairs' hosts start side by side, with this one's.
   int PairsComing(int pair_index) const;
+  // Where hosts start one by one: those that are warm, but for this pair's, give back what the
+  // candidate may want.
+  void EndWarmReferences(const std::string& baseline, int pair_index);
   // Hosts of this and the following pairs begin to start, on a device.
   HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const std::string& baseline,
                               bool opponent_leaves);

@@ -113,12 +113,17 @@ int Judgement::PairsComing(int pair_index) const {
   return starts_alone_ ? 1 : PairsUntilDecision(pair_index);
 }
 
+void Judgement::EndWarmReferences(const std::string& baseline, int pair_index) {
+  if (!starts_alone_) return;
+  std::erase_if(pools_, [&](const auto& pool) { return pool.first != baseline; });
+  if (const auto pool = pools_.find(baseline); pool != pools_.end())
+    pool->second->KeepOnly(pair_index);
+}
+
 HostResult<void> Judgement::BeginPairs(int pair_index, CandidateHosts& hosts,
                                        const std::string& baseline, bool opponent_leaves) {
-  if (starts_alone_) {
-    pools_.clear();  // warm ones, in memory that the candidate wants
-    return {};
-  }
+  EndWarmReferences(baseline, pair_index);
+  if (starts_alone_) return {};
   for (auto& [other, pool] : pools_)
     if (other != baseline) pool->MakeRoom(0);
   const int coming = PairsComing(pair_index);
@@ -129,6 +134,8 @@ HostResult<void> Judgement::BeginPairs(int pair_index, CandidateHosts& hosts,
 Result<bool> Judgement::PassGate2(const BuiltCandidate& candidate, CandidateHosts& hosts,
                                   const std::string& baseline, Verdict* verdict) {
   Progress("starting hosts", 0);
+  if (starts_alone_ || live_->MemoryIsShort()) ending_.Await();
+  EndWarmReferences(baseline, 0);
   Gate2Setup setup{*oracle_, *live_, *values_};
   std::optional<CandidateHosts> opponents;
   if (against_) opponents.emplace(HostSetup(*against_));

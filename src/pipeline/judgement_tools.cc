@@ -129,6 +129,7 @@ void Judgement::AddSanitizer(const BuiltCandidate& candidate, Verdict* verdict) 
 Result<void> Judgement::AddToolFacts(size_t index, Verdict* verdict) {
   if (!request_.profiler && !request_.sanitizer) return {};
   ending_.Await();
+  if (live_->MemoryHoldsFewHosts()) EndWaitingHosts();
   const BuiltCandidate& candidate = built_[index];
   // Nothing is learned from a device that does not answer, and who waited for it would fail.
   auto answers = CheckDevice(*verdict);

@@ -149,6 +149,11 @@ void ReferencePool::MakeRoom(int pair_index) {
     if (Entry& entry = At(pair_index - back + size); entry.loaded) entry = {};
 }
 
+void ReferencePool::KeepOnly(int pair_index) {
+  for (Entry& entry : entries_)
+    if (&entry != &At(pair_index)) entry = {};
+}
+
 int ReferencePool::AtATime(int wanted, bool ahead, bool leaves) const {
   const LiveSlots::Starting hosts{.trusted = true, .leaves = leaves, .ahead = ahead};
   if (live_ != nullptr) wanted = live_->HostsAtATime(wanted, hosts);

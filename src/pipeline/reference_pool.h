@@ -44,6 +44,8 @@ class ReferencePool {
   HostResult<void> Prefetch(int first_pair_index, int count, bool leaves);
   // Ends warm hosts where the device has little memory left, but for that of this pair.
   void MakeRoom(int pair_index);
+  // Ends all but this pair's.
+  void KeepOnly(int pair_index);
   // Pairs whose hosts are there.
   int size() const;
 

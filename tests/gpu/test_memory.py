@@ -38,9 +38,15 @@ def test_more_than_there_is_is_out_of_memory_and_not_wrong(judge):
 
 def test_what_the_judges_own_hosts_held_is_not_missing_for_long(judge):
     """References and hosts of later pairs, waiting with a context each, had taken what the first
-    call wanted: it finds 5.9 GiB beside them and 9 without (bench/gpu_little_memory.py).
+    call wanted: it finds 5.9 to 7.3 GiB beside them, by how far they are, and 9 without
+    (bench/gpu_little_memory.py); a pair leaves 7.7.
     """
+    notes = []
     with all_but(16):
-        verdict = judge("wants.py", WANTS.format(size=7 * GIBIBYTE), options=["--budget", "10"])
-    assert_right(verdict)
-    assert "judged again" in verdict["correctness"]["note"], verdict["correctness"]
+        for size in (7 * GIBIBYTE, 15 * GIBIBYTE // 2):
+            verdict = judge("wants.py", WANTS.format(size=size), options=["--budget", "10"])
+            assert_right(verdict)
+            notes.append(verdict["correctness"]["note"])
+            if "judged again" in notes[-1]:
+                return
+    pytest.fail(f"it was not judged again: {notes}")
