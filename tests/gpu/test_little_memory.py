@@ -33,6 +33,21 @@ def test_hosts_start_one_by_one_where_few_fit(judge_all, left, rows, columns):
     assert_right(kernel)
 
 
+def test_code_of_the_candidates_own_is_not_faster_by_blocks_that_it_could_work_ahead(judge):
+    """A block is one call there, over within the time that its host may have its inputs before the
+    clock; with all of the device's memory this kernel is twice as fast as PyTorch.
+    """
+    with all_but(12):
+        verdict = judge(
+            "native.cu",
+            (ONE_READ.parent / "native.cu").read_text(encoding="utf-8"),
+            size=None,
+            options=["--set", "ROWS=8192", "--set", "COLUMNS=8192", "--budget", "10"],
+        )
+    assert_right(verdict)
+    assert verdict["outcome"] != "faster", verdict["speed"]
+
+
 def test_a_problem_that_does_not_fit_is_told_what_would(judge):
     with all_but(6), pytest.raises(AssertionError) as refused:
         judge("same.py", SAME, size=None, options=["--set", "ROWS=8192", "--set", "COLUMNS=8192"])
