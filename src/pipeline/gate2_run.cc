@@ -40,8 +40,8 @@ constexpr const char* kOpponentCopies =
     "its opponent uses the memory of its results again, so that copying them is in the opponent's "
     "time";
 
-// A host on a device has its inputs up to 0.6 ms before the clock (docs/threats.md), most of it
-// less. Blocks are 1 ms, and none was seen below 0.5 where memory held their calls.
+// A host on a device has its inputs 0.12 to 0.6 ms before the clock (docs/threats.md). Blocks are
+// 1 ms; where memory held their calls the shortest were 0.48, but for an early judge's.
 constexpr double kWorkedAheadNs = 4e5;
 
 // Whether it is, where the reference did without the copy of its results.
