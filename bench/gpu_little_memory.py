@@ -2,7 +2,7 @@
 card: PyTorch beside itself and a kernel in the device form, at two sizes of softmax. Appends one
 JSON object a call to RESULTS:
 
-    python3 bench/gpu_little_memory.py RESULTS.jsonl [--left 4 8 12 24] [--seconds S]
+    python3 bench/gpu_little_memory.py RESULTS.jsonl [--left 6 8 12 16 24] [--seconds S]
 
 `found_gib`: what a candidate in Python finds free in its first call [GiB], beside the judge's
 waiting hosts; `found_alone_gib`: the same once they have ended, as whoever gives nothing for want
@@ -27,11 +27,7 @@ from other_program import all_but
 
 ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
 SIZES = ((1024, 2048), (8192, 8192))
-SAME = """import torch
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, dim=-1)
-"""
+CANDIDATES = (ROOT / "tests/gpu/same.py", ROOT / "kernels/softmax/one_read.cu")
 # Says what it finds, as a failure: by its words one of memory, which is judged again, or not.
 FINDS = """import torch
 class ModelNew(torch.nn.Module):
@@ -76,23 +72,21 @@ def found_gib(size, words, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("results", type=pathlib.Path)
-    parser.add_argument("--left", type=int, nargs="+", default=[4, 8, 12, 24])
+    parser.add_argument("--left", type=int, nargs="+", default=[6, 8, 12, 16, 24])
     parser.add_argument("--seconds", type=float, default=600)
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        same = folder / "same.py"
-        same.write_text(SAME, encoding="utf-8")
         for left in arguments.left:
             for size in SIZES:
                 if time.monotonic() > end:
                     sys.exit(f"no time is left for {left} GiB, {size}")
                 with all_but(left):
-                    row = judge(size, same, ROOT / "kernels" / "softmax" / "one_read.cu")
+                    row = judge(size, *CANDIDATES)
                     row["found_gib"] = found_gib(size, "stops", folder)
                     row["found_alone_gib"] = found_gib(size, "out of memory", folder)
-                row["verdicts"] = [in_brief(verdict) for verdict in row.get("verdicts", [])]
+                row["verdicts"] = [in_brief(verdict) for verdict in row["verdicts"]]
                 row = {"left_gib": left, "size": size, **row}
                 rows.append(arguments.results, row)
                 print(json.dumps({k: v for k, v in row.items() if k != "verdicts"}), flush=True)

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Contexts of the judge, the oracle and a pair: half a gibibyte each.
+// Contexts of the oracle and of a pair: 0.6 GiB each, with PyTorch.
 constexpr uint64_t kContextsBytes = uint64_t{2} << 30;
 // CUDA reserves the device's whole memory and more as addresses.
 constexpr uint64_t kAddressSpaceBytes = uint64_t{1} << 46;

@@ -8,12 +8,11 @@ from other_program import all_but
 
 pytestmark = pytest.mark.alone
 
-SAME = """import torch
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, dim=-1)
-"""
-ONE_READ = Path(__file__).parents[2] / "kernels" / "softmax" / "one_read.cu"
+KERNELS = Path(__file__).parents[2] / "kernels" / "softmax"
+SAME = Path(__file__).with_name("same.py").read_text(encoding="utf-8")
+ONE_READ, NATIVE = (
+    (KERNELS / name).read_text(encoding="utf-8") for name in ("one_read.cu", "native.cu")
+)
 
 
 @pytest.mark.parametrize("left, rows, columns", [(8, 1024, 2048), (12, 8192, 8192)])
@@ -24,7 +23,7 @@ def test_hosts_start_one_by_one_where_few_fit(judge_all, left, rows, columns):
     options = ["--set", f"ROWS={rows}", "--set", f"COLUMNS={columns}", "--budget", "10"]
     with all_but(left):
         same, kernel = judge_all(
-            [("same.py", SAME), ("one_read.cu", ONE_READ.read_text(encoding="utf-8"))],
+            [("same.py", SAME), ("one_read.cu", ONE_READ)],
             size=None,
             options=options,
         )
@@ -40,7 +39,7 @@ def test_code_of_the_candidates_own_is_not_faster_by_blocks_that_it_could_work_a
     with all_but(12):
         verdict = judge(
             "native.cu",
-            (ONE_READ.parent / "native.cu").read_text(encoding="utf-8"),
+            NATIVE,
             size=None,
             options=["--set", "ROWS=8192", "--set", "COLUMNS=8192", "--budget", "10"],
         )
