@@ -47,7 +47,7 @@ constexpr std::array<NoisePoint, 4> kDeviceNoise{{
 // Of sides whose blocks are replays of graphs, a reference's among them. 28 A/A verdicts
 // (bench/results/h200/aa_replayed_*.jsonl) were off by 0.0016 at most, their 252 pairs by 0.0055;
 // pairs beside eager `softmax` lay within 0.010 of their median (verdicts_replayed.jsonl). From
-// 24 us on as above: no series has longer calls as replays.
+// 24 us on as above; series that came later lie within it (aa_24us.jsonl, aa_213us.jsonl).
 constexpr std::array<NoisePoint, 2> kReplayNoise{{
     {6e3, 0.005, 0.10},
     {24e3, 0.01, 0.20},
