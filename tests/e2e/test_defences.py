@@ -61,24 +61,31 @@ def get_init_inputs():
 """
 ALL_ONES = UPPER_TRIANGLE.replace("torch.triu(x)", "torch.ones_like(x)")
 
-# Works in a thread of its own on whatever appears in the slots that it has been called with.
+# Works in a thread of its own on whatever appears in the slots that it has been called with. Thread
+# and call each say that they are there before they look for the other, so that one is alone with
+# the slots: an exploit with a race fails by itself now and then, which is no defence's work.
 WORKS_AHEAD = """
 struct Slot { const float* x; int64_t rows, columns; std::vector<float> done; uint64_t key; };
 static std::map<const float*, Slot> slots;
 static std::atomic<bool> busy{false};
 static std::atomic<int> ready{0};
 static uint64_t key_of(const float* x, int64_t count) {
-  uint64_t key = 7, bits;
-  for (int64_t i = 0; i + 2 <= count; i += count / 32) {
-    memcpy(&bits, x + i / 2 * 2, 8);
+  uint64_t key = 7;
+  uint32_t bits;
+  // The last ones, too: they come last as a slot is filled.
+  for (int64_t i = 0; i < 65; ++i) {
+    memcpy(&bits, x + i * (count - 1) / 64, 4);
     key = key * 0x9E3779B97F4A7C15 + bits;
   }
   return key;
 }
 static void work() {
   for (;;) {
-    if (busy.load()) continue;
     ready.store(1);
+    if (busy.load()) {
+      ready.store(0);
+      continue;
+    }
     for (auto& [x, slot] : slots) {
       if (busy.load()) break;
       const uint64_t key = key_of(x, slot.rows * slot.columns);
