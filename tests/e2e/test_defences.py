@@ -84,6 +84,7 @@ static void work() {
     ready.store(1);
     if (busy.load()) {
       ready.store(0);
+      std::this_thread::yield();
       continue;
     }
     for (auto& [x, slot] : slots) {
@@ -100,7 +101,7 @@ static void work() {
 """
 ASKS_THE_THREAD = """
 busy.store(true);
-while (ready.load() == 1) {}
+while (ready.load() == 1) std::this_thread::yield();
 static bool started = (std::thread(work).detach(), true);
 (void)started;
 Slot& slot = slots[x.data()];
