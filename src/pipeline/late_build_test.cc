@@ -18,6 +18,12 @@ TEST(LateBuild, WhatFailsForWantOfMemoryIsTriedAgain) {
   constexpr auto kPython = CandidateForm::kPython;
   EXPECT_TRUE(MayHaveLackedMemory(
       Built(kPython, "PyTorch 2.11 cannot use the CUDA device: CUDA error: out of memory", "")));
+  // So CUDA puts it where the memory that is left does not hold another context.
+  EXPECT_TRUE(MayHaveLackedMemory(
+      Built(kPython,
+            "PyTorch 2.11 cannot use the CUDA device: AcceleratorError: CUDA error: CUDA-capable "
+            "device(s) is/are busy or unavailable",
+            "")));
   EXPECT_TRUE(MayHaveLackedMemory(
       Built(kPython, "", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB")));
   EXPECT_TRUE(MayHaveLackedMemory(

@@ -5,7 +5,7 @@ import sys
 
 _HOLDS = """import sys, torch
 free_bytes, _ = torch.cuda.mem_get_info()
-held = torch.empty(free_bytes - (int(sys.argv[1]) << 30), dtype=torch.uint8, device="cuda")
+held = torch.empty(free_bytes - int(float(sys.argv[1]) * 2**30), dtype=torch.uint8, device="cuda")
 print("held", flush=True)
 sys.stdin.read()
 """
