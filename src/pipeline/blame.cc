@@ -19,12 +19,14 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
 }
 
 bool SaysOutOfMemory(std::string_view text) {
-  // The last is what CUDA says of a device whose memory does not hold another context.
-  constexpr std::string_view kWords[] = {"out of memory",   "OUT_OF_MEMORY",
-                                         "allocate memory", "ALLOC_FAILED",
-                                         "ALLOCATION_FAILED", "busy or unavailable"};
+  constexpr std::string_view kWords[] = {"out of memory", "OUT_OF_MEMORY", "allocate memory",
+                                         "ALLOC_FAILED", "ALLOCATION_FAILED"};
   return std::any_of(std::begin(kWords), std::end(kWords),
                      [&](std::string_view words) { return text.contains(words); });
+}
+
+bool MayLackMemory(std::string_view text) {
+  return SaysOutOfMemory(text) || text.contains("busy or unavailable");
 }
 
 Result<void> Blame(const HostTrouble& trouble, std::string_view where, InterruptFlag interrupt,

@@ -12,6 +12,10 @@ TEST(Blame, WantOfMemoryIsSaidByCudaPyTorchAndLibraries) {
                            "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"})
     EXPECT_TRUE(SaysOutOfMemory(text)) << text;
   EXPECT_FALSE(SaysOutOfMemory(""));
+  EXPECT_FALSE(SaysOutOfMemory("CUDA error: CUDA-capable device(s) is/are busy or unavailable"));
+  EXPECT_TRUE(MayLackMemory("CUDA error: CUDA-capable device(s) is/are busy or unavailable"));
+  EXPECT_TRUE(MayLackMemory("CUDA error: out of memory"));
+  EXPECT_FALSE(MayLackMemory(""));
   EXPECT_FALSE(SaysOutOfMemory("line 3: NameError: name 'memory' is not defined"));
 }
 

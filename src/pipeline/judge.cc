@@ -305,7 +305,7 @@ bool Judgement::HoldsFewHosts() {
 }
 
 bool Judgement::LackedMemoryEarly(const Error& error) {
-  if (expects_gate2_ || error.kind != ErrorKind::kEnvironment || !SaysOutOfMemory(error.message))
+  if (expects_gate2_ || error.kind != ErrorKind::kEnvironment || !MayLackMemory(error.message))
     return false;
   ending_.Await();
   return !MemoryTaken();

@@ -65,7 +65,7 @@ Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildS
 bool MayHaveLackedMemory(const BuiltCandidate& built) {
   if (built.source.form != CandidateForm::kPython) return false;
   const auto lacked = [](std::string_view text) {
-    return SaysOutOfMemory(text) || text.contains("NOT_INITIALIZED");  // a library, beside others
+    return MayLackMemory(text) || text.contains("NOT_INITIALIZED");  // a library, beside others
   };
   return lacked(built.log) || (built.failure && lacked(*built.failure));
 }

@@ -18,7 +18,8 @@ TEST(LateBuild, WhatFailsForWantOfMemoryIsTriedAgain) {
   constexpr auto kPython = CandidateForm::kPython;
   EXPECT_TRUE(MayHaveLackedMemory(
       Built(kPython, "PyTorch 2.11 cannot use the CUDA device: CUDA error: out of memory", "")));
-  // So CUDA puts it where the memory that is left does not hold another context.
+  // So one builder was answered as another one took the memory; the same file was `crashed`, as it
+  // should be, in all later runs.
   EXPECT_TRUE(MayHaveLackedMemory(
       Built(kPython,
             "PyTorch 2.11 cannot use the CUDA device: AcceleratorError: CUDA error: CUDA-capable "
