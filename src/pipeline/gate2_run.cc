@@ -195,6 +195,7 @@ void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> again
       baseline == "compiled-reduce-overhead" || baseline == "compiled-max-autotune";
   if (live.on_device() && !against && captured) candidate_leaves = opponent_leaves = false;
   foreign_code = form != CandidateForm::kDevice;
+  trusts_opponent = !against;
   device_forms = !foreign_code && against == CandidateForm::kDevice;
   may_replay = replay && live.on_device() && !foreign_code && (!against || device_forms);
 }

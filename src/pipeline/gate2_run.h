@@ -102,6 +102,8 @@ struct Gate2Setup {
   // Code of the candidate's runs in its host: what that could have done before a block's clock is
   // charged. In the device form the host is the judge's own, and its work begins at a launch.
   bool foreign_code = true;
+  // The opponent is the problem's reference, which was seen to leave its inputs alone.
+  bool trusts_opponent = false;
   // Neither side's host has any, and both are on a device.
   bool device_forms = false;
   // Both hosts run code of the judge's and of the problem's alone, and are on a device: where

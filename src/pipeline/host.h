@@ -41,7 +41,8 @@ struct HostTrouble {
   wire::Failure failure = wire::Failure::kEnvironment;
   std::string message;
   std::string rule;
-  std::string output;  // what it printed, capped
+  std::string output;         // what it printed, capped
+  bool wrote_inputs = false;  // or others did, while it ran
 
   Error ToError(ErrorKind error_kind) const { return Error{error_kind, message}; }
 };

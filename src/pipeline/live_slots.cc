@@ -125,6 +125,11 @@ std::optional<std::string> LiveSlots::MemoryTaken() const {
 
 bool LiveSlots::TakeBusy() const { return device_ != nullptr && device_->TakeBusy(); }
 
+void LiveSlots::WatchTurns() const {
+  const Span span("watch the device");
+  if (device_ != nullptr) Note(device_->WatchTurns());
+}
+
 std::optional<ClockState> LiveSlots::Clock() const {
   return device_ != nullptr ? device_->Clock() : std::nullopt;
 }
@@ -271,9 +276,13 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
     FetchLeft(host, outputs, *left);
   }
   // On a device nobody is kept from writing there.
-  if (block && !InputsHold(slots))
-    return HostFailed(HostTrouble::Kind::kDied,
-                      "it wrote to its inputs or parameters, which are read-only");
+  if (block && !InputsHold(slots)) {
+    HostTrouble trouble;
+    trouble.kind = HostTrouble::Kind::kDied;
+    trouble.message = "it wrote to its inputs or parameters, which are read-only";
+    trouble.wrote_inputs = true;
+    return std::unexpected(std::move(trouble));
+  }
   return block;
 }
 

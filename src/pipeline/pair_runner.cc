@@ -1,7 +1,6 @@
 #include "pipeline/pair_runner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "base/check.h"
@@ -9,7 +8,6 @@
 #include "base/defences.h"
 #include "base/median.h"
 #include "base/trace.h"
-#include "judge/head_start.h"
 #include "judge/replays.h"
 #include "judge/warm_up.h"
 #include "pipeline/device_checks.h"
@@ -101,6 +99,7 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
     live.Poison(side.host->outputs);
     live.FlushInputs(setup_.oracle, order);
   }
+  if (samples != nullptr) WatchForWorkAhead();
   if (live.TakeBusy()) block_disturbed_ = true;
   return RunFilled(side, order, samples);
 }
@@ -365,6 +364,15 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
   const Span span("pair");
   std::optional<HostResult<LiveHost>> candidate;
   auto ratio = RunPair(index, &candidate);
+  if (!ratio && setup_.trusts_opponent && result_->opponent_trouble &&
+      result_->opponent_trouble->wrote_inputs) {
+    // Others may write there, too, on a device: a reference that did was named before any pair.
+    result_->opponent_trouble.reset();
+    ratio = HostFailed(HostTrouble::Kind::kFoul,
+                       "inputs that the baseline leaves alone changed as it ran: the candidate "
+                       "wrote to slots of other calls, or left work on the device that did");
+    ratio.error().rule = "late-write";
+  }
   EndPair(ratio.has_value(), &candidate);
   return ratio;
 }
@@ -470,28 +478,6 @@ void PairRunner::AwaitEnding() {
   const Span span("await hosts that end");
   Meter meter(&result_->spent.start_ns);
   setup_.ending->Await();
-}
-
-void PairRunner::ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds) {
-  // Each by itself: who does not wait for a device is ready sooner, and looked at for longer.
-  std::vector<int64_t> charges_ns = LookChargesNs(samples->order, look_ns_);
-  const int64_t head_start_ns =
-      setup_.foreign_code ? HeadStartNs(samples->order, uncharged_ns_) : 0;
-  for (int64_t& charge_ns : charges_ns) charge_ns += head_start_ns;
-  opponents_look_ns_ = std::llround(MedianOfSide('r', samples->order, look_ns_));
-  ASSAY_CHECK(charges_ns.size() == 2 * rounds->size());
-  const size_t first = candidate_ns_.size() - charges_ns.size();
-  const bool any =
-      std::any_of(charges_ns.begin(), charges_ns.end(), [](int64_t ns) { return ns != 0; });
-  if (any) samples->charged_ns.assign(samples->block_ns.size(), 0);
-  for (size_t i = 0, block = 0; any && i < charges_ns.size(); ++i, ++block) {
-    while (samples->order[block] != 'c') ++block;
-    samples->block_ns[block] += charges_ns[i];
-    samples->charged_ns[block] = charges_ns[i];
-    const double of_a_call_ns = static_cast<double>(charges_ns[i]) / calls_;
-    (*rounds)[i / 2].candidate_ns[i % 2] += of_a_call_ns;
-    candidate_ns_[first + i] += of_a_call_ns;
-  }
 }
 
 }  // namespace assay
