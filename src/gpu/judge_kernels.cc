@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kNames[] = {"assay_fill",       "assay_find_change",  "assay_compare_exactly",
                                   "assay_row_sums",   "assay_row_check",    "assay_row_ratio",
                                   "assay_truth_sums", "assay_truth_totals", "assay_truth_errors",
-                                  "assay_copy_lines", "assay_watch_turns"};
+                                  "assay_copy_lines"};
 constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocksPerMultiprocessor = 8;
 constexpr unsigned kTasksMax = 65535;  // a grid's y
@@ -158,19 +158,6 @@ Result<void> JudgeKernels::CopyLines(cuda::Pointer lines, int count, int words) 
   void* parameters[] = {&lines, &count, &words};
   ASSAY_RETURN_IF_ERROR(Run(kCopyLines, parameters, 1));
   return gpu_->Synchronize();
-}
-
-Result<uint64_t> JudgeKernels::WatchTurns(uint64_t watch_ns, uint64_t gap_ns) {
-  unsigned long long stood_still_ns = 0, watch = watch_ns, gap = gap_ns;
-  ASSAY_ASSIGN_OR_RETURN(cuda::Pointer seen, Upload(&stood_still_ns, sizeof stood_still_ns));
-  void* parameters[] = {&seen, &watch, &gap};
-  cuda::LaunchConfig config;
-  config.grid_x = config.grid_y = config.block_x = 1;
-  ASSAY_RETURN_IF_ERROR(gpu_->Check(
-      gpu_->driver().launch(&config, functions_[kWatchTurns], parameters, nullptr),
-      "watch the GPU's clock"));
-  ASSAY_RETURN_IF_ERROR(gpu_->CopyToHost(&stood_still_ns, seen, sizeof stood_still_ns));
-  return stood_still_ns;
 }
 
 Result<std::vector<uint64_t>> JudgeKernels::FindChanges(std::span<const Range> ranges) {

@@ -29,11 +29,6 @@ __device__ inline double WarpMax(double value) {
   }
   return value;
 }
-__device__ inline unsigned long long NowNs() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
 #endif
 
 using namespace assay::gpu;
@@ -220,21 +215,6 @@ extern "C" __global__ void assay_copy_lines(const Line* lines, int count, int wo
     const auto word = at % static_cast<unsigned>(words);
     line.to[word] = line.from[word];
   }
-}
-
-// One thread reads the clock for so long; what its readings lie apart by more than gap_ns, in all.
-// Processes take turns on a device: while another one has its turn, this one stands still.
-extern "C" __global__ void assay_watch_turns(unsigned long long* stood_still_ns,
-                                             unsigned long long watch_ns,
-                                             unsigned long long gap_ns) {
-  const unsigned long long begin = NowNs();
-  unsigned long long last = begin, sum = 0;
-  while (last - begin < watch_ns) {
-    const unsigned long long now = NowNs();
-    if (now - last > gap_ns) sum += now - last;
-    last = now;
-  }
-  *stood_still_ns = sum;
 }
 
 // Each task: the first word of a range that is not the pattern, into `found` (which holds the

@@ -33,10 +33,6 @@ class JudgeKernels {
   // device. One launch: what else works there cannot go on for long before it is seen.
   Result<void> CopyLines(cuda::Pointer lines, int count, int words);
 
-  // Watches the device's clock for so long, alone; how long it stood still, more than `gap_ns` each
-  // time, because another process had its turn [ns].
-  Result<uint64_t> WatchTurns(uint64_t watch_ns, uint64_t gap_ns);
-
   // Comparisons whose `rows` and `totals` are not set; what they come to, one by one.
   struct Compared {
     bool within = false;  // false: the host must look at them; nothing else is known then
@@ -67,7 +63,6 @@ class JudgeKernels {
     kTruthTotals,
     kTruthErrors,
     kCopyLines,
-    kWatchTurns,
     kKernels
   };
 

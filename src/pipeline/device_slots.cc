@@ -28,9 +28,6 @@ constexpr uint64_t kLineBytes = 128;
 constexpr int kFlushesFirst = 5;
 // What is written to push everything else out of the caches, in sizes of the second level.
 constexpr uint64_t kFlushFactor = 3;
-// Who has work waiting gets a turn within some 0.4 ms (bench/results/h200/turns.jsonl); and
-// readings of the clock that are no turn lie closer to each other.
-constexpr int64_t kWatchNs = 1'000'000, kGapNs = 20'000;
 
 Comparison SameBytes(cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes) {
   const auto bytes = static_cast<long long>(size_bytes);
@@ -170,15 +167,6 @@ Result<void> DeviceSlots::FlushCaches() {
   const int64_t took_ns = MonotonicNs() - begin_ns;
   flush_ns_ = flush_ns_ == 0 ? took_ns : std::min(flush_ns_, took_ns);
   busy_ = busy_ || WasNotAlone(took_ns, flush_ns_);
-  return {};
-}
-
-Result<void> DeviceSlots::WatchTurns() {
-  const int64_t begin_ns = MonotonicNs();
-  ASSAY_ASSIGN_OR_RETURN(const uint64_t stood_still_ns,
-                         device_->kernels().WatchTurns(kWatchNs, kGapNs));
-  const int64_t took_ns = MonotonicNs() - begin_ns;
-  busy_ = busy_ || SawATurn(kWatchNs, took_ns, static_cast<int64_t>(stood_still_ns));
   return {};
 }
 

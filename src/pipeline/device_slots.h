@@ -5,7 +5,6 @@
 // put there, and compares outputs with what only it and the oracle hold.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -23,14 +22,6 @@ namespace assay {
 // same each time: it took half as long again as the shortest one, and 100 us.
 inline bool WasNotAlone(int64_t took_ns, int64_t shortest_ns) {
   return 2 * (took_ns - 100'000) > 3 * shortest_ns;
-}
-
-// Whether another process had a turn while the judge watched the device for `watch_ns`: it stood
-// still meanwhile, or began late. A turn takes 0.3 ms, besides what is done in it
-// (bench/results/h200/turns.jsonl).
-inline bool SawATurn(int64_t watch_ns, int64_t took_ns, int64_t stood_still_ns) {
-  constexpr int64_t kTurnNs = 200'000;
-  return std::max(stood_still_ns, took_ns - watch_ns) > kTurnNs;
 }
 
 class DeviceSlots {
@@ -58,8 +49,6 @@ class DeviceSlots {
   // device works on something else, too: then TakeBusy() says so, once.
   Result<void> FlushCaches();
   bool TakeBusy() { return std::exchange(busy_, false); }
-  // Looks for 1 ms whether another process has a turn on the device; TakeBusy() says so, too.
-  Result<void> WatchTurns();
   // The device's clock now; nothing without NVML.
   std::optional<ClockState> Clock() const {
     if (!device_->clocks()) return std::nullopt;

@@ -125,11 +125,6 @@ std::optional<std::string> LiveSlots::MemoryTaken() const {
 
 bool LiveSlots::TakeBusy() const { return device_ != nullptr && device_->TakeBusy(); }
 
-void LiveSlots::WatchTurns() const {
-  const Span span("watch the device");
-  if (device_ != nullptr) Note(device_->WatchTurns());
-}
-
 std::optional<ClockState> LiveSlots::Clock() const {
   return device_ != nullptr ? device_->Clock() : std::nullopt;
 }

@@ -70,8 +70,6 @@ class LiveSlots {
   // On a device: whether it was seen at other work since the last time of asking, while all hosts
   // were stopped.
   bool TakeBusy() const;
-  // On a device: looks whether it works on something else now, while all hosts are stopped.
-  void WatchTurns() const;
   // On a device: a candidate begins; something failed while its processes live; and, once they are
   // gone, whether it had taken the memory that others need (DeviceMemory).
   void BeginCandidate();

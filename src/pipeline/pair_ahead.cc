@@ -1,20 +1,12 @@
-// What a candidate may have done before the clock of its block starts.
+// What a candidate may have done before the clock of its blocks starts, or left for after its end.
 #include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
-#include "base/defences.h"
 #include "judge/head_start.h"
-#include "pipeline/meter.h"
 #include "pipeline/pair_runner.h"
 
 namespace assay {
-
-void PairRunner::WatchForWorkAhead() {
-  if (!setup_.foreign_code || !Stands(Defence::kSleepProof)) return;
-  Meter meter(&result_->spent.fill_ns);
-  setup_.live.WatchTurns();
-}
 
 void PairRunner::ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds) {
   // Each by itself: who does not wait for a device is ready sooner, and looked at for longer.

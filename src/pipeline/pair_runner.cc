@@ -99,7 +99,6 @@ HostResult<double> PairRunner::RunSide(Side side, std::span<const uint32_t> orde
     live.Poison(side.host->outputs);
     live.FlushInputs(setup_.oracle, order);
   }
-  if (samples != nullptr) WatchForWorkAhead();
   if (live.TakeBusy()) block_disturbed_ = true;
   return RunFilled(side, order, samples);
 }

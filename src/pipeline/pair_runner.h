@@ -119,10 +119,6 @@ class PairRunner {
   HostResult<bool> Exchange(Side first, Side second, uint32_t calls, double* reference_ns,
                             double* candidate_ns, PairSamples* samples);
   HostResult<double> RunSide(Side side, std::span<const uint32_t> order, PairSamples* samples);
-  // A stopped process's work on the device is not stopped: what waited there for the slots to be
-  // filled would be done before the clock starts, or beside the other side's block. Where any is
-  // seen the exchange counts as disturbed. The device form has nobody who could leave some.
-  void WatchForWorkAhead();
   HostResult<double> RunFilled(Side side, std::span<const uint32_t> order, PairSamples* samples);
   // Whether this pair's blocks are replays, by exchanges that do not count; the first pair decides
   // for all. False: a call of the candidate was wrong.

@@ -27,7 +27,6 @@ HostResult<bool> PairRunner::RunStep(Side side, uint32_t slot, uint32_t master,
   }
   const uint32_t order[] = {slot};
   setup_.live.FlushInput(slot);
-  WatchForWorkAhead();
   block_disturbed_ = setup_.live.TakeBusy();
   auto time = RunFilled(side, order, nullptr);
   if (!time && time.error().kind == HostTrouble::Kind::kVoid) return true;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <bit>
-#include <chrono>
 #include <cmath>
 
 #include "fake_cuda.h"
@@ -17,10 +16,6 @@ struct EmulatedIndex {
 };
 inline EmulatedIndex threadIdx, blockIdx, blockDim, gridDim;
 
-inline unsigned long long NowNs() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<unsigned long long>(std::chrono::nanoseconds(now).count());
-}
 inline double WarpSum(double value) { return value; }
 inline double WarpMax(double value) { return value; }
 inline long long __double_as_longlong(double value) { return std::bit_cast<long long>(value); }

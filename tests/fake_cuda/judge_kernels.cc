@@ -29,14 +29,6 @@ ASSAY_FAKE_KERNEL(assay_copy_lines_emulated, sizeof(void*), sizeof(int), sizeof(
                      launch.parameter<int>(2));
   });
 }
-ASSAY_FAKE_KERNEL(assay_watch_turns_emulated, sizeof(void*), sizeof(unsigned long long),
-                  sizeof(unsigned long long)) {
-  EmulateGrid(launch, [&] {
-    assay_watch_turns(launch.parameter<unsigned long long*>(0),
-                      launch.parameter<unsigned long long>(1),
-                      launch.parameter<unsigned long long>(2));
-  });
-}
 ASSAY_FAKE_KERNEL(assay_find_change_emulated, sizeof(void*), sizeof(void*), sizeof(int)) {
   EmulateGrid(launch, [&] {
     assay_find_change(launch.parameter<const Range*>(0), launch.parameter<unsigned long long*>(1),
