@@ -1,10 +1,10 @@
-"""What PyTorch says when it starts on a GPU of which another program holds all but a few MiB: what
-the judge has to know as want of memory. Appends one JSON object an attempt:
+"""What PyTorch says when it starts on a GPU of which another program holds all but a few MiB: words
+that the judge has to know as want of memory. Appends one JSON object an attempt to RESULTS:
 
     python3 bench/gpu_context_room.py RESULTS.jsonl [--left 32 64 128 256 384 512]
 
-`left_mib`: what was left [MiB]; `said`: the last line of the error; null: it started. $ASSAY_PYTHON
-names the Python.
+`left_mib`: what was left [MiB]; `said`: the first line of the error; null: it started.
+$ASSAY_PYTHON names the Python.
 """
 import argparse
 import os

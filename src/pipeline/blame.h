@@ -17,8 +17,8 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what);
 // nothing where something was given.
 bool SaysOutOfMemory(std::string_view text);
 
-// The same, or CUDA's words for a context that was not to be had, seen where a candidate took the
-// memory as other processes started: worth a second attempt with nobody beside it.
+// The same, or CUDA's words for a context that was not to be had, seen once, where a candidate took
+// the memory as other processes started: worth a second attempt with nobody beside it.
 bool MayLackMemory(std::string_view text);
 
 // A candidate's host's trouble as the verdict's outcome. `where` stands in the message of a crash.
