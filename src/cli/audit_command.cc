@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -218,46 +217,6 @@ Result<PythonRuntime> Ready(const AuditOptions& options) {
 }
 
 }  // namespace
-
-void AuditOptions::AddTo(CLI::App& command) {
-  command
-      .add_option("PROBLEM", problems,
-                  "KernelBench-form .py files, names of problems, suites (a folder with a "
-                  "suite.toml), or folders of such files, such as a checkout of KernelBench")
-      ->required();
-  command.add_option("--size", size, "Named size from suite.toml, such as tiny, small or large");
-  command
-      .add_option("--set", set,
-                  "NAME=VALUE: change a module-level constant (repeatable); of several problems "
-                  "those that have it")
-      ->allow_extra_args(false);
-  command.add_option("--precision", precision,
-                     "Audit for this precision class: float64, float32, tf32, float16, bfloat16");
-  command.add_option("--tolerance", tolerance,
-                     "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
-  command.add_flag("--ordinary-only", ordinary_only,
-                   "The draws of get_inputs() alone, without the adversarial ones");
-  command.add_option("--seed", seed, "Seed of every draw (default: a fresh one, in the JSON)");
-  command.add_option("--threads", threads, "Threads of each reference")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
-  command.add_option("--jobs", jobs, "Problems at a time (default: two where there are two cores)")
-      ->check(CLI::Range(1, 64));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
-  command.add_flag("--json", json, "One JSON document on stdout");
-  command.add_flag("--jsonl", jsonl, "One JSON line a problem on stdout, as it ends")
-      ->excludes("--json");
-  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
-  command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
-  command.footer(
-      "Examples:\n"
-      "  assay audit problems --size tiny\n"
-      "  assay audit KernelBench/level2/80_Gemm_Max_Subtract_GELU.py --set batch_size=16\n"
-      "  assay audit KernelBench --tolerance allclose:1e-2 --ordinary-only\n\n"
-      "Exit codes: 0 no problem is degenerate; 2 usage, or none could be audited; 3 a problem is "
-      "degenerate;\n"
-      "8 this machine lacks something; 130 interrupted.");
-}
 
 int RunAudit(const AuditOptions& options) {
   const std::atomic<bool>& interrupted = InstallInterruptHandler();

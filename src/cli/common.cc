@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -45,11 +44,6 @@ int ReportError(const Error& given) {
   return ExitCodeOf(error.kind);
 }
 
-void AddWeakSandboxFlag(CLI::App& command, bool* allowed) {
-  command.add_flag(std::string("--") + kAllowWeakSandbox, *allowed,
-                   "Go on where the sandbox's self-test fails: for code that you trust");
-}
-
 void HeedWeakSandboxFlag(bool allowed) {
   if (!allowed) return;
   AllowWeakSandbox();
@@ -85,18 +79,6 @@ void KeepVerdict(const Verdict& verdict) {
   if (auto saved = WriteFileAtomically(path, VerdictToJson(verdict, 1) + "\n"); !saved)
     std::fputs(fmt::format("assay: the verdict was not saved: {}\n", saved.error().message).c_str(),
                stderr);
-}
-
-void ProblemOptions::AddTo(CLI::App& command) {
-  command
-      .add_option("PROBLEM", problem,
-                  "A KernelBench-form .py file, or the name of a problem in an installed suite")
-      ->required();
-  command.add_option("--size", size, "Named size from suite.toml, such as tiny, small or large");
-  command
-      .add_option("--set", set,
-                  "NAME=VALUE: change a module-level constant of the problem (repeatable)")
-      ->allow_extra_args(false);
 }
 
 Result<ProblemRequest> ProblemOptions::Resolve() const {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -132,20 +131,6 @@ class Demonstration {
 };
 
 }  // namespace
-
-void DemoOptions::AddTo(CLI::App& command) {
-  command.add_option("NAME", name, "gap, warmup, off-by-one or online-softmax")
-      ->required()
-      ->check(CLI::IsMember({"gap", "warmup", "off-by-one", "online-softmax"}));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
-  command.add_option("--device", device, "cpu or cuda; gap and warmup run on a GPU, too")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  command.footer(
-      "  gap             a naive matrix product and the library, back to back\n"
-      "  warmup          the same kernels timed cold, then warmed up\n"
-      "  off-by-one      a slip that gate 1 catches, with the column named\n"
-      "  online-softmax  1, 3 | 2, 5 in two tiles: one pass and two agree");
-}
 
 int RunDemo(const DemoOptions& options) {
   if (options.device == "cuda" && options.name != "gap" && options.name != "warmup")

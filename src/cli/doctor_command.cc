@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -44,26 +43,6 @@ std::string ToJson(const DoctorReport& report) {
 }
 
 }  // namespace
-
-void DoctorOptions::AddTo(CLI::App& command) {
-  command.add_flag("--quick", quick,
-                   "Look for what judging needs, and measure nothing (a second or two)");
-  command.add_flag("--no-noise", no_noise, "Measure ceilings, but no noise floor (half a minute)");
-  command
-      .add_option("--device", device,
-                  "cpu: look for no GPU; cuda: one must be there (default: measured where found)")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
-  command.add_flag("--json", json, "One JSON document on stdout");
-  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
-  command.footer(
-      "Run it once on a quiet machine: its ceilings give every later verdict a percentage of the\n"
-      "peak, and its noise floor is respected by gate 2. Takes two to three minutes. Where CUDA "
-      "shows a\n"
-      "GPU, its ceilings are measured, too, in a few seconds.\n\n"
-      "Exit codes: 0 judging works here; 8 something is missing, and the command that mends it is "
-      "printed.");
-}
 
 int RunDoctor(const DoctorOptions& options) {
   DoctorRequest request;

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 
@@ -65,17 +64,6 @@ Result<ExplainResult> Explain(const ExplainOptions& options) {
 }
 
 }  // namespace
-
-void ExplainOptions::AddTo(CLI::App& command) {
-  command
-      .add_option("VERDICT", verdict,
-                  "A verdict's JSON file, the id on its card, or 'last' for the newest")
-      ->required();
-  command.add_option("-o,--output", output, "Folder to write (default: explain-ID)");
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
-  AddWeakSandboxFlag(command, &allow_weak_sandbox);
-  command.footer("Example:\n  assay explain 3f2a9c01d4e7");
-}
 
 int RunExplain(const ExplainOptions& options) {
   HeedWeakSandboxFlag(options.allow_weak_sandbox);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -212,84 +211,6 @@ class JudgeOutput {
 };
 
 }  // namespace
-
-void JudgeOptions::AddTo(CLI::App& command) {
-  problem.AddTo(command);
-  command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c, .cu or .py files")->required();
-  command
-      .add_option("--device", device,
-                  "Where to judge: cpu or cuda (default: as the candidates need)")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  command
-      .add_option(
-          "--baseline", baselines,
-          "eager, compiled, compiled-reduce-overhead, compiled-max-autotune, or several, of which "
-          "the first decides the outcome; or best: all, of which the one that is hardest to beat "
-          "decides")
-      ->capture_default_str();
-  command.add_option("--against", against, "Judge against this candidate instead of PyTorch");
-  command.add_option("--p", threshold, "Speedup that must be exceeded")->capture_default_str();
-  command.add_option("--threads", threads, "Threads of each side (default: all cores but one)")
-      ->check(CLI::Range(1, 4096));
-  command.add_option("--precision", precision,
-                     "Accept this precision class: float64, float32, tf32, float16, bfloat16");
-  command.add_option("--tolerance", tolerance,
-                     "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
-  command
-      .add_option("--weights", weights,
-                  "varied (default): they change from block to block; constant: they may be "
-                  "prepared once; constructed: and are as the constructor made them")
-      ->check(CLI::IsMember({"varied", "constant", "constructed"}));
-  command.add_flag("--one-size", one_size,
-                   "The candidate need not be right at other sizes than this one");
-  command.add_flag("--no-replay", no_replay,
-                   "On a GPU: time calls as they are launched one by one, launching included");
-  command.add_flag("--profile", profile,
-                   "On a GPU: after the verdict, read counters of one call with Nsight Compute");
-  command
-      .add_option("--sanitize", sanitize,
-                  "On a GPU: after the verdict, have Compute Sanitizer look at one call: memcheck, "
-                  "racecheck, initcheck or synccheck")
-      ->check(CLI::IsMember({"memcheck", "racecheck", "initcheck", "synccheck"}));
-  command.add_option("--seed", seed, "Seed of every draw (default: a fresh one, printed)");
-  command.add_option("--timeout", timeout_s, "Seconds that one call may take")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command.add_option("--build-timeout", build_timeout_s, "Seconds that compiling may take")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command.add_option("--memory", memory, "Memory that a candidate may take")->capture_default_str();
-  command.add_option("--budget", budget_s, "Seconds for gate 2, a candidate and baseline")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option(
-          "--sustained", sustained_s,
-          "After the verdict, run both sides for so many seconds each without a pause: what "
-          "calls take once clocks have come down")
-      ->check(CLI::Range(0.5, 600.0));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
-  command.add_flag("--correctness-only", correctness_only, "Stop after gate 1")
-      ->excludes("--sustained");
-  AddWeakSandboxFlag(command, &allow_weak_sandbox);
-  command.add_flag("--json", json, "One JSON document on stdout: the verdict, or a list of them");
-  command.add_flag("--jsonl", jsonl, "Events as JSON lines on stdout: progress, verdict, end")
-      ->excludes("--json");
-  command.add_flag("--no-save", no_save, "Do not keep the verdict for assay explain");
-  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
-  command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
-  command.footer(
-      "Examples:\n"
-      "  assay judge softmax mine.cpp --size small\n"
-      "  assay judge KernelBench/level1/23_Softmax.py mine.cpp --set dim=4096\n"
-      "  assay judge softmax mine.cpp --size small --p 2 --json\n"
-      "  assay judge softmax mine.cpp --against other.cpp\n"
-      "  assay judge softmax mine.cu --profile --sanitize memcheck\n\n"
-      "Exit codes: 0 every candidate is faster; 1 correct, not proven faster; 2 usage; 3 wrong; 4 "
-      "did not build;\n"
-      "5 crashed, timed out or out of memory; 6 foul; 7 unsettled; 8 this machine lacks something; "
-      "130 interrupted.");
-}
 
 int RunJudge(const JudgeOptions& options) {
   const std::atomic<bool>& interrupted = InstallInterruptHandler();

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 
@@ -12,24 +11,6 @@
 #include "problem/suite.h"
 
 namespace assay {
-
-void NewOptions::AddTo(CLI::App& command) {
-  problem.AddTo(command);
-  command
-      .add_option("--form", form,
-                  "native (C++), c, python, cuda (launches its kernels itself) or device (kernels "
-                  "and launch lines)")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"native", "c", "python", "cuda", "device"}));
-  command.add_option("-o,--output", output,
-                     "File to write (default: the problem's name); - for stdout");
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
-  command.add_flag("--force", force, "Overwrite the file");
-  AddWeakSandboxFlag(command, &allow_weak_sandbox);
-  command.footer(
-      "Examples:\n  assay new softmax --size small -o mine.cpp\n  assay new path/to/problem.py "
-      "--form python");
-}
 
 int RunNew(const NewOptions& options) {
   InstallInterruptHandler();

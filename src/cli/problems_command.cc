@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -99,30 +98,6 @@ bool IsFloat64(const WorkAccount& account) {
 }
 
 }  // namespace
-
-void ProblemListOptions::AddTo(CLI::App& command) {
-  command.add_option("--suite", suite, "A folder with a suite.toml, instead of the installed ones");
-  command.add_option("--level", level, "Only problems of this level")->check(CLI::Range(1, 9));
-  command.add_option("--mechanism", mechanism, "Only problems of this mechanism, such as fusion");
-  command.add_flag("--json", json, "A list as JSON on stdout");
-  command.add_flag("--names", names, "Names alone, one a line");
-  command.footer("Example:\n  assay problems --level 2 --mechanism fusion");
-}
-
-void ProblemShowOptions::AddTo(CLI::App& command) {
-  problem.AddTo(command);
-  AddWeakSandboxFlag(command, &allow_weak_sandbox);
-  command.add_flag("--profile", profile,
-                   "Run the reference and say where its time goes, operator by operator");
-  command.add_option("--threads", threads, "Threads (default: as many as a judgement gives)")
-      ->check(CLI::Range(1, 4096));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
-  command.add_flag("--json", json, "One JSON document on stdout");
-  command.footer(
-      "Examples:\n"
-      "  assay problems show softmax --size large\n"
-      "  assay problems show problems/level3/vision_transformer.py --size small --profile");
-}
 
 int RunProblemList(const ProblemListOptions& options) {
   const auto suites = SuitesOf(options);

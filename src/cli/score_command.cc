@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -124,46 +123,6 @@ Result<Scored> ScoreFiles(const ScoreOptions& options) {
 }
 
 }  // namespace
-
-void ScoreOptions::AddTo(CLI::App& command) {
-  command.add_option(
-      "PATH", paths,
-      "Verdicts: JSON files, .jsonl files or folders of them (default: all that were "
-      "saved)");
-  CLI::Option* suite_option = command.add_option(
-      "--suite", suite, "Folder with a suite.toml: its problems are those asked for");
-  command.add_option("--level", level, "Of the suite, the problems of this level alone")
-      ->needs(suite_option)
-      ->check(CLI::Range(1, 99));
-  command
-      .add_option("--problems", problems,
-                  "How many problems were asked for; those without a verdict count as not correct")
-      ->excludes(suite_option)
-      ->check(CLI::Range(int64_t{1}, int64_t{1000000}));
-  command
-      .add_option("--p", thresholds,
-                  "Speedups p of fast_p, such as 1,2 (default: 0,0.5,0.8,1,1.5,2,4)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command
-      .add_option("--k", draws,
-                  "Attempts k of pass@k, such as 1,4 (default: 1,5,10 where a problem has several)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command.add_option("--baseline", baseline,
-                     "The baseline whose result counts (default: the one that decided)");
-  command.add_option("--svg", svg, "Write the fast_p curve as a picture");
-  command.add_flag("--json", json, "One JSON document on stdout");
-  command.add_flag("--any-machine", any_machine, "Verdicts of several machines in one table");
-  command.add_flag("--any-size", any_size, "Several sizes or versions of one problem in one table");
-  command.add_flag("--skip-broken", skip_broken, "Score without the files that cannot be read");
-  command.footer(
-      "Examples:\n"
-      "  assay score\n"
-      "  assay score run/ --suite problems --level 1\n"
-      "  assay score run/*.json --problems 100 --p 1,2 --svg curve.svg\n\n"
-      "Exit codes: 0 the scores stand on stdout; 2 the request or a file is wrong.");
-}
 
 int RunScore(const ScoreOptions& options) {
   const auto scored = ScoreFiles(options);

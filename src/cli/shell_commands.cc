@@ -1,7 +1,6 @@
 // The commands about the command line itself: completion, man, config.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -13,11 +12,6 @@
 
 namespace assay {
 
-void CompletionOptions::AddTo(CLI::App& command) {
-  command.add_option("SHELL", shell, "bash, zsh or fish")->required();
-  command.footer("Example:\n  source <(assay completion bash)");
-}
-
 int RunCompletion(const CLI::App& app, const CompletionOptions& options) {
   const auto script = CompletionScript(app, options.shell);
   if (!script) return ReportError(script.error());
@@ -28,17 +22,6 @@ int RunCompletion(const CLI::App& app, const CompletionOptions& options) {
 int RunManual(const CLI::App& app) {
   std::fputs(ManualPage(app, kAssayVersion).c_str(), stdout);
   return 0;
-}
-
-void ConfigOptions::AddTo(CLI::App& command) {
-  command.add_option("ACTION", action, "show")->required()->check(CLI::IsMember({"show"}));
-  command.add_flag("--origin", origin, "Say where each value comes from");
-  command.footer(
-      fmt::format("Defaults of options may stand in {} and in ./{}, by command:\n"
-                  "  [judge]\n  threads = 1\n  baseline = \"eager\"\nThe folder's file may set "
-                  "baseline, budget, "
-                  "quiet, size, threads and verbose alone.",
-                  "$XDG_CONFIG_HOME/assay/config.toml (~/.config)", kFolderConfigPath));
 }
 
 int RunConfig(const CLI::App& app, const Origins& origins, const ConfigOptions& options) {
