@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "judge/gate1.h"
+#include "rules/gate1.h"
 #include "model/dtype.h"
 
 namespace assay {

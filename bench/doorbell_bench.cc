@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "pipeline/machine.h"
+#include "machine/machine.h"
 #include "wire/doorbell.h"
 
 namespace assay::wire {

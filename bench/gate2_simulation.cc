@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "judge/gate2.h"
+#include "rules/gate2.h"
 
 namespace assay {
 namespace {

@@ -1,5 +1,5 @@
 """How often rounding alone chooses in a softmax that is steep enough to be a choice, and how well
-nudges of the inputs show it: what the constants of src/judge/moved_elements.h rest on.
+nudges of the inputs show it: what the constants of src/rules/moved_elements.h rest on.
 
 One query a row, float32, against SEQUENCE keys of FEATURES numbers, all of N(0, 1), as an
 attention has them on a draw of huge values, whose softmax takes the largest score. As JSON lines:

@@ -12,13 +12,13 @@
 #include "cli/audit_problems.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
-#include "pipeline/audit.h"
-#include "pipeline/gate1_run.h"
-#include "pipeline/machine.h"
+#include "correctness/gate1_run.h"
+#include "machine/machine.h"
 #include "report/audit_report.h"
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "sandbox/sandbox.h"
+#include "studies/audit.h"
 
 namespace assay {
 namespace {
@@ -156,7 +156,7 @@ class AuditRun {
     request.seed = seed_;
     request.ordinary_only = options_.ordinary_only;
     request.memory_bytes = AvailableMemoryBytes() / 4 * 3 / jobs_;
-    request.interrupt = &interrupted_;
+    request.stop = StopToken(interrupted_);
     auto audit = AuditProblem(request, [&](const std::string& stage, double fraction) {
       size_t finished = 0;
       {

@@ -7,8 +7,8 @@
 #include <cstdio>
 
 #include "base/defences.h"
+#include "base/version.h"
 #include "cli/options.h"
-#include "pipeline/version.h"
 #include "problem/nearest.h"
 
 namespace assay {
@@ -100,8 +100,7 @@ void CommandLine::AddAll() {
 }
 
 int CommandLine::Run(int argument_count, char** arguments) {
-  if (const auto refusal = RefusalToWeaken())
-    return ReportError({ErrorKind::kUsage, *refusal});
+  if (const auto refusal = RefusalToWeaken()) return ReportError({ErrorKind::kUsage, *refusal});
   auto origins = ApplyConfigFiles(*app_);
   if (!origins) return ReportError(origins.error());
   origins_ = std::move(*origins);

@@ -11,14 +11,14 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "doctor/doctor.h"
-#include "pipeline/first_calls.h"
-#include "pipeline/judge.h"
 #include "problem/suite.h"
 #include "report/card.h"
 #include "report/demo_report.h"
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "sandbox/sandbox.h"
+#include "session/judge.h"
+#include "studies/first_calls.h"
 
 namespace assay {
 namespace {
@@ -44,7 +44,7 @@ class Demonstration {
   explicit Demonstration(const DemoOptions& options)
       : python_(options.python),
         device_(options.device),
-        interrupt_(&InstallInterruptHandler()),
+        stop_(InstallInterruptHandler()),
         style_(CardStyleFor(DetectTerminal(STDOUT_FILENO))) {
     ProgressOptions progress;
     progress.terminal = DetectTerminal(STDERR_FILENO);
@@ -62,8 +62,7 @@ class Demonstration {
     MachineProfile machine = LoadMachineProfile(&notice);
     if (OnGpu() ? machine.gpus.empty() : machine.ceilings.empty()) {
       progress_->Update(OnGpu() ? "ceilings of this GPU" : "ceilings of this machine", 0);
-      ASSAY_ASSIGN_OR_RETURN(machine,
-                             OnGpu() ? MeasureGpu(interrupt_) : MeasureCeilings(interrupt_));
+      ASSAY_ASSIGN_OR_RETURN(machine, OnGpu() ? MeasureGpu(stop_) : MeasureCeilings(stop_));
     }
     ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, Judge(shipped, machine, false));
     if (const std::string other = GpuNotice(machine, verdict); !other.empty())
@@ -81,7 +80,7 @@ class Demonstration {
     request.problem.device = device_;
     request.candidate = shipped.candidate;
     request.python = python_;
-    request.interrupt = interrupt_;
+    request.stop = stop_;
     progress_->Update("a fresh process of each", 0);
     ASSAY_ASSIGN_OR_RETURN(const FirstCalls calls, TimeFirstCalls(request));
     progress_->Clear();
@@ -114,7 +113,7 @@ class Demonstration {
     request.correctness_only = correctness_only;
     std::vector<Verdict> verdicts;
     JudgeEvents events;
-    events.interrupt = interrupt_;
+    events.stop = stop_;
     events.progress = [&](const std::string& stage, double fraction) {
       progress_->Update(stage, fraction);
     };
@@ -125,7 +124,7 @@ class Demonstration {
   }
 
   std::string python_, device_;
-  const std::atomic<bool>* interrupt_;
+  StopToken stop_;
   CardStyle style_;
   std::optional<Progress> progress_;
 };

@@ -50,7 +50,7 @@ int RunDoctor(const DoctorOptions& options) {
   request.device = options.device;
   request.ceilings = !options.quick;
   request.noise = !options.quick && !options.no_noise;
-  request.interrupt = &InstallInterruptHandler();
+  request.stop = StopToken(InstallInterruptHandler());
   ProgressOptions progress_options;
   if (!options.quiet) progress_options.terminal = DetectTerminal(STDERR_FILENO);
   Progress progress(std::move(progress_options));

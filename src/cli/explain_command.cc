@@ -7,8 +7,8 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "model/verdict_json.h"
-#include "pipeline/explain.h"
 #include "problem/suite.h"
+#include "studies/explain.h"
 
 namespace assay {
 namespace {
@@ -50,7 +50,7 @@ Result<Verdict> FindVerdict(std::string name) {
 
 Result<ExplainResult> Explain(const ExplainOptions& options) {
   ExplainRequest request;
-  request.interrupt = &InstallInterruptHandler();
+  request.stop = StopToken(InstallInterruptHandler());
   ASSAY_ASSIGN_OR_RETURN(request.verdict, FindVerdict(options.verdict));
   const ProblemRecord& problem = request.verdict.problem;
   ASSAY_ASSIGN_OR_RETURN(request.problem,

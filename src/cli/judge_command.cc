@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "base/files.h"
-#include "build/gpu_tools.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "doctor/doctor.h"
@@ -19,6 +18,7 @@
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "score/fast_p.h"
+#include "toolchain/gpu_tools.h"
 
 namespace assay {
 namespace {
@@ -222,7 +222,7 @@ int RunJudge(const JudgeOptions& options) {
   if (!notice.empty()) std::fputs(fmt::format("assay: {}\n", notice).c_str(), stderr);
   JudgeOutput output(options, request->candidates.size());
   JudgeEvents events;
-  events.interrupt = &interrupted;
+  events.stop = StopToken(interrupted);
   events.progress = [&](const std::string& stage, double fraction) {
     output.Progressed(stage, fraction);
   };

@@ -6,9 +6,9 @@
 #include "base/files.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
-#include "pipeline/machine.h"
-#include "pipeline/oracle.h"
+#include "machine/machine.h"
 #include "problem/suite.h"
+#include "values/oracle.h"
 
 namespace assay {
 

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "model/problem.h"
-#include "pipeline/judge.h"
+#include "session/judge.h"
 
 namespace CLI {
 class App;

@@ -7,12 +7,12 @@
 
 #include "cli/options.h"
 #include "doctor/doctor.h"
-#include "judge/roofline.h"
-#include "pipeline/inspect.h"
-#include "pipeline/machine.h"
-#include "pipeline/work_account.h"
+#include "machine/machine.h"
 #include "report/problem_report.h"
 #include "report/terminal.h"
+#include "rules/roofline.h"
+#include "studies/inspect.h"
+#include "values/work_account.h"
 
 namespace assay {
 namespace {
@@ -122,7 +122,7 @@ int RunProblemList(const ProblemListOptions& options) {
 
 int RunProblemShow(const ProblemShowOptions& options) {
   InspectRequest request;
-  request.interrupt = &InstallInterruptHandler();
+  request.stop = StopToken(InstallInterruptHandler());
   auto resolved = options.problem.Resolve();
   if (!resolved) return ReportError(resolved.error());
   HeedWeakSandboxFlag(options.allow_weak_sandbox);

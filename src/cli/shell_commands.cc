@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/version.h"
 #include "cli/completion.h"
 #include "cli/config.h"
 #include "cli/options.h"
-#include "pipeline/version.h"
 
 namespace assay {
 

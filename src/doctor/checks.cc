@@ -6,13 +6,13 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "build/build.h"
+#include "builders/build_candidate.h"
 #include "doctor/noise.h"
-#include "pipeline/candidate.h"
-#include "pipeline/inspect.h"
-#include "pipeline/machine.h"
-#include "pipeline/python_runtime.h"
+#include "hosts/python_runtime.h"
+#include "machine/machine.h"
+#include "studies/inspect.h"
 #include "sandbox/sandbox.h"
+#include "toolchain/build.h"
 
 namespace assay {
 namespace {
@@ -111,8 +111,8 @@ Finding CheckStateFolder() {
 }
 
 // The whole way of a native candidate through the builder, headers and all.
-Result<Finding> TryBuild(InterruptFlag interrupt) {
-  const auto built = BuildCandidate(ScaleCandidate(), {}, {}, "", "", interrupt);
+Result<Finding> TryBuild(StopToken stop) {
+  const auto built = BuildCandidate(ScaleCandidate(), {}, {}, "", "", stop);
   if (!built && built.error().kind == ErrorKind::kInterrupted)
     return std::unexpected(built.error());
   if (!built) return Finding{State::kMissing, "trial build", built.error().message, "see above"};
@@ -126,7 +126,7 @@ Result<Finding> TryBuild(InterruptFlag interrupt) {
 
 }  // namespace
 
-Result<std::vector<Finding>> CheckMachine(const std::string& python, InterruptFlag interrupt) {
+Result<std::vector<Finding>> CheckMachine(const std::string& python, StopToken stop) {
   std::vector<Finding> findings{CheckHelpers()};
   for (Finding& finding : CheckCompilers()) findings.push_back(std::move(finding));
   const bool compiles = findings[1].state != State::kMissing;
@@ -135,7 +135,7 @@ Result<std::vector<Finding>> CheckMachine(const std::string& python, InterruptFl
     findings.push_back(CheckSelfTest());
     findings.push_back(CheckGroups());
     if (compiles && RequireSandbox()) {
-      ASSAY_ASSIGN_OR_RETURN(Finding trial, TryBuild(interrupt));
+      ASSAY_ASSIGN_OR_RETURN(Finding trial, TryBuild(stop));
       findings.push_back(std::move(trial));
     }
   }
@@ -146,7 +146,7 @@ Result<std::vector<Finding>> CheckMachine(const std::string& python, InterruptFl
 }
 
 Result<Finding> CheckMatrixProduct(const std::string& python, double peak_operations_s,
-                                   InterruptFlag interrupt) {
+                                   StopToken stop) {
   constexpr double kSize = 768, kShareMin = 0.25;
   InspectRequest request;
   request.problem.name = "product";
@@ -165,7 +165,7 @@ def get_inputs():
   request.python = python;
   request.threads = 1;
   request.profile = true;
-  request.interrupt = interrupt;
+  request.stop = stop;
   const auto inspection = InspectProblem(request);
   if (!inspection && inspection.error().kind == ErrorKind::kInterrupted)
     return std::unexpected(inspection.error());

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "build/nvrtc.h"
+#include "builders/device_build.h"
 #include "cuda/driver.h"
 #include "doctor/arithmetic.h"
 #include "doctor/bandwidth.h"
@@ -16,8 +16,8 @@
 #include "doctor/gpu_ceilings.h"
 #include "doctor/noise.h"
 #include "gpu/canary.h"
-#include "pipeline/device_build.h"
-#include "pipeline/machine.h"
+#include "machine/machine.h"
+#include "toolchain/nvrtc.h"
 
 namespace assay {
 namespace {
@@ -52,7 +52,7 @@ Ceilings Measure(const std::vector<int>& cpus, const Topology& topology) {
           arithmetic.float64_operations_s};
 }
 
-bool Interrupted(InterruptFlag interrupt) { return interrupt != nullptr && *interrupt; }
+bool Interrupted(StopToken stop) { return stop.stopped(); }
 
 bool AnyMissing(const std::vector<Finding>& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
@@ -62,7 +62,7 @@ bool AnyMissing(const std::vector<Finding>& findings) {
 
 Result<void> AddNoise(const DoctorRequest& request, DoctorReport* report,
                       const std::function<void(const std::string&, double)>& progress) {
-  const auto noise = MeasureNoise(request.python, request.interrupt, [&](double fraction) {
+  const auto noise = MeasureNoise(request.python, request.stop, [&](double fraction) {
     progress("noise floor: identical programs against each other", fraction);
   });
   if (!noise && noise.error().kind == ErrorKind::kInterrupted)
@@ -99,11 +99,11 @@ MachineProfile NewProfile(const Topology& topology) {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-Result<GpuCeilings> CeilingsOf(const Gpu& gpu, InterruptFlag interrupt) {
+Result<GpuCeilings> CeilingsOf(const Gpu& gpu, StopToken stop) {
   const KernelImages images = [&](std::string_view file, std::span<const char* const> kernels) {
-    return OwnKernelImage({&file, 1}, kernels, gpu.facts().architecture, interrupt);
+    return OwnKernelImage({&file, 1}, kernels, gpu.facts().architecture, stop);
   };
-  return MeasureGpuCeilings(gpu, images, {}, interrupt);
+  return MeasureGpuCeilings(gpu, images, {}, stop);
 }
 
 // Figures are kept in the profile alone where all of them came out right.
@@ -138,7 +138,7 @@ Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
   if (!request.ceilings || !RequireSandbox())
     return found(Finding::State::kGood, gpu->Describe(), "");
   progress("ceilings of the GPU", 0);
-  auto ceilings = CeilingsOf(*gpu, request.interrupt);
+  auto ceilings = CeilingsOf(*gpu, request.stop);
   if (!ceilings && ceilings.error().kind == ErrorKind::kInterrupted)
     return std::unexpected(ceilings.error());
   if (!ceilings)
@@ -150,7 +150,7 @@ Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
   return found(Finding::State::kGood, gpu->Describe(), "");
 }
 
-Result<void> AddCeilings(const Topology& topology, InterruptFlag interrupt,
+Result<void> AddCeilings(const Topology& topology, StopToken stop,
                          const std::function<void(const std::string&, double)>& progress,
                          MachineProfile* profile) {
   const std::vector<int>& usable = UsableCpus();
@@ -159,7 +159,7 @@ Result<void> AddCeilings(const Topology& topology, InterruptFlag interrupt,
   for (const std::vector<int>& team : teams) {
     progress(team.size() == 1 ? "ceilings of one core" : "ceilings of all cores", 0);
     profile->ceilings.push_back(Measure(team, topology));
-    if (Interrupted(interrupt)) return Fail(ErrorKind::kInterrupted, "interrupted");
+    if (Interrupted(stop)) return Fail(ErrorKind::kInterrupted, "interrupted");
   }
   return {};
 }
@@ -169,18 +169,18 @@ Result<void> ExamineProcessor(const DoctorRequest& request,
                               DoctorReport* report) {
   progress("looking around", 0);
   report->topology = ReadTopology();
-  ASSAY_ASSIGN_OR_RETURN(report->findings, CheckMachine(request.python, request.interrupt));
+  ASSAY_ASSIGN_OR_RETURN(report->findings, CheckMachine(request.python, request.stop));
   MachineProfile& profile = report->profile;
   profile = NewProfile(report->topology);
   if (request.ceilings)
-    ASSAY_RETURN_IF_ERROR(AddCeilings(report->topology, request.interrupt, progress, &profile));
+    ASSAY_RETURN_IF_ERROR(AddCeilings(report->topology, request.stop, progress, &profile));
   if (AnyMissing(report->findings)) return {};
   if (request.ceilings) {
     progress("PyTorch's matrix product", 0);
     ASSAY_ASSIGN_OR_RETURN(
         Finding product,
         CheckMatrixProduct(request.python, RateFor(profile.ceilings.front(), false).operations_s,
-                           request.interrupt));
+                           request.stop));
     report->findings.push_back(std::move(product));
   }
   if (request.noise) return AddNoise(request, report, progress);
@@ -207,18 +207,18 @@ Result<DoctorReport> ExamineMachine(
   return report;
 }
 
-Result<MachineProfile> MeasureCeilings(InterruptFlag interrupt) {
+Result<MachineProfile> MeasureCeilings(StopToken stop) {
   const Topology topology = ReadTopology();
   MachineProfile profile = NewProfile(topology);
   ASSAY_RETURN_IF_ERROR(AddCeilings(
-      topology, interrupt, [](const std::string&, double) {}, &profile));
+      topology, stop, [](const std::string&, double) {}, &profile));
   return profile;
 }
 
-Result<MachineProfile> MeasureGpu(InterruptFlag interrupt) {
+Result<MachineProfile> MeasureGpu(StopToken stop) {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
   ASSAY_ASSIGN_OR_RETURN(const Gpu gpu, Gpu::Open());
-  ASSAY_ASSIGN_OR_RETURN(GpuCeilings ceilings, CeilingsOf(gpu, interrupt));
+  ASSAY_ASSIGN_OR_RETURN(GpuCeilings ceilings, CeilingsOf(gpu, stop));
   MachineProfile profile = NewProfile(ReadTopology());
   KeepGpuCeilings(std::move(ceilings), &profile);
   return profile;

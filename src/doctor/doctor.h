@@ -8,9 +8,9 @@
 
 #include "base/result.h"
 #include "doctor/topology.h"
+#include "hosts/host.h"
 #include "model/machine_profile.h"
 #include "model/verdict.h"
-#include "pipeline/host.h"
 
 namespace assay {
 
@@ -31,7 +31,7 @@ struct DoctorRequest {
   std::string device;  // "cpu": no GPU; "cuda": one must be there; "": one that is found
   bool ceilings = true;
   bool noise = true;  // takes about two minutes
-  InterruptFlag interrupt = nullptr;
+  StopToken stop;
 };
 
 struct DoctorReport {
@@ -46,11 +46,11 @@ Result<DoctorReport> ExamineMachine(
     const std::function<void(const std::string& stage, double fraction)>& progress);
 
 // The ceilings alone, in a profile that is otherwise empty. Errors: kInterrupted.
-Result<MachineProfile> MeasureCeilings(InterruptFlag interrupt);
+Result<MachineProfile> MeasureCeilings(StopToken stop);
 
 // Those of the first GPU that CUDA shows. Errors: kInterrupted; kEnvironment where there is no GPU,
 // no NVRTC, or something of Assay's own does not run there.
-Result<MachineProfile> MeasureGpu(InterruptFlag interrupt);
+Result<MachineProfile> MeasureGpu(StopToken stop);
 
 // Why no ceilings fit the GPU that a verdict was judged on, though others were measured; empty
 // where it was judged on none, or one fits.

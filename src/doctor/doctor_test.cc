@@ -7,7 +7,7 @@
 #include "doctor/noise.h"
 #include "doctor/team.h"
 #include "doctor/topology.h"
-#include "pipeline/machine.h"
+#include "machine/machine.h"
 
 namespace assay {
 namespace {

@@ -206,7 +206,7 @@ class OrdinaryUnits {
 }  // namespace
 
 Result<GpuCeilings> MeasureGpuCeilings(const Gpu& gpu, const KernelImages& images,
-                                       const GpuEffort& effort, InterruptFlag interrupt) {
+                                       const GpuEffort& effort, StopToken stop) {
   const GpuFacts& facts = gpu.facts();
   GpuCeilings found;
   found.created =
@@ -218,7 +218,7 @@ Result<GpuCeilings> MeasureGpuCeilings(const Gpu& gpu, const KernelImages& image
   found.l2_bytes = facts.l2_bytes;
   ASSAY_ASSIGN_OR_RETURN(const std::string image, images(kFile, kKernels));
   ASSAY_ASSIGN_OR_RETURN(const GpuModule kernels, GpuModule::Load(gpu, image, std::size(kKernels)));
-  GpuMeter meter(gpu, effort, interrupt);
+  GpuMeter meter(gpu, effort, stop);
   ASSAY_RETURN_IF_ERROR(OrdinaryUnits(meter, kernels, &found).Measure());
   ASSAY_RETURN_IF_ERROR(AddProducts(meter, images, &found));
   return found;

@@ -11,6 +11,6 @@ namespace assay {
 // modes stay as they are. Errors: kInterrupted; kEnvironment where the ordinary kernels do not
 // compile or run, or what they compute is wrong. What the matrix units refuse is a note.
 Result<GpuCeilings> MeasureGpuCeilings(const Gpu& gpu, const KernelImages& images,
-                                       const GpuEffort& effort, InterruptFlag interrupt);
+                                       const GpuEffort& effort, StopToken stop);
 
 }  // namespace assay

@@ -61,7 +61,7 @@ class GpuCeilingsTest : public testing::Test {
     effort_.product_rounds = 4;
   }
 
-  Result<GpuCeilings> Measure(const StandIns& stand_ins, InterruptFlag interrupt = nullptr) {
+  Result<GpuCeilings> Measure(const StandIns& stand_ins, StopToken stop = {}) {
     const auto images = [&](std::string_view file,
                             std::span<const char* const> kernels) -> Result<std::string> {
       if (file == refused_) return EnvironmentError("error: no such instruction\nsecond line");
@@ -72,7 +72,7 @@ class GpuCeilingsTest : public testing::Test {
       }
       return wire::WriteDeviceImage(names, library_);
     };
-    return MeasureGpuCeilings(*gpu_, images, effort_, interrupt);
+    return MeasureGpuCeilings(*gpu_, images, effort_, stop);
   }
 
   std::optional<Gpu> gpu_;
@@ -166,7 +166,7 @@ TEST_F(GpuCeilingsTest, WhatHasNoTimeLeftIsSaid) {
 
 TEST_F(GpuCeilingsTest, AnInterruptionEndsIt) {
   const std::atomic<bool> interrupted = true;
-  const auto found = Measure(Right(), &interrupted);
+  const auto found = Measure(Right(), StopToken(interrupted));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().kind, ErrorKind::kInterrupted);
 }

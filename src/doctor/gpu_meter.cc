@@ -45,8 +45,8 @@ GpuModule::~GpuModule() {
   if (module_ != nullptr) gpu_->driver().module_unload(module_);
 }
 
-GpuMeter::GpuMeter(const Gpu& gpu, const GpuEffort& effort, InterruptFlag interrupt)
-    : gpu_(gpu), effort_(effort), interrupt_(interrupt) {}
+GpuMeter::GpuMeter(const Gpu& gpu, const GpuEffort& effort, StopToken stop)
+    : gpu_(gpu), effort_(effort), stop_(stop) {}
 
 unsigned GpuMeter::multiprocessors() const {
   return static_cast<unsigned>(std::max(1, gpu_.facts().multiprocessors));
@@ -74,7 +74,7 @@ Result<GpuMeter::Times> GpuMeter::Time(const std::function<Result<void>()>& laun
   std::vector<double> blocks;
   for (int i = 0; i < effort_.blocks; ++i) {
     if (i >= kBlocksMin && SecondsSince(begin_ns) > effort_.figure_s) break;
-    if (interrupt_ != nullptr && *interrupt_) return Fail(ErrorKind::kInterrupted, "interrupted");
+    if (stop_.stopped()) return Fail(ErrorKind::kInterrupted, "interrupted");
     ASSAY_ASSIGN_OR_RETURN(const double one_s, Block(launch, count));
     blocks.push_back(one_s);
   }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gpu/gpu.h"
+#include "hosts/host.h"
 #include "model/machine_profile.h"
-#include "pipeline/host.h"
 
 namespace assay {
 
@@ -53,7 +53,7 @@ class GpuMeter {
   static constexpr unsigned kThreads = 256;
 
   // All but the GPU is copied; it must stay.
-  GpuMeter(const Gpu& gpu, const GpuEffort& effort, InterruptFlag interrupt);
+  GpuMeter(const Gpu& gpu, const GpuEffort& effort, StopToken stop);
 
   const Gpu& gpu() const { return gpu_; }
   const GpuEffort& effort() const { return effort_; }
@@ -85,7 +85,7 @@ class GpuMeter {
 
   const Gpu& gpu_;
   GpuEffort effort_;
-  InterruptFlag interrupt_;
+  StopToken stop_;
   double spent_s_ = 0;  // on blocks
 };
 

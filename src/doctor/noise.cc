@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "judge/gate2.h"
-#include "pipeline/judge.h"
+#include "rules/gate2.h"
+#include "session/judge.h"
 
 namespace assay {
 namespace {
@@ -47,12 +47,12 @@ constexpr std::array<int64_t, 4> kCounts{1 << 12, 1 << 15, 1 << 18, 1 << 21};
 constexpr double kDisturbedShareMax = 0.05;
 constexpr size_t kVerdicts = 3;  // a duration
 
-Result<std::vector<Verdict>> Judge(JudgeRequest request, InterruptFlag interrupt) {
+Result<std::vector<Verdict>> Judge(JudgeRequest request, StopToken stop) {
   std::vector<Verdict> verdicts;
   JudgeEvents events;
   events.progress = [](const std::string&, double) {};
   events.verdict = [&](const Verdict& verdict) { verdicts.push_back(verdict); };
-  events.interrupt = interrupt;
+  events.stop = stop;
   ASSAY_RETURN_IF_ERROR(JudgeCandidates(request, events));
   for (const Verdict& verdict : verdicts)
     if (!verdict.speed)
@@ -99,14 +99,14 @@ double VerdictNoise(std::span<const double> pair_log_ratios) {
   return *at;
 }
 
-Result<Noise> MeasureNoise(const std::string& python, InterruptFlag interrupt,
+Result<Noise> MeasureNoise(const std::string& python, StopToken stop,
                            const std::function<void(double fraction)>& progress) {
   Noise noise;
   constexpr double kSteps = 1 + kCounts.size();
   progress(0);
   JudgeRequest empty = TrialOf(1, python);
   empty.candidates = {ScaleCandidate()};
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<Verdict> first, Judge(std::move(empty), interrupt));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Verdict> first, Judge(std::move(empty), stop));
   const BaselineResult& eager = first.front().speed->baselines.at("eager");
   noise.empty_call_ns = eager.candidate_time_ns;
   noise.empty_python_call_ns = eager.time_ns;
@@ -115,8 +115,7 @@ Result<Noise> MeasureNoise(const std::string& python, InterruptFlag interrupt,
     JudgeRequest request = TrialOf(kCounts[i], python);
     request.candidates.assign(kVerdicts, ScaleCandidate());
     request.against = ScaleCandidate();
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<Verdict> verdicts,
-                           Judge(std::move(request), interrupt));
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<Verdict> verdicts, Judge(std::move(request), stop));
     std::vector<double> pairs;
     double call_ns = 0;
     for (const Verdict& verdict : verdicts) {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "build/build.h"
+#include "hosts/host.h"
 #include "model/machine_profile.h"
 #include "model/problem.h"
-#include "pipeline/host.h"
+#include "toolchain/build.h"
 
 namespace assay {
 
@@ -29,7 +29,7 @@ struct Noise {
 };
 
 // Errors: as the judge's. Takes about two minutes.
-Result<Noise> MeasureNoise(const std::string& python, InterruptFlag interrupt,
+Result<Noise> MeasureNoise(const std::string& python, StopToken stop,
                            const std::function<void(double fraction)>& progress);
 
 // The 99th percentile of |median of nine| when nine are drawn from these pairs again and again: how

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "pipeline/machine.h"
+#include "machine/machine.h"
 
 namespace assay {
 

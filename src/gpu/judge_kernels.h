@@ -1,4 +1,4 @@
-// The judge's kernels on its GPU: what the CPU does with SIMD loops in pipeline/slots and
+// The judge's kernels on its GPU: what the CPU does with SIMD loops in values/slot_layout and
 // judge/error_scan, on device memory. Synchronous: each call returns when its work is done.
 #pragma once
 
@@ -41,7 +41,7 @@ class JudgeKernels {
   Result<std::vector<Compared>> Compare(std::span<const gpu::Comparison> comparisons);
 
   // Comparisons with float64 whose `rows` and `totals` are not set; the measures of ScanErrors
-  // (judge/error_scan.h), but that denormals count like all other differences.
+  // (rules/error_scan.h), but that denormals count like all other differences.
   struct Measured {
     double norm = 0, element = 0, max_abs = 0;  // of the candidate
     double reference_norm = 0, reference_element = 0;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "model/verdict.h"
-#include "pipeline/first_calls.h"
 #include "report/frame.h"
+#include "studies/first_calls.h"
 
 namespace assay {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "model/verdict.h"
-#include "pipeline/inspect.h"
 #include "problem/suite.h"
 #include "report/frame.h"
+#include "studies/inspect.h"
 
 namespace assay {
 

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/stop_token.h"
 #include "base/unique_fd.h"
 
 namespace assay {
@@ -127,9 +128,9 @@ class Sandbox {
   ~Sandbox();
 
   // Waits for the end; nullopt-like Result error only on a system failure. Kills at the deadline:
-  // then exited is false and `timed_out` below is true. Kills as well when `interrupt` (may be
-  // null) turns true: Error kInterrupted.
-  Result<SandboxExit> Wait(Deadline deadline, const std::atomic<bool>* interrupt = nullptr);
+  // then exited is false and `timed_out` below is true. Kills as well when `stop` says so:
+  // Error kInterrupted.
+  Result<SandboxExit> Wait(Deadline deadline, StopToken stop = {});
   void Kill();  // everything inside, at once; idempotent
   bool timed_out() const;
   int pidfd() const;  // readable once the sandbox ended
@@ -143,7 +144,7 @@ class Sandbox {
  private:
   friend Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& request,
                                      const std::string& artifact_path, Deadline deadline,
-                                     const std::atomic<bool>* interrupt);  // support.h
+                                     StopToken stop);  // support.h
   static Result<Sandbox> BeginWith(const SandboxTools& tools, const SandboxRequest& request,
                                    const std::string& artifact_path);
   static Result<Sandbox> StartWith(const SandboxTools& tools, const SandboxRequest& request,
@@ -161,9 +162,9 @@ struct ToolRun {
   std::string artifact;  // content of `artifact_path`, empty when it was not written
 };
 // Runs the request's command under `confine --artifact`; artifact_path lies in /tmp inside.
-// artifact_path may be empty. Error kInterrupted when `interrupt` turned true.
+// artifact_path may be empty. Error kInterrupted when `stop` stopped it.
 Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
-                                 Deadline deadline, const std::atomic<bool>* interrupt = nullptr);
+                                 Deadline deadline, StopToken stop = {});
 
 // The BPF program (an array of struct sock_filter) that a host installs on itself, on all its
 // threads, before it runs foreign code in blocks: no new processes, no exec, no memfd, no sockets,

@@ -286,7 +286,7 @@ SandboxExit Sandbox::State::Conclude(int status) {
   return result;
 }
 
-Result<SandboxExit> Sandbox::Wait(Deadline deadline, const std::atomic<bool>* interrupt) {
+Result<SandboxExit> Sandbox::Wait(Deadline deadline, StopToken stop) {
   State& state = *state_;
   constexpr int kLookMs = 100;
   bool interrupted = false;
@@ -298,7 +298,7 @@ Result<SandboxExit> Sandbox::Wait(Deadline deadline, const std::atomic<bool>* in
       return EnvironmentError(fmt::format("poll failed: {}", strerror(errno)));
     if (watched[1].revents != 0 && !Drain(state.output.get(), kOutputBytesMax, &state.output_text))
       watched[1].fd = -1;
-    interrupted = interrupt != nullptr && *interrupt;
+    interrupted = stop.stopped();
     if ((watched[0].revents & POLLIN) == 0 && interrupted) {
       state.Kill();
       break;
@@ -370,20 +370,19 @@ Result<std::string> Sandbox::Artifact() {
 }
 
 Result<ToolRun> RunToolInSandbox(SandboxRequest request, const std::string& artifact_path,
-                                 Deadline deadline, const std::atomic<bool>* interrupt) {
+                                 Deadline deadline, StopToken stop) {
   ASSAY_RETURN_IF_ERROR(RequireSandbox());
-  return RunToolWith(ProbedSandboxTools(), request, artifact_path, deadline, interrupt);
+  return RunToolWith(ProbedSandboxTools(), request, artifact_path, deadline, stop);
 }
 
 Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& request,
-                            const std::string& artifact_path, Deadline deadline,
-                            const std::atomic<bool>* interrupt) {
+                            const std::string& artifact_path, Deadline deadline, StopToken stop) {
   const int64_t begin_ns = MonotonicNs();
   ASSAY_ASSIGN_OR_RETURN(Sandbox sandbox, Sandbox::StartWith(tools, request, artifact_path));
   AddSpan("a tool's sandbox starts", begin_ns, MonotonicNs());
   const Span span("a tool runs");
   ToolRun run;
-  ASSAY_ASSIGN_OR_RETURN(run.exit, sandbox.Wait(deadline, interrupt));
+  ASSAY_ASSIGN_OR_RETURN(run.exit, sandbox.Wait(deadline, stop));
   run.timed_out = sandbox.timed_out();
   ASSAY_ASSIGN_OR_RETURN(run.artifact, sandbox.Artifact());
   run.output = sandbox.Output();

@@ -24,6 +24,6 @@ const SandboxTools& ProbedSandboxTools();
 // RunToolInSandbox with these tools, whatever the self-test says of them.
 Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& request,
                             const std::string& artifact_path, Deadline deadline,
-                            const std::atomic<bool>* interrupt = nullptr);
+                            StopToken stop = {});
 
 }  // namespace assay

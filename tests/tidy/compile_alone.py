@@ -24,7 +24,7 @@ def header_commands(build):
         f"-I{ROOT}/include",
         f"-I{ROOT}/host/native",
         f"-I{build}",
-        f"-I{build}/src/pipeline",
+        f"-I{build}/generated",
         '-DASSAY_SOURCE_DIRECTORY="."',
         '-DASSAY_BUILD_DIRECTORY="."',
     ]

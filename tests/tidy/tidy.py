@@ -16,7 +16,22 @@ FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 80  # 'about 70': the rule of thumb is for people, this is where it ends
 
 # Which folders of src/ a folder's files may include, besides its own.
-STAGES = {"problem", "build", "sandbox", "judge", "score"}
+STAGES = {"problem", "toolchain", "sandbox", "rules", "score"}
+# Rooms that sequence the stages, lowest first: each may include the stages and the rooms below it.
+ROOMS = [
+    "machine",
+    "hosts",
+    "builders",
+    "values",
+    "sides",
+    "correctness",
+    "speed",
+    "session",
+    "studies",
+    "doctor",
+    "report",
+    "cli",
+]
 LAYERS = {
     "base": set(),
     "wire": set(),
@@ -24,15 +39,15 @@ LAYERS = {
     "model": {"base", "wire"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},
     "gpu": {"base", "wire", "cuda"},
-    "pipeline": {"base", "wire", "cuda", "gpu", "model"} | STAGES,
-    "doctor": {"base", "wire", "cuda", "gpu", "model", "pipeline"} | STAGES,
-    "report": {"base", "wire", "model", "pipeline", "doctor"} | STAGES,
-    "cli": {"base", "wire", "model", "pipeline", "doctor", "report"} | STAGES,
+    **{
+        room: {"base", "wire", "cuda", "gpu", "model", *STAGES, *ROOMS[:place]}
+        for place, room in enumerate(ROOMS)
+    },
 }
 HOST_MAY_USE = {"wire", "cuda"}
 HOST_TESTS_MAY_USE = {"base", "wire", "cuda", "model", "problem"}
 # Pure folders: samples in, conclusions out.
-PURE = {"judge", "score"}
+PURE = {"rules", "score"}
 IO_HEADERS = re.compile(
     r"#include (<(fstream|iostream|cstdio|stdio\.h|unistd\.h|fcntl\.h|filesystem|thread|sys/.*)>"
     r'|"base/(files|clock|unique_fd)\.h")'
@@ -144,7 +159,7 @@ def numbered(text):
 
 
 def folder_of(name):
-    """'judge' for src/judge/gate1.cc, 'host' for host/native/main.cc, else ''."""
+    """'judge' for src/rules/gate1.cc, 'host' for host/native/main.cc, else ''."""
     parts = name.split("/")
     if parts[0] == "src" and len(parts) > 2:
         return parts[1]
@@ -180,7 +195,7 @@ def rule_layers(tree):
 
 
 def rule_purity(tree):
-    """judge and score do no I/O: their tests may."""
+    """rules and score do no I/O: their tests may."""
     for name, text in tree.cpp():
         if folder_of(name) not in PURE or is_test(name):
             continue

@@ -9,7 +9,7 @@ import torch
 
 # What is no larger comes from segments of its own (CUDACachingAllocator.cpp).
 _SMALL_BYTES = 1 << 20
-# Of the room in the region, that for what forward makes on its way (src/pipeline/left_results.cc):
+# Of the room in the region, that for what forward makes on its way (src/values/left_results.cc):
 # results in slots, and their bytes at most, less what rounding takes.
 _SLOTS_BESIDES, _BYTES_BESIDES = 8, 15 << 26
 # What is no smaller is taken in whole units of so many bytes.

@@ -1,0 +1,68 @@
+// A candidate's source in, its artifact out: built in the builder's sandbox.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gpu/gpu.h"
+#include "hosts/python_runtime.h"
+#include "toolchain/build.h"
+#include "toolchain/sass.h"
+#include "wire/types.h"
+
+namespace assay {
+
+struct CandidateLimits {
+  uint64_t memory_bytes = uint64_t{4} << 30;
+  double build_timeout_s = 60;  // native; a python build (load_inline) gets five times that
+  double call_timeout_s = 10;
+};
+
+// A built candidate, or why there is none.
+struct BuiltCandidate {
+  CandidateSource source;
+  std::string artifact;  // shared library, tar of extensions, or device image
+  std::string launches;  // wire::Launches, of a device candidate
+  std::string toolkit;   // CUDA's folder, where its hosts look into it
+  std::string flags;
+  std::string compiler;
+  std::map<std::string, InstructionMix> instructions;  // by kernel, for a GPU, with nvdisasm
+  double build_s = 0;
+  bool cached = false;
+  std::optional<std::string> failure;  // set: it did not build, and this is the message
+  bool timed_out = false;
+  std::string log;
+  // In the device form, whose launches are planned for one size: the same for the other size.
+  std::shared_ptr<const BuiltCandidate> at_other_size;
+};
+
+// The text of assay/kernel.h, as candidates include it.
+Result<std::string> KernelHeader();
+
+// The device that a candidate is built for, and the sizes that it will be called at.
+struct DeviceTarget {
+  const Gpu& gpu;
+  const wire::Plan& plan;
+  bool libraries_allowed = true;
+  struct Size {
+    const wire::Plan& plan;
+    const std::string& init_arguments;
+    const std::string& settings;
+  };
+  std::optional<Size> other_size;
+};
+
+// Compiles (or, for a python candidate, imports once) in a sandbox; not for the device form.
+// `target`: null on the CPU. Errors (kEnvironment): no compiler, no sandbox; kInterrupted.
+Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
+                                      const PythonRuntime& python,
+                                      const std::string& init_arguments,
+                                      const std::string& settings, StopToken stop,
+                                      const DeviceTarget* target = nullptr);
+
+// Whether nothing but its source is needed to build it: neither a device nor the problem.
+bool BuildsAlone(const CandidateSource& source);
+
+}  // namespace assay

@@ -1,0 +1,64 @@
+#include "builders/build_steps.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kLogBytesMax = 16 * 1024;
+constexpr uint64_t kHeaderBytesMax = 1 << 20;
+
+}  // namespace
+
+std::string CappedLog(std::string text) {
+  if (text.size() > kLogBytesMax) text = text.substr(0, kLogBytesMax) + "\n[cut]";
+  return text;
+}
+
+void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,
+                        BuiltCandidate* built) {
+  if (run.timed_out) {
+    built->failure = fmt::format("building took longer than {:.0f} s and was stopped", timeout_s);
+    built->timed_out = true;
+  } else if (run.exit.out_of_memory) {
+    built->failure = fmt::format("building took more than {:.1f} GB of memory",
+                                 static_cast<double>(memory_bytes) / 1e9);
+  } else {
+    built->failure = FirstDiagnostic(run.output);
+    if (built->failure->empty())
+      built->failure = fmt::format("the compiler failed with exit code {}", run.exit.status);
+  }
+}
+
+ArtifactCache Artifacts() { return ArtifactCache((CacheFolder() / "artifacts").string()); }
+
+Result<std::string> KernelHeader() {
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  return ReadFile(fs::path(support) / "include" / "assay" / "kernel.h", kHeaderBytesMax);
+}
+
+Result<std::vector<SandboxFile>> KernelHeaderFiles() {
+  ASSAY_ASSIGN_OR_RETURN(std::string header, KernelHeader());
+  std::vector<SandboxFile> files{{"/assay/include/assay/kernel.h", std::move(header), false}};
+  // Where the system has none of its own.
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  if (auto tensors =
+          ReadFile(fs::path(support) / "include" / "dlpack" / "dlpack.h", kHeaderBytesMax))
+    files.push_back({"/assay/include/dlpack/dlpack.h", std::move(*tensors), false});
+  return files;
+}
+
+std::map<std::string, std::string> CompilerEnvironment(const std::string& folder) {
+  return {{"PATH", (folder.empty() ? "" : folder + ":") + "/usr/local/bin:/usr/bin:/bin"},
+          {"LANG", "C.UTF-8"},
+          {"TMPDIR", "/tmp"},
+          {"HOME", "/tmp"}};
+}
+
+}  // namespace assay

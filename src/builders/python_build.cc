@@ -1,0 +1,169 @@
+#include "builders/python_build.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "builders/build_steps.h"
+#include "hosts/device_access.h"
+#include "toolchain/nvcc.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kOutput = "/tmp/extensions.tar";
+// For load_inline, whose headers take a compiler most of a minute.
+constexpr double kTimeoutFactor = 5;
+
+// The constants among a host's settings: what a build may depend on. Seeds change every time.
+std::string SetConstants(const std::string& settings) {
+  const auto document = nlohmann::json::parse(settings, nullptr, false);
+  return document.is_object() && document.contains("set") ? document["set"].dump() : std::string();
+}
+
+bool IsBlank(const std::string& text) {
+  return text.find_first_not_of(" \t\n") == std::string::npos;
+}
+
+// Whether the packed folder holds Triton's cache: all that depends on the sizes of a call. A file
+// that merely mentions it costs one build.
+bool HoldsTritonCache(const std::string& artifact) {
+  return artifact.find("triton/") != std::string::npos;
+}
+
+// The builder writes one message; where the candidate ended the process instead, there is none.
+std::string Failure(const ToolRun& run) {
+  if (!IsBlank(run.output)) return CappedLog(run.output);
+  return fmt::format("it ended its process with {} {} while ModelNew was imported and constructed",
+                     run.exit.exited ? "exit code" : "signal", run.exit.status);
+}
+
+void AllowCompilersForDevice(const DeviceTarget& target, const std::string& toolkit,
+                             SandboxRequest* request) {
+  // nvcc beside a process that holds PyTorch and a context of CUDA's.
+  constexpr uint64_t kMemoryBytes = uint64_t{12} << 30, kScratchBytes = uint64_t{2} << 30;
+  constexpr uint32_t kProcesses = 512;
+  AllowDevice(target.gpu, request);
+  ShowToolkit(target.gpu, toolkit, request);
+  // Uncompressed code can be read again (toolchain/cubin.h).
+  request->environment["NVCC_APPEND_FLAGS"] = "-no-compress";
+  request->limits.memory_bytes += kMemoryBytes;
+  request->limits.scratch_bytes = kScratchBytes;
+  request->limits.processes = std::max(request->limits.processes, kProcesses);
+}
+
+// A size of the problem: what the candidate is constructed for, and called with.
+struct Size {
+  const std::string& init_arguments;
+  const std::string& settings;
+  const wire::Plan* plan;  // null: it is not called
+};
+
+struct Build {
+  const CandidateLimits& limits;
+  const PythonRuntime& python;
+  const DeviceTarget* target;
+  std::string toolkit, compiler_version;  // of CUDA; empty: none
+  StopToken stop;
+
+  std::string Key(const BuiltCandidate& built, const Size& size) const;
+  // Builds for one size, on top of what is built already.
+  Result<void> AddSize(const Size& size, BuiltCandidate* built) const;
+};
+
+std::string Build::Key(const BuiltCandidate& built, const Size& size) const {
+  std::vector<std::string> parts{"python",
+                                 built.source.content,
+                                 python.executable,
+                                 python.torch_version,
+                                 size.init_arguments,
+                                 ProcessorIdentity(),
+                                 SetConstants(size.settings)};
+  if (target != nullptr)
+    parts.insert(parts.end(), {target->gpu.Describe(), toolkit, compiler_version,
+                               DescribeInputs(*size.plan), built.artifact});
+  return ArtifactCache::Key(parts);
+}
+
+Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
+  const std::string key = Key(*built, size);
+  if (auto artifact = Artifacts().Get(key)) {
+    built->artifact = std::move(*artifact);
+    built->cached = true;
+    return {};
+  }
+  built->cached = false;
+  PythonHostFiles files;
+  files.settings = size.settings;
+  files.candidate_source = built->source.content;
+  files.init_arguments = size.init_arguments;
+  files.extensions = built->artifact;
+  ASSAY_ASSIGN_OR_RETURN(SandboxRequest request,
+                         PythonSandbox(python, PythonRole::kBuild, 1, files));
+  request.limits.memory_bytes = limits.memory_bytes;
+  if (target != nullptr) {
+    request.files.push_back({"/candidate/inputs.json", DescribeInputs(*size.plan), false});
+    AllowCompilersForDevice(*target, toolkit, &request);
+  }
+  const double timeout_s = kTimeoutFactor * limits.build_timeout_s;
+  ASSAY_ASSIGN_OR_RETURN(
+      ToolRun run, RunToolInSandbox(request, kOutput, Deadline::AfterSeconds(timeout_s), stop));
+  built->log = CappedLog(built->log + run.output);
+  if (run.artifact.empty()) {
+    ExplainToolFailure(run, timeout_s, request.limits.memory_bytes, built);
+    if (!run.timed_out && !run.exit.out_of_memory) built->failure = Failure(run);
+    return {};
+  }
+  built->artifact = std::move(run.artifact);
+  // Where its call failed something may be missing: gate 1 finds out, and the next build tries
+  // again.
+  if (target == nullptr || IsBlank(run.output)) [[maybe_unused]]
+    auto stored = Artifacts().Put(key, built->artifact);
+  return {};
+}
+
+}  // namespace
+
+std::string DescribeInputs(const wire::Plan& plan) {
+  nlohmann::json inputs = nlohmann::json::array();
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const wire::ArgumentSpec& argument = plan.arguments[i];
+    if (argument.role != wire::Role::kInput) continue;
+    nlohmann::json input{{"kind", static_cast<uint32_t>(argument.kind)}};
+    if (argument.kind == wire::Kind::kTensor) {
+      input["dtype"] = static_cast<uint32_t>(argument.dtype);
+      input["shape"] = std::vector<int64_t>(argument.shape, argument.shape + argument.rank);
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs.dump();
+}
+
+Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& limits,
+                                   const PythonRuntime& python, const std::string& init_arguments,
+                                   const std::string& settings, const DeviceTarget* target,
+                                   StopToken stop) {
+  built.compiler = "Python " + python.version;
+  Build build{limits, python, target, "", "", stop};
+  // PyTorch and Triton do without nvcc; a candidate that needs it is told by them.
+  if (target != nullptr) {
+    if (const auto nvcc = FindNvcc()) {
+      build.toolkit = built.toolkit = nvcc->toolkit;
+      build.compiler_version = nvcc->version;
+      built.compiler += fmt::format(", nvcc ({})", nvcc->version);
+    }
+  }
+  const Size size{init_arguments, settings, target != nullptr ? &target->plan : nullptr};
+  ASSAY_RETURN_IF_ERROR(build.AddSize(size, &built));
+  if (built.failure || target == nullptr || !target->other_size ||
+      !HoldsTritonCache(built.artifact))
+    return built;
+  const DeviceTarget::Size& other = *target->other_size;
+  // What fails at that size alone is found there, by gate 1.
+  BuiltCandidate grown = built;
+  ASSAY_RETURN_IF_ERROR(build.AddSize({other.init_arguments, other.settings, &other.plan}, &grown));
+  return grown.failure ? built : grown;
+}
+
+}  // namespace assay

@@ -1,0 +1,208 @@
+#include "correctness/call_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/defences.h"
+#include "correctness/device_checks.h"
+#include "hosts/blame.h"
+#include "rules/moved_elements.h"
+#include "values/draw_kinds.h"
+
+namespace assay {
+
+using wire::ArgumentSpec;
+using wire::DrawKind;
+using wire::Role;
+
+namespace {
+
+std::vector<int64_t> Shape(const ArgumentSpec& argument) {
+  return {argument.shape, argument.shape + argument.rank};
+}
+
+int64_t Count(const ArgumentSpec& argument) {
+  const uint32_t element =
+      argument.kind == wire::Kind::kTensor ? wire::ElementBytes(argument.dtype) : 8;
+  return static_cast<int64_t>(argument.size_bytes / element);
+}
+
+std::vector<InputView> Inputs(const Oracle& oracle, uint32_t master) {
+  std::vector<InputView> views;
+  const wire::Plan& plan = oracle.plan();
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const ArgumentSpec& argument = plan.arguments[i];
+    if (argument.role != Role::kInput || argument.kind != wire::Kind::kTensor) continue;
+    views.push_back(
+        {argument.name, argument.dtype, Count(argument), oracle.inputs(master) + argument.offset});
+  }
+  return views;
+}
+
+}  // namespace
+
+OutputView ViewOf(const ArgumentSpec& argument) {
+  OutputView view;
+  view.name = argument.name;
+  view.dtype = argument.dtype;
+  view.shape = Shape(argument);
+  view.count = Count(argument);
+  return view;
+}
+
+std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
+                                    const std::byte* candidate, bool float64) {
+  std::vector<OutputView> views;
+  const wire::Plan& plan = oracle.plan();
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const ArgumentSpec& argument = plan.arguments[i];
+    if (argument.role != Role::kOutput) continue;
+    OutputView view = ViewOf(argument);
+    view.reference = oracle.outputs(master) + argument.offset;
+    view.candidate = candidate != nullptr ? candidate + argument.offset : view.reference;
+    if (float64 && oracle.description().float64_supported && IsFloatingPoint(argument.dtype))
+      view.oracle = reinterpret_cast<const double*>(oracle.oracle(master) + argument.oracle_offset);
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+PrecisionClass FinestClass(const wire::Plan& plan) {
+  for (uint32_t i = 0; i < plan.argument_count; ++i)
+    if (plan.arguments[i].role == Role::kOutput && IsFloatingPoint(plan.arguments[i].dtype))
+      return NativeClass(plan.arguments[i].dtype);
+  return PrecisionClass::kExact;
+}
+
+Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& asked_precision,
+                            const std::string& asked_tolerance, PrecisionClass finest) {
+  CompareRule rule;
+  rule.required = finest;
+  const std::string& precision = asked_precision.empty() ? problem.precision : asked_precision;
+  if (!precision.empty()) {
+    const auto required = PrecisionClassFromName(precision);
+    if (!required)
+      return UsageError(fmt::format(
+          "unknown precision '{}': use float64, float32, tf32, float16 or bfloat16", precision));
+    rule.required = *required;
+  }
+  const std::string& tolerance = asked_tolerance.empty() ? problem.tolerance : asked_tolerance;
+  if (!tolerance.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(rule.allclose, ParseTolerance(tolerance));
+  }
+  if (!Stands(Defence::kErrorBounds)) rule.allclose = AllClose{1e-2, 1e-2};
+  return rule;
+}
+
+CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
+                    uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
+                    std::span<const ReferenceError> errors, const HintContext& context) {
+  const CheckedCall call{slot, master, float64,
+                         context.draw_kind == DrawKindName(DrawKind::kOrdinary)};
+  for (const auto& check : CheckWhereTheyLie(oracle, live, host.outputs, {&call, 1}, rule, errors))
+    if (check) return *check;
+  const std::byte* written = live.Written(host.outputs, slot);
+  CallCheck check = CheckOutputs(oracle, written, master, float64, rule, errors, context);
+  const std::string said = check.passed ? "" : host.host.Message();
+  // A forward that threw left its outputs unwritten: what stands there says nothing.
+  if (!said.empty()) {
+    check.hint = said;
+    check.mismatch.reset();
+    const uint32_t slots[] = {slot};
+    check.lacked_memory = SaysOutOfMemory(said) && live.AreUntouched(host.outputs, slots);
+    // What was never computed has no error.
+    if (check.lacked_memory) check.error_ratio = check.max_abs_error = 0;
+  }
+  return check;
+}
+
+namespace {
+
+// `context` may be null: without a hint then.
+CallCheck CompareOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
+                         bool float64, const CompareRule& rule,
+                         std::span<const ReferenceError> errors, const HintContext* context) {
+  CallCheck check;
+  const auto views = OutputViews(oracle, master, written, float64);
+  for (size_t i = 0; i < views.size(); ++i) {
+    CompareRule output_rule = rule;
+    if (!IsFloatingPoint(views[i].dtype)) output_rule.required = PrecisionClass::kExact;
+    const bool with_oracle = views[i].oracle != nullptr;
+    // On ordinary values the reference's error over all ordinary draws counts: one draw's may be
+    // lucky.
+    ReferenceError learned = errors[i];
+    const bool ordinary =
+        context != nullptr && context->draw_kind == DrawKindName(DrawKind::kOrdinary);
+    OutputComparison result =
+        with_oracle ? CompareWithOracle(views[i], output_rule, ordinary ? &learned : nullptr)
+                    : CompareWithReference(views[i], output_rule, errors[i]);
+    if (!result.passed && with_oracle && !ordinary) {
+      int64_t left_out = 0;
+      if (auto rest =
+              CompareBesideMoved(views[i], output_rule, oracle.moved(master, i), &left_out)) {
+        result = std::move(*rest);
+        check.left_out += left_out;
+      }
+    }
+    check.elements += views[i].count;
+    check.error_ratio = std::max(check.error_ratio, result.error_ratio);
+    if (std::isnan(result.error_ratio)) check.error_ratio = std::numeric_limits<double>::infinity();
+    check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
+    if (IsFloatingPoint(views[i].dtype)) {
+      if (result.meets_a_class) check.shown = std::max(check.shown, result.shown);
+      check.meets_a_class = check.meets_a_class && (result.passed || result.meets_a_class);
+    }
+    if (result.passed || !check.passed) continue;
+    check.passed = false;
+    check.mismatch = result.mismatch;
+    if (context == nullptr) continue;
+    HintContext full = *context;
+    std::vector<std::byte> poison(
+        static_cast<size_t>(views[i].count) * wire::ElementBytes(views[i].dtype),
+        PoisonByte(views[i].dtype));
+    full.poison = poison.data();
+    full.inputs = Inputs(oracle, master);
+    check.hint = FailureHint(views[i], result, full);
+  }
+  return check;
+}
+
+}  // namespace
+
+CallCheck CheckOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
+                       bool float64, const CompareRule& rule,
+                       std::span<const ReferenceError> errors, const HintContext& context) {
+  return CompareOutputs(oracle, written, master, float64, rule, errors, &context);
+}
+
+CallCheck CheckWithoutHint(const Oracle& oracle, const std::byte* written, uint32_t master,
+                           bool float64, const CompareRule& rule,
+                           std::span<const ReferenceError> errors) {
+  return CompareOutputs(oracle, written, master, float64, rule, errors, nullptr);
+}
+
+std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost& host,
+                                           std::span<const uint32_t> called) {
+  const wire::Plan& plan = live.plan();
+  if (!Stands(Defence::kGuards)) return std::nullopt;
+  if (const auto damage = live.FindDamage(host.outputs, called)) {
+    const int64_t distance = damage->distance_bytes;
+    return fmt::format(
+        "it wrote out of bounds: {} bytes {} {}", std::abs(distance) + (distance >= 0 ? 1 : 0),
+        distance >= 0 ? "past the end of output" : "before the start of output", damage->output);
+  }
+  if (!Stands(Defence::kPoison)) return std::nullopt;
+  std::vector<bool> was_called(plan.slot_count);
+  for (const uint32_t slot : called) was_called[slot] = true;
+  std::vector<uint32_t> others;
+  for (uint32_t slot = 0; slot < plan.slot_count; ++slot)
+    if (!was_called[slot]) others.push_back(slot);
+  if (!live.AreUntouched(host.outputs, others))
+    return "it wrote into the outputs of a call that it was not asked to make";
+  return std::nullopt;
+}
+
+}  // namespace assay

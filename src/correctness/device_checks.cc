@@ -1,0 +1,179 @@
+#include "correctness/device_checks.h"
+
+#include <algorithm>
+
+#include "rules/error_scan.h"
+
+namespace assay {
+namespace {
+
+using wire::ArgumentSpec;
+using wire::Role;
+
+struct Output {
+  const ArgumentSpec* spec;
+  OutputView view;  // without addresses
+};
+
+std::vector<Output> OutputsOf(const wire::Plan& plan) {
+  std::vector<Output> outputs;
+  for (uint32_t i = 0; i < plan.argument_count; ++i)
+    if (plan.arguments[i].role == Role::kOutput)
+      outputs.push_back({&plan.arguments[i], ViewOf(plan.arguments[i])});
+  return outputs;
+}
+
+// One output of one call that is being compared.
+struct Part {
+  size_t call, output;
+};
+
+void Add(const OutputComparison& result, const OutputView& view, CallCheck* check) {
+  check->error_ratio = std::max(check->error_ratio, result.error_ratio);
+  check->max_abs_error = std::max(check->max_abs_error, result.max_abs_error);
+  if (IsFloatingPoint(view.dtype) && result.meets_a_class)
+    check->shown = std::max(check->shown, result.shown);
+}
+
+MeasuredErrors ErrorsOf(const JudgeKernels::Measured& measured) {
+  MeasuredErrors errors;
+  errors.norm = measured.norm;
+  errors.element = measured.element;
+  errors.max_abs = measured.max_abs;
+  errors.kinds_agree = measured.kinds_agree;
+  errors.reference = {measured.reference_norm, measured.reference_element};
+  return errors;
+}
+
+bool FeelsDenormals(const JudgeKernels::Measured& measured, DType dtype) {
+  return measured.root_mean_square < ScaleAboveDenormals(dtype);
+}
+
+// What is to be compared of a block's calls, and what comes of it.
+class Checks {
+ public:
+  Checks(const Oracle& oracle, std::span<const CheckedCall> calls, const CompareRule& rule,
+         std::span<const ReferenceError> errors)
+      : oracle_(oracle),
+        calls_(calls),
+        rule_(rule),
+        errors_(errors),
+        outputs_(OutputsOf(oracle.plan())),
+        checks_(calls.size(), CallCheck{}) {
+    for (size_t call = 0; call < calls.size(); ++call)
+      for (size_t output = 0; output < outputs_.size(); ++output)
+        if (!Place(call, output)) checks_[call].reset();
+  }
+
+  std::vector<std::optional<CallCheck>> Run(const LiveSlots& live, const HostOutputs& outputs) {
+    if (const auto compared = live.Compare(oracle_, outputs, native_))
+      for (size_t i = 0; i < native_.size(); ++i) Conclude(native_parts_[i], (*compared)[i]);
+    else
+      checks_.assign(checks_.size(), std::nullopt);
+    if (const auto measured = live.CompareWithTruth(oracle_, outputs, with_truth_))
+      for (size_t i = 0; i < with_truth_.size(); ++i) Conclude(truth_parts_[i], (*measured)[i]);
+    else
+      checks_.assign(checks_.size(), std::nullopt);
+    return std::move(checks_);
+  }
+
+ private:
+  // False: the host must look at this output.
+  bool Place(size_t call, size_t output) {
+    const auto& [spec, view] = outputs_[output];
+    const CheckedCall& checked = calls_[call];
+    if (view.count == 0) return false;
+    if (checked.float64 && oracle_.description().float64_supported && IsFloatingPoint(view.dtype)) {
+      if (view.dtype == DType::kFloat64) return false;
+      with_truth_.push_back({spec, checked.slot, checked.master, 0});
+      truth_parts_.push_back({call, output});
+      return true;
+    }
+    const auto limit = CheapScanLimit(view, rule_, errors_[output]);
+    if (!limit) return false;
+    native_.push_back({spec, checked.slot, checked.master, *limit});
+    native_parts_.push_back({call, output});
+    return true;
+  }
+
+  void Settle(Part part, const std::optional<OutputComparison>& result) {
+    std::optional<CallCheck>& check = checks_[part.call];
+    if (!result) check.reset();
+    if (check) Add(*result, outputs_[part.output].view, &*check);
+  }
+
+  void Conclude(Part part, const JudgeKernels::Compared& compared) {
+    MeasuredErrors errors;
+    errors.norm = compared.norm;
+    errors.element = compared.element;
+    errors.max_abs = compared.max_abs;
+    Settle(part, compared.within ? ConcludeCheaply(outputs_[part.output].view, rule_,
+                                                   errors_[part.output], errors)
+                                 : std::nullopt);
+  }
+
+  void Conclude(Part part, const JudgeKernels::Measured& measured) {
+    const OutputView& view = outputs_[part.output].view;
+    if (FeelsDenormals(measured, view.dtype)) return Settle(part, std::nullopt);
+    ReferenceError learned = errors_[part.output];
+    Settle(part, ConcludeWithOracle(view, rule_, calls_[part.call].ordinary ? &learned : nullptr,
+                                    ErrorsOf(measured)));
+  }
+
+  const Oracle& oracle_;
+  std::span<const CheckedCall> calls_;
+  const CompareRule& rule_;
+  std::span<const ReferenceError> errors_;
+  std::vector<Output> outputs_;
+  std::vector<std::optional<CallCheck>> checks_;
+  std::vector<DeviceSlots::PlacedOutput> native_, with_truth_;
+  std::vector<Part> native_parts_, truth_parts_;
+};
+
+}  // namespace
+
+std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, const LiveSlots& live,
+                                                        const HostOutputs& outputs,
+                                                        std::span<const CheckedCall> calls,
+                                                        const CompareRule& rule,
+                                                        std::span<const ReferenceError> errors) {
+  if (!live.on_device()) return {};
+  return Checks(oracle, calls, rule, errors).Run(live, outputs);
+}
+
+bool FailPlainly(const Oracle& oracle, const std::byte* outputs, uint32_t master,
+                 const CompareRule& rule) {
+  constexpr double kPlainly = 2;
+  if (!oracle.on_device() || !oracle.description().float64_supported) return false;
+  const auto placed = oracle.Place(outputs);
+  if (!placed) return false;
+  for (const auto& [spec, view] : OutputsOf(oracle.plan())) {
+    if (!IsFloatingPoint(view.dtype) || view.count == 0 || view.dtype == DType::kFloat64) continue;
+    const auto measured = oracle.Measure(*spec, *placed, master);
+    if (!measured || FeelsDenormals(*measured, view.dtype)) continue;
+    const auto rated = RateWithOracle(view, rule, nullptr, ErrorsOf(*measured));
+    if (rated && rated->error_ratio > kPlainly) return true;
+  }
+  return false;
+}
+
+std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Oracle& oracle,
+                                                                       uint32_t master,
+                                                                       bool special_values) {
+  if (!oracle.on_device() || !oracle.description().float64_supported) return std::nullopt;
+  std::vector<ReferenceError> errors;
+  for (const auto& [spec, view] : OutputsOf(oracle.plan())) {
+    errors.emplace_back();
+    if (!IsFloatingPoint(view.dtype)) continue;
+    if (view.count == 0 || view.dtype == DType::kFloat64) return std::nullopt;
+    const auto measured = oracle.MeasureReference(*spec, master);
+    if (!measured || FeelsDenormals(*measured, view.dtype)) return std::nullopt;
+    const bool finite = measured->truth_is_finite || special_values;
+    errors.back() = {measured->reference_norm, measured->reference_element};
+    if (!finite || !measured->reference_kinds_agree || !IsUsable(errors.back()))
+      return std::nullopt;
+  }
+  return errors;
+}
+
+}  // namespace assay

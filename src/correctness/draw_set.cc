@@ -1,0 +1,181 @@
+#include "correctness/draw_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/defences.h"
+#include "base/trace.h"
+#include "correctness/call_check.h"
+#include "correctness/device_checks.h"
+
+namespace assay {
+
+using wire::ArgumentSpec;
+using wire::DrawKind;
+using wire::Role;
+
+namespace {
+
+constexpr int kOrdinaryDraws = 3;
+
+bool HasFloats(const wire::Plan& plan, Role role) {
+  return std::any_of(
+      plan.arguments, plan.arguments + plan.argument_count, [role](const ArgumentSpec& a) {
+        return a.role == role && a.kind == wire::Kind::kTensor && IsFloatingPoint(a.dtype);
+      });
+}
+
+// What a kernel that looks at nothing could write, tried on every draw.
+class Impostors {
+ public:
+  explicit Impostors(const wire::Plan& plan) : zeros_(plan.output_stride) {}
+
+  // The next draw, whose expected outputs stand in `master`.
+  void Try(const Oracle& oracle, uint32_t master, const CompareRule& rule,
+           std::span<const ReferenceError> errors) {
+    const Span span("try impostors");
+    zeros_pass_ = zeros_pass_ && Pass(oracle, master, zeros_, rule, errors);
+    if (first_.empty()) {
+      const std::byte* outputs = oracle.outputs(master);
+      first_.assign(outputs, outputs + oracle.plan().output_stride);
+    } else {
+      first_passes_ = first_passes_ && Pass(oracle, master, first_, rule, errors);
+      ++others_;
+    }
+  }
+  // Why no candidate can be told from one that computes nothing; empty: it can.
+  std::string Finding() const {
+    if (!Stands(Defence::kDegenerate) || first_.empty()) return {};
+    if (zeros_pass_) return "all zeros pass gate 1";
+    if (first_passes_ && others_ > 0) return "the output of one draw passes for every other";
+    return {};
+  }
+
+ private:
+  static bool Pass(const Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
+                   const CompareRule& rule, std::span<const ReferenceError> errors) {
+    return !FailPlainly(oracle, outputs.data(), master, rule) &&
+           CheckWithoutHint(oracle, outputs.data(), master, true, rule, errors).passed;
+  }
+
+  std::vector<std::byte> zeros_, first_;
+  bool zeros_pass_ = true, first_passes_ = true;
+  int others_ = 0;
+};
+
+void Raise(const ReferenceError& to, ReferenceError* learned) {
+  learned->norm_relative = std::max(learned->norm_relative, to.norm_relative);
+  learned->element_relative = std::max(learned->element_relative, to.element_relative);
+}
+
+std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
+  HostTrouble trouble;
+  trouble.kind = HostTrouble::Kind::kFailed;
+  trouble.failure = wire::Failure::kProblemOutput;
+  trouble.message = fmt::format(
+      "the reference is meaningless on its own inputs: {}; where that is only rounding, "
+      "--tolerance "
+      "allclose:1e-2 compares with its native output instead",
+      reason);
+  return std::unexpected(std::move(trouble));
+}
+
+}  // namespace
+
+HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
+                                  std::span<const DrawKind> skip,
+                                  const std::function<void(size_t, size_t)>& progress) {
+  const Span span("draw for gate 1");
+  DrawSet set;
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < kOrdinaryDraws; ++i)
+    set.draws_.push_back({DrawKind::kOrdinary, random() >> 1, 0, false, {}});
+  if (HasFloats(oracle.plan(), Role::kInput) && Stands(Defence::kVariedDraws))
+    for (uint64_t kind = 1; kind < wire::kDrawKindCount; ++kind)
+      set.draws_.push_back({static_cast<DrawKind>(kind), random() >> 1, 0, false, {}});
+  // Masters are shared with the value pool: at most half of them, and one for all where memory is
+  // short.
+  const auto wanted = static_cast<uint32_t>(set.draws_.size());
+  const uint32_t room = std::min(oracle.slots_max() / 2, oracle.oracle_slots_max());
+  set.slots_used_ = room >= wanted ? wanted : 1;
+  const auto outputs = OutputViews(oracle, 0, nullptr, false).size();
+  set.errors_.resize(outputs);
+  Impostors impostors(oracle.plan());
+  for (size_t i = 0; i < set.draws_.size(); ++i) {
+    progress(i, set.draws_.size());
+    Draw& draw = set.draws_[i];
+    draw.master = set.slots_used_ == 1 ? 0 : static_cast<uint32_t>(i);
+    const bool ordinary = draw.kind == DrawKind::kOrdinary;
+    if (!ordinary && !oracle.description().float64_supported &&
+        HasFloats(oracle.plan(), Role::kOutput)) {
+      draw.dropped = true;
+      draw.reason =
+          "the reference does not run in float64: its own error on such values is unknown";
+      continue;
+    }
+    if (std::find(skip.begin(), skip.end(), draw.kind) != skip.end()) {
+      draw.dropped = true;
+      draw.reason = "the suite leaves such draws out of this problem";
+      continue;
+    }
+    oracle.ShowWeights(draw.seed);
+    auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true);
+    if (!filled) {
+      if (ordinary || filled.error().kind != HostTrouble::Kind::kFailed)
+        return std::unexpected(filled.error());
+      draw.dropped = true;
+      draw.reason = filled.error().message;
+      continue;
+    }
+    if (!ordinary && *filled == 0) {
+      draw.dropped = true;
+      draw.reason = "it would change none of these inputs";
+      continue;
+    }
+    // To allclose a NaN is close to nothing, not even to the reference's.
+    const bool special_values = draw.kind == DrawKind::kSpecialValues && !rule.allclose;
+    if (!rule.allclose)
+      if (const auto there = ReferenceErrorsWhereTheyLie(oracle, draw.master, special_values)) {
+        for (size_t output = 0; ordinary && output < there->size(); ++output)
+          Raise((*there)[output], &set.errors_[output]);
+        impostors.Try(oracle, draw.master, rule, set.errors_);
+        continue;
+      }
+    const Span of_this_draw("errors of a draw, on the host");
+    // Under allclose the native output alone is what counts, however far from float64.
+    const auto views = OutputViews(oracle, draw.master, nullptr, !rule.allclose);
+    for (size_t output = 0; output < views.size(); ++output) {
+      std::string reason;
+      if (!DrawIsMeaningful(views[output], special_values, &reason)) {
+        if (ordinary) return MeaninglessReference(reason);
+        draw.dropped = true;
+        draw.reason = reason;
+      } else if (ordinary) {
+        CompareWithOracle(views[output], rule, &set.errors_[output]);
+      }
+    }
+    if (!draw.dropped) impostors.Try(oracle, draw.master, rule, set.errors_);
+  }
+  set.degenerate_ = impostors.Finding();
+  return set;
+}
+
+std::vector<Draw> DrawSet::Kept() const {
+  std::vector<Draw> kept;
+  for (const Draw& draw : draws_)
+    if (slots_used_ > 1 && !draw.dropped && draw.kind != DrawKind::kOrdinary) kept.push_back(draw);
+  return kept;
+}
+
+HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
+  const Draw& draw = draws_[index];
+  oracle.ShowWeights(draw.seed);
+  if (slots_used_ > 1) return draw.master;
+  if (auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true); !filled)
+    return std::unexpected(filled.error());
+  return draw.master;
+}
+
+}  // namespace assay

@@ -1,0 +1,116 @@
+#include "correctness/gate1_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "correctness/rounding.h"
+
+namespace assay {
+
+using wire::DrawKind;
+
+namespace {
+
+// One call of the candidate on one draw, checked against the oracle.
+HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t index, uint32_t slot,
+                              bool ordinary_passed, Gate1Result* result) {
+  const Draw& draw = setup.draws.draws()[index];
+  auto master = setup.draws.Master(setup.oracle, index);
+  if (!master) return std::unexpected(master.error());
+  const wire::Plan& plan = setup.live.plan();
+  const std::vector<uint32_t> masters(plan.slot_count, *master);
+  setup.live.FillInputs(setup.oracle, masters);
+  setup.live.Poison(host.outputs);
+  const uint32_t order[] = {slot};
+  auto block = setup.live.RunBlock(host.host, host.outputs, order, setup.call_timeout_s);
+  if (!block && block.error().kind == HostTrouble::Kind::kVoid)
+    return RunDraw(setup, host, index, slot, ordinary_passed, result);
+  if (!block) return std::unexpected(block.error());
+  result->timed_ns += block->time_ns;
+  const auto call_ns = static_cast<double>(block->time_ns);
+  result->call_ns = result->call_ns == 0 ? call_ns : std::min(result->call_ns, call_ns);
+  HintContext context;
+  context.draw_kind = DrawKindName(draw.kind);
+  context.ordinary_passed = ordinary_passed;
+  CallCheck check = CheckCall(setup.oracle, setup.live, host, slot, *master, true, setup.rule,
+                              setup.draws.reference_errors(), context);
+  if (const auto stray = FindStrayWrites(setup.live, host, order)) {
+    check.passed = false;
+    check.lacked_memory = false;
+    check.hint = *stray;
+  } else if (!check.passed) {
+    const RoundingSetup rounding{setup.options, setup.oracle, setup.rule,
+                                 setup.draws.reference_errors()};
+    auto again = CheckForRounding(rounding, draw, *master, setup.live.Written(host.outputs, slot),
+                                  context, std::move(check));
+    if (!again) return std::unexpected(again.error());
+    check = std::move(*again);
+  }
+  if (check.mismatch && draw.kind == DrawKind::kOrdinary && ordinary_passed &&
+      setup.oracle.weights_vary())
+    check.hint +=
+        "; an earlier call was right, with other weights: what depends on weights must be done in "
+        "every call (--weights constant allows to keep it)";
+  return check;
+}
+
+std::string AboutLeftOut(const CallCheck& check) {
+  if (check.left_out == 0) return {};
+  return fmt::format(
+      "{} of {} elements are left out: the truth itself moves there as far as the candidate is off "
+      "when inputs change in their last bits",
+      check.left_out, check.elements);
+}
+
+}  // namespace
+
+HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
+  Gate1Result result;
+  Correctness& correctness = result.correctness;
+  correctness.passed = true;
+  correctness.tolerance = setup.tolerance_text;
+  correctness.required_class = PrecisionClassName(setup.rule.required);
+  PrecisionClass shown = FinestClass(setup.live.plan());
+  bool meets_a_class = true;
+  std::mt19937 random(std::random_device{}());
+  const auto& draws = setup.draws.draws();
+  bool ordinary_passed = false;
+  for (size_t i = 0; i < draws.size(); ++i) {
+    setup.progress(i, draws.size());
+    DrawRecord record{std::string(DrawKindName(draws[i].kind)), draws[i].seed, "passed", "", 0};
+    if (draws[i].dropped || !correctness.passed) {
+      record.result = "dropped";
+      record.reason = draws[i].dropped ? draws[i].reason : "not run: an earlier draw failed";
+      correctness.draws.push_back(std::move(record));
+      continue;
+    }
+    const auto slot = static_cast<uint32_t>(random() % setup.live.plan().slot_count);
+    auto check = RunDraw(setup, host, i, slot, ordinary_passed, &result);
+    if (!check) return std::unexpected(check.error());
+    ++correctness.calls_checked;
+    result.lacked_memory = check->lacked_memory;
+    result.could_not_ask = check->could_not_ask;
+    correctness.error_ratio = std::max(correctness.error_ratio, check->error_ratio);
+    correctness.max_abs_error = std::max(correctness.max_abs_error, check->max_abs_error);
+    shown = std::max(shown, check->shown);
+    meets_a_class = meets_a_class && check->meets_a_class;
+    record.error_ratio = check->error_ratio;
+    if (check->passed) {
+      record.reason = AboutLeftOut(*check);
+      ordinary_passed = ordinary_passed || draws[i].kind == DrawKind::kOrdinary;
+    } else {
+      correctness.passed = false;
+      correctness.hint = check->hint;
+      correctness.first_mismatch = check->mismatch;
+      record.result = "failed";
+      record.reason = check->hint;
+    }
+    correctness.draws.push_back(std::move(record));
+  }
+  if (meets_a_class) correctness.precision_class = PrecisionClassName(shown);
+  return result;
+}
+
+}  // namespace assay

@@ -1,0 +1,39 @@
+// Runs gate 1: a candidate's calls on the draws, in one fresh host.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "correctness/call_check.h"
+#include "correctness/draw_set.h"
+#include "model/verdict.h"
+#include "sides/live_host.h"
+#include "values/live_slots.h"
+
+namespace assay {
+
+struct Gate1Result {
+  Correctness correctness;
+  bool lacked_memory = false;  // why it has not passed
+  bool could_not_ask = false;  // as CallCheck's
+  double call_ns = 0;          // shortest single call, for calibration alone
+  int64_t timed_ns = 0;        // inside blocks
+};
+
+// Runs the candidate on every draw in one fresh host. A failed comparison is a result with passed
+// false; trouble with the host is the error, with `hint` text in its message where a fault explains
+// it.
+struct Gate1Setup {
+  Oracle& oracle;
+  const OracleOptions& options;  // of a second reference at this size
+  LiveSlots& live;
+  const DrawSet& draws;
+  CompareRule rule;
+  std::string tolerance_text;
+  double call_timeout_s = 10;
+  std::function<void(size_t, size_t)> progress;
+};
+HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host);
+
+}  // namespace assay

@@ -1,0 +1,37 @@
+// The same problem at another size, drawn from the ranges that its suite allows: a kernel that is
+// right only where it is looked at most is found out there. Gate 1 alone uses it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "correctness/gate1_run.h"
+#include "values/live_slots.h"
+#include "values/oracle.h"
+
+namespace assay {
+
+struct OtherSize {
+  OracleOptions options;  // of a reference at that size
+  std::string settings;   // of its candidate hosts
+  std::string text;       // "ROWS = 3, COLUMNS = 517"
+  CompareRule rule;
+  Oracle oracle;  // its draws are made; its host has gone on to another problem
+  LiveSlots live;
+  DrawSet draws;
+};
+
+// The problem's own constants, with those of its ranges drawn anew.
+std::map<std::string, std::string> DrawSizes(const ProblemRequest& problem, uint64_t seed);
+
+// Loads the problem at another size into the oracle's host, which was started with
+// `options.other_set` as DrawSizes gives it, and makes its draws. nullptr: the problem has no
+// ranges, or the reference cannot be judged at that size.
+Result<std::unique_ptr<OtherSize>> MakeOtherSize(
+    const OracleOptions& options, std::shared_ptr<Host> host, JudgeDevice* device,
+    const std::function<Result<CompareRule>(const Oracle&)>& rule, uint64_t seed,
+    const std::function<void(size_t, size_t)>& progress);
+
+}  // namespace assay

@@ -1,0 +1,69 @@
+#include "correctness/size_run.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/trace.h"
+#include "hosts/blame.h"
+#include "machine/meter.h"
+
+namespace assay {
+namespace {
+
+Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTerms& terms,
+                                             LiveHost& host, Verdict* verdict) {
+  const int64_t begin_ns = MonotonicNs();
+  const std::string stage = "correctness (gate 1)" + size.where;
+  const Gate1Setup setup{size.oracle,
+                         size.options,
+                         size.live,
+                         size.draws,
+                         size.rule,
+                         terms.tolerance,
+                         terms.call_timeout_s,
+                         [&](size_t done, size_t all) {
+                           terms.progress(fmt::format("{}: draw {} of {}", stage, done + 1, all),
+                                          static_cast<double>(done) / static_cast<double>(all));
+                         }};
+  auto result = RunGate1(setup, host);
+  if (!result) {
+    size.live.NoteTrouble();
+    HostTrouble trouble = result.error();
+    if (const std::string fault = DescribeFault(host, size.live); !fault.empty())
+      trouble.message += "; " + fault;
+    ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1" + size.where, terms.stop, verdict));
+    return std::nullopt;
+  }
+  if (result->lacked_memory) size.live.NoteTrouble();
+  verdict->cost.timed_s += Seconds(result->timed_ns);
+  verdict->cost.fill_s += Seconds(MonotonicNs() - begin_ns - result->timed_ns);
+  Correctness& correctness = result->correctness;
+  correctness.note = host.note;
+  if (!correctness.passed && host.weights_are_its_own && !terms.weights_as_constructed)
+    correctness.hint +=
+        "; its weights fit the reference's neither by name nor by shape, so it runs on those that "
+        "it made itself, and the reference's are changed as it is judged: name them as the "
+        "reference does, or judge with --weights constructed";
+  return std::move(*result);
+}
+
+}  // namespace
+
+Result<std::optional<Gate1Result>> RunAtSize(const AtSize& size, const SizeRunTerms& terms,
+                                             Verdict* verdict) {
+  const Span span(size.where.empty() ? "gate 1" : "gate 1 at another size");
+  const int64_t begin_ns = MonotonicNs();
+  size.live.SetSlotCount(2);
+  size.live.Clear();
+  auto host = size.hosts.Take(0, 1);
+  verdict->cost.start_s += Seconds(MonotonicNs() - begin_ns);
+  if (!host) {
+    ASSAY_RETURN_IF_ERROR(Blame(host.error(), "loading" + size.where, terms.stop, verdict));
+    return std::nullopt;
+  }
+  auto result = RunOnHost(size, terms, *host, verdict);
+  if (terms.ending != nullptr) terms.ending->Add(std::move(*host));
+  return result;
+}
+
+}  // namespace assay

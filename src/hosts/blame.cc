@@ -1,0 +1,68 @@
+#include "hosts/blame.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace assay {
+
+using Kind = HostTrouble::Kind;
+
+Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
+  if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
+  const bool problem =
+      trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad;
+  std::string message = fmt::format("{}: {}", what, trouble.message);
+  if (!problem && !trouble.output.empty()) message += "\n" + trouble.output;
+  return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
+}
+
+bool SaysOutOfMemory(std::string_view text) {
+  constexpr std::string_view kWords[] = {"out of memory", "OUT_OF_MEMORY", "allocate memory",
+                                         "ALLOC_FAILED", "ALLOCATION_FAILED"};
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](std::string_view words) { return text.contains(words); });
+}
+
+bool MayLackMemory(std::string_view text) {
+  return SaysOutOfMemory(text) || text.contains("busy or unavailable");
+}
+
+Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken stop,
+                   Verdict* verdict) {
+  // Ctrl-C may end a host that had not yet got around to ignoring it: never the candidate's doing.
+  if (stop.stopped()) return Fail(ErrorKind::kInterrupted, "interrupted");
+  verdict->message = trouble.message;
+  if (!trouble.output.empty() && verdict->log.empty()) verdict->log = trouble.output;
+  verdict->speed.reset();
+  switch (trouble.kind) {
+    case Kind::kVoid:
+    case Kind::kEnvironment:
+      return EnvironmentError(trouble.message);
+    case Kind::kInterrupted:
+      return Fail(ErrorKind::kInterrupted, "interrupted");
+    case Kind::kFoul:
+      verdict->outcome = Outcome::kFoul;
+      verdict->foul = Foul{trouble.rule, trouble.message};
+      return {};
+    case Kind::kOutOfMemory:
+      verdict->outcome = Outcome::kOutOfMemory;
+      return {};
+    case Kind::kTimedOut:
+      verdict->outcome = Outcome::kTimedOut;
+      return {};
+    case Kind::kDied:
+      verdict->outcome = Outcome::kCrashed;
+      verdict->message = fmt::format("{} ({})", trouble.message, where);
+      return {};
+    case Kind::kFailed:
+      if (trouble.failure == wire::Failure::kEnvironment) return EnvironmentError(trouble.message);
+      if (trouble.failure < wire::Failure::kCandidateLoad) return UsageError(trouble.message);
+      verdict->outcome = Outcome::kBuildFailed;
+      return {};
+  }
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,119 @@
+#include "machine/machine.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace assay {
+
+uint64_t TotalMemoryBytes() {
+  struct sysinfo info {};
+  return ::sysinfo(&info) == 0 ? uint64_t{info.totalram} * info.mem_unit : uint64_t{1} << 32;
+}
+
+uint64_t AvailableMemoryBytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    uint64_t kilobytes = 0;
+    if (words >> name >> kilobytes && name == "MemAvailable:") return kilobytes * 1024;
+  }
+  return TotalMemoryBytes() / 2;
+}
+
+namespace {
+
+cpu_set_t CpuSet(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
+  return set;
+}
+
+std::vector<int> ReadAffinity() {
+  std::vector<int> cpus;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) == 0)
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &set)) cpus.push_back(static_cast<int>(cpu));
+  if (cpus.empty()) cpus.push_back(0);
+  return cpus;
+}
+
+}  // namespace
+
+const std::vector<int>& UsableCpus() {
+  // Read once, before any thread is bound to fewer.
+  static const std::vector<int> cpus = ReadAffinity();
+  return cpus;
+}
+
+int DefaultThreads(bool on_device) {
+  // The host's own thread and the driver's.
+  constexpr int kOnDevice = 2;
+  const int spare = std::max(1, static_cast<int>(UsableCpus().size()) - 1);
+  return on_device ? std::min(spare, kOnDevice) : spare;
+}
+
+CorePlan PlanCores(const std::vector<int>& usable, int threads, int pair_index) {
+  CorePlan plan;
+  const size_t count = usable.size();
+  const size_t taken = std::min(static_cast<size_t>(threads), count);
+  // Hosts start on the last cores: interrupts tend to land on the first.
+  for (size_t i = 0; i < count; ++i) {
+    const int cpu = usable[(2 * count - 1 - i + static_cast<size_t>(pair_index) % count) % count];
+    (i < taken ? plan.hosts : plan.judge).push_back(cpu);
+  }
+  plan.judge_has_own_core = !plan.judge.empty();
+  if (plan.judge.empty()) plan.judge = plan.hosts;
+  return plan;
+}
+
+void BindThisThread(const std::vector<int>& cpus) {
+  const cpu_set_t set = CpuSet(cpus);
+  ::sched_setaffinity(0, sizeof set, &set);
+}
+
+bool BindProcess(pid_t pid, const std::vector<int>& cpus) {
+  const cpu_set_t set = CpuSet(cpus);
+  std::error_code code;
+  bool bound = false;
+  // Threads may end while they are listed: that throws nothing, and the others count.
+  auto thread = std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), code);
+  for (; !code && thread != std::filesystem::directory_iterator(); thread.increment(code)) {
+    const pid_t id = std::atoi(thread->path().filename().c_str());
+    if (::sched_setaffinity(id, sizeof set, &set) == 0)
+      bound = true;
+    else if (errno != ESRCH)
+      return false;
+  }
+  return bound;
+}
+
+Machine DescribeMachine() {
+  Machine machine;
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      machine.cpu = line.substr(std::min(colon + 2, line.size()));
+      break;
+    }
+  }
+  machine.cores = static_cast<int>(UsableCpus().size());
+  utsname name{};
+  if (::uname(&name) == 0) machine.kernel = std::string(name.sysname) + " " + name.release;
+  return machine;
+}
+
+}  // namespace assay

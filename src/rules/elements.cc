@@ -1,0 +1,110 @@
+#include "rules/elements.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+#include "rules/row_kernels.h"
+
+namespace assay {
+namespace {
+
+constexpr int64_t kRowElementsMin = 16;
+
+template <typename T>
+T ReadAt(const void* data, int64_t index) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(data) + index * int64_t{sizeof(T)}, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void Convert(const void* data, int64_t begin, int64_t count, double* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<double>(ReadAt<T>(data, begin + i));
+}
+
+inline float BFloat16ToFloat(uint16_t half) { return std::bit_cast<float>(uint32_t{half} << 16); }
+
+void ConvertHalves(DType dtype, const void* data, int64_t begin, int64_t count, double* out) {
+  std::array<float, 256> floats;
+  for (int64_t done = 0; done < count;) {
+    const int64_t part = std::min<int64_t>(floats.size(), count - done);
+    LoadHalfAsFloat(dtype, data, begin + done, part, floats.data());
+    for (int64_t i = 0; i < part; ++i) out[done + i] = double{floats[static_cast<size_t>(i)]};
+    done += part;
+  }
+}
+
+}  // namespace
+
+void LoadHalfAsFloat(DType dtype, const void* data, int64_t begin, int64_t count, float* out) {
+  if (dtype == DType::kFloat16) {
+    Kernels().widen_float16(static_cast<const char*>(data) + 2 * begin, count, out);
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] = BFloat16ToFloat(ReadAt<uint16_t>(data, begin + i));
+  }
+}
+
+void LoadAsDouble(DType dtype, const void* data, int64_t begin, int64_t count, double* out) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return Convert<double>(data, begin, count, out);
+    case DType::kFloat32:
+      return Convert<float>(data, begin, count, out);
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return ConvertHalves(dtype, data, begin, count, out);
+    case DType::kInt64:
+      return Convert<int64_t>(data, begin, count, out);
+    case DType::kInt32:
+      return Convert<int32_t>(data, begin, count, out);
+    case DType::kInt16:
+      return Convert<int16_t>(data, begin, count, out);
+    case DType::kInt8:
+      return Convert<int8_t>(data, begin, count, out);
+    case DType::kUInt8:
+    case DType::kBool:
+      return Convert<uint8_t>(data, begin, count, out);
+  }
+  ASSAY_CHECK(!"a dtype that does not exist");
+}
+
+double LoadOne(DType dtype, const void* data, int64_t index) {
+  double value = 0;
+  LoadAsDouble(dtype, data, index, 1, &value);
+  return value;
+}
+
+double DenormalSpacing(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return 0x1p-1074;
+    case DType::kFloat32:
+      return 0x1p-149;
+    case DType::kFloat16:
+      return 0x1p-24;
+    case DType::kBFloat16:
+      return 0x1p-133;
+    default:
+      return 0;
+  }
+}
+
+int64_t RowElements(const std::vector<int64_t>& shape, int64_t count) {
+  int64_t elements = 1;
+  for (size_t i = shape.size(); i > 0 && elements < kRowElementsMin; --i) elements *= shape[i - 1];
+  return elements > 0 && count > 0 ? elements : 1;
+}
+
+std::vector<int64_t> Position(const std::vector<int64_t>& shape, int64_t index) {
+  std::vector<int64_t> position(shape.size());
+  for (size_t i = shape.size(); i > 0; --i) {
+    position[i - 1] = shape[i - 1] > 0 ? index % shape[i - 1] : 0;
+    index = shape[i - 1] > 0 ? index / shape[i - 1] : 0;
+  }
+  return position;
+}
+
+}  // namespace assay

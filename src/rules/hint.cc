@@ -1,0 +1,169 @@
+// FailureHint: from the facts of wrong_pattern.h to one sentence, the most telling fact first.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "rules/elements.h"
+#include "rules/error_scan.h"
+#include "rules/gate1.h"
+#include "rules/wrong_pattern.h"
+
+namespace assay {
+namespace {
+
+constexpr double kNearlyAll = 0.98;
+constexpr double kScattered = 0.05;
+
+struct DrawSentence {
+  std::string_view kind;
+  std::string_view sentence;
+  bool before_precision;  // more telling than the class that the errors happen to fit
+};
+constexpr std::array<DrawSentence, 10> kDrawSentences{{
+    {"large-offset",
+     "wrong on large offsets (mean 1000, deviation 0.1): likely cancellation; E[x^2] - mean^2, or "
+     "a sum without "
+     "compensation, loses the small differences",
+     true},
+    {"wide-range",
+     "wrong where magnitudes span many decades: small terms are lost beside large ones, or a range "
+     "is assumed",
+     false},
+    {"tiny-scale",
+     "wrong on tiny values: likely underflow, a fixed epsilon, or an absolute threshold", false},
+    {"huge-scale",
+     "wrong on huge values: likely overflow; subtract the maximum before exp, scale before "
+     "squaring",
+     true},
+    {"signed-zeros",
+     "wrong on zeros of both signs: a zero is taken for 'nothing there', or divided by", false},
+    {"ties", "wrong where values are equal: ties are broken in another order, or counted twice",
+     false},
+    {"small-integers",
+     "wrong on small integers, where linear steps are exact: a wrong term or index", false},
+    {"zero-one", "wrong on inputs of 0 and 1, where linear steps are exact: a wrong term or index",
+     false},
+    {"outlier",
+     "wrong where each row has one large value: a running maximum or a scale that is not updated",
+     false},
+    {"special-values",
+     "wrong on NaN or infinity: a comparison that NaN passes, fast-math, or a difference of "
+     "infinities",
+     true},
+}};
+
+const DrawSentence* FindDrawSentence(const HintContext& context) {
+  if (!context.ordinary_passed) return nullptr;
+  for (const DrawSentence& draw : kDrawSentences)
+    if (draw.kind == context.draw_kind) return &draw;
+  return nullptr;
+}
+
+double Share(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+std::string Percent(double share) {
+  return share >= 0.001 ? fmt::format("{:.1f}%", 100 * share) : fmt::format("{:.2g}%", 100 * share);
+}
+
+std::string Join(const std::string& first, const std::string& second) {
+  if (first.empty()) return second;
+  return second.empty() ? first : first + "; " + second;
+}
+
+std::string DescribeUnwritten(const WrongSet& wrong) {
+  if (wrong.poisoned == 0 || Share(wrong.poisoned, wrong.count) < kNearlyAll) return {};
+  if (wrong.poisoned == wrong.elements)
+    return "never written: the output still holds what stood there before the call";
+  return Join(fmt::format("{} of the output was never written",
+                          Percent(Share(wrong.poisoned, wrong.elements))),
+              DescribePlace(wrong));
+}
+
+std::string DescribeInput(const OutputView& output, const HintContext& context) {
+  const size_t bytes = static_cast<size_t>(output.count) * wire::ElementBytes(output.dtype);
+  for (const InputView& input : context.inputs) {
+    if (input.data == nullptr || input.dtype != output.dtype || input.count != output.count)
+      continue;
+    if (bytes > 0 && std::memcmp(output.candidate, input.data, bytes) == 0)
+      return fmt::format("equals its input {}: copied through", input.name);
+  }
+  return {};
+}
+
+// What the output holds as a whole: one value, NaN, infinities.
+std::string DescribeContent(const OutputView& output, const WrongSet& wrong) {
+  const size_t element = wire::ElementBytes(output.dtype);
+  const size_t bytes = static_cast<size_t>(output.count) * element;
+  const char* data = static_cast<const char*>(output.candidate);
+  if (wrong.nan == wrong.elements) return "all NaN";
+  if (output.count > 1 && std::memcmp(data, data + element, bytes - element) == 0) {
+    const double value = LoadOne(output.dtype, data, 0);
+    return value == 0 ? "all zeros" : fmt::format("the same value everywhere: {:.6g}", value);
+  }
+  if (wrong.nan > 0)
+    return fmt::format("{} of the elements are NaN where they should not be",
+                       Percent(Share(wrong.nan, wrong.elements)));
+  if (wrong.infinite > 0)
+    return fmt::format("{} of the elements are infinite where they should not be",
+                       Percent(Share(wrong.infinite, wrong.elements)));
+  if (wrong.zero > 0 && Share(wrong.zero, wrong.count) >= kNearlyAll)
+    return fmt::format("{} of the elements are zero where they should not be",
+                       Percent(Share(wrong.zero, wrong.elements)));
+  return {};
+}
+
+std::string DescribePrecision(const OutputView& output, const OutputComparison& comparison) {
+  const PrecisionClass native = NativeClass(output.dtype);
+  if (!comparison.meets_a_class || native == PrecisionClass::kExact) return {};
+  if (comparison.shown <= native)
+    return fmt::format(
+        "within {} accuracy of the true values, but outside the tolerance that was asked for",
+        PrecisionClassName(native));
+  const bool half = comparison.shown == PrecisionClass::kTf32;
+  return fmt::format(
+      "errors fit {} arithmetic, the problem asks for {}; --precision {} would accept it openly",
+      half ? "float16/tf32" : PrecisionClassName(comparison.shown), PrecisionClassName(native),
+      PrecisionClassName(comparison.shown));
+}
+
+std::string DescribeRest(const OutputComparison& comparison, const WrongSet& wrong) {
+  if (wrong.count == 0)
+    return "each element is close, but together the errors are larger than this precision explains";
+  const double share = Share(wrong.count, wrong.elements);
+  if (share <= kScattered)
+    return fmt::format(
+        "{} scattered elements ({}) are wrong: a race, uninitialised values, or a rare branch",
+        wrong.count, Percent(share));
+  return fmt::format("{} of the elements are wrong, by up to {:.3g}", Percent(share),
+                     comparison.max_abs_error);
+}
+
+}  // namespace
+
+std::string FailureHint(const OutputView& output, const OutputComparison& comparison,
+                        const HintContext& context) {
+  const WrongSet wrong = CollectWrong(output, context.poison);
+  std::string hint = DescribeUnwritten(wrong);
+  if (hint.empty()) hint = DescribeInput(output, context);
+  if (!hint.empty()) return hint;
+
+  const DrawSentence* draw = FindDrawSentence(context);
+  const std::string content = DescribeContent(output, wrong);
+  const std::string place = DescribePlace(wrong);
+  if (draw != nullptr && (draw->before_precision || !comparison.meets_a_class))
+    return Join(Join(fmt::format("right on ordinary values, {}", draw->sentence), content), place);
+
+  // A class explains errors that are everywhere; values that are off by a rule are told first.
+  const std::string values = content.empty() ? DescribeValues(output, wrong) : "";
+  hint = Join(content, Join(place, values));
+  if (hint.empty() || (place.empty() && content.empty() && values.empty()))
+    hint = DescribePrecision(output, comparison);
+  if (hint.empty()) hint = DescribeRest(comparison, wrong);
+  return hint;
+}
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+#include "rules/replays.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+constexpr double kBoundNs = 150e3;
+// Blocks last about so long (speed/pair_calls.cc): longer calls are alone in theirs.
+constexpr double kReplayedNs = 1e6;
+}  // namespace
+
+bool MayBeBoundByLaunches(const LaunchedTimes& launched) {
+  return std::min(launched.reference_ns, launched.candidate_ns) < kBoundNs;
+}
+
+bool LaunchingCounts(const LaunchedTimes& launched) {
+  return std::min(launched.reference_ns, launched.candidate_ns) < kReplayedNs;
+}
+
+std::string NoteOfReplays(const LaunchedTimes& launched, const std::string& opponent) {
+  return fmt::format(
+      "calls of both sides are replayed as CUDA graphs, or launching would be timed with them; "
+      "launched one by one they take {:.3g} us, the {}'s {:.3g} us ({:.3g}x)",
+      launched.candidate_ns / 1e3, opponent, launched.reference_ns / 1e3,
+      launched.reference_ns / launched.candidate_ns);
+}
+
+}  // namespace assay

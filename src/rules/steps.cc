@@ -1,0 +1,87 @@
+#include "rules/steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "base/median.h"
+
+namespace assay {
+
+bool WorksAhead(const StepTimes& pair, double wake_ns, double slower_anyway) {
+  return pair.candidate_step_ns > kStepRatioMax * slower_anyway * pair.candidate_row_ns &&
+         pair.candidate_step_ns > pair.candidate_row_ns + wake_ns;
+}
+
+namespace {
+
+// How many times longer the baseline's steps take. What slows steps as such does so in every pair;
+// in one, it may be noise.
+double SlowerAnyway(std::span<const StepTimes> pairs) {
+  double slower = std::numeric_limits<double>::infinity();
+  for (const StepTimes& pair : pairs)
+    slower = std::min(slower, pair.reference_step_ns / pair.reference_row_ns);
+  return std::max(1.0, slower);
+}
+
+// The first pair that works ahead, where more than half of them, and at least two, do; else null.
+// `beside_baseline`: what a step takes longer for the baseline is allowed besides.
+const StepTimes* Shown(std::span<const StepTimes> pairs, double wake_ns, bool beside_baseline) {
+  const double slower_anyway = SlowerAnyway(pairs);
+  const auto shows = [&](const StepTimes& pair) {
+    const double longer_ns =
+        beside_baseline ? std::max(0.0, pair.reference_step_ns - pair.reference_row_ns) : 0;
+    return WorksAhead(pair, wake_ns + longer_ns, slower_anyway);
+  };
+  const auto count = std::count_if(pairs.begin(), pairs.end(), shows);
+  if (count < 2 || 2 * count <= static_cast<long>(pairs.size())) return nullptr;
+  return &*std::find_if(pairs.begin(), pairs.end(), shows);
+}
+
+}  // namespace
+
+std::optional<GainInARow> FasterInARow(std::span<const StepTimes> pairs) {
+  const StepTimes* pair = Shown(pairs, kAloneOnDeviceNs, true);
+  if (pair == nullptr) return std::nullopt;
+  std::vector<double> alone;
+  for (const StepTimes& each : pairs)
+    alone.push_back(each.reference_step_ns / each.candidate_step_ns);
+  return GainInARow{
+      fmt::format("{:.3g} us a call in a row, and {:.3g} us alone (the baseline: {:.3g} and "
+                  "{:.3g}): how much of it is kept from call to call cannot be told",
+                  pair->candidate_row_ns / 1e3, pair->candidate_step_ns / 1e3,
+                  pair->reference_row_ns / 1e3, pair->reference_step_ns / 1e3),
+      Median(std::move(alone))};
+}
+
+std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double wake_ns) {
+  const StepTimes* shown = Shown(pairs, wake_ns, false);
+  if (shown == nullptr) return std::nullopt;
+  const StepTimes& pair = *shown;
+  return fmt::format(
+      "{:.3g} us a call in a row, {:.3g} us when only the inputs of that call are there (the "
+      "baseline: {:.3g} and {:.3g}): it works on calls ahead of their turn",
+      pair.candidate_row_ns / 1e3, pair.candidate_step_ns / 1e3, pair.reference_row_ns / 1e3,
+      pair.reference_step_ns / 1e3);
+}
+
+std::optional<std::string> KeptWork(std::span<const StepTimes> pairs, double wake_ns,
+                                    bool beside_baseline) {
+  std::vector<StepTimes> changed;
+  for (const StepTimes& pair : pairs)
+    if (pair.reference_changed_ns > 0 && pair.candidate_changed_ns > 0)
+      changed.push_back({pair.reference_step_ns, pair.candidate_step_ns, pair.reference_changed_ns,
+                         pair.candidate_changed_ns});
+  if (Shown(changed, wake_ns, beside_baseline) == nullptr) return std::nullopt;
+  const StepTimes& pair = changed[changed.size() / 2];
+  return fmt::format(
+      "{:.3g} us a call, and {:.3g} us after weights have changed (the baseline: {:.3g} and "
+      "{:.3g}): "
+      "it keeps work on weights from call to call, which only --weights constant allows",
+      pair.candidate_row_ns / 1e3, pair.candidate_step_ns / 1e3, pair.reference_row_ns / 1e3,
+      pair.reference_step_ns / 1e3);
+}
+
+}  // namespace assay

@@ -1,0 +1,245 @@
+#include "session/record.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <vector>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/version.h"
+#include "machine/machine.h"
+#include "model/dtype.h"
+#include "rules/clock_note.h"
+#include "rules/roofline.h"
+#include "values/work_account.h"
+
+namespace assay {
+namespace {
+
+std::string Timestamp() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+}
+
+}  // namespace
+
+ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description) {
+  ProblemRecord problem;
+  problem.name = request.name;
+  problem.path = request.path;
+  problem.hash = Sha256Hex(request.source);
+  problem.level = request.level;
+  problem.size = request.size;
+  problem.set = request.set;
+  for (const wire::ArgumentSpec& argument : description.arguments) {
+    problem.signature.push_back(DescribeArgument(argument));
+    if (problem.dtype.empty() && argument.role == wire::Role::kOutput)
+      problem.dtype = DTypeName(argument.dtype);
+  }
+  return problem;
+}
+
+Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
+                   const Oracle& oracle, const PythonRuntime& python, uint64_t seed, int threads,
+                   const Gpu* gpu) {
+  Verdict verdict;
+  verdict.created = Timestamp();
+  verdict.seed = seed;
+  verdict.problem = RecordOf(request.problem, oracle.description());
+  verdict.candidate = {
+      candidate.source.path,
+      candidate.source.hash,
+      candidate.source.form == CandidateForm::kNative   ? "native"
+      : candidate.source.form == CandidateForm::kDevice ? "device"
+                                                        : "python",
+      candidate.source.language,
+      candidate.source.form == CandidateForm::kDevice ? "device-only" : "sandboxed",
+      candidate.flags};
+  verdict.work = WorkOf(oracle.description(), oracle.account());
+  verdict.machine = DescribeMachine();
+  verdict.machine.threads = threads;
+  if (gpu != nullptr) verdict.machine.gpu = gpu->Describe();
+  verdict.machine.isolation = ProbeSandbox().isolation;
+  verdict.toolchain = {{"assay", std::string(kAssayVersion)},
+                       {"compiler", candidate.compiler},
+                       {"python", python.version},
+                       {"pytorch", python.torch_version}};
+  if (const std::string kernels = OpenBlasKernels(); !kernels.empty())
+    verdict.toolchain["openblas_kernels"] = kernels;
+  verdict.log = candidate.log;
+  verdict.cost.build_s = candidate.build_s;
+  verdict.cost.build_cached = candidate.cached;
+  verdict.id = Sha256Hex(fmt::format("{} {} {} {} {}", verdict.created, MonotonicNs(), seed,
+                                     verdict.problem.hash, verdict.candidate.hash))
+                   .substr(0, 12);
+  return verdict;
+}
+
+std::string ConstantsNote(const std::string& source,
+                          const std::map<std::string, std::string>& set) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : set) {
+    for (size_t at = 0; (at = source.find(name, at)) != std::string::npos; at += name.size()) {
+      if (at != 0 && source[at - 1] != '\n') continue;
+      const size_t after = source.find_first_not_of(" \t", at + name.size());
+      const bool assigned =
+          after != std::string::npos &&
+          (source[after] == ':' || (source[after] == '=' && source.substr(after, 2) != "=="));
+      if (!assigned) continue;
+      names.push_back(name);
+      break;
+    }
+  }
+  if (names.empty()) return {};
+  return fmt::format("its own {} {} set as in the problem", fmt::join(names, ", "),
+                     names.size() == 1 ? "was" : "were");
+}
+
+std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile& machine,
+                                   const WorkAccount& account, const Gpu* gpu) {
+  const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
+  const MeasuredTimes times{headline.candidate_time_ns,
+                            headline.time_ns,
+                            verdict.candidate.form == "python",
+                            headline.launched.has_value(),
+                            headline.copies == "candidate" || headline.copies == "both",
+                            headline.copies == "opponent" || headline.copies == "both"};
+  if (gpu == nullptr)
+    return MakeRoofline(*verdict.work, verdict.problem.dtype == "float64", machine,
+                        verdict.machine.threads, times);
+  const GpuCeilings* ceilings =
+      FindGpuCeilings(machine, gpu->facts().uuid, gpu->facts().driver_version);
+  if (ceilings == nullptr) return std::nullopt;
+  const GpuDemand demand{verdict.problem.dtype, verdict.correctness->required_class,
+                         MatrixShare(account)};
+  return MakeGpuRoofline(*verdict.work, demand, *ceilings, times);
+}
+
+namespace {
+// Where a problem forbids libraries, this share of the time in them is none of the candidate's
+// own: allocation and dispatch go through PyTorch in the python form.
+constexpr double kForeignShareMax = 0.2;
+
+// The foul that gate 2 saw, if any.
+std::optional<Foul> FoulOf(const Gate2Result& result, const ProblemRequest& problem) {
+  if (result.worked_ahead) return Foul{"super-batch", *result.worked_ahead};
+  if (problem.allow_libraries || !result.libraries ||
+      result.libraries->foreign_share <= kForeignShareMax)
+    return std::nullopt;
+  std::vector<std::string> names;
+  for (const auto& [name, share] : result.libraries->shares) names.push_back(name);
+  return Foul{"foreign-library",
+              fmt::format("{:.0f}% of its time went by in {}, and this problem forbids libraries",
+                          100 * result.libraries->foreign_share, fmt::join(names, ", "))};
+}
+
+}  // namespace
+
+bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std::string& baseline,
+                   Verdict* verdict) {
+  Correctness& correctness = *verdict->correctness;
+  correctness.calls_checked += result.calls_checked;
+  correctness.error_ratio = std::max(correctness.error_ratio, result.error_ratio);
+  if (result.libraries) verdict->libraries = result.libraries;
+  if (result.wrong) {
+    correctness.passed = false;
+    correctness.hint = result.wrong->hint;
+    correctness.first_mismatch = result.wrong->mismatch;
+    verdict->outcome = result.wrong->lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
+    verdict->message = (result.wrong->lacked_memory
+                            ? "in a timed call, though not on the draws of gate 1: "
+                            : "wrong in a timed call, though right on the draws of gate 1: ") +
+                       result.wrong->hint;
+    verdict->speed.reset();
+    return true;
+  }
+  if (auto foul = FoulOf(result, problem)) {
+    verdict->outcome = Outcome::kFoul;
+    verdict->message = foul->seen;
+    verdict->foul = std::move(foul);
+    verdict->speed.reset();
+    return true;
+  }
+  if (result.kept_work && baseline == verdict->speed->headline)
+    verdict->message = "correct, but whether it is faster is not settled: " + *result.kept_work;
+  for (PairSamples& samples : result.samples) {
+    samples.baseline = baseline;
+    verdict->samples.push_back(std::move(samples));
+  }
+  if (result.sustained) {
+    result.sustained->baseline = baseline;
+    verdict->sustained = std::move(result.sustained);
+  }
+  BaselineResult& concluded = verdict->speed->baselines[baseline];
+  concluded = std::move(result.result);
+  if (const std::string clocks = ClockNote(verdict->samples, baseline); !clocks.empty())
+    concluded.note += (concluded.note.empty() ? "" : "; ") + clocks;
+  return false;
+}
+
+void AddBest(const std::map<std::string, std::vector<std::string>>& left_out, Speed* speed) {
+  const auto hardest = std::min_element(
+      speed->baselines.begin(), speed->baselines.end(),
+      [](const auto& a, const auto& b) { return a.second.speedup < b.second.speedup; });
+  ASSAY_CHECK(hardest != speed->baselines.end());
+  std::vector<std::string> names;
+  for (const auto& [name, result] : speed->baselines) names.push_back(name);
+  std::string note = hardest->first;
+  if (names.size() > 1) note += fmt::format(", the hardest to beat of {}", fmt::join(names, ", "));
+  for (const auto& [why, failed] : left_out)
+    note += fmt::format("; {} {} left out: {}", fmt::join(failed, ", "),
+                        failed.size() == 1 ? "is" : "are", why);
+  BaselineResult best = hardest->second;
+  best.note = best.note.empty() ? note : fmt::format("{}; {}", note, best.note);
+  speed->baselines[kBestBaseline] = std::move(best);
+}
+
+void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
+              Correctness* correctness) {
+  correctness->calls_checked += other.calls_checked;
+  correctness->error_ratio = std::max(correctness->error_ratio, other.error_ratio);
+  for (DrawRecord& draw : other.draws) {
+    draw.set = set;
+    correctness->draws.push_back(std::move(draw));
+  }
+  if (other.passed) return;
+  correctness->passed = false;
+  correctness->first_mismatch = other.first_mismatch;
+  correctness->hint = other.hint;
+}
+
+std::string NoteOfLeftOut(const std::vector<DrawRecord>& draws) {
+  std::set<std::string> kinds;
+  for (const DrawRecord& draw : draws)
+    if (draw.result == "passed" && !draw.reason.empty()) kinds.insert(draw.kind);
+  if (kinds.empty()) return {};
+  return fmt::format("elements are left out in which rounding alone decides, of {} draws",
+                     fmt::join(kinds, ", "));
+}
+
+std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent) {
+  const double speedup = speed.baselines.at(speed.headline).speedup;
+  const bool at_one = speed.threshold == 1;
+  switch (outcome) {
+    case Outcome::kFaster:
+      return fmt::format("correct, and {:.2f}x the speed of {}", speedup, opponent);
+    case Outcome::kSlower:
+      return fmt::format("correct, but slower{}: {:.2f}x the speed of {}",
+                         at_one ? "" : fmt::format(" than {:g} times", speed.threshold), speedup,
+                         opponent);
+    case Outcome::kTie:
+      return fmt::format("correct, and as fast as {}{}: {:.3f}x",
+                         at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent,
+                         speedup);
+    default:
+      return fmt::format("correct, but too noisy here to say whether it beats {}{}", opponent,
+                         at_one ? "" : fmt::format(" than {:g} times", speed.threshold));
+  }
+}
+
+}  // namespace assay

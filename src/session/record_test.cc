@@ -1,0 +1,101 @@
+#include "session/record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gpu/gpu.h"
+
+namespace assay {
+namespace {
+
+// 4 TB/s; a core of the processor has 10 GB/s.
+MachineProfile MachineWith(const GpuFacts& facts) {
+  MachineProfile machine;
+  machine.ceilings = {{1, 10e9, 10e9, 10e9, {{"avx2", 50e9}}, {}}};
+  GpuCeilings gpu;
+  gpu.uuid = facts.uuid;
+  gpu.driver_version = facts.driver_version;
+  gpu.traffic = {{"read", {4e12, 4e12, ""}}, {"copy", {4e12, 4e12, ""}}};
+  gpu.arithmetic = {{"float32", {50e12, 50e12, "fma"}}};
+  machine.gpus = {gpu};
+  return machine;
+}
+
+// 400 MB in 200 us.
+Verdict Judged() {
+  Verdict verdict;
+  verdict.problem.dtype = "float32";
+  verdict.machine.threads = 1;
+  verdict.correctness.emplace().required_class = "float32";
+  verdict.work = Work{1e6, "counted", 400e6, 200e6, "signature", 0, 0};
+  Speed& speed = verdict.speed.emplace();
+  speed.headline = "eager";
+  speed.baselines["eager"].candidate_time_ns = 200e3;
+  speed.baselines["eager"].time_ns = 400e3;
+  return verdict;
+}
+
+TEST(RooflineOf, TakesTheCeilingsOfWhatItWasJudgedOn) {
+  const auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  const MachineProfile machine = MachineWith(gpu->facts());
+  const auto there = RooflineOf(Judged(), machine, {}, &*gpu);
+  ASSERT_TRUE(there);
+  EXPECT_DOUBLE_EQ(there->percent_of_peak, 50);
+  EXPECT_DOUBLE_EQ(there->reference_percent_of_peak, 25);
+  const auto here = RooflineOf(Judged(), machine, {}, nullptr);
+  ASSERT_TRUE(here);
+  EXPECT_DOUBLE_EQ(here->bandwidth_bytes_s, 10e9);
+}
+
+TEST(RooflineOf, RefusesTheCeilingsOfAnotherGpuOrDriver) {
+  const auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  GpuFacts other = gpu->facts();
+  other.uuid = "GPU-another";
+  EXPECT_FALSE(RooflineOf(Judged(), MachineWith(other), {}, &*gpu));
+  other = gpu->facts();
+  other.driver_version += 10;
+  EXPECT_FALSE(RooflineOf(Judged(), MachineWith(other), {}, &*gpu));
+  MachineProfile none = MachineWith(gpu->facts());
+  none.gpus.clear();
+  EXPECT_FALSE(RooflineOf(Judged(), none, {}, &*gpu));
+}
+
+TEST(NoteOfLeftOut, NamesTheKindsOfDrawsThatPassedWithoutThem) {
+  const DrawRecord whole{"ordinary", 1, "passed", "", 0};
+  const DrawRecord dropped{"ties", 1, "dropped", "it would change none of these inputs", 0};
+  const DrawRecord failed{"outlier", 1, "failed", "all NaN", 9};
+  const DrawRecord without{"huge-scale", 1, "passed", "20 of 640 elements are left out", 0};
+  EXPECT_EQ(NoteOfLeftOut({whole, dropped, failed}), "");
+  EXPECT_THAT(NoteOfLeftOut({whole, without, dropped, without}),
+              testing::EndsWith("of huge-scale draws"));
+}
+
+TEST(AddBest, TakesTheOneThatIsHardestToBeatAndSaysWhichIsMissing) {
+  Speed speed;
+  speed.headline = kBestBaseline;
+  speed.baselines["eager"].speedup = 2.5;
+  speed.baselines["compiled"].speedup = 1.2;
+  speed.baselines["compiled"].decision = "faster";
+  speed.baselines["compiled"].note = "1 measurement was repeated";
+  AddBest({{"no compiler", {"compiled-max-autotune", "compiled-reduce-overhead"}}}, &speed);
+  ASSERT_EQ(speed.baselines.size(), 3u);
+  const BaselineResult& best = speed.baselines.at(kBestBaseline);
+  EXPECT_EQ(best.speedup, 1.2);
+  EXPECT_EQ(best.decision, "faster");
+  EXPECT_EQ(best.note,
+            "compiled, the hardest to beat of compiled, eager; compiled-max-autotune, "
+            "compiled-reduce-overhead are left out: no compiler; 1 measurement was repeated");
+  EXPECT_EQ(speed.baselines.at("compiled").note, "1 measurement was repeated");
+}
+
+TEST(ConstantsNote, NamesTheConstantsThatACandidateShares) {
+  const std::map<std::string, std::string> set{{"N", "16"}, {"ROWS", "4"}, {"DIM", "2"}};
+  EXPECT_EQ(ConstantsNote("import torch\nN = 64\nROWS: int = 3\ndef f():\n    DIM = 1\n", set),
+            "its own N, ROWS were set as in the problem");
+  EXPECT_EQ(ConstantsNote("NAME = 1\nif N == 3: pass\n", {{"N", "16"}}), "");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,73 @@
+// Fresh hosts for a built candidate.
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "builders/build_candidate.h"
+#include "sides/live_host.h"
+#include "values/oracle.h"
+
+namespace assay {
+
+struct HostTool;  // host_tool.h
+
+// What a candidate's hosts are made of; the same for all of them.
+struct CandidateHostSetup {
+  const BuiltCandidate& candidate;
+  const CandidateLimits& limits;
+  const PythonRuntime& python;
+  const Oracle& oracle;
+  const LiveSlots& live;
+  const std::string& settings;
+  const Gpu* gpu = nullptr;  // null: they do without
+  int threads = 1;
+  StopToken stop;
+  const HostTool* tool = nullptr;  // that the hosts run under; null: none
+};
+
+// Hands out fresh hosts, each with the candidate loaded, in the block loop and frozen. Native hosts
+// on the CPU start when they are asked for (10 ms); others several at a time, since importing
+// PyTorch takes a second of one core, and starting CUDA a part of one. One that has loaded the
+// candidate is stopped until it is taken: it would see the values that are shown to others, and
+// disturb them.
+class CandidateHosts {
+ public:
+  explicit CandidateHosts(CandidateHostSetup setup) : setup_(setup) {}
+  // The host of this pair; `pairs_coming` says how many python hosts may start side by side, this
+  // one included. Pairs are asked for in order; the live slots must be those of the blocks to come.
+  HostResult<LiveHost> Take(int pair_index, int pairs_coming);
+  // Lets the hosts of `count` pairs begin to import PyTorch, or to start CUDA; nothing of the
+  // candidate is loaded before Take() asks for them. Does nothing for a native candidate on the
+  // CPU, where memory is scarce, and where hosts have begun already.
+  void Prefetch(int first_pair_index, int count);
+  // Waits until those have imported it, and sleep. One that failed to is dropped.
+  void AwaitImports();
+  // Ends those that nobody took.
+  void Drop();
+  // Seconds since hosts that nobody took yet began to start; 0 where there are none.
+  double BegunForS() const;
+
+ private:
+  struct Begun {
+    LiveHost host;
+    bool greeted = false;
+  };
+  bool IsPython() const { return setup_.candidate.source.form == CandidateForm::kPython; }
+  // PyTorch is imported, or CUDA starts.
+  bool StartsSlowly() const { return IsPython() || setup_.gpu != nullptr; }
+  // How many of `wanted` hosts start at the same time; `ahead`: of those that load later.
+  int SideBySide(int wanted, bool ahead) const;
+  HostResult<LiveHost> Spawn(int pair_index) const;
+  HostResult<void> AttachImage(Host& host) const;
+  HostResult<void> Load(Begun& begun) const;
+  HostResult<void> Finish(LiveHost& host) const;
+  HostResult<void> StartBatch(int first_pair_index, int count);
+
+  CandidateHostSetup setup_;
+  int64_t begun_ns_ = 0;     // when Prefetch() began some
+  std::deque<Begun> begun_;  // nothing of the candidate is in these
+  std::deque<LiveHost> ready_;
+};
+
+}  // namespace assay

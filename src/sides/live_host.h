@@ -1,0 +1,31 @@
+// A host attached to the live slots, whichever side it is on.
+#pragma once
+
+#include <string>
+
+#include "hosts/host.h"
+#include "values/live_slots.h"
+
+namespace assay {
+
+// A host with its own outputs, attached to the live slots.
+struct LiveHost {
+  Host host;
+  HostOutputs outputs;
+  std::string note;                  // "weights matched by order", for the card
+  bool weights_are_its_own = false;  // they fit the reference's neither by name nor by shape
+  // The judge may read its memory: known before it loads what is judged, which could make itself
+  // unreadable.
+  bool may_be_read = false;
+  uint32_t slot_count = 0;  // that it prepared for blocks; 0: it is not in blocks
+};
+
+// Has it in blocks, stopped, with as many slots prepared as the live plan has now: it enters them,
+// or leaves them and enters anew.
+HostResult<void> EnterBlocks(LiveHost& host, const LiveSlots& live, double timeout_s);
+
+// A fault that the host reported, in words: "it wrote to its input x (inputs are read-only)" or "it
+// read or wrote at 0x10, outside of every buffer"; empty when it reported none.
+std::string DescribeFault(const LiveHost& host, const LiveSlots& live);
+
+}  // namespace assay

@@ -1,0 +1,235 @@
+#include "sides/reference_pool.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/trace.h"
+#include "hosts/device_access.h"
+#include "machine/machine.h"
+#include "rules/gate2.h"
+#include "values/left_results.h"
+
+namespace assay {
+
+using wire::FrameKind;
+
+namespace {
+
+std::unexpected<HostTrouble> Environment(const Error& error) {
+  return HostFailed(HostTrouble::Kind::kEnvironment, error.message);
+}
+
+// What kLoad says of the weights (candidate.py).
+constexpr uint64_t kByName = 0, kNoWeights = 3;
+// What a host may take to prepare its slots.
+constexpr double kEnterS = 120;
+
+}  // namespace
+
+int ReferencePool::WarmHostsMax() {
+  const auto affordable = static_cast<int>(AvailableMemoryBytes() / 5 / kPythonHostBytes);
+  return std::clamp(affordable, Looks()[0].pairs, Looks()[1].pairs);
+}
+
+void ReferencePool::Meet(const Oracle& oracle, const LiveSlots& live) {
+  oracle_ = &oracle;
+  live_ = &live;
+  if (!on_the_candidates_way_ || !oracle.init_arguments().empty()) return;
+  on_the_candidates_way_ = false;
+  for (Entry& entry : entries_) entry = {};
+}
+
+// The first pairs take whatever warm host an earlier candidate left there.
+bool ReferencePool::Serves(int pair_index) {
+  const Entry& entry = At(pair_index);
+  return entry.host && (pair_index < options_.hosts_max || entry.pair_index == pair_index);
+}
+
+HostResult<void> ReferencePool::Spawn(int pair_index) {
+  PythonHostFiles files;
+  files.problem_source = options_.problem.source;
+  files.settings =
+      HostSettings(options_.problem, options_.threads, options_.weights_seed, options_.baseline);
+  const PythonRole role = on_the_candidates_way_ ? PythonRole::kOpponent : PythonRole::kReference;
+  auto request = PythonSandbox(options_.python, role, options_.threads, files);
+  if (!request) return Environment(request.error());
+  const CorePlan cores = PlanCores(UsableCpus(), options_.threads, pair_index);
+  HostOptions host_options;
+  host_options.sandbox = std::move(*request);
+  host_options.sandbox.cpus = cores.hosts;
+  host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
+  host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
+  host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
+  if (options_.gpu != nullptr) AllowDevice(*options_.gpu, &host_options.sandbox);
+  // What torch.compile makes is Triton's, which looks for the driver.
+  if (options_.gpu != nullptr && options_.baseline != "eager")
+    ShowToolkit(*options_.gpu, "", &host_options.sandbox);
+  host_options.on_device = options_.gpu != nullptr;
+  host_options.spin = cores.judge_has_own_core;
+  auto host = Host::Spawn(std::move(host_options));
+  if (!host) return std::unexpected(host.error());
+  auto live_host = std::make_unique<LiveHost>(LiveHost{std::move(*host), {}, {}});
+  live_host->host.set_stop(options_.stop);
+  At(pair_index) = {std::move(live_host), false, pair_index};
+  return {};
+}
+
+HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
+  return live_->Attach(live_host.host, *oracle_, live_host.outputs, false);
+}
+
+HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {
+  if (auto greeted = live_host.host.Greet(); !greeted) return greeted;
+  live_host.may_be_read = MayReadMemory(live_host.host.pid());
+  auto outputs = live_->CreateTrustedOutputs();
+  if (!outputs) return Environment(outputs.error());
+  live_host.outputs = std::move(*outputs);
+  if (on_the_candidates_way_) {
+    if (auto attached = Attach(live_host); !attached) return attached;
+    return PostLoad(live_host);
+  }
+  const uint64_t kBriefly[] = {1};  // the oracle has checked the problem
+  return live_host.host.Post(FrameKind::kLoad, kBriefly);
+}
+
+// Its process may be older than the construction record, which it gets now.
+HostResult<void> ReferencePool::PostLoad(LiveHost& live_host) const {
+  const std::string& record = oracle_->init_arguments();
+  auto memory = SharedRegion::Create("assay-record", record.size());
+  if (!memory) return Environment(memory.error());
+  std::memcpy(memory->data(), record.data(), record.size());
+  return live_host.host.Post(FrameKind::kLoad, {}, memory->fd());
+}
+
+// It began to start beside builds, one of which may have had all of the device's memory.
+HostResult<void> ReferencePool::BeginOrRestart(Entry& entry) {
+  auto begun = BeginLoading(*entry.host);
+  if (begun || options_.gpu == nullptr) return begun;
+  const int pair_index = entry.pair_index;
+  entry = {};
+  if (auto spawned = Spawn(pair_index); !spawned) return spawned;
+  return BeginLoading(*entry.host);
+}
+
+HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
+  auto loaded = live_host.host.Collect(300);
+  if (!loaded) return std::unexpected(loaded.error());
+  if (on_the_candidates_way_) {
+    const bool matched = loaded->args[0] == kByName || loaded->args[0] == kNoWeights;
+    if (matched) return {};
+    HostTrouble trouble;
+    trouble.kind = HostTrouble::Kind::kFailed;
+    trouble.failure = wire::Failure::kProblemLoad;
+    trouble.message = "its weights are not those that were described";
+    return std::unexpected(trouble);
+  }
+  if (auto attached = Attach(live_host); !attached) return attached;
+  const uint64_t load_weights[] = {1};
+  if (auto done = live_host.host.Request(FrameKind::kStoreWeights, load_weights, 120); !done)
+    return std::unexpected(done.error());
+  return {};
+}
+
+HostResult<void> ReferencePool::Prefetch(int first_pair_index, int count, bool leaves) {
+  MakeRoom(first_pair_index);
+  const int end = first_pair_index + AtATime(count, true, leaves);
+  for (int index = first_pair_index; index < end; ++index)
+    if (!Serves(index))
+      if (auto spawned = Spawn(index); !spawned) return spawned;
+  return {};
+}
+
+// The hosts of pairs just run go first, and those of the first pairs, which the next candidate
+// needs most, last.
+void ReferencePool::MakeRoom(int pair_index) {
+  if (live_ == nullptr) return;
+  const auto size = static_cast<int>(entries_.size());
+  for (int back = 1; back < size && live_->MemoryIsShort(); ++back)
+    if (Entry& entry = At(pair_index - back + size); entry.loaded) entry = {};
+}
+
+void ReferencePool::KeepOnly(int pair_index) {
+  for (Entry& entry : entries_)
+    if (&entry != &At(pair_index)) entry = {};
+}
+
+int ReferencePool::AtATime(int wanted, bool ahead, bool leaves) const {
+  const LiveSlots::Starting hosts{.trusted = true, .leaves = leaves, .ahead = ahead};
+  if (live_ != nullptr) wanted = live_->HostsAtATime(wanted, hosts);
+  return std::clamp(wanted, 1, options_.hosts_max);
+}
+
+// Each step is done for all hosts before the next: they import PyTorch and load the problem at the
+// same time.
+HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
+  const Span span("load opponents");
+  std::vector<Entry*> started;
+  for (int index = first_pair_index; index < first_pair_index + count; ++index) {
+    Entry& entry = At(index);
+    if (!Serves(index)) {
+      entry = {};
+      if (auto spawned = Spawn(index); !spawned) return spawned;
+    }
+    if (!entry.loaded) started.push_back(&entry);
+  }
+  for (Entry* entry : started)
+    if (auto begun = BeginOrRestart(*entry); !begun) return begun;
+  for (Entry* entry : started) {
+    auto done = Finish(*entry->host);
+    if (!done && on_the_candidates_way_ && done.error().kind == HostTrouble::Kind::kFailed &&
+        done.error().failure != wire::Failure::kEnvironment) {
+      on_the_candidates_way_ = false;
+      for (Entry& each : entries_)
+        if (!each.loaded) each = {};
+      return Load(first_pair_index, count);
+    }
+    if (!done) return done;
+    entry->loaded = true;
+  }
+  return {};
+}
+
+int ReferencePool::size() const {
+  return static_cast<int>(
+      std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return e.loaded; }));
+}
+
+// It may be in blocks, beside an earlier candidate that took its results out of slots.
+HostResult<void> ReferencePool::LendResults(LiveHost& live_host) const {
+  if (!live_->on_device() || live_host.outputs.results.size_bytes() > 0) return {};
+  if (live_host.slot_count != 0)
+    if (auto left = live_host.host.LeaveBlocks(kEnterS); !left) return left;
+  live_host.slot_count = 0;
+  return live_->AttachResults(live_host.host, &live_host.outputs);
+}
+
+HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming, bool leaves) {
+  const Span span("get an opponent");
+  ASSAY_CHECK(oracle_ != nullptr);
+  MakeRoom(pair_index);
+  Entry& entry = At(pair_index);
+  const int count = AtATime(pairs_coming, false, leaves);
+  bool there = Serves(pair_index) && entry.loaded;
+  // Of those that began all that fit are loaded, and the others end: none is to import PyTorch
+  // beside a measurement.
+  for (int index = pair_index; index < pair_index + options_.hosts_max; ++index) {
+    Entry& begun = At(index);
+    if (!begun.host || begun.loaded) continue;
+    if (index < pair_index + count)
+      there = false;
+    else
+      begun = {};
+  }
+  if (!there)
+    if (auto loaded = Load(pair_index, count); !loaded) return std::unexpected(loaded.error());
+  // No other pair of this verdict gets it.
+  entry.pair_index = pair_index;
+  if (leaves)
+    if (auto lent = LendResults(*entry.host); !lent) return std::unexpected(lent.error());
+  if (auto entered = EnterBlocks(*entry.host, *live_, kEnterS); !entered)
+    return std::unexpected(entered.error());
+  return entry.host.get();
+}
+
+}  // namespace assay

@@ -1,0 +1,31 @@
+// What a program's first calls cost: a fresh process, called one by one, as a careless timing would
+// see it. For demonstrations; nothing is judged.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "hosts/host.h"
+#include "model/problem.h"
+#include "toolchain/build.h"
+
+namespace assay {
+
+struct FirstCallsRequest {
+  ProblemRequest problem;
+  CandidateSource candidate;
+  std::string python;
+  int calls = 40;
+  StopToken stop;
+};
+
+struct FirstCalls {
+  std::string candidate;             // its file's name
+  std::vector<double> reference_ns;  // eager PyTorch, call by call, by the judge's clock
+  std::vector<double> candidate_ns;
+};
+
+Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request);
+
+}  // namespace assay

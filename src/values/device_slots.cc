@@ -1,0 +1,337 @@
+#include "values/device_slots.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "rules/elements.h"
+#include "values/slot_layout.h"
+
+namespace assay {
+namespace {
+
+using gpu::Comparison;
+using gpu::ElementType;
+using gpu::Line;
+
+// Memory that slots take at most, and their share of what is for the values of a problem; and up to
+// so many slots where they take more, within that much memory and that share. Hosts under test have
+// outputs of their own, and memory for the results that they leave, as references have: some twenty
+// live at a time.
+constexpr uint64_t kBytesMax = uint64_t{4} << 30, kShare = 16;
+constexpr uint64_t kFewSlots = 8;
+constexpr uint64_t kFewBytesMax = uint64_t{8} << 30, kFewShare = 4;
+// Lines of output that the judge copies as a block ends, over all of its slots, and their size.
+constexpr uint32_t kSampledLines = 2048;
+constexpr uint64_t kLineBytes = 128;
+// Flushes that find out how long one takes.
+constexpr int kFlushesFirst = 5;
+// What is written to push everything else out of the caches, in sizes of the second level.
+constexpr uint64_t kFlushFactor = 3;
+
+Comparison SameBytes(cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes) {
+  const auto bytes = static_cast<long long>(size_bytes);
+  return {reinterpret_cast<const void*>(there),
+          reinterpret_cast<const void*>(own),
+          bytes,
+          bytes,
+          0,
+          ElementType::kBytes,
+          nullptr,
+          nullptr};
+}
+
+}  // namespace
+
+uint64_t DeviceSlots::CountFor(const wire::Plan& plan, uint64_t memory_bytes) {
+  const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
+  const uint64_t few = std::min(kFewBytesMax, memory_bytes / kFewShare);
+  return std::max(std::min(kBytesMax, memory_bytes / kShare) / slot_bytes,
+                  std::min(kFewSlots, few / (slot_bytes + plan.output_stride)));
+}
+
+Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& plan,
+                                        uint32_t capacity, uint64_t guard) {
+  DeviceSlots slots(device, plan);
+  const Gpu& gpu = device.gpu();
+  slots.capacity_ = capacity;
+  ASSAY_ASSIGN_OR_RETURN(slots.inputs_, DeviceRegion::Shared(gpu, capacity * plan.input_stride));
+  ASSAY_ASSIGN_OR_RETURN(slots.weights_,
+                         DeviceRegion::Shared(gpu, std::max<uint64_t>(1, plan.weights_bytes)));
+  ASSAY_ASSIGN_OR_RETURN(slots.own_weights_,
+                         DeviceRegion::Private(gpu, std::max<uint64_t>(1, plan.weights_bytes)));
+  slots.filled_from_.resize(capacity);
+  ASSAY_ASSIGN_OR_RETURN(slots.poisoned_, DeviceRegion::Private(gpu, plan.output_stride));
+  ASSAY_ASSIGN_OR_RETURN(
+      slots.flushed_,
+      DeviceRegion::Private(gpu, kFlushFactor * std::max<uint64_t>(1, gpu.facts().l2_bytes)));
+  ASSAY_ASSIGN_OR_RETURN(slots.sampled_, DeviceRegion::Private(gpu, kSampledLines * kLineBytes));
+  ASSAY_ASSIGN_OR_RETURN(slots.sample_lines_,
+                         DeviceRegion::Private(gpu, kSampledLines * sizeof(Line)));
+  std::vector<std::byte> poisoned(plan.output_stride);
+  PoisonSlot(plan, poisoned.data(), 0, guard);
+  ASSAY_RETURN_IF_ERROR(slots.Upload(slots.poisoned_.address(), poisoned.data(), poisoned.size()));
+  uint64_t begin = 0;
+  ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
+    slots.guards_.push_back({begin, output.offset - begin});
+    begin = output.offset + output.size_bytes;
+  });
+  slots.guards_.push_back({begin, plan.output_stride - begin});
+  for (int flush = 0; flush < kFlushesFirst; ++flush) ASSAY_RETURN_IF_ERROR(slots.FlushCaches());
+  slots.busy_ = false;
+  return slots;
+}
+
+Result<DeviceRegion> DeviceSlots::CreateOutputs() const {
+  return DeviceRegion::Shared(device_->gpu(), capacity_ * plan_->output_stride);
+}
+
+Result<DeviceRegion> DeviceSlots::CreateResults(uint64_t size_bytes) const {
+  const Gpu& gpu = device_->gpu();
+  ASSAY_ASSIGN_OR_RETURN(DeviceRegion memory, DeviceRegion::Shared(gpu, size_bytes));
+  // Pairs share values: nothing that an earlier process left there may come to the next.
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(gpu.driver().set_words(memory.address(), 0, memory.size_bytes() / 4, nullptr),
+                "clear memory for results on the GPU"));
+  ASSAY_RETURN_IF_ERROR(gpu.Synchronize());
+  return memory;
+}
+
+Result<void> DeviceSlots::Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes) {
+  const Gpu& gpu = device_->gpu();
+  return gpu.Check(gpu.driver().copy_on_device(target, source, size_bytes, nullptr),
+                   "copy on the GPU");
+}
+
+Result<void> DeviceSlots::Upload(cuda::Pointer target, const std::byte* source,
+                                 uint64_t size_bytes) {
+  const Gpu& gpu = device_->gpu();
+  ASSAY_RETURN_IF_ERROR(gpu.Check(gpu.driver().copy_to_device(target, source, size_bytes, nullptr),
+                                  "copy to the GPU"));
+  return gpu.Synchronize();
+}
+
+Result<bool> DeviceSlots::AllWithin(std::span<const Comparison> comparisons) {
+  ASSAY_ASSIGN_OR_RETURN(const auto compared, device_->kernels().Compare(comparisons));
+  return std::all_of(compared.begin(), compared.end(),
+                     [](const JudgeKernels::Compared& one) { return one.within; });
+}
+
+Result<void> DeviceSlots::FillInput(uint32_t slot, cuda::Pointer master) {
+  ASSAY_CHECK(slot < capacity_);
+  filled_from_[slot] = master;
+  return Copy(inputs_.address() + slot * plan_->input_stride, master, plan_->input_stride);
+}
+
+Result<void> DeviceSlots::FillWeights(const std::byte* weights, uint64_t version) {
+  if (has_weights_ && weights_version_ == version) return {};
+  ASSAY_RETURN_IF_ERROR(Upload(own_weights_.address(), weights, plan_->weights_bytes));
+  has_weights_ = true;
+  weights_version_ = version;
+  return Copy(weights_.address(), own_weights_.address(), plan_->weights_bytes);
+}
+
+Result<bool> DeviceSlots::InputsStand(std::span<const uint32_t> slots) {
+  std::vector<Comparison> comparisons;
+  for (const uint32_t slot : slots)
+    if (filled_from_[slot] != 0)
+      comparisons.push_back(SameBytes(inputs_.address() + slot * plan_->input_stride,
+                                      filled_from_[slot], plan_->input_stride));
+  if (has_weights_ && plan_->weights_bytes > 0)
+    comparisons.push_back(
+        SameBytes(weights_.address(), own_weights_.address(), plan_->weights_bytes));
+  return AllWithin(comparisons);
+}
+
+Result<void> DeviceSlots::Clear(uint32_t slots) {
+  const Gpu& gpu = device_->gpu();
+  if (slots == 0) return {};
+  std::fill(filled_from_.begin(), filled_from_.end(), 0);
+  return gpu.Check(
+      gpu.driver().set_words(inputs_.address(), 0, slots * plan_->input_stride / 4, nullptr),
+      "clear the slots on the GPU");
+}
+
+Result<void> DeviceSlots::FlushCaches() {
+  const Gpu& gpu = device_->gpu();
+  const cuda::Driver& driver = gpu.driver();
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(driver.context_reset_persisting_l2(), "reset the GPU's second-level cache"));
+  ASSAY_RETURN_IF_ERROR(gpu.Synchronize());
+  const int64_t begin_ns = MonotonicNs();
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(driver.set_words(flushed_.address(), static_cast<unsigned>(random_()),
+                                 flushed_.size_bytes() / 4, nullptr),
+                "flush the GPU's caches"));
+  ASSAY_RETURN_IF_ERROR(gpu.Synchronize());
+  const int64_t took_ns = MonotonicNs() - begin_ns;
+  flush_ns_ = flush_ns_ == 0 ? took_ns : std::min(flush_ns_, took_ns);
+  busy_ = busy_ || WasNotAlone(took_ns, flush_ns_);
+  return {};
+}
+
+Result<void> DeviceSlots::Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count) {
+  ASSAY_CHECK(first + count <= capacity_);
+  const uint64_t stride = plan_->output_stride;
+  if (count == 0) return {};
+  const cuda::Pointer begin = outputs.address() + first * stride;
+  ASSAY_RETURN_IF_ERROR(Copy(begin, poisoned_.address(), stride));
+  // Twice as many each time.
+  for (uint64_t done = 1; done < count; done *= 2)
+    ASSAY_RETURN_IF_ERROR(
+        Copy(begin + done * stride, begin, std::min<uint64_t>(done, count - done) * stride));
+  return device_->gpu().Synchronize();
+}
+
+Result<void> DeviceSlots::PlanSample(const DeviceRegion& outputs, std::span<const uint32_t> slots) {
+  const uint64_t stride = plan_->output_stride;
+  const uint64_t line_bytes = sample_line_bytes_ = std::min(kLineBytes, stride);
+  std::vector<const wire::ArgumentSpec*> parts;
+  ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
+    if (output.size_bytes > 0) parts.push_back(&output);
+  });
+  sample_sources_.clear();
+  std::vector<Line> lines;
+  for (uint32_t i = 0; i < kSampledLines && !parts.empty() && !slots.empty(); ++i) {
+    // Every slot has its turn, at places that nobody knows.
+    const uint32_t slot = slots[i % slots.size()];
+    const wire::ArgumentSpec& output = *parts[random_() % parts.size()];
+    const uint64_t place = uint64_t{random_()} << 32 | random_();
+    const uint64_t begin = (output.offset + place % output.size_bytes) / 8 * 8;
+    const uint64_t at = slot * stride + std::min(begin, stride - line_bytes);
+    sample_sources_.push_back(outputs.address() + at);
+    lines.push_back({reinterpret_cast<const unsigned long long*>(sample_sources_.back()),
+                     reinterpret_cast<unsigned long long*>(sampled_.address() + i * kLineBytes)});
+  }
+  if (lines.empty()) return {};
+  return Upload(sample_lines_.address(), reinterpret_cast<const std::byte*>(lines.data()),
+                lines.size() * sizeof lines[0]);
+}
+
+Result<void> DeviceSlots::TakeSample() {
+  return device_->kernels().CopyLines(sample_lines_.address(),
+                                      static_cast<int>(sample_sources_.size()),
+                                      static_cast<int>(sample_line_bytes_ / 8));
+}
+
+void DeviceSlots::PlanLeft(size_t calls) {
+  std::vector<std::pair<size_t, const wire::ArgumentSpec*>> parts;
+  size_t outputs = 0;
+  ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
+    if (output.size_bytes > 0) parts.emplace_back(outputs, &output);
+    ++outputs;
+  });
+  planned_.clear();
+  for (uint32_t i = 0; i < kSampledLines && !parts.empty() && calls > 0; ++i) {
+    const auto& [number, output] = parts[random_() % parts.size()];
+    const uint64_t place = uint64_t{random_()} << 32 | random_();
+    // Every call has its turn, at places that nobody knows.
+    planned_.push_back({i % calls * outputs + number, place % output->size_bytes});
+  }
+  sample_sources_.reserve(planned_.size());
+  left_lines_.reserve(planned_.size());
+}
+
+Result<void> DeviceSlots::SampleLeft(const DeviceRegion& memory, uint64_t theirs,
+                                     std::span<const uint64_t> addresses) {
+  sample_sources_.clear();
+  left_lines_.clear();
+  sample_line_bytes_ = kLineBytes;
+  const uint64_t last = memory.size_bytes() - kLineBytes;
+  for (const auto& [result, place] : planned_) {
+    const uint64_t at = addresses[result] - theirs + place;
+    if (addresses[result] < theirs || at >= memory.size_bytes()) continue;
+    sample_sources_.push_back(memory.address() + std::min(at / 8 * 8, last));
+    left_lines_.push_back({reinterpret_cast<const unsigned long long*>(sample_sources_.back()),
+                           reinterpret_cast<unsigned long long*>(sampled_.address() +
+                                                                 left_lines_.size() * kLineBytes)});
+  }
+  if (left_lines_.empty()) return {};
+  // No wait between: it would give time to what still runs.
+  const Gpu& gpu = device_->gpu();
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(gpu.driver().copy_to_device(sample_lines_.address(), left_lines_.data(),
+                                            left_lines_.size() * sizeof left_lines_[0], nullptr),
+                "copy to the GPU"));
+  return TakeSample();
+}
+
+Result<void> DeviceSlots::CopyLeft(const DeviceRegion& outputs,
+                                   std::span<const LeftResults::Piece> left) {
+  for (const LeftResults::Piece& piece : left)
+    ASSAY_RETURN_IF_ERROR(Copy(outputs.address() + piece.place, piece.address, piece.size_bytes));
+  return device_->gpu().Synchronize();
+}
+
+Result<bool> DeviceSlots::SampleStillHolds() {
+  std::vector<Comparison> comparisons;
+  for (size_t i = 0; i < sample_sources_.size(); ++i)
+    comparisons.push_back(
+        SameBytes(sample_sources_[i], sampled_.address() + i * kLineBytes, sample_line_bytes_));
+  return AllWithin(comparisons);
+}
+
+Result<std::vector<JudgeKernels::Compared>> DeviceSlots::Compare(
+    const Oracle& oracle, const DeviceRegion& outputs, std::span<const PlacedOutput> placed) {
+  std::vector<Comparison> comparisons;
+  for (const auto& [output, slot, master, limit] : placed) {
+    Comparison comparison{};
+    comparison.candidate = reinterpret_cast<const void*>(
+        outputs.address() + slot * plan_->output_stride + output->offset);
+    comparison.expected =
+        reinterpret_cast<const void*>(oracle.device_outputs(master) + output->offset);
+    comparison.type = DeviceType(output->dtype);
+    comparison.element_limit = limit;
+    const auto count = static_cast<int64_t>(output->size_bytes / wire::ElementBytes(output->dtype));
+    const bool exact =
+        comparison.type == ElementType::kBytes || comparison.type == ElementType::kBool;
+    comparison.elements = exact ? static_cast<long long>(output->size_bytes) : count;
+    comparison.row_elements =
+        exact ? comparison.elements
+              : RowElements({output->shape, output->shape + output->rank}, count);
+    comparisons.push_back(comparison);
+  }
+  return device_->kernels().Compare(comparisons);
+}
+
+Result<std::vector<JudgeKernels::Measured>> DeviceSlots::CompareWithTruth(
+    const Oracle& oracle, const DeviceRegion& outputs, std::span<const PlacedOutput> placed) {
+  std::vector<gpu::TruthComparison> comparisons;
+  for (const auto& [output, slot, master, limit] : placed)
+    comparisons.push_back(oracle.AgainstTruth(
+        *output, outputs.address() + slot * plan_->output_stride + output->offset, master));
+  return device_->kernels().CompareWithTruth(comparisons);
+}
+
+Result<bool> DeviceSlots::AreAsPoisoned(const DeviceRegion& outputs,
+                                        std::span<const uint32_t> slots,
+                                        std::span<const Span> spans) {
+  std::vector<Comparison> comparisons;
+  for (const uint32_t slot : slots)
+    for (const Span& span : spans)
+      if (span.size_bytes > 0)
+        comparisons.push_back(
+            SameBytes(outputs.address() + slot * plan_->output_stride + span.begin,
+                      poisoned_.address() + span.begin, span.size_bytes));
+  return AllWithin(comparisons);
+}
+
+Result<bool> DeviceSlots::GuardsStand(const DeviceRegion& outputs,
+                                      std::span<const uint32_t> slots) {
+  return AreAsPoisoned(outputs, slots, guards_);
+}
+
+Result<bool> DeviceSlots::AreUntouched(const DeviceRegion& outputs,
+                                       std::span<const uint32_t> slots) {
+  const Span whole[] = {{0, plan_->output_stride}};
+  return AreAsPoisoned(outputs, slots, whole);
+}
+
+Result<const std::byte*> DeviceSlots::Fetch(const DeviceRegion& outputs, uint32_t slot) {
+  fetched_.resize(plan_->output_stride);
+  ASSAY_RETURN_IF_ERROR(device_->gpu().CopyToHost(
+      fetched_.data(), outputs.address() + slot * plan_->output_stride, plan_->output_stride));
+  return fetched_.data();
+}
+
+}  // namespace assay

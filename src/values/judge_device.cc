@@ -1,0 +1,72 @@
+#include "values/judge_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/trace.h"
+#include "builders/device_build.h"
+
+namespace assay {
+namespace {
+
+// Contexts of the oracle and of a pair: 0.6 GiB each, with PyTorch.
+constexpr uint64_t kContextsBytes = uint64_t{2} << 30;
+
+}  // namespace
+
+Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(StopToken stop) {
+  const Span span("open the device");
+  if (auto refused = FindQuarantine(QuarantineFolder(), std::getenv("CUDA_VISIBLE_DEVICES")))
+    return EnvironmentError(std::move(*refused));
+  ASSAY_ASSIGN_OR_RETURN(Gpu gpu, Gpu::Open());
+  ASSAY_ASSIGN_OR_RETURN(const std::string image, JudgeKernelImage(gpu.facts().architecture, stop));
+  return Open(std::move(gpu), image);
+}
+
+Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::string& image) {
+  std::unique_ptr<JudgeDevice> device(new JudgeDevice(std::move(gpu)));
+  device->clocks_ = GpuClocks::Open(device->gpu_.facts().uuid);
+  if (device->clocks_) device->gpu_.SetNodeNumber(device->clocks_->NodeNumber());
+  ASSAY_ASSIGN_OR_RETURN(JudgeKernels kernels, JudgeKernels::Load(device->gpu_, image));
+  device->kernels_.emplace(std::move(kernels));
+  ASSAY_ASSIGN_OR_RETURN(GpuCanary canary, GpuCanary::Create(device->gpu_));
+  device->canary_.emplace(std::move(canary));
+  return device;
+}
+
+uint64_t JudgeDevice::BytesForValues() const {
+  const uint64_t free_bytes = gpu_.FreeBytes();
+  return std::max<uint64_t>(1, (free_bytes - std::min(free_bytes, kContextsBytes)) / 2);
+}
+
+Result<void> JudgeDevice::CheckAnswers(const std::string& after) {
+  const Span span("canary");
+  auto answer = canary_->Ask(gpu_, kGpuAnswerS);
+  if (answer) return {};
+  const std::string why = fmt::format("after {}, {}", after, answer.error().message);
+  PutUnderQuarantine(QuarantineFolder(), gpu_.facts().uuid, why);
+  return EnvironmentError(fmt::format(
+      "{}; it is under quarantine until assay doctor --device cuda finds it well", why));
+}
+
+gpu::ElementType DeviceType(DType dtype) {
+  using gpu::ElementType;
+  switch (dtype) {
+    case DType::kFloat64:
+      return ElementType::kFloat64;
+    case DType::kFloat32:
+      return ElementType::kFloat32;
+    case DType::kFloat16:
+      return ElementType::kFloat16;
+    case DType::kBFloat16:
+      return ElementType::kBFloat16;
+    case DType::kBool:
+      return ElementType::kBool;
+    default:
+      return ElementType::kBytes;
+  }
+}
+
+}  // namespace assay

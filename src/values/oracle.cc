@@ -1,0 +1,437 @@
+#include "values/oracle.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "base/defences.h"
+#include "base/trace.h"
+#include "hosts/device_access.h"
+#include "machine/machine.h"
+#include "rules/elements.h"
+#include "rules/error_bounds.h"
+#include "values/slot_layout.h"
+#include "values/work_account.h"
+
+namespace assay {
+
+using wire::FrameKind;
+using wire::Region;
+
+namespace {
+
+constexpr uint32_t kSlotsMax = 8192;
+constexpr uint32_t kOracleSlotsMax = 64, kDeviceOracleSlotsMax = 16;
+// Memory of a device is taken whole, touched or not.
+constexpr uint64_t kDeviceMastersBytesMax = uint64_t{36} << 30;
+constexpr uint64_t kInitArgumentsMax = 64 << 20;
+constexpr uint64_t kTextBytesMax = 4 << 20;
+
+}  // namespace
+
+Error OracleError(const HostTrouble& trouble) {
+  using Kind = HostTrouble::Kind;
+  if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
+  if (trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad)
+    return {ErrorKind::kUsage, trouble.message};
+  std::string message = "the reference host failed: " + trouble.message;
+  if (!trouble.output.empty()) message += "\n" + trouble.output;
+  return {ErrorKind::kEnvironment, message};
+}
+
+// Constant parameters get values of their own only where they may also change.
+std::string WeightsTreatment(const ProblemRequest& problem) {
+  std::string treatment = problem.weights.empty() ? "varied" : problem.weights;
+  if (!Stands(Defence::kRandomWeights)) treatment = "constructed";
+  if (treatment == "varied" && !Stands(Defence::kVaryingWeights)) treatment = "constant";
+  return treatment;
+}
+
+std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
+                         std::string_view baseline,
+                         const std::map<std::string, std::string>& other_set) {
+  nlohmann::json settings;
+  if (!other_set.empty()) settings["other_set"] = other_set;
+  settings["set"] = problem.set;
+  settings["threads"] = threads;
+  settings["weights_seed"] = weights_seed;
+  settings["baseline"] = baseline;
+  settings["weights"] = WeightsTreatment(problem);
+  if (problem.device != "cpu") {
+    settings["device"] = problem.device;
+    settings["precision"] = problem.precision;
+  }
+  settings["figures"] = nlohmann::json::object();
+  if (!problem.flops.empty()) settings["figures"]["flops"] = problem.flops;
+  if (!problem.bytes.empty()) settings["figures"]["bytes"] = problem.bytes;
+  return settings.dump();
+}
+
+Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
+  PythonHostFiles files;
+  files.problem_source = options.problem.source;
+  files.settings = HostSettings(options.problem, options.threads, options.weights_seed, "eager",
+                                options.other_set);
+  HostOptions host_options;
+  ASSAY_ASSIGN_OR_RETURN(host_options.sandbox, PythonSandbox(options.python, PythonRole::kReference,
+                                                             options.threads, files));
+  host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
+  host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
+  host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
+  if (options.device != nullptr)
+    AllowDevice(options.device->gpu(), &host_options.sandbox, DeviceQueues::kOne);
+  auto host = Host::Start(std::move(host_options));
+  if (!host) return std::unexpected(OracleError(host.error()));
+  host->set_stop(options.stop);
+  return std::make_unique<Host>(std::move(*host));
+}
+
+HostResult<TextReply> RequestText(Host& host, FrameKind kind, uint64_t argument, size_t size_arg,
+                                  double timeout_s) {
+  const auto memory = SharedRegion::Create("assay-text", kTextBytesMax);
+  if (!memory) return HostFailed(HostTrouble::Kind::kEnvironment, memory.error().message);
+  const uint64_t args[] = {argument};
+  auto reply = host.Request(kind, args, timeout_s, memory->fd());
+  if (!reply) return std::unexpected(reply.error());
+  const uint64_t size = std::min<uint64_t>(reply->args[size_arg], kTextBytesMax);
+  return TextReply{*reply, {reinterpret_cast<const char*>(memory->data()), size}};
+}
+
+Result<Oracle> Oracle::Open(OracleOptions options, std::optional<wire::Failure>* refusal) {
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(options));
+  return Open(std::move(options), std::move(host), refusal);
+}
+
+Result<Oracle> Oracle::OpenOther(OracleOptions options, std::shared_ptr<Host> host) {
+  Oracle oracle;
+  oracle.options_ = std::move(options);
+  oracle.options_.memory_bytes /= 8;  // most is for the size that is timed
+  oracle.host_ = std::move(host);
+  oracle.other_ = true;
+  ASSAY_RETURN_IF_ERROR(oracle.Load(nullptr));
+  ASSAY_RETURN_IF_ERROR(oracle.ShareSlots());
+  return oracle;
+}
+
+Result<Oracle> Oracle::Open(OracleOptions options, std::shared_ptr<Host> host,
+                            std::optional<wire::Failure>* refusal) {
+  const Span span("open the oracle");
+  Oracle oracle;
+  oracle.options_ = std::move(options);
+  const OracleOptions& given = oracle.options_;
+  oracle.host_ = std::move(host);
+  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate,
+                         EstimateProblem(*oracle.host_, given.memory_bytes, given.timeout_s));
+  oracle.account_ = std::move(estimate.account);
+  ASSAY_RETURN_IF_ERROR(oracle.Load(refusal));
+  ASSAY_RETURN_IF_ERROR(oracle.ShareSlots());
+  return oracle;
+}
+
+// A problem that does not fit is refused before it is tried. What judging takes, in slots: at least
+// two values with their expected outputs, two live slots for each of the two sides, and the
+// reference's own working memory.
+Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, double timeout_s) {
+  auto reply = RequestText(host, FrameKind::kEstimate, memory_bytes / 8, 6, timeout_s);
+  if (!reply) return std::unexpected(OracleError(reply.error()));
+  ProblemEstimate estimate;
+  ASSAY_ASSIGN_OR_RETURN(estimate.account, ParseWorkAccount(reply->text));
+  const auto& args = reply->frame.args;
+  if (args[3] == 0) return estimate;
+  estimate.input_bytes = args[0];
+  estimate.parameter_bytes = args[1];
+  estimate.output_bytes = args[2];
+  const double needed = 8.0 * static_cast<double>(args[0] + args[1] + args[2]);
+  if (memory_bytes == 0 || needed <= static_cast<double>(memory_bytes)) return estimate;
+  return EnvironmentError(fmt::format(
+      "this problem's values need about {:.1f} GB to be judged and may take {:.1f} GB: "
+      "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs. {}",
+      needed / 1e9, static_cast<double>(memory_bytes) / 1e9, static_cast<double>(args[0]) / 1e9,
+      static_cast<double>(args[1]) / 1e9, static_cast<double>(args[2]) / 1e9, host.Message()));
+}
+
+Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
+  ASSAY_ASSIGN_OR_RETURN(const SharedRegion pickle,
+                         SharedRegion::Create("assay-init", kInitArgumentsMax));
+  const uint64_t wholly[] = {0, other_ ? 1u : 0u};
+  auto reply = host_->Request(FrameKind::kLoad, wholly, options_.timeout_s, pickle.fd());
+  if (!reply) {
+    if (refusal != nullptr && reply.error().kind == HostTrouble::Kind::kFailed)
+      *refusal = reply.error().failure;
+    return std::unexpected(OracleError(reply.error()));
+  }
+  const wire::Report& report = host_->report();
+  const uint64_t count = reply->args[0];
+  if (count > wire::kArgumentsMax)
+    return EnvironmentError("the reference host described too many arguments");
+  description_.arguments.assign(report.arguments, report.arguments + count);
+  description_.float64_supported = (reply->args[1] & 2) != 0;
+  if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound))
+    return EnvironmentError("the reference host described an argument that cannot be");
+  if (reply->args[3] <= kInitArgumentsMax)
+    init_arguments_.assign(reinterpret_cast<const char*>(pickle.data()), reply->args[3]);
+  return {};
+}
+
+Result<void> Oracle::ShareSlots() {
+  ASSAY_ASSIGN_OR_RETURN(plan_, SharedRegion::Create("assay-plan", sizeof(wire::Plan)));
+  auto& plan = *plan_.as<wire::Plan>();
+  {
+    auto laid = LayOutSlots(description_);
+    if (!laid) return std::unexpected(laid.error());
+    plan = *laid;
+  }
+  const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
+  uint64_t masters_bytes = options_.memory_bytes / 2;
+  if (on_device()) masters_bytes = std::min(masters_bytes, kDeviceMastersBytesMax);
+  const uint32_t most = options_.slots_most > 0 ? options_.slots_most : kSlotsMax;
+  slots_max_ = static_cast<uint32_t>(std::clamp<uint64_t>(masters_bytes / slot_bytes, 2, most));
+  oracle_slots_max_ = std::min({on_device() ? kDeviceOracleSlotsMax : kOracleSlotsMax, slots_max_,
+                                static_cast<uint32_t>(std::max<uint64_t>(
+                                    1, options_.memory_bytes / 4 / plan.oracle_stride))});
+  plan.slot_count = slots_max_;
+  ASSAY_ASSIGN_OR_RETURN(inputs_,
+                         SharedRegion::Create("assay-masters", slots_max_ * plan.input_stride));
+  ASSAY_ASSIGN_OR_RETURN(weights_, SharedRegion::Create("assay-weights", plan.weights_bytes));
+  if (!on_device()) {
+    ASSAY_ASSIGN_OR_RETURN(outputs_,
+                           SharedRegion::Create("assay-expected", slots_max_ * plan.output_stride));
+    ASSAY_ASSIGN_OR_RETURN(
+        oracle_, SharedRegion::Create("assay-float64", oracle_slots_max_ * plan.oracle_stride));
+  }
+  const struct {
+    Region region;
+    const SharedRegion& memory;
+    bool writable;
+  } regions[] = {{Region::kPlan, plan_, false},
+                 {on_device() ? Region::kNumbers : Region::kInputs, inputs_, true},
+                 {Region::kOutputs, outputs_, true},
+                 {Region::kOracle, oracle_, true},
+                 {Region::kWeights, weights_, true}};
+  for (const auto& [region, memory, writable] : regions)
+    if (memory.size_bytes() > 0)
+      if (auto done = host_->Attach(region, memory, writable); !done)
+        return std::unexpected(OracleError(done.error()));
+  if (on_device()) ASSAY_RETURN_IF_ERROR(ShareMastersOnDevice());
+  const uint64_t store[] = {0};
+  if (auto done = host_->Request(FrameKind::kStoreWeights, store, options_.timeout_s); !done)
+    return std::unexpected(OracleError(done.error()));
+  varied_ = VariedWeights(plan, weights_.data());
+  return weights_.SealAgainstNewWriters();
+}
+
+Result<void> Oracle::ShareMastersOnDevice() {
+  const Gpu& gpu = options_.device->gpu();
+  ASSAY_ASSIGN_OR_RETURN(device_inputs_,
+                         DeviceRegion::Shared(gpu, slots_max_ * plan().input_stride));
+  ASSAY_ASSIGN_OR_RETURN(device_outputs_,
+                         DeviceRegion::Shared(gpu, slots_max_ * plan().output_stride));
+  ASSAY_ASSIGN_OR_RETURN(device_oracle_,
+                         DeviceRegion::Shared(gpu, oracle_slots_max_ * plan().oracle_stride));
+  const struct {
+    Region region;
+    const DeviceRegion& memory;
+  } regions[] = {{Region::kInputs, device_inputs_},
+                 {Region::kOutputs, device_outputs_},
+                 {Region::kOracle, device_oracle_}};
+  for (const auto& [region, memory] : regions)
+    if (auto done = host_->AttachDevice(region, memory.fd(), memory.size_bytes()); !done)
+      return std::unexpected(OracleError(done.error()));
+  return {};
+}
+
+const std::byte* Oracle::Fetch(Fetched* fetched, uint32_t slot, cuda::Pointer from,
+                               uint64_t size_bytes) const {
+  if (fetched->fill != 0 && fetched->fill == fill_number(slot)) return fetched->content.data();
+  fetched->content.assign(size_bytes, std::byte{0});
+  fetched->fill = fill_number(slot);
+  auto done = options_.device->gpu().CopyToHost(fetched->content.data(), from, size_bytes);
+  if (!done) device_error_ = std::move(done).error();
+  return fetched->content.data();
+}
+
+const std::byte* Oracle::inputs(uint32_t slot) const {
+  if (!on_device()) return numbers(slot);
+  const bool known = fetched_inputs_.fill != 0 && fetched_inputs_.fill == fill_number(slot);
+  const std::byte* content =
+      Fetch(&fetched_inputs_, slot, device_inputs(slot), plan().input_stride);
+  if (known) return content;
+  ForEachNumber(plan(), [&](const wire::ArgumentSpec& number) {
+    std::memcpy(fetched_inputs_.content.data() + number.offset, numbers(slot) + number.offset,
+                number.size_bytes);
+  });
+  return content;
+}
+
+const std::byte* Oracle::outputs(uint32_t slot) const {
+  if (!on_device()) return outputs_.data() + uint64_t{slot} * plan().output_stride;
+  return Fetch(&fetched_outputs_, slot, device_outputs(slot), plan().output_stride);
+}
+
+const std::byte* Oracle::oracle(uint32_t slot) const {
+  if (!on_device()) return oracle_.data() + uint64_t{slot} * plan().oracle_stride;
+  return Fetch(&fetched_oracle_, slot, device_oracle(slot), plan().oracle_stride);
+}
+
+std::optional<JudgeKernels::Measured> Oracle::MeasureReference(const wire::ArgumentSpec& output,
+                                                               uint32_t slot) const {
+  return MeasureAt(output, device_outputs(slot) + output.offset, slot);
+}
+
+std::optional<JudgeKernels::Measured> Oracle::Measure(const wire::ArgumentSpec& output,
+                                                      const DeviceRegion& placed,
+                                                      uint32_t slot) const {
+  return MeasureAt(output, placed.address() + output.offset, slot);
+}
+
+std::optional<JudgeKernels::Measured> Oracle::MeasureAt(const wire::ArgumentSpec& output,
+                                                        cuda::Pointer candidate,
+                                                        uint32_t slot) const {
+  const gpu::TruthComparison comparison = AgainstTruth(output, candidate, slot);
+  auto measured = options_.device->kernels().CompareWithTruth({&comparison, 1});
+  if (measured) return measured->front();
+  device_error_ = std::move(measured).error();
+  return std::nullopt;
+}
+
+std::optional<DeviceRegion> Oracle::Place(const std::byte* outputs) const {
+  const Gpu& gpu = options_.device->gpu();
+  const uint64_t size_bytes = plan().output_stride;
+  auto placed = DeviceRegion::Private(gpu, size_bytes);
+  if (!placed) return std::nullopt;
+  const auto copied =
+      gpu.Check(gpu.driver().copy_to_device(placed->address(), outputs, size_bytes, nullptr),
+                "copy to the GPU");
+  if (!copied || !gpu.Synchronize()) return std::nullopt;
+  return std::move(*placed);
+}
+
+gpu::TruthComparison Oracle::AgainstTruth(const wire::ArgumentSpec& output, cuda::Pointer candidate,
+                                          uint32_t slot) const {
+  gpu::TruthComparison comparison{};
+  comparison.candidate = reinterpret_cast<const void*>(candidate);
+  comparison.reference = reinterpret_cast<const void*>(device_outputs(slot) + output.offset);
+  comparison.truth = reinterpret_cast<const double*>(device_oracle(slot) + output.oracle_offset);
+  comparison.elements =
+      static_cast<long long>(output.size_bytes / wire::ElementBytes(output.dtype));
+  comparison.row_elements =
+      RowElements({output.shape, output.shape + output.rank}, comparison.elements);
+  comparison.row_scale_floor = kRowScaleFloor;
+  comparison.type = DeviceType(output.dtype);
+  return comparison;
+}
+
+void Oracle::ShowWeights(uint64_t version) {
+  if (!varied_.Show(version)) return;
+  float64_weights_stale_ = true;
+  ++weights_shown_;
+}
+
+HostResult<void> Oracle::BeginFill(uint32_t first, uint32_t count) {
+  ASSAY_CHECK(first + count <= slots_max_);
+  if (auto hold = CopiesHold(); !hold) return hold;
+  fills_.resize(std::max<size_t>(fills_.size(), first + count));
+  for (uint32_t slot = first; slot < first + count; ++slot) fills_[slot] = ++filled_;
+  return {};
+}
+
+HostResult<uint64_t> Oracle::Draw(uint32_t slot, uint64_t seed, wire::DrawKind kind,
+                                  const Nudge& nudge) {
+  if (auto begun = BeginFill(slot, 1); !begun) return std::unexpected(begun.error());
+  const uint64_t args[] = {seed, static_cast<uint64_t>(kind), slot, nudge.seed,
+                           static_cast<uint64_t>(nudge.bits)};
+  auto drawn = host_->Request(FrameKind::kDraw, args, options_.timeout_s);
+  if (!drawn) return std::unexpected(drawn.error());
+  return drawn->args[0];
+}
+
+HostResult<uint64_t> Oracle::Fill(uint32_t slot, uint64_t seed, wire::DrawKind kind, bool float64) {
+  const auto changed = Draw(slot, seed, kind, {});
+  if (!changed) return changed;
+  const uint64_t native[] = {slot, 0};
+  if (auto done = host_->Request(FrameKind::kEvaluate, native, options_.timeout_s); !done)
+    return std::unexpected(done.error());
+  if (!float64 || !description_.float64_supported) return changed;
+  auto done = EvaluateInFloat64(slot);
+  if (done) return changed;
+  if (done.error().kind != HostTrouble::Kind::kFailed ||
+      done.error().failure != wire::Failure::kFloat64Unsupported)
+    return std::unexpected(done.error());
+  description_.float64_supported = false;
+  return changed;
+}
+
+HostResult<void> Oracle::EvaluateInFloat64(uint32_t slot) {
+  ASSAY_CHECK(slot < oracle_slots_max_);
+  if (float64_weights_stale_) {
+    const uint64_t changed_since[] = {2};
+    if (auto done = host_->Request(FrameKind::kStoreWeights, changed_since, options_.timeout_s);
+        !done)
+      return std::unexpected(done.error());
+    float64_weights_stale_ = false;
+  }
+  const uint64_t double_precision[] = {slot, 1};
+  auto done = host_->Request(FrameKind::kEvaluate, double_precision, options_.timeout_s);
+  if (!done) return std::unexpected(done.error());
+  return {};
+}
+
+HostResult<void> Oracle::FillNudged(uint32_t slot, uint64_t seed, wire::DrawKind kind,
+                                    const Nudge& nudge) {
+  ASSAY_CHECK(nudge.seed != 0 && description_.float64_supported);
+  if (auto drawn = Draw(slot, seed, kind, nudge); !drawn) return std::unexpected(drawn.error());
+  return EvaluateInFloat64(slot);
+}
+
+bool Oracle::KnowsMoved(uint32_t slot) const {
+  const auto found = moved_.find(slot);
+  return found != moved_.end() && found->second.fill == fill_number(slot);
+}
+
+std::span<const MovedElement> Oracle::moved(uint32_t slot, size_t output) const {
+  if (!KnowsMoved(slot)) return {};
+  return moved_.at(slot).elements.at(output);
+}
+
+void Oracle::SetMoved(uint32_t slot, std::vector<std::vector<MovedElement>> moved) {
+  moved_[slot] = {fill_number(slot), std::move(moved)};
+}
+
+HostResult<void> Oracle::CopiesHold() const {
+  if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
+  return {};
+}
+
+HostResult<void> Oracle::FillOrdinary(uint32_t first, uint32_t count, uint64_t seed) {
+  if (auto begun = BeginFill(first, count); !begun) return begun;
+  const uint64_t args[] = {seed, first, count};
+  auto done = host_->Request(FrameKind::kFill, args, options_.timeout_s * count);
+  if (!done) return std::unexpected(done.error());
+  return {};
+}
+
+HostResult<std::string> Oracle::ListMutants(uint32_t slot) {
+  auto reply = RequestText(*host_, FrameKind::kMutants, slot, 0, options_.timeout_s);
+  if (!reply) return std::unexpected(reply.error());
+  return std::move(reply->text);
+}
+
+HostResult<Oracle::Mutation> Oracle::Mutate(uint64_t mutant, uint32_t slot, uint32_t target) {
+  ASSAY_CHECK(slot < slots_max_ && target < slots_max_ && slot != target);
+  for (uint32_t i = 0; i < plan().argument_count; ++i) {
+    const wire::ArgumentSpec& argument = plan().arguments[i];
+    if (argument.role != wire::Role::kOutput) continue;
+    std::memset(outputs_.data() + uint64_t{target} * plan().output_stride + argument.offset,
+                static_cast<int>(PoisonByte(argument.dtype)), argument.size_bytes);
+  }
+  const uint64_t args[] = {mutant, slot, target};
+  auto done = host_->Request(FrameKind::kMutate, args, options_.timeout_s);
+  if (!done) return std::unexpected(done.error());
+  return Mutation{done->args[0] != 0, done->args[1] != 0};
+}
+
+}  // namespace assay

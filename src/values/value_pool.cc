@@ -1,0 +1,95 @@
+#include "values/value_pool.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/defences.h"
+#include "base/trace.h"
+
+namespace assay {
+namespace {
+
+// Values of a pool, with their expected outputs.
+constexpr uint64_t kPoolBytes = uint64_t{1} << 30, kDevicePoolBytes = uint64_t{1} << 35;
+
+}  // namespace
+
+uint32_t ValuePool::CapacityFor(const Oracle& oracle, uint32_t first) {
+  const uint64_t value_bytes = oracle.plan().input_stride + oracle.plan().output_stride;
+  const uint64_t pool_bytes = oracle.on_device() ? kDevicePoolBytes : kPoolBytes;
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(pool_bytes / value_bytes, 2, oracle.slots_max() - first));
+}
+
+ValuePool::ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
+                     std::vector<Draw> probes)
+    : oracle_(oracle),
+      random_(seed),
+      probes_(std::move(probes)),
+      probes_seen_(probes_.size()),
+      batches_(first, capacity) {}
+
+void ValuePool::BeginProcess() {
+  batches_.BeginProcess(random_);
+  probes_seen_.assign(probes_.size(), false);
+}
+
+HostResult<ValuePool::Values> ValuePool::Take(uint32_t count) {
+  ValueBatch* batch = batches_.Find(count, !Stands(Defence::kFreshValues));
+  if (batch == nullptr) {
+    batch = &batches_.Renew(count);
+    if (auto drawn = Refill(*batch); !drawn) {
+      batches_.Clear();
+      return std::unexpected(drawn.error());
+    }
+  }
+  batch->seen = true;
+  if (Stands(Defence::kFreshValues))
+    std::shuffle(batch->masters.begin(), batch->masters.end(), random_);
+  oracle_.ShowWeights(batch->weights);
+  Values values{std::span<const uint32_t>(batch->masters).first(count), nullptr};
+  if (batch->probe && !probes_seen_[*batch->probe]) values.probe = &probes_[*batch->probe];
+  return values;
+}
+
+void ValuePool::MarkShown(const Draw* probe) {
+  probes_seen_[static_cast<size_t>(probe - probes_.data())] = true;
+}
+
+double ValuePool::CostNs(uint32_t count) {
+  return batches_.Find(count, false) != nullptr ? 0 : count * CostOfOneNs();
+}
+
+double ValuePool::CostOfOneNs() const {
+  return static_cast<double>(drawing_ns_) / static_cast<double>(std::max<int64_t>(1, drawn_));
+}
+
+HostResult<void> ValuePool::Refill(ValueBatch& batch) {
+  const Span span("draw values");
+  const int64_t begin_ns = MonotonicNs();
+  batch.probe.reset();
+  if (!probes_.empty()) {
+    // Dealt like cards: every one comes before one comes again.
+    if (deck_.empty()) {
+      deck_.resize(probes_.size());
+      std::iota(deck_.begin(), deck_.end(), size_t{0});
+      std::shuffle(deck_.begin(), deck_.end(), random_);
+    }
+    batch.probe = deck_.back();
+    deck_.pop_back();
+  }
+  batch.weights = batch.probe ? probes_[*batch.probe].seed : random_() >> 1 | 1;
+  oracle_.ShowWeights(batch.weights);
+  // A batch's masters lie in a row, in whatever order it has them.
+  const uint32_t first = *std::min_element(batch.masters.begin(), batch.masters.end());
+  const auto count = static_cast<uint32_t>(batch.masters.size());
+  if (auto done = oracle_.FillOrdinary(first, count, random_() >> 1); !done)
+    return std::unexpected(done.error());
+  drawing_ns_ += MonotonicNs() - begin_ns;
+  drawn_ += static_cast<int64_t>(batch.masters.size());
+  return {};
+}
+
+}  // namespace assay
