@@ -72,6 +72,8 @@ CommandLine::~CommandLine() = default;
 void CommandLine::AddAll() {
   CLI::App& app = *app_;
   Add<JudgeOptions>(app, "judge", "Judge candidates against a PyTorch reference", RunJudge);
+  Add<WorkerCommandOptions>(app, "worker", "Judge what is sent as JSON lines, with warm sessions",
+                            RunWorker);
   Add<NewOptions>(app, "new", "Write a stub of a candidate for a problem", RunNew);
   Add<ExplainOptions>(app, "explain", "Write a verdict's failing call as a standalone program",
                       RunExplain);

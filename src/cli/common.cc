@@ -58,22 +58,6 @@ void HeedWeakSandboxFlag(bool allowed) {
       stderr);
 }
 
-std::vector<std::string> SuiteFolders() {
-  namespace fs = std::filesystem;
-  std::vector<fs::path> choices{"problems"};
-  if (const auto support = SupportFolder()) choices.push_back(fs::path(*support) / "problems");
-  std::vector<std::string> folders;
-  std::error_code code;
-  for (const fs::path& choice : choices) {
-    const bool known = std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
-      return fs::equivalent(folder, choice, code);
-    });
-    if (!known && fs::is_regular_file(choice / "suite.toml", code))
-      folders.push_back(choice.string());
-  }
-  return folders;
-}
-
 void KeepVerdict(const Verdict& verdict) {
   const auto path = StateFolder() / "verdicts" / (verdict.id + ".json");
   if (auto saved = WriteFileAtomically(path, VerdictToJson(verdict, 1) + "\n"); !saved)
@@ -81,12 +65,17 @@ void KeepVerdict(const Verdict& verdict) {
                stderr);
 }
 
-Result<ProblemRequest> ProblemOptions::Resolve() const {
+Result<ProblemChoice> ProblemOptions::Choice() const {
   ProblemChoice choice{problem, size, {}};
   for (const std::string& text : set) {
     ASSAY_ASSIGN_OR_RETURN(auto setting, ParseSetting(text));
     choice.set[setting.first] = setting.second;
   }
+  return choice;
+}
+
+Result<ProblemRequest> ProblemOptions::Resolve() const {
+  ASSAY_ASSIGN_OR_RETURN(const ProblemChoice choice, Choice());
   return ResolveProblem(choice, SuiteFolders());
 }
 

@@ -105,20 +105,19 @@ class Demonstration {
   Result<Verdict> Judge(const Shipped& shipped, const MachineProfile& machine,
                         bool correctness_only) {
     JudgeRequest request;
-    request.problem = shipped.problem;
-    request.problem.device = device_;
+    request.terms.problem = shipped.problem;
+    request.terms.problem.device = device_;
     request.candidates = {shipped.candidate};
-    request.python = python_;
-    request.machine = machine;
-    request.correctness_only = correctness_only;
+    request.terms.python = python_;
+    request.terms.machine = machine;
+    request.terms.correctness_only = correctness_only;
     std::vector<Verdict> verdicts;
     JudgeEvents events;
-    events.stop = stop_;
-    events.progress = [&](const std::string& stage, double fraction) {
-      progress_->Update(stage, fraction);
+    events.progress = [&](const ProgressEvent& event) {
+      progress_->Update(event.text, event.fraction);
     };
     events.verdict = [&](const Verdict& verdict) { verdicts.push_back(verdict); };
-    ASSAY_RETURN_IF_ERROR(JudgeCandidates(request, events));
+    ASSAY_RETURN_IF_ERROR(JudgeCandidates(request, events, stop_));
     progress_->Clear();
     return verdicts.front();
   }

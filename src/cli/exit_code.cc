@@ -13,28 +13,7 @@ constexpr std::array<int, 12> kGravestFirst{
 
 }  // namespace
 
-int ExitCodeOf(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kFaster:
-      return kExitGood;
-    case Outcome::kSlower:
-    case Outcome::kTie:
-      return kExitNotFaster;
-    case Outcome::kUnsettled:
-      return kExitUnsettled;
-    case Outcome::kWrong:
-      return kExitWrong;
-    case Outcome::kBuildFailed:
-      return kExitBuildFailed;
-    case Outcome::kCrashed:
-    case Outcome::kTimedOut:
-    case Outcome::kOutOfMemory:
-      return kExitDied;
-    case Outcome::kFoul:
-      return kExitFoul;
-  }
-  return kExitBug;
-}
+int ExitCodeOf(Outcome outcome) { return FactsOf(outcome).exit_code; }
 
 int ExitCodeOf(ErrorKind kind) {
   switch (kind) {

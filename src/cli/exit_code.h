@@ -10,7 +10,7 @@
 namespace assay {
 
 enum ExitCode : int {
-  kExitGood = 0,       // judge: every candidate passed both gates
+  kExitGood = 0,       // judge: every candidate is faster, or correct where that was asked
   kExitNotFaster = 1,  // correct, but not proven faster: slower or a tie
   kExitUsage = 2,      // the request is wrong
   kExitWrong = 3,
@@ -19,7 +19,7 @@ enum ExitCode : int {
   kExitFoul = 6,
   kExitUnsettled = 7,    // too noisy to say
   kExitEnvironment = 8,  // this machine lacks something: never a verdict on the candidate
-  kExitBudget = 9,       // the budget is spent
+  kExitBudget = 9,       // a budget ended without a confirmed improvement
   kExitBug = 70,         // a bug of Assay's own (base/check.cc)
   kExitInterrupted = 130,
 };

@@ -31,32 +31,34 @@ void JudgeOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
   command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c, .cu or .py files")->required();
   command
-      .add_option("--device", device,
+      .add_option("--device", asked.device,
                   "Where to judge: cpu or cuda (default: as the candidates need)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command
       .add_option(
-          "--baseline", baselines,
+          "--baseline", asked.baselines,
           "eager, compiled, compiled-reduce-overhead, compiled-max-autotune, or several, of which "
           "the first decides the outcome; or best: all, of which the one that is hardest to beat "
           "decides")
       ->capture_default_str();
-  command.add_option("--against", against, "Judge against this candidate instead of PyTorch");
-  command.add_option("--p", threshold, "Speedup that must be exceeded")->capture_default_str();
-  command.add_option("--threads", threads, "Threads of each side (default: all cores but one)")
+  command.add_option("--against", asked.against, "Judge against this candidate instead of PyTorch");
+  command.add_option("--p", asked.threshold, "Speedup that must be exceeded")
+      ->capture_default_str();
+  command
+      .add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
       ->check(CLI::Range(1, 4096));
-  command.add_option("--precision", precision,
+  command.add_option("--precision", asked.precision,
                      "Accept this precision class: float64, float32, tf32, float16, bfloat16");
-  command.add_option("--tolerance", tolerance,
+  command.add_option("--tolerance", asked.tolerance,
                      "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
   command
-      .add_option("--weights", weights,
+      .add_option("--weights", asked.weights,
                   "varied (default): they change from block to block; constant: they may be "
                   "prepared once; constructed: and are as the constructor made them")
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));
-  command.add_flag("--one-size", one_size,
+  command.add_flag("--one-size", asked.one_size,
                    "The candidate need not be right at other sizes than this one");
-  command.add_flag("--no-replay", no_replay,
+  command.add_flag("--no-replay", asked.no_replay,
                    "On a GPU: time calls as they are launched one by one, launching included");
   command.add_flag("--profile", profile,
                    "On a GPU: after the verdict, read counters of one call with Nsight Compute");
@@ -65,25 +67,26 @@ void JudgeOptions::AddTo(CLI::App& command) {
                   "On a GPU: after the verdict, have Compute Sanitizer look at one call: memcheck, "
                   "racecheck, initcheck or synccheck")
       ->check(CLI::IsMember({"memcheck", "racecheck", "initcheck", "synccheck"}));
-  command.add_option("--seed", seed, "Seed of every draw (default: a fresh one, printed)");
-  command.add_option("--timeout", timeout_s, "Seconds that one call may take")
+  command.add_option("--seed", asked.seed, "Seed of every draw (default: a fresh one, printed)");
+  command.add_option("--timeout", asked.timeout_s, "Seconds that one call may take")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command.add_option("--build-timeout", build_timeout_s, "Seconds that compiling may take")
+  command.add_option("--build-timeout", asked.build_timeout_s, "Seconds that compiling may take")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command.add_option("--memory", memory, "Memory that a candidate may take")->capture_default_str();
-  command.add_option("--budget", budget_s, "Seconds for gate 2, a candidate and baseline")
+  command.add_option("--memory", asked.memory, "Memory that a candidate may take")
+      ->capture_default_str();
+  command.add_option("--budget", asked.budget_s, "Seconds for gate 2, a candidate and baseline")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command
       .add_option(
-          "--sustained", sustained_s,
+          "--sustained", asked.sustained_s,
           "After the verdict, run both sides for so many seconds each without a pause: what "
           "calls take once clocks have come down")
       ->check(CLI::Range(0.5, 600.0));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
-  command.add_flag("--correctness-only", correctness_only, "Stop after gate 1")
+  command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
+  command.add_flag("--correctness-only", asked.correctness_only, "Stop after gate 1")
       ->excludes("--sustained");
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.add_flag("--json", json, "One JSON document on stdout: the verdict, or a list of them");
@@ -270,6 +273,22 @@ void DemoOptions::AddTo(CLI::App& command) {
       "  warmup          the same kernels timed cold, then warmed up\n"
       "  off-by-one      a slip that gate 1 catches, with the column named\n"
       "  online-softmax  1, 3 | 2, 5 in two tiles: one pass and two agree");
+}
+
+void WorkerCommandOptions::AddTo(CLI::App& command) {
+  command
+      .add_option("--device", device, "Judge on cpu or cuda alone (default: as each request needs)")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command.add_option("--cores", cores, "Cores of its own, such as 0,1 (default: all)")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1023));
+  command.add_option("--memory", memory,
+                     "What open sessions may take, such as 8G (default: half of what is free)");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
+  command.footer(
+      "Reads requests and writes events as JSON lines (docs/worker.md). It ends with its input, "
+      "or by SIGTERM.\n"
+      "Example:\n  assay worker < requests.jsonl");
 }
 
 void CompletionOptions::AddTo(CLI::App& command) {

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "model/problem.h"
+#include "session/asked_terms.h"
 #include "session/judge.h"
 
 namespace CLI {
@@ -24,24 +25,17 @@ struct ProblemOptions {
   std::vector<std::string> set;  // NAME=VALUE, as typed
 
   void AddTo(CLI::App& command);
+  Result<ProblemChoice> Choice() const;
   Result<ProblemRequest> Resolve() const;
 };
 
 struct JudgeOptions {
   ProblemOptions problem;
   std::vector<std::string> candidates;
-  std::string baselines = "eager";
-  std::string against;
-  double threshold = 1;
-  int threads = 0;
-  std::string python, precision, tolerance, weights, device, sanitize;
-  uint64_t seed = 0;
-  double timeout_s = 10, build_timeout_s = 60, budget_s = 60, sustained_s = 0;
-  std::string memory = "4G";
+  AskedTerms asked;  // but for the problem
+  std::string sanitize;
   bool json = false, jsonl = false, quiet = false, verbose = false;
-  bool correctness_only = false, no_save = false, one_size = false, no_replay = false;
-  bool profile = false;
-  bool allow_weak_sandbox = false;
+  bool no_save = false, profile = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
 };
@@ -123,6 +117,14 @@ struct DemoOptions {
   void AddTo(CLI::App& command);
 };
 
+struct WorkerCommandOptions {
+  std::string device, memory;
+  std::vector<int> cores;
+  bool allow_weak_sandbox = false;
+
+  void AddTo(CLI::App& command);
+};
+
 struct CompletionOptions {
   std::string shell;
 
@@ -148,12 +150,9 @@ int RunDoctor(const DoctorOptions& options);
 int RunDemo(const DemoOptions& options);
 int RunJudge(const JudgeOptions& options);
 int RunNew(const NewOptions& options);
+int RunWorker(const WorkerCommandOptions& options);
 int RunExplain(const ExplainOptions& options);
 int RunScore(const ScoreOptions& options);
-
-// Folders with installed suites, nearest first: the working folder's problems/, then those beside
-// the program.
-std::vector<std::string> SuiteFolders();
 
 // Keeps a verdict under the state folder, so that `assay explain ID` and `assay score` find it;
 // says so on stderr where it cannot.

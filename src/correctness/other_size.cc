@@ -37,12 +37,12 @@ std::map<std::string, std::string> DrawSizes(const ProblemRequest& problem, uint
 }
 
 Result<std::unique_ptr<OtherSize>> MakeOtherSize(
-    const OracleOptions& options, std::shared_ptr<Host> host, JudgeDevice* device,
-    const std::function<Result<CompareRule>(const Oracle&)>& rule, uint64_t seed,
-    const std::function<void(size_t, size_t)>& progress) {
-  if (options.other_set.empty()) return nullptr;
-  ProblemRequest problem = options.problem;
-  problem.set = options.other_set;
+    OracleOptions options, std::map<std::string, std::string> set, std::shared_ptr<Host> host,
+    JudgeDevice* device, const std::function<Result<CompareRule>(const Oracle&)>& rule,
+    uint64_t seed, const std::function<void(size_t, size_t)>& progress) {
+  if (set.empty()) return nullptr;
+  options.problem.set = std::move(set);
+  const ProblemRequest& problem = options.problem;
   std::string settings = HostSettings(problem, options.threads, options.weights_seed, "eager");
   std::string text = TextOf(problem, problem.set);
   auto opened = Oracle::OpenOther(options, std::move(host));
@@ -56,12 +56,9 @@ Result<std::unique_ptr<OtherSize>> MakeOtherSize(
   if (!draws && draws.error().kind == HostTrouble::Kind::kFailed) return nullptr;
   if (!draws) return std::unexpected(OracleError(draws.error()));
   if (draws->slots_used() == 1) return nullptr;  // they could not be made again
-  OracleOptions own = options;
-  own.problem = std::move(problem);
-  own.other_set.clear();
-  return std::make_unique<OtherSize>(OtherSize{std::move(own), std::move(settings), std::move(text),
-                                               compare, std::move(oracle), std::move(live),
-                                               std::move(*draws)});
+  return std::make_unique<OtherSize>(OtherSize{std::move(options), std::move(settings),
+                                               std::move(text), compare, std::move(oracle),
+                                               std::move(live), std::move(*draws)});
 }
 
 }  // namespace assay

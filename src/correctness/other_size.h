@@ -26,12 +26,12 @@ struct OtherSize {
 // The problem's own constants, with those of its ranges drawn anew.
 std::map<std::string, std::string> DrawSizes(const ProblemRequest& problem, uint64_t seed);
 
-// Loads the problem at another size into the oracle's host, which was started with
-// `options.other_set` as DrawSizes gives it, and makes its draws. nullptr: the problem has no
-// ranges, or the reference cannot be judged at that size.
+// Loads the problem at another size, `set` as DrawSizes gives it, into a host that StartOracleHost
+// started, and makes its draws. nullptr: `set` is empty, or the reference cannot be judged at that
+// size.
 Result<std::unique_ptr<OtherSize>> MakeOtherSize(
-    const OracleOptions& options, std::shared_ptr<Host> host, JudgeDevice* device,
-    const std::function<Result<CompareRule>(const Oracle&)>& rule, uint64_t seed,
-    const std::function<void(size_t, size_t)>& progress);
+    OracleOptions options, std::map<std::string, std::string> set, std::shared_ptr<Host> host,
+    JudgeDevice* device, const std::function<Result<CompareRule>(const Oracle&)>& rule,
+    uint64_t seed, const std::function<void(size_t, size_t)>& progress);
 
 }  // namespace assay

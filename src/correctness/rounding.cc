@@ -17,7 +17,6 @@ namespace {
 constexpr uint32_t kSlots = 2;
 
 HostResult<Oracle> OpenSecond(OracleOptions options) {
-  options.other_set.clear();
   options.slots_most = kSlots;
   auto opened = Oracle::Open(std::move(options));
   if (opened) return std::move(*opened);

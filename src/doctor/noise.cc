@@ -50,10 +50,8 @@ constexpr size_t kVerdicts = 3;  // a duration
 Result<std::vector<Verdict>> Judge(JudgeRequest request, StopToken stop) {
   std::vector<Verdict> verdicts;
   JudgeEvents events;
-  events.progress = [](const std::string&, double) {};
   events.verdict = [&](const Verdict& verdict) { verdicts.push_back(verdict); };
-  events.stop = stop;
-  ASSAY_RETURN_IF_ERROR(JudgeCandidates(request, events));
+  ASSAY_RETURN_IF_ERROR(JudgeCandidates(request, events, stop));
   for (const Verdict& verdict : verdicts)
     if (!verdict.speed)
       return EnvironmentError(fmt::format("a trial judgement went wrong: {}", verdict.message));
@@ -62,8 +60,8 @@ Result<std::vector<Verdict>> Judge(JudgeRequest request, StopToken stop) {
 
 JudgeRequest TrialOf(int64_t count, const std::string& python) {
   JudgeRequest request;
-  request.problem = ScaleProblem(count);
-  request.python = python;
+  request.terms.problem = ScaleProblem(count);
+  request.terms.python = python;
   return request;
 }
 
@@ -114,7 +112,7 @@ Result<Noise> MeasureNoise(const std::string& python, StopToken stop,
     progress(static_cast<double>(1 + i) / kSteps);
     JudgeRequest request = TrialOf(kCounts[i], python);
     request.candidates.assign(kVerdicts, ScaleCandidate());
-    request.against = ScaleCandidate();
+    request.terms.against = ScaleCandidate();
     ASSAY_ASSIGN_OR_RETURN(const std::vector<Verdict> verdicts, Judge(std::move(request), stop));
     std::vector<double> pairs;
     double call_ns = 0;

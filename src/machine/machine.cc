@@ -4,12 +4,14 @@
 #include <sched.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 namespace assay {
@@ -98,6 +100,45 @@ bool BindProcess(pid_t pid, const std::vector<int>& cpus) {
       return false;
   }
   return bound;
+}
+
+namespace {
+
+// A field of /proc/PID/status, such as "RssAnon:" [bytes]; 0 where there is none.
+uint64_t StatusBytes(const std::string& pid, std::string_view field) {
+  std::ifstream file("/proc/" + pid + "/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(field))
+      return std::strtoull(line.c_str() + field.size(), nullptr, 10) * 1024;
+  return 0;
+}
+
+}  // namespace
+
+uint64_t ProcessTreeBytes() {
+  std::multimap<std::string, std::string> children;  // by parent
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", code)) {
+    const std::string pid = entry.path().filename().string();
+    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file("/proc/" + pid + "/stat");
+    std::string text;
+    std::getline(file, text);
+    // The name before them may hold anything.
+    std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
+    std::string state, parent;
+    if (fields >> state >> parent) children.emplace(parent, pid);
+  }
+  uint64_t bytes = StatusBytes("self", "RssShmem:");
+  std::vector<std::string> waiting{std::to_string(::getpid())};
+  while (!waiting.empty()) {
+    const std::string pid = std::move(waiting.back());
+    waiting.pop_back();
+    bytes += StatusBytes(pid, "RssAnon:");
+    const auto [first, last] = children.equal_range(pid);
+    for (auto child = first; child != last; ++child) waiting.push_back(child->second);
+  }
+  return bytes;
 }
 
 Machine DescribeMachine() {

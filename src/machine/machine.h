@@ -12,7 +12,10 @@
 namespace assay {
 
 uint64_t TotalMemoryBytes();
-uint64_t AvailableMemoryBytes();       // MemAvailable, and the cgroup's limit where that is lower
+uint64_t AvailableMemoryBytes();
+// Memory of this process and of all below it that nobody else has: anonymous pages of each, and
+// this one's shared ones [bytes].
+uint64_t ProcessTreeBytes();       // MemAvailable, and the cgroup's limit where that is lower
 const std::vector<int>& UsableCpus();  // that this process could use when it started, ascending
 
 // Threads for each side when the user names none: one core stays for the judge and the system where

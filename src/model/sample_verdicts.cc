@@ -6,9 +6,10 @@ namespace assay {
 namespace {
 
 constexpr Outcome kAllOutcomes[] = {
-    Outcome::kFaster,      Outcome::kSlower,      Outcome::kTie,     Outcome::kUnsettled,
-    Outcome::kWrong,       Outcome::kBuildFailed, Outcome::kCrashed, Outcome::kTimedOut,
-    Outcome::kOutOfMemory, Outcome::kFoul,
+    Outcome::kFaster,      Outcome::kSlower,    Outcome::kTie,           Outcome::kNotFaster,
+    Outcome::kCorrect,     Outcome::kUnsettled, Outcome::kWeightsDiffer, Outcome::kWrong,
+    Outcome::kBuildFailed, Outcome::kCrashed,   Outcome::kTimedOut,      Outcome::kOutOfMemory,
+    Outcome::kFoul,
 };
 
 Verdict Common(const std::string& file) {
@@ -194,6 +195,22 @@ Verdict SampleVerdict(Outcome outcome) {
       verdict.speed->against = {"other.cpp", std::string(64, 'b')};
       return verdict;
     }
+    case Outcome::kNotFaster: {
+      Verdict verdict = Timed(outcome, "early.cpp", 0.7,
+                              "early.cpp is correct, and is not going to be faster than eager.");
+      verdict.speed->baselines["eager"].decision = "slower";
+      return verdict;
+    }
+    case Outcome::kCorrect: {
+      Verdict verdict = Timed(outcome, "checked.cpp", 1, "correct; its speed was not asked for");
+      verdict.speed.reset();
+      verdict.samples.clear();
+      verdict.roofline.reset();
+      return verdict;
+    }
+    case Outcome::kWeightsDiffer:
+      return Broken(outcome, "other_names.py",
+                    "its parameters fit the reference's neither by name nor by shape", "");
     case Outcome::kUnsettled: {
       Verdict verdict =
           Timed(outcome, "jumpy.cpp", 1.04, "32 pairs were too noisy to say which is faster.");

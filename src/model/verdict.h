@@ -9,24 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "model/outcome.h"
 #include "model/profile.h"
 
 namespace assay {
-
-enum class Outcome {
-  kFaster,
-  kSlower,
-  kTie,
-  kUnsettled,
-  kWrong,
-  kBuildFailed,
-  kCrashed,
-  kTimedOut,
-  kOutOfMemory,
-  kFoul,
-};
-std::string_view OutcomeName(Outcome outcome);  // as in JSON: "faster", "build_failed"...
-std::optional<Outcome> OutcomeFromName(std::string_view name);
 
 struct ProblemRecord {
   std::string name;

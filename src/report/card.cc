@@ -30,10 +30,16 @@ Face FaceOf(Outcome outcome) {
       return {"SLOWER", "▼", "v", Tone::kWarningBadge, Tone::kWarning};
     case Outcome::kTie:
       return {"TIE", "=", "=", Tone::kWarningBadge, Tone::kWarning};
+    case Outcome::kNotFaster:
+      return {"NOT FASTER", "=", "=", Tone::kWarningBadge, Tone::kWarning};
+    case Outcome::kCorrect:
+      return {"CORRECT", "✔", "+", Tone::kGoodBadge, Tone::kGood};
     case Outcome::kUnsettled:
       return {"UNSETTLED", "~", "~", Tone::kWarningBadge, Tone::kWarning};
     case Outcome::kWrong:
       return {"WRONG", "✘", "x", Tone::kBadBadge, Tone::kBad};
+    case Outcome::kWeightsDiffer:
+      return {"WEIGHTS DIFFER", "✘", "x", Tone::kBadBadge, Tone::kBad};
     case Outcome::kBuildFailed:
       return {"BUILD FAILED", "✘", "x", Tone::kBadBadge, Tone::kBad};
     case Outcome::kCrashed:
@@ -210,7 +216,8 @@ class CardWriter {
             : std::string("gate 2: speed");
     if (!speed) {
       const bool reached = verdict_.correctness && verdict_.correctness->passed;
-      const bool wanted = verdict_.outcome != Outcome::kUnsettled;
+      const bool wanted = verdict_.outcome != Outcome::kCorrect &&
+                          verdict_.outcome != Outcome::kUnsettled;
       frame_.Section(title, {!reached ? "not reached"
                              : wanted ? "not finished"
                                       : "not run",

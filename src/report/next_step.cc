@@ -114,13 +114,19 @@ NextStep NextStepAfter(const Verdict& verdict) {
       return CompareWithNextVersion(verdict);
     case Outcome::kSlower:
     case Outcome::kTie:
+    case Outcome::kNotFaster:
       return CompareWithNextVersion(verdict);
+    case Outcome::kCorrect:
+      return {"is it faster?", again};
     case Outcome::kUnsettled:
       return {"close what else runs on this machine, then", again};
     case Outcome::kWrong:
       if (HasFailedDraw(verdict))
         return {"see the failing call", "assay explain " + ShellQuoted(verdict.id)};
       return {fmt::format("mend {}, then", file), again};
+    case Outcome::kWeightsDiffer:
+      return {"name its parameters as the reference does, or judge with --weights constructed",
+              again};
     case Outcome::kBuildFailed: {
       const std::string line = LineNumber(verdict.message);
       return {line.empty() ? fmt::format("mend {}, then", file)

@@ -7,21 +7,15 @@ namespace assay {
 namespace {
 
 Stage StageOf(const Verdict& verdict) {
-  switch (verdict.outcome) {
-    case Outcome::kFaster:
-    case Outcome::kSlower:
-    case Outcome::kTie:
-    case Outcome::kUnsettled:
-      return verdict.correctness && verdict.correctness->passed ? Stage::kCorrect : Stage::kRan;
-    case Outcome::kWrong:
-      return Stage::kRan;
-    case Outcome::kCrashed:
-    case Outcome::kTimedOut:
-    case Outcome::kOutOfMemory:
-    case Outcome::kFoul:
-      return Stage::kBuilt;
-    case Outcome::kBuildFailed:
+  switch (FactsOf(verdict.outcome).reached) {
+    case Reached::kNothing:
       return Stage::kJudged;
+    case Reached::kBuilt:
+      return Stage::kBuilt;
+    case Reached::kRan:
+      return Stage::kRan;
+    case Reached::kCorrect:
+      return verdict.correctness && verdict.correctness->passed ? Stage::kCorrect : Stage::kRan;
   }
   return Stage::kJudged;
 }

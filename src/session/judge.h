@@ -1,64 +1,27 @@
-// The judgement from request to verdicts: build, run, gate 1, gate 2. The one place that sequences
-// them.
+// A judgement from request to verdicts, in a session of its own.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "base/result.h"
-#include "builders/build_candidate.h"
-#include "model/machine_profile.h"
-#include "model/problem.h"
-#include "model/verdict.h"
-#include "toolchain/build.h"
-#include "toolchain/gpu_tools.h"
+#include "model/event.h"
+#include "session/terms.h"
 
 namespace assay {
 
-// Which of Compute Sanitizer's tools looks at candidates.
-struct SanitizerChoice {
-  GpuTool program;
-  std::string tool;  // of kSanitizerTools (toolchain/compute_sanitizer.h)
-};
-
 struct JudgeRequest {
-  ProblemRequest problem;
+  SessionTerms terms;
   std::vector<CandidateSource> candidates;
-  std::optional<CandidateSource> against;          // set: the opponent, instead of baselines
-  std::vector<std::string> baselines = {"eager"};  // the first decides the outcome
-  // The baseline that is hardest to beat decides, under the name "best"; one that fails is left
-  // out, but for the first.
-  bool best_baseline = false;
-  double threshold = 1;           // --p
-  int threads = 0;                // each side; 0: DefaultThreads()
-  std::string python;             // --python
-  std::string precision;          // --precision; empty: the problem's
-  std::string tolerance;          // --tolerance; empty: the problem's
-  uint64_t seed = 0;              // 0: a fresh one
-  double speed_budget_s = 60;     // for gate 2, a candidate and baseline
-  double sustained_s = 0;         // then both sides run so long without a pause; 0: not
-  bool replay = true;             // blocks may be replays of CUDA graphs
-  bool correctness_only = false;  // stop after gate 1; outcome `unsettled`
-  MachineProfile machine;         // as measured here; empty where nothing was
-  CandidateLimits limits;
-  // Tools that look at each candidate once its verdict is made; on a GPU alone.
-  std::optional<GpuTool> profiler;  // Nsight Compute
-  std::optional<SanitizerChoice> sanitizer;
-};
-
-struct JudgeEvents {
-  std::function<void(const std::string& stage, double fraction)> progress;
-  // Each verdict as soon as it stands, in the order of the candidates.
-  std::function<void(const Verdict&)> verdict;
-  StopToken stop;
 };
 
 // Judges every candidate. A bad candidate is a verdict; errors are the request's (kUsage) or the
 // machine's (kEnvironment), or kInterrupted. Verdicts already given to `events.verdict` stand
 // whatever comes after.
-Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& events);
+Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& events,
+                             StopToken stop);
+
+// An error of a session, in words for whoever asked for it; `problem` is the request's.
+Error ExplainError(Error error, const ProblemRequest& problem, StopToken stop);
+// A verdict whose messages call the problem and the candidate by their own names.
+Verdict WithFileNames(Verdict verdict, const ProblemRequest& problem);
 
 }  // namespace assay

@@ -16,7 +16,7 @@ namespace {
 // The device form, once for each size that it is called at.
 Result<BuiltCandidate> BuildDeviceSizes(const CandidateSource& source, const DeviceTarget& target,
                                         const LateBuildSetup& setup) {
-  const CandidateLimits& limits = setup.request.limits;
+  const CandidateLimits& limits = setup.terms.limits;
   if (!target.other_size) return BuildDevice(source, limits, target, setup.stop);
   const DeviceTarget other{target.gpu, target.other_size->plan, target.libraries_allowed, {}};
   auto beside = std::async(std::launch::async,
@@ -48,12 +48,12 @@ Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildS
   ASSAY_CHECK(!source.IsCuda() || setup.gpu != nullptr);
   std::optional<DeviceTarget> target;
   if (setup.gpu != nullptr) {
-    target.emplace(*setup.gpu, setup.oracle.plan(), setup.request.problem.allow_libraries);
+    target.emplace(*setup.gpu, setup.oracle.plan(), setup.terms.problem.allow_libraries);
     if (const OtherSize* other = setup.other_size)
       target->other_size.emplace(other->oracle.plan(), other->oracle.init_arguments(),
                                  other->settings);
   }
-  CandidateLimits limits = setup.request.limits;
+  CandidateLimits limits = setup.terms.limits;
   if (source.form == CandidateForm::kDevice) return BuildDeviceSizes(source, *target, setup);
   // A python candidate is constructed once as it is built: its weights come on top, as in its
   // hosts.

@@ -5,12 +5,12 @@
 
 #include "builders/build_candidate.h"
 #include "correctness/other_size.h"
-#include "session/judge.h"
+#include "session/terms.h"
 
 namespace assay {
 
 struct LateBuildSetup {
-  const JudgeRequest& request;
+  const SessionTerms& terms;
   const PythonRuntime& python;
   const Oracle& oracle;
   const OtherSize* other_size = nullptr;  // null: one size

@@ -44,13 +44,12 @@ ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& 
   return problem;
 }
 
-Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
-                   const Oracle& oracle, const PythonRuntime& python, uint64_t seed, int threads,
-                   const Gpu* gpu) {
+Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, const Oracle& oracle,
+                   const PythonRuntime& python, uint64_t seed, int threads, const Gpu* gpu) {
   Verdict verdict;
   verdict.created = Timestamp();
   verdict.seed = seed;
-  verdict.problem = RecordOf(request.problem, oracle.description());
+  verdict.problem = RecordOf(terms.problem, oracle.description());
   verdict.candidate = {
       candidate.source.path,
       candidate.source.hash,

@@ -7,7 +7,7 @@
 
 #include "model/problem.h"
 #include "model/verdict.h"
-#include "session/judge.h"
+#include "session/terms.h"
 #include "speed/gate2_run.h"
 
 namespace assay {
@@ -15,9 +15,8 @@ namespace assay {
 ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description);
 
 // Everything that is known before the gates: what was asked, of whom, and with what.
-Verdict NewVerdict(const JudgeRequest& request, const BuiltCandidate& candidate,
-                   const Oracle& oracle, const PythonRuntime& python, uint64_t seed, int threads,
-                   const Gpu* gpu);
+Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, const Oracle& oracle,
+                   const PythonRuntime& python, uint64_t seed, int threads, const Gpu* gpu);
 
 // Which of the problem's changed constants a Python candidate assigns at its top level too: they
 // were set in it, and the judged program is the file with them. Empty where there are none.

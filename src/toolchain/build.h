@@ -33,6 +33,8 @@ inline constexpr size_t kCandidateBytesMax = 1 << 20;
 // Reads a candidate. Errors (kUsage): missing, a folder, over 1 MiB, a suffix that is none of .cpp
 // .cc .cxx .c .cu .py, or a .cu file with neither a launch line nor an ASSAY_KERNEL.
 Result<CandidateSource> ReadCandidate(const std::string& path);
+// The same of text that is at hand; `path` is what it is called.
+Result<CandidateSource> CandidateFromText(const std::string& path, std::string content);
 
 // What the `//!` lines of a native candidate ask for.
 struct BuildOptions {

@@ -24,19 +24,26 @@ constexpr Suffix kSuffixes[] = {
 
 }  // namespace
 
-Result<CandidateSource> ReadCandidate(const std::string& path) {
+namespace {
+
+// What the ending of a candidate's name says; nullptr: it is no candidate's.
+const Suffix* SuffixOf(const std::string& path) {
   const std::string suffix = std::filesystem::path(path).extension().string();
-  const Suffix* found = nullptr;
-  for (const Suffix& known : kSuffixes) {
-    if (known.suffix == suffix) found = &known;
-  }
+  for (const Suffix& known : kSuffixes)
+    if (known.suffix == suffix) return &known;
+  return nullptr;
+}
+
+}  // namespace
+
+Result<CandidateSource> CandidateFromText(const std::string& path, std::string content) {
+  const Suffix* found = SuffixOf(path);
   if (found == nullptr) {
     return UsageError(fmt::format(
         "{} is not a candidate: its name must end in .cpp, .cc, .cxx (C++), .c (C), .cu (CUDA) "
         "or .py (class ModelNew)",
         path));
   }
-  ASSAY_ASSIGN_OR_RETURN(std::string content, ReadFile(path, kCandidateBytesMax));
   const bool launches = found->form == CandidateForm::kDevice && IsDeviceProgram(content);
   if (found->form == CandidateForm::kDevice && !launches &&
       content.find("ASSAY_KERNEL") == std::string::npos &&
@@ -53,6 +60,12 @@ Result<CandidateSource> ReadCandidate(const std::string& path) {
       found->form == CandidateForm::kDevice && !launches ? CandidateForm::kNative : found->form;
   candidate.language = found->language;
   return candidate;
+}
+
+Result<CandidateSource> ReadCandidate(const std::string& path) {
+  if (SuffixOf(path) == nullptr) return CandidateFromText(path, "");
+  ASSAY_ASSIGN_OR_RETURN(std::string content, ReadFile(path, kCandidateBytesMax));
+  return CandidateFromText(path, std::move(content));
 }
 
 }  // namespace assay

@@ -52,10 +52,8 @@ std::string WeightsTreatment(const ProblemRequest& problem) {
 }
 
 std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
-                         std::string_view baseline,
-                         const std::map<std::string, std::string>& other_set) {
+                         std::string_view baseline) {
   nlohmann::json settings;
-  if (!other_set.empty()) settings["other_set"] = other_set;
   settings["set"] = problem.set;
   settings["threads"] = threads;
   settings["weights_seed"] = weights_seed;
@@ -74,8 +72,7 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
 Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   PythonHostFiles files;
   files.problem_source = options.problem.source;
-  files.settings = HostSettings(options.problem, options.threads, options.weights_seed, "eager",
-                                options.other_set);
+  files.settings = HostSettings(options.problem, options.threads, options.weights_seed, "eager");
   HostOptions host_options;
   ASSAY_ASSIGN_OR_RETURN(host_options.sandbox, PythonSandbox(options.python, PythonRole::kReference,
                                                              options.threads, files));
@@ -157,7 +154,11 @@ Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, doubl
 Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
   ASSAY_ASSIGN_OR_RETURN(const SharedRegion pickle,
                          SharedRegion::Create("assay-init", kInitArgumentsMax));
-  const uint64_t wholly[] = {0, other_ ? 1u : 0u};
+  // Other constants travel in the memory that the record comes back in.
+  const std::string constants = other_ ? nlohmann::json(options_.problem.set).dump() : "";
+  if (constants.size() > kInitArgumentsMax) return UsageError("too many constants are set");
+  if (other_) std::memcpy(pickle.data(), constants.data(), constants.size());
+  const uint64_t wholly[] = {0, constants.size()};
   auto reply = host_->Request(FrameKind::kLoad, wholly, options_.timeout_s, pickle.fd());
   if (!reply) {
     if (refusal != nullptr && reply.error().kind == HostTrouble::Kind::kFailed)

@@ -30,8 +30,6 @@ struct OracleOptions {
   uint64_t memory_bytes = 0;  // that all slots together may take
   uint32_t slots_most = 0;    // that may be wanted; 0: as many as there may be
   double timeout_s = 120;     // for one evaluation
-  // Constants of another size of the problem, which Oracle::OpenOther loads; may be empty.
-  std::map<std::string, std::string> other_set;
   JudgeDevice* device = nullptr;  // where the reference runs; null: on the CPU
   StopToken stop;
 };
@@ -74,7 +72,8 @@ class Oracle {
   // that one's Oracle can then draw no more.
   static Result<Oracle> Open(OracleOptions options, std::shared_ptr<Host> host,
                              std::optional<wire::Failure>* refusal = nullptr);
-  // The problem at options.other_set, in this host.
+  // The problem of `options.problem` at other constants than those that the host was started with:
+  // at `options.problem.set`. With less memory, since most is for the size that is timed.
   static Result<Oracle> OpenOther(OracleOptions options, std::shared_ptr<Host> host);
 
   const ProblemDescription& description() const { return description_; }
@@ -182,7 +181,7 @@ class Oracle {
 
   OracleOptions options_;
   std::shared_ptr<Host> host_;
-  bool other_ = false;  // this one holds the problem at options_.other_set
+  bool other_ = false;  // loads the constants of options_.problem, not the host's
   ProblemDescription description_;
   WorkAccount account_;
   SharedRegion plan_, inputs_, outputs_, oracle_, weights_;
@@ -209,7 +208,6 @@ std::string WeightsTreatment(const ProblemRequest& problem);
 
 // settings.json of a reference or candidate host.
 std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
-                         std::string_view baseline,
-                         const std::map<std::string, std::string>& other_set = {});
+                         std::string_view baseline);
 
 }  // namespace assay

@@ -1,0 +1,135 @@
+#include "session/asked_terms.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "base/files.h"
+#include "model/verdict.h"
+#include "sandbox/sandbox.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kBaselines[] = {"eager", "compiled", "compiled-reduce-overhead",
+                                           "compiled-max-autotune"};
+
+std::vector<std::string> SplitCommas(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+// Where all of them run: as asked for, or as they need.
+Result<std::string> DeviceFor(std::span<const CandidateSource> candidates,
+                              const std::optional<CandidateSource>& against,
+                              const std::string& asked) {
+  std::vector<const CandidateSource*> sources;
+  for (const CandidateSource& source : candidates) sources.push_back(&source);
+  if (against) sources.push_back(&*against);
+  const auto first = [&](bool (*fits)(const CandidateSource&)) {
+    const auto found = std::find_if(sources.begin(), sources.end(),
+                                    [&](const auto* source) { return fits(*source); });
+    return found == sources.end() ? nullptr : *found;
+  };
+  const CandidateSource* on_device =
+      first([](const CandidateSource& source) { return source.IsCuda(); });
+  const CandidateSource* on_processor = first([](const CandidateSource& source) {
+    return source.form == CandidateForm::kNative && !source.IsCuda();
+  });
+  const std::string device = !asked.empty() ? asked : on_device != nullptr ? "cuda" : "cpu";
+  if (device != "cpu" && device != "cuda")
+    return UsageError(fmt::format("unknown device '{}': use cpu or cuda", device));
+  if (on_device != nullptr && device == "cpu")
+    return UsageError(fmt::format("{} is CUDA: it cannot be judged on the CPU", on_device->path));
+  if (on_processor != nullptr && device == "cuda")
+    return UsageError(fmt::format("{} runs on the CPU: judge it apart from what runs on a GPU",
+                                  on_processor->path));
+  return device;
+}
+
+Result<void> AddBaselines(const std::string& asked, SessionTerms* terms) {
+  terms->best_baseline = asked == kBestBaseline;
+  terms->baselines = terms->best_baseline
+                         ? std::vector<std::string>(std::begin(kBaselines), std::end(kBaselines))
+                         : SplitCommas(asked);
+  for (const std::string& baseline : terms->baselines)
+    if (std::find(std::begin(kBaselines), std::end(kBaselines), baseline) == std::end(kBaselines))
+      return UsageError(fmt::format(
+          "unknown baseline '{}': use {}, several of them, as eager,compiled, or {} alone",
+          baseline, fmt::join(kBaselines, ", "), kBestBaseline));
+  if (terms->baselines.empty()) return UsageError("--baseline needs a name: eager or compiled");
+  return {};
+}
+
+}  // namespace
+
+Result<uint64_t> ParseBytes(const std::string& text, const std::string& option) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  std::string unit(end);
+  if (unit.ends_with("iB")) unit.resize(unit.size() - 2);
+  const double scale = unit.empty()  ? 1
+                       : unit == "K" ? 0x1p10
+                       : unit == "M" ? 0x1p20
+                       : unit == "G" ? 0x1p30
+                                     : 0;
+  if (end == text.c_str() || scale == 0 || !(number > 0) || number * scale > 0x1p50)
+    return UsageError(fmt::format("{} {}: give a size such as 512M or 4G", option, text));
+  return static_cast<uint64_t>(number * scale);
+}
+
+std::vector<std::string> SuiteFolders() {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> choices{"problems"};
+  if (const auto support = SupportFolder()) choices.push_back(fs::path(*support) / "problems");
+  std::vector<std::string> folders;
+  std::error_code code;
+  for (const fs::path& choice : choices) {
+    const bool known = std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+      return fs::equivalent(folder, choice, code);
+    });
+    if (!known && fs::is_regular_file(choice / "suite.toml", code))
+      folders.push_back(choice.string());
+  }
+  return folders;
+}
+
+Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
+                                  std::span<const CandidateSource> candidates) {
+  SessionTerms terms;
+  ASSAY_ASSIGN_OR_RETURN(terms.problem, ResolveProblem(asked.problem, SuiteFolders()));
+  if (!asked.against.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(terms.against, ReadCandidate(asked.against));
+  }
+  ASSAY_ASSIGN_OR_RETURN(terms.problem.device, DeviceFor(candidates, terms.against, asked.device));
+  ASSAY_RETURN_IF_ERROR(AddBaselines(asked.baselines, &terms));
+  if (!std::isfinite(asked.threshold) || asked.threshold <= 0)
+    return UsageError("--p takes a speedup above 0, such as 1 or 2");
+  terms.threshold = asked.threshold;
+  terms.threads = asked.threads;
+  terms.python = asked.python;
+  terms.precision = asked.precision;
+  if (!asked.precision.empty()) terms.problem.precision = asked.precision;
+  terms.tolerance = asked.tolerance;
+  if (!asked.weights.empty()) terms.problem.weights = asked.weights;
+  if (asked.one_size) terms.problem.ragged.clear();
+  terms.replay = !asked.no_replay;
+  terms.seed = asked.seed;
+  terms.speed_budget_s = asked.budget_s;
+  terms.correctness_only = asked.correctness_only;
+  terms.sustained_s = asked.sustained_s;
+  terms.limits.call_timeout_s = asked.timeout_s;
+  terms.limits.build_timeout_s = asked.build_timeout_s;
+  ASSAY_ASSIGN_OR_RETURN(terms.limits.memory_bytes, ParseBytes(asked.memory, "--memory"));
+  return terms;
+}
+
+}  // namespace assay

@@ -1,0 +1,41 @@
+#include "session/batch.h"
+
+#include "hosts/blame.h"
+#include "machine/seeds.h"
+#include "values/draw_kinds.h"
+
+namespace assay {
+
+Result<std::unique_ptr<OtherSize>> MakeBatchSize(const Workbench& bench, uint64_t seed,
+                                                 std::shared_ptr<Host> host,
+                                                 const DrawProgress& progress) {
+  const SessionTerms& terms = bench.terms;
+  const auto rule_for = [&](const Oracle& oracle) {
+    return RuleFor(terms.problem, terms.precision, terms.tolerance, FinestClass(oracle.plan()));
+  };
+  const uint64_t own_seed = DeriveSeed(seed, SeedStream::kOtherSize);
+  return MakeOtherSize(bench.oracle_options, DrawSizes(terms.problem, own_seed), std::move(host),
+                       bench.device.get(), rule_for, own_seed, progress);
+}
+
+Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed,
+                                         std::unique_ptr<OtherSize> other_size,
+                                         const DrawProgress& progress) {
+  const ProblemRequest& problem = bench.terms.problem;
+  Oracle& oracle = *bench.oracle;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<wire::DrawKind> skip, SkippedDraws(problem));
+  auto draws =
+      DrawSet::Make(oracle, bench.rule, DeriveSeed(seed, SeedStream::kDraws), skip, progress);
+  if (!draws) return std::unexpected(TroubleAsError(draws.error(), problem.path));
+  const uint32_t first = draws->slots_used();
+  if (oracle.slots_max() < first + 2)
+    return UsageError(
+        "this problem is too large for the machine's memory, which must hold several sets of its "
+        "tensors: lower its sizes with --set");
+  ValuePool values(oracle, first, ValuePool::CapacityFor(oracle, first),
+                   DeriveSeed(seed, SeedStream::kValues), draws->Kept());
+  return std::make_unique<Batch>(
+      Batch{std::move(other_size), std::move(*draws), std::move(values)});
+}
+
+}  // namespace assay

@@ -1,0 +1,63 @@
+#include "session/candidate_builds.h"
+
+#include <algorithm>
+
+namespace assay {
+
+CandidateBuilds::CandidateBuilds(std::vector<const CandidateSource*> sources,
+                                 const CandidateLimits& limits, StopToken stop)
+    : sources_(std::move(sources)) {
+  early_ = std::make_unique<Builds>(Distinct(true), [&limits, stop](const CandidateSource& source) {
+    return BuildCandidate(source, limits, PythonRuntime{}, "", "", stop);
+  });
+}
+
+size_t CandidateBuilds::SameAs(size_t index) const {
+  const CandidateSource& source = *sources_[index];
+  for (size_t i = 0; i < index; ++i)
+    if (sources_[i]->path == source.path && sources_[i]->hash == source.hash) return i;
+  return index;
+}
+
+std::vector<const CandidateSource*> CandidateBuilds::Distinct(bool alone) const {
+  std::vector<const CandidateSource*> found;
+  for (size_t i = 0; i < sources_.size(); ++i)
+    if (BuildsAlone(*sources_[i]) == alone && SameAs(i) == i) found.push_back(sources_[i]);
+  return found;
+}
+
+Result<std::vector<BuiltCandidate>> CandidateBuilds::Finish(
+    const LateBuildSetup& setup, const std::function<void(size_t done)>& progress) {
+  const std::vector<const CandidateSource*> late_sources = Distinct(false);
+  const bool any_python = std::any_of(
+      late_sources.begin(), late_sources.end(),
+      [](const CandidateSource* source) { return source->form == CandidateForm::kPython; });
+  if (any_python && setup.oracle.init_arguments().empty())
+    return UsageError(
+        "what the problem's get_init_inputs() returns cannot be handed to a candidate in Python: "
+        "it cannot be pickled, is of a class of the problem's own, or takes more than 64 MiB");
+  Builds late(late_sources,
+              [&](const CandidateSource& source) { return BuildLate(source, setup); });
+  size_t next_early = 0, next_late = 0;
+  std::vector<BuiltCandidate> built;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    progress(i);
+    if (const size_t same = SameAs(i); same != i) {
+      built.push_back(built[same]);
+      built.back().cached = true;
+      built.back().build_s = 0;
+      continue;
+    }
+    ASSAY_ASSIGN_OR_RETURN(BuiltCandidate candidate, BuildsAlone(*sources_[i])
+                                                         ? early_->Take(next_early++)
+                                                         : late.Take(next_late++));
+    built.push_back(std::move(candidate));
+  }
+  for (size_t i = 0; i < built.size(); ++i)
+    if (setup.gpu != nullptr && late_sources.size() > 1 && MayHaveLackedMemory(built[i])) {
+      ASSAY_ASSIGN_OR_RETURN(built[i], BuildLate(*sources_[i], setup));
+    }
+  return built;
+}
+
+}  // namespace assay

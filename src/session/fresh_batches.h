@@ -1,0 +1,46 @@
+// Gives each batch of frozen sources a batch of values that nobody has seen. One may be made before
+// its sources are there, beside nothing that is measured; it waits where no host under test looks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "base/result.h"
+
+namespace assay {
+
+// `Values` is what a batch is judged on (session/batch.h); tests have their own.
+template <typename Values>
+class FreshBatches {
+ public:
+  using Make = std::function<Result<std::unique_ptr<Values>>(uint64_t seed)>;
+  // `first_seed` is the session's, which its verdicts name: the first batch alone has it. Later
+  // ones get theirs from `fresh_seed`, the operating system's randomness.
+  FreshBatches(uint64_t first_seed, std::function<uint64_t()> fresh_seed, Make make)
+      : next_seed_(first_seed), fresh_seed_(std::move(fresh_seed)), make_(std::move(make)) {}
+
+  // Makes the next batch now, where none waits.
+  Result<void> Prepare() {
+    if (waiting_) return {};
+    const uint64_t seed = std::exchange(next_seed_, fresh_seed_());
+    ASSAY_ASSIGN_OR_RETURN(waiting_, make_(seed));
+    return {};
+  }
+  // The next batch, which nobody gets again.
+  Result<std::unique_ptr<Values>> Take() {
+    ASSAY_RETURN_IF_ERROR(Prepare());
+    return std::move(waiting_);
+  }
+
+  uint64_t next_seed() const { return next_seed_; }
+
+ private:
+  uint64_t next_seed_;
+  std::function<uint64_t()> fresh_seed_;
+  Make make_;
+  std::unique_ptr<Values> waiting_;
+};
+
+}  // namespace assay

@@ -1,0 +1,144 @@
+#include "session/host_schedule.h"
+
+#include "hosts/blame.h"
+#include "machine/machine.h"
+#include "machine/seeds.h"
+#include "session/host_plan.h"
+
+namespace assay {
+
+Result<void> HostSchedule::BeginOpponents() {
+  const SessionTerms& terms = bench_.terms;
+  if (terms.against || terms.correctness_only) return {};
+  if (auto begun = Pool(terms.baselines.front()).Prefetch(0, kPairsMin, false); !begun)
+    return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
+  return {};
+}
+
+void HostSchedule::MeetOracle() {
+  for (auto& [baseline, pool] : pools_) pool->Meet(*bench_.oracle, *bench_.live);
+}
+
+void HostSchedule::BeginBatch(std::span<const BuiltCandidate> candidates,
+                              const OtherSize* other_size, bool correctness_only) {
+  candidates_ = candidates;
+  other_size_ = other_size;
+  correctness_only_ = correctness_only;
+  expects_speed_ = true;
+}
+
+void HostSchedule::EndBatch() {
+  ahead_.clear();
+  ending_.Await();
+  candidates_ = {};
+  other_size_ = nullptr;
+}
+
+CandidateHostSetup HostSchedule::SetupOf(const BuiltCandidate& candidate) const {
+  return {candidate,       bench_.terms.limits, bench_.python,  *bench_.oracle, *bench_.live,
+          bench_.settings, bench_.gpu(),        bench_.threads, bench_.stop};
+}
+
+std::unique_ptr<HostsOfCandidate> HostSchedule::Make(const BuiltCandidate& candidate) const {
+  const CandidateHostSetup setup = SetupOf(candidate);
+  auto hosts = std::make_unique<HostsOfCandidate>(CandidateHosts(setup), CandidateHosts(setup),
+                                                  std::nullopt);
+  if (other_size_ != nullptr)
+    hosts->other_size.emplace(CandidateHostSetup{
+        candidate.at_other_size ? *candidate.at_other_size : candidate, bench_.terms.limits,
+        bench_.python, other_size_->oracle, other_size_->live, other_size_->settings, bench_.gpu(),
+        bench_.threads, bench_.stop});
+  return hosts;
+}
+
+std::unique_ptr<HostsOfCandidate> HostSchedule::Begin(size_t index) {
+  HostPlanFacts facts;
+  facts.on_device = bench_.on_device();
+  facts.alone = alone_;
+  facts.imports = candidates_[index].source.form == CandidateForm::kPython;
+  facts.has_other_size = other_size_ != nullptr;
+  facts.expects_speed = expects_speed_;
+  facts.correctness_only = correctness_only_;
+  facts.usable_cores = UsableCpus().size();
+  const auto built = std::make_unique<bool[]>(candidates_.size());
+  for (size_t i = 0; i < candidates_.size(); ++i) built[i] = !candidates_[i].failure;
+  const auto begun = ahead_.extract(index);
+  auto hosts = begun ? std::move(begun.mapped()) : Make(candidates_[index]);
+  std::map<size_t, std::unique_ptr<HostsOfCandidate>> later;
+  for (const HostsToBegin& begin : PlanHosts(facts, index, {built.get(), candidates_.size()})) {
+    if (ahead_.contains(begin.candidate)) continue;
+    auto& made = begin.candidate == index ? hosts : later[begin.candidate];
+    if (!made) made = Make(candidates_[begin.candidate]);
+    CandidateHosts& some = begin.use == HostUse::kPairs       ? made->pairs
+                           : begin.use == HostUse::kOtherSize ? *made->other_size
+                                                              : made->correctness;
+    some.Prefetch(begin.first_pair, begin.count);
+  }
+  ahead_.merge(later);
+  return hosts;
+}
+
+void HostSchedule::AwaitImports() {
+  for (auto& [next, hosts] : ahead_) {
+    hosts->correctness.AwaitImports();
+    if (hosts->other_size) hosts->other_size->AwaitImports();
+  }
+}
+
+bool HostSchedule::HoldsFewHosts() {
+  if (!bench_.on_device() || !bench_.live->MemoryHoldsFewHosts()) return false;
+  EndWaitingHosts();
+  return bench_.live->MemoryHoldsFewHosts();
+}
+
+void HostSchedule::EndWaitingHosts() {
+  DropAll();
+  ending_.Await();
+}
+
+void HostSchedule::DropAll() {
+  pools_.clear();
+  ahead_.clear();
+}
+
+int HostSchedule::PairsComing(int pair_index) const {
+  return alone_ ? 1 : PairsUntilDecision(pair_index);
+}
+
+void HostSchedule::EndWarmReferences(const std::string& baseline, int pair_index) {
+  if (!alone_) return;
+  std::erase_if(pools_, [&](const auto& pool) { return pool.first != baseline; });
+  if (const auto pool = pools_.find(baseline); pool != pools_.end())
+    pool->second->KeepOnly(pair_index);
+}
+
+HostResult<void> HostSchedule::BeginPairs(int pair_index, CandidateHosts& hosts,
+                                          const std::string& baseline, bool opponent_leaves) {
+  EndWarmReferences(baseline, pair_index);
+  if (alone_) return {};
+  for (auto& [other, pool] : pools_)
+    if (other != baseline) pool->MakeRoom(0);
+  const int coming = PairsComing(pair_index);
+  hosts.Prefetch(pair_index, coming);
+  return Pool(baseline).Prefetch(pair_index, coming, opponent_leaves);
+}
+
+ReferencePool& HostSchedule::Pool(const std::string& baseline) {
+  auto& pool = pools_[baseline];
+  if (!pool) {
+    ReferencePool::Options options;
+    options.problem = bench_.terms.problem;
+    options.python = bench_.python;
+    options.threads = bench_.threads;
+    options.weights_seed = DeriveSeed(bench_.seed, SeedStream::kWeights);
+    options.baseline = baseline;
+    options.hosts_max = ReferencePool::WarmHostsMax();
+    options.gpu = bench_.gpu();
+    options.stop = bench_.stop;
+    pool = std::make_unique<ReferencePool>(std::move(options));
+    if (bench_.live) pool->Meet(*bench_.oracle, *bench_.live);
+  }
+  return *pool;
+}
+
+}  // namespace assay

@@ -1,0 +1,307 @@
+#include "session/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/trace.h"
+#include "hosts/blame.h"
+#include "machine/machine.h"
+#include "machine/meter.h"
+#include "machine/seeds.h"
+#include "rules/bottleneck.h"
+#include "session/host_plan.h"
+#include "session/kernel_listings.h"
+#include "session/record.h"
+#include "session/tool_facts.h"
+#include "session/trial.h"
+
+namespace assay {
+namespace {
+
+// Master slots where nothing is timed: the draws take half of them at most.
+constexpr uint32_t kSlotsOfDraws = 32;
+
+void AddTotals(double judged_s, Cost* cost) {
+  cost->total_s = cost->build_s + judged_s;
+  cost->overhead_s = std::max(0.0, judged_s - cost->start_s - cost->fill_s - cost->timed_s);
+}
+
+DrawProgress Drawing(const JudgeEvents& events) {
+  return [&events](size_t done, size_t all) {
+    events.progress({JudgeStage::kDrawing, "drawing inputs",
+                     static_cast<double>(done) / static_cast<double>(all), 0, 0});
+  };
+}
+
+}  // namespace
+
+struct Session::Round {
+  std::unique_ptr<Batch> batch;
+  std::vector<BuiltCandidate> built;
+  KernelListings listings;
+  const Asked& asked;
+  const JudgeEvents& events;
+};
+
+Session::Session(SessionTerms terms, StopToken stop)
+    : bench_{.terms = std::move(terms), .stop = stop},
+      schedule_(bench_),
+      batches_(bench_.terms.seed != 0 ? bench_.terms.seed : FreshSeed(), FreshSeed,
+               [this](uint64_t seed) { return MakeNextBatch(seed); }) {}
+
+Result<std::unique_ptr<Session>> Session::Open(SessionTerms terms, StopToken stop,
+                                               const JudgeEvents& events) {
+  ASSAY_RETURN_IF_ERROR(RequireSandbox());
+  std::unique_ptr<Session> session(new Session(std::move(terms), stop));
+  ASSAY_RETURN_IF_ERROR(session->Start(events));
+  return session;
+}
+
+Result<void> Session::Start(const JudgeEvents& events) {
+  const SessionTerms& terms = bench_.terms;
+  bench_.seed = batches_.next_seed();
+  ASSAY_ASSIGN_OR_RETURN(bench_.python, FindPython(terms.python));
+  const bool on_device = terms.problem.device == "cuda";
+  bench_.threads = terms.threads > 0 ? terms.threads : DefaultThreads(on_device);
+  if (bench_.threads > static_cast<int>(UsableCpus().size()))
+    return UsageError(
+        fmt::format("--threads {} asks for more than the {} cores that this process may use",
+                    bench_.threads, UsableCpus().size()));
+  const uint64_t weights_seed = DeriveSeed(bench_.seed, SeedStream::kWeights);
+  bench_.settings = HostSettings(terms.problem, bench_.threads, weights_seed, "eager");
+  OracleOptions& options = bench_.oracle_options;
+  options.problem = terms.problem;
+  options.python = bench_.python;
+  options.threads = bench_.threads;
+  options.weights_seed = weights_seed;
+  options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
+  if (terms.correctness_only) options.slots_most = kSlotsOfDraws;
+  options.stop = bench_.stop;
+  if (on_device) {
+    ASSAY_ASSIGN_OR_RETURN(bench_.device, JudgeDevice::Open(bench_.stop));
+    options.device = bench_.device.get();
+    options.memory_bytes = bench_.device->BytesForValues();
+  }
+  ASSAY_RETURN_IF_ERROR(OpenReference(events));
+  drawing_ = Drawing(events);
+  return batches_.Prepare();
+}
+
+Result<void> Session::OpenReference(const JudgeEvents& events) {
+  const SessionTerms& terms = bench_.terms;
+  events.progress({JudgeStage::kStarting, "starting the reference", 0, 0, 0});
+  const int64_t starting_ns = MonotonicNs();
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(bench_.oracle_options));
+  bench_.host_start_s = Seconds(MonotonicNs() - starting_ns);
+  if (bench_.on_device() && UsableCpus().size() >= kManyCores)
+    ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents());
+  ASSAY_ASSIGN_OR_RETURN(first_size_, MakeBatchSize(bench_, bench_.seed, host, Drawing(events)));
+  ASSAY_ASSIGN_OR_RETURN(bench_.oracle, Oracle::Open(bench_.oracle_options, std::move(host)));
+  ASSAY_ASSIGN_OR_RETURN(bench_.rule, RuleFor(terms.problem, terms.precision, terms.tolerance,
+                                              FinestClass(bench_.oracle->plan())));
+  bench_.tolerance = !bench_.rule.allclose     ? "error-ratio"
+                     : terms.tolerance.empty() ? terms.problem.tolerance
+                                               : terms.tolerance;
+  ASSAY_ASSIGN_OR_RETURN(bench_.live, LiveSlots::Create(*bench_.oracle, bench_.device.get()));
+  schedule_.MeetOracle();
+  return schedule_.BeginOpponents();
+}
+
+Result<std::unique_ptr<Batch>> Session::MakeNextBatch(uint64_t seed) {
+  std::unique_ptr<OtherSize> other_size = std::move(first_size_);
+  if (seed != bench_.seed && !bench_.terms.problem.ragged.empty()) {
+    if (!size_host_) {
+      ASSAY_ASSIGN_OR_RETURN(size_host_, StartOracleHost(bench_.oracle_options));
+    }
+    ASSAY_ASSIGN_OR_RETURN(other_size, MakeBatchSize(bench_, seed, size_host_, drawing_));
+  }
+  return MakeBatch(bench_, seed, std::move(other_size), drawing_);
+}
+
+Result<void> Session::PrepareNext() {
+  drawing_ = [](size_t, size_t) {};
+  return batches_.Prepare();
+}
+
+LateBuildSetup Session::BuildSetup(const OtherSize* other_size) const {
+  return {bench_.terms, bench_.python,   *bench_.oracle, other_size,
+          bench_.gpu(), bench_.settings, bench_.stop};
+}
+
+// An opponent is timed at one size alone.
+Result<void> Session::BuildOpponent() {
+  const auto& source = bench_.terms.against;
+  if (!source || against_) return {};
+  CandidateBuilds builds({&*source}, bench_.terms.limits, bench_.stop);
+  ASSAY_ASSIGN_OR_RETURN(auto built, builds.Finish(BuildSetup(nullptr), [](size_t) {}));
+  if (built[0].failure)
+    return UsageError(
+        fmt::format("--against {} does not build: {}", source->path, *built[0].failure));
+  against_ = std::move(built[0]);
+  return {};
+}
+
+Result<Verdict> Session::Judge(const CandidateSource& source, const Asked& asked,
+                               const JudgeEvents& events) {
+  std::optional<Verdict> found;
+  JudgeEvents own = events;
+  own.verdict = [&](const Verdict& verdict) {
+    events.verdict(verdict);
+    found = verdict;
+  };
+  ASSAY_RETURN_IF_ERROR(JudgeAll({&source, 1}, asked, own));
+  return std::move(*found);
+}
+
+Result<void> Session::JudgeAll(std::span<const CandidateSource> sources, const Asked& asked,
+                               const JudgeEvents& events) {
+  std::vector<const CandidateSource*> pointers;
+  for (const CandidateSource& source : sources) pointers.push_back(&source);
+  CandidateBuilds builds(std::move(pointers), bench_.terms.limits, bench_.stop);
+  return JudgeAll(builds, asked, events);
+}
+
+Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
+                               const JudgeEvents& events) {
+  drawing_ = Drawing(events);
+  ASSAY_ASSIGN_OR_RETURN(auto batch, batches_.Take());
+  // All builds end before anything is timed: a compiler beside a measurement would be noise.
+  ASSAY_ASSIGN_OR_RETURN(
+      auto built, builds.Finish(BuildSetup(batch->other_size.get()), [&](size_t done) {
+        events.progress(
+            {JudgeStage::kBuilding, fmt::format("compiling {} of {}", done + 1, builds.size()),
+             static_cast<double>(done) / static_cast<double>(builds.size()), done, builds.size()});
+      }));
+  ASSAY_RETURN_IF_ERROR(BuildOpponent());
+  Round round{std::move(batch), std::move(built),
+              KernelListings(round.built, bench_.gpu(), bench_.stop), asked, events};
+  schedule_.BeginBatch(round.built, round.batch->other_size.get(),
+                       asked.correctness_only || bench_.terms.correctness_only);
+  auto judged = JudgeRound(round);
+  schedule_.EndBatch();
+  return judged;
+}
+
+Result<void> Session::JudgeRound(Round& round) {
+  for (size_t i = 0; i < round.built.size(); ++i) {
+    const int64_t begin_ns = MonotonicNs();
+    ASSAY_ASSIGN_OR_RETURN(Verdict verdict, JudgeOne(round, i));
+    AddTotals(Seconds(MonotonicNs() - begin_ns), &verdict.cost);
+    const ToolSetup tools{
+        bench_, *round.batch, schedule_, round.built[i], [&](const std::string& text) {
+          round.events.progress({JudgeStage::kTools, text, 0, i, round.built.size()});
+        }};
+    const auto answers = AddToolFacts(tools, &verdict);
+    round.built[i].artifact.clear();
+    round.events.verdict(verdict);
+    ASSAY_RETURN_IF_ERROR(answers);
+    // The verdict stood before its run without pauses was interrupted.
+    if (bench_.terms.sustained_s > 0 && verdict.speed && !verdict.sustained &&
+        bench_.stop.stopped())
+      return Fail(ErrorKind::kInterrupted, "interrupted");
+    ASSAY_RETURN_IF_ERROR(CheckDevice(bench_, schedule_, verdict));
+  }
+  return {};
+}
+
+Result<Verdict> Session::JudgeOne(Round& round, size_t index) {
+  auto verdict = JudgeWithRoom(round, index);
+  // What it held comes back.
+  if (!verdict || bench_.live->MemoryIsShort()) schedule_.ending().Await();
+  if (!verdict) verdict = ForWantOfMemory(round, index, verdict.error());
+  // Where the device hangs, whoever waited for it has failed.
+  if (!verdict && bench_.on_device() && verdict.error().kind != ErrorKind::kInterrupted)
+    ASSAY_RETURN_IF_ERROR(
+        bench_.device->CheckAnswers(fmt::format("{} was judged", round.built[index].source.path)));
+  return verdict;
+}
+
+Result<Verdict> Session::RunTrial(Round& round, size_t index, bool* wants_room) {
+  const BuiltCandidate& candidate = round.built[index];
+  if (candidate.failure) {
+    Verdict verdict = NewVerdict(bench_.terms, candidate, *bench_.oracle, bench_.python,
+                                 bench_.seed, bench_.threads, bench_.gpu());
+    verdict.outcome = Outcome::kBuildFailed;
+    verdict.message = *candidate.failure;
+    ASSAY_RETURN_IF_ERROR(round.listings.AddTo(index, &verdict));
+    return verdict;
+  }
+  bench_.live->BeginCandidate();
+  if (round.batch->other_size) round.batch->other_size->live.BeginCandidate();
+  Trial trial({bench_, *round.batch, schedule_, candidate, against_ ? &*against_ : nullptr,
+               round.asked.correctness_only || bench_.terms.correctness_only,
+               [&](JudgeStage stage, const std::string& text, double fraction) {
+                 round.events.progress({stage, text, fraction, index, round.built.size()});
+               },
+               [&] {
+                 schedule_.AwaitImports();
+                 round.listings.Await();
+               }});
+  const auto hosts = schedule_.Begin(index);
+  auto verdict = trial.Run(*hosts);
+  *wants_room = trial.wants_room();
+  if (!verdict) return verdict;
+  ASSAY_RETURN_IF_ERROR(round.listings.AddTo(index, &*verdict));
+  if (bench_.on_device() && trial.settled())
+    verdict->bottleneck = BottleneckOf(*verdict, bench_.gpu()->facts().multiprocessors);
+  return verdict;
+}
+
+Result<Verdict> Session::JudgeWithRoom(Round& round, size_t index) {
+  bool wants_room = false;
+  schedule_.set_alone(!round.built[index].failure && schedule_.HoldsFewHosts());
+  auto verdict = RunTrial(round, index, &wants_room);
+  const bool others_waited =
+      !schedule_.alone() && (!round.asked.correctness_only || round.batch->other_size != nullptr ||
+                             schedule_.any_ahead());
+  schedule_.set_alone(false);
+  if (!bench_.on_device() || !others_waited) return verdict;
+  if (!(verdict ? wants_room : LackedMemoryEarly(round, verdict.error()))) return verdict;
+  schedule_.EndWaitingHosts();
+  schedule_.set_alone(true);
+  auto with_room = RunTrial(round, index, &wants_room);
+  schedule_.set_alone(false);
+  if (!with_room || !with_room->correctness) return with_room;
+  if (verdict) {
+    with_room->cost.start_s += verdict->cost.start_s;
+    with_room->cost.fill_s += verdict->cost.fill_s;
+    with_room->cost.timed_s += verdict->cost.timed_s;
+  }
+  std::string& note = with_room->correctness->note;
+  if (!note.empty()) note += "; ";
+  note +=
+      "memory was short beside hosts of the judge's that waited for later, and it was judged again "
+      "once they had ended";
+  return with_room;
+}
+
+bool Session::LackedMemoryEarly(const Round& round, const Error& error) {
+  if (schedule_.expects_speed() || error.kind != ErrorKind::kEnvironment ||
+      !MayLackMemory(error.message))
+    return false;
+  schedule_.ending().Await();
+  return !MemoryTaken(round);
+}
+
+std::optional<std::string> Session::MemoryTaken(const Round& round) const {
+  auto seen = bench_.live->MemoryTaken();
+  const auto& other_size = round.batch->other_size;
+  return seen || !other_size ? seen : other_size->live.MemoryTaken();
+}
+
+Result<Verdict> Session::ForWantOfMemory(Round& round, size_t index, const Error& error) {
+  const auto seen = MemoryTaken(round);
+  if (!seen || error.kind == ErrorKind::kInterrupted) return std::unexpected(error);
+  Verdict verdict = NewVerdict(bench_.terms, round.built[index], *bench_.oracle, bench_.python,
+                               bench_.seed, bench_.threads, bench_.gpu());
+  verdict.outcome = Outcome::kOutOfMemory;
+  verdict.message = *seen;
+  verdict.log = error.message;
+  schedule_.DropAll();
+  ASSAY_RETURN_IF_ERROR(round.listings.AddTo(index, &verdict));
+  return verdict;
+}
+
+}  // namespace assay

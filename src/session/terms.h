@@ -1,0 +1,47 @@
+// What a session judges by: the problem, the opponent, and how much work a verdict may take.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "builders/build_candidate.h"
+#include "model/machine_profile.h"
+#include "model/problem.h"
+#include "toolchain/build.h"
+#include "toolchain/gpu_tools.h"
+
+namespace assay {
+
+// Which of Compute Sanitizer's tools looks at candidates.
+struct SanitizerChoice {
+  GpuTool program;
+  std::string tool;  // of kSanitizerTools (toolchain/compute_sanitizer.h)
+};
+
+struct SessionTerms {
+  ProblemRequest problem;
+  std::optional<CandidateSource> against;          // set: the opponent, instead of baselines
+  std::vector<std::string> baselines = {"eager"};  // the first decides the outcome
+  // The baseline that is hardest to beat decides, under the name "best"; one that fails is left
+  // out, but for the first.
+  bool best_baseline = false;
+  double threshold = 1;           // --p
+  int threads = 0;                // each side; 0: DefaultThreads()
+  std::string python;             // --python
+  std::string precision;          // --precision; empty: the problem's
+  std::string tolerance;          // --tolerance; empty: the problem's
+  uint64_t seed = 0;              // of the weights and the first batch; 0: a fresh one
+  double speed_budget_s = 60;     // for the speed gate, a candidate and baseline
+  double sustained_s = 0;         // then both sides run so long without a pause; 0: not
+  bool replay = true;             // blocks may be replays of CUDA graphs
+  bool correctness_only = false;  // no candidate is ever timed
+  MachineProfile machine;         // as measured here; empty where nothing was
+  CandidateLimits limits;
+  // Tools that look at each candidate once its verdict is made; on a GPU alone.
+  std::optional<GpuTool> profiler;  // Nsight Compute
+  std::optional<SanitizerChoice> sanitizer;
+};
+
+}  // namespace assay

@@ -1,0 +1,141 @@
+#include "session/trial.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/trace.h"
+#include "hosts/blame.h"
+#include "machine/meter.h"
+#include "session/record.h"
+
+namespace assay {
+
+bool Trial::AsksForSpeed() const {
+  return !setup_.correctness_only && setup_.batch.draws.degenerate().empty();
+}
+
+Result<Verdict> Trial::Run(HostsOfCandidate& hosts) {
+  const Workbench& bench = setup_.bench;
+  Verdict verdict = NewVerdict(bench.terms, setup_.candidate, *bench.oracle, bench.python,
+                               bench.seed, bench.threads, bench.gpu());
+  setup_.schedule.set_expects_speed(false);
+  ASSAY_ASSIGN_OR_RETURN(const bool final, PassGates(hosts, &verdict));
+  if (!final) {
+    Settle(&verdict);
+    settled_ = true;
+    if (setup_.against == nullptr)
+      verdict.roofline =
+          RooflineOf(verdict, bench.terms.machine, bench.oracle->account(), bench.gpu());
+  }
+  if (verdict.correctness) {
+    std::string& note = verdict.correctness->note;
+    const std::string left_out = NoteOfLeftOut(verdict.correctness->draws);
+    if (!left_out.empty()) note += (note.empty() ? "" : "; ") + left_out;
+  }
+  return verdict;
+}
+
+Result<bool> Trial::PassGates(HostsOfCandidate& hosts, Verdict* verdict) {
+  HostSchedule& schedule = setup_.schedule;
+  ASSAY_ASSIGN_OR_RETURN(bool final, PassCorrectness(hosts.correctness, verdict));
+  if (final) return true;
+  if (hosts.other_size && !schedule.alone()) hosts.other_size->Prefetch(0, 1);
+  if (AsksForSpeed() && !schedule.alone()) hosts.pairs.Prefetch(0, kPairsMin);
+  if (hosts.other_size) {
+    ASSAY_ASSIGN_OR_RETURN(final, PassOtherSize(*hosts.other_size, verdict));
+    if (final) return true;
+  }
+  schedule.set_expects_speed(true);
+  if (EndsCorrect(verdict)) return true;
+  verdict->speed.emplace();
+  verdict->speed->threshold = setup_.bench.terms.threshold;
+  if (const BuiltCandidate* against = setup_.against)
+    verdict->speed->against = {against->source.path, against->source.hash};
+  const int64_t waiting_ns = MonotonicNs();
+  setup_.before_timing();
+  verdict->cost.start_s += Seconds(MonotonicNs() - waiting_ns);
+  return PassBaselines(hosts.pairs, verdict);
+}
+
+bool Trial::EndsCorrect(Verdict* verdict) const {
+  if (AsksForSpeed()) return false;
+  const std::string& why = setup_.batch.draws.degenerate();
+  verdict->outcome = why.empty() ? Outcome::kCorrect : Outcome::kUnsettled;
+  verdict->message = why.empty()
+                         ? "correct; its speed was not asked for"
+                         : fmt::format(
+                               "correct, and that means nothing: {}, so this problem cannot tell "
+                               "a kernel from one that computes nothing (assay audit says more)",
+                               why);
+  return true;
+}
+
+SizeRunTerms Trial::Terms() const {
+  const Workbench& bench = setup_.bench;
+  return {bench.tolerance,
+          bench.terms.limits.call_timeout_s,
+          WeightsTreatment(bench.terms.problem) == "constructed",
+          bench.stop,
+          bench.on_device() ? &setup_.schedule.ending() : nullptr,
+          [this](const std::string& text, double fraction) {
+            setup_.progress(JudgeStage::kCorrectness, text, fraction);
+          }};
+}
+
+void Trial::SayWhatFailed(const Gate1Result& result, Verdict* verdict) {
+  wants_room_ = result.lacked_memory || result.could_not_ask;
+  verdict->outcome = result.lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
+  verdict->message = (result.lacked_memory ? "" : "wrong: ") + verdict->correctness->hint;
+}
+
+Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
+  Workbench& bench = setup_.bench;
+  const AtSize size{
+      *bench.oracle, bench.oracle_options, *bench.live, setup_.batch.draws, bench.rule, hosts, ""};
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
+  if (!result) return true;
+  verdict->correctness = std::move(result->correctness);
+  const CandidateSource& source = setup_.candidate.source;
+  if (source.form == CandidateForm::kPython) {
+    std::string& note = verdict->correctness->note;
+    const std::string constants = ConstantsNote(source.content, bench.terms.problem.set);
+    if (!constants.empty()) note += (note.empty() ? "" : "; ") + constants;
+  }
+  call_ns_ = result->call_ns;
+  if (verdict->correctness->passed) return false;
+  SayWhatFailed(*result, verdict);
+  return true;
+}
+
+Result<bool> Trial::PassOtherSize(CandidateHosts& hosts, Verdict* verdict) {
+  // The correctness gate's host gives its memory back first.
+  if (setup_.schedule.alone()) setup_.schedule.ending().Await();
+  OtherSize& other = *setup_.batch.other_size;
+  const std::string where = " at " + other.text;
+  const AtSize size{other.oracle, other.options, other.live, other.draws, other.rule, hosts, where};
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
+  if (!result) return true;
+  Correctness& correctness = *verdict->correctness;
+  AddDraws(std::move(result->correctness), other.options.problem.set, &correctness);
+  if (correctness.passed) return false;
+  correctness.hint =
+      fmt::format("right at the size that was asked for, but{}: {}", where, correctness.hint);
+  SayWhatFailed(*result, verdict);
+  return true;
+}
+
+// The headline baseline decides the outcome.
+void Trial::Settle(Verdict* verdict) const {
+  Speed& speed = *verdict->speed;
+  const BaselineResult& headline = speed.baselines.at(speed.headline);
+  const auto outcome = OutcomeFromName(headline.decision);
+  ASSAY_CHECK(outcome.has_value());
+  verdict->outcome = *outcome;
+  speed.passed = *outcome == Outcome::kFaster;
+  const std::string opponent = setup_.against != nullptr         ? setup_.against->source.path
+                               : speed.headline == kBestBaseline ? "the best baseline"
+                                                                 : speed.headline;
+  if (verdict->message.empty()) verdict->message = OutcomeMessage(*outcome, speed, opponent);
+}
+
+}  // namespace assay

@@ -1,0 +1,70 @@
+// One candidate on its way through the gates, on a batch of values.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "correctness/size_run.h"
+#include "model/event.h"
+#include "session/batch.h"
+#include "session/host_schedule.h"
+#include "session/workbench.h"
+#include "speed/gate2_run.h"
+
+namespace assay {
+
+// What a trial works with; all of it outlives the trial.
+struct TrialSetup {
+  Workbench& bench;
+  Batch& batch;
+  HostSchedule& schedule;
+  const BuiltCandidate& candidate;
+  const BuiltCandidate* against = nullptr;  // the opponent; null: the baselines of the terms
+  bool correctness_only = false;
+  std::function<void(JudgeStage stage, const std::string& text, double fraction)> progress;
+  std::function<void()> before_timing;  // waits for whatever would run beside a measurement
+};
+
+class Trial {
+ public:
+  explicit Trial(TrialSetup setup) : setup_(std::move(setup)) {}
+  // The verdict so far as the gates make it. Errors: what is not the candidate's doing.
+  Result<Verdict> Run(HostsOfCandidate& hosts);
+  // Whether the candidate, or a second reference that was asked about it, lacked memory before it
+  // was timed.
+  bool wants_room() const { return wants_room_; }
+  // Whether its speed was measured to a decision.
+  bool settled() const { return settled_; }
+
+ private:
+  // Each returns true when the verdict is final.
+  Result<bool> PassGates(HostsOfCandidate& hosts, Verdict* verdict);
+  Result<bool> PassCorrectness(CandidateHosts& hosts, Verdict* verdict);
+  Result<bool> PassOtherSize(CandidateHosts& hosts, Verdict* verdict);
+  // Where nothing more is asked once it is correct.
+  bool EndsCorrect(Verdict* verdict) const;
+  // The speed gate, against all that are asked for (trial_speed.cc).
+  Result<bool> PassBaselines(CandidateHosts& hosts, Verdict* verdict);
+  struct SpeedOutcome {
+    bool final = false;
+    std::optional<HostTrouble> opponent_trouble;
+  };
+  Result<SpeedOutcome> PassSpeed(CandidateHosts& hosts, const std::string& baseline,
+                                 Verdict* verdict);
+  void DescribeSides(const std::string& baseline, bool cheap, Gate2Setup* gate) const;
+  void DescribeEffort(const std::string& baseline, bool cheap, const CandidateHosts& hosts,
+                      const Verdict& verdict, Gate2Setup* gate) const;
+  void Settle(Verdict* verdict) const;
+  // Of a call that did not pass.
+  void SayWhatFailed(const Gate1Result& result, Verdict* verdict);
+  SizeRunTerms Terms() const;
+  bool AsksForSpeed() const;
+
+  TrialSetup setup_;
+  double call_ns_ = 0;  // from the correctness gate, rough
+  bool wants_room_ = false;
+  bool settled_ = false;
+};
+
+}  // namespace assay

@@ -1,0 +1,172 @@
+// A trial's way through the speed gate.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/defences.h"
+#include "hosts/blame.h"
+#include "machine/meter.h"
+#include "session/record.h"
+#include "session/trial.h"
+#include "speed/library_kernels.h"
+
+namespace assay {
+namespace {
+
+// How much longer hosts take to start side by side than the oracle's does alone, at most.
+constexpr double kSideBySideStart = 2;
+// What starting a pair takes where neither side is native, to which its rounds are fitted [s].
+constexpr double kSlowPairS = 0.4;
+// Most verdicts stand by then.
+constexpr double kPairsOfSecondLook = 9;
+
+// Whether a look at what runs on a device is worth its time. A native candidate may load libraries
+// that it does not link: that is for the problem to forbid.
+bool MayCallLibraries(const BuiltCandidate& candidate, bool forbidden) {
+  return candidate.source.form == CandidateForm::kPython || !candidate.toolkit.empty() || forbidden;
+}
+
+void AddSpent(const SpentTime& spent, Cost* cost) {
+  cost->start_s += Seconds(spent.start_ns);
+  cost->fill_s += Seconds(spent.fill_ns);
+  cost->timed_s += Seconds(spent.timed_ns);
+}
+
+}  // namespace
+
+// What follows from the two sides' forms and from where they run.
+void Trial::DescribeSides(const std::string& baseline, bool cheap, Gate2Setup* gate) const {
+  const Workbench& bench = setup_.bench;
+  const CandidateForm form = setup_.candidate.source.form;
+  gate->rule = bench.rule;
+  gate->errors = setup_.batch.draws.reference_errors();
+  gate->options = &bench.oracle_options;
+  if (bench.threads > 1 || form == CandidateForm::kPython)
+    gate->step_wake_ns = gate->kept_wake_ns = kStepSlowWakeNs;
+  if (bench.on_device()) gate->kept_wake_ns = kKeptOnDeviceNs;
+  gate->beside_baseline = bench.on_device();
+  gate->SetForms(
+      form, setup_.against != nullptr ? std::optional(setup_.against->source.form) : std::nullopt,
+      baseline, bench.terms.replay);
+  // In the device form nothing but its own image runs.
+  gate->libraries_forbidden = !bench.terms.problem.allow_libraries && Stands(Defence::kLibraries) &&
+                              form != CandidateForm::kDevice;
+  if (!cheap) gate->pair_s = kSlowPairS;
+  if (bench.on_device()) {
+    gate->pair_s = kDevicePairS;
+    gate->ending = &setup_.schedule.ending();
+  }
+}
+
+// How much may be spent, and how that goes on.
+void Trial::DescribeEffort(const std::string& baseline, bool cheap, const CandidateHosts& hosts,
+                           const Verdict& verdict, Gate2Setup* gate) const {
+  const Workbench& bench = setup_.bench;
+  const int opponents_there =
+      setup_.against != nullptr ? kClearPairs : setup_.schedule.Pool(baseline).size();
+  gate->clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
+  gate->threshold = bench.terms.threshold;
+  gate->noise = bench.terms.machine.noise;
+  gate->threads = bench.threads;
+  gate->call_timeout_s = bench.terms.limits.call_timeout_s;
+  gate->budget_s = bench.terms.speed_budget_s;
+  gate->started_before_s = std::min(hosts.BegunForS(), kSideBySideStart * bench.host_start_s);
+  gate->candidate_call_ns = call_ns_;
+  // Beside the first baseline alone.
+  if (verdict.speed->baselines.empty()) gate->sustained_s = bench.terms.sustained_s;
+  gate->progress = [this](int pairs, const SpeedEstimate& estimate) {
+    setup_.progress(JudgeStage::kSpeed,
+                    fmt::format("speed (gate 2): pair {}, {:.3g}x so far", pairs, estimate.speedup),
+                    std::min(1.0, pairs / kPairsOfSecondLook));
+  };
+  gate->sustains = [this](bool is_candidate, double fraction) {
+    setup_.progress(
+        JudgeStage::kSustained,
+        fmt::format("sustained speed: {}", is_candidate ? "candidate" : "the other side"),
+        fraction);
+  };
+}
+
+Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::string& baseline,
+                                             Verdict* verdict) {
+  Workbench& bench = setup_.bench;
+  HostSchedule& schedule = setup_.schedule;
+  setup_.progress(JudgeStage::kSpeed, "starting hosts", 0);
+  if (schedule.alone() || bench.live->MemoryIsShort()) schedule.ending().Await();
+  schedule.EndWarmReferences(baseline, 0);
+  Gate2Setup gate{*bench.oracle, *bench.live, setup_.batch.values};
+  const BuiltCandidate* against = setup_.against;
+  std::optional<CandidateHosts> opponents;
+  if (against != nullptr) opponents.emplace(schedule.SetupOf(*against));
+  gate.opponent = [&](int pair_index) -> HostResult<Opponent> {
+    Opponent found;
+    const int coming = schedule.PairsComing(pair_index);
+    if (opponents) {
+      auto own = opponents->Take(pair_index, coming);
+      if (!own) return std::unexpected(own.error());
+      found.own = std::move(*own);
+      return found;
+    }
+    auto host = schedule.Pool(baseline).Get(pair_index, coming, gate.opponent_leaves);
+    if (!host) return std::unexpected(host.error());
+    found.warm = *host;
+    return found;
+  };
+  gate.candidate = [&](int pair_index) {
+    return hosts.Take(pair_index, schedule.PairsComing(pair_index));
+  };
+  if (bench.on_device() && against == nullptr)
+    gate.begin_hosts = [&](int pair_index) {
+      return schedule.BeginPairs(pair_index, hosts, baseline, gate.opponent_leaves);
+    };
+  // Fresh native hosts are cheap, and so are reference hosts that earlier candidates needed.
+  const auto is_native = [](const BuiltCandidate* built) {
+    return built == nullptr || built->source.form != CandidateForm::kPython;
+  };
+  const bool cheap = !bench.on_device() && is_native(&setup_.candidate) && is_native(against);
+  DescribeSides(baseline, cheap, &gate);
+  DescribeEffort(baseline, cheap, hosts, *verdict, &gate);
+  std::optional<OwnKernels> own_kernels;
+  if (bench.on_device() && MayCallLibraries(setup_.candidate, gate.libraries_forbidden))
+    gate.own_kernels = &own_kernels.emplace(setup_.candidate);
+  auto result = RunGate2(gate);
+  if (!result) {
+    ASSAY_RETURN_IF_ERROR(Blame(result.error(), "gate 2", bench.stop, verdict));
+    return SpeedOutcome{true, std::nullopt};
+  }
+  // It may have been about to ask what else explains that.
+  if (result->wrong && bench.stop.stopped()) return Fail(ErrorKind::kInterrupted, "interrupted");
+  AddSpent(result->spent, &verdict->cost);
+  if (result->opponent_trouble) return SpeedOutcome{false, std::move(result->opponent_trouble)};
+  return SpeedOutcome{ConcludeGate2(std::move(*result), bench.terms.problem, baseline, verdict),
+                      std::nullopt};
+}
+
+Result<bool> Trial::PassBaselines(CandidateHosts& hosts, Verdict* verdict) {
+  const SessionTerms& terms = setup_.bench.terms;
+  const std::vector<std::string> baselines =
+      setup_.against != nullptr ? std::vector<std::string>{"against"} : terms.baselines;
+  const bool best = terms.best_baseline && setup_.against == nullptr;
+  verdict->speed->headline = best ? kBestBaseline : baselines.front();
+  std::map<std::string, std::vector<std::string>> left_out;  // by why
+  for (const std::string& baseline : baselines) {
+    ASSAY_ASSIGN_OR_RETURN(const SpeedOutcome outcome, PassSpeed(hosts, baseline, verdict));
+    hosts.Drop();
+    if (!outcome.opponent_trouble) {
+      if (outcome.final) return true;
+      continue;
+    }
+    const Error error = TroubleAsError(*outcome.opponent_trouble, "the baseline failed");
+    // A candidate that had all of the device's memory would choose its baseline.
+    const bool leaves_out = best && baseline != baselines.front() &&
+                            error.kind != ErrorKind::kInterrupted &&
+                            !setup_.bench.live->MemoryTaken();
+    if (!leaves_out) return std::unexpected(error);
+    left_out[error.message.substr(0, error.message.find('\n'))].push_back(baseline);
+    setup_.schedule.DropPool(baseline);
+  }
+  if (best) AddBest(left_out, &*verdict->speed);
+  return false;
+}
+
+}  // namespace assay

@@ -1,0 +1,37 @@
+// What all candidates of a session are judged with, from one batch to the next.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/stop_token.h"
+#include "hosts/python_runtime.h"
+#include "rules/gate1.h"
+#include "session/terms.h"
+#include "values/judge_device.h"
+#include "values/live_slots.h"
+#include "values/oracle.h"
+
+namespace assay {
+
+struct Workbench {
+  SessionTerms terms;
+  StopToken stop;     // of every wait of the session
+  uint64_t seed = 0;  // of the weights, and of the first batch
+  int threads = 1;
+  PythonRuntime python = {};
+  std::string settings = {};                      // of hosts under test
+  std::unique_ptr<JudgeDevice> device = nullptr;  // null: judged on the CPU
+  OracleOptions oracle_options = {};
+  std::optional<Oracle> oracle = {};
+  std::optional<LiveSlots> live = {};
+  CompareRule rule = {};
+  std::string tolerance = {};  // as verdicts name it
+  double host_start_s = 0;     // what the oracle's host took
+
+  const Gpu* gpu() const { return device ? &device->gpu() : nullptr; }
+  bool on_device() const { return device != nullptr; }
+};
+
+}  // namespace assay

@@ -1,0 +1,210 @@
+#include "worker/protocol.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "model/verdict_json.h"
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = WorkerRequest::Kind;
+
+constexpr const char* kSchema = "assay.worker/1";
+constexpr size_t kSourceBytesMax = size_t{4} << 20;
+constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds{{{"judge", Kind::kJudge},
+                                                                   {"check", Kind::kCheck},
+                                                                   {"describe", Kind::kDescribe},
+                                                                   {"cancel", Kind::kCancel},
+                                                                   {"shutdown", Kind::kShutdown}}};
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json EventOf(const std::string& id, std::string_view event) {
+  return {{"schema", kSchema}, {"event", event}, {"id", id}};
+}
+
+// Reads the fields of an object, and refuses those that nobody asked for.
+class Fields {
+ public:
+  Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+
+  template <typename T>
+  void Read(const char* name, T* value) {
+    known_.push_back(name);
+    const auto found = object_.find(name);
+    if (found == object_.end() || found->is_null()) return;
+    try {
+      *value = found->get<T>();
+    } catch (const Json::exception&) {
+      wrong_ = fmt::format("{}{} has a value of the wrong kind", where_, name);
+    }
+  }
+  // Numbers of a `set` may be numbers: they mean what they would mean in Python.
+  void ReadSettings(const char* name, std::map<std::string, std::string>* settings) {
+    known_.push_back(name);
+    const auto found = object_.find(name);
+    if (found == object_.end() || found->is_null()) return;
+    if (!found->is_object()) {
+      wrong_ = fmt::format("{}{} must be an object: {{\"ROWS\": 64}}", where_, name);
+      return;
+    }
+    for (const auto& [key, value] : found->items()) {
+      const std::string text = value.is_string() ? value.get<std::string>() : Dump(value);
+      const auto setting = ParseSetting(key + "=" + text);
+      if (setting)
+        settings->insert(*setting);
+      else
+        wrong_ = setting.error().message;
+    }
+  }
+  void Know(const char* name) { known_.push_back(name); }
+  Result<void> Finish() const {
+    if (!wrong_.empty()) return UsageError(wrong_);
+    for (const auto& [key, value] : object_.items())
+      if (std::find(known_.begin(), known_.end(), key) == known_.end())
+        return UsageError(fmt::format("{}{} is no field of a request", where_, key));
+    return {};
+  }
+
+ private:
+  const Json& object_;
+  std::string where_, wrong_;
+  std::vector<std::string> known_;
+};
+
+Result<AskedTerms> TermsFrom(const Json& object) {
+  AskedTerms terms;
+  if (!object.is_object()) return UsageError("terms must be an object with a problem");
+  Fields fields(object, "terms.");
+  fields.Read("problem", &terms.problem.problem);
+  fields.Read("size", &terms.problem.size);
+  fields.ReadSettings("set", &terms.problem.set);
+  fields.Read("device", &terms.device);
+  fields.Read("baseline", &terms.baselines);
+  fields.Read("against", &terms.against);
+  fields.Read("p", &terms.threshold);
+  fields.Read("threads", &terms.threads);
+  fields.Read("python", &terms.python);
+  fields.Read("precision", &terms.precision);
+  fields.Read("tolerance", &terms.tolerance);
+  fields.Read("weights", &terms.weights);
+  fields.Read("one_size", &terms.one_size);
+  fields.Read("no_replay", &terms.no_replay);
+  fields.Read("timeout_s", &terms.timeout_s);
+  fields.Read("build_timeout_s", &terms.build_timeout_s);
+  fields.Read("budget_s", &terms.budget_s);
+  fields.Read("sustained_s", &terms.sustained_s);
+  fields.Read("memory", &terms.memory);
+  ASSAY_RETURN_IF_ERROR(fields.Finish());
+  if (terms.problem.problem.empty())
+    return UsageError("terms.problem is missing: a .py file, or the name of a problem");
+  return terms;
+}
+
+// {"path": "mine.cpp"}, or {"name": "mine.cpp", "source": "..."}.
+Result<CandidateSource> CandidateFrom(const Json& object) {
+  if (!object.is_object())
+    return UsageError("a candidate is an object with a path, or with a name and a source");
+  std::string path, name, source;
+  Fields fields(object, "candidate.");
+  fields.Read("path", &path);
+  fields.Read("name", &name);
+  fields.Read("source", &source);
+  ASSAY_RETURN_IF_ERROR(fields.Finish());
+  if (!path.empty()) return ReadCandidate(path);
+  if (name.empty() || source.empty())
+    return UsageError(
+        "a candidate needs a path, or a name (whose ending says its form) and a "
+        "source");
+  if (source.size() > kSourceBytesMax) return UsageError("a candidate's source is over 4 MiB");
+  return CandidateFromText(name, std::move(source));
+}
+
+}  // namespace
+
+Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* id) {
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return UsageError("a request is one line with one JSON object");
+  WorkerRequest request;
+  std::string kind;
+  Fields fields(json, "");
+  fields.Read("id", &request.id);
+  *id = request.id;
+  fields.Read("request", &kind);
+  fields.Read("of", &request.cancels);
+  fields.Know("terms");
+  fields.Know("candidates");
+  ASSAY_RETURN_IF_ERROR(fields.Finish());
+  const auto found = std::find_if(kKinds.begin(), kKinds.end(),
+                                  [&](const auto& known) { return known.first == kind; });
+  if (found == kKinds.end())
+    return UsageError(
+        fmt::format("request is '{}': use judge, check, describe, cancel or shutdown", kind));
+  request.kind = found->second;
+  if (request.kind == Kind::kShutdown || request.kind == Kind::kCancel) return request;
+  if (request.id.empty()) return UsageError("id is missing: any text of the client's");
+  const Json none = Json::object();
+  const Json& terms = json.contains("terms") ? json["terms"] : none;
+  ASSAY_ASSIGN_OR_RETURN(request.terms, TermsFrom(terms));
+  request.terms_text = Dump(terms);
+  if (request.kind == Kind::kDescribe) return request;
+  if (!json.contains("candidates") || !json["candidates"].is_array() || json["candidates"].empty())
+    return UsageError("candidates is missing: a list of objects");
+  for (const Json& candidate : json["candidates"]) {
+    ASSAY_ASSIGN_OR_RETURN(CandidateSource source, CandidateFrom(candidate));
+    request.candidates.push_back(std::move(source));
+  }
+  return request;
+}
+
+std::string ReadyLine(std::string_view version) {
+  return Dump({{"schema", kSchema}, {"event", "ready"}, {"version", version}});
+}
+
+std::string ProgressLine(const std::string& id, const ProgressEvent& event) {
+  Json line = EventOf(id, "progress");
+  line["stage"] = JudgeStageName(event.stage);
+  line["text"] = event.text;
+  line["fraction"] = std::clamp(event.fraction, 0.0, 1.0);
+  if (event.candidates > 0) line["candidate"] = event.candidate;
+  return Dump(line);
+}
+
+std::string VerdictLine(const std::string& id, size_t candidate, const Verdict& verdict) {
+  Json line = EventOf(id, "verdict");
+  line["candidate"] = candidate;
+  line["verdict"] = Json::parse(VerdictToJson(verdict, -1));
+  return Dump(line);
+}
+
+std::string DescriptionLine(const std::string& id, const ProblemRequest& problem,
+                            const ProblemDescription& description) {
+  Json line = EventOf(id, "description");
+  line["problem"] = problem.name;
+  line["device"] = problem.device;
+  line["set"] = problem.set;
+  line["signature"] = Json::array();
+  for (const wire::ArgumentSpec& argument : description.arguments)
+    line["signature"].push_back(DescribeArgument(argument));
+  return Dump(line);
+}
+
+std::string DoneLine(const std::string& id) { return Dump(EventOf(id, "done")); }
+
+std::string ErrorLine(const std::string& id, const Error& error) {
+  Json line = EventOf(id, "error");
+  line["kind"] = error.kind == ErrorKind::kUsage         ? "usage"
+                 : error.kind == ErrorKind::kEnvironment ? "environment"
+                                                         : "interrupted";
+  line["message"] = error.message;
+  return Dump(line);
+}
+
+}  // namespace assay

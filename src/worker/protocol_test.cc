@@ -1,0 +1,75 @@
+#include "worker/protocol.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+
+std::string ErrorOf(const std::string& line) {
+  std::string id;
+  const auto request = ParseWorkerRequest(line, &id);
+  return request ? "" : request.error().message;
+}
+
+TEST(WorkerProtocol, ReadsARequestToJudgeASource) {
+  std::string id;
+  const auto request = ParseWorkerRequest(
+      R"({"id": "7", "request": "judge", "terms": {"problem": "softmax", "size": "tiny",
+          "set": {"ROWS": 64, "NAME": "'x'"}, "p": 2, "threads": 1},
+          "candidates": [{"name": "a.cpp", "source": "int x;"}]})",
+      &id);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(id, "7");
+  EXPECT_EQ(request->kind, WorkerRequest::Kind::kJudge);
+  EXPECT_EQ(request->terms.problem.problem, "softmax");
+  EXPECT_EQ(request->terms.problem.set.at("ROWS"), "64");
+  EXPECT_EQ(request->terms.problem.set.at("NAME"), "'x'");
+  EXPECT_EQ(request->terms.threshold, 2);
+  ASSERT_EQ(request->candidates.size(), 1u);
+  EXPECT_EQ(request->candidates[0].content, "int x;");
+  EXPECT_EQ(request->candidates[0].form, CandidateForm::kNative);
+}
+
+TEST(WorkerProtocol, ErrorsNameTheField) {
+  EXPECT_THAT(ErrorOf("no JSON"), HasSubstr("one JSON object"));
+  EXPECT_THAT(ErrorOf(R"({"id": "1", "request": "guess"})"), HasSubstr("use judge, check"));
+  EXPECT_THAT(ErrorOf(R"({"id": "1", "request": "judge", "term": {}})"), HasSubstr("term is no"));
+  EXPECT_THAT(ErrorOf(R"({"id": "1", "request": "describe", "terms": {"sizes": "tiny"}})"),
+              HasSubstr("terms.sizes is no field"));
+  EXPECT_THAT(ErrorOf(R"({"id": "1", "request": "describe", "terms": {"threads": "two"}})"),
+              HasSubstr("terms.threads has a value of the wrong kind"));
+  EXPECT_THAT(ErrorOf(R"({"id": "1", "request": "describe"})"), HasSubstr("terms.problem is miss"));
+  EXPECT_THAT(ErrorOf(R"({"request": "describe", "terms": {"problem": "a"}})"),
+              HasSubstr("id is missing"));
+  const std::string judge = R"({"id": "1", "request": "judge", "terms": {"problem": "softmax"})";
+  EXPECT_THAT(ErrorOf(judge + "}"), HasSubstr("candidates is missing"));
+  EXPECT_THAT(ErrorOf(judge + R"(, "candidates": [{"name": "a.rs", "source": "x"}]})"),
+              HasSubstr("must end in .cpp"));
+  EXPECT_THAT(ErrorOf(judge + R"(, "candidates": [{"name": "a.cpp"}]})"), HasSubstr("a source"));
+}
+
+TEST(WorkerProtocol, TheIdIsKnownEvenOfARequestThatIsRefused) {
+  std::string id;
+  EXPECT_FALSE(ParseWorkerRequest(R"({"id": "9", "request": "guess"})", &id));
+  EXPECT_EQ(id, "9");
+}
+
+TEST(WorkerProtocol, EventsAreOneLineEach) {
+  const ProgressEvent event{JudgeStage::kSpeed, "pair 3\n", 1.5, 1, 2};
+  const std::string line = ProgressLine("7", event);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const auto json = nlohmann::json::parse(line);
+  EXPECT_EQ(json["stage"], "speed");
+  EXPECT_EQ(json["fraction"], 1.0);
+  EXPECT_EQ(json["candidate"], 1);
+  const auto error = nlohmann::json::parse(ErrorLine("7", {ErrorKind::kEnvironment, "no GPU"}));
+  EXPECT_EQ(error["kind"], "environment");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,68 @@
+#include "worker/request_queue.h"
+
+#include <algorithm>
+
+namespace assay {
+
+bool RequestQueue::Push(WorkerRequest request) {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || waiting_.size() >= kWaitingMax) return false;
+  waiting_.push_back(std::move(request));
+  changed_.notify_one();
+  return true;
+}
+
+std::optional<WorkerRequest> RequestQueue::Next() {
+  std::unique_lock lock(mutex_);
+  in_hand_.clear();
+  changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
+  if (waiting_.empty()) return std::nullopt;
+  WorkerRequest request = std::move(waiting_.front());
+  waiting_.pop_front();
+  in_hand_ = request.id;
+  stop_ = false;
+  return request;
+}
+
+bool RequestQueue::HasWaiting() const {
+  const std::lock_guard lock(mutex_);
+  return closed_ || !waiting_.empty();
+}
+
+bool RequestQueue::closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+bool RequestQueue::done() const {
+  const std::lock_guard lock(mutex_);
+  return closed_ && waiting_.empty() && in_hand_.empty();
+}
+
+bool RequestQueue::Cancel(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const WorkerRequest& request) { return request.id == id; });
+  if (found != waiting_.end()) {
+    waiting_.erase(found);
+    return true;
+  }
+  if (!id.empty() && in_hand_ == id) stop_ = true;
+  return false;
+}
+
+void RequestQueue::Close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_one();
+}
+
+void RequestQueue::Stop() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  waiting_.clear();
+  stop_ = true;
+  changed_.notify_one();
+}
+
+}  // namespace assay

@@ -1,0 +1,54 @@
+// Sessions by least recent use. Bounded by their number, and by what they take together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+
+namespace assay {
+
+// `Session` is what is kept (session/session.h); tests have their own.
+template <typename Session>
+class SessionCache {
+ public:
+  using Open = std::function<Result<std::unique_ptr<Session>>()>;
+  // `used_bytes`: what all of them take now.
+  SessionCache(size_t sessions_max, uint64_t bytes_max, std::function<uint64_t()> used_bytes)
+      : sessions_max_(sessions_max), bytes_max_(bytes_max), used_bytes_(std::move(used_bytes)) {}
+
+  // The session under `key`, opened where it is not there, and now the most recently used one.
+  // Others end first, where there are too many. Valid until the next call of any function here.
+  Result<Session*> Get(const std::string& key, const Open& open) {
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
+      if (entry->first == key) {
+        entries_.splice(entries_.begin(), entries_, entry);
+        return entries_.front().second.get();
+      }
+    while (!entries_.empty() && entries_.size() >= sessions_max_) entries_.pop_back();
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, open());
+    entries_.emplace_front(key, std::move(session));
+    return entries_.front().second.get();
+  }
+  void Drop(const std::string& key) {
+    entries_.remove_if([&](const auto& entry) { return entry.first == key; });
+  }
+  // Ends the least recently used ones until the others take no more than they may. One stays.
+  void Trim() {
+    while (entries_.size() > 1 && used_bytes_() > bytes_max_) entries_.pop_back();
+  }
+  size_t size() const { return entries_.size(); }
+
+ private:
+  const size_t sessions_max_;
+  const uint64_t bytes_max_;
+  const std::function<uint64_t()> used_bytes_;
+  std::list<std::pair<std::string, std::unique_ptr<Session>>> entries_;  // newest first
+};
+
+}  // namespace assay
