@@ -3,7 +3,9 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import time
+import zlib
 
 import jsonschema
 import pytest
@@ -11,6 +13,9 @@ import pytest
 from traces import sandbox_traces
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The modules of the corpus, of garbage candidates and of the benchmarks have tests here.
+sys.path[:0] = [str(ROOT / "tests" / "exploits"), str(ROOT / "tests" / "garbage")]
+sys.path.append(str(ROOT / "bench"))
 ASSAY = pathlib.Path(os.environ.get("ASSAY_BINARY", ROOT / "build" / "release" / "assay"))
 
 SOFTMAX = str(ROOT / "problems" / "level1" / "softmax.py")
@@ -46,6 +51,62 @@ template <size_t N> struct Slow { static constexpr long value = spin<N>(); };
 template <size_t... I> long sum(std::index_sequence<I...>) { return (Slow<I>::value + ...); }
 long all = sum(std::make_index_sequence<5000>());
 """
+
+# src/cli/exit_code.h: what each outcome ends a call with, and which of several applies.
+CODE_OF = {"faster": GOOD, "correct": GOOD, "unsettled": UNSETTLED}
+CODE_OF |= {"tie": NOT_FASTER, "slower": NOT_FASTER, "not_faster": NOT_FASTER}
+CODE_OF |= {"wrong": WRONG, "weights_differ": WRONG, "build_failed": BUILD_FAILED, "foul": FOUL}
+CODE_OF |= {"crashed": DIED, "timed_out": DIED, "out_of_memory": DIED}
+GRAVEST_FIRST = (FOUL, DIED, BUILD_FAILED, WRONG, UNSETTLED, NOT_FASTER, GOOD)
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("assay")
+    group.addoption("--all", action="store_true", help="thorough tests, too")
+    group.addoption("--share", default="", help="K/N: a share of the thorough tests, K of 0 to N-1")
+    group.addoption("--touched", default="", help="A,B: thorough tests of these names, too")
+
+
+def share_of(text):
+    """K and N of 'K/N'."""
+    try:
+        part, parts = map(int, text.split("/"))
+    except ValueError:
+        part, parts = 1, 0
+    if not 0 <= part < parts:
+        raise pytest.UsageError(f"--share takes K/N with K of 0 to N-1, not '{text}'")
+    return part, parts
+
+
+def is_chosen(item, config):
+    """Whether a test runs: a thorough one needs to be asked for."""
+    if item.get_closest_marker("thorough") is None or config.option.all:
+        return True
+    touched = set(config.option.touched.split(",")) - {""}
+    if hasattr(item, "callspec") and touched & set(item.callspec.id.split(",")):
+        return True
+    if not config.option.share:
+        return False
+    part, parts = share_of(config.option.share)
+    return zlib.crc32(item.nodeid.encode()) % parts == part
+
+
+def pytest_collection_modifyitems(config, items):
+    option = config.option
+    if option.keyword or option.markexpr or any("::" in name for name in config.args):
+        return  # by name
+    chosen = [item for item in items if is_chosen(item, config)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
+
+
+def chosen_parameters(request, name):
+    """The values of a parameter among those tests of the calling test's function that run in this
+    session: what one call can judge for all of them.
+    """
+    function = request.node.originalname
+    same = [item for item in request.session.items if item.originalname == function]
+    return [item.callspec.params[name] for item in same if item.path == request.node.path]
 
 
 def fits(document, schema):
@@ -113,8 +174,29 @@ class Assay:
         """Few tests ask for more than a verdict: on a busy machine most would take all of the
         minute that is the default for speed.
         """
-        budget = [] if "--budget" in arguments else ["--budget", "20"]
+        budget = [] if "--budget" in arguments else ["--budget", "8"]
         return self("judge", problem, *arguments, *budget, "--json", **keywords)
+
+
+@pytest.fixture(scope="session")
+def judge_many(tmp_path_factory):
+    """judge_many(problem, candidates, options) gives the verdicts on candidates, in their order, by
+    one call whose exit code must be that of the gravest. Tests whose options are the same share a
+    call, and so one import of PyTorch. A worker that stays warm for the session can take the place
+    of the call.
+    """
+    assay = Assay(tmp_path_factory.mktemp("session"))
+
+    def judge(problem, candidates, options=()):
+        run = assay.judge(problem, *candidates, *options, timeout=120 + 10 * len(candidates))
+        assert run.out, run
+        verdicts = run.verdict if len(candidates) > 1 else [run.verdict]
+        assert len(verdicts) == len(candidates), run
+        codes = {CODE_OF[verdict["outcome"]] for verdict in verdicts}
+        assert run.code == next(code for code in GRAVEST_FIRST if code in codes), run
+        return verdicts
+
+    return judge
 
 
 @pytest.fixture
@@ -136,13 +218,17 @@ def write(tmp_path):
 
 @pytest.fixture
 def leftovers():
-    """What the test's judgements left behind: nothing may be there that was not there before."""
+    """What the test's judgements left behind: nothing may be there that was not there before.
+    `but_below`: a folder that is not looked at.
+    """
     before = sandbox_traces()
 
-    def new_traces():
+    def new_traces(but_below=None):
         # The kernel ends the last process of a killed sandbox a moment after its parent is told.
         for _ in range(50):
             new = sandbox_traces() - before
+            if but_below is not None:
+                new = {trace for trace in new if not trace.startswith(but_below)}
             if not new:
                 break
             time.sleep(0.1)

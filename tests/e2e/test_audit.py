@@ -286,6 +286,7 @@ def test_an_interrupt_ends_it_with_what_is_done(assay, folder, leftovers):
     assert not leftovers()
 
 
+@pytest.mark.thorough
 def test_the_projects_own_suite_has_no_degenerate_problem(assay):
     run = audit(assay, ROOT / "problems", "--size", "tiny", timeout=900)
     bad = [p for p in run.audit["problems"] if p["result"] != "clean"]

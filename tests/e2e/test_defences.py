@@ -5,14 +5,11 @@ import json
 import math
 import os
 import subprocess
-import sys
 
 import pytest
+from aa_summary import pair_log_ratio
 
-from conftest import ASSAY, ROOT, SOFTMAX, USAGE, Assay
-
-sys.path.insert(0, str(ROOT / "bench"))
-from aa_summary import pair_log_ratio  # noqa: E402
+from conftest import ASSAY, ROOT, SOFTMAX, USAGE
 
 WEAKENED = ASSAY.with_name("assay-weakened")
 EXPLOITS = ROOT / "tests" / "exploits"
@@ -260,7 +257,16 @@ def got_through(verdict):
     return passed and verdict["foul"] is None
 
 
-@pytest.mark.parametrize("defence", GETS_THROUGH)
+QUICK = {name for name, (_, options) in GETS_THROUGH.items() if options == GATE_1}
+
+
+@pytest.mark.parametrize(
+    "defence",
+    [
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough)
+        for name in GETS_THROUGH
+    ],
+)
 def test_without_it_an_exploit_gets_through(defence, judge):
     exploit, options = GETS_THROUGH[defence]
     for _ in range(3):
@@ -286,6 +292,7 @@ def best_pair(verdict):
     return max((math.exp(pair_log_ratio(pair)) for pair in pairs), default=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("defence", GAINS)
 def test_without_it_an_exploit_gains(defence, judge):
     exploit, ratio = GAINS[defence]
@@ -308,6 +315,7 @@ def test_a_host_that_works_while_it_should_be_stopped_is_seen(judge):
     assert (verdict["outcome"], verdict["foul"]["rule"]) == ("foul", "ran-while-asleep")
 
 
+@pytest.mark.thorough
 def test_where_results_are_copied_a_win_that_a_saved_copy_explains_says_so(judge):
     """Where a host's memory cannot be read both sides copy."""
     exploit = GAINS["left-results"][0]
@@ -316,6 +324,7 @@ def test_where_results_are_copied_a_win_that_a_saved_copy_explains_says_so(judge
     assert ("leave out the copy" in note) == (verdict["outcome"] == "faster"), verdict
 
 
+@pytest.mark.thorough
 def test_a_problem_that_a_constant_solves_has_no_winner(judge):
     ones = inline(
         softmax_kernel("std::fill(y.data(), y.data() + x.size(0) * x.size(1), 1.0f);"),

@@ -188,7 +188,7 @@ def test_an_interrupted_doctor_keeps_nothing_and_leaves_nothing(assay, leftovers
     [
         ("online-softmax", "they agree"),
         ("off-by-one", "only the last column of 2048 is wrong"),
-        ("gap", "% of the peak"),
+        pytest.param("gap", "% of the peak", marks=pytest.mark.thorough),
         ("warmup", "warmed up"),
     ],
 )

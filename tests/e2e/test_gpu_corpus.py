@@ -3,28 +3,25 @@ compiles, launch lines that name what is there, and a table that is the corpus's
 scripts/exploits --device cuda runs it on a machine that has a GPU.
 """
 import collections
+import json
 import re
 import subprocess
 import sys
 
 import pytest
+import raw_results
+from cases import EXPLOITS, all_cases, problem_file, read_classes
+from threat_table import MARKERS, case_file, static_cells
 
 from conftest import ROOT
-from test_exploits import load_runner
 
-runner = load_runner()
-sys.path.insert(0, str(runner.EXPLOITS / "naive"))
+sys.path.append(str(EXPLOITS / "naive"))
+import device_form  # noqa: E402
 
-import device_form
-
-CASES = runner.all_cases("cuda")
-CLASSES = runner.read_classes()
+CASES = all_cases("cuda")
+CLASSES = read_classes()
 PYTHON = [case for case in CASES if case.path.suffix == ".py"]
 DEVICE = [case for case in CASES if case.path.suffix == ".cu"]
-
-
-def file_of(case):
-    return runner.case_file(case)
 
 
 def test_every_class_of_the_corpus_has_an_exploit_and_a_twin():
@@ -38,13 +35,13 @@ def test_every_class_of_the_corpus_has_an_exploit_and_a_twin():
 
 
 def test_names_are_used_once_on_a_device():
-    counts = collections.Counter(map(file_of, CASES))
+    counts = collections.Counter(map(case_file, CASES))
     assert not [name for name, count in counts.items() if count > 1]
 
 
-@pytest.mark.parametrize("case", CASES, ids=file_of)
+@pytest.mark.parametrize("case", CASES, ids=case_file)
 def test_a_twin_is_correct_and_an_exploit_is_not_faster(case):
-    path, _ = runner.problem_file(case)
+    path, _ = problem_file(case)
     assert path.is_file()
     if case.twin:
         assert case.expected == ["correct"]
@@ -53,7 +50,7 @@ def test_a_twin_is_correct_and_an_exploit_is_not_faster(case):
         assert case.naive
 
 
-@pytest.mark.parametrize("case", PYTHON, ids=file_of)
+@pytest.mark.parametrize("case", PYTHON, ids=case_file)
 def test_python_compiles(case):
     text = case.path.read_text()
     compile(text, case.name, "exec")
@@ -62,7 +59,7 @@ def test_python_compiles(case):
 
 def settings_of(case):
     """The constants that are changed, by name."""
-    _, sizes = runner.problem_file(case)
+    _, sizes = problem_file(case)
     found = {name: str(value) for name, value in sizes.items()}
     return found | dict(setting.split("=", 1) for setting in case.settings)
 
@@ -73,13 +70,13 @@ def parameters_of(kernel, text):
     return [part for part in found.group(1).split(",") if part.strip()]
 
 
-@pytest.mark.parametrize("case", DEVICE, ids=file_of)
+@pytest.mark.parametrize("case", DEVICE, ids=case_file)
 def test_launch_lines_fit_the_kernels(case):
     text = case.path.read_text()
     definitions, scratches, launches, _, _ = device_form.read_lines(text)
     assert launches
     names = {name for name, _ in definitions} | {name for name, _, _ in scratches}
-    problem = runner.problem_file(case)[0].read_text()
+    problem = problem_file(case)[0].read_text()
     forward = re.search(r"def forward\(self, (.*?)\)", problem).group(1)
     names |= set(re.findall(r"(\w+): torch\.Tensor", forward))
     names |= set(re.findall(r"self\.(\w+) = nn\.Parameter", problem)) | {"out"}
@@ -120,18 +117,18 @@ def test_lines_are_read_as_the_judge_reads_them():
 
 def test_the_public_table_is_of_these_headers_and_classes():
     text = (ROOT / "docs" / "threats.md").read_text()
-    begin, end = runner.MARKERS["cuda"]
+    begin, end = MARKERS["cuda"]
     lines = text.split(begin)[1].split(end)[0].strip().splitlines()
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     numbers = sorted({case.number for case in CASES})
     assert [row[:4] + row[-2:] for row in shown] == [
-        runner.static_cells(CLASSES[number], CASES, "cuda") for number in numbers
+        static_cells(CLASSES[number], CASES, "cuda") for number in numbers
     ]
 
 
 def result(case, **more):
     return {
-        "file": file_of(case),
+        "file": case_file(case),
         "class": case.number,
         "naive": None,
         "rule": None,
@@ -143,15 +140,15 @@ def result(case, **more):
 def test_results_of_a_device_change_that_device_s_table_alone(tmp_path, monkeypatch):
     public = tmp_path / "threats.md"
     public.write_text((ROOT / "docs" / "threats.md").read_text())
-    monkeypatch.setattr(runner, "THREATS", public)
-    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(raw_results, "THREATS", public)
+    monkeypatch.setattr(raw_results, "ROOT", tmp_path)
     case = next(case for case in CASES if not case.twin and case.naive == "fooled")
     raw = tmp_path / "raw.jsonl"
-    raw.write_text(runner.json.dumps(result(case, naive={"correct": True, "speedup": 3})) + "\n")
+    raw.write_text(json.dumps(result(case, naive={"correct": True, "speedup": 3})) + "\n")
     before = public.read_text()
-    runner.write_document([raw])
+    raw_results.write_document([raw])
     after = public.read_text()
-    begin, end = runner.MARKERS["cuda"]
+    begin, end = MARKERS["cuda"]
     assert after.split(begin)[0] == before.split(begin)[0]
     assert after.split(end)[1] == before.split(end)[1]
     row = next(line for line in after.split(begin)[1].splitlines() if f"| {case.number} |" in line)

@@ -226,37 +226,48 @@ def test_several_kinds_of_arguments(assay, write):
     assert run.code in CORRECT, run
 
 
-def test_python_form(assay, write):
+LINEAR = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = torch.nn.Linear(features, features)
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+def get_inputs():
+    return [torch.randn(64, 64)]
+def get_init_inputs():
+    return [64]
+"""
+
+
+def test_python_form(judge_many, write):
     """KernelBench's form of candidate, with weights taken over by name."""
-    problem = """
-        import torch
-        class Model(torch.nn.Module):
-            def __init__(self, features):
-                super().__init__()
-                self.linear = torch.nn.Linear(features, features)
-            def forward(self, x):
-                return torch.relu(self.linear(x))
-        def get_inputs():
-            return [torch.randn(64, 64)]
-        def get_init_inputs():
-            return [64]
-        """
-    path = write("problem.py", textwrap.dedent(problem))
-    right = (
-        textwrap.dedent(problem).split("def get_inputs")[0].replace("class Model", "class ModelNew")
-    )
-    run = assay.judge(path, write("right.py", right))
-    assert run.verdict["correctness"]["passed"], run
-    assert run.verdict["outcome"] != "faster", run
-    assert run.verdict["correctness"]["note"] is None, run
-    run = assay.judge(path, write("renamed.py", right.replace("self.linear", "self.other")))
-    assert run.verdict["correctness"]["passed"], run
-    assert "by order" in run.verdict["correctness"]["note"], run
-    run = assay.judge(path, write("wrong.py", right.replace("torch.relu", "torch.tanh")))
-    assert run.code == WRONG, run
+    path = write("problem.py", LINEAR)
+    right = LINEAR.split("def get_inputs")[0].replace("class Model", "class ModelNew")
+    sources = {
+        "right.py": right,
+        "renamed.py": right.replace("self.linear", "self.other"),
+        "wrong.py": right.replace("torch.relu", "torch.tanh"),
+    }
+    paths = [write(name, source) for name, source in sources.items()]
+    as_it_is, renamed, wrong = judge_many(path, paths, ["--correctness-only"])
+    assert as_it_is["correctness"]["passed"], as_it_is
+    assert as_it_is["correctness"]["note"] is None, as_it_is
+    assert renamed["correctness"]["passed"], renamed
+    assert "by order" in renamed["correctness"]["note"], renamed
+    assert wrong["outcome"] == "wrong", wrong
+
+
+@pytest.mark.thorough
+def test_python_form_is_not_faster_than_itself(assay, write):
+    path = write("problem.py", LINEAR)
+    run = assay.judge(path, write("same.py", LINEAR.replace("class Model", "class ModelNew")))
+    assert run.verdict["correctness"]["passed"] and run.verdict["outcome"] != "faster", run
 
 
 OWN_CLASS = "init inputs of a class of its own"
+MADE_BY_FORWARD = "parameters that forward makes"
 ONLY_THE_ORACLES_WAY = {
     # Pickled, they name their class, and that is not there before the file is imported.
     OWN_CLASS: """
@@ -271,7 +282,7 @@ ONLY_THE_ORACLES_WAY = {
         def get_init_inputs():
             return [Scale()]
         """,
-    "parameters that forward makes": """
+    MADE_BY_FORWARD: """
         class Model(torch.nn.Module):
             def forward(self, x):
                 if not hasattr(self, "weight"):
@@ -281,7 +292,9 @@ ONLY_THE_ORACLES_WAY = {
 }
 
 
-@pytest.mark.parametrize("name", ONLY_THE_ORACLES_WAY)
+@pytest.mark.parametrize(
+    "name", [OWN_CLASS, pytest.param(MADE_BY_FORWARD, marks=pytest.mark.thorough)]
+)
 def test_a_reference_that_cannot_be_loaded_as_a_candidate_is_timed(assay, write, name):
     problem = "import torch\n" + textwrap.dedent(ONLY_THE_ORACLES_WAY[name])
     problem += "def get_inputs():\n    return [torch.randn(64, 64)]\n"

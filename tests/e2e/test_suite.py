@@ -2,13 +2,12 @@
 
 import concurrent.futures
 import json
-import os
 import re
 import subprocess
 
 import pytest
 
-from conftest import ASSAY, ROOT, UNSETTLED, USAGE, Assay, fits
+from conftest import ASSAY, ROOT, UNSETTLED, USAGE, Assay, chosen_parameters, fits
 
 PROBLEMS = json.loads(
     subprocess.run(
@@ -19,8 +18,15 @@ PROBLEMS = json.loads(
     ).stdout
 )
 NAMES = [problem["name"] for problem in PROBLEMS]
-# ASSAY_AA_PART=K/N: of what takes minutes, every Nth problem from the Kth on.
-PART, PARTS = map(int, os.environ.get("ASSAY_AA_PART", "0/1").split("/"))
+# Of every level and of several mechanisms; the others are judged by turns.
+REPRESENTATIVES = ("softmax", "matmul", "embedding", "linear_swiglu", "mlp_mixer")
+
+
+def by_turns(names):
+    return [
+        name if name in REPRESENTATIVES else pytest.param(name, marks=pytest.mark.thorough)
+        for name in names
+    ]
 
 
 def own_form(problem, folder):
@@ -32,18 +38,23 @@ def own_form(problem, folder):
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory):
-    """Every problem at tiny against its own form, correctness alone; two judgements at a time."""
-    folder = tmp_path_factory.mktemp("suite")
+def judged():
+    """Name -> the call on a problem, of those that this session has judged."""
+    return {}
+
+
+def judge_against_themselves(names, folder, judged):
+    """Problems at tiny against their own forms, correctness alone; two judgements at a time."""
     assay = Assay(folder)
 
-    def judge(problem):
+    def judge(name):
+        problem = PROBLEMS[NAMES.index(name)]
         path = ROOT / "problems" / problem["file"]
         arguments = ["--size", "tiny", "--correctness-only", "--no-save"]
         return assay.judge(path, own_form(problem, folder), *arguments)
 
     with concurrent.futures.ThreadPoolExecutor(2) as workers:
-        return dict(zip(NAMES, workers.map(judge, PROBLEMS)))
+        judged.update(zip(names, workers.map(judge, names)))
 
 
 def test_there_are_enough_problems_of_each_level():
@@ -52,8 +63,15 @@ def test_there_are_enough_problems_of_each_level():
     assert levels.count(1) >= 24 and levels.count(2) >= 16 and levels.count(3) >= 6
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_problem_is_correct_against_itself(judged, name):
+def test_representatives_are_of_the_suite():
+    levels = {PROBLEMS[NAMES.index(name)]["level"] for name in REPRESENTATIVES}
+    assert levels == {1, 2, 3}
+
+
+@pytest.mark.parametrize("name", by_turns(NAMES))
+def test_each_problem_is_correct_against_itself(judged, tmp_path, request, name):
+    if name not in judged:
+        judge_against_themselves(chosen_parameters(request, "name"), tmp_path, judged)
     run = judged[name]
     assert run.code == UNSETTLED, run  # correct; its speed was not asked for
     assert run.verdict["correctness"]["passed"], run
@@ -62,12 +80,13 @@ def test_each_problem_is_correct_against_itself(judged, name):
     assert len(passed) >= 3, run  # the ordinary draws at least
 
 
-@pytest.mark.aa
-@pytest.mark.parametrize("name", NAMES[PART::PARTS])
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES)
 def test_no_problem_is_faster_than_itself(assay, tmp_path, name):
     problem = PROBLEMS[NAMES.index(name)]
     candidate = own_form(problem, tmp_path)
-    run = assay.judge(ROOT / "problems" / problem["file"], candidate, "--size", "tiny")
+    path = ROOT / "problems" / problem["file"]
+    run = assay.judge(path, candidate, "--size", "tiny", "--budget", "20")
     assert run.verdict["correctness"]["passed"], run
     assert run.verdict["outcome"] != "faster", run
 

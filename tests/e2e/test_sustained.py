@@ -4,6 +4,8 @@ import signal
 import statistics
 import subprocess
 
+import pytest
+
 from conftest import ASSAY, CORRECT, INTERRUPTED, SOFTMAX, SOFTMAX_BODY, WRONG, fits
 
 SIZE = ("--set", "ROWS=64", "--set", "COLUMNS=256")
@@ -45,6 +47,7 @@ def test_without_the_option_nothing_is_run(assay, write):
     assert run.verdict["sustained"] is None
 
 
+@pytest.mark.thorough
 def test_what_goes_wrong_in_a_long_run_alone_is_wrong(assay, write):
     """A kernel whose calls wear something out is right in every short block."""
     worn = "if (++calls > 20000) y[5] = 0;"
@@ -70,6 +73,7 @@ class ModelNew(torch.nn.Module):
 """
 
 
+@pytest.mark.thorough
 def test_results_that_later_calls_write_over_are_no_fault_of_a_long_run(assay, write):
     """Where blocks that count have one call, the long run is the first that shows it: it said
     `wrong`.

@@ -1,6 +1,5 @@
 """The tours in docs/: every command in them runs, in order, and ends as the page says."""
 
-import os
 import re
 import subprocess
 
@@ -45,6 +44,7 @@ def commands_of(page):
             )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", ["tour-laptop.md", "tour-kernelbench.md"])
 def test_every_command_of_a_tour_works(assay, tmp_path, page):
     folder = tmp_path / "clone"
