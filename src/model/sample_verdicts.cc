@@ -6,9 +6,9 @@ namespace assay {
 namespace {
 
 constexpr Outcome kAllOutcomes[] = {
-    Outcome::kFaster,      Outcome::kSlower,    Outcome::kTie,           Outcome::kNotFaster,
-    Outcome::kCorrect,     Outcome::kUnsettled, Outcome::kWeightsDiffer, Outcome::kWrong,
-    Outcome::kBuildFailed, Outcome::kCrashed,   Outcome::kTimedOut,      Outcome::kOutOfMemory,
+    Outcome::kFaster,      Outcome::kSlower,    Outcome::kTie,      Outcome::kNotFaster,
+    Outcome::kCorrect,     Outcome::kUnsettled, Outcome::kWrong,    Outcome::kWeightsDiffer,
+    Outcome::kBuildFailed, Outcome::kCrashed,   Outcome::kTimedOut, Outcome::kOutOfMemory,
     Outcome::kFoul,
 };
 

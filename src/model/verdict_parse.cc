@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +54,9 @@ class JsonNode {
 
   // A string that must be one of `known`; the same, or null for none.
   std::string OneOf(std::initializer_list<std::string_view> known) const {
+    return OneOf(std::span(known.begin(), known.size()));
+  }
+  std::string OneOf(std::span<const std::string_view> known) const {
     std::string text = Text();
     if (value_ == nullptr || !value_->is_string()) return text;
     for (const std::string_view name : known)
@@ -158,7 +162,7 @@ class JsonNode {
     if (text.size() > kShownMax) text = "a long string";
     return text;
   }
-  void Refuse(const std::string& text, std::initializer_list<std::string_view> known) const {
+  void Refuse(const std::string& text, std::span<const std::string_view> known) const {
     std::string names;
     for (const std::string_view name : known)
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
@@ -437,9 +441,9 @@ Verdict ReadVerdict(const JsonNode& node) {
   Verdict verdict;
   verdict.id = node.At("id").Text();
   verdict.created = node.At("created").Text();
-  const std::string outcome =
-      node.At("outcome").OneOf({"faster", "slower", "tie", "unsettled", "wrong", "build_failed",
-                                "crashed", "timed_out", "out_of_memory", "foul"});
+  std::vector<std::string_view> outcomes;
+  for (const OutcomeFacts& facts : AllOutcomes()) outcomes.push_back(facts.name);
+  const std::string outcome = node.At("outcome").OneOf(outcomes);
   verdict.outcome = OutcomeFromName(outcome).value_or(Outcome::kUnsettled);
   verdict.message = node.At("message").Text();
   verdict.problem = ReadProblem(node.At("problem"));

@@ -125,8 +125,7 @@ NextStep NextStepAfter(const Verdict& verdict) {
         return {"see the failing call", "assay explain " + ShellQuoted(verdict.id)};
       return {fmt::format("mend {}, then", file), again};
     case Outcome::kWeightsDiffer:
-      return {"name its parameters as the reference does, or judge with --weights constructed",
-              again};
+      return {"name its parameters as the reference does, then", again};
     case Outcome::kBuildFailed: {
       const std::string line = LineNumber(verdict.message);
       return {line.empty() ? fmt::format("mend {}, then", file)

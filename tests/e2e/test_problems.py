@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from conftest import CORRECT, ENVIRONMENT, ROOT, SOFTMAX, UNSETTLED, USAGE, WRONG
+from conftest import CORRECT, ENVIRONMENT, GOOD, ROOT, SOFTMAX, USAGE, WRONG
 
 COPY = """
 #include <assay/kernel.h>
@@ -396,7 +396,7 @@ def test_set_reaches_the_constants_of_a_python_candidate(assay, write):
     candidate = write("answer.py", SIZED.replace("Model(", "ModelNew("))
     arguments = ["--set", "WIDTH=16", "--correctness-only"]
     run = assay.judge(write("sized.py", SIZED), candidate, *arguments)
-    assert run.code == UNSETTLED and run.verdict["correctness"]["passed"], run
+    assert run.code == GOOD and run.verdict["correctness"]["passed"], run
 
 
 def test_messages_name_the_files_as_the_user_does(assay, write):

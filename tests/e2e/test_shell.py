@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import ASSAY, NOT_FASTER, ROOT, SOFTMAX, UNSETTLED, USAGE, fits
+from conftest import ASSAY, GOOD, NOT_FASTER, ROOT, SOFTMAX, UNSETTLED, USAGE, fits
 
 KERNELS = ROOT / "kernels" / "softmax"
 
@@ -87,7 +87,7 @@ def test_typos_come_with_the_nearest_word(assay):
 def test_settings_of_a_folder_become_defaults(assay, write):
     write("assay.toml", "[judge]\nsize = 'tiny'\nthreads = 1\n")
     run = assay.judge(SOFTMAX, KERNELS / "naive.cpp", "--correctness-only")
-    assert run.code == UNSETTLED and run.verdict["problem"]["size"] == "tiny", run
+    assert run.code == GOOD and run.verdict["problem"]["size"] == "tiny", run
     shown = assay("config", "show", "--origin").out
     assert "assay.toml line 2" in shown and "# assay.toml: read" in shown, shown
     write("assay.toml", "[judge]\nsise = 'tiny'\n")

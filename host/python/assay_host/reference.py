@@ -8,8 +8,8 @@ is timed on the device, where they are used in place.
 
 Requests (results of kDone in brackets):
   kLoad          args[0] 1: brief, for hosts that only time: no check for randomness, no float64;
-                 args[1] 1: at another size ("other_set" of the settings).
-                 Carries a writable memfd for the candidates' construction record.
+                 Carries a writable memfd for the candidates' construction record. args[1]: bytes
+                 of JSON that stand in it, constants in the place of those of the settings.
                  [argument count, flags, 0, bytes written to that memfd]
                  flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state
   kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
@@ -26,6 +26,8 @@ Requests (results of kDone in brackets):
   kMutants, kMutate  see mutants.py
 """
 
+import json
+import os
 import pickle
 import sys
 
@@ -80,7 +82,7 @@ class Reference:
         settings = self._context.settings
         device.start(settings)
         self._place = device.Placement(settings)
-        constants = settings.get("other_set" if args[1] else "set", {})
+        constants = json.loads(os.pread(fd, args[1], 0)) if args[1] else settings.get("set", {})
         tree = problem.apply_settings(problem.parse(self._path), constants)
         seed = int(settings.get("weights_seed", 0))
         problem.seed_everything(seed)
