@@ -29,7 +29,7 @@ Kernel = collections.namedtuple("Kernel", "path problem expected size")
 
 
 def shipped_kernels():
-    """Every kernel under kernels/ but those of ladders, with its problem's file and what its line says.
+    """Every kernel under kernels/ but those of ladders: its problem's file, what its line says.
 
     `expected` is None where there is not exactly one such line; a wrong kernel is wrong at small.
     """

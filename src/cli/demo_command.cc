@@ -110,7 +110,7 @@ class Demonstration {
     request.candidates = {shipped.candidate};
     request.terms.python = python_;
     request.terms.machine = machine;
-    request.terms.correctness_only = correctness_only;
+    request.terms.effort.correctness_only = correctness_only;
     std::vector<Verdict> verdicts;
     JudgeEvents events;
     events.progress = [&](const ProgressEvent& event) {

@@ -49,7 +49,7 @@ int RunDoctor(const DoctorOptions& options) {
   request.python = options.python;
   request.device = options.device;
   request.ceilings = !options.quick;
-  request.noise = !options.quick && !options.no_noise;
+  request.noise = options.noise;
   request.stop = StopToken(InstallInterruptHandler());
   ProgressOptions progress_options;
   if (!options.quiet) progress_options.terminal = DetectTerminal(STDERR_FILENO);

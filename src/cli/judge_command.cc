@@ -26,11 +26,11 @@ Result<void> AddTools(const JudgeOptions& options, JudgeRequest* request) {
         "{} looks at what runs on a GPU: judge with --device cuda, or a candidate in CUDA",
         option));
   if (options.profile) {
-    ASSAY_ASSIGN_OR_RETURN(request->terms.profiler, FindNcu());
+    ASSAY_ASSIGN_OR_RETURN(request->terms.tools.profiler, FindNcu());
   }
   if (!options.sanitize.empty()) {
     ASSAY_ASSIGN_OR_RETURN(GpuTool program, FindComputeSanitizer());
-    request->terms.sanitizer = SanitizerChoice{std::move(program), options.sanitize};
+    request->terms.tools.sanitizer = SanitizerChoice{std::move(program), options.sanitize};
   }
   return {};
 }

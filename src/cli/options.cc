@@ -27,6 +27,45 @@ void ProblemOptions::AddTo(CLI::App& command) {
       ->allow_extra_args(false);
 }
 
+namespace {
+
+// Limits, effort and tools.
+void AddEffort(AskedTerms* asked, bool* profile, std::string* sanitize, CLI::App& command) {
+  command.add_flag("--no-replay", asked->no_replay,
+                   "On a GPU: time calls as they are launched one by one, launching included");
+  command.add_flag("--profile", *profile,
+                   "On a GPU: after the verdict, read counters of one call with Nsight Compute");
+  command
+      .add_option("--sanitize", *sanitize,
+                  "On a GPU: after the verdict, have Compute Sanitizer look at one call: memcheck, "
+                  "racecheck, initcheck or synccheck")
+      ->check(CLI::IsMember({"memcheck", "racecheck", "initcheck", "synccheck"}));
+  command.add_option("--seed", asked->seed, "Seed of every draw (default: a fresh one, printed)");
+  command.add_option("--timeout", asked->limits.timeout_s, "Seconds that one call may take")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--build-timeout", asked->limits.build_timeout_s,
+                  "Seconds that compiling may take")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_option("--memory", asked->limits.memory, "Memory that a candidate may take")
+      ->capture_default_str();
+  command
+      .add_option("--budget", asked->effort.speed_budget_s,
+                  "Seconds for gate 2, a candidate and baseline")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option(
+          "--sustained", asked->effort.sustained_s,
+          "After the verdict, run both sides for so many seconds each without a pause: what "
+          "calls take once clocks have come down")
+      ->check(CLI::Range(0.5, 600.0));
+}
+
+}  // namespace
+
 void JudgeOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
   command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c, .cu or .py files")->required();
@@ -58,35 +97,9 @@ void JudgeOptions::AddTo(CLI::App& command) {
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));
   command.add_flag("--one-size", asked.one_size,
                    "The candidate need not be right at other sizes than this one");
-  command.add_flag("--no-replay", asked.no_replay,
-                   "On a GPU: time calls as they are launched one by one, launching included");
-  command.add_flag("--profile", profile,
-                   "On a GPU: after the verdict, read counters of one call with Nsight Compute");
-  command
-      .add_option("--sanitize", sanitize,
-                  "On a GPU: after the verdict, have Compute Sanitizer look at one call: memcheck, "
-                  "racecheck, initcheck or synccheck")
-      ->check(CLI::IsMember({"memcheck", "racecheck", "initcheck", "synccheck"}));
-  command.add_option("--seed", asked.seed, "Seed of every draw (default: a fresh one, printed)");
-  command.add_option("--timeout", asked.timeout_s, "Seconds that one call may take")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command.add_option("--build-timeout", asked.build_timeout_s, "Seconds that compiling may take")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command.add_option("--memory", asked.memory, "Memory that a candidate may take")
-      ->capture_default_str();
-  command.add_option("--budget", asked.budget_s, "Seconds for gate 2, a candidate and baseline")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option(
-          "--sustained", asked.sustained_s,
-          "After the verdict, run both sides for so many seconds each without a pause: what "
-          "calls take once clocks have come down")
-      ->check(CLI::Range(0.5, 600.0));
+  AddEffort(&asked, &profile, &sanitize, command);
   command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
-  command.add_flag("--correctness-only", asked.correctness_only, "Stop after gate 1")
+  command.add_flag("--correctness-only", asked.effort.correctness_only, "Stop after gate 1")
       ->excludes("--sustained");
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.add_flag("--json", json, "One JSON document on stdout: the verdict, or a list of them");
@@ -102,8 +115,8 @@ void JudgeOptions::AddTo(CLI::App& command) {
       "  assay judge softmax mine.cpp --size small --p 2 --json\n"
       "  assay judge softmax mine.cpp --against other.cpp\n"
       "  assay judge softmax mine.cu --profile --sanitize memcheck\n\n"
-      "Exit codes: 0 every candidate is faster; 1 correct, not proven faster; 2 usage; 3 wrong; 4 "
-      "did not build;\n"
+      "Exit codes: 0 every candidate is faster, or correct where that alone was asked for;\n"
+      "1 correct, not proven faster; 2 usage; 3 wrong; 4 did not build;\n"
       "5 crashed, timed out or out of memory; 6 foul; 7 unsettled; 8 this machine lacks something; "
       "130 interrupted.");
 }
@@ -244,7 +257,11 @@ void AuditOptions::AddTo(CLI::App& command) {
 void DoctorOptions::AddTo(CLI::App& command) {
   command.add_flag("--quick", quick,
                    "Look for what judging needs, and measure nothing (a second or two)");
-  command.add_flag("--no-noise", no_noise, "Measure ceilings, but no noise floor (half a minute)");
+  command
+      .add_flag("--noise", noise,
+                "Measure the noise floor, too: identical programs against each other, on a "
+                "quiet machine (two to four minutes)")
+      ->excludes("--quick");
   command
       .add_option("--device", device,
                   "cpu: look for no GPU; cuda: one must be there (default: measured where found)")
@@ -253,10 +270,9 @@ void DoctorOptions::AddTo(CLI::App& command) {
   command.add_flag("--json", json, "One JSON document on stdout");
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");
   command.footer(
-      "Run it once on a quiet machine: its ceilings give every later verdict a percentage of the\n"
-      "peak, and its noise floor is respected by gate 2. Takes two to three minutes. Where CUDA "
-      "shows a\n"
-      "GPU, its ceilings are measured, too, in a few seconds.\n\n"
+      "Run it once: its ceilings give every later verdict a percentage of the peak. Takes half a\n"
+      "minute. Where CUDA shows a GPU, its ceilings are measured, too. A noise floor (--noise) is\n"
+      "respected by the speed gate.\n\n"
       "Exit codes: 0 judging works here; 8 something is missing, and the command that mends it is "
       "printed.");
 }

@@ -106,7 +106,7 @@ struct AuditOptions {
 
 struct DoctorOptions {
   std::string python, device;
-  bool quick = false, no_noise = false, json = false, quiet = false;
+  bool quick = false, noise = false, json = false, quiet = false;
 
   void AddTo(CLI::App& command);
 };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "builders/device_build.h"
 #include "cuda/driver.h"
@@ -52,6 +53,9 @@ Ceilings Measure(const std::vector<int>& cpus, const Topology& topology) {
           arithmetic.float64_operations_s};
 }
 
+// What a noise floor takes, before any of it is measured.
+constexpr double kNoiseS = 180;
+
 bool Interrupted(StopToken stop) { return stop.stopped(); }
 
 bool AnyMissing(const std::vector<Finding>& findings) {
@@ -62,8 +66,11 @@ bool AnyMissing(const std::vector<Finding>& findings) {
 
 Result<void> AddNoise(const DoctorRequest& request, DoctorReport* report,
                       const std::function<void(const std::string&, double)>& progress) {
+  const int64_t begin_ns = MonotonicNs();
   const auto noise = MeasureNoise(request.python, request.stop, [&](double fraction) {
-    progress("noise floor: identical programs against each other", fraction);
+    const double took_s = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
+    const double left_s = fraction > 0 ? took_s / fraction * (1 - fraction) : kNoiseS;
+    progress(fmt::format("noise floor, about {:.0f} s left", left_s), fraction);
   });
   if (!noise && noise.error().kind == ErrorKind::kInterrupted)
     return std::unexpected(noise.error());
@@ -81,7 +88,7 @@ Result<void> AddNoise(const DoctorRequest& request, DoctorReport* report,
     report->findings.push_back({Finding::State::kLimited, "quiet",
                                 "other programs took cores while the noise floor was measured: it "
                                 "was not kept",
-                                "assay doctor, once the machine is quiet"});
+                                "assay doctor --noise, once the machine is quiet"});
   }
   return {};
 }

@@ -30,7 +30,7 @@ struct DoctorRequest {
   std::string python;  // --python
   std::string device;  // "cpu": no GPU; "cuda": one must be there; "": one that is found
   bool ceilings = true;
-  bool noise = true;  // takes about two minutes
+  bool noise = false;  // takes two to four minutes
   StopToken stop;
 };
 

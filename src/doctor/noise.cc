@@ -47,10 +47,15 @@ constexpr std::array<int64_t, 4> kCounts{1 << 12, 1 << 15, 1 << 18, 1 << 21};
 constexpr double kDisturbedShareMax = 0.05;
 constexpr size_t kVerdicts = 3;  // a duration
 
-Result<std::vector<Verdict>> Judge(JudgeRequest request, StopToken stop) {
+// `judged` is told after each verdict.
+Result<std::vector<Verdict>> Judge(JudgeRequest request, StopToken stop,
+                                   const std::function<void()>& judged) {
   std::vector<Verdict> verdicts;
   JudgeEvents events;
-  events.verdict = [&](const Verdict& verdict) { verdicts.push_back(verdict); };
+  events.verdict = [&](const Verdict& verdict) {
+    verdicts.push_back(verdict);
+    judged();
+  };
   ASSAY_RETURN_IF_ERROR(JudgeCandidates(request, events, stop));
   for (const Verdict& verdict : verdicts)
     if (!verdict.speed)
@@ -100,20 +105,22 @@ double VerdictNoise(std::span<const double> pair_log_ratios) {
 Result<Noise> MeasureNoise(const std::string& python, StopToken stop,
                            const std::function<void(double fraction)>& progress) {
   Noise noise;
-  constexpr double kSteps = 1 + kCounts.size();
+  constexpr double kSteps = 1 + kVerdicts * kCounts.size();
+  double done = 0;
+  const auto judged = [&] { progress(++done / kSteps); };
   progress(0);
   JudgeRequest empty = TrialOf(1, python);
   empty.candidates = {ScaleCandidate()};
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<Verdict> first, Judge(std::move(empty), stop));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Verdict> first, Judge(std::move(empty), stop, judged));
   const BaselineResult& eager = first.front().speed->baselines.at("eager");
   noise.empty_call_ns = eager.candidate_time_ns;
   noise.empty_python_call_ns = eager.time_ns;
   for (size_t i = 0; i < kCounts.size(); ++i) {
-    progress(static_cast<double>(1 + i) / kSteps);
     JudgeRequest request = TrialOf(kCounts[i], python);
     request.candidates.assign(kVerdicts, ScaleCandidate());
-    request.terms.against = ScaleCandidate();
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<Verdict> verdicts, Judge(std::move(request), stop));
+    request.terms.opponent.against = ScaleCandidate();
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<Verdict> verdicts,
+                           Judge(std::move(request), stop, judged));
     std::vector<double> pairs;
     double call_ns = 0;
     for (const Verdict& verdict : verdicts) {

@@ -44,6 +44,7 @@ struct HostTrouble {
   std::string rule;
   std::string output;         // what it printed, capped
   bool wrote_inputs = false;  // or others did, while it ran
+  bool of_opponent = false;   // in a pair: the opponent's, and the candidate is not to blame
 
   Error ToError(ErrorKind error_kind) const { return Error{error_kind, message}; }
 };
@@ -51,6 +52,11 @@ template <typename T>
 using HostResult = std::expected<T, HostTrouble>;
 
 std::unexpected<HostTrouble> HostFailed(HostTrouble::Kind kind, std::string message);
+// The trouble as the opponent's.
+inline std::unexpected<HostTrouble> OpponentsTrouble(HostTrouble trouble) {
+  trouble.of_opponent = true;
+  return std::unexpected(std::move(trouble));
+}
 
 struct HostOptions {
   SandboxRequest sandbox;  // `descriptors` gets the socket (3) and the lockdown program (4) added

@@ -3,13 +3,12 @@
 
 #include <charconv>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "model/verdict_json.h"
 
@@ -53,10 +52,7 @@ class JsonNode {
   std::string TextOrNull() const { return IsNull() ? std::string() : Text(); }
 
   // A string that must be one of `known`; the same, or null for none.
-  std::string OneOf(std::initializer_list<std::string_view> known) const {
-    return OneOf(std::span(known.begin(), known.size()));
-  }
-  std::string OneOf(std::span<const std::string_view> known) const {
+  std::string OneOf(const std::vector<std::string_view>& known) const {
     std::string text = Text();
     if (value_ == nullptr || !value_->is_string()) return text;
     for (const std::string_view name : known)
@@ -64,7 +60,7 @@ class JsonNode {
     Refuse(text, known);
     return {};
   }
-  std::string OneOfOrNull(std::initializer_list<std::string_view> known) const {
+  std::string OneOfOrNull(const std::vector<std::string_view>& known) const {
     return IsNull() ? std::string() : OneOf(known);
   }
 
@@ -162,7 +158,7 @@ class JsonNode {
     if (text.size() > kShownMax) text = "a long string";
     return text;
   }
-  void Refuse(const std::string& text, std::span<const std::string_view> known) const {
+  void Refuse(const std::string& text, const std::vector<std::string_view>& known) const {
     std::string names;
     for (const std::string_view name : known)
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);

@@ -56,16 +56,18 @@ Result<std::string> DeviceFor(std::span<const CandidateSource> candidates,
 }
 
 Result<void> AddBaselines(const std::string& asked, SessionTerms* terms) {
-  terms->best_baseline = asked == kBestBaseline;
-  terms->baselines = terms->best_baseline
-                         ? std::vector<std::string>(std::begin(kBaselines), std::end(kBaselines))
-                         : SplitCommas(asked);
-  for (const std::string& baseline : terms->baselines)
+  terms->opponent.best_baseline = asked == kBestBaseline;
+  terms->opponent.baselines =
+      terms->opponent.best_baseline
+          ? std::vector<std::string>(std::begin(kBaselines), std::end(kBaselines))
+          : SplitCommas(asked);
+  for (const std::string& baseline : terms->opponent.baselines)
     if (std::find(std::begin(kBaselines), std::end(kBaselines), baseline) == std::end(kBaselines))
       return UsageError(fmt::format(
           "unknown baseline '{}': use {}, several of them, as eager,compiled, or {} alone",
           baseline, fmt::join(kBaselines, ", "), kBestBaseline));
-  if (terms->baselines.empty()) return UsageError("--baseline needs a name: eager or compiled");
+  if (terms->opponent.baselines.empty())
+    return UsageError("--baseline needs a name: eager or compiled");
   return {};
 }
 
@@ -107,13 +109,14 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
   SessionTerms terms;
   ASSAY_ASSIGN_OR_RETURN(terms.problem, ResolveProblem(asked.problem, SuiteFolders()));
   if (!asked.against.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(terms.against, ReadCandidate(asked.against));
+    ASSAY_ASSIGN_OR_RETURN(terms.opponent.against, ReadCandidate(asked.against));
   }
-  ASSAY_ASSIGN_OR_RETURN(terms.problem.device, DeviceFor(candidates, terms.against, asked.device));
+  ASSAY_ASSIGN_OR_RETURN(terms.problem.device,
+                         DeviceFor(candidates, terms.opponent.against, asked.device));
   ASSAY_RETURN_IF_ERROR(AddBaselines(asked.baselines, &terms));
   if (!std::isfinite(asked.threshold) || asked.threshold <= 0)
     return UsageError("--p takes a speedup above 0, such as 1 or 2");
-  terms.threshold = asked.threshold;
+  terms.opponent.threshold = asked.threshold;
   terms.threads = asked.threads;
   terms.python = asked.python;
   terms.precision = asked.precision;
@@ -121,14 +124,12 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
   terms.tolerance = asked.tolerance;
   if (!asked.weights.empty()) terms.problem.weights = asked.weights;
   if (asked.one_size) terms.problem.ragged.clear();
-  terms.replay = !asked.no_replay;
+  terms.effort = asked.effort;
+  terms.effort.replay = !asked.no_replay;
   terms.seed = asked.seed;
-  terms.speed_budget_s = asked.budget_s;
-  terms.correctness_only = asked.correctness_only;
-  terms.sustained_s = asked.sustained_s;
-  terms.limits.call_timeout_s = asked.timeout_s;
-  terms.limits.build_timeout_s = asked.build_timeout_s;
-  ASSAY_ASSIGN_OR_RETURN(terms.limits.memory_bytes, ParseBytes(asked.memory, "--memory"));
+  terms.limits.call_timeout_s = asked.limits.timeout_s;
+  terms.limits.build_timeout_s = asked.limits.build_timeout_s;
+  ASSAY_ASSIGN_OR_RETURN(terms.limits.memory_bytes, ParseBytes(asked.limits.memory, "--memory"));
   return terms;
 }
 

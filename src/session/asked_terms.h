@@ -13,6 +13,11 @@
 
 namespace assay {
 
+struct AskedLimits {
+  double timeout_s = 10, build_timeout_s = 60;
+  std::string memory = "4G";
+};
+
 // Fields as `assay judge --help` explains them; empty or 0: not said.
 struct AskedTerms {
   ProblemChoice problem;
@@ -22,9 +27,9 @@ struct AskedTerms {
   int threads = 0;
   std::string python, precision, tolerance, weights, device;
   uint64_t seed = 0;
-  double timeout_s = 10, build_timeout_s = 60, budget_s = 60, sustained_s = 0;
-  std::string memory = "4G";
-  bool correctness_only = false, one_size = false, no_replay = false;
+  Effort effort;  // but for the replays
+  AskedLimits limits;
+  bool one_size = false, no_replay = false;
 };
 
 // The terms for judging these candidates. Errors (kUsage) say which field is wrong, and how.

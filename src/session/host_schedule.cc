@@ -9,8 +9,8 @@ namespace assay {
 
 Result<void> HostSchedule::BeginOpponents() {
   const SessionTerms& terms = bench_.terms;
-  if (terms.against || terms.correctness_only) return {};
-  if (auto begun = Pool(terms.baselines.front()).Prefetch(0, kPairsMin, false); !begun)
+  if (terms.opponent.against || terms.effort.correctness_only) return {};
+  if (auto begun = Pool(terms.opponent.baselines.front()).Prefetch(0, kPairsMin, false); !begun)
     return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
   return {};
 }

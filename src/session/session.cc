@@ -77,7 +77,7 @@ Result<void> Session::Start(const JudgeEvents& events) {
   options.threads = bench_.threads;
   options.weights_seed = weights_seed;
   options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
-  if (terms.correctness_only) options.slots_most = kSlotsOfDraws;
+  if (terms.effort.correctness_only) options.slots_most = kSlotsOfDraws;
   options.stop = bench_.stop;
   if (on_device) {
     ASSAY_ASSIGN_OR_RETURN(bench_.device, JudgeDevice::Open(bench_.stop));
@@ -132,7 +132,7 @@ LateBuildSetup Session::BuildSetup(const OtherSize* other_size) const {
 
 // An opponent is timed at one size alone.
 Result<void> Session::BuildOpponent() {
-  const auto& source = bench_.terms.against;
+  const auto& source = bench_.terms.opponent.against;
   if (!source || against_) return {};
   CandidateBuilds builds({&*source}, bench_.terms.limits, bench_.stop);
   ASSAY_ASSIGN_OR_RETURN(auto built, builds.Finish(BuildSetup(nullptr), [](size_t) {}));
@@ -178,7 +178,7 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   Round round{std::move(batch), std::move(built),
               KernelListings(round.built, bench_.gpu(), bench_.stop), asked, events};
   schedule_.BeginBatch(round.built, round.batch->other_size.get(),
-                       asked.correctness_only || bench_.terms.correctness_only);
+                       asked.correctness_only || bench_.terms.effort.correctness_only);
   auto judged = JudgeRound(round);
   schedule_.EndBatch();
   return judged;
@@ -198,7 +198,7 @@ Result<void> Session::JudgeRound(Round& round) {
     round.events.verdict(verdict);
     ASSAY_RETURN_IF_ERROR(answers);
     // The verdict stood before its run without pauses was interrupted.
-    if (bench_.terms.sustained_s > 0 && verdict.speed && !verdict.sustained &&
+    if (bench_.terms.effort.sustained_s > 0 && verdict.speed && !verdict.sustained &&
         bench_.stop.stopped())
       return Fail(ErrorKind::kInterrupted, "interrupted");
     ASSAY_RETURN_IF_ERROR(CheckDevice(bench_, schedule_, verdict));
@@ -231,7 +231,7 @@ Result<Verdict> Session::RunTrial(Round& round, size_t index, bool* wants_room) 
   bench_.live->BeginCandidate();
   if (round.batch->other_size) round.batch->other_size->live.BeginCandidate();
   Trial trial({bench_, *round.batch, schedule_, candidate, against_ ? &*against_ : nullptr,
-               round.asked.correctness_only || bench_.terms.correctness_only,
+               round.asked.correctness_only || bench_.terms.effort.correctness_only,
                [&](JudgeStage stage, const std::string& text, double fraction) {
                  round.events.progress({stage, text, fraction, index, round.built.size()});
                },

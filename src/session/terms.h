@@ -20,28 +20,42 @@ struct SanitizerChoice {
   std::string tool;  // of kSanitizerTools (toolchain/compute_sanitizer.h)
 };
 
-struct SessionTerms {
-  ProblemRequest problem;
+// Whom a candidate must beat, and by how much.
+struct OpponentChoice {
   std::optional<CandidateSource> against;          // set: the opponent, instead of baselines
   std::vector<std::string> baselines = {"eager"};  // the first decides the outcome
   // The baseline that is hardest to beat decides, under the name "best"; one that fails is left
   // out, but for the first.
   bool best_baseline = false;
-  double threshold = 1;           // --p
-  int threads = 0;                // each side; 0: DefaultThreads()
-  std::string python;             // --python
-  std::string precision;          // --precision; empty: the problem's
-  std::string tolerance;          // --tolerance; empty: the problem's
-  uint64_t seed = 0;              // of the weights and the first batch; 0: a fresh one
+  double threshold = 1;  // --p
+};
+
+// How much is measured.
+struct Effort {
   double speed_budget_s = 60;     // for the speed gate, a candidate and baseline
   double sustained_s = 0;         // then both sides run so long without a pause; 0: not
   bool replay = true;             // blocks may be replays of CUDA graphs
   bool correctness_only = false;  // no candidate is ever timed
-  MachineProfile machine;         // as measured here; empty where nothing was
-  CandidateLimits limits;
-  // Tools that look at each candidate once its verdict is made; on a GPU alone.
+};
+
+// Tools that look at each candidate once its verdict is made; on a GPU alone.
+struct ToolChoice {
   std::optional<GpuTool> profiler;  // Nsight Compute
   std::optional<SanitizerChoice> sanitizer;
+};
+
+struct SessionTerms {
+  ProblemRequest problem;
+  OpponentChoice opponent;
+  Effort effort;
+  ToolChoice tools;
+  int threads = 0;         // each side; 0: DefaultThreads()
+  std::string python;      // --python
+  std::string precision;   // --precision; empty: the problem's
+  std::string tolerance;   // --tolerance; empty: the problem's
+  uint64_t seed = 0;       // of the weights and the first batch; 0: a fresh one
+  MachineProfile machine;  // as measured here; empty where nothing was
+  CandidateLimits limits;
 };
 
 }  // namespace assay

@@ -89,7 +89,7 @@ bool AddProfile(const ToolSetup& setup, Verdict* verdict) {
     return false;
   }
   setup.progress("reading counters");
-  const auto left = RunUnderTool(setup, NcuTool(*setup.bench.terms.profiler));
+  const auto left = RunUnderTool(setup, NcuTool(*setup.bench.terms.tools.profiler));
   if (!left) {
     const std::string said = NcuTrouble(left.error().output);
     profile.failure = said.empty() ? FirstLine(left.error().message) : said;
@@ -107,7 +107,7 @@ bool AddProfile(const ToolSetup& setup, Verdict* verdict) {
 
 bool AddSanitizer(const ToolSetup& setup, Verdict* verdict) {
   const Span span("sanitize");
-  const SanitizerChoice& choice = *setup.bench.terms.sanitizer;
+  const SanitizerChoice& choice = *setup.bench.terms.tools.sanitizer;
   SanitizerRecord& record = verdict->sanitizer.emplace();
   record.tool = choice.tool;
   if (!PassedCorrectness(*verdict) && verdict->outcome != Outcome::kWrong &&
@@ -138,7 +138,7 @@ Result<void> CheckDevice(Workbench& bench, HostSchedule& schedule, const Verdict
 Result<void> AddToolFacts(const ToolSetup& setup, Verdict* verdict) {
   Workbench& bench = setup.bench;
   const SessionTerms& terms = bench.terms;
-  if (!terms.profiler && !terms.sanitizer) return {};
+  if (!terms.tools.profiler && !terms.tools.sanitizer) return {};
   setup.schedule.ending().Await();
   if (bench.live->MemoryHoldsFewHosts()) setup.schedule.EndWaitingHosts();
   // Nothing is learned from a device that does not answer, and who waited for it would fail.
@@ -149,12 +149,12 @@ Result<void> AddToolFacts(const ToolSetup& setup, Verdict* verdict) {
       answers = bench.device->CheckAnswers(
           fmt::format("{} was looked at by a tool", verdict->candidate.path));
   };
-  if (terms.profiler) run(AddProfile);
-  if (terms.sanitizer) run(AddSanitizer);
+  if (terms.tools.profiler) run(AddProfile);
+  if (terms.tools.sanitizer) run(AddSanitizer);
   const std::string why = answers ? "interrupted" : "the device does not answer";
-  if (terms.profiler && !verdict->profile) verdict->profile = ProfileRecord{{}, why};
-  if (terms.sanitizer && !verdict->sanitizer)
-    verdict->sanitizer = SanitizerRecord{terms.sanitizer->tool, 0, {}, why};
+  if (terms.tools.profiler && !verdict->profile) verdict->profile = ProfileRecord{{}, why};
+  if (terms.tools.sanitizer && !verdict->sanitizer)
+    verdict->sanitizer = SanitizerRecord{terms.tools.sanitizer->tool, 0, {}, why};
   if (answers && bench.stop.stopped()) return Fail(ErrorKind::kInterrupted, "interrupted");
   return answers;
 }

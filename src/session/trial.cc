@@ -48,7 +48,7 @@ Result<bool> Trial::PassGates(HostsOfCandidate& hosts, Verdict* verdict) {
   schedule.set_expects_speed(true);
   if (EndsCorrect(verdict)) return true;
   verdict->speed.emplace();
-  verdict->speed->threshold = setup_.bench.terms.threshold;
+  verdict->speed->threshold = setup_.bench.terms.opponent.threshold;
   if (const BuiltCandidate* against = setup_.against)
     verdict->speed->against = {against->source.path, against->source.hash};
   const int64_t waiting_ns = MonotonicNs();

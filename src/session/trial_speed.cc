@@ -47,7 +47,7 @@ void Trial::DescribeSides(const std::string& baseline, bool cheap, Gate2Setup* g
   gate->beside_baseline = bench.on_device();
   gate->SetForms(
       form, setup_.against != nullptr ? std::optional(setup_.against->source.form) : std::nullopt,
-      baseline, bench.terms.replay);
+      baseline, bench.terms.effort.replay);
   // In the device form nothing but its own image runs.
   gate->libraries_forbidden = !bench.terms.problem.allow_libraries && Stands(Defence::kLibraries) &&
                               form != CandidateForm::kDevice;
@@ -65,15 +65,15 @@ void Trial::DescribeEffort(const std::string& baseline, bool cheap, const Candid
   const int opponents_there =
       setup_.against != nullptr ? kClearPairs : setup_.schedule.Pool(baseline).size();
   gate->clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
-  gate->threshold = bench.terms.threshold;
+  gate->threshold = bench.terms.opponent.threshold;
   gate->noise = bench.terms.machine.noise;
   gate->threads = bench.threads;
   gate->call_timeout_s = bench.terms.limits.call_timeout_s;
-  gate->budget_s = bench.terms.speed_budget_s;
+  gate->budget_s = bench.terms.effort.speed_budget_s;
   gate->started_before_s = std::min(hosts.BegunForS(), kSideBySideStart * bench.host_start_s);
   gate->candidate_call_ns = call_ns_;
   // Beside the first baseline alone.
-  if (verdict.speed->baselines.empty()) gate->sustained_s = bench.terms.sustained_s;
+  if (verdict.speed->baselines.empty()) gate->sustained_s = bench.terms.effort.sustained_s;
   gate->progress = [this](int pairs, const SpeedEstimate& estimate) {
     setup_.progress(JudgeStage::kSpeed,
                     fmt::format("speed (gate 2): pair {}, {:.3g}x so far", pairs, estimate.speedup),
@@ -130,6 +130,7 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   if (bench.on_device() && MayCallLibraries(setup_.candidate, gate.libraries_forbidden))
     gate.own_kernels = &own_kernels.emplace(setup_.candidate);
   auto result = RunGate2(gate);
+  if (!result && result.error().of_opponent) return SpeedOutcome{false, result.error()};
   if (!result) {
     ASSAY_RETURN_IF_ERROR(Blame(result.error(), "gate 2", bench.stop, verdict));
     return SpeedOutcome{true, std::nullopt};
@@ -137,7 +138,6 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   // It may have been about to ask what else explains that.
   if (result->wrong && bench.stop.stopped()) return Fail(ErrorKind::kInterrupted, "interrupted");
   AddSpent(result->spent, &verdict->cost);
-  if (result->opponent_trouble) return SpeedOutcome{false, std::move(result->opponent_trouble)};
   return SpeedOutcome{ConcludeGate2(std::move(*result), bench.terms.problem, baseline, verdict),
                       std::nullopt};
 }
@@ -145,8 +145,8 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
 Result<bool> Trial::PassBaselines(CandidateHosts& hosts, Verdict* verdict) {
   const SessionTerms& terms = setup_.bench.terms;
   const std::vector<std::string> baselines =
-      setup_.against != nullptr ? std::vector<std::string>{"against"} : terms.baselines;
-  const bool best = terms.best_baseline && setup_.against == nullptr;
+      setup_.against != nullptr ? std::vector<std::string>{"against"} : terms.opponent.baselines;
+  const bool best = terms.opponent.best_baseline && setup_.against == nullptr;
   verdict->speed->headline = best ? kBestBaseline : baselines.front();
   std::map<std::string, std::vector<std::string>> left_out;  // by why
   for (const std::string& baseline : baselines) {

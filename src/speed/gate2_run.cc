@@ -205,10 +205,8 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   Gate2Result result;
   Deadline budget = Deadline::AfterSeconds(setup.budget_s);
   PairRunner runner(setup, &budget, &result);
-  if (auto calibrated = runner.Calibrate(); !calibrated) {
-    result.opponent_trouble = calibrated.error();
-    return result;
-  }
+  if (auto calibrated = runner.Calibrate(); !calibrated)
+    return OpponentsTrouble(calibrated.error());
   SpeedRule rule = RuleNow(setup, runner);
   std::vector<double> log_ratios;
   Decision decision = Decision::kContinue;
@@ -216,10 +214,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   while (decision == Decision::kContinue) {
     const int index = static_cast<int>(log_ratios.size());
     auto ratio = runner.Run(index);
-    if (!ratio) {
-      if (result.opponent_trouble) return result;
-      return std::unexpected(ratio.error());
-    }
+    if (!ratio) return std::unexpected(ratio.error());
     if (!*ratio && runner.starts_over()) log_ratios.clear();
     if (!*ratio && (runner.grew() || runner.starts_over())) continue;
     if (!*ratio) return result;
@@ -250,9 +245,8 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
     auto right = runner.Sustain(setup.sustained_s);
     // What was decided before stands.
     const bool interrupted = !right && right.error().kind == HostTrouble::Kind::kInterrupted;
-    if (interrupted) result.opponent_trouble.reset();
-    if (!right && !interrupted && !result.opponent_trouble) return std::unexpected(right.error());
-    if (!interrupted && (!right || !*right)) return result;
+    if (!right && !interrupted) return std::unexpected(right.error());
+    if (right && !*right) return result;
   }
   const SpeedEstimate estimate = Estimate(log_ratios, rule);
   BaselineResult& speed = result.result;

@@ -147,10 +147,9 @@ struct Gate2Result {
   std::optional<std::string> worked_ahead;
   // What shows that it keeps work on weights; the decision is unsettled then.
   std::optional<std::string> kept_work;
-  // Set when the opponent failed; the candidate is not to blame.
-  std::optional<HostTrouble> opponent_trouble;
 };
 
+// Errors: a host's trouble, which says whose it is.
 HostResult<Gate2Result> RunGate2(const Gate2Setup& setup);
 
 }  // namespace assay

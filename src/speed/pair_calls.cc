@@ -82,10 +82,8 @@ HostResult<bool> PairRunner::Lengthen(const RoundTimes& block, Side early, Side 
   const Span span("lengthen blocks");
   Meter meter(&result_->spent.start_ns);
   for (const Side side : {early, late})
-    if (auto entered = EnterBlocks(*side.host, setup_.live, kEnterAgainS); !entered) {
-      if (!side.is_candidate) result_->opponent_trouble = entered.error();
-      return std::unexpected(entered.error());
-    }
+    if (auto entered = EnterBlocks(*side.host, setup_.live, kEnterAgainS); !entered)
+      return TroubleOf(side, entered.error());
   return true;
 }
 

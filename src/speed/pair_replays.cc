@@ -40,11 +40,11 @@ HostResult<bool> PairRunner::SettleReplays(Side early, Side late) {
       Exchange(early, late, calls_, &replayed.reference_ns, &replayed.candidate_ns, nullptr);
   if (untried && right && *right) right = TimeBlocks(early, late, &replayed);
   if (right && !*right) return false;
-  const bool differs = !right && result_->opponent_trouble &&
-                       result_->opponent_trouble->kind == HostTrouble::Kind::kFailed;
+  const bool differs =
+      !right && right.error().of_opponent && right.error().kind == HostTrouble::Kind::kFailed;
   if (!right && !(differs && untried)) {
-    if (result_->opponent_trouble)
-      result_->opponent_trouble->message +=
+    if (right.error().of_opponent)
+      right.error().message +=
           " (while its calls were captured as a CUDA graph, which --no-replay leaves out)";
     return right;
   }
@@ -53,7 +53,6 @@ HostResult<bool> PairRunner::SettleReplays(Side early, Side late) {
     return true;
   }
   if (untried && (differs || replay_missed_)) {
-    result_->opponent_trouble.reset();
     replaying_ = replay_missed_ = false;
     return true;
   }

@@ -44,8 +44,7 @@ HostResult<bool> PairRunner::IsRightInSlots(Side side, std::span<const uint32_t>
   auto ran = setup_.live.RunUncounted(host, side.host->outputs, order,
                                       setup_.call_timeout_s + kBlockGraceS);
   if (ran) return Check(side, order, filled);
-  if (!side.is_candidate) result_->opponent_trouble = ran.error();
-  return std::unexpected(ran.error());
+  return TroubleOf(side, ran.error());
 }
 
 }  // namespace assay

@@ -46,7 +46,7 @@ HostResult<void> PairRunner::BeginHosts(int index) {
   if (!setup_.begin_hosts) return {};
   Meter meter(&result_->spent.start_ns);
   auto begun = setup_.begin_hosts(index);
-  if (!begun) result_->opponent_trouble = begun.error();
+  if (!begun) return OpponentsTrouble(begun.error());
   return begun;
 }
 
@@ -237,10 +237,7 @@ HostResult<PairRunner::FilledSlots> PairRunner::FillSlots(uint32_t calls) {
 HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, double* reference_ns,
                                       double* candidate_ns, PairSamples* samples) {
   auto filled = FillSlots(calls);
-  if (!filled) {
-    result_->opponent_trouble = filled.error();
-    return std::unexpected(filled.error());
-  }
+  if (!filled) return OpponentsTrouble(filled.error());
   const std::vector<uint32_t> order = RandomOrder(filled->masters.size(), calls);
   block_disturbed_ = false;
   looks_at_opponent_ = samples == nullptr && !only_times_;
@@ -259,10 +256,7 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
       if (side.host == second.host) DropLastBlocks(samples, 1);
       return Exchange(first, second, calls, reference_ns, candidate_ns, samples);
     }
-    if (!time) {
-      if (!side.is_candidate) result_->opponent_trouble = time.error();
-      return std::unexpected(time.error());
-    }
+    if (!time) return TroubleOf(side, time.error());
     *(side.is_candidate ? candidate_ns : reference_ns) = *time;
   }
   looks_at_opponent_ = false;
@@ -284,11 +278,10 @@ HostResult<bool> PairRunner::Exchange(Side first, Side second, uint32_t calls, d
       // judged against.
       const std::string hint = result_->wrong->hint;
       result_->wrong.reset();
-      result_->opponent_trouble = HostTrouble{};
-      result_->opponent_trouble->kind = HostTrouble::Kind::kFailed;
-      result_->opponent_trouble->message =
-          "the baseline's own outputs are not the expected ones: " + hint;
-      return std::unexpected(*result_->opponent_trouble);
+      HostTrouble trouble;
+      trouble.kind = HostTrouble::Kind::kFailed;
+      trouble.message = "the baseline's own outputs are not the expected ones: " + hint;
+      return OpponentsTrouble(std::move(trouble));
     } else {
       // Outputs that the judge has read make the next block faster: by 0.87% at 32 us a call
       // (bench/results/cpu-2core/aa_bias_inputs_flushed.jsonl).
@@ -328,10 +321,7 @@ HostResult<void> PairRunner::WarmUp(Side side) {
     const int64_t faults_before = side.host->host.PageFaults();
     auto time = RunSide(side, order, nullptr);
     if (!time && time.error().kind == HostTrouble::Kind::kVoid) continue;
-    if (!time) {
-      if (!side.is_candidate) result_->opponent_trouble = time.error();
-      return std::unexpected(time.error());
-    }
+    if (!time) return TroubleOf(side, time.error());
     watch.Add(*time, side.host->host.PageFaults() - faults_before);
   }
   return {};
@@ -363,10 +353,8 @@ HostResult<std::optional<double>> PairRunner::Run(int index) {
   const Span span("pair");
   std::optional<HostResult<LiveHost>> candidate;
   auto ratio = RunPair(index, &candidate);
-  if (!ratio && setup_.trusts_opponent && result_->opponent_trouble &&
-      result_->opponent_trouble->wrote_inputs) {
+  if (!ratio && setup_.trusts_opponent && ratio.error().of_opponent && ratio.error().wrote_inputs) {
     // Others may write there, too, on a device: a reference that did was named before any pair.
-    result_->opponent_trouble.reset();
     ratio = HostFailed(HostTrouble::Kind::kFoul,
                        "inputs that the baseline leaves alone changed as it ran: the candidate "
                        "wrote to slots of other calls, or left work on the device that did");
@@ -395,10 +383,7 @@ HostResult<Opponent> PairRunner::StartHosts(int index,
   };
   if (candidate_starts) start_candidate();
   auto opponent = GetOpponent(index);
-  if (!opponent) {
-    result_->opponent_trouble = opponent.error();
-    return std::unexpected(opponent.error());
-  }
+  if (!opponent) return OpponentsTrouble(opponent.error());
   if (!candidate_starts) start_candidate();
   if (!**candidate) return std::unexpected((*candidate)->error());
   // Both hosts run on this pair's cores, whichever they were started on: a warm one that shares the

@@ -70,6 +70,11 @@ class PairRunner {
     LiveHost* host;
     bool is_candidate;
   };
+  // A side's trouble, which says whose it is.
+  static std::unexpected<HostTrouble> TroubleOf(const Side& side, HostTrouble trouble) {
+    if (!side.is_candidate) return OpponentsTrouble(std::move(trouble));
+    return std::unexpected(std::move(trouble));
+  }
   // What the slots were filled with, from slot 0 on.
   struct FilledSlots {
     std::vector<uint32_t> masters;

@@ -30,10 +30,7 @@ HostResult<bool> PairRunner::RunStep(Side side, uint32_t slot, uint32_t master,
   block_disturbed_ = setup_.live.TakeBusy();
   auto time = RunFilled(side, order, nullptr);
   if (!time && time.error().kind == HostTrouble::Kind::kVoid) return true;
-  if (!time) {
-    if (!side.is_candidate) result_->opponent_trouble = time.error();
-    return std::unexpected(time.error());
-  }
+  if (!time) return TroubleOf(side, time.error());
   // What still ran when it said that it was done.
   if (side.is_candidate && Stands(Defence::kHeadStart))
     *time += static_cast<double>(
@@ -54,10 +51,7 @@ HostResult<bool> PairRunner::RunStepsOf(Side reference, Side tried, uint32_t cou
       Meter meter(&result_->spent.fill_ns);
       if (own_weights || step == 0) {
         const auto taken = setup_.pool.Take(own_weights ? 1 : count);
-        if (!taken) {
-          result_->opponent_trouble = taken.error();
-          return std::unexpected(taken.error());
-        }
+        if (!taken) return OpponentsTrouble(taken.error());
         masters.insert(masters.end(), taken->masters.begin(), taken->masters.end());
       }
       setup_.live.FillInput(setup_.oracle, slots[step], masters[step]);

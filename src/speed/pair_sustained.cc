@@ -47,10 +47,7 @@ HostResult<bool> PairRunner::SustainPair(double seconds,
   record.seconds = seconds;
   for (const bool is_candidate : {candidate_first, !candidate_first}) {
     auto filled = FillSlots(slots_);
-    if (!filled) {
-      result_->opponent_trouble = filled.error();
-      return std::unexpected(filled.error());
-    }
+    if (!filled) return OpponentsTrouble(filled.error());
     auto right = SustainSide(is_candidate ? tried : reference, seconds, *filled,
                              is_candidate ? &record.candidate : &record.reference);
     if (!right || !*right) return right;
@@ -80,10 +77,7 @@ HostResult<bool> PairRunner::SustainSide(Side side, double seconds, const Filled
     setup_.live.Poison(side.host->outputs);
     auto time = RunFilled(side, order, &blocks);
     if (!time && time.error().kind == HostTrouble::Kind::kVoid) continue;
-    if (!time) {
-      if (!side.is_candidate) result_->opponent_trouble = time.error();
-      return std::unexpected(time.error());
-    }
+    if (!time) return TroubleOf(side, time.error());
     setup_.sustains(side.is_candidate, std::min(1.0, spent_s() / seconds));
   } while (spent_s() < seconds || blocks.block_ns.empty());
   looks_at_opponent_ = false;

@@ -97,11 +97,11 @@ Result<AskedTerms> TermsFrom(const Json& object) {
   fields.Read("weights", &terms.weights);
   fields.Read("one_size", &terms.one_size);
   fields.Read("no_replay", &terms.no_replay);
-  fields.Read("timeout_s", &terms.timeout_s);
-  fields.Read("build_timeout_s", &terms.build_timeout_s);
-  fields.Read("budget_s", &terms.budget_s);
-  fields.Read("sustained_s", &terms.sustained_s);
-  fields.Read("memory", &terms.memory);
+  fields.Read("timeout_s", &terms.limits.timeout_s);
+  fields.Read("build_timeout_s", &terms.limits.build_timeout_s);
+  fields.Read("budget_s", &terms.effort.speed_budget_s);
+  fields.Read("sustained_s", &terms.effort.sustained_s);
+  fields.Read("memory", &terms.limits.memory);
   ASSAY_RETURN_IF_ERROR(fields.Finish());
   if (terms.problem.problem.empty())
     return UsageError("terms.problem is missing: a .py file, or the name of a problem");

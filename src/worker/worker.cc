@@ -24,7 +24,8 @@ constexpr int kLookMs = 100;
 // Sessions are shared by requests with the same terms, of the same text of problem and opponent.
 std::string SessionKey(const WorkerRequest& request, const SessionTerms& terms) {
   return Sha256Hex(fmt::format("{}\n{}\n{}\n{}", request.terms_text, terms.problem.device,
-                               terms.problem.source, terms.against ? terms.against->content : ""));
+                               terms.problem.source,
+                               terms.opponent.against ? terms.opponent.against->content : ""));
 }
 
 }  // namespace

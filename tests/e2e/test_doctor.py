@@ -122,7 +122,7 @@ def test_a_second_compiler_is_welcome_but_not_needed(assay):
 def test_ceilings_give_verdicts_a_percentage_of_the_peak(assay):
     run = assay.judge(SOFTMAX, FUSED, "--size", "tiny")
     assert run.verdict["roofline"] is None and run.verdict["work"]["bytes"] == 2 * 4 * 64 * 1024
-    run = assay("doctor", "--no-noise", "--json", timeout=300)
+    run = assay("doctor", "--json", timeout=300)
     machine = json.loads(run.out)["machine"]
     fits(machine, "machine")
     fits(json.loads((assay.home / "state" / "assay" / "machine.json").read_text()), "machine")

@@ -30,7 +30,7 @@ def run(home, *arguments, timeout=300):
 
 
 def doctor(home):
-    process = run(home, "doctor", "--device", "cuda", "--no-noise", "--json", "-q")
+    process = run(home, "doctor", "--device", "cuda", "--json", "-q")
     assert process.stdout, process.stderr
     report = json.loads(process.stdout)
     findings = {finding["name"]: finding for finding in report["findings"]}
@@ -91,9 +91,9 @@ def test_a_launch_takes_microseconds(ceilings):
 
 
 def test_the_gpus_part_is_quick(home, ceilings):
-    # The whole of `doctor --no-noise` without the GPU is taken off.
+    # The whole of `doctor` without the GPU is taken off.
     begin = time.monotonic()
-    run(home, "doctor", "--device", "cpu", "--no-noise", "-q")
+    run(home, "doctor", "--device", "cpu", "-q")
     alone = time.monotonic() - begin
     begin = time.monotonic()
     doctor(home)
