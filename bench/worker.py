@@ -1,9 +1,10 @@
 """What a worker takes for candidate after candidate, and whether it stays the same.
 
-Usage: worker.py [--size tiny] [--count 100] [--results FILE] [--assay PROGRAM]. Judges `count`
-candidates of softmax in one worker, none of whose builds is cached: the same kernel, each with a
-number of its own. After every tenth it counts what the worker and all below it have: processes,
-descriptors of the worker itself, memory. Each row of the results is one candidate's.
+Usage: worker.py [--size tiny] [--set NAME=VALUE] [--candidate FILE] [--count 100] [--results FILE]
+[--assay PROGRAM]. Judges `count` candidates of softmax in one worker, none of whose builds is
+cached: the same kernel, each with a number of its own. After every tenth it counts what the worker
+and all below it have: processes, descriptors of the worker itself, memory. Each row of the results
+is one candidate's.
 """
 
 import argparse
@@ -65,22 +66,27 @@ def judge(process, number, request):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--size", default="tiny")
+    parser.add_argument("--set", action="append", default=[], help="instead of a size")
+    softmax = ROOT / "kernels" / "softmax" / "fused.cpp"
+    parser.add_argument("--candidate", type=pathlib.Path, default=softmax)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--assay", default=str(ROOT / "build" / "release" / "assay"))
     options = parser.parse_args()
-    source = (ROOT / "kernels" / "softmax" / "fused.cpp").read_text(encoding="utf-8")
-    terms = {"problem": "softmax", "size": options.size, "threads": 1}
+    source = options.candidate.read_text(encoding="utf-8")
+    settings = dict(setting.split("=") for setting in options.set)
+    terms = {"problem": "softmax", "set": settings} if settings else {"problem": "softmax"}
+    terms |= {} if settings else {"size": options.size, "threads": 1}
     pipe = subprocess.PIPE
     process = subprocess.Popen([options.assay, "worker"], stdin=pipe, stdout=pipe, text=True)
     seconds = []
     for i in range(options.count):
         text = f"{source}\n// {os.getpid()} {time.time_ns()}\n"
-        request = {"candidates": [{"name": "fused.cpp", "source": text}]}
+        request = {"candidates": [{"name": options.candidate.name, "source": text}]}
         begin = time.monotonic()
         verdict = judge(process, i, {"request": "judge", "terms": terms, **request})
         seconds.append(time.monotonic() - begin)
-        row = {"size": options.size, "candidate": i, "seconds": round(seconds[-1], 3)}
+        row = {"terms": terms, "candidate": i, "seconds": round(seconds[-1], 3)}
         row |= {"outcome": verdict["outcome"], "cost": verdict["cost"]}
         if i % 10 == 0 or i == options.count - 1:
             row |= resources(process.pid)
