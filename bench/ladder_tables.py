@@ -59,7 +59,7 @@ def cells(row, ladder):
     percent = f"{100 * speed['speedup']:.1f} [{low:.1f}, {high:.1f}]"
     if row["outcome"] == "unsettled":
         percent += " unsettled"
-    peak = f"{row['roofline']['percent_of_peak']:.1f}"
+    peak = f"{row['roofline']['percent_of_peak']:.1f}" if row["roofline"] else "not known"
     return [time_text(speed["candidate_time_ns"]), percent, peak]
 
 

@@ -168,7 +168,7 @@ ANOTHER_MACHINE = json.dumps(
 
 def test_an_interrupted_doctor_keeps_nothing_and_leaves_nothing(assay, leftovers):
     process = subprocess.Popen(
-        [str(ASSAY), "doctor"],
+        [str(ASSAY), "doctor", "--noise"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -14,7 +14,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
 RESULTS = os.environ.get("ASSAY_GPU_RESULTS")
-CORRECT = ("faster", "tie", "slower", "unsettled")
+CORRECT = ("faster", "tie", "slower", "correct", "unsettled")
 
 
 def support_folder():

@@ -1,37 +1,30 @@
-// Idea: any size (all else as in rung 15). The copy engine starts anywhere in a row, but wants
-//   rows a multiple of 16 bytes apart. GROUP rows together are such a multiple (8 where INNER is
-//   odd), so a group counts as one row of GROUP * INNER elements, and row i of all groups starts at
-//   element i * INNER. A box fetches row i of 128 / GROUP groups: in shared memory rows of a tile
-//   lie by i first, and C undoes that. Two things remain. A box runs over the end of its row into
-//   the next: consumers set what lies beyond INNER to zero. The last, incomplete group is no row of
-//   the map: a first kernel copies the last tile of A and of B into rows of PITCH. Rows of C may
-//   start anywhere: warps write them, from what stmatrix has laid out.
-// Prediction: at 4095, 90% of the rate of rung 15: boxes of odd rows touch five sectors for four,
-//   GROUP copies are asked for where there was one, and C goes out by 2 bytes a lane: about 3%
-//   each. Where INNER and COLUMNS are multiples of 8 all this is left out when compiling, but for a
-//   launch without work: 99% of rung 15.
-// Measured: at 4096 177.5 us, 100.9% of the library (a tie), 85.9% of the peak, 99.4% of rung 15:
-//   as predicted. At 8192 1.40 ms, 109%, 87.4%. At 4095: not yet. An earlier form, which copied all
-//   of A and B into rows of PITCH, took 225 us at 4096, 79% of the library.
-// Sizes: INNER at least 1, ROWS and COLUMNS at least 8.
+// Idea: any size (all else as in rung 15). The copy engine wants rows that are a multiple of 16
+//   bytes long, so a first kernel copies A and B into rows that are, PITCH elements apart, and the
+//   product reads the copies. Rows of C may start anywhere, so warps write them, 64 bytes or more
+//   at a time, from what stmatrix has laid out: each warp lays out whole rows, and reads back its
+//   own.
+// Prediction: 80% of the rate of rung 15 at 4095: copying moves 134 MB, 45 us at 3 TB/s, less what
+//   stays in the cache, beside 185 us; writing C by 2 bytes a lane costs some 4% of a tile.
+// Measured: at 4095 on an H100 232 us, 76% of the rate of rung 15 at 4096, and 4.45x cuBLAS, which
+//   has no fast path there; 297 us at 4097, where one more row of tiles is nearly empty; at 4096
+//   226 us, 80% of cuBLAS, since copies are made there, too. They cost what was predicted.
+// Sizes: all. Where INNER % 8 == 0 and COLUMNS % 8 == 0, rung 15 needs no copies.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)
 //! constant COLUMNS = b.size(0)
-//! constant GROUP = 1 + min(INNER % 8, 1) + 2 * min(INNER % 4, 1) + 4 * min(INNER % 2, 1)
 //! constant PITCH = ceil_div(INNER, 8) * 8
-//! scratch   a_last bfloat16[256 * PITCH]
-//! scratch   b_last bfloat16[256 * PITCH]
-//! tensormap a_tiles = a shape=(ROWS / GROUP, GROUP * INNER) box=(128 / GROUP, 64) swizzle=128
-//! tensormap b_tiles = b shape=(COLUMNS / GROUP, GROUP * INNER) box=(128 / GROUP, 64) swizzle=128
-//! tensormap a_last_tile = a_last shape=(256, PITCH) box=(128, 64) swizzle=128
-//! tensormap b_last_tile = b_last shape=(256, PITCH) box=(128, 64) swizzle=128
-//! tensormap out_tiles = out shape=(ROWS, COLUMNS / 8 * 8) box=(64, 64) swizzle=128
+//! scratch   a_padded bfloat16[ROWS * PITCH]
+//! scratch   b_padded bfloat16[COLUMNS * PITCH]
+//! tensormap a_tiles = a_padded shape=(ROWS, PITCH) box=(128, 64) swizzle=128
+//! tensormap b_tiles = b_padded shape=(COLUMNS, PITCH) box=(128, 64) swizzle=128
+//! tune     BOXES = 2
 //! tune     STAGES = 4
 //! tune     PROCESSORS = 132
 //! tune     DOWN = 8 4 16
 //! dim      tiles = ceil_div(ROWS, 256) * ceil_div(COLUMNS, 256)
-//! launch copy_last grid=(1 + min(GROUP - 1, 1) * (PITCH / 8 - 1), 2) block=(256) args=(a, b, a_last, b_last)
-//! launch product grid=(2 * min(PROCESSORS / 2, tiles)) block=(384) cluster=(2) shared=STAGES*49152+4*8192+64 args=(a_tiles, b_tiles, a_last_tile, b_last_tile, out_tiles, out)
+//! launch pad     grid=(ceil_div(ROWS * PITCH / 8, 256)) block=(256) args=(a, a_padded, ROWS)
+//! launch pad     grid=(ceil_div(COLUMNS * PITCH / 8, 256)) block=(256) args=(b, b_padded, COLUMNS)
+//! launch product grid=(2 * min(PROCESSORS / 2, tiles)) block=(384) cluster=(2) shared=STAGES*49152+2*BOXES*8192+64 args=(a_tiles, b_tiles, out)
 #define DEVICE __device__ __forceinline__
 
 using BFloat16 = unsigned short;  // its bits
@@ -46,29 +39,12 @@ constexpr int kDepth = 64;                          // elements along k in a sta
 constexpr int kBlocksInCluster = 2, kClusterRows = kBlocksInCluster * kTileRows;
 constexpr int kABytes = kTileRows * kDepth * 2, kBBytes = kTileColumns * kDepth * 2;
 constexpr int kStageBytes = kABytes + kBBytes;
-// Of C: kBoxes boxes of 64 rows are what a consumer group lays out at once.
-constexpr int kBoxColumns = 64, kBoxBytes = 64 * kBoxColumns * 2, kBoxes = 2;
+// Of C: BOXES boxes of 64 rows are what a consumer group lays out at once.
+constexpr int kBoxColumns = 64, kBoxBytes = 64 * kBoxColumns * 2;
 constexpr int kBlocks = (INNER + kDepth - 1) / kDepth;  // along k
 constexpr int kGroup = 128;                             // threads that share an instruction
 constexpr int kGroupRows = 64;                          // of A, in an instruction
 constexpr int kConsumers = 2 * kGroup;  // threads; the producer's group is the first
-
-// Rows that are copied together: 128 of A or B, of kInHalf groups.
-constexpr int kHalf = 128, kInHalf = kHalf / GROUP;
-static_assert(kTileRows == kHalf && kTileColumns == 2 * kHalf && kBoxes * kBoxColumns == kHalf);
-constexpr int kRowBytes = kDepth * 2;  // in shared memory
-// The last tile of A (B) comes from a copy, where it ends with an incomplete group.
-constexpr bool kCopiesA = ROWS % GROUP != 0, kCopiesB = COLUMNS % GROUP != 0;
-constexpr int kLast = 256;                              // rows of a copy
-constexpr int kTail = GROUP == 1 ? 0 : INNER % kDepth;  // elements along k in the last stage
-constexpr bool kStoresBoxes = GROUP == 1 && COLUMNS % 8 == 0;
-
-// The row or column, within 128, that lies at a place in shared memory; and back.
-constexpr __host__ __device__ int RowAt(int place) {
-  return place % kInHalf * GROUP + place / kInHalf;
-}
-constexpr __host__ __device__ int PlaceAt(int row) { return row % GROUP * kInHalf + row / GROUP; }
-static_assert(RowAt(PlaceAt(77)) == 77 && PlaceAt(RowAt(77)) == 77);
 
 DEVICE Address SharedAddress(const void* pointer) {
   return static_cast<Address>(__cvta_generic_to_shared(pointer));
@@ -267,6 +243,12 @@ DEVICE void StoreBlocks(Address target, unsigned first, unsigned second, unsigne
                : "memory");
 }
 
+DEVICE unsigned LoadShared(Address source) {
+  unsigned value;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(source) : "memory");
+  return value;
+}
+
 DEVICE BFloat16 LoadSharedHalf(Address source) {
   BFloat16 value;
   asm volatile("ld.shared.b16 %0, [%1];" : "=h"(value) : "r"(source) : "memory");
@@ -280,109 +262,28 @@ DEVICE Address PlaceInBoxes(int row, int column) {
          column % 8 * 2;
 }
 
-// Shows this thread's writes to shared memory to the copy engine.
-DEVICE void FenceForCopies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
-// The threads of a group. Barrier 0 is __syncthreads()'.
-DEVICE void SyncGroup(int group) {
-  asm volatile("bar.sync %0, %1;" ::"r"(group), "n"(kGroup) : "memory");
-}
-
-// Starts to write a box of C; what lies beyond the matrix is left out.
-DEVICE void StoreBox(Address source, const TensorMap& map, int row, int column) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),
-      "r"(column), "r"(row), "r"(source)
-      : "memory");
-}
-
-DEVICE void CommitStores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-
-// Waits until this thread's stores have read shared memory.
-DEVICE void WaitStoresRead() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
-
-// Waits until this thread's stores are done.
-DEVICE void WaitStores() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
-
-// A warp writes 128 elements of a row of C, from row r of a group's boxes.
-DEVICE void WriteRow(BFloat16* out, int row, int column, Address boxes, int r, int lane) {
-  constexpr int kTogether = COLUMNS % 2 == 0 ? 2 : 1;  // elements that a lane writes at once
-  constexpr int kTimes = kHalf / 32;                   // elements of a lane
-  unsigned values[kTimes];
-#pragma unroll
-  for (int i = 0; i < kTimes; ++i) {
-    const int c = kTogether * lane + i / kTogether * kTogether * 32 + i % kTogether;
-    values[i] = LoadSharedHalf(boxes + PlaceInBoxes(r, PlaceAt(c)));
-  }
-#pragma unroll
-  for (int i = 0; i < kTimes; i += kTogether) {
-    const int c = column + kTogether * lane + i * 32;
-    if (row >= ROWS || c >= COLUMNS) continue;
-    BFloat16* const target = out + (long long)row * COLUMNS + c;
-    if constexpr (kTogether == 2)
-      *reinterpret_cast<unsigned*>(target) = values[i] | values[i + 1] << 16;
-    else
-      *target = values[i];
-  }
-}
-
-// ---- What lies beyond INNER.
-
-DEVICE void StoreZero(Address target) {
-  asm volatile("st.shared.b16 [%0], %1;" ::"r"(target), "h"(BFloat16{0}) : "memory");
-}
-
-DEVICE void StoreZeroChunk(Address target) {
-  asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(target), "r"(0) : "memory");
-}
-
-// All consumers, of a block.
-DEVICE void SyncConsumers() { asm volatile("bar.sync 3, %0;" ::"n"(kConsumers) : "memory"); }
-
-// Consumer `thread` of a block sets what it has to of a stage's tiles of A and B.
-DEVICE void ZeroBeyond(Address tiles, int thread) {
-  for (int row = thread; row < kStageBytes / kRowBytes; row += kConsumers) {
-    const Address start = tiles + row * kRowBytes;
-#pragma unroll
-    for (int k = kTail; k < kDepth; ++k) {
-      const Address chunk = start + (k / 8 ^ row % 8) * 16;
-      if (k % 8 == 0)
-        StoreZeroChunk(chunk);
-      else if (k < (kTail + 7) / 8 * 8)
-        StoreZero(chunk + k % 8 * 2);
-    }
-  }
-}
-
-// Rows of the last tile of A (y = 0) or B, in the order in which they lie in shared memory, eight
-// elements a thread.
+// Eight elements a thread.
 extern "C" __global__ void __launch_bounds__(256)
-    copy_last(const BFloat16* a, const BFloat16* b, BFloat16* a_last, BFloat16* b_last) {
-  if (GROUP == 1) return;
-  const BFloat16* const from = blockIdx.y == 0 ? a : b;
-  BFloat16* const to = blockIdx.y == 0 ? a_last : b_last;
-  const int rows = blockIdx.y == 0 ? ROWS : COLUMNS;
-  const int at = blockIdx.x * 256 + threadIdx.x;
-  const int place = at / (PITCH / 8), k = at % (PITCH / 8) * 8;
-  const int row = rows / kLast * kLast + place / kHalf * kHalf + RowAt(place % kHalf);
+    pad(const BFloat16* from, BFloat16* to, int rows) {
+  const long long at = blockIdx.x * 256LL + threadIdx.x;
+  const long long row = at / (PITCH / 8);
+  const int k = at % (PITCH / 8) * 8;
+  if (row >= rows) return;
   unsigned words[4] = {};
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    if (row < rows && k + i < INNER)
-      words[i / 2] |= unsigned{from[(long long)row * INNER + k + i]} << 16 * (i % 2);
-  *reinterpret_cast<uint4*>(to + place * PITCH + k) = uint4{words[0], words[1], words[2], words[3]};
+    if (k + i < INNER) words[i / 2] |= unsigned{from[row * INNER + k + i]} << 16 * (i % 2);
+  *reinterpret_cast<uint4*>(to + row * PITCH + k) = uint4{words[0], words[1], words[2], words[3]};
 }
 
 extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
     product(const __grid_constant__ TensorMap a_tiles, const __grid_constant__ TensorMap b_tiles,
-            const __grid_constant__ TensorMap a_last_tile,
-            const __grid_constant__ TensorMap b_last_tile,
-            const __grid_constant__ TensorMap out_tiles, BFloat16* out) {
+            BFloat16* out) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const Address stages = SharedAddress(shared);
   const Address boxes = stages + STAGES * kStageBytes;
-  const Address full = boxes + 2 * kBoxes * kBoxBytes;  // a barrier of 8 bytes a stage
-  const Address empty = full + 8 * STAGES;              // another
+  const Address full = boxes + 2 * BOXES * kBoxBytes;  // a barrier of 8 bytes a stage
+  const Address empty = full + 8 * STAGES;             // another
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < STAGES; ++stage) {
       InitBarrier(full + 8 * stage, 1);
@@ -406,20 +307,9 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
           Wait(empty + 8 * ring.stage, ring.parity ^ 1);
           const Address tiles = stages + ring.stage * kStageBytes, barrier = full + 8 * ring.stage;
           ArriveExpecting(barrier, kStageBytes);  // the neighbour's half included
-          const int k = block * kDepth;
-          if (kCopiesA && place.row + kLast > ROWS)
-            LoadBox(tiles, a_last_tile, k, here * kTileRows, barrier);
-          else
-            for (int i = 0; i < GROUP; ++i)
-              LoadBox(tiles + i * kInHalf * kRowBytes, a_tiles, i * INNER + k, row / GROUP,
-                      barrier);
-          const Address half_tile = tiles + kABytes + half * kRowBytes;
-          if (kCopiesB && place.column + kLast > COLUMNS)
-            LoadBoxForAll(half_tile, b_last_tile, k, half, barrier);
-          else
-            for (int i = 0; i < GROUP; ++i)
-              LoadBoxForAll(half_tile + i * kInHalf * kRowBytes, b_tiles, i * INNER + k,
-                            (place.column + half) / GROUP, barrier);
+          LoadBox(tiles, a_tiles, block * kDepth, row, barrier);
+          LoadBoxForAll(tiles + kABytes + half * kDepth * 2, b_tiles, block * kDepth,
+                        place.column + half, barrier);
         }
       }
     }
@@ -427,8 +317,7 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
     GrowRegisters<232>();
     const int group = threadIdx.x / kGroup;          // 1 or 2
     const int group_row = (group - 1) * kGroupRows;  // in the tile
-    const bool stores = threadIdx.x % kGroup == 0;   // this thread starts the group's stores
-    const Address group_boxes = boxes + (group - 1) * kBoxes * kBoxBytes;
+    const Address group_boxes = boxes + (group - 1) * BOXES * kBoxBytes;
     const int warp = threadIdx.x % kGroup / 32, lane = threadIdx.x % 32;
     const int lane_row = 16 * warp + lane % 16, lane_chunk = lane / 16;  // whose address it gives
     float sum[128];
@@ -438,11 +327,6 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
       for (int block = 0; block < kBlocks; ++block, ring.Advance()) {
         Wait(full + 8 * ring.stage, ring.parity);
         const Address a_tile = stages + ring.stage * kStageBytes, b_tile = a_tile + kABytes;
-        if (kTail > 0 && block == kBlocks - 1) {
-          ZeroBeyond(a_tile, threadIdx.x - kGroup);
-          FenceForCopies();
-          SyncConsumers();
-        }
         const Descriptor a = DescriptorOf(a_tile + group_row * kDepth * 2);
         const Descriptor b = DescriptorOf(b_tile);
         FenceSums();
@@ -456,39 +340,33 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
       }
       WaitMultiplies<0>();
       if (lane < kBlocksInCluster) ArriveIn(lane, empty + 8 * last_stage);
-      const int row = place.row + here * kTileRows;
+      const int row = place.row + here * kTileRows + group_row;
 #pragma unroll
-      for (int first = 0; first < kTileColumns / kBoxColumns; first += kBoxes) {
-        if (kStoresBoxes) {
-          if (stores) WaitStoresRead();  // the boxes are free again
-          SyncGroup(group);
-        }
+      for (int first = 0; first < kTileColumns / kBoxColumns; first += BOXES) {
         __syncwarp();  // the warp has written out what lay here
 #pragma unroll
-        for (int j = 0; j < kBoxes * kBoxColumns / 8; j += 2) {  // chunks of 8 columns
+        for (int j = 0; j < BOXES * kBoxColumns / 8; j += 2) {  // chunks of 8 columns
           const float* const part = &sum[4 * (first * kBoxColumns / 8 + j)];
           const Address target = group_boxes + PlaceInBoxes(lane_row, 8 * (j + lane_chunk));
           StoreBlocks(target, Pack(part[0], part[1]), Pack(part[2], part[3]),
                       Pack(part[4], part[5]), Pack(part[6], part[7]));
         }
-        const int column = place.column + first * kBoxColumns;
-        if (kStoresBoxes) {
-          FenceForCopies();
-          SyncGroup(group);
-          if (stores) {
-            for (int box = 0; box < kBoxes; ++box)
-              StoreBox(group_boxes + box * kBoxBytes, out_tiles, row + group_row,
-                       column + box * kBoxColumns);
-            CommitStores();
+        __syncwarp();
+        constexpr int kTogether = COLUMNS % 2 == 0 ? 2 : 1;  // elements that a lane writes at once
+        for (int r = 16 * warp; r < 16 * warp + 16; ++r)
+#pragma unroll
+          for (int c = kTogether * lane; c < BOXES * kBoxColumns; c += kTogether * 32) {
+            const int column = place.column + first * kBoxColumns + c;
+            if (row + r >= ROWS || column >= COLUMNS) continue;
+            BFloat16* const target = out + (long long)(row + r) * COLUMNS + column;
+            const Address source = group_boxes + PlaceInBoxes(r, c);
+            if constexpr (kTogether == 2)
+              *reinterpret_cast<unsigned*>(target) = LoadShared(source);
+            else
+              *target = LoadSharedHalf(source);
           }
-        } else {
-          __syncwarp();
-          for (int r = 16 * warp; r < 16 * warp + 16; ++r)
-            WriteRow(out, row + RowAt(group_row + r), column, group_boxes, r, lane);
-        }
       }
     }
-    if (kStoresBoxes && stores) WaitStores();
   }
   SyncCluster();  // a block stays until its neighbour has made its last arrival here
 }
