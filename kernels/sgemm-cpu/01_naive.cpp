@@ -5,7 +5,7 @@
 // rung.
 // Prediction: 0.5% of the library. At 1024 a column of B is 1024 lines, all in the same set of the
 // first-level cache: every element comes from the second level or further out, 10 to 15 cycles.
-// Measured: not yet.
+// Measured: 3.58 s at 1024 on one core, 0.26% of the library; one call a block settles no more.
 //! flags -O2 -fno-tree-vectorize
 #include <assay/kernel.h>
 

@@ -4,7 +4,7 @@
 // used, and the additions of a row of C do not wait for each other.
 // Prediction: 3% of the library. A load, a multiply-add and a store an element: one element a
 // cycle, so 8 GFLOP/s at 4 GHz.
-// Measured: not yet.
+// Measured: 273 ms at 1024 on one core, 3.38% of the library, 2.7% of the peak: as predicted.
 //! flags -O2 -fno-tree-vectorize
 #include <assay/kernel.h>
 

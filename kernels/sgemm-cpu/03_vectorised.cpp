@@ -4,7 +4,8 @@
 // loop becomes vector multiply-adds.
 // Prediction: 20% of the library. Each multiply-add still loads B, loads C and stores C, and B (4
 // MB at 1024) is streamed from the third-level cache once a row: memory decides, not arithmetic.
-// Measured: not yet.
+// Measured: 42.2 ms at 1024 on one core, 22.1% of the library, 18% of the peak: more than
+//   predicted.
 #include <assay/kernel.h>
 
 ASSAY_KERNEL(assay::Tensor<const float, 2> a, assay::Tensor<const float, 2> b,

@@ -6,7 +6,7 @@
 // is enough to fill two units of 4 cycles' latency (8 at least).
 // Prediction: 25% of the library. The arithmetic would allow half (vectors of 8, not of 16), but a
 // step of k jumps 4096 bytes in B, a page a step, and a column of such lines shares few cache sets.
-// Measured: not yet.
+// Measured: 55 ms at 1024 on one core, 17.4% of the library, 14% of the peak: less than predicted.
 #include <assay/kernel.h>
 
 #include <algorithm>

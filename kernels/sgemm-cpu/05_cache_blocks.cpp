@@ -7,7 +7,7 @@
 // Prediction: 30% of the library. At 1024 the rows of B are 4096 bytes apart, so all 256 lines of a
 // tile's columns fall into one set of the first-level cache, which holds 12: blocks alone do not
 // help.
-// Measured: not yet.
+// Measured: 32.2 ms at 1024 on one core, 28% of the library, 23% of the peak: less than predicted.
 #include <assay/kernel.h>
 
 #include <algorithm>

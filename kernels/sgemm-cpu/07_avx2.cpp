@@ -7,7 +7,8 @@
 // Prediction: 50% of the library; the compiler had found the same registers, so the store is all
 // there is to gain. What this rung is for is the next one: a layer of six functions that hides the
 // vectors.
-// Measured: not yet.
+// Measured: 17.1 ms at 1024 on one core, 53.2% of the library, 44% of the peak: more than
+//   predicted.
 #include <assay/kernel.h>
 
 #include <algorithm>

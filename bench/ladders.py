@@ -1,7 +1,8 @@
-"""Judges every rung of ladders on this machine's GPU: `gpu_ladders.py ASSAY OUT [LADDER...]`.
+"""Judges every rung of ladders on this machine: `ladders.py ASSAY OUT [LADDER...]`.
 
-ASSAY is the program, OUT a folder. Each ladder (a folder with a ladder.toml) is one call of the
-judge a size, so that all its rungs have one reference and one baseline. Verdicts without their
+ASSAY is the program, OUT a folder. Each ladder (a ladder.toml for a GPU, or with --device cpu one
+for the processor) is one call of the judge a size, so that all its rungs have one reference and one
+baseline. Other options go to the judge. Verdicts without their
 samples go to OUT/ladders.jsonl, one a line with the ladder's name before it; a table of them is
 printed. --minutes bounds the whole, --rungs FROM:TO takes some of them, --first one size alone.
 """
@@ -19,15 +20,13 @@ from rows import append
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
-def find_ladders(names):
-    folders = [pathlib.Path(name) for name in names] or [
-        path.parent for path in sorted((ROOT / "kernels").rglob("ladder.toml"))
-    ]
+def find_ladders(names, device):
+    folders = [pathlib.Path(name) for name in names] or [ROOT / "kernels"]
     ladders = []
-    for folder in folders:
-        ladder = tomllib.loads((folder / "ladder.toml").read_text(encoding="utf-8"))
-        if ladder["device"] == "cuda":
-            ladders.append((folder, ladder))
+    for path in sorted(path for folder in folders for path in folder.rglob("ladder*.toml")):
+        ladder = tomllib.loads(path.read_text(encoding="utf-8"))
+        if ladder["device"] == device:
+            ladders.append((path.parent, ladder))
     return ladders
 
 
@@ -41,7 +40,8 @@ def command(assay, folder, ladder, size, rungs, options):
         arguments += ["--precision", ladder["precision"]]
     baselines = {ladder.get("baseline", "eager"): None}
     baselines |= dict.fromkeys(ladder.get("also_against", []))
-    return [*arguments, "--device", "cuda", "--baseline", ",".join(baselines), "--jsonl", *options]
+    arguments += ["--device", ladder["device"], "--baseline", ",".join(baselines)]
+    return [*arguments, "--jsonl", *options]
 
 
 def show(rung, verdict):
@@ -92,13 +92,14 @@ def main():
     parser.add_argument("assay")
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("ladders", nargs="*")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--rungs", default=":", help="FROM:TO, as numbers of files")
     parser.add_argument("--first", action="store_true", help="the first size alone")
     options, more = parser.parse_known_args()
     end = time.monotonic() + 60 * options.minutes
     first, last = (int(part) if part else None for part in options.rungs.split(":"))
-    for folder, ladder in find_ladders(options.ladders):
+    for folder, ladder in find_ladders(options.ladders, options.device):
         rungs = [
             rung
             for rung in ladder["rung"]
