@@ -1,5 +1,5 @@
 // From a candidate's source to what the builder's sandbox must run, and back from its output to one
-// clear message. Pure but for the cache: the pipeline runs the commands.
+// clear message. Pure but for the cache: `builders` runs the commands.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct BuildOptions {
   std::vector<std::string> flags;  // in order, all from the allow-list
 };
 // Parses `//! compiler NAME` and `//! flags ...` lines (C sources may also write `/*! flags ...
-// */`). The error text names the line, the flag and what is allowed; the pipeline makes it a
+// */`). The error text names the line, the flag and what is allowed; `builders` makes it a
 // build_failed verdict.
 std::expected<BuildOptions, std::string> ParseBuildOptions(std::string_view source,
                                                            std::string_view language);
