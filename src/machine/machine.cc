@@ -14,6 +14,8 @@
 #include <map>
 #include <sstream>
 
+#include "machine/group_memory.h"
+
 namespace assay {
 
 uint64_t TotalMemoryBytes() {
@@ -21,7 +23,9 @@ uint64_t TotalMemoryBytes() {
   return ::sysinfo(&info) == 0 ? uint64_t{info.totalram} * info.mem_unit : uint64_t{1} << 32;
 }
 
-uint64_t AvailableMemoryBytes() {
+namespace {
+
+uint64_t MachineAvailableBytes() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -30,6 +34,16 @@ uint64_t AvailableMemoryBytes() {
     if (words >> name >> kilobytes && name == "MemAvailable:") return kilobytes * 1024;
   }
   return TotalMemoryBytes() / 2;
+}
+
+}  // namespace
+
+uint64_t AvailableMemoryBytes() {
+  const uint64_t machine = MachineAvailableBytes();
+  std::ifstream file("/proc/self/cgroup");
+  std::stringstream groups;
+  groups << file.rdbuf();
+  return std::min(machine, MemoryLeftByGroups(groups.str(), "/sys/fs/cgroup").value_or(machine));
 }
 
 namespace {

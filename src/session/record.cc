@@ -228,16 +228,16 @@ std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::strin
     case Outcome::kFaster:
       return fmt::format("correct, and {:.2f}x the speed of {}", speedup, opponent);
     case Outcome::kSlower:
-      return fmt::format("correct, but slower{}: {:.2f}x the speed of {}",
-                         at_one ? "" : fmt::format(" than {:g} times", speed.threshold), speedup,
-                         opponent);
+      return fmt::format("correct, but slower than {}{}: {:.2f}x its speed",
+                         at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent,
+                         speedup);
     case Outcome::kTie:
       return fmt::format("correct, and as fast as {}{}: {:.3f}x",
                          at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent,
                          speedup);
     default:
-      return fmt::format("correct, but too noisy here to say whether it beats {}{}", opponent,
-                         at_one ? "" : fmt::format(" than {:g} times", speed.threshold));
+      return fmt::format("correct, but too noisy here to say whether it beats {}{}",
+                         at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent);
   }
 }
 

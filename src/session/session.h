@@ -41,9 +41,10 @@ class Session {
   // The same with builds that have begun (JudgeCandidates begins them beside Open).
   Result<void> JudgeAll(CandidateBuilds& builds, const Asked& asked, const JudgeEvents& events);
 
-  // Draws for the next batch, while nobody waits for a verdict. Without this the next JudgeAll
-  // does.
-  Result<void> PrepareNext();
+  // Makes the next batch, which the next JudgeAll does otherwise, then draws as many values for
+  // timed blocks as the last batch took, for as long as `go_on` says. `go_on` is called between
+  // draws, too. Call it while nothing is measured. Errors as JudgeAll's.
+  Result<void> PrepareNext(const std::function<bool()>& go_on);
 
   const ProblemDescription& description() const { return bench_.oracle->description(); }
   const Workbench& bench() const { return bench_; }
@@ -80,7 +81,8 @@ class Session {
   std::unique_ptr<OtherSize> first_size_;
   std::shared_ptr<Host> size_host_;
   FreshBatches<Batch> batches_;
-  DrawProgress drawing_;                   // of whoever waits for a batch now
+  DrawProgress drawing_;                 // of whoever waits for a batch now
+  std::vector<uint32_t> timed_batches_;  // values of each batch of blocks that the last round took
   std::optional<BuiltCandidate> against_;  // the opponent, once it is built
 };
 

@@ -34,6 +34,8 @@ class ValueBatches {
   // each time; where there is neither, its room is shared out again. Call it where Find has
   // nothing. Valid until the next call. count <= batch_max().
   ValueBatch& Renew(uint32_t count);
+  // How many values each batch has, small batches first.
+  std::vector<uint32_t> Sizes() const;
   // Forgets what all of them hold.
   void Clear();
 

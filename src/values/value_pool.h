@@ -16,10 +16,10 @@ namespace assay {
 // fresh process has seen none of them; within a process each is shown once.
 class ValuePool {
  public:
-  // Uses the master slots [first, first + capacity). `probes`: unusual draws that are kept in
-  // masters of their own; a batch has the version of the weights of one of them.
   // How many master slots, from `first` on, values may take; at least 2 must be there.
   static uint32_t CapacityFor(const Oracle& oracle, uint32_t first);
+  // Uses the master slots [first, first + capacity). `probes`: unusual draws that are kept in
+  // masters of their own; a batch has the version of the weights of one of them.
   ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
             std::vector<Draw> probes);
 
@@ -33,6 +33,10 @@ class ValuePool {
   // `count` masters that this process has not seen, in random order, and puts their version of the
   // weights in place; draws new values where none are left. count <= capacity.
   HostResult<Values> Take(uint32_t count);
+  // Draws a batch of `count` values that no Take() has to draw then.
+  HostResult<void> DrawAhead(uint32_t count);
+  // The batches that were drawn, by their numbers of values.
+  std::vector<uint32_t> batch_sizes() const { return batches_.Sizes(); }
   // The process has seen this probe, which Take() offered.
   void MarkShown(const Draw* probe);
   // What drawing for the next Take(count) is expected to cost [ns]; 0 when the values are at hand.
@@ -42,6 +46,8 @@ class ValuePool {
   uint32_t capacity() const { return batches_.batch_max(); }
 
  private:
+  // Valid until the next batch is drawn.
+  HostResult<ValueBatch*> DrawBatch(uint32_t count);
   HostResult<void> Refill(ValueBatch& batch);
 
   Oracle& oracle_;

@@ -16,17 +16,22 @@ std::optional<WorkerRequest> RequestQueue::Next() {
   std::unique_lock lock(mutex_);
   in_hand_.clear();
   changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
+  return TakeFirst();
+}
+
+std::optional<WorkerRequest> RequestQueue::TakeWaiting() {
+  const std::lock_guard lock(mutex_);
+  in_hand_.clear();
+  return TakeFirst();
+}
+
+std::optional<WorkerRequest> RequestQueue::TakeFirst() {
   if (waiting_.empty()) return std::nullopt;
   WorkerRequest request = std::move(waiting_.front());
   waiting_.pop_front();
   in_hand_ = request.id;
   stop_ = false;
   return request;
-}
-
-bool RequestQueue::HasWaiting() const {
-  const std::lock_guard lock(mutex_);
-  return closed_ || !waiting_.empty();
 }
 
 bool RequestQueue::closed() const {

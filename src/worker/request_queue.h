@@ -21,8 +21,8 @@ class RequestQueue {
   bool Push(WorkerRequest request);
   // The next one, which is then in hand; nothing once it is closed and none waits. Waits.
   std::optional<WorkerRequest> Next();
-  // Whether somebody waits, or the worker is about to end.
-  bool HasWaiting() const;
+  // The same without waiting; nothing if none waits. Either way the last one is no longer in hand.
+  std::optional<WorkerRequest> TakeWaiting();
   // Takes back a request that waits: true. Has the one in hand stop: false. Of one that is neither:
   // false.
   bool Cancel(const std::string& id);
@@ -39,6 +39,8 @@ class RequestQueue {
   const std::atomic<bool>& stop_flag() const { return stop_; }
 
  private:
+  std::optional<WorkerRequest> TakeFirst();  // with mutex_ held
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<WorkerRequest> waiting_;  // guarded by mutex_, like all below

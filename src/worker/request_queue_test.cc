@@ -41,6 +41,19 @@ TEST(RequestQueue, TheOneInHandIsToldToStopAndTheNextIsNot) {
   EXPECT_FALSE(queue.stop_flag());
 }
 
+TEST(RequestQueue, TakesWhatWaitsWithoutWaiting) {
+  RequestQueue queue;
+  queue.Push(Called("1"));
+  EXPECT_EQ(queue.TakeWaiting()->id, "1");
+  EXPECT_FALSE(queue.TakeWaiting());
+  EXPECT_FALSE(queue.Cancel("1"));  // it is done, and nobody is to stop
+  EXPECT_FALSE(queue.stop_flag());
+  queue.Push(Called("2"));
+  EXPECT_EQ(queue.TakeWaiting()->id, "2");
+  queue.Cancel("2");
+  EXPECT_TRUE(queue.stop_flag());
+}
+
 TEST(RequestQueue, AnUnknownIdStopsNothing) {
   RequestQueue queue;
   queue.Push(Called("1"));

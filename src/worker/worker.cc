@@ -38,7 +38,16 @@ Worker::Worker(WorkerOptions options, std::function<bool(const std::string& line
 void Worker::Run(int input_fd, const std::atomic<bool>& interrupted) {
   Write(ReadyLine(kAssayVersion));
   std::thread reader([&] { ReadRequests(input_fd, interrupted); });
-  while (const auto request = queue_.Next()) Serve(*request);
+  std::unique_ptr<Task> task;
+  while (true) {
+    if (!task) {
+      auto request = queue_.Next();
+      if (!request) break;
+      task = Begin(std::move(*request));
+    }
+    Serve(*task);
+    task = PrepareAhead(task->key);
+  }
   queue_.Stop();
   reader.join();
 }
@@ -93,52 +102,74 @@ bool Worker::TakeLine(const std::string& line) {
   return true;
 }
 
-void Worker::Serve(const WorkerRequest& request) {
+std::unique_ptr<Worker::Task> Worker::Begin(WorkerRequest request) const {
   AskedTerms asked = request.terms;
   if (asked.device.empty()) asked.device = options_.device;
   auto terms = ResolveTerms(asked, request.candidates);
   if (terms && !options_.device.empty() && terms->problem.device != options_.device)
     terms = UsageError(fmt::format("this worker judges on {} alone", options_.device));
-  if (!terms) return Write(ErrorLine(request.id, terms.error()));
-  terms->machine = options_.machine;
-  const std::string key = SessionKey(request, *terms);
-  const auto judged = Judge(request, *terms, key);
-  if (!judged) {
-    // Whatever failed may have left hosts in the middle of something.
-    if (judged.error().kind != ErrorKind::kUsage) sessions_.Drop(key);
-    const StopToken stop(queue_.stop_flag());
-    return Write(ErrorLine(request.id, ExplainError(judged.error(), terms->problem, stop)));
-  }
-  Write(DoneLine(request.id));
-  sessions_.Trim();
-  PrepareAhead(key);
+  auto task = std::make_unique<Task>(Task{std::move(request), std::move(terms), "", nullptr});
+  if (!task->terms) return task;
+  task->terms->machine = options_.machine;
+  task->key = SessionKey(task->request, *task->terms);
+  if (task->request.kind == Kind::kDescribe) return task;
+  std::vector<const CandidateSource*> sources;
+  for (const CandidateSource& source : task->request.candidates) sources.push_back(&source);
+  task->builds = std::make_unique<CandidateBuilds>(std::move(sources), task->terms->limits,
+                                                   StopToken(queue_.stop_flag()));
+  return task;
 }
 
-Result<void> Worker::Judge(const WorkerRequest& request, const SessionTerms& terms,
-                           const std::string& key) {
+void Worker::Serve(Task& task) {
+  const std::string& id = task.request.id;
+  if (!task.terms) return Write(ErrorLine(id, task.terms.error()));
+  if (const auto judged = Judge(task); !judged) {
+    // Whatever failed may have left hosts in the middle of something.
+    if (judged.error().kind != ErrorKind::kUsage) sessions_.Drop(task.key);
+    const StopToken stop(queue_.stop_flag());
+    return Write(ErrorLine(id, ExplainError(judged.error(), task.terms->problem, stop)));
+  }
+  Write(DoneLine(id));
+  sessions_.Trim();
+}
+
+Result<void> Worker::Judge(Task& task) {
+  const WorkerRequest& request = task.request;
+  const SessionTerms& terms = *task.terms;
   size_t next = 0;
   JudgeEvents events;
   events.progress = [&](const ProgressEvent& event) { Write(ProgressLine(request.id, event)); };
   events.verdict = [&](const Verdict& verdict) {
     Write(VerdictLine(request.id, next++, WithFileNames(verdict, terms.problem)));
   };
-  ASSAY_ASSIGN_OR_RETURN(Session * session, sessions_.Get(key, [&] {
+  ASSAY_ASSIGN_OR_RETURN(Session * session, sessions_.Get(task.key, [&] {
     return Session::Open(terms, StopToken(queue_.stop_flag()), events);
   }));
-  if (request.kind == Kind::kDescribe) {
+  if (!task.builds) {
     Write(DescriptionLine(request.id, terms.problem, session->description()));
     return {};
   }
-  return session->JudgeAll(request.candidates, {.correctness_only = request.kind == Kind::kCheck},
+  return session->JudgeAll(*task.builds, {.correctness_only = request.kind == Kind::kCheck},
                            events);
 }
 
-void Worker::PrepareAhead(const std::string& key) {
-  if (queue_.HasWaiting()) return;
+std::unique_ptr<Worker::Task> Worker::PrepareAhead(const std::string& key) {
+  std::unique_ptr<Task> next;
+  const auto look = [&] {
+    if (next) return;
+    if (auto request = queue_.TakeWaiting()) next = Begin(std::move(*request));
+  };
+  look();
   const auto open = [] { return Fail(ErrorKind::kUsage, "it was closed"); };
   const auto session = sessions_.Get(key, open);
+  if (!session || (next ? next->key != key : queue_.closed())) return next;
+  const auto go_on = [&] {
+    look();
+    return next ? next->builds && !next->builds->BuiltAlone() : !queue_.closed();
+  };
   // What fails now fails again where somebody waits for it, and is told then.
-  if (session && !(*session)->PrepareNext()) sessions_.Drop(key);
+  if (!(*session)->PrepareNext(go_on)) sessions_.Drop(key);
+  return next;
 }
 
 void Worker::Write(const std::string& line) {

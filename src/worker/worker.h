@@ -32,14 +32,23 @@ class Worker {
   void Run(int input_fd, const std::atomic<bool>& interrupted);
 
  private:
+  // A request, and what is known of it before its session is at hand.
+  struct Task {
+    WorkerRequest request;
+    Result<SessionTerms> terms;
+    std::string key;                          // of its session
+    std::unique_ptr<CandidateBuilds> builds;  // under way; null where nothing is judged
+  };
+
   void ReadRequests(int input_fd, const std::atomic<bool>& interrupted);
   // Returns false once nothing more is to be read.
   bool TakeLine(const std::string& line);
-  void Serve(const WorkerRequest& request);
-  Result<void> Judge(const WorkerRequest& request, const SessionTerms& terms,
-                     const std::string& key);
-  // Draws for the next batch, where nobody waits.
-  void PrepareAhead(const std::string& key);
+  // Resolves a request and begins its builds: nothing may be measured meanwhile.
+  std::unique_ptr<Task> Begin(WorkerRequest request) const;
+  void Serve(Task& task);
+  Result<void> Judge(Task& task);
+  // Draws for the session's next batch. A request that comes meanwhile begins, and is returned.
+  std::unique_ptr<Task> PrepareAhead(const std::string& key);
   void Write(const std::string& line);
 
   const WorkerOptions options_;
