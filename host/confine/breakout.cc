@@ -1,5 +1,5 @@
-// breakout: the sandbox's self-test. The judge runs it inside of a sandbox, as a candidate's host
-// would run, before it trusts the sandbox with anything foreign.
+// breakout: the sandbox's self-test. The judge runs it inside a sandbox, as it runs a candidate's
+// host, before it trusts the sandbox with foreign code.
 //
 //   breakout tools|native JUDGE_PID ABSTRACT_SOCKET
 //   breakout --list
@@ -12,7 +12,7 @@
 //   skipped NAME          this kernel's Landlock has nothing against it
 //   last NAME             this one ends the process, if the sandbox holds
 //   tried COUNT           all were made
-// Exits with 0 whatever came of them; 125 when it was started wrongly. In the sandbox of native
+// Exits with 0 whatever the results; with 125 if its arguments are wrong. In the sandbox of native
 // hosts the last attempt is to start a process, so that SIGSYS is its proper end. --list prints the
 // attempts as rows of the table in docs/sandbox.md.
 

@@ -1,5 +1,5 @@
-// The attempts of the sandbox's self-test: what foreign code would try first, each made for real
-// and harmless where it succeeds. libc only.
+// The attempts of the sandbox's self-test: the first things that foreign code would try. Each is
+// made for real, and does no harm if it succeeds. libc only.
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 namespace assay::breakout {
 
-// What an attempt could do, as a list for people. Empty: the sandbox held.
+// The successes of an attempt, as text. Empty: the sandbox held.
 class Successes {
  public:
   void Add(const char* what) {
@@ -30,34 +30,34 @@ class Successes {
   char text_[400] = "";
 };
 
-// Where an attempt is made: in a sandbox of tools, whose commands may start processes, or in one of
-// native hosts.
+// The sandbox in which an attempt is made: that of tools, whose commands may start processes, or
+// that of native hosts.
 enum class Place {
   kBoth,
   kTools,
   kNative,
   kLocked,       // in both, after the lockdown
-  kLockedTools,  // where starting a process is refused rather than killed
+  kLockedTools,  // where the start of a process is refused, not punished by death
 };
 
-// Descriptors that the judge gives, and no other.
+// The only descriptors that the judge passes.
 constexpr int kJudgeFd = 3;     // a socket
 constexpr int kLockdownFd = 4;  // the program that hosts install
 constexpr int kSealedFd = 5;    // memory that hosts may only read
 constexpr int kSizedFd = 6;     // memory that hosts may write
 constexpr int kGivenFdMax = kSizedFd;
 
-// What the attempts know of the world outside.
+// Facts about the world outside, for the attempts.
 struct Given {
-  pid_t judge;         // its process id there
-  const char* socket;  // abstract, listening there
+  pid_t judge;         // its process id outside
+  const char* socket;  // an abstract socket that listens outside
 };
 
 struct Attempt {
   const char* name;
-  const char* means;  // what a success would mean
+  const char* means;  // the meaning of a success
   Place place;
-  int landlock;  // the ABI that stands against it; 0: it must fail on every kernel
+  int landlock;  // the ABI that prevents it; 0: it must fail on every kernel
   void (*make)(const Given& given, Successes& successes);
 };
 
@@ -71,11 +71,12 @@ Attempts CallAttempts();
 Attempts MemoryAttempts();
 Attempts LockedAttempts();
 
-// Before the lockdown: the thread that LockedAttempts tries to use after it. 0, or errno.
+// Starts, before the lockdown, the thread that LockedAttempts tries to use after it. Returns 0, or
+// errno.
 int StartEarlyThread();
 
-// Calls with arguments that no call accepts: adds `name` when the call was not refused but looked
-// at its arguments.
+// Makes a call with arguments that no call accepts. Adds `name` if the call was not refused but
+// looked at its arguments.
 void TryCall(const char* name, long number, Successes& successes);
 
 }  // namespace assay::breakout

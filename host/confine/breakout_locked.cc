@@ -1,4 +1,4 @@
-// After the lockdown that a host puts on itself before it runs foreign code.
+// Attempts after the lockdown that a host puts on itself before it runs foreign code.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// The judge's shared memory: what it was sealed against.
+// Attempts on the judge's shared memory that its seals must refuse.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>

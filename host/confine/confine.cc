@@ -15,9 +15,11 @@
 // To the judge, on the report descriptor, one line each:
 //   ready                           the command was executed
 //   failed STAGE ERRNO              it could not be; STAGE is limits, privileges, landlock,
-//   seccomp, output or exec artifact missing|irregular|large|unwritable    there is no product, and
-//   why ended STATUS CPU_US PEAK_KIB    wait status, CPU time and peak memory of the command and
-//   what it waited for
+//                                   seccomp, output or exec
+//   artifact missing|irregular|large|unwritable
+//                                   there is no product, and why
+//   ended STATUS CPU_US PEAK_KIB    wait status, CPU time and peak memory of the command and of
+//                                   its waited-for children
 // Exits with the command's status, or 128 + its signal; 127 when it could not be executed. libc
 // only.
 #include <errno.h>

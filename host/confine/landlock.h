@@ -1,14 +1,14 @@
-// The file, network and signal rules that a process puts on itself before it runs foreign code.
-// libc only.
+// Restricts a process's own access to files, network and signals before it runs foreign code. libc
+// only.
 #pragma once
 
 #include <stddef.h>
 
-// A right that Landlock can take away, and where it is left.
+// A right that Landlock can take away, and the places where it remains.
 struct LandlockRight {
   enum class Kind { kFile, kNetwork, kScope };
   enum class Left {
-    kEverywhere,       // to read and execute whatever is visible
+    kEverywhere,       // to read and execute any visible file
     kScratch,          // below /tmp
     kScratchAndSinks,  // and for /dev/null, /dev/zero and /dev/full
     kNowhere,
@@ -25,8 +25,8 @@ struct LandlockRights {
 };
 LandlockRights AllLandlockRights();
 
-// Takes the rights away, as far as this kernel's Landlock goes; `devices`, which ends with a null,
-// names nodes that may still be read, written and controlled; `loopback`: TCP is left, for a
-// network namespace of its own. Returns 0, also where the kernel has no Landlock, or errno.
+// Takes the rights away, as far as this kernel's Landlock can. `devices`, which ends with a null,
+// names nodes that may still be read, written and controlled. `loopback`: TCP remains, for a
+// process in its own network namespace. Returns 0, even if the kernel has no Landlock, or errno.
 // Requires no_new_privs.
 int ApplyLandlock(const char* const* devices, bool loopback);

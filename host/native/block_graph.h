@@ -1,6 +1,6 @@
-// A block's launches as one CUDA graph: captured before the block's clock runs, launched at once
-// within it. What the processor takes for each launch is out of the block then. For launches that
-// are the judge's own alone: a foreign host would learn the order of its calls ahead.
+// Runs a block's launches as one CUDA graph, captured before the block's clock and launched within
+// it. The processor's time for each launch is then not in the block. Only for the judge's own
+// launches: a foreign host would learn the order of its calls ahead.
 #pragma once
 
 #include <stdint.h>
@@ -11,9 +11,8 @@ namespace assay::native {
 
 class BlockGraph {
  public:
-  // Takes what `enqueue(stream)`, which returns CUDA's result, launches on the stream; nothing of
-  // it runs. False where the device refuses: then everything is as it was, but for the graph of
-  // the block before, which is gone.
+  // Captures the launches of `enqueue(stream)`, which returns CUDA's result; none of them runs.
+  // Returns false if the device refuses: then only the graph of the previous block is gone.
   template <typename Enqueue>
   bool Capture(const cuda::Driver& driver, Enqueue enqueue) {
     if (!Begin(driver)) return false;

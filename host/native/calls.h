@@ -1,4 +1,4 @@
-// The arguments of every slot, made ahead of the timed blocks, and the loop that runs them.
+// Prepares the arguments of every slot before the timed blocks, and runs the loop of blocks.
 #pragma once
 
 #include <assay/kernel.h>
@@ -14,8 +14,8 @@ namespace assay::native {
 // and all shapes.
 class Calls {
  public:
-  // Makes them anew for a plan that PlanIsSound accepts. `stream`: the last argument of each; null:
-  // there is none. False (with errno) when memory lacks.
+  // Makes them anew for a plan that PlanIsSound accepts. `stream`: the last argument of each call;
+  // null: none. Returns false (with errno) if memory lacks.
   bool Prepare(const wire::Plan& plan, const Regions& regions, void* stream = nullptr);
 
   uint32_t slot_count() const { return slot_count_; }
@@ -32,7 +32,7 @@ class Calls {
     kernel.invoke(arguments);
   }
 
-  // Brings what Run reads, but for the slots themselves, into this core's caches.
+  // Loads all data that Run reads, except the slots themselves, into this core's caches.
   void Touch() const;
 
  private:
@@ -49,13 +49,12 @@ class Calls {
   size_t memory_bytes_ = 0;
   uint32_t slot_count_ = 0;
   uint32_t argument_count_ = 0;   // of the plan
-  uint32_t argument_stride_ = 0;  // with the stream where there is one
+  uint32_t argument_stride_ = 0;  // with the stream if there is one
   void* stream_ = nullptr;
   uint32_t scalar_count_ = 0;
   AssayArgument* arguments_ = nullptr;  // slot_count_ x argument_stride_
-  DLTensor* tensors_ =
-      nullptr;                 // slot_count_ x argument_count_; a parameter's stand in slot 0 alone
-  int64_t* shapes_ = nullptr;  // argument_count_ x 2 x kRankMax: shape, then strides
+  DLTensor* tensors_ = nullptr;  // slot_count_ x argument_count_; parameters' in slot 0 alone
+  int64_t* shapes_ = nullptr;    // argument_count_ x 2 x kRankMax: shape, then strides
   Scalar* scalars_ = nullptr;
 };
 

@@ -1,6 +1,6 @@
-// The device form: kernels of a device image, launched as the judge's launches say. This process
-// runs no host code of the candidate's then; the image and the launches are checked all the same,
-// since the first was made beside a stranger's source.
+// Runs the device form: launches kernels of a device image by the judge's launches. This process
+// then runs no host code of the candidate's. The image and the launches are checked all the same,
+// as the image comes from a stranger's source.
 #pragma once
 
 #include "cuda/driver.h"
@@ -11,40 +11,42 @@
 
 namespace assay::native {
 
-// Says what failed, and how, in the message; false.
+// Writes what failed, and how, into the message. Returns false.
 bool Fail(const cuda::Driver& driver, Text& message, const char* what, cuda::Result result);
 
-// Opens the driver and this process's context on device 0: the judge shows a host one device. False
-// with a message.
+// Opens the driver and this process's context on device 0: the judge shows a host one device.
+// Returns false, with a message, on failure.
 bool OpenDevice(cuda::Driver& driver, Text& message);
 
-// Maps device memory that came as a descriptor, and closes it. The address is this process's own.
+// Maps device memory from a descriptor, and closes that. The address is this process's own. Returns
+// false, with a message, on failure.
 bool MapDeviceMemory(const cuda::Driver& driver, int fd, uint64_t size_bytes, Mapping& mapping,
                      Text& message);
 
 class DeviceCalls {
  public:
-  // Loads the image and holds every launch against its kernel: count and sizes of the arguments,
-  // shared memory. `image` and `launches` must stay. False with a message that names the line.
+  // Loads the image and checks every launch against its kernel: number and sizes of the arguments,
+  // shared memory. `image` and `launches` must outlive this object. Returns false, with a message
+  // that names the line, on failure.
   bool Load(const cuda::Driver& driver, const Mapping& image, const wire::Launches& launches,
             const wire::Plan& plan, Text& message);
-  // Makes the arguments of all slots anew. False with a message.
+  // Makes the arguments of all slots anew. Returns false, with a message, on failure.
   bool Prepare(const wire::Plan& plan, const Regions& regions, Text& message);
 
   uint32_t slot_count() const { return slot_count_; }
-  // Whether a call's launches are known before its values are: no number among the inputs is
-  // handed to a kernel.
+  // Returns true if a call's launches do not depend on its values: no kernel gets a number from the
+  // inputs.
   bool KnownAhead() const { return number_count_ == 0; }
-  // Enqueues the slot's launches; the first that is refused ends them. `slot` must be below
-  // slot_count().
+  // Enqueues the slot's launches; stops at the first that is refused, and returns its result.
+  // `slot` must be below slot_count().
   cuda::Result Run(uint32_t slot, cuda::Stream stream) const;
-  // Waits until all work of this process's on the device is done.
+  // Waits until all of this process's work on the device is done.
   cuda::Result Synchronize() const { return driver_->context_synchronize(); }
 
  private:
   struct Parameter {
     uint64_t offset;  // of its value, from the start of the launch's values
-    uint64_t bytes;   // that the kernel takes
+    uint64_t bytes;   // as the kernel takes it
   };
   struct Kernel {
     cuda::Function function;

@@ -1,4 +1,4 @@
-// Device images in the native host, over a driver without a GPU.
+// Tests device images in the native host, over a driver without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
-// Theory of operation. The handler may run in any thread, at any point of foreign code, on a heap
-// that is broken: it allocates nothing, takes no lock, and writes to the Report alone. It describes
-// the address by the regions: a fault in the inputs or weights can only be a write, since they are
-// mapped read-only; a fault in the guards beside a region is an access past its end. Then it
-// restores the default action and sends the signal again, so that the exit status tells the truth;
-// a fault of the processor's would recur by itself on return, a signal sent by abort() would not.
+// Theory of operation. The handler may run in any thread, at any point of foreign code, with a
+// broken heap: it allocates nothing, takes no lock, and writes to the Report alone. It describes
+// the address by the regions: a fault in the inputs or weights is a write, since they are mapped
+// read-only; a fault in the guards beside a region is an access past its end. Then it restores the
+// default action and sends the signal again, so that the exit status is true: a processor's fault
+// recurs on return, but abort()'s signal does not.
 #include "faults.h"
 
 #include <errno.h>

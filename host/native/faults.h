@@ -1,5 +1,5 @@
-// Says in the Report how this process is about to die of a signal, then lets it die of that signal.
-// A diagnostic: a candidate can replace the handlers, and the judge believes only the exit status.
+// Describes a fatal signal in the Report, then lets the process die of it. A diagnostic: a
+// candidate can replace the handlers, and the judge believes only the exit status.
 #pragma once
 
 #include <assay/kernel.h>
@@ -9,12 +9,12 @@
 
 namespace assay::native {
 
-// What the handler reads. It must outlive every signal, so there is one a process.
+// The handler's data. It must outlive every signal, so there is one a process.
 struct FaultContext {
-  wire::Report* report;  // null: nowhere to say it
+  wire::Report* report;  // null: there is none
   const Regions* regions;
   const wire::Plan* plan;      // null while no plan is known
-  volatile uint32_t call;      // index in order[] of the call that runs, or kNoCall
+  volatile uint32_t call;      // index in order[] of the running call, or kNoCall
   volatile uint32_t slot;      // the slot of that call
   const char* volatile doing;  // "while loading the candidate", for faults outside of calls
 };
@@ -23,7 +23,7 @@ inline constexpr uint32_t kNoCall = UINT32_MAX;
 FaultContext& TheFaultContext();
 
 // Handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT on an alternate stack of the calling thread.
-// False (with errno) when the system refuses.
+// Returns false (with errno) if the system refuses.
 bool InstallFaultHandlers();
 
 }  // namespace assay::native

@@ -1,4 +1,4 @@
-// What the host says of a candidate that dies.
+// Tests the host's report on a candidate that dies.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

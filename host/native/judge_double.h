@@ -1,6 +1,5 @@
-// The judge's half of the protocol for tests of the native host, without sandbox, clock or doubt:
-// memory shared with a host that runs as a plain child. Every wait is bounded; a host that is stuck
-// is killed.
+// Plays the judge in tests of the native host, without sandbox, clock or checks: shares memory with
+// a host that runs as a plain child. Every wait is bounded; a host that hangs is killed.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +18,7 @@
 
 namespace assay::native {
 
-// Arguments of a problem; offsets and strides are filled in by JudgeDouble.
+// Arguments of a problem; JudgeDouble fills in offsets and strides.
 wire::ArgumentSpec Tensor(std::string_view name, wire::Role role, wire::DType dtype,
                           std::vector<int64_t> shape);
 wire::ArgumentSpec Scalar(std::string_view name, wire::Kind kind);
@@ -30,7 +29,7 @@ std::vector<wire::ArgumentSpec> XToY(int64_t rows = 3, int64_t columns = 5);
 extern const char* const kDoubleKernel;
 std::string WithBody(std::string_view body, std::string_view before = "");
 
-// A memfd mapped here; what the fake CUDA driver takes for device memory, too.
+// A memfd mapped here. The fake CUDA driver also accepts it as device memory.
 struct SharedMemory {
   UniqueFd fd;
   std::byte* data = nullptr;
@@ -42,7 +41,7 @@ struct SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
 };
 
-// Compiles a candidate into a folder of its own; fails the test where it does not compile.
+// Compiles a candidate into a folder of its own; a failure fails the test.
 class CompiledCandidate {
  public:
   // language: "cpp" or "c"; flags come after the defaults.
@@ -64,27 +63,27 @@ class JudgeDouble {
 
   // Starts the host; `lockdown` is the content of descriptor 4. Expects its hello.
   void Start(const std::string& candidate_path, std::string_view lockdown = {});
-  // Attaches every region as the judge does. Outputs and report are writable, all others read-only.
+  // Attaches every region as the judge does: outputs and report writable, all others read-only.
   void AttachAll();
   wire::Frame Attach(wire::Region region, const SharedMemory& memory, bool writable,
                      Where where = Where::kHost);
-  // Sends a request; the answer, or a frame of kind 0 when the host is gone.
+  // Sends a request. Returns the answer, or a frame of kind 0 if the host is gone.
   wire::Frame Request(wire::FrameKind kind, std::vector<uint64_t> args = {}, int fd = -1);
   wire::Frame Load() { return Request(wire::FrameKind::kLoad); }
   // Start, AttachAll, Load, and expects kDone.
   void StartLoaded(const std::string& candidate_path, std::string_view lockdown = {});
 
-  // "NAME=value" in the host's environment; before it starts.
+  // Adds "NAME=value" to the host's environment. Call before it starts.
   void SetVariable(std::string variable) { variable_ = std::move(variable); }
   void EnterBlocks();
-  // Runs one block. False when the host died in it. `replay`: the host is told the order before it
-  // is armed, and asked to run the block as a graph. `before_go` runs once the host is ready.
+  // Runs one block. Returns false if the host dies in it. `replay`: tells the host the order before
+  // it is armed, and asks it to run the block as a graph. `before_go` runs once the host is ready.
   bool RunBlock(const std::vector<uint32_t>& order, bool replay = false,
                 const std::function<void()>& before_go = nullptr);
   wire::Frame LeaveBlocks();
 
   void Quit();
-  // Waits for the end of the host: the status of waitpid.
+  // Waits for the host's end. Returns waitpid's status.
   int Wait();
   int socket() const { return socket_.get(); }
   std::string message() const { return report().message; }

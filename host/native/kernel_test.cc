@@ -1,4 +1,5 @@
-// The header that candidates include: what compiles, what must not, and how 16-bit values round.
+// Tests the header that candidates include: what compiles, what must not, and how 16-bit values
+// round.
 #include <assay/kernel.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>

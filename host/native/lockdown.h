@@ -1,5 +1,4 @@
-// The seccomp program that the judge hands over: installed on every thread before foreign code is
-// loaded.
+// Installs the judge's seccomp program on every thread, before foreign code is loaded.
 #pragma once
 
 #include <stdint.h>
@@ -11,14 +10,15 @@ inline constexpr uint32_t kProgramBytesMax = 4096 * 8;
 
 struct LockdownProgram {
   alignas(8) unsigned char bytes[kProgramBytesMax];
-  uint32_t size_bytes;  // 0: there is nothing to install
+  uint32_t size_bytes;  // 0: nothing to install
 };
 
-// Reads the whole descriptor and closes it. False (with errno) when it cannot be read or is no
-// program.
+// Reads the whole descriptor and closes it. Returns false (with errno) if it cannot be read or
+// holds no program.
 bool ReadLockdown(int fd, LockdownProgram& program);
 
-// Installs it on all threads of this process, for good. False (with errno) when the system refuses.
+// Installs it on all threads of this process, for good. Returns false (with errno) if the system
+// refuses.
 bool InstallLockdown(const LockdownProgram& program);
 
 }  // namespace assay::native

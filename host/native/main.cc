@@ -1,7 +1,7 @@
 // The native host: loads one candidate and runs it on slots that the judge fills. Started by the
 // judge inside a sandbox as `native_host [CANDIDATE]`, with the judge's socket as descriptor 3 and
-// a seccomp program as descriptor 4 (an empty file: none). libc only. From kLoad on, everything in
-// this process may be the candidate's doing: nothing that it says is believed.
+// a seccomp program as descriptor 4 (an empty file: none). libc only. From kLoad on, the candidate
+// may control this process, and the judge believes nothing that it says.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// The native host as a process, against candidates that are compiled here.
+// Tests the native host as a process, with candidates that are compiled here.
 #include <assay/kernel.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Whether a plan can be served, and whether a candidate's declaration fits it. Pure.
+// Checks that a plan can be served, and that a candidate's declaration fits it. Pure.
 #pragma once
 
 #include <assay/kernel.h>
@@ -9,18 +9,19 @@
 
 namespace assay::native {
 
-// True when every argument of every slot lies inside its attached region, aligned and with a size
-// that its shape and dtype give. Else says which field is wrong. Reads no byte of a slot.
+// Returns true if every argument of every slot lies inside its attached region, aligned, with the
+// size of its shape and dtype. Otherwise `message` names the wrong field. Reads no byte of a slot.
 bool PlanIsSound(const wire::Plan& plan, const Regions& regions, Text& message);
 
-// True when the candidate declares what the plan passes: count, kinds, dtypes, ranks, and const for
-// all but outputs; and a stream at the end where the tensors lie on a device. Else says for each
-// argument what differs, what the candidate declares, and the line that would fit.
+// Returns true if the candidate's declaration fits the plan: count, kinds, dtypes, ranks, const for
+// all but outputs, and a last argument for the stream if tensors lie on a device. Otherwise
+// `message` lists the differences for each argument, the candidate's declaration, and the one that
+// fits.
 bool SignatureFits(const AssayKernel& kernel, const wire::Plan& plan, bool on_device,
                    Text& message);
 
-// The declaration that fits the plan, in C++ or in C: "ASSAY_KERNEL(assay::Tensor<const float, 2>
-// x, ...)".
+// Adds the declaration that fits the plan, in C++ or in C: "ASSAY_KERNEL(assay::Tensor<const float,
+// 2> x, ...)".
 void AddDeclaration(const wire::Plan& plan, AssayLanguage language, bool on_device, Text& message);
 
 }  // namespace assay::native

@@ -1,4 +1,4 @@
-// Unit tests of what the native host refuses; under the sanitizers, unlike the host itself.
+// Tests the native host's refusals, under the sanitizers, unlike the host itself.
 #include "plan.h"
 
 #include <fmt/format.h>

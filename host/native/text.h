@@ -1,5 +1,5 @@
-// Text of bounded length, written into memory of the caller's: for messages to the judge. Never
-// allocates, so that a signal handler may use it. What does not fit is cut, with "..." at the end.
+// Writes text of bounded length into the caller's memory, for messages to the judge. Never
+// allocates, so a signal handler may use it. Longer text is cut, with "..." at the end.
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +13,7 @@ class Text {
 
   Text& Add(const char* text) { return Add(text, UINT32_MAX); }
 
-  // At most `bytes_max` bytes of a string that may not end in time.
+  // Adds at most `bytes_max` bytes of a string, which need not be NUL-terminated within them.
   Text& Add(const char* text, uint32_t bytes_max) {
     for (; bytes_max > 0 && *text != '\0'; ++text, --bytes_max) {
       if (at_ == last_) {

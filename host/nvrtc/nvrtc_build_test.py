@@ -1,5 +1,6 @@
-"""nvrtc_build as the builder calls it. Where a machine has NVRTC, it compiles the judge's own
-kernels and sources that do not compile; elsewhere those tests are skipped and say so."""
+"""Tests nvrtc_build as the builder calls it. On a machine with NVRTC it compiles the judge's
+kernels, and sources with errors; without NVRTC those tests are skipped and say so.
+"""
 
 import glob
 import os
@@ -29,7 +30,7 @@ def run(*arguments, **environment):
 
 
 def read_image(path):
-    """Names of the kernels and the cubin."""
+    """Returns the kernels' names and the cubin of a device image."""
     image = path.read_bytes()
     magic, count, _, size = HEADER.unpack_from(image)
     assert magic == b"ASYCUB01", magic

@@ -148,7 +148,7 @@ class BlocksTest(unittest.TestCase):
         self.assertTrue(torch.equal(self.judge.tensor("out", 0), 2 * before))
 
     def settle_ns(self, source):
-        """The shortest settle time of a few blocks of two calls."""
+        """Returns the shortest settle time of a few blocks of two calls."""
         self.prepare(source, slots=2)
         self.judge.enter_blocks()
         shortest = min(self.judge.run_block([0, 1]) for _ in range(8))
@@ -156,8 +156,8 @@ class BlocksTest(unittest.TestCase):
         return shortest
 
     def test_what_only_this_host_does_is_settling_and_the_forwards_own_is_not(self):
-        """A native candidate writes into slots in their order, and may write over its copy of the
-        inputs: it is compared with the time without settling.
+        """A native candidate writes into slots in order, and may overwrite its copy of the inputs:
+        it is compared with the time without settling.
         """
         inputs = "[torch.randn(2000, 2000)]"
         copied = self.settle_ns(problem("return x * 1", inputs=inputs))
@@ -171,7 +171,7 @@ class BlocksTest(unittest.TestCase):
         self.addCleanup(setattr, self.judge.control, "results", wire.INTO_SLOTS)
 
     def left(self, number, place, size_bytes):
-        """The bytes that the host says it left as output `number` of the block's call `place`."""
+        """Returns the bytes that the host claims as output `number` of the block's call `place`."""
         width = sum(spec.role == wire.OUTPUT for spec in self.judge.specs)
         address = self.judge.report.result_at[place * width + number]
         if address == 0:
@@ -210,7 +210,7 @@ class BlocksTest(unittest.TestCase):
         self.judge.leave_blocks()
 
     def test_a_result_of_another_shape_is_seen_in_any_call(self):
-        """Once the first of a block was looked at alone."""
+        """A check of the block's first result alone missed it."""
         self.prepare(problem("return x.view(-1) if float(x[0, 0]) > 4 else x + 1"))
         self.leave_results()
         self.judge.enter_blocks()

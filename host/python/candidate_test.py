@@ -1,4 +1,4 @@
-"""The candidate host and the builder: weights, results, and whatever a candidate can do wrong."""
+"""Tests the candidate host and the builder: weights, results, and the faults of candidates."""
 
 import os
 import shutil
@@ -78,8 +78,8 @@ class CandidateTest(unittest.TestCase):
             self.reference.evaluate(slot, 0)
 
     def start(self, source, lockdown=LOCKDOWN, root=None, role="candidate"):
-        """A candidate's host, or the opponent's, with everything attached; load() is left to the
-        caller.
+        """Starts a candidate's host, or the opponent's, with everything attached; the caller calls
+        load().
         """
         judge = Judge(role, lockdown=lockdown, root=root)
         self.addCleanup(judge.close)
@@ -97,7 +97,9 @@ class CandidateTest(unittest.TestCase):
         return judge
 
     def load(self, judge, role="candidate"):
-        """An opponent began to start before the construction record was there: it comes now."""
+        """Loads; an opponent gets the construction record now, as it may start before the record
+        exists.
+        """
         if role == "candidate":
             return judge.request(wire.LOAD)
         record = os.memfd_create("assay-record")
@@ -106,7 +108,7 @@ class CandidateTest(unittest.TestCase):
         return judge.request(wire.LOAD, fd=record)
 
     def run_candidate(self, candidate, order=(1, 0), **keywords):
-        """(judge, kLoad's first result, calls that failed, Failure of the first)"""
+        """Returns (judge, kLoad's first result, calls that failed, Failure of the first)."""
         judge = self.start(candidate, **keywords)
         how = self.load(judge, keywords.get("role", "candidate"))[0]
         judge.enter_blocks()
@@ -222,7 +224,7 @@ class ModelNew(torch.nn.Module):
 
 
 class Opponent(CandidateTest):
-    """The problem's own Model, timed in a host that comes to its blocks as a candidate's does."""
+    """The problem's own Model, in a host that loads as a candidate's does."""
 
     def run_opponent(self, source, order=(1, 0)):
         self.describe(source)
@@ -344,7 +346,7 @@ class GoesWrong(CandidateTest):
             self.assertEqual(judge.report.fault_signal, signal_number)
 
     def test_a_result_in_the_slot_itself_does_not_count(self):
-        """It saves the copy that the reference pays for, where it finds its slot."""
+        """A candidate that finds its slot saves the copy that the reference pays for."""
         finds_its_slot = (
             "import sys, torch\nclass ModelNew(torch.nn.Module):\n"
             "    def forward(self, x):\n"

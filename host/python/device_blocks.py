@@ -27,7 +27,7 @@ class Mapping:
 
 
 class Library:
-    """Runs the blocks that it was given, and notes what is asked of it."""
+    """Runs the given blocks, and records the requests."""
 
     def __init__(self, orders, result=0):
         self.orders = list(orders)
@@ -80,7 +80,7 @@ class Library:
 
 
 def make_plan(slot_count, *rows):
-    """A plan of (name, role, kind, dtype, shape), 64 bytes an argument."""
+    """Makes a plan of (name, role, kind, dtype, shape), 64 bytes an argument."""
     plan = wire.Plan(slot_count=slot_count, argument_count=len(rows))
     ends = {wire.INPUT: 0, wire.PARAMETER: 0, wire.OUTPUT: 0}
     for index, (name, role, kind, dtype, shape) in enumerate(rows):
@@ -132,7 +132,7 @@ class BlocksCase(unittest.TestCase):
         profile=False,
         trace=False,
     ):
-        """ahead: the order that the host is told before each block, as if it were to replay it."""
+        """ahead: the order that the host gets before each block, as for a replay."""
         report, control = wire.Report(), wire.Control(
             results=results, replay=bool(ahead), profile=profile, trace=trace
         )

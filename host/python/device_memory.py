@@ -24,7 +24,7 @@ class _Properties(ctypes.Structure):
 
 
 def allocate(size_bytes):
-    """(descriptor, bytes) of new device memory, rounded up to what the device gives out."""
+    """Returns (descriptor, bytes) of new device memory, rounded up to the device's granularity."""
     torch.zeros(1, device="cuda")  # a context
     driver = ctypes.CDLL("libcuda.so.1")
     properties = _Properties(type=1, requested_handle_types=1, location_type=1, location_id=0)
@@ -67,7 +67,7 @@ class DeviceJudge(Judge):
     """A judge whose host's inputs, outputs and weights lie on the device."""
 
     def lay_out_like(self, other):
-        """The plan, inputs and weights of a judge whose regions lie in host memory, copied."""
+        """Copies plan, inputs and weights of a judge whose regions lie in host memory."""
         self.specs, self.plan = other.specs, other.plan
         plan_region = other.regions[wire.PLAN]
         self.request(wire.ATTACH, wire.PLAN, plan_region.size_bytes, 0, fd=plan_region.fd)

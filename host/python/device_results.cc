@@ -1,8 +1,7 @@
-// Device memory for results that stay where forward put them (blocks.py): the judge lends a region,
-// which it can read itself, and PyTorch's allocator, which knows nothing of it, takes its segments
-// from there. This library is preloaded, so that these two functions stand before the CUDA
-// runtime's; until blocks of that kind come, and for sizes that no result has, they pass everything
-// on.
+// Device memory for results that stay where forward put them (blocks.py). The judge lends a region
+// that it can read itself, and PyTorch's unchanged allocator takes its segments from there. This
+// library is preloaded, so that these two functions come before the CUDA runtime's. Before the
+// first block of that kind, and for sizes that no result has, they pass calls on.
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>

@@ -1,5 +1,5 @@
-"""Results that stay where forward put them, on a device: what can be seen without one; and, where
-PyTorch has one, whole hosts.
+"""Tests results that stay where forward put them, on a device: parts without one; whole hosts if
+PyTorch has one.
 """
 
 import os
@@ -41,8 +41,8 @@ class Gaps(unittest.TestCase):
         self.assertEqual(found, [4096, MIB, MIB - 512, 3 * MIB, 5 * MIB])
 
     def test_each_piece_finds_the_gap_that_it_was_cut_from(self):
-        """Pieces in the order of their own sizes did not: the last MiB found none, and the new
-        segment for it had room for results.
+        """Pieces in the order of their sizes did not: the last MiB found no gap, and its new
+        segment had room for results.
         """
         free = [5 * MIB // 4, 3 * MIB // 10 // 512 * 512, MIB + 512, 512]
         for size in device_results.gaps([segment("small", ("i", size)) for size in free], 0):
@@ -55,9 +55,9 @@ class Gaps(unittest.TestCase):
 
 
 class SmallPool:
-    """What PyTorch's allocator does for small tensors: the smallest free block that is large
-    enough, the first of such, is cut; else a segment of 2 MiB is taken, from the region once that
-    is served. Stands for torch, of which it has what a room asks for.
+    """Stands for torch with its allocator for small tensors. Cuts the first of the smallest free
+    blocks that are large enough; otherwise takes a segment of 2 MiB, from the region once that is
+    served. Has only the functions that a room uses.
     """
 
     uint8 = "uint8"
@@ -131,8 +131,8 @@ class Piece:
 
 class Besides(unittest.TestCase):
     def test_no_more_is_at_hand_than_the_region_holds(self):
-        """With 12 GiB free it holds one result of 256 MiB beside those of two slots. Two more were
-        taken elsewhere, by each of a pair's hosts, and there was no memory left.
+        """With 12 GiB free it holds one result of 256 MiB beside those of two slots. Each of a
+        pair's hosts took two more elsewhere, and no memory was left.
         """
         large = 256 * MIB
         self.assertEqual(device_results.slots_besides([large], 2, (512 + 320 + 64) * MIB), 1)
@@ -145,8 +145,8 @@ class Besides(unittest.TestCase):
 
 class Kept(unittest.TestCase):
     def test_small_results_lie_there_once_blocks_were_entered_anew(self):
-        """What the host had made for its first blocks was free then: results of 2 and 4 KiB lay in
-        its place, where the judge cannot read them, and both sides paid for copies.
+        """Memory of the host's first blocks was free then: results of 2 and 4 KiB lay there, where
+        the judge cannot read them, and both sides paid for copies.
         """
         region = types.SimpleNamespace(address=1 << 40, size_bytes=64 * MIB)
         pool = SmallPool(region)
@@ -174,7 +174,7 @@ class Kept(unittest.TestCase):
 
 
 class Room:
-    """Stands for the one on a device."""
+    """Stands for the room on a device."""
 
     def __init__(self):
         self.asked = []
@@ -265,7 +265,7 @@ class Served(unittest.TestCase):
         "the runtime without a GPU is not built",
     )
     def test_memory_comes_from_the_region_as_long_as_it_lasts(self):
-        """By a library that is linked with the runtime, of which each function has a version."""
+        """Uses a library that is linked with the runtime, whose functions have versions."""
         ran = subprocess.run(
             [sys.executable, "-B", "-s", "-c", _SERVES]
             + [os.path.join(SUPPORT, "python"), os.environ["ASSAY_FAKE_CUDA"]],

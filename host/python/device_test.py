@@ -1,5 +1,5 @@
-"""Hosts on a CUDA device: what can be seen without one, by regions that only claim to lie there;
-and, where PyTorch has one, whole hosts on device memory.
+"""Tests hosts on a CUDA device: parts without one, by regions that only claim to lie there; whole
+hosts on device memory if PyTorch has one.
 """
 
 import ctypes
@@ -292,7 +292,7 @@ CHANGES = problem("x.mul_(2)\n        return x")
 
 @unittest.skipUnless(cuda_is_there(), "no CUDA device")
 class OnDevice(DeviceHosts):
-    """The oracle on host memory with its module on the device; others on device memory."""
+    """The oracle uses host memory with its module on the device; others use device memory."""
 
     def assert_agrees(self, judge, slots=(0, 1)):
         for spec in self.oracle.specs:

@@ -1,4 +1,4 @@
-"""Draws of every kind: values change as promised, everything else stays."""
+"""Tests draws of every kind: values change as promised, everything else stays."""
 
 import unittest
 
@@ -95,8 +95,8 @@ class DrawsTest(unittest.TestCase):
             self.assertLess((~torch.isfinite(y)).any(1).sum().item(), 10)
 
     def test_sums_of_products_of_special_values_do_not_depend_on_their_order(self):
-        """With the dtype's largest value among them, a product as it is written on paper was called
-        wrong: infinity plus an overflow is NaN, or infinity where the overflow comes last.
+        """With the dtype's largest value among them, a textbook product failed: infinity plus an
+        overflow is NaN, or infinity if the overflow comes last.
         """
 
         def kinds(x):

@@ -138,8 +138,8 @@ class Judge:
             shutil.rmtree(self.root)
 
     def wait(self):
-        """The host's wait status; it ends by itself when the socket is closed, or is killed at the
-        bound.
+        """Returns the host's wait status. The host ends by itself once the socket is closed, or is
+        killed at the bound.
         """
         pidfd = os.pidfd_open(self.pid)
         import select
@@ -171,7 +171,7 @@ class Judge:
         self.socket.sendmsg([bytes(frame)], rights)
 
     def request(self, kind, *args, fd=None):
-        """The arguments of kDone; raises Refused with .number for kFailed."""
+        """Returns the arguments of kDone; raises Refused with .number for kFailed."""
         self.post(kind, *args, fd=fd)
         answer, results = self._receive()
         if answer == wire.FAILED:
@@ -211,7 +211,7 @@ class Judge:
         return done
 
     def signature(self):
-        """'input x float32[4, 8]' a row."""
+        """Returns rows such as 'input x float32[4, 8]'."""
         roles = {wire.INPUT: "input", wire.PARAMETER: "parameter", wire.OUTPUT: "output"}
         kinds = {wire.INT: "int", wire.FLOAT: "float", wire.BOOL: "bool"}
         rows = []
@@ -225,7 +225,7 @@ class Judge:
         return rows
 
     def varying(self):
-        """Names of the parameters that a judge may change between calls."""
+        """Returns the names of the parameters that a judge may change between calls."""
         return [spec.name.decode() for spec in self.specs if spec.varies]
 
     def lay_out(self, slot_count, specs=None, weights=None, inputs_writable=True, inputs=None):
@@ -268,7 +268,7 @@ class Judge:
         return next(spec for spec in self.specs if spec.name.decode() == name)
 
     def tensor(self, name, slot=0):
-        """A view of an input's, output's or parameter's bytes in the judge's memory."""
+        """Returns a view of an input's, output's or parameter's bytes in the judge's memory."""
         spec = self.spec(name)
         number, stride = {
             wire.INPUT: (wire.INPUTS, self.plan.input_stride),
@@ -331,8 +331,8 @@ class Judge:
         self._await("ready", self.sequence)
 
     def run_block(self, order, replay=False):
-        """Runs one block; returns its settle time [ns]. `replay`: the host is told the order before
-        it is armed, and asked to run the block as a graph.
+        """Runs one block and returns its settle time [ns]. `replay`: tells the host the order
+        before it is armed, and asks it to run the block as a graph.
         """
         self.control.replay = int(replay)
         self.arm(order if replay else ())
@@ -346,7 +346,7 @@ class Judge:
         return self.report.settle_ns
 
     def leave_blocks(self):
-        """kDone's arguments."""
+        """Returns kDone's arguments."""
         self.sequence += 1
         self.control.call_count = LEAVE_BLOCKS
         self._ring("armed", self.sequence)

@@ -12,7 +12,7 @@ from assay_host import graph  # noqa: E402
 
 
 class FakeGraphs:
-    """In the place of torch.cuda: a graph is the calls that were made while it was captured."""
+    """Stands for torch.cuda: a graph is the list of calls during its capture."""
 
     def __init__(self):
         self.log = []

@@ -1,7 +1,7 @@
-// libassay_host.so: what the python host takes from C++ through ctypes: frames, mapping of regions,
-// the timed block loop, the lockdown filter and the fault report. libc only; no Python or PyTorch
-// symbol is used, so any interpreter can load it, and the CUDA driver is opened where device memory
-// comes. Every function is called from the host's main thread.
+// libassay_host.so: the python host's C++ part, called through ctypes: frames, mapping of regions,
+// the timed block loop, the lockdown filter and the fault report. libc only: it uses no symbol of
+// Python or PyTorch, so any interpreter can load it, and opens the CUDA driver with the first
+// device memory. Call every function from the host's main thread.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,4 +1,6 @@
-"""Mutants of a reference: what each computes, which problems have which; draws beyond gate 1's."""
+"""Tests mutants of a reference: their results, and the problems that have them; and draws beyond
+gate 1's.
+"""
 
 import json
 import os
@@ -12,7 +14,7 @@ torch.set_grad_enabled(False)
 
 
 def mutated(forward, words):
-    """forward's result under the mutant of this name."""
+    """Returns forward's result under the mutant of this name."""
     for name, index, mutation in mutant_operators.sites(forward)[0]:
         if name == words:
             return mutant_operators.run(forward, index, mutation)
@@ -177,7 +179,7 @@ class RequestsTest(unittest.TestCase):
         return [mutant["words"] for mutant in self.catalog["mutants"]]
 
     def mutate(self, words, slot=0, target=2):
-        """(changed, threw) of the mutant; its outputs lie in the target."""
+        """Returns (changed, threw) of the mutant; its outputs lie in the target."""
         numbers = [i for i, m in enumerate(self.catalog["mutants"]) if m["words"] == words]
         self.assertEqual(len(numbers), 1, (words, self.catalog["mutants"]))
         return tuple(self.judge.request(wire.MUTATE, numbers[0], slot, target)[:2])

@@ -1,4 +1,4 @@
-"""What the account of a forward counts: operations, bytes, memory that is alive."""
+"""Tests the account of a forward: operations, bytes, live memory."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The reference host as the judge sees it: loading, describing, evaluating."""
+"""Tests the reference host as the judge sees it: loading, describing, evaluating."""
 
 import pickle
 import unittest
@@ -38,7 +38,9 @@ class ReferenceTest(unittest.TestCase):
         return self.judge.load(source, **keywords)
 
     def refused(self, source, number, *parts):
-        """Loads a problem that must be refused with this failure, and a text that has all parts."""
+        """Loads a problem that must be refused with this failure, and with a text that has all
+        parts.
+        """
         with self.assertRaises(Refused) as caught:
             self.judge.load(source)
         self.assertEqual(caught.exception.number, number, caught.exception)

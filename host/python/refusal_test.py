@@ -1,4 +1,4 @@
-"""The reference host says no: every failure it can report, with a message that helps."""
+"""Tests the reference host's refusals: every failure that it can report, with a helpful message."""
 
 import unittest
 

@@ -1,5 +1,5 @@
-"""The builder's part of judging on a device, on the CPU: a call with made inputs, a call that does
-not come back, and what goes to the hosts.
+"""Tests the builder's part of judging on a device, on the CPU: a call with made inputs, a call that
+does not return, and the files for the hosts.
 """
 
 import json
@@ -239,7 +239,7 @@ class Triton(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(folder)), names)
 
     def write_triton(self):
-        """A package of that name that notes what it is asked."""
+        """Writes a package of that name that records its calls."""
         files = {
             "__init__": "",
             "backends/__init__": "",

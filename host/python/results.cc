@@ -1,8 +1,8 @@
-// Memory for results that stay where forward put them (blocks.py): a block's calls leave one each,
-// and the next block's find the same memory again. The C library's own would not do: what it frees
-// of an aligned piece is too small for another such piece, so that every block would fault in new
-// pages. This library is preloaded, so that these functions are the process's own; until blocks of
-// that kind come, and for small pieces always, they pass everything on.
+// Memory for results that stay where forward put them (blocks.py): each call of a block leaves one,
+// and the next block's calls get the same memory again. The C library's allocator does not do that:
+// a freed aligned piece is too small for the next such piece, so every block would fault in new
+// pages. This library is preloaded, so that these functions replace the process's. Before the first
+// block of that kind, and for small pieces always, they pass calls on.
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>

@@ -1,4 +1,4 @@
-// A lock that needs the C library alone, for what is preloaded into foreign processes.
+// A lock that needs only the C library, for code that is preloaded into foreign processes.
 #pragma once
 
 #include <sched.h>
@@ -6,7 +6,7 @@
 class SpinLocked {
  public:
   explicit SpinLocked(char* lock) : lock_(lock) {
-    // Then the core is given to who may hold it.
+    // After these, yields the core to the lock's holder.
     constexpr int kSpins = 100;
     for (int spins = 0; __atomic_test_and_set(lock_, __ATOMIC_ACQUIRE); ++spins)
       if (spins > kSpins) sched_yield();

@@ -1,7 +1,7 @@
-// Theory of operation. CUPTI asks for buffers, fills them with records and gives them back, on this
-// thread at the latest when it is told to flush, or earlier on one of its own: hence the lock, and
-// hence what is written goes straight into the judge's region. It may be opened late: what it sees
-// is what is launched from then on, whether call by call or from a graph.
+// Theory of operation. CUPTI asks for buffers, fills them with records and gives them back: on this
+// thread when it is told to flush, or earlier on one of its own. Hence the lock, and hence records
+// go straight into the judge's region. CUPTI may be opened late: it sees all later launches, single
+// calls and graphs alike.
 #include "kernel_trace.h"
 
 #include <stdio.h>

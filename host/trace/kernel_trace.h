@@ -1,16 +1,16 @@
-// What kernels the calls of a block run on the GPU, as CUPTI sees it from inside of this process,
-// for native and python hosts. libc only.
+// Records the kernels that a block's calls run on the GPU, by CUPTI inside this process, for native
+// and python hosts. libc only.
 #pragma once
 
 #include "wire/types.h"
 
 namespace assay::trace {
 
-// From here on kernels are noted in `trace`, which is emptied first. Where they cannot be, that is
-// what `trace` says, and Stop() does nothing. One trace at a time.
+// Empties `trace` and begins to record kernels in it. If that is impossible, `trace` says so, and
+// Stop() does nothing. One trace at a time.
 void Start(wire::KernelTrace* trace);
 
-// Once the device has done its work: no kernel is noted any more, and `trace` is complete.
+// Ends the recording and completes `trace`. Call once the device has done its work.
 void Stop();
 
 }  // namespace assay::trace

@@ -1,10 +1,9 @@
 // The one header that a native candidate needs: typed views of the arguments, and the entry that
-// Assay calls. C++17 or newer, or C11; docs/candidate-abi.md has the rules. Light on purpose: every
-// candidate compiles it.
+// Assay calls. C++17 or newer, or C11; docs/candidate-abi.md has the rules. It is light, since
+// every candidate compiles it. Arguments are inputs, then parameters, then outputs:
 //
 //   #include <assay/kernel.h>
-//   ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {   // inputs,
-//   parameters, outputs
+//   ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {
 //     for (int64_t row = 0; row < x.size(0); ++row) ...
 //   }
 //
@@ -31,7 +30,7 @@ extern "C" {
 #include <stdbool.h>
 #endif
 
-// ---- The C ABI: all that crosses between the host and a candidate. ----
+// ---- The C ABI between the host and a candidate. ----
 
 #define ASSAY_ABI_VERSION 1
 #define ASSAY_RANK_MAX 8
@@ -55,7 +54,7 @@ typedef enum {
   ASSAY_INT8 = 8,
   ASSAY_UINT8 = 9,
   ASSAY_BOOL = 10,
-  // Reserved: named so that their numbers stay theirs, refused when a candidate loads.
+  // Reserved numbers: refused when a candidate loads.
   ASSAY_FLOAT8_E4M3 = 11,
   ASSAY_FLOAT8_E5M2 = 12,
   ASSAY_INT4X2 = 13,  // two values in a byte, the first in the low half
@@ -63,7 +62,7 @@ typedef enum {
   ASSAY_FLOAT4_E2M1X2 = 15,
 } AssayDType;
 
-// DLPack's type code of bool (bits 8): DLPack 0.6 does not name it yet.
+// DLPack's type code of bool (8 bits), which DLPack 0.6 does not name.
 #define ASSAY_DLPACK_BOOL 6
 
 // One argument of a call. A bool arrives in `integer`, as 0 or 1.
@@ -74,7 +73,7 @@ typedef union {
   void* stream;
 } AssayArgument;
 
-// What a candidate declares of one argument; dtype, rank and is_output count for tensors only.
+// A candidate's declaration of one argument; dtype, rank and is_output count for tensors only.
 typedef struct {
   uint32_t kind;   // AssayKind
   uint32_t dtype;  // AssayDType
@@ -90,14 +89,14 @@ typedef enum {
 
 typedef struct {
   uint32_t abi_version;
-  uint32_t language;  // AssayLanguage: how messages show the right declaration
+  uint32_t language;  // AssayLanguage, in which messages show the right declaration
   uint32_t parameter_count;
   const AssayParameter* parameters;
   const char* declaration;  // as written in the source, for messages
   void (*invoke)(const AssayArgument* arguments);
 } AssayKernel;
 
-// The symbol that the host looks up. ASSAY_KERNEL and ASSAY_KERNEL_C define it: once a candidate.
+// The symbol that the host looks up. ASSAY_KERNEL or ASSAY_KERNEL_C defines it, once a candidate.
 extern __attribute__((visibility("default"))) const AssayKernel assay_kernel_v1;
 
 #ifdef __cplusplus
@@ -182,7 +181,7 @@ static inline uint16_t assay_float_to_bfloat16_bits(float value) {
 
 // ---- C++ ----
 
-// What CUDA calls cudaStream_t, __half and __nv_bfloat16: its headers are not needed here.
+// CUDA's cudaStream_t, __half and __nv_bfloat16, declared here so that its headers are not needed.
 struct CUstream_st;
 #ifdef __CUDACC__
 struct __half;
@@ -194,8 +193,8 @@ struct __nv_bfloat16;
 
 namespace assay {
 
-// Arithmetic on them happens in float: they convert to it, and take it by assignment. Construction
-// from float is explicit, so that `x > 0 ? x : 0.0f` has one meaning.
+// 16-bit storage types. Arithmetic happens in float: they convert to it, and can be assigned from
+// it. Construction from float is explicit, so that `x > 0 ? x : 0.0f` has one meaning.
 struct float16 {
   uint16_t bits;
   float16() = default;
@@ -318,7 +317,8 @@ class Tensor {
 
 namespace detail {
 
-// What a parameter type of the kernel says to the host, and how an argument becomes one.
+// For each parameter type of a kernel: its declaration to the host, and the conversion of an
+// argument to it.
 template <typename T>
 struct Passing {
   static constexpr bool kKnown = false;
@@ -365,8 +365,8 @@ struct Passing<CUstream_st*> {
   }
 };
 
-// 0 .. N-1, by halves: a deep recursion would stop at a few hundred parameters. Saves including
-// <utility>.
+// The indices 0 .. N-1, made by halves: a deep recursion would stop at a few hundred parameters.
+// std::integer_sequence would need <utility>.
 template <int... I>
 struct Indices {};
 template <typename First, typename Second>
@@ -454,7 +454,7 @@ static inline assay_bfloat16 assay_float_to_bfloat16(float value) {
   return (assay_bfloat16){assay_float_to_bfloat16_bits(value)};
 }
 
-// Elements of a tensor, from the sizes that ASSAY_KERNEL_C gives and its rank.
+// Returns a tensor's number of elements, from its rank and the sizes that ASSAY_KERNEL_C gives.
 static inline int64_t assay_count(const int64_t* size, int rank) {
   int64_t result = 1;
   for (int axis = 0; axis < rank; ++axis) result *= size[axis];
@@ -481,7 +481,7 @@ static inline int64_t assay_count(const int64_t* size, int rank) {
   macro item __VA_OPT__(, ASSAY_EACH_AGAIN_ ASSAY_EMPTY_PAIR_(macro, __VA_ARGS__))
 #define ASSAY_EACH_AGAIN_() ASSAY_EACH_STEP_
 
-// The element type's number, plus ASSAY_CONST_ where it is const. An unknown type is an error here:
+// The element type's number, plus ASSAY_CONST_ if it is const. An unknown type is an error here:
 // use float, double, assay_float16, assay_bfloat16, int64_t, int32_t, int16_t, int8_t, uint8_t or
 // bool.
 #define ASSAY_CONST_ 0x100

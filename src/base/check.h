@@ -1,4 +1,5 @@
-// CHECK: a condition whose failure is a bug of Assay's own. On in every build; exits with code 70.
+// ASSAY_CHECK(condition): if it fails, Assay has a bug. Active in every build: a failure prints the
+// condition and its place to stderr, and exits with code 70.
 #pragma once
 
 namespace assay {

@@ -19,10 +19,12 @@ class Deadline {
   static Deadline AfterSeconds(double seconds) {
     return Deadline(MonotonicNs() + static_cast<int64_t>(seconds * 1e9));
   }
+  // 0 once the deadline has passed.
   int64_t RemainingNs() const {
     const int64_t left = end_ns_ - MonotonicNs();
     return left > 0 ? left : 0;
   }
+  // Rounded up, for poll().
   int RemainingMs() const { return static_cast<int>((RemainingNs() + 999'999) / 1'000'000); }
   bool Expired() const { return MonotonicNs() >= end_ns_; }
   void Extend(int64_t ns) { end_ns_ += ns; }

@@ -1,4 +1,4 @@
-// What every program links but the tests' weakened one.
+// The definition that every program links except the tests' `assay-weakened`.
 #include "base/defences.h"
 
 #include <cstdlib>

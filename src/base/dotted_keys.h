@@ -1,5 +1,5 @@
-// A bound that the TOML library lacks: it limits how deep values nest, but every part of a dotted
-// key (a.b.c = 1, [a.b.c]) is one more table inside the last, taken apart by recursion at the end.
+// Bounds dotted TOML keys (a.b.c = 1, [a.b.c]). The TOML library limits how deep values nest, but
+// not these: each part is one more table inside the last, and they are destroyed by recursion.
 // Pure.
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace assay {
 
-// More dots than a line of any honest file holds; the library allows 256 values inside each other.
+// No line of an honest file holds more dots. The library allows 256 nested values.
 inline constexpr int kLineDotsMax = 32;
 
-// Number of the first line of a TOML text with more than kLineDotsMax dots, wherever they stand; 0
-// where there is none. To be asked before the text is parsed.
+// Returns the number, from 1, of the first line with more than kLineDotsMax dots, in keys or
+// elsewhere; 0: none. Call it before the text is parsed.
 int LineWithTooManyDots(std::string_view text);
 
 }  // namespace assay

@@ -14,8 +14,8 @@ namespace assay {
 // unreadable, larger.
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t size_bytes_max);
 
-// kFleeting: not flushed to disk, which a build would wait for. After a power failure the
-// file may be empty: for what can be made again, and is checked when it is read.
+// kFleeting: not flushed to disk, so that a build need not wait. After a power failure the file may
+// be empty: use it for content that can be made again and is checked when it is read.
 enum class Durability { kLasting, kFleeting };
 
 // Writes a temporary file beside `path`, flushes it to disk (kLasting), then renames it into place:
@@ -39,7 +39,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// $XDG_CACHE_HOME/assay or ~/.cache/assay; likewise for state ($XDG_STATE_HOME, ~/.local/state).
+// $XDG_CACHE_HOME/assay or ~/.cache/assay; for state $XDG_STATE_HOME or ~/.local/state.
 std::filesystem::path CacheFolder();
 std::filesystem::path StateFolder();
 

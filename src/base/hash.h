@@ -8,7 +8,7 @@
 
 namespace assay {
 
-// Lower-case hexadecimal SHA-256 of the bytes, 64 characters.
+// Returns the SHA-256 of the bytes as 64 lower-case hexadecimal digits.
 std::string Sha256Hex(std::string_view bytes);
 
 // A fast hash that a candidate could forge on purpose: never evidence.

@@ -6,7 +6,7 @@
 
 namespace assay {
 
-// The mean of the two in the middle where their number is even; 0 where there are none.
+// Of an even number of values, the mean of the two in the middle; 0 if there are none.
 inline double Median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

@@ -8,8 +8,7 @@
 
 namespace assay {
 
-// What the person at the keyboard can do about an error; each maps to one exit code
-// (cli/exit_code.h).
+// Kinds of errors, by the user's remedy. Each maps to one exit code (cli/exit_code.h).
 enum class ErrorKind {
   kUsage,  // the request is wrong: a missing file, a bad flag, a problem file that does not load
   kEnvironment,  // this machine lacks something, or an operation on it failed: never a verdict
@@ -36,8 +35,8 @@ inline std::unexpected<Error> EnvironmentError(std::string message) {
 
 }  // namespace assay
 
-// Evaluates a Result expression; returns its error from the enclosing function, else binds the
-// value.
+// Evaluates a Result expression. An error is returned from the enclosing function; a value is bound
+// to `target`.
 #define ASSAY_CONCATENATE_(a, b) a##b
 #define ASSAY_CONCATENATE(a, b) ASSAY_CONCATENATE_(a, b)
 #define ASSAY_ASSIGN_OR_RETURN_(result, target, expression)       \

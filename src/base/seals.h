@@ -6,9 +6,9 @@
 
 namespace assay {
 
-// Nobody makes it larger or smaller, or takes the seals back.
+// The size is fixed, and so is the set of seals.
 inline constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-// Besides, only mappings that are already writable stay so.
+// Besides, nobody can write to it, except through mappings that are writable already.
 inline constexpr int kReadOnlySeals = F_SEAL_FUTURE_WRITE | kSizeSeals;
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// How work in hand is told to stop: every wait asks its token, and ends with kInterrupted. A signal
-// handler may stop a source.
+// Tells work in hand to stop: every wait asks its token, and ends with kInterrupted if it is
+// stopped. Any thread or signal handler may set the flag. Tokens are cheap to copy.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@ namespace assay {
 
 class StopToken {
  public:
-  StopToken() = default;  // of work that nobody stops
+  StopToken() = default;  // never stopped
   // `flag` must outlive the token.
   explicit StopToken(const std::atomic<bool>& flag) : flag_(&flag) {}
   bool stopped() const { return flag_ != nullptr && *flag_; }

@@ -1,6 +1,7 @@
-// A trace of where the program's time goes, for who works on it: with ASSAY_TRACE=FILE in its
-// environment every span is appended there as one event of the trace event format, which Perfetto
-// and chrome://tracing show and bench/trace_summary.py adds up. Without it a span costs one branch.
+// Traces the program's time, for its developers. With ASSAY_TRACE=FILE in the environment every
+// span is appended to FILE as one event of the trace event format; Perfetto and chrome://tracing
+// show it, bench/trace_summary.py adds it up. Otherwise a span costs one branch. Any thread may
+// trace. Failed writes are ignored.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,13 @@
 
 namespace assay {
 
+// Returns true if ASSAY_TRACE names a file that could be opened.
 bool Traced();
-// What lasted from `begin_ns` to `end_ns` (CLOCK_MONOTONIC), in a lane of its own: several threads
-// may trace at once.
+// Traces the time from `begin_ns` to `end_ns` (CLOCK_MONOTONIC). `lane`: a row of the picture; 0:
+// that of the calling thread.
 void AddSpan(std::string_view name, int64_t begin_ns, int64_t end_ns, int lane = 0);
 
-// Traces the time it lives. `name` must outlive it.
+// Traces its own lifetime. `name` must outlive it.
 class Span {
  public:
   explicit Span(std::string_view name) : name_(name), begin_ns_(Traced() ? MonotonicNs() : 0) {}

@@ -1,4 +1,4 @@
-// A candidate's source in, its artifact out: built in the builder's sandbox.
+// Builds a candidate's artifact from its source, in the builder's sandbox.
 #pragma once
 
 #include <map>
@@ -20,28 +20,28 @@ struct CandidateLimits {
   double call_timeout_s = 10;
 };
 
-// A built candidate, or why there is none.
+// A built candidate, or the reason for its failure.
 struct BuiltCandidate {
   CandidateSource source;
   std::string artifact;  // shared library, tar of extensions, or device image
   std::string launches;  // wire::Launches, of a device candidate
-  std::string toolkit;   // CUDA's folder, where its hosts look into it
+  std::string toolkit;   // CUDA's folder, if its hosts read it
   std::string flags;
   std::string compiler;
-  std::map<std::string, InstructionMix> instructions;  // by kernel, for a GPU, with nvdisasm
+  std::map<std::string, InstructionMix> instructions;  // by kernel; GPU with nvdisasm only
   double build_s = 0;
   bool cached = false;
-  std::optional<std::string> failure;  // set: it did not build, and this is the message
+  std::optional<std::string> failure;  // set: it did not build; the message
   bool timed_out = false;
   std::string log;
-  // In the device form, whose launches are planned for one size: the same for the other size.
+  // Device form only, as its launches are planned for one size: the candidate for the other size.
   std::shared_ptr<const BuiltCandidate> at_other_size;
 };
 
-// The text of assay/kernel.h, as candidates include it.
+// Returns the text of assay/kernel.h, as candidates include it.
 Result<std::string> KernelHeader();
 
-// The device that a candidate is built for, and the sizes that it will be called at.
+// The device that a candidate is built for, and the sizes of its calls.
 struct DeviceTarget {
   const Gpu& gpu;
   const wire::Plan& plan;
@@ -54,15 +54,16 @@ struct DeviceTarget {
   std::optional<Size> other_size;
 };
 
-// Compiles (or, for a python candidate, imports once) in a sandbox; not for the device form.
-// `target`: null on the CPU. Errors (kEnvironment): no compiler, no sandbox; kInterrupted.
+// Compiles a candidate in a sandbox, or imports it once if it is in Python. Not for the device
+// form. `target`: null on the CPU. A source that does not build is a result with `failure`. Errors
+// (kEnvironment): no compiler, no sandbox; kInterrupted.
 Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const CandidateLimits& limits,
                                       const PythonRuntime& python,
                                       const std::string& init_arguments,
                                       const std::string& settings, StopToken stop,
                                       const DeviceTarget* target = nullptr);
 
-// Whether nothing but its source is needed to build it: neither a device nor the problem.
+// Returns true if it builds from its source alone, without a device or the problem.
 bool BuildsAlone(const CandidateSource& source);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// What the builders of candidates share.
+// Steps that the builders of candidates share.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace assay {
 
-// What a tool printed, cut for a verdict's log.
+// Cuts a tool's output to the length of a verdict's log.
 std::string CappedLog(std::string text);
 
-// Fills in `failure` from a tool that ended badly.
+// Sets `failure` from the end of a tool that failed.
 void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,
                         BuiltCandidate* built);
 
-// Where artifacts are kept from one call to the next.
+// Returns the cache of artifacts, which outlives the process.
 ArtifactCache Artifacts();
 
-// kernel.h and what it includes, under /assay/include.
+// Returns kernel.h and its includes, under /assay/include.
 Result<std::vector<SandboxFile>> KernelHeaderFiles();
 
-// A clean environment for a compiler; PATH begins with `folder` where one is given.
+// Returns a clean environment for a compiler; PATH begins with `folder`, if given.
 std::map<std::string, std::string> CompilerEnvironment(const std::string& folder = "");
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// Compiling for the judge's GPU: its own kernels, and candidates in the device form. NVRTC runs in
-// the builder's sandbox.
+// Compiles for the judge's GPU: the judge's kernels, and candidates in the device form. NVRTC runs
+// in the builder's sandbox.
 #pragma once
 
 #include <span>
@@ -11,18 +11,18 @@
 
 namespace assay {
 
-// The judge's own kernels as a device image for `architecture` ("sm_90a"), from the cache where
-// they are there. Errors (kEnvironment): no NVRTC, no sandbox.
+// Returns the judge's kernels as a device image for `architecture` ("sm_90a"), from the cache if
+// possible. Errors (kEnvironment): no NVRTC, no sandbox.
 Result<std::string> JudgeKernelImage(const std::string& architecture, StopToken stop);
 
-// The same of other kernels of Assay's own: the first of `files` (names in src/gpu) has them, and
+// Returns an image of other kernels of Assay: the first of `files` (names in src/gpu) has them and
 // includes the others.
 Result<std::string> OwnKernelImage(std::span<const std::string_view> files,
                                    std::span<const char* const> kernels,
                                    const std::string& architecture, StopToken stop);
 
-// A candidate in the device form, for the sizes of `plan`: its image and launches. What does not
-// build is a result with a failure; errors are the machine's.
+// Builds image and launches of a candidate in the device form, for the sizes of `target`. A source
+// that does not build is a result with `failure`; errors are the machine's.
 Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const DeviceTarget& target, StopToken stop);
 

@@ -1,5 +1,5 @@
-// What a candidate for a GPU was compiled to, for its verdict: read from its machine code, in all
-// forms that keep it readable.
+// Records a GPU candidate's compiled kernels for its verdict, read from the machine code, in all
+// forms whose code is readable.
 #pragma once
 
 #include <map>
@@ -14,12 +14,12 @@
 
 namespace assay {
 
-// One record for each kernel; in the device form, for each launch that differs.
+// Returns one record for each kernel; in the device form, for each distinct launch.
 std::vector<KernelRecord> KernelRecordsOf(const BuiltCandidate& candidate, const GpuFacts& gpu);
 
-// Which instructions the kernels of an artifact consist of, by nvdisasm in the builder's sandbox;
-// from the cache where it was asked before. Empty where there is no nvdisasm or it fails: facts are
-// no part of the judgement. Error kInterrupted.
+// Returns the instruction mix of each kernel of an artifact, by nvdisasm in the builder's sandbox
+// or from the cache. Empty if nvdisasm is missing or fails: these facts decide nothing. Errors:
+// kInterrupted.
 Result<std::map<std::string, InstructionMix>> Disassemble(const std::string& artifact,
                                                           StopToken stop);
 

@@ -1,4 +1,4 @@
-// Native candidates in CUDA, built in the real sandbox by a script in nvcc's place.
+// Tests native candidates in CUDA, built in the real sandbox by a script in nvcc's place.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>

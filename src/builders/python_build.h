@@ -1,6 +1,6 @@
-// Builds a candidate in Python: imported and constructed once with compilers at hand, so that its
-// extensions are compiled, and on a device called once, so that what it compiles in its first call
-// is there, too. Its hosts have no compiler.
+// Builds a candidate in Python: imports and constructs it once with compilers available, so that
+// its extensions are compiled, and on a device calls it once, for code that the first call
+// compiles. Its hosts have no compiler.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
                                    const std::string& settings, const DeviceTarget* target,
                                    StopToken stop);
 
-// The inputs of `plan` as the builder reads them: JSON, without a value.
+// Returns the inputs of `plan` as JSON for the builder, without values.
 std::string DescribeInputs(const wire::Plan& plan);
 
 }  // namespace assay

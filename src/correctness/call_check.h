@@ -1,4 +1,4 @@
-// One call's outputs against the oracle's, or against the reference's own.
+// Compares one call's outputs with the oracle's, or with the reference's own.
 #pragma once
 
 #include <cstdint>
@@ -14,56 +14,56 @@
 
 namespace assay {
 
-// The class of the outputs' own dtypes (of the first floating-point one; kExact without one):
-// results are rounded to it, so errors show no finer class.
+// Returns the class of the first floating-point output's dtype; kExact if there is none. Results
+// are rounded to it, so errors show no finer class.
 PrecisionClass FinestClass(const wire::Plan& plan);
 
-// How outputs are compared: as asked, else as the problem's suite says, else by the outputs' own
-// class. Errors (kUsage): no such class or tolerance.
+// Returns the rule for comparing outputs: as asked, otherwise the suite's, otherwise the outputs'
+// own class. Errors (kUsage): no such class or tolerance.
 Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& asked_precision,
                             const std::string& asked_tolerance, PrecisionClass finest);
 
-// An output as its plan describes it, without addresses.
+// Returns the view of an output as its plan describes it, without addresses.
 OutputView ViewOf(const wire::ArgumentSpec& argument);
-// Views of each output of a master slot, with `candidate` bytes from elsewhere (null: the
-// reference's own).
+// Returns views of each output of a master slot. `candidate`: the slot of outputs to compare; null:
+// the reference's own. `float64`: with the oracle's values.
 std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
                                     const std::byte* candidate, bool float64);
 
-// One call's output against what was expected.
+// The result of comparing one call's outputs.
 struct CallCheck {
   bool passed = true;
   double error_ratio = 0;
   double max_abs_error = 0;
   PrecisionClass shown = PrecisionClass::kFloat64;
-  bool meets_a_class = true;  // false: beyond every class, and `shown` says nothing
+  bool meets_a_class = true;  // false: beyond every class; `shown` has no meaning
   std::optional<Mismatch> mismatch;
   std::string hint;
-  bool lacked_memory = false;  // nothing was written, for want of memory, as the host says
-  // Where rounding moves the truth (rules/moved_elements.h), of `elements` in all; the errors above
-  // are of the others.
+  bool lacked_memory = false;  // nothing was written; the host says that memory ran out
+  // Elements whose truth rounding moves (rules/moved_elements.h), of `elements` in all; the errors
+  // above are of the others.
   int64_t left_out = 0, elements = 0;
-  bool could_not_ask = false;  // whether rounding explains it: a second reference was in trouble
+  bool could_not_ask = false;  // if rounding explains it: the second reference failed
 };
 
-// Compares what a host left in `slot` with a master. `float64`: against the oracle; else natively
-// with `errors`.
+// Compares a host's outputs in `slot` with a master. `float64`: against the oracle; otherwise
+// against native outputs, with `errors`.
 CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
                     uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context);
 
-// The same for a slot of outputs that lies anywhere. Without a hint, whose search passes over the
-// outputs several times more.
+// The same for outputs at any address, without a hint: the search for one passes over the outputs
+// several times more.
 CallCheck CheckWithoutHint(const Oracle& oracle, const std::byte* written, uint32_t master,
                            bool float64, const CompareRule& rule,
                            std::span<const ReferenceError> errors);
-// With one.
+// The same with a hint.
 CallCheck CheckOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
                        bool float64, const CompareRule& rule,
                        std::span<const ReferenceError> errors, const HintContext& context);
 
-// Guards of all slots and the poison of those that were not called: a message when the host wrote
-// where it must not.
+// Checks the guards of the called slots and the poison of the others. Returns a message if the host
+// wrote where it must not.
 std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost& host,
                                            std::span<const uint32_t> called);
 

@@ -1,6 +1,6 @@
-// Checks of calls whose outputs lie on a device: what is plainly right is found there, by the
-// judge's kernels; all else is copied to the host and looked at there (gate1_run.h), which finds
-// the words for it.
+// Checks calls whose outputs lie on a device. The judge's kernels find there the calls that are
+// plainly right; outputs of all others are copied to the host and checked there, which also words
+// the failures (gate1_run.h).
 #pragma once
 
 #include <optional>
@@ -14,26 +14,26 @@ namespace assay {
 
 struct CheckedCall {
   uint32_t slot, master;
-  bool float64;   // against the oracle; else natively
-  bool ordinary;  // values of an ordinary draw
+  bool float64;   // against the oracle; otherwise against native outputs
+  bool ordinary;  // its values are an ordinary draw
 };
 
-// What CheckCall says of each call that is plainly right; nothing for those that the host must look
-// at, and an empty list where outputs lie on the host.
+// Returns CheckCall's result for each call that is plainly right, and nullopt for each that the
+// host must check. Returns an empty list if outputs lie on the host.
 std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, const LiveSlots& live,
                                                         const HostOutputs& outputs,
                                                         std::span<const CheckedCall> calls,
                                                         const CompareRule& rule,
                                                         std::span<const ReferenceError> errors);
 
-// The reference's own errors on the draw in `master`, one an output, where they are measured on the
-// device and the draw says something (DrawIsMeaningful); else nothing.
+// Returns the reference's own errors on the draw in `master`, one an output, if the device can
+// measure them and the draw is meaningful (DrawIsMeaningful); otherwise nullopt.
 std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Oracle& oracle,
                                                                        uint32_t master,
                                                                        bool special_values);
 
-// Whether outputs of the judge's own making are plainly wrong on the draw in `master`: twice as far
-// off as is allowed, or more. False where that cannot be said on a device.
+// Returns true if outputs that the judge made are plainly wrong on the draw in `master`: off by
+// more than twice the bound. False if a device cannot decide that.
 bool FailPlainly(const Oracle& oracle, const std::byte* outputs, uint32_t master,
                  const CompareRule& rule);
 

@@ -1,4 +1,4 @@
-// The draws of gate 1, made once for all candidates of a batch.
+// Makes the draws of gate 1, once for all candidates of a batch.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,24 @@ namespace assay {
 
 class DrawSet {
  public:
-  // Makes the draws under seeds from `seed`; learns the reference's own error. Errors: the
-  // reference fails on ordinary values. Uses master slots from 0; where they do not all fit, draws
-  // are made anew for each candidate. Kinds in `skip` are recorded as dropped.
+  // Makes the draws under seeds derived from `seed`, and learns the reference's own error. Uses
+  // master slots from 0 on; if not all fit, each candidate's draws are made anew. Records kinds in
+  // `skip` as dropped. `progress`: draws that are done, of how many. Errors: the reference fails on
+  // ordinary values.
   static HostResult<DrawSet> Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
                                   std::span<const wire::DrawKind> skip,
                                   const std::function<void(size_t, size_t)>& progress);
 
   const std::vector<Draw>& draws() const { return draws_; }
   uint32_t slots_used() const { return slots_used_; }
-  // The unusual ones that are kept in masters, with their float64 side: for timed blocks.
+  // Returns the unusual draws that are kept in masters, with their float64 side, for timed blocks.
   std::vector<Draw> Kept() const;
   const std::vector<ReferenceError>& reference_errors() const { return errors_; }  // one an output
-  // Why the problem can be solved without computing anything ("all zeros pass gate 1"); empty: it
-  // cannot.
+  // Says how the problem can be solved without computing anything ("all zeros pass gate 1"); empty:
+  // it cannot.
   const std::string& degenerate() const { return degenerate_; }
-  // The master slot with this draw's values, made anew where it was not kept; its version of the
-  // weights is then in place.
+  // Returns the master slot with this draw's values, made anew if it is not kept, and sets the
+  // draw's version of the weights.
   HostResult<uint32_t> Master(Oracle& oracle, size_t index) const;
 
  private:

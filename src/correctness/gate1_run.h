@@ -15,15 +15,14 @@ namespace assay {
 
 struct Gate1Result {
   Correctness correctness;
-  bool lacked_memory = false;  // why it has not passed
+  bool lacked_memory = false;  // the reason for its failure
   bool could_not_ask = false;  // as CallCheck's
   double call_ns = 0;          // shortest single call, for calibration alone
   int64_t timed_ns = 0;        // inside blocks
 };
 
-// Runs the candidate on every draw in one fresh host. A failed comparison is a result with passed
-// false; trouble with the host is the error, with `hint` text in its message where a fault explains
-// it.
+// Runs the candidate on every draw in `host`, which must be fresh. A failed comparison is a result
+// with `passed` false; trouble of the host is the error.
 struct Gate1Setup {
   Oracle& oracle;
   const OracleOptions& options;  // of a second reference at this size

@@ -1,5 +1,5 @@
-// The same problem at another size, drawn from the ranges that its suite allows: a kernel that is
-// right only where it is looked at most is found out there. Gate 1 alone uses it.
+// The same problem at another size, drawn from the ranges that its suite allows. It exposes kernels
+// that are right at one size alone. Only gate 1 uses it.
 #pragma once
 
 #include <functional>
@@ -18,16 +18,16 @@ struct OtherSize {
   std::string settings;   // of its candidate hosts
   std::string text;       // "ROWS = 3, COLUMNS = 517"
   CompareRule rule;
-  Oracle oracle;  // its draws are made; its host has gone on to another problem
+  Oracle oracle;  // its draws are made; its host has loaded another size since
   LiveSlots live;
   DrawSet draws;
 };
 
-// The problem's own constants, with those of its ranges drawn anew.
+// Returns the problem's constants, with those of its ranges drawn anew; empty if it has no ranges.
 std::map<std::string, std::string> DrawSizes(const ProblemRequest& problem, uint64_t seed);
 
-// Loads the problem at another size, `set` as DrawSizes gives it, into a host that StartOracleHost
-// started, and makes its draws. nullptr: `set` is empty, or the reference cannot be judged at that
+// Loads the problem at another size, `set` from DrawSizes, into a host from StartOracleHost, and
+// makes its draws. Returns nullptr if `set` is empty or the reference cannot be judged at that
 // size.
 Result<std::unique_ptr<OtherSize>> MakeOtherSize(
     OracleOptions options, std::map<std::string, std::string> set, std::shared_ptr<Host> host,

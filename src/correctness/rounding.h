@@ -1,5 +1,5 @@
-// What rounding alone moves in an unusual draw (rules/moved_elements.h), as a second reference
-// tells: asked once a candidate, or an opponent, is wrong there.
+// Finds the elements of an unusual draw that rounding alone moves (rules/moved_elements.h), by a
+// second reference. Runs only after a candidate, or an opponent, fails on the draw.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,11 @@ struct RoundingSetup {
   std::span<const ReferenceError> errors;
 };
 
-// `check` is of a call that gave `written` for the draw in `master`. Where it failed, and rounding
-// may be all there is to it, and nobody has asked since that master was filled, a second reference
-// is started, which takes seconds; the call is then looked at again. Errors: kInterrupted. Trouble
-// of that reference is in the check (`could_not_ask`).
+// Checks a failed call again without the elements that rounding moves. `check` is the result of a
+// call that gave `written` for the draw in `master`. Starts a second reference, which takes
+// seconds, unless the check passed, rounding cannot explain the failure, or that master's moved
+// elements are known; then returns `check`. Trouble of that reference is in the check
+// (`could_not_ask`). Errors: kInterrupted.
 HostResult<CallCheck> CheckForRounding(const RoundingSetup& setup, const Draw& draw,
                                        uint32_t master, const std::byte* written,
                                        const HintContext& context, CallCheck check);

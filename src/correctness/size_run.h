@@ -1,4 +1,4 @@
-// Gate 1 at one size of the problem, in a fresh host of the candidate's.
+// Runs gate 1 at one size of the problem, in a fresh host of the candidate's.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// The problem at one size, and what gate 1 needs of it. `where`: "" or " at ROWS = 3".
+// The problem at one size, as gate 1 needs it. `where`: "" or " at ROWS = 3".
 struct AtSize {
   Oracle& oracle;
   const OracleOptions& options;  // of a second reference like it
@@ -22,18 +22,18 @@ struct AtSize {
   std::string where;
 };
 
-// What is the same at all sizes.
+// Terms that are the same at all sizes.
 struct SizeRunTerms {
   const std::string& tolerance;
   double call_timeout_s;
-  bool weights_as_constructed;  // nobody changes them
+  bool weights_as_constructed;  // they never change
   StopToken stop;
-  EndingHosts* ending;  // takes the host when it is done; null: it ends at once
+  EndingHosts* ending;  // takes the host at the end; null: it ends at once
   std::function<void(const std::string& stage, double fraction)> progress;
 };
 
-// One fresh host on every draw of one size; adds to the verdict's costs. nullopt: the verdict is
-// final. Errors: what is not the candidate's doing.
+// Runs one fresh host on every draw of one size, and adds to the verdict's costs. Returns nullopt
+// if the verdict is final. Errors: trouble that is not the candidate's doing.
 Result<std::optional<Gate1Result>> RunAtSize(const AtSize& size, const SizeRunTerms& terms,
                                              Verdict* verdict);
 

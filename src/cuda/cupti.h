@@ -1,6 +1,6 @@
-// CUPTI, which tells a process what ran on the GPU for it, opened at run time as the driver is.
-// libc alone. Types and numbers are those of CUPTI's activity interface (CUDA 12.4 and newer);
-// cupti_test compares them with cupti.h where that is installed.
+// CUPTI, which records the kernels that this process runs on the GPU; opened at run time, as the
+// driver is. libc alone. Types and numbers are those of CUPTI's activity interface (CUDA 12.4 and
+// newer); cupti_test compares them with cupti.h if that is installed.
 #pragma once
 
 #include <stddef.h>
@@ -13,17 +13,18 @@ enum CuptiResult : int { kCuptiSuccess = 0 };
 // Kinds of records.
 enum ActivityKind : int { kActivityConcurrentKernel = 10 };
 
-// What all versions of a kernel's record begin with (CUpti_ActivityKernel4 to 10); times [ns].
+// The common beginning of all versions of a kernel's record (CUpti_ActivityKernel4 to 10); times
+// [ns].
 struct KernelActivity {
   uint32_t kind;
   uint32_t untold[3];
   uint64_t start;
   uint64_t end;
   uint64_t untold_placement[9];
-  const char* name;  // as in the image: mangled
+  const char* name;  // mangled, as in the image
 };
 
-// Where CUPTI gets a buffer for records, and gives it back with so many bytes of them.
+// Callbacks: CUPTI asks for a buffer, and gives it back with `valid_bytes` of records.
 using RequestBuffer = void (*)(uint8_t** buffer, size_t* size_bytes, size_t* records_max);
 using CompleteBuffer = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size_bytes,
                                 size_t valid_bytes);
@@ -43,10 +44,10 @@ struct Cupti {
 #undef ASSAY_CUPTI_MEMBER
 };
 
-// Opens `library`; null: the one that this process has loaded, as PyTorch does, else the first that
-// the loader knows, else that of $CUDA_HOME or
-// /usr/local/cuda: two of them in one process would be in each other's way. False where there is
-// none; `why` then says so, bounded to `why_bytes`.
+// Opens `library`. Null: the one that this process has loaded already (PyTorch loads one, and two
+// in a process would disturb each other), else the first that the loader knows, else that of
+// $CUDA_HOME or /usr/local/cuda. Returns false if there is none, or it lacks a function; `why` then
+// says which, in at most `why_bytes`.
 bool OpenCupti(Cupti* cupti, const char* library, char* why, size_t why_bytes);
 
 }  // namespace assay::cuda

@@ -1,7 +1,7 @@
-// The CUDA driver, opened at run time: no header of CUDA's is needed to build Assay, and a program
-// that finds no driver goes on without one. libc alone, as it is linked into hosts. Types and
-// numbers are those of the driver's C interface (CUDA 12.4 and newer); driver_test compares them
-// with cuda.h where that is installed.
+// The CUDA driver, opened at run time: building Assay needs no header of CUDA's, and a program that
+// finds no driver goes on without one. libc alone, as it is linked into hosts. Types and numbers
+// are those of the driver's C interface (CUDA 12.4 and newer); driver_test compares them with
+// cuda.h if that is installed.
 #pragma once
 
 #include <stddef.h>
@@ -194,18 +194,18 @@ enum class TensorMapType : int {
     (TensorMap*, TensorMapType, uint32_t, void*, const uint64_t*, const uint64_t*,             \
      const uint32_t*, const uint32_t*, int, int, int, int))
 
-// The driver's functions. A plain table: copy it at will; the library stays open for good.
+// The driver's functions: a plain table that may be copied. The library stays open for good.
 struct Driver {
 #define ASSAY_CUDA_MEMBER(member, symbol, parameters) Result(*member) parameters = nullptr;
   ASSAY_CUDA_FUNCTIONS(ASSAY_CUDA_MEMBER)
 #undef ASSAY_CUDA_MEMBER
 
-  // "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", into `text`.
+  // Writes "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered" into `text`.
   void Describe(Result result, char* text, size_t text_bytes) const;
 };
 
-// Opens `library` (null: libcuda.so.1) and finds every function. False where it is not there or too
-// old; `why`, where not null, then says which, bounded to `why_bytes`.
+// Opens `library` (null: libcuda.so.1) and finds every function. Returns false if it is missing or
+// too old; `why`, if not null, then says which, in at most `why_bytes`.
 bool OpenDriver(Driver* driver, const char* library, char* why, size_t why_bytes);
 
 }  // namespace assay::cuda

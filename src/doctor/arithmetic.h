@@ -1,4 +1,4 @@
-// Arithmetic that this machine's cores reach: fused multiply-adds in registers.
+// Measures the arithmetic rate of this machine's cores: fused multiply-adds in registers.
 #pragma once
 
 #include <map>
@@ -7,9 +7,9 @@
 
 namespace assay {
 
-// Operations a second (a multiply-add is two) of all these cores together, by instruction set:
-// those of "sse2", "avx2", "avx512f" that the processor has, or "native" elsewhere. Twelve
-// independent chains cover the latency of two units.
+// Operations a second (a multiply-add is two) of all cores together, by instruction set: those of
+// "sse2", "avx2" and "avx512f" that the processor has, or "native" elsewhere. Twelve independent
+// chains cover the latency of two units.
 struct ArithmeticRates {
   std::map<std::string, double> float32_operations_s, float64_operations_s;
 };

@@ -1,4 +1,4 @@
-// Memory traffic that this machine reaches.
+// Measures the memory bandwidth of this machine.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ struct Bandwidths {
   double triad_bytes_s = 0;  // a = b + s c: two read, one written
 };
 
-// Each core works on its own three arrays of `array_bytes`, which no cache should hold. After
-// J. D. McCalpin's STREAM. Several streams at once, lines asked for ahead and stores that bypass
-// the caches are tried beside plain loops, and the best counts: a ceiling is what can be reached.
+// Measures after J. D. McCalpin's STREAM. Each core works on its own three arrays of `array_bytes`,
+// which no cache should hold. Tries several streams at once, prefetched lines and stores that
+// bypass the caches beside plain loops; the best counts, as the result is a ceiling.
 Bandwidths MeasureBandwidth(std::span<const int> cpus, uint64_t array_bytes, int repeats);
 
 }  // namespace assay

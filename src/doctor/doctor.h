@@ -1,5 +1,5 @@
-// What `assay doctor` does: looks for everything that a judgement needs, with the command that
-// mends what is missing, and measures the machine's ceilings and noise floor.
+// Examines the machine for `assay doctor`: looks for everything that a judgement needs, names the
+// command that mends a gap, and measures the machine's ceilings and noise floor.
 #pragma once
 
 #include <functional>
@@ -17,18 +17,18 @@ namespace assay {
 struct Finding {
   enum class State {
     kGood,
-    kLimited,  // judging works, with less than there could be
-    kMissing,  // judging does not work
+    kLimited,  // judging works, within limits
+    kMissing,  // judging does not work without it
   };
   State state = State::kGood;
   std::string name;   // "sandbox"
-  std::string found;  // what is there, or what is not
-  std::string mend;   // the command that mends it; empty when nothing needs mending
+  std::string found;  // what is present or missing
+  std::string mend;   // the command that mends it; empty: nothing to mend
 };
 
 struct DoctorRequest {
   std::string python;  // --python
-  std::string device;  // "cpu": no GPU; "cuda": one must be there; "": one that is found
+  std::string device;  // "cpu": no GPU; "cuda": a GPU must exist; "": a GPU if found
   bool ceilings = true;
   bool noise = false;  // takes two to four minutes
   StopToken stop;
@@ -37,29 +37,29 @@ struct DoctorRequest {
 struct DoctorReport {
   std::vector<Finding> findings;
   Topology topology;
-  MachineProfile profile;  // what was measured now; empty parts were not
+  MachineProfile profile;  // measured now; empty parts were not
 };
 
-// Errors: kInterrupted. What is missing is a finding, never an error.
+// Examines the machine. A missing part is a finding, never an error. Errors: kInterrupted.
 Result<DoctorReport> ExamineMachine(
     const DoctorRequest& request,
     const std::function<void(const std::string& stage, double fraction)>& progress);
 
-// The ceilings alone, in a profile that is otherwise empty. Errors: kInterrupted.
+// Measures the ceilings alone; other parts of the profile are empty. Errors: kInterrupted.
 Result<MachineProfile> MeasureCeilings(StopToken stop);
 
-// Those of the first GPU that CUDA shows. Errors: kInterrupted; kEnvironment where there is no GPU,
-// no NVRTC, or something of Assay's own does not run there.
+// Measures the ceilings of the first GPU that CUDA shows. Errors: kInterrupted; kEnvironment: no
+// GPU, no NVRTC, or one of Assay's kernels does not run there.
 Result<MachineProfile> MeasureGpu(StopToken stop);
 
-// Why no ceilings fit the GPU that a verdict was judged on, though others were measured; empty
-// where it was judged on none, or one fits.
+// Explains why no measured ceilings fit the verdict's GPU although there are some. Empty if the
+// verdict has no GPU, or some fit.
 std::string GpuNotice(const MachineProfile& profile, const Verdict& verdict);
 
-// The profile that an earlier `assay doctor` left in the state folder; empty when there is none, or
-// it is of another machine. `notice` then says so.
+// Loads the profile of an earlier `assay doctor` from the state folder. Empty if there is none, or
+// it is another machine's; `notice` then says so.
 MachineProfile LoadMachineProfile(std::string* notice);
-// Keeps what was measured; parts that were not measured this time are taken from the earlier one.
+// Saves the profile; takes parts that were not measured this time from the earlier one.
 Result<void> SaveMachineProfile(const MachineProfile& profile);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// The ceilings of a GPU, over the fake driver: its kernels run on this processor.
+// Tests the ceilings of a GPU over the fake driver: kernels run on this processor.
 #include "doctor/gpu_ceilings.h"
 
 #include <gmock/gmock.h>

@@ -13,19 +13,19 @@
 
 namespace assay {
 
-// How much is done for one GPU's ceilings.
+// The amount of measuring for one GPU's ceilings.
 struct GpuEffort {
-  double block_s = 0.02;   // least length of a block: what a launch and a wait take is lost in it
-  int blocks = 7;          // of one figure, which counts the best and keeps the median
-  double figure_s = 0.35;  // no block of a figure begins later, but three are measured at least
-  double all_s = 6;        // of measuring, after which no figure of the matrix units begins
-  uint64_t array_bytes = uint64_t{1} << 30;  // each array of a copy, where memory is free
-  int passes = 64;                           // of a launch, over what lies in the L2 cache
-  int multiply_add_rounds = 8191;            // of a launch; odd, as halves turn over in each
+  double block_s = 0.02;   // least length of a block, which hides the time of a launch and a wait
+  int blocks = 7;          // of one figure; the best counts, the median is kept
+  double figure_s = 0.35;  // no block of a figure begins later, except the first three
+  double all_s = 6;        // of measuring; no figure of the matrix units begins later
+  uint64_t array_bytes = uint64_t{1} << 30;  // each array of a copy, if memory allows
+  int passes = 64;                           // of a launch, over data in the L2 cache
+  int multiply_add_rounds = 8191;            // of a launch; odd, as each swaps the halves
   int product_rounds = 4096;                 // of a launch; a multiple of four
 };
 
-// Kernels of Assay's own on the GPU, which must stay.
+// Kernels of Assay on the GPU, which must outlive this object.
 class GpuModule {
  public:
   // `image`: a device image (wire/device_image.h) of `count` kernels. Errors (kEnvironment).
@@ -34,7 +34,7 @@ class GpuModule {
   GpuModule& operator=(GpuModule&&) = delete;
   ~GpuModule();
 
-  // In the order in which the image holds them.
+  // By the order in the image.
   cuda::Function kernel(size_t index) const { return kernels_[index]; }
 
  private:
@@ -44,7 +44,7 @@ class GpuModule {
   std::vector<cuda::Function> kernels_;
 };
 
-// The image of kernels in one of Assay's own sources, src/gpu/FILE, for the GPU at hand.
+// Returns the image of kernels in one of Assay's sources, src/gpu/FILE, for the present GPU.
 using KernelImages =
     std::function<Result<std::string>(std::string_view file, std::span<const char* const> kernels)>;
 
@@ -52,7 +52,7 @@ class GpuMeter {
  public:
   static constexpr unsigned kThreads = 256;
 
-  // All but the GPU is copied; it must stay.
+  // Copies its arguments except the GPU, which must outlive this object.
   GpuMeter(const Gpu& gpu, const GpuEffort& effort, StopToken stop);
 
   const Gpu& gpu() const { return gpu_; }
@@ -60,14 +60,14 @@ class GpuMeter {
   bool TimeIsUp() const { return spent_s_ > effort_.all_s; }
   unsigned multiprocessors() const;
 
-  // Of one launch, over blocks of many.
+  // Times of one launch, over blocks of many.
   struct Times {
     double best_s = 0, median_s = 0;
   };
-  // Warms up, finds how many launches make a block, and times blocks. Errors (kInterrupted,
-  // kEnvironment).
+  // Warms up, chooses the number of launches in a block, and times blocks. Errors: kInterrupted,
+  // kEnvironment.
   Result<Times> Time(const std::function<Result<void>()>& launch);
-  // The same as a rate, of `work` a launch.
+  // Returns the same as a rate; each launch does `work`.
   Result<GpuRate> Rate(const std::function<Result<void>()>& launch, double work, std::string how);
 
   template <typename... Arguments>

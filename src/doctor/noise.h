@@ -1,5 +1,5 @@
-// How far verdicts over identical programs are apart on this machine, by duration of a call: the
-// ordinary judge, on a kernel against its own copy.
+// Measures this machine's noise: how far verdicts over identical programs differ, by duration of a
+// call. Runs the ordinary judge on a kernel against its own copy.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@
 
 namespace assay {
 
-// A clear margin is this much over the widest pair seen: more pairs would have seen wider ones.
+// A clear margin is this factor over the widest pair seen: more pairs would show wider ones.
 inline constexpr double kNoiseMarginFactor = 1.5;
 
-// y = x / 2 + 1 over `count` elements, and a native kernel that does it.
+// The problem y = x / 2 + 1 over `count` elements, and a native kernel for it.
 ProblemRequest ScaleProblem(int64_t count);
 CandidateSource ScaleCandidate();
 
@@ -28,12 +28,12 @@ struct Noise {
   bool disturbed = false;  // other programs took the cores meanwhile
 };
 
-// Errors: as the judge's. Takes about two minutes.
+// Takes about two minutes. Errors: as the judge's.
 Result<Noise> MeasureNoise(const std::string& python, StopToken stop,
                            const std::function<void(double fraction)>& progress);
 
-// The 99th percentile of |median of nine| when nine are drawn from these pairs again and again: how
-// far from 0 a verdict of identical programs lies. Pure; the same for the same pairs.
+// Returns the 99th percentile of |median of nine| over many draws of nine from these pairs: how far
+// from 0 a verdict of identical programs lies. Pure, and deterministic.
 double VerdictNoise(std::span<const double> pair_log_ratios);
 
 }  // namespace assay

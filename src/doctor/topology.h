@@ -1,4 +1,4 @@
-// Cores and caches of this machine, as hwloc sees them.
+// Reads the cores and caches of this machine, by hwloc.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct Topology {
   std::vector<CacheLevel> caches;  // data and unified, innermost first
 };
 
-// Zeros where hwloc finds nothing.
+// Zeros if hwloc finds nothing.
 Topology ReadTopology();
 
 }  // namespace assay

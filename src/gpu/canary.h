@@ -1,4 +1,5 @@
-// Whether a GPU still answers after a process on it was killed; and those that did not.
+// Asks a GPU for an answer after a process on it was killed, and keeps a list of GPUs that gave
+// none (the quarantine).
 #pragma once
 
 #include <filesystem>
@@ -9,13 +10,13 @@
 
 namespace assay {
 
-// A little work that has to come back right: a write to memory of the judge's, read again.
+// Writes to memory of the judge's on the GPU, and reads it back.
 class GpuCanary {
  public:
-  // Takes its memory now: later a candidate may have all there is. Errors (kEnvironment).
+  // Takes its memory at once: later a candidate may hold all of it. Errors: kEnvironment.
   static Result<GpuCanary> Create(const Gpu& gpu);
-  // Errors (kEnvironment): no answer within `seconds`, CUDA's error, or another value than was
-  // written. `gpu`: the one that it was created with.
+  // `gpu`: the one given to Create(). Errors (kEnvironment): no answer within `seconds`, CUDA's
+  // error, or a value other than the one written.
   Result<void> Ask(const Gpu& gpu, double seconds);
 
  private:
@@ -23,20 +24,19 @@ class GpuCanary {
   uint32_t asked_ = 0;
 };
 
-// What a GPU gets for its answer: a context that is taken down lasts some seconds at most.
+// Time limit for a GPU's answer: taking a context down lasts some seconds at most.
 inline constexpr double kGpuAnswerS = 30;
 
-// Where GPUs under quarantine are kept.
+// The folder of the quarantine.
 std::filesystem::path QuarantineFolder();
-// A GPU that did not answer is not used again until `assay doctor` finds it well: a file in
-// `folder` says why, by its UUID. Keeping it is tried, and no more: where the folder cannot be
-// written the call that saw it has said so all the same.
+// Bars a GPU that did not answer until `assay doctor` finds it well: writes `why` to a file in
+// `folder`, named by the GPU's UUID. A failed write is ignored: the caller reports the GPU anyway.
 void PutUnderQuarantine(const std::filesystem::path& folder, const std::string& uuid,
                         const std::string& why);
 void LiftQuarantine(const std::filesystem::path& folder, const std::string& uuid);
-// What is to be said instead of using the GPU: one is under quarantine, and `visible`, what
-// CUDA_VISIBLE_DEVICES says, does not choose another by its UUID. Asks no driver: a GPU that hangs
-// would hang whoever asks.
+// Returns a message if no GPU may be used: one is under quarantine, and `visible` (the value of
+// CUDA_VISIBLE_DEVICES, or null) does not choose another by its UUID. Calls no driver: on a GPU
+// that hangs, the call would hang, too.
 std::optional<std::string> FindQuarantine(const std::filesystem::path& folder, const char* visible);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// A GPU's clock, what holds it down, and which node it has, as NVML says: read, never set. NVML is
-// opened at run time; without it verdicts say nothing of clocks.
+// Reads a GPU's clock, the reasons that hold it down and the number of its node from NVML; sets
+// nothing. NVML is opened at run time; without it verdicts have no clocks.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,20 @@
 namespace assay {
 
 struct ClockState {
-  int sm_mhz = 0;       // of the multiprocessors, now; 0: NVML did not say
-  uint64_t limits = 0;  // NVML's bits of why it is not higher
+  int sm_mhz = 0;       // of the multiprocessors, now; 0: unknown to NVML
+  uint64_t limits = 0;  // NVML's bits for the reasons why it is not higher
 };
 
-// "power cap", "heat", "power brake", "hardware"; nothing for an idle GPU, or for clocks that an
-// administrator or an application has set.
+// Returns some of "power cap", "heat", "power brake", "hardware"; nothing for an idle GPU, or for
+// clocks that an administrator or an application set.
 std::vector<std::string> ClockLimitNames(uint64_t limits);
 
 class GpuClocks {
  public:
-  // The clocks of one GPU. `library`: NVML's, null for the system's. Nothing where there is none,
-  // or it does not know the GPU.
+  // `library`: NVML's; null: the system's. nullopt: there is no NVML, or it does not know the GPU.
   static std::optional<GpuClocks> Open(const std::string& uuid, const char* library = nullptr);
   ClockState Read() const;
-  // N of /dev/nvidiaN; nothing where NVML does not say.
+  // Returns N of /dev/nvidiaN; nullopt: unknown to NVML.
   std::optional<int> NodeNumber() const;
 
  private:

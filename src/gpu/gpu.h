@@ -1,6 +1,6 @@
-// The judge's GPU: one device and this process's context on it, and memory there that the judge
-// owns and shows to hosts. Use from one thread. What another process does to memory that was shown
-// to it cannot be prevented: masters and expected outputs are never exported to an untrusted one.
+// The judge's GPU: one device, this process's context on it, and memory there that the judge owns
+// and may share with hosts. Use from one thread. Nothing keeps a process from writing to memory
+// that is shared with it, so masters and expected outputs are never shared with an untrusted one.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace assay {
 struct GpuFacts {
   std::string name;          // "NVIDIA H200"
   std::string uuid;          // "GPU-..." as NVML writes it
-  std::string architecture;  // of NVRTC's: "sm_90a"
+  std::string architecture;  // NVRTC's name: "sm_90a"
   int driver_version = 0;    // 13000: CUDA 13.0
   int multiprocessors = 0;
   int threads_per_multiprocessor = 0, registers_per_multiprocessor = 0;
   int shared_bytes_per_multiprocessor = 0, shared_bytes_per_block = 0;
   int blocks_per_multiprocessor = 0;
-  int reserved_shared_bytes_per_block = 0;  // that CUDA takes for itself
+  int reserved_shared_bytes_per_block = 0;  // CUDA's own
   uint64_t memory_bytes = 0, l2_bytes = 0;
-  std::optional<int> node_number;  // N of /dev/nvidiaN, where NVML says
+  std::optional<int> node_number;  // N of /dev/nvidiaN; nullopt: unknown
 };
 
 class Gpu {
  public:
-  // The first device that CUDA shows. `library`: the driver's, null for the system's. Errors
-  // (kEnvironment): no driver, no device, one that cannot share memory.
+  // Opens the first device that CUDA shows. `library`: the driver's; null: the system's. Errors
+  // (kEnvironment): no driver, no device, or one that cannot share memory.
   static Result<Gpu> Open(const char* library = nullptr);
   Gpu(Gpu&&) noexcept = default;
   Gpu& operator=(Gpu&&) noexcept = default;
@@ -41,15 +41,15 @@ class Gpu {
   // "NVIDIA H200 (sm_90a, driver for CUDA 13.0)"
   std::string Describe() const;
   const cuda::Driver& driver() const { return *driver_; }
-  // Where the driver's library lies, for processes that look for it themselves.
+  // The folder of the driver's library, for processes that look for it themselves.
   const std::string& library_folder() const { return library_folder_; }
   // Free device memory now [bytes].
   uint64_t FreeBytes() const;
-  // What DeviceRegions of this process hold now [bytes].
+  // Memory in DeviceRegions of this process now [bytes].
   uint64_t held_bytes() const { return *held_bytes_; }
-  // "cannot WHAT: CUDA_ERROR_...: ..." as an error of the environment, or success.
+  // Turns a failed `result` into an error (kEnvironment): "cannot WHAT: CUDA_ERROR_...: ...".
   Result<void> Check(cuda::Result result, std::string_view what) const;
-  // Waits for everything that this process has asked the device for.
+  // Waits for all work of this process on the device.
   Result<void> Synchronize() const;
   // Copies from the device, and waits.
   Result<void> CopyToHost(void* target, cuda::Pointer source, uint64_t size_bytes) const;
@@ -60,16 +60,16 @@ class Gpu {
   GpuFacts facts_;
   std::string library_folder_;
   cuda::Device device_ = 0;
-  std::shared_ptr<uint64_t> held_bytes_ = std::make_shared<uint64_t>(0);  // regions count there
+  std::shared_ptr<uint64_t> held_bytes_ = std::make_shared<uint64_t>(0);  // regions add to it
   friend class DeviceRegion;
 };
 
-// Device memory of the judge's. Shared() has a descriptor that other processes can map; Private()
-// has none and never will.
+// Device memory of the judge's, freed on destruction. Shared() has a descriptor that other
+// processes can map; Private() never has one. The Gpu must outlive it.
 class DeviceRegion {
  public:
   DeviceRegion() = default;
-  // Errors (kEnvironment): no memory left (the message says how much there is), or CUDA's.
+  // Errors (kEnvironment): no memory left (the message says how much is free), or CUDA's.
   static Result<DeviceRegion> Shared(const Gpu& gpu, uint64_t size_bytes);
   static Result<DeviceRegion> Private(const Gpu& gpu, uint64_t size_bytes);
   DeviceRegion(DeviceRegion&& other) noexcept;
@@ -78,7 +78,7 @@ class DeviceRegion {
 
   cuda::Pointer address() const { return address_; }
   uint64_t size_bytes() const { return size_bytes_; }  // whole pages of the device's
-  int fd() const { return fd_.get(); }                 // -1 where private
+  int fd() const { return fd_.get(); }                 // -1 if private
 
  private:
   static Result<DeviceRegion> Create(const Gpu& gpu, uint64_t size_bytes, bool shared);

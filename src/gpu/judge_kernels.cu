@@ -1,16 +1,16 @@
 // The judge's own work on the device: patterns, and the comparison of a candidate's outputs with
 // the expected ones. NVRTC compiles it for the device's architecture; tests compile it for the host
 // (tests/fake_cuda/emulate.h), where a warp has one lane. The structs are those of
-// gpu/judge_kernels.h.
+// gpu/judge_tasks.h.
 //
 // Theory of operation. A comparison is of one output of one call. Its rows are cut into units that
 // a warp reads at once; row_sums adds up the squares of the differences and of the expected values
-// and keeps the largest difference. row_check finds each row's scale and what its elements' errors
-// come to at most; rows for which that bound is not enough are read again by row_ratio, element by
-// element. Nothing is decided here but 'within the limit, and these are the errors'; all else is
-// copied to the host and looked at there. Every comparison is written so that NaN fails.
+// and keeps the largest difference. row_check finds each row's scale and an upper bound of its
+// elements' errors; if that bound is not enough, row_ratio reads the row again, element by element.
+// The only decision here is 'within the limit, with these errors'; all else is copied to the host
+// and compared there. Every comparison is written so that NaN fails.
 //
-// Against float64 the measures are those of judge/error_scan's precise scan: truth_sums and
+// Against float64 the measures are those of the precise scan of rules/error_scan: truth_sums and
 // truth_totals find the scales of the rows and of the output, truth_errors reads all once more.
 #include "gpu/judge_tasks.h"
 

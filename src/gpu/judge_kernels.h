@@ -1,5 +1,6 @@
-// The judge's kernels on its GPU: what the CPU does with SIMD loops in values/slot_layout and
-// judge/error_scan, on device memory. Synchronous: each call returns when its work is done.
+// The judge's kernels on its GPU: the work of the SIMD loops in values/slot_layout and
+// rules/error_scan, on device memory. Each call returns when its work is done. Use from one thread.
+// Errors: kEnvironment.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,12 @@
 
 namespace assay {
 
-// The kernels of gpu/judge_kernels.cu, in the order in which an image holds them.
+// Names of the kernels in gpu/judge_kernels.cu, in the order in which an image must hold them.
 std::span<const char* const> JudgeKernelNames();
 
 class JudgeKernels {
  public:
-  // `image`: a device image (wire/device_image.h) of those kernels. `gpu` must stay.
+  // `image`: a device image (wire/device_image.h) of those kernels. `gpu` must outlive this.
   static Result<JudgeKernels> Load(const Gpu& gpu, const std::string& image);
   JudgeKernels(JudgeKernels&& other) noexcept;
   JudgeKernels& operator=(JudgeKernels&&) = delete;
@@ -26,22 +27,24 @@ class JudgeKernels {
 
   // Fills ranges with their patterns.
   Result<void> Fill(std::span<const gpu::Range> ranges);
-  // For each range the index of its first word that is not the pattern, or its number of words.
+  // Returns, for each range, the index of its first word that is not the pattern; its number of
+  // words if there is none.
   Result<std::vector<uint64_t>> FindChanges(std::span<const gpu::Range> ranges);
 
   // Copies `count` lines of `words` words of 8 bytes each; `lines` is a table of gpu::Line on the
-  // device. One launch: what else works there cannot go on for long before it is seen.
+  // device. One launch, to leave other work on the device little time before the copy.
   Result<void> CopyLines(cuda::Pointer lines, int count, int words);
 
-  // Comparisons whose `rows` and `totals` are not set; what they come to, one by one.
+  // Compares outputs; the `rows` and `totals` of `comparisons` need not be set. Returns one result
+  // for each.
   struct Compared {
-    bool within = false;  // false: the host must look at them; nothing else is known then
+    bool within = false;  // false: the host must compare them; the other members mean nothing
     double norm = 0, element = 0, max_abs = 0;
   };
   Result<std::vector<Compared>> Compare(std::span<const gpu::Comparison> comparisons);
 
-  // Comparisons with float64 whose `rows` and `totals` are not set; the measures of ScanErrors
-  // (rules/error_scan.h), but that denormals count like all other differences.
+  // The same against float64. The measures are those of ScanErrors (rules/error_scan.h), except
+  // that denormals count like all other differences.
   struct Measured {
     double norm = 0, element = 0, max_abs = 0;  // of the candidate
     double reference_norm = 0, reference_element = 0;
@@ -67,10 +70,11 @@ class JudgeKernels {
   };
 
   explicit JudgeKernels(const Gpu& gpu) : gpu_(&gpu) {}
-  // Copies `data` to device memory of this class's own that lives until the next call; its address.
+  // Copies `data` to device memory that is valid until the next call; returns its address.
+  // `zeroed_bytes` of zeroes follow, aligned.
   Result<cuda::Pointer> Upload(const void* data, size_t bytes, size_t zeroed_bytes = 0);
   Result<void> Run(int kernel, std::span<void*> parameters, unsigned tasks);
-  // Runs kernels over tasks, one after the other, with zeroes for what their rows and totals hold.
+  // Runs the kernels over the tasks, one after the other. Rows and totals start as zeroes.
   template <typename Task, typename Totals>
   Result<void> RunBatch(std::span<Task> tasks, std::span<const int> kernels, bool with_rows,
                         std::vector<Totals>* totals);

@@ -1,10 +1,10 @@
-// What the judge and its kernels on the device hand each other. Plain structs, the same for the
+// The data that the judge and its kernels on the device exchange: plain structs, the same for the
 // host's compiler and the device's.
 #pragma once
 
 namespace assay::gpu {
 
-// A warp reads so many elements of a row at a time.
+// The number of a row's elements that a warp reads at a time.
 inline constexpr long long kUnitElements = 2048;
 
 // Floating-point types are compared by their errors, the others by their bytes.
@@ -16,26 +16,26 @@ struct Range {
   unsigned long long pattern;
 };
 
-// A line of memory to be copied.
+// A line of memory to copy.
 struct Line {
   const unsigned long long* from;
   unsigned long long* to;
 };
 
-// Of one row of one output of one call. Zero before.
+// Sums of one row of one output of one call. All zero before.
 struct Row {
   double difference2, reference2;     // sums of squares
   unsigned long long difference_max;  // bits of a double
   double scale;                       // root mean square of the expected values
-  int again;                          // to be read by row_ratio
+  int again;                          // 1: row_ratio must read it
   int reserved;
 };
 
-// Of one output of one call. Zero before.
+// Sums of one output of one call. All zero before.
 struct Totals {
   double difference2, reference2;
   unsigned long long difference_max, element;  // bits of doubles
-  int beyond;  // a NaN, an infinity, or an element beyond the limit: the host looks
+  int beyond;  // a NaN, an infinity, or an element beyond the limit: the host compares it
   int again;
 };
 
@@ -50,22 +50,22 @@ struct Comparison {
   Totals* totals;
 };
 
-// Of one row of one output, against its float64 truth. Zero before.
+// Sums of one row of one output, against its float64 truth. All zero before.
 struct TruthRow {
   double truth2;              // sum of squares of the finite elements
-  unsigned long long finite;  // how many these are
+  unsigned long long finite;  // number of these
 };
 
-// Of one output of one call. Zero before.
+// Sums of one output of one call, against its float64 truth. All zero before.
 struct TruthTotals {
   double truth2, candidate2, reference2;  // sums of squares: of the truth, of the differences to it
-  unsigned long long finite;              // elements whose truth is
+  unsigned long long finite;              // number of elements whose truth is finite
   unsigned long long candidate_element, reference_element, candidate_max;  // bits of doubles
-  // Elements that are NaN or infinite where the truth is otherwise.
+  // Set if an element is NaN or infinite and the truth is not the same.
   int candidate_differs, reference_differs;
 };
 
-// What a candidate and the reference give, held against float64.
+// An output of the candidate and one of the reference, against float64.
 struct TruthComparison {
   const void* candidate;
   const void* reference;

@@ -1,5 +1,5 @@
-// Whose fault a host's trouble is: the candidate's, and then it is an outcome, or the request's or
-// the machine's, and then it is an error.
+// Decides whose fault a host's trouble is. The candidate's is an outcome; the request's or the
+// machine's is an error.
 #pragma once
 
 #include <string_view>
@@ -9,20 +9,20 @@
 
 namespace assay {
 
-// Trouble of a host that runs no candidate.
+// Returns the trouble of a host that runs no candidate as an error. `what` begins its message.
 Error TroubleAsError(const HostTrouble& trouble, std::string_view what);
 
-// Whether a failure's text is that of memory that was not to be had: CUDA's, PyTorch's or a
-// library's of theirs, which takes its own. Foreign code may write such a text: it decides
-// nothing where something was given.
+// Returns true if a failure's text says that memory ran out, in the words of CUDA, PyTorch or one
+// of their libraries. Foreign code may write such a text, so it decides nothing where outputs
+// exist.
 bool SaysOutOfMemory(std::string_view text);
 
-// The same, or CUDA's words for a context that was not to be had, seen once, where a candidate took
-// the memory as other processes started: worth a second attempt with nobody beside it.
+// Returns true for the same texts, and for CUDA's words for a context that it cannot make, which
+// may have the same cause. A second attempt without other processes is worthwhile then.
 bool MayLackMemory(std::string_view text);
 
-// A candidate's host's trouble as the verdict's outcome. `where` stands in the message of a crash.
-// Errors: what is not the candidate's doing; kInterrupted.
+// Puts the trouble of a candidate's host into the verdict as its outcome. The message of a crash
+// contains `where`. Errors: trouble that is not the candidate's doing; kInterrupted.
 Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken stop,
                    Verdict* verdict);
 

@@ -1,4 +1,4 @@
-// How sandboxed processes get to the GPU.
+// Gives sandboxed processes access to the GPU.
 #pragma once
 
 #include <optional>
@@ -10,26 +10,26 @@
 
 namespace assay {
 
-// Queues between a process and the device. With one a context takes a third of the time to make,
-// and less to take down (bench/gpu_start.py), and streams wait for each other: for those that have
-// one stream, or that nobody times.
+// Queues between a process and the device. With one queue a context takes a third of the time to
+// make and less to end (bench/gpu_start.py), but streams wait for each other: for processes with
+// one stream, or without timing.
 enum class DeviceQueues { kByDefault, kOne };
 
-// The nodes in `folder` that CUDA needs for the GPU with this number: a candidate with others of
-// the host's GPUs could work on several at once, and be compared with a reference on one. All GPUs'
-// where the number is not known, or there is no such node.
+// Returns the nodes in `folder` that CUDA needs for the GPU with this number, and for no other: a
+// candidate could work on several GPUs while the reference has one. Includes all GPUs' nodes if the
+// number is not known or has no node.
 std::vector<std::string> DeviceNodes(const std::string& folder, std::optional<int> number);
 
-// Lets a sandboxed command use the GPU: its device nodes, the driver's folders and what it reads of
-// the system.
+// Lets a sandboxed command use the GPU: shows it the device nodes, the driver's folders, and the
+// system files that the driver reads.
 void AllowDevice(const Gpu& gpu, SandboxRequest* request,
                  DeviceQueues queues = DeviceQueues::kByDefault);
 
-// Lets it see CUDA's toolkit, and tells PyTorch's builders of extensions and Triton where it and
-// the driver lie and which architecture to build for. An empty `toolkit`: there is none.
+// Shows a sandboxed command CUDA's toolkit, and tells PyTorch's extension builders and Triton the
+// paths of toolkit and driver and the architecture to build for. Empty `toolkit`: there is none.
 void ShowToolkit(const Gpu& gpu, const std::string& toolkit, SandboxRequest* request);
 
-// An architecture as PyTorch's builders of extensions write it: sm_90a is 9.0a.
+// Returns an architecture as PyTorch's extension builders write it: 9.0a for sm_90a.
 std::string TorchArchitecture(const std::string& architecture);
 
 }  // namespace assay

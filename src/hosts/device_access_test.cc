@@ -1,6 +1,5 @@
-// Which of a host's GPUs a sandbox is shown.
+// Tests which of a machine's GPUs a sandbox is shown.
 #include "hosts/device_access.h"
-
 
 #include <gmock/gmock.h>
 

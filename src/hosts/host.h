@@ -1,8 +1,8 @@
 // The judge's end of one sandboxed host: start, requests with deadlines, timed blocks, freeze, end.
 //
 // Theory of operation. A host is asleep (stopped by SIGSTOP, proven by its CPU time) except while
-// it answers a request or runs a block. docs/protocol.md has the state diagram. Everything that a
-// host says is checked or bounded; a host that misbehaves is killed and the trouble says how. Use a
+// it answers a request or runs a block. docs/protocol.md has the state diagram. Every word of a
+// host is checked or bounded; a host that misbehaves is killed, and the trouble says how. Use a
 // Host from the thread that started it.
 #pragma once
 
@@ -25,17 +25,16 @@
 
 namespace assay {
 
-// What went wrong with a host.
+// The failure of a host.
 struct HostTrouble {
   enum class Kind {
-    kFailed,       // it answered with a failure: `failure` and `message`
+    kFailed,       // it answered with a failure: `failure`, `message`
     kDied,         // the process ended: `message` says how
     kOutOfMemory,  // it ended at its memory limit
     kTimedOut,     // no answer in time
     kFoul,         // caught: `rule`, `message`
-    kVoid,  // it ran while its slots were being filled: fill them anew, with other values, and try
-            // again
-    kEnvironment,  // this machine: the sandbox does not start, no shared memory
+    kVoid,         // it ran while its slots were filled: fill them with other values and try again
+    kEnvironment,  // the machine's fault: no sandbox, no shared memory
     kInterrupted,  // the user asked to stop
   };
   Kind kind = Kind::kEnvironment;
@@ -43,8 +42,8 @@ struct HostTrouble {
   std::string message;
   std::string rule;
   std::string output;         // what it printed, capped
-  bool wrote_inputs = false;  // or others did, while it ran
-  bool of_opponent = false;   // in a pair: the opponent's, and the candidate is not to blame
+  bool wrote_inputs = false;  // it, or another process while it ran
+  bool of_opponent = false;   // in a pair: the opponent's host, so the candidate is not to blame
 
   Error ToError(ErrorKind error_kind) const { return Error{error_kind, message}; }
 };
@@ -52,7 +51,7 @@ template <typename T>
 using HostResult = std::expected<T, HostTrouble>;
 
 std::unexpected<HostTrouble> HostFailed(HostTrouble::Kind kind, std::string message);
-// The trouble as the opponent's.
+// Marks the trouble as the opponent's.
 inline std::unexpected<HostTrouble> OpponentsTrouble(HostTrouble trouble) {
   trouble.of_opponent = true;
   return std::unexpected(std::move(trouble));
@@ -63,47 +62,46 @@ struct HostOptions {
   std::string lockdown;    // BPF program for descriptor 4; may be empty
   double start_timeout_s = 60;
   double attach_timeout_s = 30;  // for sharing one region
-  double end_timeout_s = 2;      // once its socket is closed
-  bool stays_awake = false;      // never stopped: nothing that is decided may come from it
-  std::string artifact_path;     // of a file below /tmp that Quit() gives; may be empty
-  bool spin = true;              // the judge has a core of its own: both sides spin on the doorbell
-  // What it may work between waking and go for nothing [ns], by its CPU time once it is stopped
-  // again; 0: not looked at. Only for a host on one core, whose CPU time in a block is at most the
-  // block's.
+  double end_timeout_s = 2;      // from the close of its socket on
+  bool stays_awake = false;      // never stopped: no decision may rest on it
+  std::string artifact_path;     // file below /tmp that Quit() returns; may be empty
+  bool spin = true;              // the judge has its own core: judge and host spin on the doorbell
+  // CPU time between waking and go that is not charged [ns], measured once it is stopped again; 0:
+  // no check. Only for a host on one core, whose CPU time in a block is at most the block's time.
   int64_t wake_allowance_ns = 0;
-  // It works on a device. Only its main thread's waits for a core are told: threads of the driver
-  // wait behind it for as long as it spins, and nothing waits for them. And it may take longer to
-  // wake: it makes the device turn to it, which lasts a tenth of a millisecond.
+  // It works on a device. Then only its main thread's waits for a core count: the driver's threads
+  // wait behind it while it spins, and nothing waits for them. It may also take longer to wake: the
+  // device takes a tenth of a millisecond to switch to it.
   bool on_device = false;
 };
 
 struct BlockResult {
-  int64_t time_ns = 0;       // judge's clock, go to done, plus a late answer's excess
-  int64_t settle_ns = 0;     // as the host says; only a trusted host's counts
-  int64_t ready_cpu_ns = 0;  // CPU time of all its threads within that time
-  int64_t ready_ns = 0;      // wake to ready: what a head start could hide
-  int64_t uncharged_ns = 0;  // what of it is not in time_ns
-  // On a device: how long the judge's look at the outputs took once done was said. It has its turn
-  // there after whatever still works.
+  int64_t time_ns = 0;       // judge's clock, go to done, plus the charged head start
+  int64_t settle_ns = 0;     // by the host's word; only a trusted host's counts
+  int64_t ready_cpu_ns = 0;  // CPU time of all its threads from wake to ready
+  int64_t ready_ns = 0;      // wake to ready: the most that a head start can hide
+  int64_t uncharged_ns = 0;  // the part of ready_ns that is not in time_ns
+  // On a device: the time of the judge's look at the outputs after done. It queues behind all work
+  // that still runs there.
   int64_t look_ns = 0;
-  // Results were left where forward put them, and the judge has not all of them: they share memory
-  // from call to call, so that there is none of earlier calls, or lie where it cannot read
+  // Results stayed where forward put them, and the judge cannot get all: calls reuse memory, so
+  // that earlier results are gone, or results lie where the judge cannot read
   // (LiveSlots::RunBlock).
   bool must_copy = false;
-  int64_t worked_before_ns = 0;  // CPU time from thaw to freeze, less the block's wall-clock time
-  // The longest that one of its threads, or the judge's, waited for a core from thaw to freeze:
-  // what other processes disturbed.
+  int64_t worked_before_ns = 0;  // CPU time from thaw to freeze, less the block's time
+  // The longest wait for a core of one of its threads, or of the judge's, from thaw to freeze: the
+  // disturbance by other processes [ns].
   int64_t waited_ns = 0;
 };
 
-// What a host leaves that ended as it was told to.
+// Output and artifact of a host that ended by itself.
 struct HostLegacy {
   std::string output;  // what it printed, capped
   std::string artifact;
 };
 
-// How outputs are held against themselves: at the instant a block ends, and once the host is
-// stopped.
+// Detects late writes: `take` samples outputs at the instant a block ends, `still_holds` compares
+// them once the host is stopped.
 struct OutputWatch {
   std::function<void()> take;
   std::function<bool()> still_holds;
@@ -111,8 +109,8 @@ struct OutputWatch {
 
 class Host {
  public:
-  // Spawn() starts the process, Greet() waits until it is there; Start() does both. Several hosts
-  // start side by side when all are spawned before the first is greeted.
+  // Spawn() starts the process, Greet() waits for its first frame; Start() does both. To start
+  // several hosts side by side, spawn all before greeting the first.
   static HostResult<Host> Spawn(HostOptions options);
   HostResult<void> Greet();
   static HostResult<Host> Start(HostOptions options);
@@ -121,19 +119,19 @@ class Host {
 
   // Shares a region with the host.
   HostResult<void> Attach(wire::Region region, const SharedRegion& memory, bool writable);
-  // The same with memory of the device's. For kResults: where the host says that it has it.
+  // Shares device memory with the host. Returns, for kResults, the address that the host claims for
+  // it.
   HostResult<uint64_t> AttachDevice(wire::Region region, int fd, uint64_t size_bytes);
-  // Sends a request and waits for kDone; the returned frame has its args. `fd` goes along when >=
-  // 0.
+  // Sends a request and waits for kDone, whose frame it returns. `fd`: sent along if >= 0.
   HostResult<wire::Frame> Request(wire::FrameKind kind, std::span<const uint64_t> args,
                                   double timeout_s, int fd = -1);
-  // The two halves of Request(), so that several hosts can work on theirs at once.
+  // The two halves of Request(), for several hosts that work at once.
   HostResult<void> Post(wire::FrameKind kind, std::span<const uint64_t> args, int fd = -1);
   HostResult<wire::Frame> Collect(double timeout_s);
 
-  // Has it end by itself, and waits until it is gone. It must not be in blocks.
+  // Asks the host to end by itself, and waits until it is gone. It must not be in blocks.
   HostResult<HostLegacy> Quit(double timeout_s);
-  // Ends it, without waiting until it is gone.
+  // Kills it without waiting for its end.
   void Kill() { sandbox_->Kill(); }
   // Stops it until the next request.
   HostResult<void> Sleep();
@@ -141,43 +139,42 @@ class Host {
   HostResult<void> Bind(const std::vector<int>& cpus);
   // Enters the block loop and freezes the host.
   HostResult<void> EnterBlocks(double timeout_s);
-  // Thaws the host and has it leave the loop: it serves requests again.
+  // Thaws the host and makes it leave the block loop: it serves requests again.
   HostResult<void> LeaveBlocks(double timeout_s);
-  // Runs one block over the slots in `order` and freezes the host again. Before: the host is
-  // frozen, slots are filled. A host that used CPU time since it was frozen gets no block: kVoid (a
-  // scheduler's late accounting may do that once); three times in a row is a foul. So is changing
-  // what `watch` looks at after it said done.
+  // Runs one block over the slots in `order` and freezes the host again. Needs a frozen host and
+  // filled slots. A host that used CPU time since its freeze gets no block: kVoid (late accounting
+  // of the scheduler can cause one); the third in a row is a foul. A change of the outputs that
+  // `watch` samples, after done, is a foul, too.
   HostResult<BlockResult> RunBlock(const OutputWatch& watch, std::span<const uint32_t> order,
                                    double timeout_s);
-  // A block that is not timed: the host is stopped again and again as it runs, and `clock` sees
-  // where.
+  // Runs a block without timing it: stops the host again and again, and `clock` samples where each
+  // thread is.
   HostResult<void> WatchBlock(std::span<const uint32_t> order, double timeout_s,
                               LibraryClock* clock);
 
-  // What becomes of results from the next block on, in a python host; others write into slots.
+  // Sets what a python host does with results from the next block on; other hosts write into slots.
   void SetResults(wire::Results results) { control_.as<wire::Control>()->results = results; }
   wire::Results results() const { return control_.as<wire::Control>()->results; }
 
-  // From the next block on a host of the judge's trust on a device is told its order before it
-  // wakes, captures its calls as a CUDA graph and launches that at go. Only where neither side's
-  // host runs code of a candidate's: it would know its work ahead, and nothing is charged for the
-  // time before go.
+  // From the next block on a trusted host on a device gets its order before it wakes, captures its
+  // calls as a CUDA graph and launches that at go. Only if neither side's host runs a candidate's
+  // code: that would know its work ahead, and the time before go is not charged.
   void Replay(bool replay) { control_.as<wire::Control>()->replay = replay ? 1 : 0; }
-  // Whether it ran the last block so; it may not be able to.
+  // Returns true if it ran the last block as a graph; it may not be able to.
   bool Replayed() const { return report().replays == sequence_; }
 
-  // From the next block on a host on a device starts its profiler for each block's calls, and ends
+  // From the next block on a host on a device starts its profiler for each block's calls; it ends
   // by exit() when it quits.
   void Profile() { control_.as<wire::Control>()->profile = 1; }
 
-  // From the next block on a host on a device has CUPTI note the kernels of a block's calls in the
-  // region kTrace, which it must have been given. Not in blocks that are timed.
+  // From the next block on a host on a device records the kernels of a block's calls by CUPTI in
+  // the region kTrace, which must be attached. Not for timed blocks.
   void Trace() { control_.as<wire::Control>()->trace = 1; }
 
   int64_t PageFaults() const { return ProcessPageFaults(pid_); }
   const wire::Report& report() const { return *report_.as<wire::Report>(); }
   pid_t pid() const { return pid_; }
-  // The last message that the host left, made safe: bounded and printable.
+  // Returns the host's last message, made safe: bounded and printable.
   std::string Message() const;
   std::string Output() { return sandbox_->Output(); }
   void set_stop(StopToken stop) { stop_ = stop; }
@@ -185,15 +182,15 @@ class Host {
  private:
   Host() = default;
   HostTrouble Death(std::string_view doing);
-  // Its first frame, and the process that the kernel says it is from.
+  // Receives its first frame, and its process id from the kernel.
   HostResult<void> AwaitHello();
-  // Wakes the host for the next block and waits until it is ready; how long that took.
-  // `order_ahead`: calls that it is told before, or none.
+  // Wakes the host for the next block, waits until it is ready, and returns the times of that.
+  // `order_ahead`: calls that it is told before waking, or none.
   HostResult<BlockResult> Wake(std::span<const uint32_t> order_ahead, Deadline deadline);
   void SetOrder(std::span<const uint32_t> order);
   HostResult<void> AwaitWord(const uint32_t& word, uint32_t value, Deadline deadline, bool spin,
                              std::string_view doing);
-  // A host in blocks has nothing to send: one that does has left them.
+  // A host in blocks sends nothing: a frame means that it left them.
   HostResult<void> LookForFrames(std::string_view doing);
   HostTrouble TimedOut(std::string_view doing, double timeout_s);
   HostTrouble Forgery();

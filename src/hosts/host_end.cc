@@ -1,4 +1,4 @@
-// How a host ends, by itself or not, and what is said of it.
+// Ends a host, by itself or by force, and describes its end.
 #include <fmt/format.h>
 #include <signal.h>
 

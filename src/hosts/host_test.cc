@@ -1,5 +1,4 @@
-// Hosts that end before they are of use; what hosts do in blocks is tested through whole
-// judgements.
+// Tests hosts that end during their start. Whole judgements test hosts in blocks.
 #include "hosts/host.h"
 
 #include <gmock/gmock.h>

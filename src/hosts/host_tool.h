@@ -1,5 +1,5 @@
-// A tool that runs a host and looks at what it does on the GPU: the host's sandbox, loosened by
-// what such a tool needs (docs/sandbox.md). Nothing that is decided may come from a host under a
+// Runs a host under a tool that watches its work on the GPU, in the host's sandbox with the
+// permissions that such a tool needs (docs/sandbox.md). No decision may rest on a host under a
 // tool.
 #pragma once
 
@@ -15,17 +15,17 @@ namespace assay {
 
 struct HostTool {
   GpuTool program;
-  // argv that runs this one under it.
+  // Returns the argv that runs the given argv under the tool.
   std::function<std::vector<std::string>(const std::vector<std::string>&)> command;
-  std::string report;  // a file below /tmp that it writes; empty: it prints
+  std::string report;  // file below /tmp that it writes; empty: it prints
   std::map<std::string, std::string> environment = {};  // besides the host's own
 };
 
-// Has the host start under the tool: without a lockdown, with processes and the loopback of its own
-// network, and with the patience that tools need.
+// Changes `options` so that the host starts under the tool: without lockdown, with new processes
+// and the loopback of its own network allowed, and with longer timeouts.
 void PutUnderTool(const HostTool& tool, HostOptions* options);
 
-// What a host under a tool may take to start, to load the candidate and to end, and a call [s].
+// Timeout of each step of a host under a tool: start, load of the candidate, call, end [s].
 inline constexpr double kToolStepTimeoutS = 120;
 
 }  // namespace assay

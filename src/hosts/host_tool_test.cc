@@ -1,4 +1,4 @@
-// Hosts under programs that stand in for tools; what real ones see is tested on a GPU.
+// Tests hosts under programs that stand in for tools. Real tools are tested on a GPU.
 #include "hosts/host_tool.h"
 
 #include <fmt/format.h>

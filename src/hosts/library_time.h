@@ -1,6 +1,6 @@
-// Where a running process spends its time, by shared library: it is stopped at moments that it
-// cannot foresee, and the instruction that each running thread stood at is looked up in its memory
-// map. A report and, where a problem forbids libraries, a rule; code under another name escapes it.
+// Measures a running process's time by shared library. The judge stops the process at moments that
+// it cannot foresee and looks up each running thread's instruction in the memory map. The result is
+// a report and, where a problem forbids libraries, a rule; code under another name escapes it.
 #pragma once
 
 #include <sys/types.h>
@@ -18,21 +18,21 @@ namespace assay {
 // An executable mapping, as /proc/PID/maps lists it.
 struct CodeRange {
   uint64_t begin = 0, end = 0;
-  std::string name;  // the file's last part; empty: no file
+  std::string name;  // the file's name without folder; empty: no file
 };
 std::vector<CodeRange> ParseCodeRanges(std::string_view maps);
 
-// Stands for the libraries whose code has no name, since they write it as they run.
+// Name of the libraries that generate their code at run time.
 inline constexpr const char* kGeneratedCode = "code generated as it runs";
 
-// Whether a library of this name is the work of others: not the candidate, Assay's own host, the
-// interpreter, or the run-time libraries of the language.
+// Returns true if a library of this name is neither the candidate, Assay's host, the interpreter,
+// nor a run-time library of the language.
 bool IsForeignLibrary(std::string_view name);
 
 // Counts samples of one process.
 class LibraryClock {
  public:
-  // Every thread of the process is stopped; those that were running count.
+  // Counts the threads that were running. Every thread of the process must be stopped.
   void Sample(pid_t pid);
   void Count(uint64_t address, const std::vector<CodeRange>& ranges);
   LibraryTime Time() const;

@@ -1,4 +1,4 @@
-// The Python that has PyTorch, and how a python host is started with it in the sandbox.
+// Finds the Python that has PyTorch, and prepares the sandbox of python hosts.
 #pragma once
 
 #include <map>
@@ -11,20 +11,19 @@
 namespace assay {
 
 struct PythonRuntime {
-  std::string executable;     // absolute
-  std::string version;        // "3.11.2"
-  std::string torch_version;  // "1.13.0a0"
-  std::string bytecode;       // a folder of bytecode (hosts/bytecode.h); empty: its own
-  std::vector<std::string>
-      folders;  // that the interpreter and its packages live in, outside of the system's
+  std::string executable;            // absolute
+  std::string version;               // "3.11.2"
+  std::string torch_version;         // "1.13.0a0"
+  std::string bytecode;              // a folder of bytecode (hosts/bytecode.h); empty: its own
+  std::vector<std::string> folders;  // of the interpreter and its packages, outside of the system's
 };
 
-// `requested`: --python, may be empty; then $ASSAY_PYTHON, then the first of python3 and
-// /usr/bin/python3 that has torch. Errors (kEnvironment) say which interpreters were tried and how
-// to install PyTorch.
+// Returns `requested` (--python), or if that is empty $ASSAY_PYTHON, or the first of python3 and
+// /usr/bin/python3 that has torch. Errors (kEnvironment) name the interpreters that were tried and
+// the way to install PyTorch.
 Result<PythonRuntime> FindPython(const std::string& requested);
 
-// kOpponent: the problem's own Model on the candidate's way, to be timed against it.
+// kOpponent: the problem's own Model, loaded as a candidate is loaded, to be timed against it.
 enum class PythonRole { kReference, kCandidate, kOpponent, kBuild };
 
 struct PythonHostFiles {
@@ -32,34 +31,35 @@ struct PythonHostFiles {
   std::string settings;          // JSON text
   std::string candidate_source;  // candidate and build only
   std::string init_arguments;    // pickle of get_init_inputs(), from the trusted host
-  std::string extensions;        // tar of what the build made
+  std::string extensions;        // tar of the build's products
 };
 
-// Processes and threads that a host may have: a compiler, and several pools of `threads` threads
-// (OpenMP's, the BLAS library's, PyTorch's own).
+// Returns the limit of a host's processes and threads: a compiler, and several pools of `threads`
+// threads (OpenMP's, the BLAS library's, PyTorch's own).
 constexpr uint32_t ProcessesFor(int threads) { return 64 + 4 * static_cast<uint32_t>(threads); }
 
-// What the oracle and reference hosts may work, on all cores together: they serve many candidates.
+// CPU time limit of the oracle and reference hosts, over all cores: they serve many candidates.
 constexpr double kTrustedCpuSeconds = 100.0 * 24 * 3600;
 
-// What a host takes with PyTorch imported and small tensors, roughly.
+// Approximate memory of a host with PyTorch imported and small tensors.
 constexpr uint64_t kPythonHostBytes = uint64_t{300} << 20;
 
-// The sandbox request for a python host; limits, cpus and descriptors are the caller's to set.
+// Returns the sandbox request for a python host; the caller sets limits, cpus and descriptors.
 Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole role, int threads,
                                      const PythonHostFiles& files);
 
-// The OpenBLAS kernels for this processor's instructions, as OPENBLAS_CORETYPE names them; empty to
-// leave the choice to it. It goes by model numbers, and on a processor that is newer than itself it
-// falls back to SSE kernels, a fifth as fast: a baseline that anything beats.
+// Returns the OpenBLAS kernels for this processor's instructions, as OPENBLAS_CORETYPE names them;
+// empty: OpenBLAS chooses. It chooses by model number, and on a processor newer than itself takes
+// SSE kernels, a fifth as fast: a baseline that anything beats.
 std::string OpenBlasKernels();
 
-// Inside a sandbox the files are called problem.py and candidate.py: says their own names in a
-// message about one of their lines. An empty path leaves its file's name alone.
+// Puts the files' own names into a message: inside a sandbox they are called problem.py and
+// candidate.py. An empty path leaves its file's name alone.
 void NameFiles(const std::string& problem_path, const std::string& candidate_path,
                std::string* message);
 
-// Environment of every host: a clean one, with equal thread counts for each library that reads one.
+// Returns the environment of every host: a clean one, with equal thread counts for each library
+// that reads one.
 std::map<std::string, std::string> HostEnvironment(int threads);
 
 }  // namespace assay

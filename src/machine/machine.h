@@ -1,4 +1,4 @@
-// Facts of this machine that judging needs.
+// Facts of this machine that judging needs, and binding to its cores.
 #pragma once
 
 #include <sys/types.h>
@@ -12,35 +12,37 @@
 namespace assay {
 
 uint64_t TotalMemoryBytes();
-uint64_t AvailableMemoryBytes();
-// Memory of this process and of all below it that nobody else has: anonymous pages of each, and
-// this one's shared ones [bytes].
-uint64_t ProcessTreeBytes();       // MemAvailable, and the cgroup's limit where that is lower
-const std::vector<int>& UsableCpus();  // that this process could use when it started, ascending
+uint64_t AvailableMemoryBytes();  // MemAvailable
+// Returns the memory of this process and all its descendants that no others share [bytes]: the
+// anonymous pages of each, and this process's shared ones.
+uint64_t ProcessTreeBytes();
+// CPUs that this process may use, ascending; read at the first call, which must come before any
+// thread is bound.
+const std::vector<int>& UsableCpus();
 
-// Threads for each side when the user names none: one core stays for the judge and the system where
-// there are two. Where the work is on a device, two.
+// Threads for each side if the user names none: all cores but one, which is left to the judge and
+// the system. At least one; at most two if the work is on a device.
 int DefaultThreads(bool on_device = false);
 
-// Which cores a pair's hosts run on, rotated from pair to pair so that no core's bias stays, and
-// which the judge keeps.
+// The cores of a pair's hosts, and the judge's. They rotate from pair to pair, so that no core's
+// bias stays.
 struct CorePlan {
   std::vector<int> hosts;
-  std::vector<int> judge;  // disjoint from hosts where there are cores enough, else all
+  std::vector<int> judge;  // disjoint from `hosts` if there are enough cores, else the same
   bool judge_has_own_core = false;
 };
 CorePlan PlanCores(const std::vector<int>& usable, int threads, int pair_index);
 
 // Binds the calling thread. Failure is ignored: it costs noise, never truth.
 void BindThisThread(const std::vector<int>& cpus);
-// Binds every thread that a process has; threads it starts later inherit it. False when one could
-// not be bound.
+// Binds every thread of a process; threads that it starts later inherit it. Returns false if one
+// could not be bound.
 bool BindProcess(pid_t pid, const std::vector<int>& cpus);
 
-// Processor name, cores, kernel; threads and isolation are the caller's to set.
+// Fills in processor name, cores and kernel; the caller sets threads and isolation.
 Machine DescribeMachine();
 
-// Binds this thread as long as it lives; then it may use every core again.
+// Binds the calling thread; on destruction the thread may use every usable core again.
 class BoundThread {
  public:
   explicit BoundThread(const std::vector<int>& cpus) { BindThisThread(cpus); }

@@ -1,4 +1,4 @@
-// Where a verdict's time goes.
+// Measures the parts of a verdict's time.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace assay {
 
 inline double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-// Adds the time it lives to a sum.
+// Adds its own lifetime to a sum, which must outlive it.
 class Meter {
  public:
   explicit Meter(int64_t* sum_ns) : sum_ns_(sum_ns), begin_ns_(MonotonicNs()) {}

@@ -1,5 +1,6 @@
 // A shared memory region that the judge owns: one memfd, mapped into the judge and passed to hosts.
-// Pages exist only once touched, so a region may be sized for the largest case.
+// Pages exist only once touched, so a region may be sized for the largest case. Destruction unmaps
+// it here alone.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +21,10 @@ class SharedRegion {
   SharedRegion& operator=(SharedRegion&& other) noexcept;
   ~SharedRegion();
 
-  // From now on nobody can map the region writable, write to it or change its size, but for
-  // mappings that exist: the judge's own, and those of hosts that attached before.
+  // From now on nobody can map the region writable, write to it or change its size. Mappings that
+  // exist stay writable: the judge's own, and those of hosts that have attached.
   Result<void> SealAgainstNewWriters();
-  // Nobody can change its size (a host could otherwise truncate it under the judge).
+  // From now on nobody can change its size: a host could otherwise truncate it under the judge.
   Result<void> SealSize();
 
   int fd() const { return fd_.get(); }

@@ -1,4 +1,5 @@
-// Runs one function over several inputs side by side, on as many threads as there are cores.
+// Runs one function over several inputs side by side, on at most as many threads as there are
+// cores. Destruction waits for all of them.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +19,8 @@ template <typename Input, typename Output>
 class SideBySide {
  public:
   using Function = std::function<Output(const Input&)>;
-  // Starts at once. The inputs must outlive this object; `run` is called from several threads, each
-  // of which outlives the sandboxes that it starts.
+  // Starts at once. The inputs must outlive this object. `run` is called from several threads; a
+  // sandbox that it starts must end before it returns.
   SideBySide(std::vector<const Input*> inputs, Function run)
       : inputs_(std::move(inputs)), run_(std::move(run)), promises_(inputs_.size()) {
     for (auto& promise : promises_) futures_.push_back(promise.get_future());
@@ -27,7 +28,7 @@ class SideBySide {
     for (size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { Work(); });
   }
 
-  // Whether this one's output was not taken yet.
+  // Returns true until this output is taken.
   bool Holds(size_t index) const { return futures_[index].valid(); }
   // Waits for one output; each index may be taken once.
   Output Take(size_t index) { return futures_[index].get(); }

@@ -1,4 +1,4 @@
-// Names and facts of element types, for people and for JSON ("float32"), beyond the wire's numbers.
+// Names and facts of element types, for people and for JSON ("float32"). Pure.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ bool IsFloatingPoint(DType dtype);
 // The element type in a C++ candidate: "float", "assay::float16", "int64_t"; empty for no DType.
 std::string_view CppTypeName(DType dtype);
 
-// Precision that a result can be held to, finest first. tf32 and float16 share 11 significant bits
-// and cannot be told apart by their errors, so one class stands for both.
+// Classes of precision that a result may have to reach, finest first. tf32 and float16 share 11
+// significant bits and cannot be told apart by their errors, so one class stands for both.
 enum class PrecisionClass { kFloat64, kFloat32, kTf32, kBFloat16, kExact };
 
 std::string_view PrecisionClassName(
@@ -28,7 +28,7 @@ std::optional<PrecisionClass> PrecisionClassFromName(
 
 // Unit roundoff u = 2^-p of a class with p significant bits (round to nearest); 0 for kExact.
 double UnitRoundoff(PrecisionClass precision);
-// The class that a dtype's own arithmetic has: kExact for integers and bool.
+// Returns the class of a dtype's own arithmetic: kExact for integers and bool.
 PrecisionClass NativeClass(DType dtype);
 
 }  // namespace assay

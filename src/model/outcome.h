@@ -1,5 +1,5 @@
-// How a judgement of one candidate ends. Every other place that must tell outcomes apart (exit
-// codes, scores, cards, results in other formats) asks this table; docs/verdict.md shows it.
+// The outcomes of a judgement of one candidate, and one table of their facts. Exit codes, scores,
+// cards and results in other formats all ask this table; docs/verdict.md shows it.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ enum class Outcome {
   kFoul,
 };
 
-// How far the candidate came.
+// The last stage that the candidate passed.
 enum class Reached { kNothing, kBuilt, kRan, kCorrect };
 
 struct OutcomeFacts {

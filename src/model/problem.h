@@ -13,7 +13,7 @@
 
 namespace assay {
 
-// What to judge against: a KernelBench-form file with the constants to change.
+// The problem to judge against: a KernelBench-form file with the constants to change.
 struct ProblemRequest {
   std::string name;  // in the suite, or the file's stem
   std::string path;
@@ -23,13 +23,13 @@ struct ProblemRequest {
   std::map<std::string, std::string> set;  // NAME -> Python literal, as text
   std::string precision;                   // a class name from the suite; empty: the dtype's own
   std::string tolerance;                   // from the suite; empty: error ratios
-  // Operations and compulsory bytes of one call, where the suite says them: arithmetic on the
-  // file's constants, as text. The reference host evaluates it.
+  // Operations and compulsory bytes of one call, if the suite gives them: arithmetic on the file's
+  // constants, as text. The reference host evaluates it.
   std::string flops, bytes;
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out, by the suite
   std::string weights;                  // "varied" (also if empty), "constant", "constructed"
   std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
-  std::string device = "cpu";                                 // where it is judged: "cpu" or "cuda"
+  std::string device = "cpu";                                 // to judge on: "cpu" or "cuda"
   bool allow_libraries = true;  // false: time in foreign libraries is a foul
 };
 
@@ -48,19 +48,19 @@ struct OperatorWork {
   double written_bytes = 0;
 };
 
-// What the reference host finds out about a problem without running it.
+// The work of one call, as the reference host counts it without running the problem.
 struct WorkAccount {
   std::vector<std::string> inputs, parameters, outputs;  // "x float32[1024, 2048]"
-  std::optional<double> suite_operations, suite_bytes;   // what the suite says, evaluated
+  std::optional<double> suite_operations, suite_bytes;   // the suite's figures, evaluated
   bool forward_known = false;           // false: forward cannot be followed without running it
   double peak_bytes = 0;                // most bytes alive inside forward; 0: not known
   std::vector<OperatorWork> operators;  // in the order in which they first run; empty: not known
 };
 
-// "varied", "constant" or "constructed".
+// Returns true for "varied", "constant" and "constructed".
 bool IsWeightsTreatment(std::string_view text);
 
-// "input x float32[1024, 1024]", for cards and error messages.
+// Returns "input x float32[1024, 1024]", for cards and error messages.
 std::string DescribeArgument(const wire::ArgumentSpec& argument);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// What a tool that ran a candidate on a GPU once more saw of one call: facts for the verdict, by
-// which nothing is decided. Nothing here is a time: a profiler runs each kernel many times over.
+// Reports of NVIDIA's tools about one call of a candidate on a GPU, in a run of their own. They are
+// facts for the verdict and decide nothing. None is a time: a profiler runs each kernel many times.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace assay {
 
-// One kernel, over its launches in the call that were looked at. What the profiler had no value for
-// is absent. Percents are of 100; those "of peak" are of what the GPU could do in that time.
+// One kernel, over its profiled launches in the call. A figure is absent if the profiler has no
+// value for it. Percents are 0 to 100; "of peak": of the GPU's limit over that time.
 struct KernelProfile {
   std::string name;  // without parameters
   int launches = 0;
@@ -21,12 +21,12 @@ struct KernelProfile {
   std::optional<double> sm_percent;          // of peak: the busiest unit of the multiprocessors
   std::optional<double> tensor_percent;      // of peak: the matrix units
   std::optional<double> dram_bytes;          // all launches together, caches cold before each
-  std::optional<double> l2_hit_percent;      // of the sectors that L2 was asked for
-  std::optional<double> load_used_percent;   // of each 32-byte sector that a global load asks for
+  std::optional<double> l2_hit_percent;      // of the sectors requested from L2
+  std::optional<double> load_used_percent;   // of the 32-byte sectors that global loads request
   std::optional<double> store_used_percent;  // the same of global stores
   std::optional<double> conflict_percent;    // of shared memory's cycles, by bank conflicts
   std::optional<double> warps_active_percent;  // of the warps that a multiprocessor can hold
-  // What warps wait for: the largest reasons, as percents of all waiting. Names are Nsight
+  // The largest reasons for which warps wait, as percents of all waiting. Names are Nsight
   // Compute's: "long_scoreboard" is memory beyond L1.
   std::map<std::string, double> stalls = {};
 };
@@ -52,7 +52,7 @@ inline constexpr KernelFigure kKernelFigures[] = {
 // Of `assay judge --profile`.
 struct ProfileRecord {
   std::vector<KernelProfile> kernels;  // the one with the most cycles first
-  std::string failure;                 // why there are none; else empty
+  std::string failure;                 // reason if there are none; else empty
 };
 
 // Of `assay judge --sanitize`.
@@ -60,7 +60,7 @@ struct SanitizerRecord {
   std::string tool;  // "memcheck", "racecheck", "initcheck", "synccheck"
   int64_t errors = 0;
   std::vector<std::string> findings;  // the first few, a line each
-  std::string failure;                // why it said nothing; else empty
+  std::string failure;                // reason if it gave no report; else empty
 };
 
 }  // namespace assay

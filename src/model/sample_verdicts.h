@@ -10,6 +10,6 @@ namespace assay {
 
 Verdict SampleVerdict(Outcome outcome);
 Verdict SampleGpuVerdict();             // faster, of a device candidate with two kernels
-std::vector<Verdict> SampleVerdicts();  // all ten, in the order of the enum, and the GPU's
+std::vector<Verdict> SampleVerdicts();  // one an outcome, in the order of the enum; then the GPU's
 
 }  // namespace assay

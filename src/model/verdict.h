@@ -48,12 +48,12 @@ struct Mismatch {
   double share_wrong = 0;  // of the elements of that output, 0 to 1
 };
 
-// One draw of gate 1, enough to make it again: `assay explain` does.
+// One draw of gate 1, with all that `assay explain` needs to make it again.
 struct DrawRecord {
   std::string kind;  // "ordinary", "large-offset"...
   uint64_t seed = 0;
   std::string result;                           // "passed", "failed", "dropped"
-  std::string reason;                           // why it was dropped or failed
+  std::string reason;                           // for `dropped` and `failed`
   double error_ratio = 0;                       // error over its bound: up to 1 passes
   std::map<std::string, std::string> set = {};  // constants of another size than the verdict's
 };
@@ -63,16 +63,16 @@ struct Correctness {
   int64_t calls_checked = 0;
   double error_ratio = 0;  // largest error over its bound, over all checked calls
   double max_abs_error = 0;
-  std::string precision_class;  // that the errors show
+  std::string precision_class;  // by the errors
   std::string required_class;
   std::string tolerance;  // "error-ratio" or "allclose:1e-4"
   std::optional<Mismatch> first_mismatch;
   std::string hint;
-  std::string note;  // what a reader should know of how it ran ("weights were matched by order")
+  std::string note;  // a remark on how it ran ("weights were matched by order"); may be empty
   std::vector<DrawRecord> draws;
 };
 
-// A call's time by blocks whose calls are launched one by one [ns].
+// The time of a call [ns] in blocks that launch their calls one by one.
 struct LaunchedTimes {
   double reference_ns = 0, candidate_ns = 0;
 };
@@ -85,24 +85,24 @@ struct BaselineResult {
   double confidence = 0;        // of that interval, by exact order statistics
   std::string decision;         // "faster", "slower", "tie", "unsettled"
   double smallest_visible = 0;  // smallest gain that could have been seen, as a factor (1.01)
-  // The largest p against which these pairs are decided `faster`; 0: none is.
+  // The largest p for which these pairs decide `faster`; 0: none.
   double certified_speedup = 0;
-  // What it was decided by, as ln-ratios: the noise floor and the margin of a clear case.
+  // The limits of the decision, as ln-ratios: the noise floor and the margin of a clear case.
   double delta = 0, clear_margin = 0;
-  double disturbed_share = 0;  // of the measurements, by other processes, after repeats
+  double disturbed_share = 0;  // of measurements that other processes disturbed, after repeats
   int pairs = 0;
   int rounds = 0;
   int calls_per_block = 0;
-  // On a GPU, where launching would be a part of what is timed: blocks were replays of CUDA graphs,
-  // and this is what calls take without. Else nullopt.
+  // On a GPU, if launching would be a part of the time: blocks are replays of CUDA graphs, and
+  // these are the times without replays. Else nullopt.
   std::optional<LaunchedTimes> launched;
-  // Who copies results into the judge's slots within these times: "nobody", "candidate",
-  // "opponent", "both"; empty where an older verdict does not say.
+  // The sides that copy results into the judge's slots within these times: "nobody", "candidate",
+  // "opponent", "both"; empty in older verdicts.
   std::string copies = "nobody";
-  std::string note;  // what limits the number, in one sentence; may be empty
+  std::string note;  // a limit of these numbers, in one sentence; may be empty
 };
 
-// The name of the result of whichever baseline is hardest to beat, beside those of all of them.
+// Names one more result, beside those of all baselines: that of the one that is hardest to beat.
 inline constexpr const char* kBestBaseline = "best";
 
 struct Speed {
@@ -114,100 +114,100 @@ struct Speed {
   std::optional<CandidateFile> against;  // the opponent of --against
 };
 
-// What one call must do, by the problem alone, whoever does it.
+// The work that one call needs, by the problem alone.
 struct Work {
   double operations = 0;        // arithmetic ones; a multiply-add counts as two
   std::string operations_from;  // "suite", "counted"; "unknown" leaves 0
   double bytes = 0;             // compulsory: inputs and parameters read once, outputs written once
   double written_bytes = 0;     // of these, the outputs
   std::string bytes_from;       // "suite", "signature"
-  double unfused_bytes = 0;     // that the reference's operators move one by one; 0: not known
+  double unfused_bytes = 0;     // moved by the reference's operators one by one; 0: not known
   double peak_bytes = 0;        // most bytes alive inside the reference's forward; 0: not known
 };
 
-// The candidate's time beside what this machine's measured ceilings allow.
+// The candidate's time beside the bound by this machine's measured ceilings.
 struct Roofline {
-  double bandwidth_bytes_s = 0;  // for the threads given, and this mix of reads and writes
+  double bandwidth_bytes_s = 0;  // for this number of threads and this mix of reads and writes
   double rate_operations_s = 0;  // for the problem's dtype
   std::string instructions;      // that reach this rate: "avx512f"
   double empty_call_ns = 0;      // of a call that does nothing
   double bound_ns = 0;           // max of operations / rate, bytes / bandwidth and the empty call
-  std::string regime;            // which of them it is: "compute", "memory", "overhead"
+  std::string regime;            // the largest of these: "compute", "memory", "overhead"
   double percent_of_peak = 0;    // 100 bound / the candidate's time
   double reference_percent_of_peak = 0;  // the headline baseline's
-  std::string note;                      // what to make of it; may be empty
+  std::string note;                      // a remark on the figures; may be empty
 };
 
-// Raw block times, so that every number can be derived again.
-// Calls of a pair that came one at a time, each the shortest of a few [ns]; 0: not run.
+// A pair's calls that ran one at a time, each the shortest of a few [ns]; 0: not run.
 struct CallsAlone {
   int64_t reference_ns = 0, candidate_ns = 0;
-  // With weights that had changed just before.
+  // With weights that changed just before.
   int64_t reference_new_weights_ns = 0, candidate_new_weights_ns = 0;
 };
 
+// Raw block times, from which every number can be derived again.
 struct PairSamples {
   std::string baseline;
   std::string order;               // one letter a block: r(eference) or c(andidate)
   std::vector<int64_t> block_ns;   // judge's clock, whole block
   std::vector<int64_t> settle_ns;  // reference blocks: time spent copying results, 0 elsewhere
-  // On a GPU, where NVML is there: the multiprocessors' clock after each block, and what held it
+  // On a GPU with NVML: the multiprocessors' clock after each block, and the reasons that held it
   // down in any of them ("power cap").
   std::vector<int> sm_mhz = {};
   std::vector<std::string> clock_limits = {};
   std::optional<CallsAlone> alone = {};  // nullopt: not run, or other processes held them up
-  // What of block_ns was charged to the candidate for what it could have done outside of the clock;
-  // empty where nothing was.
+  // The part of each block_ns that is charged to the candidate for work that it could have done
+  // outside of the clock; empty: nothing is.
   std::vector<int64_t> charged_ns = {};
 };
 
-// One side of a run without pauses: blocks follow on one another, on values that come again.
+// One side of a run without pauses: block follows block, on values that repeat.
 struct SustainedSide {
   int calls_per_block = 0;
   double time_ns = 0;             // of one call, the median over the blocks of the later half
-  double running_share = 0;       // of the time from begin to end, inside blocks: 0 to 1
+  double running_share = 0;       // time inside blocks, of the whole time: 0 to 1
   std::vector<int64_t> block_ns;  // judge's clock, without a reference's copying into slots
   // As in PairSamples.
   std::vector<int> sm_mhz = {};
   std::vector<std::string> clock_limits = {};
 };
 
-// Of `assay judge --sustained`: what calls take when the machine has no time to cool down.
+// Of `assay judge --sustained`: the time of calls when the machine has no time to cool down.
 struct SustainedRecord {
   std::string baseline;
   double seconds = 0;  // each side
   SustainedSide reference, candidate;
 };
 
-// Where the candidate's time goes, by samples of one pair; on a GPU, by kernels of one block.
+// The candidate's time by library, from samples of one pair; on a GPU, from kernels of one block.
 struct LibraryTime {
-  int64_t samples = 0;                   // of running threads; kernels that ran
-  double foreign_share = 0;              // of them, in libraries of others
+  int64_t samples = 0;                   // of running threads; on a GPU: kernels that ran
+  double foreign_share = 0;              // in foreign libraries
   std::map<std::string, double> shares;  // library -> share
 };
 
-// A kernel of a candidate's for a GPU, as its machine code and the launch lines say; nothing of it
-// was measured.
+// A kernel of a candidate for a GPU, from its machine code and its launch lines. Nothing here is
+// measured.
 struct KernelRecord {
   std::string name;          // "softmax<256>"
-  int registers = 0;         // a thread
-  int64_t stack_bytes = 0;   // of local memory a thread: spilled registers and arrays
-  int64_t shared_bytes = 0;  // a block, with what the launch asks for where that is known
-  // Where the launch is known, as in the device form; else 0 and empty.
-  int launches = 0;     // a call, all like this
-  int64_t threads = 0;  // a block
+  int registers = 0;         // per thread
+  int64_t stack_bytes = 0;   // local memory per thread: spilled registers and arrays
+  int64_t shared_bytes = 0;  // per block, with the launch's request if that is known
+  // If the launch is known, as in the device form; else 0 and empty.
+  int launches = 0;     // per call, all like this
+  int64_t threads = 0;  // per block
   int64_t blocks = 0;
   double occupancy = 0;      // of the warps that a multiprocessor can hold, 0 to 1
   std::string limiter = {};  // of the occupancy: "registers", "shared memory", "threads", "blocks"
-  double waves = 0;          // blocks over how many the GPU holds at once
-  // Static counts by kind; empty where nvdisasm is not there.
+  double waves = 0;          // blocks, over the number that the GPU holds at once
+  // Static counts by kind; empty without nvdisasm.
   std::map<std::string, int64_t> instructions = {};
-  int widest_load_bytes = 0;  // of global memory, a thread; 0: none, or not known
+  int widest_load_bytes = 0;  // of global memory, per thread; 0: none, or not known
 };
 
 struct Foul {
   std::string rule;  // "ran-while-asleep", "late-write", "process-creation"...
-  std::string seen;  // one line: what was observed
+  std::string seen;  // the observation, in one line
 };
 
 struct Cost {
@@ -215,7 +215,7 @@ struct Cost {
   double start_s = 0;     // hosts starting
   double fill_s = 0;      // filling, poisoning, flushing and checking slots
   double timed_s = 0;     // inside blocks
-  double overhead_s = 0;  // none of these
+  double overhead_s = 0;  // the rest
   double total_s = 0;
   bool build_cached = false;
 };
@@ -233,27 +233,27 @@ struct Verdict {
   std::string id;
   std::string created;  // ISO 8601, UTC
   Outcome outcome = Outcome::kUnsettled;
-  std::string message;  // one sentence for people: why this outcome
+  std::string message;  // the reason of the outcome, in one sentence
   ProblemRecord problem;
   CandidateRecord candidate;
-  std::optional<Correctness> correctness;  // absent where gate 1 never ran
-  std::optional<Speed> speed;              // absent where gate 2 never ran
-  std::optional<Work> work;                // absent where the problem was never described
+  std::optional<Correctness> correctness;  // absent if gate 1 never ran
+  std::optional<Speed> speed;              // absent if gate 2 never ran
+  std::optional<Work> work;                // absent if the problem was never described
   std::optional<Roofline> roofline;        // absent without speed, or without measured ceilings
-  std::optional<LibraryTime> libraries;    // absent where gate 2 never ran
-  std::vector<KernelRecord> kernels;       // of a candidate for a GPU, where its code can be read
-  std::string bottleneck;                  // what of them most likely limits it; may be empty
+  std::optional<LibraryTime> libraries;    // absent if gate 2 never ran
+  std::vector<KernelRecord> kernels;       // of a candidate for a GPU, if its code can be read
+  std::string bottleneck;                  // the likely limit of these kernels; may be empty
   std::optional<Foul> foul;
   Cost cost;
   Machine machine;
   std::map<std::string, std::string> toolchain;  // "compiler", "pytorch", "assay"
   uint64_t seed = 0;
   std::vector<PairSamples> samples;
-  std::string log;  // what the compiler or the candidate printed, capped
-  // What tools saw of a candidate on a GPU, where it was asked for.
+  std::string log;  // output of the compiler or the candidate, capped
+  // Tools' reports on a candidate for a GPU, on request.
   std::optional<ProfileRecord> profile = {};
   std::optional<SanitizerRecord> sanitizer = {};
-  std::optional<SustainedRecord> sustained = {};  // where it was asked for, and gate 2 decided
+  std::optional<SustainedRecord> sustained = {};  // on request, if gate 2 decided
 };
 
 }  // namespace assay

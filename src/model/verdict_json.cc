@@ -1,4 +1,4 @@
-// Writing a verdict. Members stand in the order of docs/verdict.md; reading is in verdict_parse.cc.
+// Writes a verdict, its members in the order of docs/verdict.md. verdict_parse.cc reads it.
 #include "model/verdict_json.h"
 
 #include <nlohmann/json.hpp>

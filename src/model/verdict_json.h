@@ -11,8 +11,8 @@ namespace assay {
 
 inline constexpr std::string_view kVerdictSchema = "assay.verdict/1";
 
-// One JSON document without a newline at its end; indent < 0 writes it on one line. Non-finite
-// numbers become null.
+// Returns one JSON document without a final newline; indent < 0: on one line. Non-finite numbers
+// become null.
 std::string VerdictToJson(const Verdict& verdict, int indent);
 // Errors (kUsage): not JSON, another schema, a field missing or of the wrong type; names the field.
 Result<Verdict> VerdictFromJson(std::string_view text);

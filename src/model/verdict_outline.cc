@@ -1,6 +1,6 @@
-// Theory of operation: a scan that knows strings and brackets, nothing else of JSON, finds where
-// values end. It puts short stand-ins in the place of the long members and leaves every other byte
-// as it is, so the one strict reader of verdicts still sees and checks all the rest.
+// Theory of operation: a scan that knows strings and brackets, nothing else of JSON, finds the ends
+// of values. It puts short stand-ins in the place of the long members and leaves every other byte
+// as it is, so the one strict reader of verdicts still checks all the rest.
 #include "model/verdict_outline.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Reading a verdict back: the file may come from anywhere, so every access names its field.
+// Reads a verdict. The file may come from anywhere, so every access names its field.
 #include <fmt/format.h>
 
 #include <charconv>

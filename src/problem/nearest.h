@@ -1,4 +1,4 @@
-// The name that somebody probably meant, for messages about unknown ones.
+// Guesses the name that the user meant, for messages about unknown names. Pure.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace assay {
 
-// Fewest insertions, deletions, changes and swaps of neighbours that make `a` of `b`.
+// Returns the fewest insertions, deletions, changes and swaps of neighbours that turn `b` into `a`.
 inline size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) previous[j] = j;
@@ -26,7 +26,7 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
-// The known name nearest to `name`; empty when none is near: more than a third of it differs.
+// Returns the known name nearest to `name`; empty if more than a third of `name` differs from each.
 inline std::string NearestName(std::string_view name, const std::vector<std::string>& known) {
   constexpr size_t kNameBytesMax = 100;
   if (name.size() > kNameBytesMax) return {};
@@ -43,7 +43,7 @@ inline std::string NearestName(std::string_view name, const std::vector<std::str
   return nearest;
 }
 
-// "; did you mean NAME?" or nothing.
+// Returns "; did you mean 'NAME'?", or an empty text.
 inline std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
   const std::string nearest = NearestName(name, known);
   return nearest.empty() ? std::string() : "; did you mean '" + nearest + "'?";

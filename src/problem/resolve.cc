@@ -1,4 +1,4 @@
-// From what the user typed to a problem file and the constants to change.
+// Turns the user's choice into a problem file and the constants to change.
 #include <fmt/format.h>
 
 #include <filesystem>

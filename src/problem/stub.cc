@@ -1,5 +1,5 @@
-// The candidate that `assay new` writes: what every argument is, a signature that fits, and no
-// computation yet.
+// The candidate that `assay new` writes: a comment on every argument, a signature that fits, and no
+// computation.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,4 +1,4 @@
-// Reads suite.toml strictly: a key that means nothing is a mistake to be told, not to be skipped.
+// Reads suite.toml strictly: an unknown key is an error, never skipped.
 #include "problem/suite.h"
 
 #include <fmt/format.h>

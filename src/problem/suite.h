@@ -1,5 +1,5 @@
-// Finding a problem by path or by name, and what suite.toml says of it. The Python file itself is
-// loaded by the reference host alone.
+// Finds a problem by path or by name, and its entry in suite.toml. Only the reference host loads
+// the Python file itself.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct SuiteProblem {
   std::string name;
   std::string file;  // relative to the suite's folder
   int level = 0;
-  std::string mechanism;  // what a good kernel lives from, in one word: scores are grouped by it
+  std::string mechanism;  // the source of a good kernel's gain, in one word; groups scores
   std::string lesson;     // the same in a phrase
   std::map<std::string, std::map<std::string, std::string>>
       sizes;                                                  // size -> NAME -> Python literal
@@ -32,7 +32,7 @@ struct SuiteProblem {
 
 struct Suite {
   std::string folder;
-  std::string name;         // empty where the file gives none
+  std::string name;         // empty if the file gives none
   std::string description;  // likewise
   std::vector<SuiteProblem> problems;
 };
@@ -40,7 +40,7 @@ struct Suite {
 // Reads FOLDER/suite.toml. Errors (kUsage) name the file, the line, and an unknown key with the
 // nearest known one.
 Result<Suite> LoadSuite(const std::string& folder);
-// The same of text that was read from there; the problems' files must lie in the folder.
+// The same for the text of such a file; the problems' files must lie in the folder.
 Result<Suite> ParseSuite(std::string_view content, const std::string& folder);
 
 struct ProblemChoice {
@@ -48,24 +48,24 @@ struct ProblemChoice {
   std::string size;                        // may be empty
   std::map<std::string, std::string> set;  // on top of the size's values
 };
-// `suite_folders`: where installed suites lie. For a path, the nearest suite.toml in the file's
-// folder or its parents describes it. Errors (kUsage): missing file, unknown name (with the
-// nearest), unknown size (with those there are).
+// `suite_folders`: the folders of installed suites. A path is described by the nearest suite.toml
+// in the file's folder or its parents. Errors (kUsage): missing file, unknown name (with the
+// nearest), unknown size (with the known ones).
 Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
                                       const std::vector<std::string>& suite_folders);
 
-// What the nearest suite says of a problem file; nothing where none does.
+// Returns a problem file's entry in the nearest suite; nullopt if there is none.
 std::optional<SuiteProblem> FindInSuite(const std::string& path);
 
-// Parses "NAME=VALUE"; NAME must be a Python identifier, VALUE non-empty text (UTF-8).
+// Parses "NAME=VALUE"; NAME must be a Python identifier, VALUE non-empty UTF-8. Errors: kUsage.
 Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text);
 
-// The stub that `assay new` writes: it compiles, names every argument with its shape and dtype, and
-// does nothing yet. form: "native" (C++), "c", "python", "cuda" (native CUDA) or "device" (CUDA
-// with launch lines).
+// Returns the stub that `assay new` writes: it compiles, names every argument with its shape and
+// dtype, and computes nothing. `form`: "native" (C++), "c", "python", "cuda" (native CUDA) or
+// "device" (CUDA with launch lines). Errors: kUsage.
 Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
                               std::string_view form);
-// ".cu"; empty: an unknown form.
+// Returns the file suffix of a form, such as ".cu"; empty: an unknown form.
 std::string_view StubSuffix(std::string_view form);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// From what became of a problem's mutants to what is wrong with the problem. Pure.
+// Concludes from the fate of a problem's mutants what is wrong with the problem. Pure.
 #pragma once
 
 #include <string_view>
@@ -9,18 +9,20 @@
 
 namespace assay {
 
-// Whether a mutant that never changed an output says nothing: an operator that adds zero, say. That
-// an output is zero, constant, or the same without an input does say something.
+// Returns true if a mutant that never changed an output says nothing about the problem: an operator
+// that adds zero, for example. A mutant whose output is zero, constant or the same without an input
+// does say something, and returns false.
 bool MayBeEquivalent(const MutantRecord& mutant);
 
-// Whether a mutant that computes in `precision` (a class name, or empty) is wrong where `required`
-// must be met, or under a tolerance, which says itself how much may be off.
+// Returns true if a mutant that computes in `precision` (a class name, or empty) is wrong where
+// class `required` must be met. Under an allclose tolerance (`tolerance`) false: the tolerance
+// itself says how large an error may be.
 bool PrecisionCounts(std::string_view precision, PrecisionClass required, bool tolerance);
 
-// One finding a surviving mutant, gravest first. What a candidate gives that computes nothing of
-// the kind (zeros, a constant, a copy...) is a finding already where no ordinary draw shows it:
-// timed calls are made of those. Where the whole of a problem's only output is zero or constant,
-// whatever else survives does so because of it and is no finding of its own.
+// Returns one finding for each surviving mutant, gravest first. A mutant that computes nothing
+// (zeros, a constant, a copy...) is a finding as soon as no ordinary draw shows it, because timed
+// calls use ordinary draws. Where the problem's only output is wholly zero or constant, that is the
+// one finding: other mutants survive because of it.
 std::vector<AuditFinding> FindingsOf(const std::vector<MutantRecord>& mutants, int output_count);
 
 }  // namespace assay

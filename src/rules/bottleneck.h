@@ -1,6 +1,5 @@
-// What most likely keeps a candidate for a GPU from its peak, of what its code says and, where they
-// were asked for, of counters: one finding, since a focused handful of numbers helps more than a
-// dump. Pure.
+// Names the most likely limit of a GPU candidate's speed, from its machine code and, where the
+// profiler ran, from counters. One finding: a few numbers help more than a dump. Pure.
 #pragma once
 
 #include <string>
@@ -9,9 +8,9 @@
 
 namespace assay {
 
-// One sentence with the numbers that it rests on; empty where nothing stands out, and from 85% of
-// the measured peak on where no counter says what bounds it. Reads `kernels` and, where they are
-// there, `roofline`, `work` and `profile`.
+// Returns one sentence with the numbers that it rests on. Empty where nothing stands out, and at
+// 85% of the measured peak or more unless a counter names the bound. Reads the verdict's `kernels`
+// and, if present, `roofline`, `work` and `profile`.
 std::string BottleneckOf(const Verdict& verdict, int multiprocessors);
 
 }  // namespace assay

@@ -1,5 +1,6 @@
-// What a GPU's clock did to a comparison. Interleaved blocks cancel a drift that both sides share;
-// a side that draws more power runs under a lower clock of its own doing. Pure.
+// Describes the effect of a GPU's clock on a comparison. Interleaved blocks cancel a drift that
+// both sides share. They do not cancel a lower clock that one side causes by drawing more power.
+// Pure.
 #pragma once
 
 #include <string>
@@ -9,8 +10,9 @@
 
 namespace assay {
 
-// One sentence where the sides' median clocks differ by 2% or more, or the clock was held down;
-// empty where neither is so, or nobody read the clock. Reads the samples of one baseline.
+// Returns one sentence if the sides' median clocks differ by 2% or more, or if the clock was held
+// down; otherwise, and where the clock was not read, an empty string. Reads the samples of one
+// baseline.
 std::string ClockNote(const std::vector<PairSamples>& samples, const std::string& baseline);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// Reading tensor elements of every dtype, and how a tensor falls into rows. Pure; every buffer is
-// the caller's.
+// Reads tensor elements of every dtype, and divides a tensor into rows. Pure; the caller owns every
+// buffer.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// Elements that the readers below are asked for at a time: small enough for the first-level cache.
+// Callers read this many elements at a time: they fit into the first-level cache.
 inline constexpr int64_t kChunkElements = 2048;
 
 // Reads `count` elements from index `begin` on as doubles: exact for every dtype but 64-bit
@@ -20,15 +20,16 @@ double LoadOne(DType dtype, const void* data, int64_t index);
 // float16 and bfloat16 to float, exact, NaN and denormals included. Loops that compilers vectorise.
 void LoadHalfAsFloat(DType dtype, const void* data, int64_t begin, int64_t count, float* out);
 
-// Distance of neighbouring denormals of a dtype, the smallest step that it has; 0 for exact dtypes.
+// Returns the distance between neighbouring denormals of a dtype, its smallest step; 0 for exact
+// dtypes.
 double DenormalSpacing(DType dtype);
 
-// Elements of one row: the unit that has a scale of its own. The last dimension; where that is
-// shorter than 16, dimensions before it are merged in until there are 16 elements or no more
-// dimensions.
+// Returns the number of elements in one row, the unit that has its own scale. A row is the last
+// dimension. If that is shorter than 16, earlier dimensions are merged in until there are 16
+// elements or no more dimensions.
 int64_t RowElements(const std::vector<int64_t>& shape, int64_t count);
 
-// Row-major position of a flat index.
+// Returns the row-major position of a flat index.
 std::vector<int64_t> Position(const std::vector<int64_t>& shape, int64_t index);
 
 }  // namespace assay

@@ -1,6 +1,5 @@
-// How large an error each precision class may show. Every constant of gate 1 is here;
-// docs/measurement.md derives them and gate1_numerics_test.cc holds them against honest and
-// dishonest programs.
+// Bounds the error of each precision class. Every constant of gate 1 is here; docs/measurement.md
+// derives them and gate1_numerics_test.cc holds them against honest and dishonest programs.
 //
 // Theory of operation. Errors are measured in two ways. Over the whole output: ||y - truth|| /
 // ||truth||. And for each element: |y - truth| / (scale + |truth|), where scale is the root mean
@@ -23,7 +22,7 @@ inline constexpr double kRowScaleFloor = 1.0 / 32;
 // No class accepts larger relative errors than this, however badly the reference does.
 inline constexpr double kBoundMax = 0.25;
 
-// Above this norm-wise relative error against float64 the reference itself says nothing.
+// A reference with a larger norm-wise relative error against float64 cannot judge anything.
 inline constexpr double kReferenceErrorMax = 0.125;
 
 struct ErrorBounds {
@@ -31,13 +30,13 @@ struct ErrorBounds {
   double element = 0;
 };
 
-// Bounds that class `precision` allows to an output of dtype class `native` (both floating point,
-// `precision` not finer than `native`) with `count` elements, where the reference shows `error`.
-// Grows with the class.
+// Returns the bounds that class `precision` allows to an output of dtype class `native` with
+// `count` elements, where the reference shows `error`. Both classes are floating point, and
+// `precision` is not finer than `native`. Coarser classes have wider bounds.
 ErrorBounds BoundsFor(PrecisionClass precision, PrecisionClass native, const ReferenceError& error,
                       int64_t count);
 
-// The next coarser floating-point class; kBFloat16 has none and returns kExact.
+// Returns the next coarser floating-point class; for kBFloat16, which has none, kExact.
 PrecisionClass NextCoarser(PrecisionClass precision);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Gate 1, correctness: errors of a candidate's outputs against the float64 oracle, held against the
+// Gate 1, correctness: compares a candidate's errors against the float64 oracle with the
 // reference's own errors. Pure: views in, conclusions out. Every comparison is written so that NaN
 // fails.
 #pragma once
@@ -16,19 +16,20 @@
 
 namespace assay {
 
-// allclose as KernelBench has it: |y - y_ref| <= absolute + relative * |y_ref|.
+// KernelBench's allclose: |y - y_ref| <= absolute + relative * |y_ref|.
 struct AllClose {
   double absolute = 0;
   double relative = 0;
 };
-// Parses "allclose:1e-4" (both tolerances) or "error-ratio" (nullopt inside). Errors (kUsage).
+// Parses "allclose:1e-4" (both tolerances) or "error-ratio" (nullopt inside). Errors (kUsage): any
+// other text.
 Result<std::optional<AllClose>> ParseTolerance(std::string_view text);
 
 struct CompareRule {
-  // Class that the candidate must meet; one finer than the output's own dtype stands for that
-  // dtype's, and kExact asks floating-point outputs to equal the reference's.
+  // Class that the candidate must meet. A class finer than the output's dtype stands for the
+  // dtype's own; kExact asks floating-point outputs to equal the reference's.
   PrecisionClass required = PrecisionClass::kFloat32;
-  std::optional<AllClose> allclose;  // set: the only rule, against the reference's native output
+  std::optional<AllClose> allclose;  // if set: the only rule, against the reference's native output
 };
 
 // One output of one call; all buffers are contiguous and hold the same elements.
@@ -39,12 +40,11 @@ struct OutputView {
   int64_t count = 0;
   const void* candidate = nullptr;
   const void* reference = nullptr;  // native dtype
-  // float64; null for exact dtypes, timed calls, or where float64 is unsupported.
+  // float64; null for exact dtypes, for timed calls, and where float64 is unsupported
   const double* oracle = nullptr;
 };
 
-// How far the reference itself is from float64, learned on ordinary draws and carried to timed
-// calls.
+// The reference's own error against float64, learned on ordinary draws and applied to timed calls.
 struct ReferenceError {
   double norm_relative = 0;  // max over draws of ||y_ref - y64|| / ||y64||
   // max over draws and elements of |y_ref - y64| / (scale of the element's row + |y64|)
@@ -53,60 +53,62 @@ struct ReferenceError {
 
 struct OutputComparison {
   bool passed = false;
-  // Worst of the norm's and the elements' error over its bound; up to 1 passes; may be inf. For
-  // outputs that pass CompareWithReference an upper estimate.
+  // The larger of norm error / bound and element error / bound; up to 1 passes; may be infinite. An
+  // upper estimate for outputs that pass CompareWithReference.
   double error_ratio = 0;
   double max_abs_error = 0;  // against the oracle where there is one, else against the reference
   PrecisionClass shown = PrecisionClass::kBFloat16;  // finest class whose bounds the errors meet
-  // False: `shown` says nothing, the errors are beyond every class (or, in timed calls under
-  // allclose, were not looked at).
+  // False: `shown` has no meaning, as the errors exceed every class, or allclose in timed calls did
+  // not look at classes.
   bool meets_a_class = false;
-  std::optional<Mismatch> mismatch;  // when failed
+  std::optional<Mismatch> mismatch;  // if failed
 };
 
-// Gate 1's draws. `learned` (may be null) is raised to this draw's reference error, and the bound
-// then counts what earlier draws of the same kind showed: pass null for draws of another kind.
+// Compares an output of one of gate 1's draws. Raises `learned` (may be null) to this draw's
+// reference error and takes the bound from it, so that earlier draws of the same kind count. Pass
+// null for draws of another kind.
 OutputComparison CompareWithOracle(const OutputView& output, const CompareRule& rule,
                                    ReferenceError* learned);
-// The element error from which it calls an element wrong on a draw by itself (`learned` null). For
-// outputs with an oracle, under a rule that is neither exact nor allclose.
+// Returns the element error above which CompareWithOracle, with `learned` null, calls an element
+// wrong. Needs an output with an oracle and a rule that is neither exact nor allclose.
 double ElementLimitWithOracle(const OutputView& output, const CompareRule& rule);
-// Timed calls, and problems without a float64 oracle: the reference's native output is the expected
-// value; the bound adds the reference's own error. Fast: one pass that runs at memory speed for
-// outputs that pass.
+// Compares with the reference's native output, for timed calls and for problems without a float64
+// oracle. The bound adds the reference's own error. Outputs that pass take one pass at memory
+// speed.
 OutputComparison CompareWithReference(const OutputView& output, const CompareRule& rule,
                                       const ReferenceError& error);
 
 struct MeasuredErrors;  // error_scan.h
-// For outputs that are scanned where they lie, on a device, and not here: the element limit of that
-// scan (ScanErrorsCheaply's; 0 for exact dtypes, whose bytes must agree), or nothing where the rule
-// wants to see every element.
+// Returns the element limit for a cheap scan of an output on the device (as ScanErrorsCheaply's; 0
+// for exact dtypes, whose bytes must agree). Returns nullopt if the rule needs a look at every
+// element.
 std::optional<double> CheapScanLimit(const OutputView& output, const CompareRule& rule,
                                      const ReferenceError& error);
-// What CompareWithReference concludes where such a scan settles it; nothing where it must look.
+// Returns CompareWithReference's conclusion if the cheap scan settles it, otherwise nullopt:
+// compare every element.
 std::optional<OutputComparison> ConcludeCheaply(const OutputView& output, const CompareRule& rule,
                                                 const ReferenceError& error,
                                                 const MeasuredErrors& cheap);
 
-// What CompareWithOracle says, without naming an element where it fails, by ScanErrors' measures;
-// raises `learned` like it. Nothing where the rule wants to see every element.
+// Returns CompareWithOracle's conclusion from ScanErrors' measures, without naming an element in a
+// failure. Raises `learned` likewise. Returns nullopt if the rule needs a look at every element.
 std::optional<OutputComparison> RateWithOracle(const OutputView& output, const CompareRule& rule,
                                                ReferenceError* learned,
                                                const MeasuredErrors& measured);
-// The same where it passes; else nothing: it must look.
+// Returns the same result if it passes, otherwise nullopt: compare every element.
 std::optional<OutputComparison> ConcludeWithOracle(const OutputView& output,
                                                    const CompareRule& rule, ReferenceError* learned,
                                                    const MeasuredErrors& measured);
-// Whether the reference's own errors are small enough for a draw to say something.
+// Returns true if the reference's own errors are small enough for a draw to judge a candidate.
 bool IsUsable(const ReferenceError& error);
 
-// False when this draw says nothing: the reference's native output is NaN or infinite where float64
-// is finite, or (special_values false) float64 itself is not finite somewhere, or the reference is
-// so far off that its own copy could fail. `reason` says which.
+// Returns false if this draw cannot judge a candidate: the reference's native output is NaN or
+// infinite where float64 is finite; or float64 itself is not finite somewhere (allowed with
+// `special_values`); or the reference is so far off that a copy of it could fail. `reason` says
+// which.
 bool DrawIsMeaningful(const OutputView& output, bool special_values, std::string* reason);
 
-// What a failing output looks like, in one sentence for its author, from the pattern of wrong
-// elements.
+// One of the inputs of a failing call, for its hint.
 struct InputView {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -119,9 +121,10 @@ struct HintContext {
   const void* poison = nullptr;  // the bytes that the output held before the call, or null
   std::vector<InputView> inputs;
 };
+// Describes a failing output in one sentence for its author, from the pattern of wrong elements:
 // "only the last 3 columns are wrong: a boundary"; "every second row"; "all NaN"; "equals its input
 // x"; "never written"; "off by a factor of 2.000"; "right on ordinary values, wrong on large
-// offsets: cancellation"; never empty.
+// offsets: cancellation". Never empty.
 std::string FailureHint(const OutputView& output, const OutputComparison& comparison,
                         const HintContext& context);
 

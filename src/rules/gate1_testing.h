@@ -1,5 +1,5 @@
-// Outputs for gate 1's tests: small programs' results beside a reference and a float64 truth. Test
-// code only.
+// Makes outputs for gate 1's tests: results of small programs with a reference and a float64 truth.
+// Test code only.
 #pragma once
 
 #include <cmath>
@@ -49,8 +49,8 @@ inline std::vector<float> UniformDraw(size_t count, uint32_t seed) {
   return values;
 }
 
-// Rounds to nearest even at `bits` significant bits: 11 for tf32 and float16 (whose narrow range is
-// left out), 8 for bfloat16.
+// Rounds to nearest even at `bits` significant bits: 11 for tf32 and float16, 8 for bfloat16.
+// Ignores float16's narrow range.
 inline float RoundToBits(float value, int bits) {
   uint32_t pattern;
   std::memcpy(&pattern, &value, sizeof(pattern));
@@ -73,7 +73,7 @@ inline uint16_t ToBFloat16(float value) {
   return static_cast<uint16_t>(pattern >> 16);
 }
 
-// Round to nearest even, denormals and overflow to infinity included; NaN stays NaN.
+// Rounds to nearest even, with denormals, and with overflow to infinity; NaN stays NaN.
 inline uint16_t ToFloat16(double value) {
   const auto sign = static_cast<uint16_t>(std::signbit(value) ? 0x8000 : 0);
   const double size = std::fabs(value);

@@ -18,20 +18,20 @@ std::string_view DecisionName(Decision decision);
 
 struct SpeedRule {
   double threshold = 1;  // --p: the speedup that must be exceeded, strictly
-  double delta = 0.005;  // noise floor: ln-ratio that identical programs may show, at this duration
+  double delta = 0.005;  // noise floor: ln-ratio that identical programs may show, by duration
   double clear_margin =
-      0.25;  // ln-ratio beyond the largest pair bias ever measured: may stop at three pairs
+      0.25;  // ln-ratio beyond the largest pair bias ever measured: three pairs suffice
   int pairs_max = 32;
 };
 
-// kHosts: code of a side runs in its host, be it a candidate's or PyTorch for a reference; kDevice:
-// both sides are in the device form, which the judge's own host launches; kReplays: blocks of both
-// are CUDA graphs, whoever made them.
+// The kind of comparison, which decides its noise. kHosts: at least one side's code, a candidate's
+// or PyTorch's, runs in its host. kDevice: both sides are in the device form, which the judge's own
+// host launches. kReplays: blocks of both sides are CUDA graphs.
 enum class NoiseOf { kHosts, kDevice, kReplays };
 
-// Noise floor and clear margin for calls of this duration: the built-in table
-// (docs/measurement.md), raised where `measured`, this machine's own points in growing order of
-// call_ns, says more. A machine's own measurement never lowers them: it may have been lucky.
+// Returns noise floor and clear margin for calls of this duration: those of the built-in table
+// (docs/measurement.md), raised where this machine's own points are higher. `measured`: these
+// points, by ascending call_ns. They never lower a value: a quiet minute is no proof.
 SpeedRule RuleForDuration(double call_ns, double threshold,
                           std::span<const NoisePoint> measured = {},
                           NoiseOf noise = NoiseOf::kHosts);
@@ -41,13 +41,13 @@ struct RoundTimes {
   double reference_ns[2];
   double candidate_ns[2];
 };
-// y of a round: mean of ln(t_reference) - ln(t_candidate) over its two halves; of a pair: the
-// median of its rounds.
+// Return y: of a round, the mean of ln(t_reference) - ln(t_candidate) over its two halves; of a
+// pair, the median of its rounds.
 double RoundLogRatio(const RoundTimes& round);
 double PairLogRatio(std::span<const RoundTimes> rounds);
-// The same from a verdict's record of the pair; 0 where it has no whole round.
+// Returns the same from a verdict's record of the pair; 0 if it has no whole round.
 double PairLogRatio(const PairSamples& samples);
-// Of each pair, without what was charged to the candidate.
+// Returns y of each pair, without the times that were charged to the candidate.
 std::vector<double> UnchargedLogRatios(std::span<const PairSamples> pairs);
 
 // Pair counts at which the test looks, in order (9, 14, 24, 32), and the successes needed at each.
@@ -57,34 +57,35 @@ struct Look {
 };
 std::span<const Look> Looks();
 
-// What to do after these pairs. `enough_spent`: a clear case may stop from three pairs on. `last`:
-// no more pairs can be had (time or budget): never returns kContinue.
+// Decides after these pairs. `enough_spent`: a clear case may stop from three pairs on. `last`:
+// time or budget allows no more pairs, so kContinue is not returned.
 Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,
                 bool last);
 
-// The same where a time is charged to the candidate for what it could have done before the clock:
-// that keeps it from winning by it, and must not make it lose. `slower` needs the ratios without
-// the charges, too; where those call anything else the decision is kUnsettled.
+// Decides where the candidate is charged for work that it could have done before the clock ran. A
+// charge prevents a win by such work, and must not cause a loss: kSlower stands only if the ratios
+// without the charges give it, too. Otherwise the decision is kUnsettled.
 Decision DecideCharged(std::span<const double> charged, std::span<const double> uncharged,
                        const SpeedRule& rule, bool enough_spent, bool last);
 
-// The largest threshold at which these pairs are decided `faster`, whatever threshold they were
-// taken for; 0 where there is none. By the looks it lies over the true gain times exp(delta) with
-// at most the chance of FalseWinBound(): thresholds are nested, so it would take as many successes
-// over that gain. Where the clear case decides, it rests on the margin, as that decision does.
+// Returns the largest threshold at which these pairs are decided kFaster, whatever threshold they
+// were measured for; 0 if there is none. It exceeds the true gain times exp(delta) with at most the
+// probability FalseWinBound(): thresholds are nested, so exceeding that gain takes as many
+// successes. Where the clear case decides, the threshold rests on the margin, as that decision
+// does.
 double CertifiedSpeedup(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 
 struct SpeedEstimate {
   double speedup = 0;        // exp(median)
   double low = 0, high = 0;  // interval by exact order statistics, as factors
-  double confidence = 0;  // its exact coverage for the median: the narrowest interval with at least
-                          // 0.99, else the widest
+  double confidence = 0;     // the interval's exact coverage for the median; the narrowest with at
+                             // least 0.99, else the widest
   double smallest_visible =
-      0;  // exp(delta + half width): the smallest factor that could have been seen
+      0;  // exp(delta + half width): the smallest factor that these pairs can show
 };
 SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 
-// Probability that a fair coin (H0 at the edge) is ever called faster by the looks: exact, by
+// Returns the probability that the looks ever call a fair coin (H0 at the edge) faster. Exact, by
 // dynamic programming.
 double FalseWinBound();
 

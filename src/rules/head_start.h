@@ -1,5 +1,6 @@
-// What a side could have done outside of the clock: between being woken and its start, since its
-// inputs lie there when it wakes; and on a device between its end and the judge's look. Pure.
+// Charges the candidate for time outside of the clock in which it could have worked: between waking
+// and its start, since its inputs are there when it wakes; and, on a device, between its end and
+// the judge's look at the outputs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +10,24 @@
 
 namespace assay {
 
-// Two honest hosts of one form take the same time to wake, but for this [ns].
+// Wake times of two honest hosts of one form differ by at most this [ns].
 inline constexpr int64_t kWakeDifferenceNs = 10'000;
-// An honest block's look at outputs may take this much longer than the opponent's median, now and
-// then [ns].
+// The look at an honest block's outputs may occasionally take this much longer than the opponent's
+// median [ns].
 inline constexpr int64_t kLookSpikeNs = 30'000;
 
-// The median of one side's values; 0 without any. In all of these `order` names the side of each
-// block ('c' or 'r').
+// Returns the median of one side's values; 0 without any. In all functions here `order` names the
+// side of each block: 'c' the candidate, 'r' the reference.
 double MedianOfSide(char side, std::string_view order, std::span<const int64_t> values_ns);
 
-// What to add to each of the candidate's blocks of a pair [ns]: how much longer its blocks took to
-// wake than the opponent's, by medians, beyond what honest hosts differ by. `woken_ns`: the time
-// from waking to ready as far as it is not charged already.
+// Returns the time to add to each of the candidate's blocks of a pair [ns]: its median wake time
+// less the opponent's, less kWakeDifferenceNs; at least 0. `woken_ns`: the time from waking to
+// ready that is not charged yet.
 int64_t HeadStartNs(std::string_view order, std::span<const int64_t> woken_ns);
 
-// What to add to each of the candidate's blocks of a pair, in their order [ns]: how much longer
-// looks at its outputs took, by medians as above; and where a single one took longer than the
-// opponent's by over kLookSpikeNs, what it took more.
+// Returns the time to add to each of the candidate's blocks of a pair, in their order [ns]: the
+// excess of its looks by medians as above, or, if larger, the excess of the block's own look over
+// the opponent's median plus kLookSpikeNs.
 std::vector<int64_t> LookChargesNs(std::string_view order, std::span<const int64_t> look_ns);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// FailureHint: from the facts of wrong_pattern.h to one sentence, the most telling fact first.
+// FailureHint: makes one sentence of wrong_pattern.h's facts, the most telling fact first.
 #include <fmt/format.h>
 
 #include <array>

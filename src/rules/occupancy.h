@@ -1,7 +1,7 @@
-// How many of a kernel's blocks a multiprocessor holds at once, and what limits that. Pure. Source:
-// the CUDA Programming Guide, "Multiprocessor Level" and its table of technical specifications
-// (compute capability 8.0 and newer): registers are given out per warp, 256 at a time, shared
-// memory per block, 128 bytes at a time.
+// Computes how many of a kernel's blocks a multiprocessor holds at once, and what limits that.
+// Pure. Source: the CUDA Programming Guide, "Multiprocessor Level" and its table of technical
+// specifications (compute capability 8.0 and newer): registers are given out per warp, 256 at a
+// time, shared memory per block, 128 bytes at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct MultiprocessorLimits {
   int blocks = 0;
   int registers = 0;
   int64_t shared_bytes = 0;
-  int64_t reserved_shared_bytes = 0;  // that CUDA takes of it for each block
+  int64_t reserved_shared_bytes = 0;  // of it, taken by CUDA for each block
 };
 
 struct BlockDemand {
@@ -30,7 +30,7 @@ struct Occupancy {
   std::string_view limiter;  // "registers", "shared memory", "threads" or "blocks"
 };
 
-// Nothing is known of clusters: their blocks start together, so fewer may fit.
+// Ignores clusters: their blocks start together, so fewer may fit.
 Occupancy OccupancyOf(const BlockDemand& demand, const MultiprocessorLimits& limits);
 
 }  // namespace assay

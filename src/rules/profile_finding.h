@@ -1,5 +1,5 @@
-// What counters say most likely limits a candidate: one finding about the kernel that takes the
-// most cycles. Pure.
+// Names the most likely limit of a candidate from a profile's counters: one finding about the
+// kernel that takes the most cycles. Pure.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace assay {
 
-// A unit of the GPU that the kernel keeps busy, and so bounds it; with what it does that it need
-// not. At most four numbers; empty without a profile, and where no unit is busy.
+// Names the unit of the GPU that the kernel keeps busy and that so bounds it, with any avoidable
+// work there. At most four numbers. Empty without a profile, or if no unit is busy.
 std::string BusiestUnit(const Verdict& verdict);
 
-// Where no unit is busy: what its warps wait for. Empty without a profile.
+// Names what the kernel's warps wait for, if no unit is busy. Empty without a profile.
 std::string WhatWarpsAwait(const Verdict& verdict);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// What calls take in a run without pauses, by its blocks.
+// The time of calls in a run without pauses. Pure.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace assay {
 
-// One call's time [ns]: the median over the later half of the blocks, once clocks have come down.
-// At least one block, of `calls` calls each.
+// Returns one call's time [ns]: the median over the later half of the blocks, when clocks have come
+// down. Needs at least one block; each has `calls` calls.
 double SustainedCallNs(const std::vector<int64_t>& block_ns, int calls);
 
 }  // namespace assay

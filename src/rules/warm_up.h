@@ -1,5 +1,5 @@
-// When a fresh process is warm: its calls take the same time and its allocator has stopped asking
-// the kernel for memory. Pure.
+// Detects that a fresh process is warm: its calls take the same time, and its allocator has stopped
+// asking the kernel for memory. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace assay {
 
 class WarmUpWatch {
  public:
-  // One call that took `time_ns`, in which the process had this many page faults.
+  // Adds one call that took `time_ns` and caused `page_faults` page faults of the process.
   void Add(double time_ns, int64_t page_faults);
-  // Time alone does not tell: an allocator may serve several calls with new memory, each equally
-  // slow, before it finds its freed blocks. Calls that go on to fault alike are how the program is.
+  // Times alone do not decide: an allocator may serve several calls with new memory, all equally
+  // slow, before it finds its freed blocks. A program whose calls keep faulting alike is warm, too.
   bool Warm() const;
 
  private:

@@ -1,6 +1,6 @@
-// Control groups of version 1 or 2 that bound a sandbox's memory and number of processes, where
-// this process may make them. A group's name carries its owner, so that what a killed judge left
-// behind is found and removed.
+// Control groups of version 1 or 2 that bound a sandbox's memory and number of processes, if this
+// process may make them. A group's name carries its owner, so that the groups of a killed judge are
+// found and removed.
 #pragma once
 
 #include <sys/types.h>
@@ -16,17 +16,17 @@
 
 namespace assay {
 
-// Where groups can be made. Both folders are the same under version 2. Empty: not on this machine.
+// The folders below which groups can be made. Under version 2 both are the same. Empty: not here.
 struct GroupFolders {
-  int version = 0;
+  int version = 0;  // 0: no groups
   std::string memory;
   std::string pids;
 };
 
-// Finds the folders by really making and removing a group. Removes groups of judges that are gone.
+// Finds the folders by making and removing a group. Removes groups of judges that are gone.
 GroupFolders FindGroupFolders();
 
-// The groups of one sandbox. Destruction kills what is left in them and removes them.
+// The groups of one sandbox. Destruction kills the processes left in them and removes them.
 class ControlGroups {
  public:
   ControlGroups() = default;
@@ -38,15 +38,16 @@ class ControlGroups {
   ControlGroups& operator=(ControlGroups&& other) noexcept;
   ~ControlGroups() { Remove(); }
 
-  // A single-threaded process that writes "0" to each of these enters the groups.
+  // Descriptors: a single-threaded process enters the groups by writing "0" to each.
   std::vector<int> entries() const;
   bool has_memory() const { return !memory_.empty(); }
+  // Returns true if the kernel killed a process for memory.
   bool OutOfMemory() const;
   std::optional<uint64_t> PeakMemoryBytes() const;
-  // CPU time of the processes that are in the groups now [s]; those that ended are not in it.
+  // CPU time of the processes in the groups now [s], without those that have ended.
   double LiveCpuSeconds() const;
-  // Kills what is in the groups and removes them, waiting a bounded time for the kernel. False:
-  // some could not be.
+  // Kills the processes in the groups and removes the groups, waiting a bounded time for the
+  // kernel. Returns false if one could not be removed.
   bool Remove();
 
  private:

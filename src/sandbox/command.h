@@ -1,5 +1,5 @@
-// From a request to bubblewrap's command line and the descriptors that it reads: which part of the
-// host appears where inside. Owns the descriptors until the start.
+// Turns a request into bubblewrap's command line and the descriptors that it reads: these decide
+// which part of the host appears inside, and where. SandboxCommand owns the descriptors.
 #pragma once
 
 #include <string>
@@ -18,20 +18,21 @@ struct Bubblewrap {
   std::string version;
 };
 
-// The seccomp programs that confine installs on the command. An empty one is none: for tests alone.
+// The seccomp programs that confine installs on the command. An empty one installs nothing: for
+// tests alone.
 struct SandboxFilters {
   std::string base;
-  std::string no_processes;  // for commands that may not start any
-  std::string loopback;      // in the place of base, for commands that may use the loopback
+  std::string no_processes;  // besides, for commands that may not start processes
+  std::string loopback;      // instead of `base`, for commands that may use the loopback
 };
 
-// Descriptors of confine, and the numbers around them.
-inline constexpr int kRequestedMax = 59;  // highest number that a request may ask for
+// Descriptors of confine, and the limits around them.
+inline constexpr int kRequestedMax = 59;  // the highest one that a request may use
 inline constexpr int kReportFd = 60;
 inline constexpr int kArtifactFd = 61;
 inline constexpr int kFirstFilterFd = 62;
 inline constexpr int kPrivateFdMin =
-    64;  // everything that only bubblewrap reads, and sources of the above
+    64;  // from here on: descriptors for bubblewrap alone, and the originals of the above
 
 inline constexpr size_t kOutputBytesMax = 64 * 1024;
 
@@ -43,10 +44,10 @@ struct SandboxCommand {
   UniqueFd report, info;                   // read ends: confine's lines, bubblewrap's information
   UniqueFd output;                         // read end
   int output_write = -1;                   // its write end, one of `owned`
-  UniqueFd artifact;  // memfd that confine copies the product into; empty without one
+  UniqueFd artifact;  // memfd that confine copies the artifact into; empty without one
 };
 
-// `confine` is the helper's content; `artifact_path` may be empty. Errors (kEnvironment): no more
+// `confine`: the helper's content. `artifact_path` may be empty. Errors (kEnvironment): no more
 // descriptors.
 Result<SandboxCommand> MakeCommand(const Bubblewrap& bubblewrap, const std::string& confine,
                                    const SandboxFilters& filters, const SandboxRequest& request,

@@ -1,6 +1,6 @@
 // Theory of operation. The judge may have threads, so between fork and exec only async-signal-safe
-// calls are made, on strings and arrays that were prepared before. setresuid and its like are
-// called raw: the C library's would first signal threads that this child does not have.
+// calls are made, on strings and arrays prepared before the fork. setresuid and its like are called
+// raw: the C library's would first signal threads that this child does not have.
 #include "sandbox/launch.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// Starting bubblewrap as a child: control groups, a uid of its own, affinity, exactly the wanted
-// descriptors.
+// Starts bubblewrap as a child, in control groups, with a uid of its own, with its CPUs, and with
+// exactly the wanted descriptors.
 #pragma once
 
 #include <sys/types.h>
@@ -14,11 +14,11 @@
 
 namespace assay {
 
-// A uid (and gid) that no other live sandbox has, from a range of Assay's own: 64 at once for each
-// judge. Given back on destruction.
+// A uid (and gid) that no other live sandbox has, from a range of Assay's own: at most 64 at once
+// for each judge. Given back on destruction. Any thread may take one.
 class UidLease {
  public:
-  // Whether this process is root where such uids exist: then every sandbox must have one.
+  // Returns true if this process is root and such uids exist: then every sandbox must have one.
   static bool Needed();
   // nullopt: 64 are in use.
   static std::optional<UidLease> Take();
@@ -40,8 +40,8 @@ struct Launched {
   UniqueFd pidfd;
 };
 
-// Forks and executes. Errors (kEnvironment): fork fails. What fails in the child, it writes to the
-// output as one line and exits with 127.
+// Forks and executes. Errors (kEnvironment): fork or pidfd_open fails. On a later failure the child
+// writes one line to the output and exits with 127.
 Result<Launched> Launch(const SandboxCommand& command, const std::vector<int>& group_entries,
                         const std::vector<int>& cpus, const std::optional<UidLease>& uid);
 

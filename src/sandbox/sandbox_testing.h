@@ -1,5 +1,5 @@
-// What the sandbox's tests share: requests that run the probe program (sandbox_probe.cc), and looks
-// at what is left.
+// Shared parts of the sandbox's tests: requests that run the probe program (sandbox_probe.cc), and
+// searches for leftovers.
 #pragma once
 
 #include <dirent.h>
@@ -19,7 +19,7 @@
 
 namespace assay {
 
-// The tests' helpers lie beside the test, wherever it was copied to.
+// The path of one of the tests' helpers, which lie beside the test's binary.
 inline std::string HelperPath(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
@@ -47,17 +47,18 @@ inline ToolRun RunProbe(std::vector<std::string> arguments) {
   return RunRequest(ProbeRequest(std::move(arguments)));
 }
 
-// The probe's exit status: 0 worked, else errno. -signal when it was killed.
+// Returns the probe's exit status: 0 if it worked, else errno; minus the signal if it was killed.
 inline int ProbeResult(const SandboxRequest& request) {
   const ToolRun run = RunRequest(request);
   return run.exit.exited ? run.exit.status : -run.exit.status;
 }
 
-// A bubblewrap that weakens what it is asked for: in the folder that it lies in, a script changes
-// words of its command line. Lives as long as the test needs it.
+// A bubblewrap that weakens its sandbox: a script that changes words of the command line before it
+// runs the real one. Destruction removes it.
 class WeakBubblewrap {
  public:
-  // `changes`: Python statements that change the list `words`, or `given`, what is beside it.
+  // `changes`: Python statements that change `words` (the arguments passed by --args) or `given`
+  // (those on the command line).
   explicit WeakBubblewrap(const std::string& changes,
                           const std::string& real = ProbedSandboxTools().bubblewrap.path)
       : folder_(TemporaryFolder::Create().value()) {
@@ -89,7 +90,7 @@ os.execv(real, [real] + given)
   TemporaryFolder folder_;
 };
 
-// Process ids of processes with `marker` in their command line.
+// Returns the ids of processes with `marker` in their command line.
 inline std::vector<int> ProcessesWith(const std::string& marker) {
   std::vector<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -103,7 +104,7 @@ inline std::vector<int> ProcessesWith(const std::string& marker) {
   return found;
 }
 
-// Waits until the sandbox has printed `text`.
+// Waits until the sandbox has printed `text`. Returns false after 30 s.
 inline bool AwaitOutput(Sandbox& sandbox, const std::string& text) {
   const Deadline deadline = Deadline::AfterSeconds(30);
   while (sandbox.Output().find(text) == std::string::npos) {
@@ -113,7 +114,7 @@ inline bool AwaitOutput(Sandbox& sandbox, const std::string& text) {
   return true;
 }
 
-// Control groups of this process that still exist.
+// Returns the control groups of this process that still exist.
 inline std::vector<std::string> GroupsLeft() {
   std::vector<std::string> left;
   const std::string mark = "-" + std::to_string(::getpid()) + "-";

@@ -1,6 +1,6 @@
 // Theory of operation. Each program is a list of refusals on top of "allow". Names that this
-// libseccomp or this architecture does not know are passed over: system calls newer than
-// kReviewedMax get ENOSYS as a whole, so a call that nobody looked at is never allowed by default.
+// libseccomp or this architecture does not know are skipped. System calls newer than kReviewedMax
+// get ENOSYS as a whole, so a call that nobody reviewed is never allowed by default.
 // The kernel caches the answer for calls whose arguments do not matter, so an allowed call costs
 // almost nothing.
 #include "sandbox/seccomp.h"

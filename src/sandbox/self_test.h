@@ -1,5 +1,5 @@
-// The sandbox's self-test: `breakout` runs in two real sandboxes, one as for tools and python hosts
-// and one as for native hosts, and tries to break out. docs/sandbox.md lists the attempts.
+// The sandbox's self-test: `breakout` tries to break out of two real sandboxes, one as for tools
+// and python hosts, one as for native hosts. docs/sandbox.md lists the attempts.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// What the judge does besides the sandbox. Tests weaken it, to show that the self-test sees it.
+// The judge's measures besides the sandbox. Tests weaken them, to show that the self-test notices.
 struct SelfTestSetup {
   std::string tools_lockdown = LockdownProgram(false);
   std::string native_lockdown = LockdownProgram(true);
@@ -21,8 +21,8 @@ struct SelfTestSetup {
   int size_seals = kSizeSeals;
 };
 
-// Takes as long as a sandbox takes to start and end. Errors (kEnvironment): a sandbox does not
-// start, or the self-test cannot be finished in it; the message says so.
+// Lasts about as long as one sandbox. Errors (kEnvironment): a sandbox does not start, or the
+// self-test cannot be finished in it.
 Result<SelfTestReport> RunSelfTest(const SandboxTools& tools, const SelfTestSetup& setup = {});
 
 }  // namespace assay

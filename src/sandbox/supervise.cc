@@ -1,7 +1,7 @@
-// Theory of operation. Three processes of ours stand between the judge and the command: bubblewrap
-// outside (our child), bubblewrap as the first process of the pid namespace, and confine inside.
+// Theory of operation. Three processes stand between the judge and the command: bubblewrap outside
+// (the judge's child), bubblewrap as the first process of the pid namespace, and confine inside.
 // The judge holds a pidfd of the first two. When the second has ended, the kernel has ended every
-// process of the namespace: that, not the end of our child, is what "all gone" means here.
+// process of the namespace: here "all gone" means this, not the end of the child.
 // confine's lines on the report pipe say how the command itself ended.
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What ProbeSandbox found, for the launching code alone.
+// The tools that ProbeSandbox found, for the launching code alone.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct SandboxTools {
   bool own_uid = false;
 };
 
-// As found by the probe; made once a process.
+// The tools of this machine, found once a process.
 const SandboxTools& ProbedSandboxTools();
 
-// RunToolInSandbox with these tools, whatever the self-test says of them.
+// RunToolInSandbox with these tools, even if the self-test broke out.
 Result<ToolRun> RunToolWith(const SandboxTools& tools, const SandboxRequest& request,
                             const std::string& artifact_path, Deadline deadline,
                             StopToken stop = {});

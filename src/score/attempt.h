@@ -1,4 +1,4 @@
-// One judged candidate as scores see it: how far it came, and how fast it is. Pure.
+// A judged candidate as scores use it: the last stage that it reached, and its speed. Pure.
 #pragma once
 
 #include <array>
@@ -8,14 +8,14 @@
 
 namespace assay {
 
-// How far a candidate came; whoever reaches a stage has passed those before it.
+// The last stage that a candidate reached; it has passed all stages before.
 enum class Stage {
-  kAsked,    // the problem was asked for; nobody need have tried
+  kAsked,    // the problem was asked for, perhaps without an attempt
   kJudged,   // there is a verdict
   kBuilt,    // it compiled and loaded
-  kRan,      // it gave outputs to compare: no crash, no timeout, memory enough, no foul
+  kRan,      // it gave outputs: no crash, timeout, lack of memory or foul
   kCorrect,  // both gates found every output right
-  kFaster,   // and its pairs certify more than once the baseline's speed
+  kFaster,   // its pairs certify a speedup over 1
 };
 inline constexpr std::array kAllStages{Stage::kAsked, Stage::kJudged,  Stage::kBuilt,
                                        Stage::kRan,   Stage::kCorrect, Stage::kFaster};
@@ -23,7 +23,7 @@ std::string_view StageName(Stage stage);  // "asked", "judged"...
 
 struct Attempt {
   Stage stage = Stage::kJudged;
-  // Median ratio to the baseline; 0 where the candidate is not correct or was not measured.
+  // Median ratio to the baseline; 0 if the candidate is not correct or was not measured.
   double speedup = 0;
   // The largest p that gate 2 decides `faster` against; 0: none.
   double certified_speedup = 0;
@@ -31,13 +31,13 @@ struct Attempt {
   bool correct() const { return stage >= Stage::kCorrect; }
 };
 
-// `baseline` names the one whose result counts; empty: the headline, which decides the outcome.
-// Records older than `certified_speedup` certify the threshold they were judged against, where the
-// outcome is `faster`.
+// `baseline` names the baseline whose result counts; empty: the headline, which decides the
+// outcome. Records without `certified_speedup` certify the threshold they were judged against, if
+// the outcome is `faster`.
 Attempt AttemptOf(const Verdict& verdict, std::string_view baseline = {});
 
-// Correct, and more than p times as fast; p of 0 asks for correctness alone. Strict: a ratio of
-// exactly p does not qualify.
+// Returns true if the attempt is correct and more than p times as fast; p = 0 asks for correctness
+// alone. A ratio of exactly p does not qualify.
 bool Qualifies(const Attempt& attempt, double p, bool certified);
 
 }  // namespace assay

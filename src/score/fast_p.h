@@ -1,5 +1,5 @@
-// fast_p of candidates that were judged side by side: the share that is correct and more than p
-// times as fast. Scores of whole sets, a problem at a time, are in score.h. Pure.
+// fast_p of candidates that were judged together: the share that is correct and more than p times
+// as fast. score.h has the scores of whole sets, where the unit is the problem. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace assay {
 struct FastP {
   double p = 1;
   bool certified = false;
-  int64_t count = 0;  // of verdicts that qualify
+  int64_t count = 0;  // verdicts that qualify
   int64_t asked = 0;
 
   double share() const {
@@ -21,17 +21,17 @@ struct FastP {
   }
 };
 
-// Plain: as KernelBench's code counts: correct, and the headline baseline's median ratio strictly
-// over p; p of 0 counts every correct verdict. `asked` is how many verdicts there should be: what
-// is missing counts as not fast. At least verdicts.size().
+// Counts as KernelBench's code does: correct, and the headline baseline's median ratio strictly
+// over p; p = 0 counts every correct verdict. `asked`: how many verdicts there should be, at least
+// verdicts.size(); missing ones count as not fast.
 FastP PlainFastP(std::span<const Verdict> verdicts, double p, int64_t asked);
 
-// Certified: correct, and the pairs of gate 2 are decided `faster` against p; p of 0 counts every
-// correct verdict. Records older than `certified_speedup` count where outcome and headline decision
-// are `faster` against a threshold of at least p.
+// Counts correct verdicts whose pairs gate 2 decides `faster` against p; p = 0 counts every correct
+// verdict. Records without `certified_speedup` count if outcome and headline decision are `faster`
+// against a threshold of at least p.
 FastP CertifiedFastP(std::span<const Verdict> verdicts, double p, int64_t asked);
 
-// "fast_1 = 33% (1 of 3)"; "certified fast_1.5 = 0% (0 of 3)".
+// Returns "fast_1 = 33% (1 of 3)" or "certified fast_1.5 = 0% (0 of 3)".
 std::string RenderFastP(const FastP& score);
 
 }  // namespace assay

@@ -1,5 +1,4 @@
-// The scores of a set of judgements; the unit is the problem. docs/score.md has every formula.
-// Pure.
+// Scores of a set of judgements; the unit is the problem. docs/score.md has every formula. Pure.
 #pragma once
 
 #include <array>
@@ -15,11 +14,11 @@ namespace assay {
 struct ScoreRules {
   std::vector<double> thresholds{0,   0.5, 0.8, 1,
                                  1.5, 2,   4};  // p of fast_p, ascending, not negative
-  // k of pass@k, ascending, from 1 on; empty: 1, 5 and 10 where a problem has several attempts.
+  // k of pass@k, ascending, from 1 on; empty: 1, 5 and 10 if a problem has several attempts.
   std::vector<int64_t> draws;
 };
 
-// Of the problems asked for, those that qualify, with Wilson's 95% interval of the share.
+// The number of problems that qualify, of those asked for, with Wilson's 95% interval of the share.
 struct Share {
   int64_t count = 0;
   int64_t asked = 0;
@@ -33,13 +32,13 @@ struct Share {
 // the shares p with |count / asked - p| <= 1.96 sqrt(p (1 - p) / asked). Needs count <= asked.
 Share ShareOf(int64_t count, int64_t asked);
 
-// A problem counts where any of its attempts qualifies.
+// A problem counts if any of its attempts qualifies.
 struct FastPRow {
   double p = 0;
   Share plain, certified;
 };
 
-// Means over all problems asked for; one that nobody was judged on counts 0.
+// Means over all problems asked for; one without attempts counts 0.
 struct FastPAtK {
   double p = 0;
   double plain = 0, certified = 0;
@@ -47,10 +46,10 @@ struct FastPAtK {
 struct AtK {
   int64_t k = 1;
   double pass = 0;          // at least one of k attempts is correct
-  double best_speedup = 0;  // of k attempts, where one that is not correct counts 0
+  double best_speedup = 0;  // of k attempts; an incorrect one counts 0
   std::vector<FastPAtK> fast_p;
 };
-// A k that has no unbiased estimate: this problem was attempted, but fewer than k times.
+// A k without an unbiased estimate: this problem has attempts, but fewer than k.
 struct AtKLeftOut {
   int64_t k = 1;
   std::string problem;
@@ -66,8 +65,8 @@ struct FunnelRow {
   int64_t at(Stage stage) const { return reached[static_cast<size_t>(stage)]; }
 };
 
-// From p on (p itself among them) `count` problems are more than p times as fast, up to the next
-// step.
+// For every threshold t from p (inclusive) to the next step, `count` problems are more than t times
+// as fast.
 struct CurveStep {
   double p = 0;
   int64_t count = 0;
@@ -78,7 +77,7 @@ int64_t CountAt(const Curve& curve, double p);
 struct ProblemScore {
   AskedProblem problem;
   int64_t attempts = 0;
-  int64_t correct = 0;  // attempts that are
+  int64_t correct = 0;  // correct attempts
   Stage stage = Stage::kAsked;
   double speedup = 0;            // the best of the correct attempts; 0: none was measured
   double certified_speedup = 0;  // likewise
@@ -94,8 +93,8 @@ struct Score {
 
   Share correct;
   std::vector<FastPRow> fast_p;
-  // Geometric means of the problems' best speedups. `clamped` is over all asked for: who keeps the
-  // reference where no attempt is correct and faster has 1 there. 0: over no problem.
+  // Geometric means of the problems' best speedups. `clamped` is over all problems asked for; one
+  // without a correct, faster attempt counts 1, as the reference stays in use. 0: no problem.
   double mean_correct = 0;
   int64_t mean_correct_problems = 0;
   double mean_clamped = 0;
@@ -107,7 +106,7 @@ struct Score {
   Curve plain, certified;
   std::vector<ProblemScore> problems;
 
-  std::vector<std::string> NotJudged() const;  // names, as far as they are known
+  std::vector<std::string> NotJudged() const;  // known names
   bool several_attempts() const { return attempts > judged; }
 };
 

@@ -10,8 +10,8 @@ namespace assay {
 
 inline constexpr std::string_view kScoreSchema = "assay.score/1";
 
-// One indented JSON document without a newline at its end. `skipped`: what could not be read, a
-// line each.
+// Returns one indented JSON document without a newline at its end. `skipped`: a line for each thing
+// that could not be read.
 std::string ScoreToJson(const Score& score, const std::vector<std::string>& skipped);
 
 }  // namespace assay

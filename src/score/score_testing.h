@@ -8,8 +8,8 @@
 
 namespace assay {
 
-// A verdict on a candidate of its own. Speedup 0: never timed. What is faster is certified at 0.95
-// of its speedup.
+// Returns a verdict on a new candidate. `speedup` 0: not timed. The certified speedup is 0.95 of
+// it.
 inline Verdict Judged(const std::string& problem, Outcome outcome, double speedup = 0) {
   static int count = 0;
   Verdict verdict;
@@ -40,7 +40,7 @@ inline Verdict Judged(const std::string& problem, Outcome outcome, double speedu
   return verdict;
 }
 
-// The example of docs/score.md: one is wrong, one slower, two faster, one does not build.
+// The example of docs/score.md: one wrong, one slower, two faster, one not built.
 inline std::vector<Verdict> FiveProblems() {
   return {Judged("softmax", Outcome::kWrong), Judged("gelu", Outcome::kSlower, 0.7),
           Judged("matmul", Outcome::kFaster, 1.3), Judged("conv2d", Outcome::kFaster, 2.5),

@@ -1,5 +1,5 @@
-// Which verdicts stand in one table: a candidate counts once, and sizes, machines and baselines are
-// not mixed unnoticed. Pure.
+// Selects the verdicts for one table: a candidate counts once, and sizes, machines and baselines
+// are not mixed unnoticed. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ struct AskedProblem {
 };
 
 struct SelectionRules {
-  std::vector<AskedProblem> asked;  // a suite's; empty: whatever the verdicts are of
-  int64_t asked_count = 0;   // how many were asked for, where no names are known; 0: as above
-  std::string baseline;      // whose result counts; empty: each verdict's headline
-  bool any_machine = false;  // verdicts of several machines may stand together
-  bool any_size = false;     // and of several sizes or versions of one problem
+  std::vector<AskedProblem> asked;  // a suite's; empty: the problems of the verdicts
+  int64_t asked_count = 0;          // how many, if no names are known; 0: as above
+  std::string baseline;             // the one that counts; empty: each verdict's headline
+  bool any_machine = false;         // verdicts of several machines may stand together
+  bool any_size = false;            // so may several sizes or versions of one problem
 };
 
 struct ProblemAttempts {
   AskedProblem problem;
-  std::vector<Attempt> attempts;  // one a candidate; empty where nobody was judged
+  std::vector<Attempt> attempts;  // one a candidate; empty: none was judged
 };
 
 struct MachineCount {
@@ -39,25 +39,26 @@ struct MachineCount {
   int64_t verdicts = 0;
 };
 
-// Verdicts that were read and do not count, by reason.
+// Verdicts that were read but do not count, by reason.
 struct SetAside {
   int64_t judged_again = 0;  // an older verdict on a candidate, or the same verdict read twice
-  int64_t not_asked = 0;     // of a problem that is not asked for
+  int64_t not_asked = 0;     // the problem is not asked for
   std::vector<std::string> problems_not_asked;  // in alphabetical order
-  int64_t against = 0;  // measured against another candidate: says nothing beside a reference
+  int64_t against = 0;  // measured against another candidate, not a reference
 };
 
 struct Selection {
-  std::vector<ProblemAttempts> problems;  // all that are known by name, in the suite's order
+  std::vector<ProblemAttempts> problems;  // all with known names, in the suite's order
   int64_t asked = 0;                      // at least problems.size()
-  std::string baseline;                   // empty where nothing was measured
+  std::string baseline;                   // empty if nothing was measured
   std::vector<MachineCount> machines;     // most verdicts first
   SetAside set_aside;
 };
 
-// Errors (kUsage), each naming what is mixed and the option that allows it: several machines
-// (processor, cores or threads), several sizes of a problem, several headline baselines, a baseline
-// that some verdict lacks, more problems judged than asked for, no verdict left.
+// Errors (kUsage): several rules of correctness, several machines (processor, cores or threads),
+// several sizes of a problem, several headline baselines, a baseline that some verdict lacks, more
+// problems judged than asked for, no verdict left. The message names what is mixed, and the option
+// that allows it if there is one.
 Result<Selection> SelectVerdicts(const std::vector<Verdict>& verdicts, const SelectionRules& rules);
 
 }  // namespace assay

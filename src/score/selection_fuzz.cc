@@ -1,5 +1,6 @@
-// A file of verdicts on its way to a score, as `assay score` reads it. The first byte holds the
-// options. Shares are of what was asked for, nothing is counted twice, no figure is nonsense.
+// Scores a file of verdicts as `assay score` does. The first byte holds the options. Checks that
+// shares are of the problems asked for, that nothing is counted twice, and that every figure makes
+// sense.
 #include <cmath>
 #include <cstdint>
 

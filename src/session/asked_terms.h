@@ -1,5 +1,5 @@
-// What somebody asked a judgement for, in the words of the command line and of a worker's requests,
-// turned into the terms of a session.
+// Turns a request, in the words of the command line or of a worker's client, into the terms of a
+// session.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct AskedLimits {
   std::string memory = "4G";
 };
 
-// Fields as `assay judge --help` explains them; empty or 0: not said.
+// The fields are those of `assay judge --help`; empty or 0: not given.
 struct AskedTerms {
   ProblemChoice problem;
   std::string baselines = "eager";  // one, several with commas, or "best"
@@ -27,20 +27,21 @@ struct AskedTerms {
   int threads = 0;
   std::string python, precision, tolerance, weights, device;
   uint64_t seed = 0;
-  Effort effort;  // but for the replays
+  Effort effort;  // `no_replay` sets Effort::replay
   AskedLimits limits;
   bool one_size = false, no_replay = false;
 };
 
-// The terms for judging these candidates. Errors (kUsage) say which field is wrong, and how.
+// Returns the terms for judging these candidates. Errors (kUsage) name the wrong field and the
+// fault.
 Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
                                   std::span<const CandidateSource> candidates);
 
-// Folders with installed suites, nearest first: the working folder's problems/, then those beside
-// the program.
+// Returns folders with installed suites, nearest first: the working folder's problems/, then those
+// beside the program.
 std::vector<std::string> SuiteFolders();
 
-// "512M", "4G", "4GiB" or plain bytes; `option` names it in the error.
+// Parses "512M", "4G", "4GiB" or plain bytes. Errors (kUsage) name `option`.
 Result<uint64_t> ParseBytes(const std::string& text, const std::string& option);
 
 }  // namespace assay

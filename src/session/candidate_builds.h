@@ -1,5 +1,5 @@
-// The builds of a batch, side by side. What needs nothing but its source compiles from the start,
-// beside whatever else goes on; the rest once the problem is known.
+// Builds a batch's candidates side by side. Those that need only their source compile from the
+// start, beside other work; the rest once the problem is known.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@ namespace assay {
 
 class CandidateBuilds {
  public:
-  // Begins those that build alone. `sources`, of which each file is built once, and `limits` must
-  // stay.
+  // Begins those that need only their source. Builds each file once. `sources` and `limits` must
+  // outlive this object.
   CandidateBuilds(std::vector<const CandidateSource*> sources, const CandidateLimits& limits,
                   StopToken stop);
-  // Builds the others and waits for all; `setup` is of all of them. Results are in the order of the
-  // sources. `progress`: how many are done.
+  // Builds the others and waits for all. `setup` serves all of them. Results are in the order of
+  // the sources. `progress` gets the number of finished builds. Errors as BuildLate's.
   Result<std::vector<BuiltCandidate>> Finish(const LateBuildSetup& setup,
                                              const std::function<void(size_t done)>& progress);
 
@@ -30,9 +30,9 @@ class CandidateBuilds {
 
  private:
   using Builds = SideBySide<CandidateSource, Result<BuiltCandidate>>;
-  // The first source that is the same file as this one: this one, often.
+  // Returns the first source with the same file as this one; usually this one itself.
   size_t SameAs(size_t index) const;
-  // Sources that are built, each file once, and alone or not.
+  // Returns the sources to build, each file once: those that build alone, or the others.
   std::vector<const CandidateSource*> Distinct(bool alone) const;
 
   std::vector<const CandidateSource*> sources_;

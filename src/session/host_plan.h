@@ -1,5 +1,5 @@
-// Which hosts of candidates begin to start, and when: importing PyTorch takes a second of one core,
-// and every candidate needs the correctness gate. Pure.
+// Plans the early start of candidates' hosts: importing PyTorch takes a second of one core, and
+// every candidate needs the correctness gate. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace assay {
 
 enum class HostUse { kCorrectness, kOtherSize, kPairs };
 
-// Hosts of one candidate for one use, from a pair's on.
+// Hosts of one candidate for one use, for `count` pairs from `first_pair` on.
 struct HostsToBegin {
   size_t candidate = 0;
   HostUse use = HostUse::kCorrectness;
@@ -22,23 +22,23 @@ struct HostsToBegin {
   bool operator==(const HostsToBegin&) const = default;
 };
 
-// What is known as a candidate's turn comes.
+// The facts at the start of a candidate's turn.
 struct HostPlanFacts {
   bool on_device = false;
-  bool alone = false;    // memory is short: no host starts before it is needed
-  bool imports = false;  // the candidate in hand is in Python
+  bool alone = false;    // memory is short: hosts start only when needed
+  bool imports = false;  // the present candidate is in Python
   bool has_other_size = false;
-  bool expects_speed = false;  // the candidate before it came as far as being timed
+  bool expects_speed = false;  // the previous candidate was timed
   bool correctness_only = false;
   size_t usable_cores = 1;
 };
 
-// From this many cores on, opponents import PyTorch while the oracle does, and so do hosts of
-// several candidates to come.
+// With at least this many cores, opponents and hosts of several later candidates import PyTorch
+// beside the oracle.
 inline constexpr size_t kManyCores = 12;
 
-// What begins as candidate `index` does: its own hosts, then those of candidates after it that are
-// built (`built[i]`). Those that have begun already are the caller's to leave out.
+// Returns the hosts to begin with candidate `index`: its own, then those of later candidates that
+// are built (`built[i]`). The caller leaves out those that have begun.
 std::vector<HostsToBegin> PlanHosts(const HostPlanFacts& facts, size_t index,
                                     std::span<const bool> built);
 

@@ -1,6 +1,6 @@
-// The hosts of a session: those of candidates begin to start before they are needed
-// (session/host_plan.h), reference hosts stay warm from one candidate to the next, and where the
-// device's memory is short they make room for each other.
+// Starts and ends the hosts of a session. Candidates' hosts start early (session/host_plan.h),
+// reference hosts stay warm from one candidate to the next, and hosts make room for each other if
+// the device's memory is short.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace assay {
 
-// A candidate's hosts, by what they are for.
+// A candidate's hosts, by use.
 struct HostsOfCandidate {
   CandidateHosts correctness, pairs;
   std::optional<CandidateHosts> other_size;
@@ -28,40 +28,42 @@ class HostSchedule {
  public:
   explicit HostSchedule(const Workbench& bench) : bench_(bench) {}
 
-  // The first pairs' opponents begin to start, where they did not.
+  // Begins to start the first pairs' opponents, unless they have begun.
   Result<void> BeginOpponents();
-  // The oracle and the live slots are there: reference hosts load what they will run.
+  // Call once oracle and live slots exist: reference hosts load their problem.
   void MeetOracle();
-  // A batch is judged; what is given stays until EndBatch().
+  // Begins a batch. `candidates` and `other_size` must stay until EndBatch().
   void BeginBatch(std::span<const BuiltCandidate> candidates, const OtherSize* other_size,
                   bool correctness_only);
   void EndBatch();
 
-  // Candidate `index` begins: its hosts, and those of some after it, begin to start.
+  // Begins candidate `index`: begins to start its hosts, and those of some later candidates.
   std::unique_ptr<HostsOfCandidate> Begin(size_t index);
-  // Whether the candidate in hand came as far as being timed: then the next one may.
+  // True if the present candidate was timed: then the next one may be, too.
   void set_expects_speed(bool expects) { expects_speed_ = expects; }
   bool expects_speed() const { return expects_speed_; }
-  // Nothing runs beside a measurement: waits for imports of candidates to come.
+  // Waits for imports of later candidates' hosts: nothing may run beside a measurement.
   void AwaitImports();
   bool any_ahead() const { return !ahead_.empty(); }
 
-  // Hosts start one by one, each when it is needed.
+  // True: hosts start one by one, each when it is needed.
   void set_alone(bool alone) { alone_ = alone; }
   bool alone() const { return alone_; }
-  // Whether the device has memory for few hosts, even once those that wait for later have ended.
+  // Returns true if the device's memory holds few hosts, even after waiting hosts have ended. Ends
+  // them to find out.
   bool HoldsFewHosts();
   void EndWaitingHosts();
-  // Drops hosts that failed, or that have half of what they need.
+  // Drops all reference hosts and all hosts that started early: they may have failed, or lack some
+  // of their memory.
   void DropAll();
 
-  // How many pairs' hosts start side by side, with this one's.
+  // Returns how many pairs' hosts start side by side, this pair's included.
   int PairsComing(int pair_index) const;
-  // Hosts of this and the following pairs begin to start, on a device.
+  // Begins to start hosts of this and the following pairs, on a device.
   HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const std::string& baseline,
                               bool opponent_leaves);
-  // Where hosts start one by one: those that are warm, but for this pair's, give back what the
-  // candidate may want.
+  // If hosts start one by one: ends warm reference hosts, except this pair's, so that the candidate
+  // can have their memory.
   void EndWarmReferences(const std::string& baseline, int pair_index);
   ReferencePool& Pool(const std::string& baseline);
   void DropPool(const std::string& baseline) { pools_.erase(baseline); }
@@ -77,7 +79,7 @@ class HostSchedule {
   std::span<const BuiltCandidate> candidates_;
   const OtherSize* other_size_ = nullptr;
   bool correctness_only_ = false;
-  std::map<size_t, std::unique_ptr<HostsOfCandidate>> ahead_;  // of candidates to come
+  std::map<size_t, std::unique_ptr<HostsOfCandidate>> ahead_;  // of later candidates, by index
   bool expects_speed_ = true;
   bool alone_ = false;
   EndingHosts ending_;  // on a device

@@ -1,4 +1,4 @@
-// A judgement from request to verdicts, in a session of its own.
+// Judges a request's candidates, in a session of its own.
 #pragma once
 
 #include <vector>
@@ -14,14 +14,14 @@ struct JudgeRequest {
 };
 
 // Judges every candidate. A bad candidate is a verdict; errors are the request's (kUsage) or the
-// machine's (kEnvironment), or kInterrupted. Verdicts already given to `events.verdict` stand
-// whatever comes after.
+// machine's (kEnvironment), or kInterrupted. Verdicts already given to `events.verdict` remain
+// valid after an error.
 Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& events,
                              StopToken stop);
 
-// An error of a session, in words for whoever asked for it; `problem` is the request's.
+// Rewords a session's error for its client; `problem` is the request's.
 Error ExplainError(Error error, const ProblemRequest& problem, StopToken stop);
-// A verdict whose messages call the problem and the candidate by their own names.
+// Returns the verdict with the problem's and the candidate's own file names in its messages.
 Verdict WithFileNames(Verdict verdict, const ProblemRequest& problem);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// What the candidates of a batch were compiled to for a device, disassembled beside what comes
-// before anything is timed.
+// Disassembles the kernels of a batch's candidates for a device, beside other work but never beside
+// a measurement.
 #pragma once
 
 #include <map>
@@ -16,12 +16,12 @@ namespace assay {
 
 class KernelListings {
  public:
-  // Begins on a device; `gpu` null: there is nothing to list. The candidates must stay where they
-  // are, and their artifacts until they were listed.
+  // Begins all listings; `gpu` null: there is nothing to list. The candidates must outlive this
+  // object, and their artifacts must not change until they are listed.
   KernelListings(std::vector<BuiltCandidate>& candidates, const Gpu* gpu, StopToken stop);
-  // Waits for all: nothing runs beside a measurement.
+  // Waits for all: nothing may run beside a measurement.
   void Await() const;
-  // The records of one candidate's kernels, for which its listing is waited for.
+  // Waits for one candidate's listing, and adds its kernels' records to the verdict.
   Result<void> AddTo(size_t index, Verdict* verdict);
 
  private:

@@ -1,4 +1,4 @@
-// Builds what needs the problem's description, or a device, first.
+// Builds candidates that need the problem's description or a device.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@ struct LateBuildSetup {
   StopToken stop;
 };
 
-// Errors as BuildCandidate's and BuildDevice's.
+// Builds a candidate. Errors as BuildCandidate's and BuildDevice's.
 Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildSetup& setup);
 
-// Whether it may be that a build beside this one had the device's memory: by itself it may go well.
-// What the candidate printed decides, which costs it no more than a second build.
+// Returns true if a build may have failed because another took the device's memory, so that it may
+// succeed alone. The candidate's own output decides; a false claim costs only a second build.
 bool MayHaveLackedMemory(const BuiltCandidate& built);
 
 }  // namespace assay

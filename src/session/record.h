@@ -1,4 +1,4 @@
-// Parts of a verdict that follow from what the judgement knows.
+// Fills in the parts of a verdict from a judgement's facts and results.
 #pragma once
 
 #include <map>
@@ -14,37 +14,40 @@ namespace assay {
 
 ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description);
 
-// Everything that is known before the gates: what was asked, of whom, and with what.
+// Returns a verdict with all facts before the gates: request, candidate, problem, machine,
+// software.
 Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, const Oracle& oracle,
                    const PythonRuntime& python, uint64_t seed, int threads, const Gpu* gpu);
 
-// Which of the problem's changed constants a Python candidate assigns at its top level too: they
-// were set in it, and the judged program is the file with them. Empty where there are none.
+// Returns a note that names the problem's changed constants that a Python candidate's file assigns
+// at top level, too: they are set in the candidate as well, so the judged program differs from the
+// file. Empty if there are none.
 std::string ConstantsNote(const std::string& source, const std::map<std::string, std::string>& set);
 
-// The headline baseline's roofline, by the ceilings of what the problem was judged on; nothing
-// where `machine` has none of it. `gpu`: null on the CPU.
+// Returns the headline baseline's roofline, by the ceilings of the judged processor or GPU; nullopt
+// if `machine` has none. `gpu`: null on the CPU.
 std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile& machine,
                                    const WorkAccount& account, const Gpu* gpu);
 
-// Why a correct candidate has this outcome, in one sentence. `opponent` names the headline baseline
-// or the other candidate.
+// Explains a correct candidate's outcome in one sentence. `opponent` names the headline baseline or
+// the other candidate.
 std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent);
 
-// Puts what gate 2 found beside a baseline into the verdict, whose gate 1 has passed. True: the
-// verdict is final, as a timed call was wrong or a rule was broken.
+// Puts gate 2's result against a baseline into the verdict, which has passed gate 1. Returns true
+// if the verdict is final: a timed call was wrong or a rule was broken.
 bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std::string& baseline,
                    Verdict* verdict);
 
-// Adds the result of the baseline that is hardest to beat, once more as kBestBaseline. `left_out`:
-// those that failed, by why they did.
+// Adds the result of the baseline that is hardest to beat, once more, as kBestBaseline. `left_out`:
+// baselines that failed, by reason.
 void AddBest(const std::map<std::string, std::vector<std::string>>& left_out, Speed* speed);
 
-// Adds the draws of another size to the verdict's; a failure among them is its failure.
+// Adds the draws of another size, constants `set`, to the verdict's; a failure among them is the
+// verdict's.
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
               Correctness* correctness);
 
-// What a reader should know of draws that passed but for some elements; empty: none did.
+// Returns a note on draws that passed without some elements; empty if there are none.
 std::string NoteOfLeftOut(const std::vector<DrawRecord>& draws);
 
 }  // namespace assay

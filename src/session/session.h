@@ -1,5 +1,5 @@
-// One problem held open: oracle, slots and reference hosts stay warm, and candidate after candidate
-// is judged.
+// Holds one problem open: oracle, slots and reference hosts stay warm while candidate after
+// candidate is judged.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@
 
 namespace assay {
 
-// Not safe for several threads: hosts belong to the thread that opened the session. After an error
-// the session is of no more use.
+// Not safe for several threads: hosts belong to the thread that opened the session. Do not use a
+// session after an error.
 class Session {
  public:
   // Starts the reference and makes the first batch's draws. `stop` ends every wait of the session.
@@ -31,26 +31,26 @@ class Session {
   struct Asked {
     bool correctness_only = false;  // nothing is timed; outcome `correct`
   };
-  // Judges one candidate, or several on one batch of values: the sources are built side by side,
-  // and measured one at a time. A bad candidate is a verdict. Verdicts already given to
-  // `events.verdict` stand whatever comes after.
+  // Judge one candidate, or several on one batch of values: sources are built side by side and
+  // measured one at a time. A bad candidate is a verdict. Verdicts already given to
+  // `events.verdict` remain valid after an error.
   Result<Verdict> Judge(const CandidateSource& source, const Asked& asked,
                         const JudgeEvents& events);
   Result<void> JudgeAll(std::span<const CandidateSource> sources, const Asked& asked,
                         const JudgeEvents& events);
-  // The same with builds that have begun (JudgeCandidates begins them beside Open).
+  // The same with builds that have begun: JudgeCandidates begins them beside Open.
   Result<void> JudgeAll(CandidateBuilds& builds, const Asked& asked, const JudgeEvents& events);
 
-  // Makes the next batch, which the next JudgeAll does otherwise, then draws as many values for
-  // timed blocks as the last batch took, for as long as `go_on` says. `go_on` is called between
-  // draws, too. Call it while nothing is measured. Errors as JudgeAll's.
+  // Makes the next batch, which the next JudgeAll makes otherwise. Then draws as many values for
+  // timed blocks as the last batch took, while `go_on` returns true. Calls `go_on` between draws,
+  // too. Call it while nothing is measured. Errors as JudgeAll's.
   Result<void> PrepareNext(const std::function<bool()>& go_on);
 
   const ProblemDescription& description() const { return bench_.oracle->description(); }
   const Workbench& bench() const { return bench_; }
 
  private:
-  // One batch in hand.
+  // The present batch.
   struct Round;
 
   Session(SessionTerms terms, StopToken stop);
@@ -62,28 +62,30 @@ class Session {
   Result<void> JudgeRound(Round& round);
   Result<Verdict> JudgeOne(Round& round, size_t index);
   Result<Verdict> RunTrial(Round& round, size_t index, bool* wants_room);
-  // The same; where the device's memory was short before it was timed, once more with no other host
-  // of the judge's beside those that work, and so at once where few fit.
+  // Runs a trial. If the device's memory was short before the candidate was timed, runs it again
+  // without the judge's waiting hosts. If only few hosts fit, ends waiting hosts first and starts
+  // hosts one by one.
   Result<Verdict> JudgeWithRoom(Round& round, size_t index);
-  // Whether the judge's own hosts lacked memory before the candidate was timed, which had not taken
-  // it.
+  // Returns true if the judge's own hosts lacked memory before the candidate was timed, and the
+  // candidate had not taken it.
   bool LackedMemoryEarly(const Round& round, const Error& error);
-  // What is said of a candidate that had taken the device's memory, once its processes are gone.
+  // Describes a candidate that took the device's memory, once its processes are gone; otherwise
+  // nullopt.
   std::optional<std::string> MemoryTaken(const Round& round) const;
-  // The verdict where the trouble that ended a trial is that the candidate had taken the device's
-  // memory; else the error.
+  // Returns the verdict if a trial failed because the candidate took the device's memory; otherwise
+  // the error.
   Result<Verdict> ForWantOfMemory(Round& round, size_t index, const Error& error);
 
   Workbench bench_;
   HostSchedule schedule_;
-  // The oracle's host loads the first batch's other size, before the problem itself; a host of its
-  // own those of later batches.
+  // The oracle's host loads the first batch's other size, before the problem itself. `size_host_`
+  // loads those of later batches.
   std::unique_ptr<OtherSize> first_size_;
   std::shared_ptr<Host> size_host_;
   FreshBatches<Batch> batches_;
-  DrawProgress drawing_;                 // of whoever waits for a batch now
-  std::vector<uint32_t> timed_batches_;  // values of each batch of blocks that the last round took
-  std::optional<BuiltCandidate> against_;  // the opponent, once it is built
+  DrawProgress drawing_;                   // of the present wait for a batch
+  std::vector<uint32_t> timed_batches_;    // sizes of the value batches that the last round drew
+  std::optional<BuiltCandidate> against_;  // the opponent candidate, once built
 };
 
 }  // namespace assay

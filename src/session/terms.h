@@ -1,4 +1,4 @@
-// What a session judges by: the problem, the opponent, and how much work a verdict may take.
+// The terms of a session: the problem, the opponent, and the work that a verdict may take.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,31 @@
 
 namespace assay {
 
-// Which of Compute Sanitizer's tools looks at candidates.
+// The tool of Compute Sanitizer that checks candidates.
 struct SanitizerChoice {
   GpuTool program;
   std::string tool;  // of kSanitizerTools (toolchain/compute_sanitizer.h)
 };
 
-// Whom a candidate must beat, and by how much.
+// The opponent that a candidate must beat, and the threshold.
 struct OpponentChoice {
   std::optional<CandidateSource> against;          // set: the opponent, instead of baselines
   std::vector<std::string> baselines = {"eager"};  // the first decides the outcome
-  // The baseline that is hardest to beat decides, under the name "best"; one that fails is left
-  // out, but for the first.
+  // The baseline that is hardest to beat decides, under the name "best". A baseline that fails is
+  // left out, except the first.
   bool best_baseline = false;
   double threshold = 1;  // --p
 };
 
-// How much is measured.
+// The amount of measuring.
 struct Effort {
-  double speed_budget_s = 60;     // for the speed gate, a candidate and baseline
-  double sustained_s = 0;         // then both sides run so long without a pause; 0: not
+  double speed_budget_s = 60;     // of the speed gate, for each candidate and baseline
+  double sustained_s = 0;         // run of both sides without pauses afterwards; 0: none
   bool replay = true;             // blocks may be replays of CUDA graphs
   bool correctness_only = false;  // no candidate is ever timed
 };
 
-// Tools that look at each candidate once its verdict is made; on a GPU alone.
+// Tools that run each candidate once its verdict is made; on a GPU alone.
 struct ToolChoice {
   std::optional<GpuTool> profiler;  // Nsight Compute
   std::optional<SanitizerChoice> sanitizer;
@@ -54,7 +54,7 @@ struct SessionTerms {
   std::string precision;   // --precision; empty: the problem's
   std::string tolerance;   // --tolerance; empty: the problem's
   uint64_t seed = 0;       // of the weights and the first batch; 0: a fresh one
-  MachineProfile machine;  // as measured here; empty where nothing was
+  MachineProfile machine;  // as measured here; empty parts were not
   CandidateLimits limits;
 };
 

@@ -1,5 +1,5 @@
-// Tools that look at a candidate once its verdict is made: one more host of it, under the tool, for
-// one call. What comes of it is facts beside the verdict; outcome and numbers stay as they are.
+// Runs tools on a candidate once its verdict is made: one more host, under the tool, for one call.
+// Adds facts to the verdict; outcome and numbers stay as they are.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,11 @@ struct ToolSetup {
   std::function<void(const std::string& text)> progress;
 };
 
-// What the session's tools see of the candidate, where there are any. Errors: the device does not
-// answer any more, kInterrupted; a failure of a tool's own is in the verdict.
+// Adds the findings of the session's tools, if there are any. A tool's own failure is in the
+// verdict. Errors: the device does not answer any more; kInterrupted.
 Result<void> AddToolFacts(const ToolSetup& setup, Verdict* verdict);
 
-// Whether the device still answers, after a candidate that was killed on it.
+// Fails if the device does not answer any more after a candidate was killed on it.
 Result<void> CheckDevice(Workbench& bench, HostSchedule& schedule, const Verdict& verdict);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// One candidate on its way through the gates, on a batch of values.
+// Takes one candidate through the gates, on a batch of values.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace assay {
 
-// What a trial works with; all of it outlives the trial.
+// The inputs of a trial; all of them outlive it.
 struct TrialSetup {
   Workbench& bench;
   Batch& batch;
@@ -23,28 +23,28 @@ struct TrialSetup {
   const BuiltCandidate* against = nullptr;  // the opponent; null: the baselines of the terms
   bool correctness_only = false;
   std::function<void(JudgeStage stage, const std::string& text, double fraction)> progress;
-  std::function<void()> before_timing;  // waits for whatever would run beside a measurement
+  std::function<void()> before_timing;  // waits for work that would run beside a measurement
 };
 
 class Trial {
  public:
   explicit Trial(TrialSetup setup) : setup_(std::move(setup)) {}
-  // The verdict so far as the gates make it. Errors: what is not the candidate's doing.
+  // Returns the gates' verdict. Errors: trouble that is not the candidate's doing.
   Result<Verdict> Run(HostsOfCandidate& hosts);
-  // Whether the candidate, or a second reference that was asked about it, lacked memory before it
-  // was timed.
+  // True if the candidate, or a second reference that checked its rounding, lacked memory before
+  // the candidate was timed.
   bool wants_room() const { return wants_room_; }
-  // Whether its speed was measured to a decision.
+  // True if its speed was measured to a decision.
   bool settled() const { return settled_; }
 
  private:
-  // Each returns true when the verdict is final.
+  // Each returns true if the verdict is final.
   Result<bool> PassGates(HostsOfCandidate& hosts, Verdict* verdict);
   Result<bool> PassCorrectness(CandidateHosts& hosts, Verdict* verdict);
   Result<bool> PassOtherSize(CandidateHosts& hosts, Verdict* verdict);
-  // Where nothing more is asked once it is correct.
+  // Ends the verdict as `correct` and returns true if no speed is asked for.
   bool EndsCorrect(Verdict* verdict) const;
-  // The speed gate, against all that are asked for (trial_speed.cc).
+  // Runs the speed gate against all opponents that are asked for (trial_speed.cc).
   Result<bool> PassBaselines(CandidateHosts& hosts, Verdict* verdict);
   struct SpeedOutcome {
     bool final = false;
@@ -56,7 +56,7 @@ class Trial {
   void DescribeEffort(const std::string& baseline, bool cheap, const CandidateHosts& hosts,
                       const Verdict& verdict, Gate2Setup* gate) const;
   void Settle(Verdict* verdict) const;
-  // Of a call that did not pass.
+  // Describes the failing call in the verdict.
   void SayWhatFailed(const Gate1Result& result, Verdict* verdict);
   SizeRunTerms Terms() const;
   bool AsksForSpeed() const;

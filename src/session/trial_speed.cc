@@ -1,4 +1,4 @@
-// A trial's way through the speed gate.
+// The speed gate of a trial.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What all candidates of a session are judged with, from one batch to the next.
+// The objects that a session keeps from batch to batch. The session owns it, and uses it on its own
+// thread.
 #pragma once
 
 #include <memory>
@@ -21,14 +22,14 @@ struct Workbench {
   uint64_t seed = 0;  // of the weights, and of the first batch
   int threads = 1;
   PythonRuntime python = {};
-  std::string settings = {};                      // of hosts under test
+  std::string settings = {};                      // settings.json of hosts under test
   std::unique_ptr<JudgeDevice> device = nullptr;  // null: judged on the CPU
   OracleOptions oracle_options = {};
   std::optional<Oracle> oracle = {};
   std::optional<LiveSlots> live = {};
   CompareRule rule = {};
   std::string tolerance = {};  // as verdicts name it
-  double host_start_s = 0;     // what the oracle's host took
+  double host_start_s = 0;     // start of the oracle's host
 
   const Gpu* gpu() const { return device ? &device->gpu() : nullptr; }
   bool on_device() const { return device != nullptr; }

@@ -1,5 +1,5 @@
-// Runs mutants of a problem's reference through gate 1: the same draws and the same comparison as a
-// judgement, with a candidate that is known to be wrong.
+// Runs mutants of a problem's reference through gate 1, with the draws and comparisons of a
+// judgement: each is a candidate that is known to be wrong.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct AuditRequest {
   std::string precision, tolerance;  // as in a judgement; empty: the problem's
   uint64_t seed = 0;
   bool ordinary_only = false;  // the draws of get_inputs() alone
-  uint64_t memory_bytes = 0;   // that all slots may take
+  uint64_t memory_bytes = 0;   // limit of all slots together
   StopToken stop;
 };
 
-// Starts the reference host anew. What is wrong with the problem itself is in the audit: its
-// findings, or `error` for one that cannot be loaded. Errors: kInterrupted alone.
+// Audits a problem in a new reference host. Faults of the problem are in the audit: its findings,
+// or `error` if it cannot be loaded. Errors: kInterrupted alone.
 Result<ProblemAudit> AuditProblem(const AuditRequest& request,
                                   const std::function<void(const std::string&, double)>& progress);
 

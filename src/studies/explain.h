@@ -1,5 +1,5 @@
-// A verdict's failing call as a standalone C++ program: the candidate's source, the inputs, the
-// expected outputs, and a main() that makes the one call and prints where it differs. For a
+// Writes a verdict's failing call as a standalone C++ program: the candidate's source, the inputs,
+// the expected outputs, and a main() that makes the one call and prints the differences. For a
 // debugger, a sanitizer, or a friend.
 #pragma once
 

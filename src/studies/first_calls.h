@@ -1,5 +1,5 @@
-// What a program's first calls cost: a fresh process, called one by one, as a careless timing would
-// see it. For demonstrations; nothing is judged.
+// Times a program's first calls, one by one in a fresh process, as careless timing does. For
+// demonstrations; nothing is judged.
 #pragma once
 
 #include <string>

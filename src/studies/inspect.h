@@ -1,5 +1,5 @@
-// A look at a problem without judging anything: its signature, bytes and operations at any size,
-// and, where it fits into memory, where its reference spends its time.
+// Describes a problem without judging anything: its signature, bytes and operations at any size,
+// and, if it fits into memory, a profile of its reference.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace assay {
 struct OperatorTime {
   std::string name;
   double calls = 0;
-  double self_ns = 0;  // of one forward, without what it calls
+  double self_ns = 0;  // of one forward, without nested operators
 };
 
 struct Profile {
@@ -37,8 +37,8 @@ struct Inspection {
   std::optional<Profile> profile;
 };
 
-// Errors: kUsage for what is wrong with the problem's file, kEnvironment for the machine, or where
-// a profile is asked for and the problem does not fit into memory.
+// Errors: kUsage for faults of the problem's file; kEnvironment for the machine's, and if a profile
+// is asked for and the problem does not fit into memory.
 Result<Inspection> InspectProblem(const InspectRequest& request);
 
 }  // namespace assay

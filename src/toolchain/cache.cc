@@ -1,6 +1,6 @@
 // Entry: FOLDER/<first 2 of the key>/<key>, holding a line "assay-artifact/1 SHA-256\n", then the
-// artifact. The hash makes a damaged entry absent; it is no defence against who can write in the
-// folder, which is the user alone.
+// artifact. The hash makes a damaged entry absent; it is no defence against a writer of the folder,
+// who can only be the user.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>

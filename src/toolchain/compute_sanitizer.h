@@ -1,5 +1,5 @@
-// Compute Sanitizer: the command that has it look for wrong accesses of one process's kernels, and
-// what it prints.
+// Compute Sanitizer, which finds wrong accesses of a process's kernels: its command, and its
+// output. Pure.
 #pragma once
 
 #include <array>
@@ -16,15 +16,16 @@ namespace assay {
 inline constexpr std::array<std::string_view, 4> kSanitizerTools = {"memcheck", "racecheck",
                                                                     "initcheck", "synccheck"};
 
-// argv that runs `command` under the program `sanitizer`. Errors that functions of CUDA's return
-// are left to the process.
+// Returns the argv that runs `command` under the program `sanitizer`. Errors that CUDA's functions
+// return are left to the process.
 std::vector<std::string> SanitizerCommand(const std::string& sanitizer, const std::string& tool,
                                           const std::vector<std::string>& command);
 
-// The failure where it does not say why it came to no summary.
+// The failure if the output has no summary and no reason.
 inline constexpr const char* kNoSummary = "compute-sanitizer printed no summary";
 
-// What the tool found, of what it and the process printed; `failure` where it came to no summary.
+// Reads the tool's findings from the output of tool and process. Without a summary `failure` is
+// set.
 SanitizerRecord ReadSanitizerOutput(const std::string& tool, std::string_view output);
 
 }  // namespace assay

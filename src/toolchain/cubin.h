@@ -1,6 +1,6 @@
-// What a kernel for a GPU was compiled to, read from the machine code itself: what a compiler
-// prints beside it could be the candidate's own words (#pragma message). Images are made beside a
-// stranger's source: every offset is checked.
+// Reads facts of a GPU's kernels from the machine code itself: a compiler's log could hold the
+// candidate's own words (#pragma message). Images are made beside a stranger's source, so every
+// offset is checked. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,24 @@
 namespace assay {
 
 struct CompiledKernel {
-  std::string name;          // as the image has it: mangled
-  int registers = 0;         // a thread
-  int64_t stack_bytes = 0;   // of local memory a thread: spilled registers and arrays
-  int64_t shared_bytes = 0;  // a block, without what is asked for at the launch or CUDA reserves
+  std::string name;          // mangled, as in the image
+  int registers = 0;         // per thread
+  int64_t stack_bytes = 0;   // local memory per thread: spilled registers and arrays
+  int64_t shared_bytes = 0;  // per block, without the launch's request and CUDA's reserve
 };
 
-// The kernels of a cubin (an ELF file of CUDA's), by their order there. Sources: section names and
-// .nv.info attributes as ptxas 11.8 and 13.0 write them, compared with what `ptxas -v` prints.
-// Empty where the bytes are no cubin, or a damaged one.
+// Returns the kernels of a cubin (an ELF file of CUDA's), in its order. Sources: section names and
+// .nv.info attributes as ptxas 11.8 and 13.0 write them, compared with the output of `ptxas -v`.
+// Empty if the bytes are no cubin, or a damaged one.
 std::vector<CompiledKernel> ReadCubin(std::string_view image);
 
-// The cubins inside of another file, such as a shared library that nvcc made; those that are
-// compressed are not seen.
+// Finds the cubins inside another file, such as a shared library by nvcc, and points into it.
+// Compressed ones are not found.
 std::vector<std::string_view> FindCubins(std::string_view file);
 
-// A kernel's name as people write it: "softmax<256>", without namespaces' hashes or parameters; a
-// name that is not mangled as it is, and of a very long one "at::native::copy_kernel<...>".
+// Returns a kernel's name as people write it: "softmax<256>", without parameters and unnamed
+// namespaces. A very long name becomes "at::native::copy_kernel<...>"; one that is not mangled
+// stays.
 std::string KernelDisplayName(const std::string& name);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Small cubins for tests: the sections that cubin.cc reads, laid out as ptxas does.
+// Makes small cubins for tests: the sections that cubin.cc reads, in ptxas's layout.
 #pragma once
 
 #include <elf.h>
@@ -13,7 +13,7 @@
 namespace assay {
 
 struct TestCubin {
-  std::vector<CompiledKernel> kernels;  // shared_bytes as the section has it: with what is reserved
+  std::vector<CompiledKernel> kernels;  // shared_bytes as in the section: with CUDA's reserve
   uint32_t architecture = 90;
   int format = 8;  // of the file: 7 from CUDA 12 and older
 

@@ -1,5 +1,5 @@
-// The device form of a candidate: CUDA device code whose `//!` lines say what is launched, over the
-// sizes of a call. Pure.
+// The device form of a candidate: CUDA device code whose `//!` lines give the launches, in terms of
+// the sizes of a call. Pure.
 //
 //   //! dim       rows = x.size(0)
 //   //! constant  COLUMNS = x.size(1)
@@ -8,8 +8,8 @@
 //   //! tensormap tiles = x shape=(rows, COLUMNS) box=(64, 64) swizzle=128
 //   //! launch    row_max grid=(rows) block=(BLOCK) shared=4*BLOCK args=(x, partial, COLUMNS)
 //
-// ParseDeviceProgram() reads the lines; PlanDeviceProgram() puts a problem's sizes and a choice of
-// the tuned values in. Both bound everything: the lines are a stranger's.
+// ParseDeviceProgram() reads the lines; PlanDeviceProgram() evaluates them for a problem's sizes
+// and one choice of the tuned values. Both bound everything: a stranger wrote the lines.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct DeviceDefinition {
   int line = 0;
   std::string name;
   std::string expression;
-  bool is_macro = false;  // `constant`: the compiler sees it, too
+  bool is_macro = false;  // `constant`: also a macro of the compiler's
 };
 
 struct DeviceTune {
@@ -59,14 +59,14 @@ struct DeviceTensorMap {
 struct DeviceLaunch {
   int line = 0;
   std::string kernel;
-  std::array<std::string, 3> grid, block, cluster;  // x, y, z; "1" where nothing is said
+  std::array<std::string, 3> grid, block, cluster;  // x, y, z; "1" if left out
   bool has_cluster = false;
   std::string shared_bytes = "0";
   std::vector<std::string> arguments;
 };
 
 struct DeviceProgram {
-  std::vector<DeviceDefinition> definitions;  // in order: each may use those before it
+  std::vector<DeviceDefinition> definitions;  // in order: each may use earlier ones
   std::vector<DeviceTune> tunes;
   std::vector<DeviceScratch> scratches;
   std::vector<DeviceTensorMap> tensor_maps;
@@ -76,15 +76,15 @@ struct DeviceProgram {
 // The error names the line. A source without a `//! launch` line is no device program.
 std::expected<DeviceProgram, std::string> ParseDeviceProgram(std::string_view source);
 
-// True where a source has a `//! launch` line.
+// Returns true if a source has a `//! launch` line.
 bool IsDeviceProgram(std::string_view source);
 
-// A call's tensors and numbers, as the problem describes them.
+// A tensor or number of a call, as the problem describes it.
 struct DeviceTensor {
   std::string name;
   std::vector<int64_t> shape;
   uint64_t element_bytes = 0;
-  bool is_number = false;  // a scalar of forward's: passed by value, no tensor
+  bool is_number = false;  // a scalar of forward's, passed by value
 };
 
 struct PlannedArgument {
@@ -112,14 +112,14 @@ struct PlannedLaunch {
 };
 
 struct DevicePlan {
-  std::map<std::string, int64_t> macros;  // the compiler's -D, constants and tuned values
+  std::map<std::string, int64_t> macros;  // constants and tuned values, for the compiler's -D
   std::vector<uint64_t> scratch_bytes;    // in order of the scratch lines
   std::vector<PlannedTensorMap> tensor_maps;
   std::vector<PlannedLaunch> launches;
 };
 
-// `tuned`: a value of each tune line's; the first listed stands for one that is missing. Errors
-// name the line: unknown names, sizes that no launch can have.
+// `tuned`: a value for each tune line, by name; a missing one is the first listed. Errors name the
+// line: unknown names, sizes that no launch can have.
 std::expected<DevicePlan, std::string> PlanDeviceProgram(
     const DeviceProgram& program, std::span<const DeviceTensor> tensors,
     const std::map<std::string, int64_t>& tuned);

@@ -1,6 +1,6 @@
-// One clear sentence out of a compiler's output. The output is the candidate's to shape (#error,
-// #pragma message, names of symbols), so it is bounded and stripped of what a terminal would obey;
-// nothing is decided by it.
+// Makes one clear sentence of a compiler's output. The candidate can shape that output (#error,
+// #pragma message, names of symbols), so it is bounded and stripped of bytes that a terminal obeys.
+// It decides nothing.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The `//!` lines of a candidate. A flag reaches the compiler only when it is on the allow-list
-// below: everything else could name files, load plugins, or hand options to other programs.
+// The build options in a candidate's `//!` lines. A flag reaches the compiler only if it is on the
+// allow-list below: others could name files, load plugins, or hand options to other programs.
 #include <fmt/format.h>
 
 #include <algorithm>

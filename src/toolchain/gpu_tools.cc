@@ -1,6 +1,6 @@
-// Theory of operation. What lies in CUDA's bin folder is a script that looks for an installation
-// elsewhere, and in the sandbox that elsewhere is not there. So the installation is looked for
-// here, by a part that only it has, and its program is run.
+// Theory of operation. CUDA's bin folder has a script that looks for the tool's installation
+// elsewhere, which the sandbox does not show. So this file finds the installation, by a part that
+// no other folder has, and its program is run.
 #include "toolchain/gpu_tools.h"
 
 #include <fmt/format.h>

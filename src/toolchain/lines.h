@@ -1,4 +1,4 @@
-// Text of others', line by line.
+// Reads text line by line. Pure.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@ namespace assay {
 constexpr bool IsSpace(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
-// Without the space around it.
+// Returns the text without the space around it.
 std::string_view TrimSpace(std::string_view text);
-// Takes the first line off, with its end; without it.
+// Removes the first line from `text`; returns it without its end.
 std::string_view TakeLine(std::string_view& text);
 
 }  // namespace assay

@@ -1,7 +1,7 @@
-// Theory of operation. `--page raw --csv` gives a row of names, a row of units and a row for each
-// launch after lines of the tool's own, which begin with "==". Rows have hundreds of columns, with
-// every property of the device: too much for what the sandbox keeps of printed text, so they go to
-// a file.
+// Theory of operation. `--page raw --csv` gives lines of the tool's own, which begin with "==",
+// then a row of names, a row of units and a row for each launch. Rows have hundreds of columns,
+// with every property of the device. The sandbox would cut that from the output, so it goes to a
+// file.
 #include "toolchain/ncu.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// NVRTC, CUDA's compiler as a library: where it is on this machine, and the command that compiles a
-// device candidate with it in the builder's sandbox.
+// NVRTC, CUDA's compiler as a library: finds it on this machine, and makes the command that
+// compiles a device candidate with it in the builder's sandbox.
 #pragma once
 
 #include <map>
@@ -14,15 +14,15 @@ namespace assay {
 struct Nvrtc {
   std::string library;  // "/usr/local/cuda/lib64/libnvrtc.so.13"
   std::string include;  // the toolkit's headers; empty: none beside it
-  std::string folder;   // that holds both, for the sandbox
+  std::string folder;   // holds both; shown to the sandbox
 };
 
-// The first of $CUDA_HOME, $CUDA_PATH and /usr/local/cuda that has one, then the system's library
-// folders. Errors (kEnvironment) say where it was looked for and how to install it.
+// Looks in $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, then in the system's library folders. Errors
+// (kEnvironment) name these places and say how to install it.
 Result<Nvrtc> FindNvrtc();
 
-// argv for `program` (nvrtc_build, as the sandbox shows it). `kernels`: names as the launch lines
-// have them; `flags`: from ParseBuildOptions; `macros`: become -DNAME=VALUE.
+// Returns the argv of `program` (the path of nvrtc_build in the sandbox). `kernels`: names as in
+// the launch lines; `flags`: from ParseBuildOptions; `macros`: become -DNAME=VALUE.
 std::vector<std::string> NvrtcCommand(const Nvrtc& nvrtc, const std::string& program,
                                       const std::string& input, const std::string& output,
                                       const std::vector<std::string>& kernels,
@@ -30,7 +30,7 @@ std::vector<std::string> NvrtcCommand(const Nvrtc& nvrtc, const std::string& pro
                                       const std::vector<std::string>& flags,
                                       const std::map<std::string, int64_t>& macros);
 
-// Whether a `//! flags` line of a device candidate may have this flag.
+// Returns true if a `//! flags` line of a device candidate may have this flag.
 bool IsAllowedForDevice(std::string_view flag);
 
 }  // namespace assay

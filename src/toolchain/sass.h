@@ -1,5 +1,4 @@
-// Which instructions a kernel consists of, from nvdisasm's listing: a static count, not how often
-// each of them runs.
+// Counts a kernel's instructions in nvdisasm's listing: static counts, not runs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +11,17 @@ namespace assay {
 struct InstructionMix {
   // By kind: "matrix", "float64", "float32", "float16", "special", "conversion", "integer",
   // "global_load", "global_store", "shared", "local", "async_copy", "atomic", "barrier", "branch",
-  // "other". No kind stands there with 0.
+  // "other". Kinds without instructions are absent.
   std::map<std::string, int64_t> counts;
-  int widest_load_bytes = 0;  // of global memory, a thread and instruction; 0: none of its own
+  int widest_load_bytes = 0;  // of global memory, per thread and instruction; 0: no such load
 };
 
-// By the kernel's name, as the listing of `nvdisasm -c` has it; instructions of functions that were
-// not inlined count for the kernel whose section they stand in.
+// Reads the listing of `nvdisasm -c`; keys are the kernels' names there. A function that is not
+// inlined counts for the kernel in whose section it stands.
 std::map<std::string, InstructionMix> ParseListing(std::string_view listing);
 
-// "matrix" for "HGMMA.64x128x16.F32.BF16"; source: the CUDA Binary Utilities' tables of instruction
-// sets, Ampere to Blackwell.
+// Returns the kind of an instruction: "matrix" for "HGMMA.64x128x16.F32.BF16". Source: the CUDA
+// Binary Utilities' tables of instruction sets, Ampere to Blackwell.
 std::string_view InstructionKind(std::string_view instruction);
 
 }  // namespace assay

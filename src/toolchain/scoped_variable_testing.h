@@ -1,4 +1,4 @@
-// A variable of the environment for the length of one test.
+// Sets a variable of the environment for the length of one test, then restores it.
 #pragma once
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// Integer expressions over the sizes of a call, as the `//!` lines of a device candidate hold them:
+// Evaluates the integer expressions over a call's sizes in the `//!` lines of a device candidate:
 // numbers, names, + - * / %, parentheses, ceil_div(a, b), min(a, b), max(a, b), and a tensor's
-// x.size(0) and x.count. Pure. 64-bit, and every overflow is an error.
+// x.size(0) and x.count. 64-bit; every overflow is an error. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace assay {
 
-// What names stand for.
+// The values of names.
 struct SizeScope {
   std::map<std::string, int64_t, std::less<>> values;
   std::map<std::string, std::vector<int64_t>, std::less<>> tensors;  // by name, their shapes
 };
 
-// The error says what is wrong with it, and quotes the place. Divisions round towards zero.
+// Divisions round towards zero. The error names the fault and quotes its place.
 std::expected<int64_t, std::string> EvaluateSize(std::string_view text, const SizeScope& scope);
 
 }  // namespace assay

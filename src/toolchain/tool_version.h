@@ -1,4 +1,4 @@
-// What a compiler says of itself.
+// Asks a compiler for its version.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace assay {
 
-// The first 4 KiB that `PATH --version` prints, in a clean environment. Errors (kEnvironment): it
-// does not start, or says nothing within ten seconds.
+// Returns the first 4 KiB of the output of `PATH --version`, run in a clean environment. Errors
+// (kEnvironment): it does not start, or prints nothing within ten seconds.
 Result<std::string> ReadVersionText(const std::string& path);
 
 }  // namespace assay

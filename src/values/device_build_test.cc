@@ -1,4 +1,4 @@
-// Candidates in the device form, built by NVRTC itself in the real sandbox where there is one.
+// Tests candidates in the device form, built by NVRTC in the real sandbox, where there is an NVRTC.
 #include "builders/device_build.h"
 
 #include <gmock/gmock.h>

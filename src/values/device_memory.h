@@ -1,5 +1,6 @@
-// The device's memory, which a candidate shares with the judge and the reference: nothing keeps a
-// process there from taking all of it, whereupon others fail. Who had it shows when it comes back.
+// Watches the device's memory, which a candidate shares with the judge and the reference. A process
+// can take all of it, and then others fail. The memory that comes back when a process ends shows
+// who had it.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +13,33 @@ namespace assay {
 
 class DeviceMemory {
  public:
-  // `host_bytes`: what the judge takes for each host [bytes]. `gpu` must stay.
+  // `host_bytes`: the judge's memory for each host [bytes]. `gpu` must outlive this object.
   DeviceMemory(const Gpu& gpu, uint64_t host_bytes);
 
-  // A candidate begins: what is free now is what it finds.
+  // Begins a candidate: notes the free memory that it finds.
   void Begin();
-  // Whether little is left: what earlier processes held may still be on its way back.
+  // Returns true if little is free: memory of earlier processes may still be on its way back.
   bool IsShort() const { return gpu_->FreeBytes() < 4 * needed_bytes_; }
-  // Whether a pair's hosts, and one that ends, take most of what is there: others would be in their
-  // way.
+  // Returns true if a pair's hosts, and one that ends, take most of the memory: no others should
+  // start.
   bool HoldsFewHosts() const { return gpu_->FreeBytes() < 3 * needed_bytes_; }
-  // How many of `wanted` hosts may take memory at the same time, for each of which the judge takes
-  // so much [bytes]: one at least, and no more than fit into one of `parts` of what is free.
+  // Returns how many of `wanted` hosts may start at the same time: at least one, and no more than
+  // fit into 1/`parts` of the free memory. `host_bytes`: the judge's memory for each [bytes].
   int HostsAtATime(int wanted, uint64_t host_bytes, int parts) const;
-  // Something failed, and the candidate's processes still live: keeps what is free.
+  // Notes the free memory after a failure, while the candidate's processes still live.
   void NoteTrouble();
-  // Once its processes are gone: what was seen, where next to nothing was left at the trouble and
-  // more than half of what the candidate had found is back now, without what the judge had lent its
-  // hosts. Else nothing: it was not the candidate that had it, or memory was not what was missing.
+  // Call once the candidate's processes are gone. Describes the finding if almost nothing was free
+  // at the trouble and more than half of the memory that the candidate found is back, without the
+  // judge's own. Otherwise nullopt: the candidate did not have the memory, or memory was not the
+  // trouble.
   std::optional<std::string> Taken() const;
 
  private:
   const Gpu* gpu_;
-  uint64_t needed_bytes_ = 0;  // that one more host needs
+  uint64_t needed_bytes_ = 0;  // for one more host
   uint64_t found_bytes_ = 0;
-  std::optional<uint64_t> left_bytes_;  // the least at a trouble
-  uint64_t held_bytes_ = 0;             // by the judge then
+  std::optional<uint64_t> left_bytes_;  // least free at a trouble
+  uint64_t held_bytes_ = 0;             // by the judge at that time
 };
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// A device's memory that a candidate takes, over the fake driver.
+// Tests a candidate that takes a device's memory, over the fake driver.
 #include "values/device_memory.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Slots on a device, over the fake driver.
+// Tests slots on a device, over the fake driver.
 #include "values/device_slots.h"
 
 #include <fmt/format.h>

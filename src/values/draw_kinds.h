@@ -1,4 +1,4 @@
-// Kinds of draws: their names, which of them a problem leaves out, which may be left to rounding.
+// Kinds of draws: their names, and the kinds that a problem leaves out.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace assay {
 struct Draw {
   wire::DrawKind kind = wire::DrawKind::kOrdinary;
   uint64_t seed = 0;
-  uint32_t master = 0;  // slot that holds it, when kept
+  uint32_t master = 0;  // slot that holds it, if kept
   bool dropped = false;
   std::string reason;
 };
@@ -25,12 +25,13 @@ struct Draw {
 std::string_view DrawKindName(wire::DrawKind kind);
 std::optional<wire::DrawKind> DrawKindFromName(std::string_view name);
 
-// Kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the ordinary one.
+// Returns the kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the
+// ordinary one.
 Result<std::vector<wire::DrawKind>> SkippedDraws(const ProblemRequest& problem);
 
-// Draws in which elements may be left out that rounding decides (rules/moved_elements.h). Choices
-// between small integers are exact, and their ties are meant; on ordinary values every timed call
-// is held to the reference's own output, whichever way that chose.
+// Returns true if elements that rounding decides may be left out of a draw of this kind
+// (rules/moved_elements.h). False for small integers, whose choices are exact and whose ties are
+// intended, and for ordinary values, where every timed call must match the reference's own choice.
 bool MayLeaveElementsOut(wire::DrawKind kind);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// The GPU that the judge works on.
+// The judge's GPU.
 #pragma once
 
 #include <memory>
@@ -14,24 +14,24 @@
 
 namespace assay {
 
-// The judge's GPU with its own kernels on it, one a process.
+// The judge's GPU with the judge's kernels on it, one a process.
 class JudgeDevice {
  public:
   // Opens the GPU and compiles the judge's kernels for it, in the builder's sandbox. Errors
   // (kEnvironment): no driver, no device, no NVRTC, or a GPU under quarantine.
   static Result<std::unique_ptr<JudgeDevice>> Open(StopToken stop);
-  // The same with an image that is at hand.
+  // The same with a given image of the kernels.
   static Result<std::unique_ptr<JudgeDevice>> Open(Gpu gpu, const std::string& image);
 
   const Gpu& gpu() const { return gpu_; }
   JudgeKernels& kernels() { return *kernels_; }
-  // What a problem's values may take [bytes]: half of what is free now besides contexts, since
-  // hosts under test have outputs of their own. 1 at least.
+  // Returns the memory that a problem's values may take [bytes], at least 1: half of the memory
+  // that is free now less that of contexts. Hosts under test need the rest for their outputs.
   uint64_t BytesForValues() const;
-  // After processes on the GPU were killed: whether it answers. Where it does not it is put under
-  // quarantine; `after`: what had run, for the message. Errors (kEnvironment).
+  // Checks that the GPU answers, after processes on it were killed. Otherwise puts it under
+  // quarantine and fails (kEnvironment). `after`: names the killed work, for the message.
   Result<void> CheckAnswers(const std::string& after);
-  // Nothing where NVML is not there.
+  // nullopt without NVML.
   const std::optional<GpuClocks>& clocks() const { return clocks_; }
 
  private:
@@ -42,7 +42,7 @@ class JudgeDevice {
   std::optional<GpuClocks> clocks_;
 };
 
-// A dtype as the judge's kernels know it.
+// Returns the judge's kernels' type for a dtype.
 gpu::ElementType DeviceType(DType dtype);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// The judge's kernels, compiled for the host over the fake driver, against the CPU's own scan.
+// Tests the judge's kernels, compiled for the host over the fake driver, against the CPU's scan.
 #include "gpu/judge_kernels.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
-// Results that a python host left where its candidate's forward put them (wire::Results::kLeft): in
-// the host's own memory, which the judge reads once the host is stopped, or, on a device, in memory
-// that the judge has lent it. Nothing of a copy is in anybody's time, and no candidate can gain by
-// leaving it out.
+// Reads results that a python host leaves where its candidate's forward put them
+// (wire::Results::kLeft): in the host's own memory, which the judge reads once the host is stopped,
+// or, on a device, in memory that the judge lends it. Copies are not timed, so no candidate gains
+// by avoiding one.
 #pragma once
 
 #include <sys/types.h>
@@ -15,41 +15,43 @@
 
 namespace assay {
 
-// Whether this process may read that one's memory, as a debugger may.
+// Returns true if this process may read the memory of `pid`, as a debugger may.
 bool MayReadMemory(pid_t pid);
 
-// Where the host claims that its results lie, one address for each output of each call: taken once,
-// as it says done, since it may say something else a moment later.
+// Returns the addresses that the host claims for its results, one for each output of each call.
+// Read them once, at done: the host can change its claim later.
 std::vector<uint64_t> AddressesOfResults(const wire::Report& report, const wire::Plan& plan,
                                          size_t calls);
 
-// Of one block. A place that cannot be read gives no result.
+// The results of one block. An address that cannot be read gives no result.
 class LeftResults {
  public:
   struct Piece {
     uint32_t slot;
     uint64_t address, size_bytes;
-    uint64_t place;  // in the outputs
+    uint64_t place;  // offset in the outputs
   };
 
-  // `addresses`: AddressesOfResults() of as many calls as there are slots.
+  // `addresses`: AddressesOfResults() of one call for each of `slots`.
   LeftResults(std::span<const uint64_t> addresses, const wire::Plan& plan,
               std::span<const uint32_t> slots);
 
-  // Two of them share memory: the candidate uses it again from call to call, and what an earlier
-  // call gave is gone.
+  // Returns true if two results share memory: the candidate reuses it from call to call, and
+  // results of earlier calls are gone.
   bool Overlap() const;
-  // On a device: the host has the `size_bytes` bytes at `ours` of the judge's at `theirs`.
-  // Addresses become the judge's; false: there are results elsewhere, which are lost.
+  // On a device: turns the host's addresses into the judge's. The host maps the `size_bytes` bytes
+  // at `ours` at `theirs`. Returns false if there are results elsewhere; they are lost.
   bool Translate(uint64_t theirs, uint64_t size_bytes, uint64_t ours);
   const std::vector<Piece>& pieces() const { return pieces_; }
-  // Slots of calls that gave nothing.
+  // Slots of calls without a result.
   const std::vector<uint32_t>& lost() const { return lost_; }
 
-  // Reads a few lines of them as the block ends; and whether these are the same now.
+  // TakeSample reads a few lines of the results as the block ends; SampleStillHolds returns true if
+  // these are unchanged.
   void TakeSample(pid_t pid, uint32_t lines, uint64_t seed);
   bool SampleStillHolds(pid_t pid) const;
-  // Copies them into the slots' places in `outputs`; the slots of those that cannot be read.
+  // Copies the results into their slots in `outputs`. Returns the slots of those that cannot be
+  // read.
   std::vector<uint32_t> Fetch(pid_t pid, std::byte* outputs) const;
 
  private:
@@ -61,9 +63,9 @@ class LeftResults {
   std::vector<std::byte> sample_;
 };
 
-// Device memory that lets a host leave the results of so many slots: what PyTorch's allocator
-// takes for them, and room for what forward makes on its way, less where `values_bytes`, which a
-// problem's values may take in all, are few [bytes].
+// Returns the device memory that a host needs to leave the results of `slots` slots [bytes]: the
+// demand of PyTorch's allocator for them, and room for forward's intermediate values. That room is
+// smaller if `values_bytes`, the limit of all values of a problem, is small.
 uint64_t LeftResultsBytes(const wire::Plan& plan, uint32_t slots, uint64_t values_bytes);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// The slots that hosts under test see.
+// The slots that hosts under test see, in the machine's memory or on the device.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,22 @@
 
 namespace assay {
 
-// Where one host's outputs lie: in the machine's memory, or on the device.
+// The memory of one host's outputs: the machine's, or the device's.
 struct HostOutputs {
   SharedRegion memory;
   std::shared_ptr<const DeviceRegion> device;
-  // On a device, where the host leaves results: and the address at which it says that it has it.
+  // On a device: memory in which the host leaves results, and the address that it claims for it.
   DeviceRegion results;
   uint64_t results_at = 0;
 };
 
-// Inputs that every host under test maps read-only, and the plan that goes with them. Both sides of
-// a pair read the same inputs from the same pages; outputs belong to each side alone. What the
-// judge does to either while no host runs.
+// The inputs, which every host under test maps read-only, with their plan, and the judge's work on
+// slots while no host runs. Both sides of a pair read the same pages of inputs; each side has its
+// own outputs. Not safe for several threads. On a device the first error of its functions is kept,
+// and RunBlock() returns it.
 class LiveSlots {
  public:
-  // `device`: where the slots lie; null: in the machine's memory.
+  // `device`: holds the slots; null: they lie in the machine's memory.
   static Result<LiveSlots> Create(const Oracle& oracle, JudgeDevice* device = nullptr);
 
   const wire::Plan& plan() const { return *plan_.as<wire::Plan>(); }
@@ -39,79 +40,82 @@ class LiveSlots {
   uint64_t inputs_bytes() const { return inputs_.size_bytes(); }
   bool on_device() const { return device_ != nullptr; }
 
-  // How many slots hosts prepare when they next enter blocks; at most capacity().
+  // Sets how many slots hosts prepare when they next enter blocks; at most capacity().
   void SetSlotCount(uint32_t count);
   uint32_t slot_count_most() const { return slot_count_most_; }  // so far
   // Copies masters[i] into slot i, for each i, past the caches. No host may run.
   void FillInputs(const Oracle& oracle, std::span<const uint32_t> masters);
   // Copies one master into one slot.
   void FillInput(const Oracle& oracle, uint32_t slot, uint32_t master);
-  // Zeroes what was filled since the last time: a process that starts sees no values before its
-  // turn. No host may run.
+  // Zeroes all slots filled since the last call: a new process sees no values before its turn. No
+  // host may run.
   void Clear();
-  // Drops a slot's inputs, or those of several and the weights, from the caches: the side that ran
-  // before had read them.
+  // Drop a slot's inputs, or those of several and the weights, from the caches: the other side may
+  // have just read them.
   void FlushInput(uint32_t slot) const;
   void FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const;
 
-  // On a device: whether these slots' inputs, and the weights, are as the judge put them there.
+  // On a device: returns true if these slots' inputs, and the weights, are as the judge filled
+  // them. Otherwise always true.
   bool InputsHold(std::span<const uint32_t> slots) const;
-  // On a device: whether it was seen at other work since the last time of asking, while all hosts
-  // were stopped.
+  // Returns true if the device did other work since the last call of this, while all hosts were
+  // stopped. Without a device always false.
   bool TakeBusy() const;
-  // On a device: a candidate begins; something failed while its processes live; and, once they are
-  // gone, whether it had taken the memory that others need (DeviceMemory).
+  // On a device, as in DeviceMemory: BeginCandidate notes the free memory, NoteTrouble a failure
+  // while the candidate's processes live, and MemoryTaken says, once they are gone, if it took the
+  // memory.
   void BeginCandidate();
   void NoteTrouble() const;
   bool MemoryIsShort() const { return memory_ && memory_->IsShort(); }
   bool MemoryHoldsFewHosts() const { return memory_ && memory_->HoldsFewHosts(); }
-  // What hosts that start take of the device's memory, and when.
+  // The demand of starting hosts for the device's memory.
   struct Starting {
     bool trusted;  // they share their outputs
-    bool leaves;   // each has memory to leave results in
-    bool ahead;    // not before hosts of the other side, which start with them, have theirs
+    bool leaves;   // each gets memory to leave results in
+    bool ahead;    // the other side's hosts start with them, and take memory first
   };
-  // How many of `wanted` hosts may start at the same time, by what is free there (DeviceMemory).
+  // Returns how many of `wanted` hosts may start at the same time, by the free memory
+  // (DeviceMemory).
   int HostsAtATime(int wanted, Starting hosts) const;
   std::optional<std::string> MemoryTaken() const;
-  // On a device with NVML: its clock now.
+  // Returns the clock of a device with NVML; otherwise nullopt.
   std::optional<ClockState> Clock() const;
 
-  // Outputs for one host.
+  // Makes the outputs of one host.
   Result<HostOutputs> CreateOutputs() const;
-  // The same for a trusted one: on a device all of these, of which one runs at a time, have one
-  // memory.
+  // Makes those of a trusted host. On a device all trusted hosts share one memory, as one runs at a
+  // time.
   Result<HostOutputs> CreateTrustedOutputs() const;
   // Shares plan, inputs, weights and the host's own outputs with a host.
   HostResult<void> Attach(Host& host, const Oracle& oracle, const HostOutputs& outputs,
                           bool inputs_writable) const;
-  // On a device: memory that it may leave results in, where it has none yet. It must not be in
+  // On a device: gives a host memory to leave results in, unless it has some. It must not be in
   // blocks.
   HostResult<void> AttachResults(Host& host, HostOutputs* outputs) const;
-  // Poisons outputs and sets their guards, in all slots or in one.
+  // Poison outputs and set their guards, in all slots or in one.
   void Poison(const HostOutputs& outputs) const;
   void PoisonSlot(const HostOutputs& outputs, uint32_t slot) const;
-  // Reads outputs as checking them does.
+  // Reads all outputs, as a check does.
   void Read(const HostOutputs& outputs) const;
-  // Runs one block and looks whether outputs change once it is done (Host::RunBlock). Results that
-  // were left are in the slots then.
+  // Runs one block and watches for changes of outputs after done (Host::RunBlock). Copies results
+  // that were left into their slots.
   HostResult<BlockResult> RunBlock(Host& host, const HostOutputs& outputs,
                                    std::span<const uint32_t> order, double timeout_s) const;
-  // The same with poisoned outputs and on whatever its slots hold, for a block that does not count:
-  // again where the host slept badly, whose third time in a row is its end.
+  // Runs a block that does not count, with poisoned outputs, on the present inputs. Repeats it
+  // after kVoid, which Host::RunBlock makes a foul at the third time in a row.
   HostResult<void> RunUncounted(Host& host, const HostOutputs& outputs,
                                 std::span<const uint32_t> order, double timeout_s) const;
-  // What a host wrote in one slot; valid until the next call of this.
+  // Returns a host's outputs in one slot; valid until the next call.
   const std::byte* Written(const HostOutputs& outputs, uint32_t slot) const;
-  // On a device: errors of outputs, measured where they lie (DeviceSlots); nothing where the device
-  // fails.
+  // On a device alone: measure errors of outputs there (DeviceSlots); nullopt if the device fails.
   std::optional<std::vector<JudgeKernels::Compared>> Compare(
       const Oracle& oracle, const HostOutputs& outputs,
       std::span<const DeviceSlots::PlacedOutput> placed) const;
   std::optional<std::vector<JudgeKernels::Measured>> CompareWithTruth(
       const Oracle& oracle, const HostOutputs& outputs,
       std::span<const DeviceSlots::PlacedOutput> placed) const;
-  // Guards of these slots, and slots that must not have been written (values/slot_layout.h).
+  // FindDamage looks at the guards of these slots; AreUntouched returns true if the slots still are
+  // poisoned (values/slot_layout.h).
   std::optional<GuardDamage> FindDamage(const HostOutputs& outputs,
                                         std::span<const uint32_t> slots) const;
   bool AreUntouched(const HostOutputs& outputs, std::span<const uint32_t> slots) const;
@@ -120,7 +124,7 @@ class LiveSlots {
   LiveSlots() = default;
   HostResult<void> AttachDevice(Host& host, const HostOutputs& outputs) const;
   void FetchLeft(const Host& host, const HostOutputs& outputs, const LeftResults& left) const;
-  // Keeps the first error of the device's; RunBlock() tells it.
+  // Keeps the device's first error; RunBlock() returns it.
   void Note(Result<void> done) const;
   template <typename T>
   T NoteOr(Result<T> result, T otherwise) const {
@@ -135,14 +139,14 @@ class LiveSlots {
   }
 
   SharedRegion plan_, inputs_;
-  // With device slots `inputs_` holds the numbers among the inputs, at the same places.
+  // With device slots `inputs_` holds only the numbers among the inputs, at the same offsets.
   std::unique_ptr<DeviceSlots> device_;
   mutable std::optional<DeviceMemory> memory_;
   mutable std::shared_ptr<const DeviceRegion> trusted_outputs_;
   mutable std::optional<Error> device_error_;
   std::vector<std::byte> unread_;  // stands for outputs that cannot be fetched
   uint32_t capacity_ = 0;
-  uint64_t results_bytes_ = 0;  // on a device: lent to each host that leaves its results
+  uint64_t results_bytes_ = 0;  // on a device: for each host that leaves its results
   uint32_t slot_count_most_ = 0;
   uint32_t filled_ = 0;  // slots that may hold values
   uint64_t guard_ = 0;

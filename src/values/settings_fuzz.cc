@@ -1,5 +1,5 @@
-// --set NAME=VALUE, from the command line to the JSON that hosts read: what is accepted arrives as
-// it was given. An input is a list of settings, one a line.
+// Reads --set NAME=VALUE and makes the JSON that hosts read: an accepted setting must arrive
+// unchanged. An input is a list of settings, one a line.
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// Descriptions of a problem as a host sends them: any bytes in the place of its ArgumentSpecs. What
-// passes for sound must be laid out without overlap, with its guards, and damage must show.
+// Lays out descriptions of a problem from any bytes in place of a host's ArgumentSpecs. Sound ones
+// must be laid out without overlap and with guards, and damage must be found.
 #include <algorithm>
 #include <cstring>
 #include <memory>

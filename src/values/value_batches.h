@@ -1,5 +1,5 @@
-// Which master slots hold the values of which batch: blocks of calls take a batch each, and drawing
-// one anew takes longer than all that is measured. Pure.
+// Assigns master slots to batches of values. Each block of calls takes a batch. Drawing a new one
+// takes longer than all measured calls, so batches serve process after process. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 namespace assay {
 
 struct ValueBatch {
-  std::vector<uint32_t> masters;  // neighbours, in any order
+  std::vector<uint32_t> masters;  // adjacent slots, in any order
   uint64_t weights = 0;
-  std::optional<size_t> probe;  // whose weights these are
-  bool seen = false;            // by the process in hand
+  std::optional<size_t> probe;  // index of the unusual draw with the same weights
+  bool seen = false;            // by the present process
 };
 
 class ValueBatches {
  public:
-  // Uses the master slots [first, first + capacity). Small batches have a room of their own where
-  // there is enough for all: they would take the place of large ones.
+  // Uses the master slots [first, first + capacity). If there are enough, small batches have their
+  // own room, as they would otherwise displace large ones.
   ValueBatches(uint32_t first, uint32_t capacity);
-  // What one batch may have at most.
+  // The largest size of a batch.
   uint32_t batch_max() const { return rooms_.back().capacity; }
 
-  // A process begins that has seen none; which batch comes when differs from process to process.
+  // Begins a process, which has seen no batch. The order of batches differs from process to
+  // process.
   void BeginProcess(std::mt19937_64& random);
-  // The smallest batch of `count` values and up to twice as many that the process has not seen, or
-  // that it has where `seen_too`; nullptr: none. Candidates may differ in the length of their
+  // Returns the smallest batch with `count` to 2 `count` values that the process has not seen, or
+  // with `seen_too` any; nullptr: none. Sizes vary as candidates differ in the length of their
   // blocks.
   ValueBatch* Find(uint32_t count, bool seen_too);
-  // One of `count` values or more to be filled anew: a new one, or one that was seen, another one
-  // each time; where there is neither, its room is shared out again. Call it where Find has
-  // nothing. Valid until the next call. count <= batch_max().
+  // Returns a batch of `count` values or more to be filled anew: a new one if there is room,
+  // otherwise a seen one, in turn; otherwise empties the room and starts again. Call it if Find
+  // returns nullptr. Valid until the next call. Needs count <= batch_max().
   ValueBatch& Renew(uint32_t count);
   // How many values each batch has, small batches first.
   std::vector<uint32_t> Sizes() const;

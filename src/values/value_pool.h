@@ -1,4 +1,4 @@
-// Values for timed blocks, in master slots: drawn as they are needed, shown to a process once.
+// Values for timed blocks, in master slots: drawn when needed, shown to a process once.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,32 @@ namespace assay {
 // fresh process has seen none of them; within a process each is shown once.
 class ValuePool {
  public:
-  // How many master slots, from `first` on, values may take; at least 2 must be there.
+  // Returns how many master slots, from `first` on, values may take. At least 2 must exist.
   static uint32_t CapacityFor(const Oracle& oracle, uint32_t first);
-  // Uses the master slots [first, first + capacity). `probes`: unusual draws that are kept in
-  // masters of their own; a batch has the version of the weights of one of them.
+  // Uses the master slots [first, first + capacity). `probes`: unusual draws that masters of their
+  // own hold; each batch has the version of the weights of one of them.
   ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
             std::vector<Draw> probes);
 
   struct Values {
     std::span<const uint32_t> masters;
-    const Draw* probe;  // one that this process has not seen, or nullptr; valid as the pool is
+    const Draw* probe;  // one that this process has not seen, or nullptr; valid as long as the pool
   };
 
-  // A fresh process comes: every value is new to it.
+  // Begins a fresh process, which has seen no value.
   void BeginProcess();
-  // `count` masters that this process has not seen, in random order, and puts their version of the
-  // weights in place; draws new values where none are left. count <= capacity.
+  // Returns `count` masters that this process has not seen, in random order, and sets their version
+  // of the weights. Draws new values if none are left. Needs count <= capacity().
   HostResult<Values> Take(uint32_t count);
-  // Draws a batch of `count` values that no Take() has to draw then.
+  // Draws a batch of `count` values now, so that no Take() has to.
   HostResult<void> DrawAhead(uint32_t count);
-  // The batches that were drawn, by their numbers of values.
+  // Returns the number of values of each batch that was drawn.
   std::vector<uint32_t> batch_sizes() const { return batches_.Sizes(); }
-  // The process has seen this probe, which Take() offered.
+  // Marks a probe that Take() returned as seen by the process.
   void MarkShown(const Draw* probe);
-  // What drawing for the next Take(count) is expected to cost [ns]; 0 when the values are at hand.
+  // Returns the expected time of drawing for the next Take(count) [ns]; 0 if the values exist.
   double CostNs(uint32_t count);
-  // What drawing one value takes, by those drawn so far [ns].
+  // Returns the mean time of drawing one value so far [ns].
   double CostOfOneNs() const;
   uint32_t capacity() const { return batches_.batch_max(); }
 
@@ -53,7 +53,7 @@ class ValuePool {
   Oracle& oracle_;
   std::mt19937_64 random_;
   std::vector<Draw> probes_;
-  std::vector<bool> probes_seen_;  // by the process in hand
+  std::vector<bool> probes_seen_;  // by the present process
   std::vector<size_t> deck_;       // probes that batches drawn next belong to
   ValueBatches batches_;
   int64_t drawn_ = 0, drawing_ns_ = 0;  // so far

@@ -1,6 +1,6 @@
-// Changes a few of the weights from block to block, in the memory that every host reads, so that
-// work on weights cannot be done once and kept outside of the clock. A version is a number; the
-// same number gives the same weights again. No host under test may run while weights change.
+// Changes a few of the weights from block to block, in the memory that every host reads, so that no
+// candidate can do work on weights once, outside of the clock. A version is a number; the same
+// number gives the same weights. No host under test may run while weights change.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,23 @@
 
 namespace assay {
 
-// About one element in this many changes; in every parameter that varies, at least one.
+// About one element in this many changes; at least one in every parameter that varies.
 inline constexpr uint64_t kWeightsPerChange = 4096;
 
 class VariedWeights {
  public:
   VariedWeights() = default;
   // `weights` holds the parameters as the reference constructed them, laid out by `plan`; both
-  // outlive this object. Parameters that hold the same bytes are taken for one tensor under two
-  // names, and change alike.
+  // outlive this object. Parameters with the same bytes count as one tensor under two names, and
+  // change alike.
   VariedWeights(const wire::Plan& plan, std::byte* weights);
 
-  // Puts the weights of this version there; 0 gives those that were constructed. Returns whether
-  // anything changed.
+  // Writes the weights of this version; 0: as constructed. Returns true if anything changed.
   bool Show(uint64_t version);
   bool any_vary() const { return !groups_.empty(); }
 
  private:
-  // Parameters that hold the same values: where each lies, from the start of the weights.
+  // Parameters with the same values, by their offsets in the weights.
   struct Group {
     wire::DType dtype;
     uint64_t count;

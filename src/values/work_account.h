@@ -1,5 +1,5 @@
-// What a problem must do, as the reference host accounts for it (estimate.py), and what a verdict
-// says of it. Pure; the text comes from another process and is read with suspicion.
+// Reads the reference host's account of a problem's work (estimate.py) and derives a verdict's
+// figures from it. Pure; the text comes from another process and is checked.
 #pragma once
 
 #include <string_view>
@@ -10,19 +10,19 @@
 
 namespace assay {
 
-// Errors (kEnvironment): not what a reference host writes.
+// Errors (kEnvironment): text that no reference host writes.
 Result<WorkAccount> ParseWorkAccount(std::string_view json);
 
-// Compulsory bytes and operations of one call: what the suite says, else the signature and the
-// operators.
+// Returns compulsory bytes and operations of one call: the suite's figures, otherwise those of the
+// signature and the operators.
 Work WorkOf(const ProblemDescription& description, const WorkAccount& account);
 Work WorkOf(uint64_t read_bytes, uint64_t written_bytes, const WorkAccount& account);
 
 // Sums over the operators.
 double CountedOperations(const WorkAccount& account);
 double UnfusedBytes(const WorkAccount& account);
-// Which share of the operations is in matrix products, convolutions and attention, which a GPU's
-// matrix units can do; 1 where nobody knows.
+// Returns the share of the operations in matrix products, convolutions and attention, which a GPU's
+// matrix units can do; 1 if it is not known.
 double MatrixShare(const WorkAccount& account);
 
 }  // namespace assay

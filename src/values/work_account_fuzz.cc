@@ -1,5 +1,5 @@
-// What a reference host accounts for a problem, as JSON: figures are finite and not negative, lists
-// and names are bounded, and what cannot be read is an error of the machine.
+// Parses a reference host's account of a problem, as JSON. Figures must be finite and not negative,
+// lists and names bounded, and text that cannot be read an error of the machine.
 #include <cmath>
 
 #include "base/check.h"

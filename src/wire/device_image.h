@@ -1,6 +1,6 @@
-// What a device candidate is compiled to: a header, the kernels' names in the order in which the
-// builder was asked for them, and a cubin. It was made beside a stranger's source, so whoever reads
-// one checks every field.
+// A device image, the compiled form of a device candidate: a header, the kernels' names in the
+// order in which the builder was asked for them, and a cubin. It is made beside a stranger's
+// source, so every reader checks every field.
 #pragma once
 
 #include <stdint.h>
@@ -20,17 +20,17 @@ struct DeviceImageHeader {
 };
 
 struct DeviceImageKernel {
-  char name[kKernelNameBytes];  // as the cubin has it, NUL-terminated
+  char name[kKernelNameBytes];  // as in the cubin, NUL-terminated
 };
 
-// An image in memory, checked.
+// A checked image. Points into the bytes that it was read from.
 struct DeviceImage {
   const DeviceImageKernel* kernels = nullptr;
   uint32_t kernel_count = 0;
   const unsigned char* cubin = nullptr;
 };
 
-// False where the bytes are no image: damaged, cut off, or with a name that does not end.
+// Returns false if the bytes are no valid image: damaged, truncated, or with a name without an end.
 inline bool ReadDeviceImage(const void* bytes, uint64_t size_bytes, DeviceImage* image) {
   DeviceImageHeader header;
   if (bytes == nullptr || size_bytes < sizeof header) return false;

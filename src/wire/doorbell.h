@@ -1,6 +1,5 @@
-// Waiting for a 32-bit word in shared memory to take a value, by spinning or on a futex. A measured
-// round trip between two processes is 0.1 us spinning and 24 to 48 us through the futex. libc only;
-// safe in any thread.
+// Waits for a 32-bit word in shared memory to take a value, by spinning or on a futex.
+// docs/protocol.md has the cost of each. libc only; safe in any thread.
 #pragma once
 
 #include <errno.h>
@@ -28,22 +27,21 @@ inline void WakeAll(uint32_t& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-// Stores the value and wakes whoever waits. `wake` false saves the system call where the other side
-// only spins.
+// Stores the value and wakes all waiters. `wake` false saves the system call if the other side only
+// spins.
 inline void Ring(uint32_t& word, uint32_t value, bool wake) {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
   if (wake) WakeAll(word);
 }
 
-// Sleeps until `word` differs from `current`, a wake-up, a signal, or the time-out; the caller
-// looks again.
+// Sleeps until `word` differs from `current`, a wake-up, a signal, or the time-out (negative:
+// none). The caller must look again.
 inline void FutexWait(const uint32_t& word, uint32_t current, int64_t timeout_ns) {
   timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
   syscall(SYS_futex, &word, FUTEX_WAIT, current, timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
 }
 
-// Waits without end until word == value; spins first, for about `spin_count` looks, then sleeps on
-// the futex.
+// Waits without limit until word == value: spins for `spin_count` looks, then sleeps on the futex.
 inline void AwaitValue(const uint32_t& word, uint32_t value, uint64_t spin_count) {
   for (uint64_t look = 0; LoadAcquire(word) != value; ++look) {
     if (look < spin_count) {

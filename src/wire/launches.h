@@ -1,5 +1,5 @@
-// What a device candidate's kernels are launched with, over the sizes of the plan: the judge has
-// worked every expression out. The host still checks each index and count.
+// The launches of a device candidate's kernels for the sizes of one plan. The judge has evaluated
+// every expression; the host still checks each index and count.
 #pragma once
 
 #include <stdint.h>
@@ -15,11 +15,11 @@ inline constexpr uint32_t kTensorMapsMax = 32;
 inline constexpr uint32_t kTensorMapRankMax = 5;
 
 enum class LaunchArgumentKind : uint32_t {
-  kTensor = 1,     // index: of the plan's argument; its address
-  kNumber = 2,     // index: of the plan's argument; its value in the slot
-  kScratch = 3,    // index: of the scratch buffer; its address
-  kTensorMap = 4,  // index: of the tensor map, passed by value
-  kInteger = 5,    // value
+  kTensor = 1,     // the address of argument `index` of the plan
+  kNumber = 2,     // the value of argument `index` of the plan, from the slot
+  kScratch = 3,    // the address of scratch buffer `index`
+  kTensorMap = 4,  // tensor map `index`, by value
+  kInteger = 5,    // `value`
 };
 
 struct LaunchArgument {
@@ -29,7 +29,7 @@ struct LaunchArgument {
 };
 
 struct LaunchTensorMap {
-  uint32_t of_scratch;  // 1: `index` is a scratch buffer's, 0: an argument's of the plan
+  uint32_t of_scratch;  // 1: `index` is of a scratch buffer; 0: of an argument of the plan
   uint32_t index;
   uint32_t element_type;  // CUtensorMapDataType
   uint32_t element_bytes;
@@ -41,7 +41,7 @@ struct LaunchTensorMap {
 
 struct Launch {
   uint32_t line;    // of the candidate's source, for messages
-  uint32_t kernel;  // of the device image
+  uint32_t kernel;  // index in the device image
   uint32_t grid[3], block[3], cluster[3];
   uint32_t shared_bytes;
   uint32_t argument_count;

@@ -1,6 +1,6 @@
-// What the judge and its hosts say to each other, as plain structs of fixed size. This folder uses
-// libc alone: it is linked into processes that run foreign code. Every field that a host writes is
-// untrusted when the judge reads it. docs/protocol.md has the state diagram.
+// The messages and shared memory between the judge and its hosts, as plain structs of fixed size.
+// This folder uses libc alone: it is linked into processes that run foreign code. Every field that
+// a host writes is untrusted when the judge reads it. docs/protocol.md has the state diagram.
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +12,7 @@ inline constexpr uint32_t kVersion = 1;
 inline constexpr uint32_t kRankMax = 8;
 inline constexpr uint32_t kArgumentsMax = 2048;
 inline constexpr uint32_t kCallsMax = 4096;     // calls in one timed block
-inline constexpr uint32_t kResultsMax = 16384;  // outputs of a block's calls whose results are left
+inline constexpr uint32_t kResultsMax = 16384;  // outputs of a block's calls, with Results::kLeft
 inline constexpr uint32_t kNameBytes = 120;
 inline constexpr uint32_t kMessageBytes = 16 * 1024;
 
@@ -30,7 +30,7 @@ enum class DType : uint32_t {
   kBool = 10,
 };
 
-// Bytes of one element; 0 for a number that is no DType.
+// Returns the bytes of one element; 0 for a number that is no DType.
 inline uint32_t ElementBytes(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:
@@ -58,12 +58,12 @@ enum class Role : uint32_t { kInput = 1, kParameter = 2, kOutput = 3 };
 enum class Kind : uint32_t { kTensor = 1, kInt = 2, kFloat = 3, kBool = 4 };
 
 // One argument of a call. Inputs come first (forward's order), then parameters (state_dict order),
-// then outputs. Offsets are the judge's to choose: an input's is from the start of its slot in the
+// then outputs. The judge chooses the offsets: an input's is from the start of its slot in the
 // inputs region, an output's from the start of its slot in the outputs region, a parameter's from
 // the start of the weights region.
 struct ArgumentSpec {
-  char name[kNameBytes];  // NUL-terminated; a valid C identifier, made of forward's names or
-                          // parameters' dotted names
+  char name[kNameBytes];  // NUL-terminated; a valid C identifier, made of forward's name or the
+                          // parameter's dotted name
   Role role;
   Kind kind;
   DType dtype;    // tensors only
@@ -77,26 +77,25 @@ struct ArgumentSpec {
 };
 static_assert(sizeof(ArgumentSpec) == kNameBytes + 16 + 8 * kRankMax + 32);
 
-// The shared regions; each is one memfd, sent with an Attach frame.
+// The shared regions. Each is a memfd or device memory, sent with an Attach frame.
 enum class Region : uint32_t {
-  kControl = 1,  // Control; the judge writes, the host reads
-  kReport = 2,   // Report; the host writes, the judge reads and trusts nothing
-  kPlan = 3,     // Plan; the judge writes, the host reads
-  kInputs = 4,   // slots of inputs; read-only to hosts, but for the oracle, which fills them
-  kOutputs = 5,  // slots of outputs; the host writes
-  kOracle = 6,   // slots of float64 outputs; oracle only
-  kWeights = 7,  // parameters and buffers, which the judge varies; read-only to hosts, but for the
-                 // oracle, which stores them once
-  kNumbers = 8,  // slots as in kInputs, of which only numbers are there: where kInputs lies on a
-                 // device
-  kImage = 9,    // a device image (wire/device_image.h)
+  kControl = 1,    // Control; the judge writes, the host reads
+  kReport = 2,     // Report; the host writes, the judge reads and trusts nothing
+  kPlan = 3,       // Plan; the judge writes, the host reads
+  kInputs = 4,     // slots of inputs; read-only to hosts, except for the oracle, which fills them
+  kOutputs = 5,    // slots of outputs; the host writes
+  kOracle = 6,     // slots of float64 outputs; oracle only
+  kWeights = 7,    // parameters and buffers, which the judge varies; read-only to hosts, except for
+                   // the oracle, which stores them once
+  kNumbers = 8,    // if kInputs lies on a device: slots as there, with the numbers alone
+  kImage = 9,      // a device image (wire/device_image.h)
   kLaunches = 10,  // Launches (wire/launches.h)
   kTrace = 11,     // KernelTrace; the host writes, the judge reads and trusts nothing
-  kResults = 12    // device memory that a python host's results lie in where they are left
+  kResults = 12    // device memory for a python host's results, with Results::kLeft
 };
 inline constexpr uint32_t kRegionCount = 13;
 
-// How the slots are laid out. Filled by the judge after the problem was described.
+// The layout of the slots. The judge fills it once the problem is described.
 struct Plan {
   uint32_t argument_count;
   uint32_t slot_count;
@@ -107,69 +106,69 @@ struct Plan {
   ArgumentSpec arguments[kArgumentsMax];
 };
 
-// What the judge says during timed blocks. Sequence numbers only grow.
 inline constexpr uint32_t kLeaveBlocks =
     0xFFFFFFFF;  // call_count that ends the loop: back to frames
-// What a python host does with the results of a block's calls.
+// The way in which a python host hands over the results of a block's calls.
 enum class Results : uint32_t {
   kIntoSlots = 0,  // copies them into the slots, within the block
-  kKept = 1,       // keeps them to itself: a trusted host on a device
-  kLeft = 2,       // leaves them where forward put them, and says where in Report::result_at; on a
-                   // device that is to be in kResults
+  kKept = 1,       // does not hand them over: a trusted host on a device
+  kLeft = 2,       // leaves them in forward's memory and writes the addresses to Report::result_at;
+                   // on a device, to lie in kResults
 };
+// The judge writes it during timed blocks. Sequence numbers only grow.
 struct Control {
   alignas(64) uint32_t armed;  // block to get ready for; futex word
   uint32_t spin;               // 1: hosts and judge spin on go and done; 0: they wait on futexes
-  Results results;             // what becomes of the block's results
-  uint32_t replay;             // 1: order and call_count stand before armed; a trusted host on a
-                               // device captures the block's calls as a CUDA graph before ready
-  uint32_t profile;            // 1: a host on a device starts a profiler before ready and stops it
-                               // before done, and ends by exit() when it is told to quit
-  uint32_t trace;              // 1: a host on a device has CUPTI note the kernels of the block's
-                               // calls; what ran is in kTrace before done
-  alignas(64) uint32_t go;     // block to run; futex word
-  uint32_t call_count;         // written before go
-  uint32_t order[kCallsMax];   // slots to run, in this order; written before go
+  Results results;
+  uint32_t replay;            // 1: order and call_count are written before armed; a trusted host on
+                              // a device captures the block's calls as a CUDA graph before ready
+  uint32_t profile;           // 1: a host on a device starts a profiler before ready, stops it
+                              // before done, and ends by exit() on kQuit
+  uint32_t trace;             // 1: a host on a device has CUPTI record the kernels of the block's
+                              // calls, and writes kTrace before done
+  alignas(64) uint32_t go;    // block to run; futex word
+  uint32_t call_count;        // written before go
+  uint32_t order[kCallsMax];  // slots to run, in this order; written before go
 };
 
 enum class Fault : uint32_t {
   kNone = 0,
   kSignal = 1,
-  kDevice = 2  // the device refused or lost the work: `message` says how; the process ends
+  kDevice = 2  // the device refused or lost the work: `message` says how, and the process ends
 };
 
-// What a host says. Only a trusted host's settle_ns is believed.
+// The host writes it. The judge believes settle_ns of a trusted host alone.
 struct Report {
   alignas(64) uint32_t ready;  // block that the host is ready for; futex word
-  alignas(64) uint32_t done;   // block whose outputs all stand in the slots; futex word
+  alignas(64) uint32_t done;   // block whose outputs are complete; futex word
   uint64_t settle_ns;       // time within the block spent copying results into slots (python hosts)
   uint32_t replays;         // block that this host runs as a graph; written before ready
-  alignas(64) Fault fault;  // why the process is about to die, as far as it knows
+  alignas(64) Fault fault;  // reason why the process is about to die, if it knows one
   int32_t fault_signal;
-  Region fault_region;          // that the address lies in, as far as the host knows; else 0
-  uint64_t fault_address;       // from the start of that region, or absolute
-  uint32_t fault_call;          // index in order[] of the call that ran, when known
-  uint32_t argument_count;      // of `arguments`
-  char message[kMessageBytes];  // NUL-terminated text of the last failure
+  Region fault_region;                    // region of the address, if the host knows it; else 0
+  uint64_t fault_address;                 // from the start of that region, or absolute
+  uint32_t fault_call;                    // index in order[] of the call that ran, if known
+  uint32_t argument_count;                // of `arguments`
+  char message[kMessageBytes];            // NUL-terminated text of the last failure
   ArgumentSpec arguments[kArgumentsMax];  // the reference host's description of the problem
   // Results::kLeft: the address of each output of each call, in the block's order, in the host's
-  // own memory; 0: there is none. Where slots come again, of the last call of each, in the order in
-  // which they came first. Written before done.
+  // own memory; 0: none. If slots repeat in order[], each stands once, where it came first, with
+  // the outputs of its last call. Written before done.
   uint64_t result_at[kResultsMax];
 };
 
-// What ran on the device in the calls of one block, as CUPTI saw it.
-inline constexpr uint32_t kTracedKernelsMax = 128;  // names; what has others is in untold_ns
+// The kernels that ran on the device in the calls of one block, as CUPTI recorded them.
+inline constexpr uint32_t kTracedKernelsMax = 128;  // names; kernels beyond add to untold_ns
 inline constexpr uint32_t kTracedNameBytes = 496;
 struct TracedKernel {
   uint64_t time_ns;  // of all its runs
   uint64_t runs;
-  char name[kTracedNameBytes];  // NUL-terminated, cut where it is longer; as in the image: mangled
+  char name[kTracedNameBytes];  // NUL-terminated, cut if longer; mangled, as in the image
 };
 struct KernelTrace {
   uint32_t kernel_count;
-  uint32_t failed;     // 1: nothing could be seen, and `message` says why
-  uint64_t untold_ns;  // of kernels for which there was no room
+  uint32_t failed;     // 1: nothing could be recorded; `message` says why
+  uint64_t untold_ns;  // time of kernels for which there was no room
   char message[kTracedNameBytes];
   TracedKernel kernels[kTracedKernelsMax];
 };
@@ -179,8 +178,8 @@ static_assert(sizeof(KernelTrace) == (kTracedKernelsMax + 1) * sizeof(TracedKern
 enum class FrameKind : uint32_t {
   // judge to host
   kAttach = 1,        // args: Region, size in bytes, writable, 0 host or 1 device memory; carries
-                      // the memfd, or the device memory's descriptor; kResults is answered with its
-                      // address in the host
+                      // the memfd, or the device memory's descriptor; the answer to kResults has
+                      // its address in the host
   kLoad = 2,          // load the problem or the candidate; see each host
   kStoreWeights = 3,  // reference hosts: the state dict and the weights region; see reference.py
   kDraw = 4,  // oracle: args: seed, draw kind, slot, seed and bits of a nudge: write one draw of
@@ -189,8 +188,8 @@ enum class FrameKind : uint32_t {
   kBlocks = 6,    // enter the loop of timed blocks; answered when the loop is left
   kQuit = 7,
   kEstimate = 8,  // reference host: bytes and work of the problem, without allocating it
-  kProfile = 9,   // reference host: where forward spends its time; args: milliseconds to spend
-  kMutants = 10,  // oracle: list what wrong candidates would give; args: slot of a draw
+  kProfile = 9,   // reference host: time forward by operator; args: milliseconds to spend
+  kMutants = 10,  // oracle: list the mutants of the reference; args: slot of a draw
   kMutate = 11,   // oracle: args: number in that list, slot of the draw, slot to write to
   kFill = 12,     // oracle: args: seed, first slot, count: ordinary draws and their native outputs
   // host to judge
@@ -199,7 +198,7 @@ enum class FrameKind : uint32_t {
   kFailed = 102,  // args: Failure; text in Report::message
 };
 
-// Why a request failed. The reference host uses the problem's, candidate hosts the candidate's.
+// Reasons of a failed request. The reference host uses kProblem..., candidate hosts kCandidate...
 enum class Failure : uint64_t {
   kProblemLoad = 1,      // not Python, no Model, an exception while loading
   kProblemSet = 2,       // --set names no constant
@@ -224,7 +223,7 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 72);
 
-// How a draw's inputs are made from get_inputs(); the numbers are part of the verdict's record.
+// Ways to make a draw's inputs from get_inputs(). The numbers are part of the verdict's record.
 enum class DrawKind : uint64_t {
   kOrdinary = 0,
   kLargeOffset = 1,  // mean 1000, deviation 0.1

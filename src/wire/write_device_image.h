@@ -1,4 +1,4 @@
-// The other half of wire/device_image.h, apart from it because the native host has no C++ library.
+// Writes device images. Apart from wire/device_image.h, as the native host has no C++ library.
 #pragma once
 
 #include <stdint.h>
@@ -12,8 +12,8 @@
 
 namespace assay::wire {
 
-// `kernels`: names as the cubin has them. Empty where there are none or too many, one is too long,
-// or there is no code.
+// `kernels`: names as in the cubin. Returns an empty string if there are no names or too many, a
+// name is too long, or the cubin is empty.
 inline std::string WriteDeviceImage(const std::vector<std::string>& kernels,
                                     std::string_view cubin) {
   if (kernels.empty() || kernels.size() > kDeviceKernelsMax || cubin.empty()) return {};

@@ -15,21 +15,21 @@ namespace assay {
 struct WorkerRequest {
   enum class Kind { kJudge, kCheck, kDescribe, kCancel, kShutdown };
   Kind kind = Kind::kJudge;
-  std::string id;       // the client's, in every event about it
-  std::string cancels;  // kCancel: the id of the request that is to end
+  std::string id;       // the client's; every event about it has it
+  std::string cancels;  // kCancel: id of the request to end
   AskedTerms terms;
-  std::string terms_text;  // as they were sent: equal text may share a session
+  std::string terms_text;  // as sent: requests with equal text may share a session
   std::vector<CandidateSource> candidates;
 };
 
-// A request's line. Errors (kUsage) name the field; `id` is set as far as it could be read.
+// Parses a request's line. Errors (kUsage) name the field; `id` is set if it could be read.
 Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* id);
 
-// Lines of events, without the end of line.
+// Return lines of events, without the end of line.
 std::string ReadyLine(std::string_view version);
 std::string ProgressLine(const std::string& id, const ProgressEvent& event);
 std::string VerdictLine(const std::string& id, size_t candidate, const Verdict& verdict);
-// The problem as its session knows it: arguments with shapes and dtypes.
+// Describes the session's problem: arguments with shapes and dtypes.
 std::string DescriptionLine(const std::string& id, const ProblemRequest& problem,
                             const ProblemDescription& description);
 std::string DoneLine(const std::string& id);

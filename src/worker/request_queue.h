@@ -1,4 +1,4 @@
-// Requests that wait for the worker, and the one in hand. A cancellation reaches either at once.
+// The waiting requests of a worker, and the one in hand. A cancellation reaches either at once.
 #pragma once
 
 #include <atomic>
@@ -17,22 +17,24 @@ class RequestQueue {
  public:
   static constexpr size_t kWaitingMax = 4096;
 
-  // False: too many wait already.
+  // Adds a request. Returns false if too many wait, or the queue is closed.
   bool Push(WorkerRequest request);
-  // The next one, which is then in hand; nothing once it is closed and none waits. Waits.
+  // Waits for the next request and puts it in hand. Returns nullopt once the queue is closed and
+  // empty.
   std::optional<WorkerRequest> Next();
-  // The same without waiting; nothing if none waits. Either way the last one is no longer in hand.
+  // Does the same without waiting; returns nullopt if no request waits. In both cases the last
+  // request is no longer in hand.
   std::optional<WorkerRequest> TakeWaiting();
-  // Takes back a request that waits: true. Has the one in hand stop: false. Of one that is neither:
-  // false.
+  // Removes a waiting request and returns true. Otherwise returns false, and stops the request in
+  // hand if it has this id.
   bool Cancel(const std::string& id);
-  // Nobody pushes any more; those that wait are still handed out.
+  // Refuses further requests; waiting ones are still handed out.
   void Close();
-  // The same, and the one in hand stops, and none that waits is handed out.
+  // Refuses further requests, drops waiting ones, and stops the one in hand.
   void Stop();
 
   bool closed() const;
-  // Whether nothing waits, and nothing will.
+  // True if the queue is closed, nothing waits, and nothing is in hand.
   bool done() const;
 
   // Set while the request in hand is to stop; Next() clears it.

@@ -1,4 +1,4 @@
-// Sessions by least recent use. Bounded by their number, and by what they take together.
+// Keeps sessions by recent use, bounded by their number and by their memory together.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 
 namespace assay {
 
-// `Session` is what is kept (session/session.h); tests have their own.
+// `Session`: the type that is kept (session/session.h); tests use their own.
 template <typename Session>
 class SessionCache {
  public:
   using Open = std::function<Result<std::unique_ptr<Session>>()>;
-  // `used_bytes`: what all of them take now.
+  // `used_bytes` returns the present memory of all of them.
   SessionCache(size_t sessions_max, uint64_t bytes_max, std::function<uint64_t()> used_bytes)
       : sessions_max_(sessions_max), bytes_max_(bytes_max), used_bytes_(std::move(used_bytes)) {}
 
-  // The session under `key`, opened where it is not there, and now the most recently used one.
-  // Others end first, where there are too many. Valid until the next call of any function here.
+  // Returns the session under `key` as the most recently used one. Opens it if it is missing, after
+  // ending others if there are too many. Valid until the next call of any function here.
   Result<Session*> Get(const std::string& key, const Open& open) {
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
       if (entry->first == key) {
@@ -38,7 +38,7 @@ class SessionCache {
   void Drop(const std::string& key) {
     entries_.remove_if([&](const auto& entry) { return entry.first == key; });
   }
-  // Ends the least recently used ones until the others take no more than they may. One stays.
+  // Ends the least recently used ones until the others are within the limit. One always stays.
   void Trim() {
     while (entries_.size() > 1 && used_bytes_() > bytes_max_) entries_.pop_back();
   }

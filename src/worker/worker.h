@@ -1,6 +1,6 @@
-// A process that owns one device, or a set of cores, and judges what it is sent: requests and
-// events are lines of JSON (docs/worker.md). Sessions stay open between requests. It survives
-// whatever a candidate does; a session in which something of the machine's failed is closed.
+// Serves requests for judgements on one device, or a set of cores. Requests and events are lines of
+// JSON (docs/worker.md). Sessions stay open between requests. No candidate can end the worker. A
+// session is closed after a failure of the machine.
 #pragma once
 
 #include <atomic>
@@ -16,19 +16,19 @@ namespace assay {
 
 struct WorkerOptions {
   std::string device;         // of all requests: "cpu" or "cuda"; empty: as each needs
-  uint64_t memory_bytes = 0;  // that open sessions may take
-  MachineProfile machine;     // as measured here; empty where nothing was
+  uint64_t memory_bytes = 0;  // limit of all open sessions
+  MachineProfile machine;     // as measured here; empty parts were not
   size_t sessions_max = 16;
 };
 
 class Worker {
  public:
-  // `write` gets each event's line; it is called from two threads, one at a time. False: nobody
-  // listens any more, and the worker ends.
+  // `write` gets each event's line, from two threads, one at a time. It returns false if nobody
+  // listens any more; the worker then ends.
   Worker(WorkerOptions options, std::function<bool(const std::string& line)> write);
 
-  // Serves the lines of `input_fd` until a shutdown request, its end (what waits is done first), or
-  // `interrupted`.
+  // Serves the lines of `input_fd` until a shutdown request or its end, and then the waiting
+  // requests; or until `interrupted`.
   void Run(int input_fd, const std::atomic<bool>& interrupted);
 
  private:
@@ -41,13 +41,13 @@ class Worker {
   };
 
   void ReadRequests(int input_fd, const std::atomic<bool>& interrupted);
-  // Returns false once nothing more is to be read.
+  // Returns false after a shutdown request: read no more.
   bool TakeLine(const std::string& line);
-  // Resolves a request and begins its builds: nothing may be measured meanwhile.
+  // Resolves a request and begins its builds. Call it while nothing is measured.
   std::unique_ptr<Task> Begin(WorkerRequest request) const;
   void Serve(Task& task);
   Result<void> Judge(Task& task);
-  // Draws for the session's next batch. A request that comes meanwhile begins, and is returned.
+  // Draws for the session's next batch. Begins the request that comes meanwhile, and returns it.
   std::unique_ptr<Task> PrepareAhead(const std::string& key);
   void Write(const std::string& line);
 

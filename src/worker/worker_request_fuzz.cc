@@ -1,6 +1,6 @@
-// A line of a client's: what is refused says why, what is accepted has what its kind needs. Paths
-// of candidates are read by the parser, so an input that names a readable file is refused or
-// accepted by its ending alone.
+// Parses a client's line. A refusal must give a reason; an accepted request must have all that its
+// kind needs. The parser reads candidates' paths, so an input that names a readable file is refused
+// or accepted by its ending alone.
 #include <cstdint>
 #include <string>
 

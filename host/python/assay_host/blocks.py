@@ -1,5 +1,4 @@
-"""The host's half of the timed blocks (src/wire/block_loop.h), the same for reference and
-candidate.
+"""The host's half of the timed blocks (src/wire/block_loop.h), shared by reference and candidate.
 """
 
 import ctypes
@@ -43,8 +42,8 @@ class OutputMismatch(Exception):
 
 
 class FirstFailure:
-    """Keeps the first failure of a loop of blocks; the judge sees the poison that stays, and reads
-    this text.
+    """Keeps the first failure of a loop of blocks. The judge sees the poison that remains, and
+    reads this text.
     """
 
     def __init__(self, path, forward_number, output_number, say):
@@ -68,7 +67,7 @@ class FirstFailure:
 
 
 class _AnyFailure:
-    """Where a call is captured: one that fails is not."""
+    """Raises the failure of a call in a capture: it must not be captured."""
 
     @staticmethod
     def note(error):
@@ -76,8 +75,8 @@ class _AnyFailure:
 
 
 class _FreshArguments:
-    """arguments[slot] with tensors copied, for a reference whose forward changes its inputs; adds
-    up what that takes [ns].
+    """Gives arguments[slot] with copied tensors, for a reference whose forward changes its inputs.
+    Adds up the time of the copies [ns].
     """
 
     def __init__(self, slots):
@@ -96,8 +95,8 @@ def _text(shape, dtype):
 
 
 def _refuse_slot(targets):
-    """For a result that lies in a slot already: foreign code searched for where results are copied
-    to, and saves the copy that the reference pays for. Poisons the slot; raises OutputMismatch.
+    """Refuses a result that lies in a slot already: foreign code found the slot and saves the copy
+    that the reference pays for. Poisons the slot; raises OutputMismatch.
     """
     for target in targets:
         _fill(_view(_view(target, -1), torch.uint8), _POISON)
@@ -105,7 +104,7 @@ def _refuse_slot(targets):
 
 
 def _checked(result, targets, names):
-    """A result's tensors, which are as a slot's outputs are. Raises OutputMismatch."""
+    """Returns a result's tensors, checked against a slot's outputs. Raises OutputMismatch."""
     try:
         tensors = structure.flatten_outputs(result, [])
     except TypeError as error:
@@ -129,7 +128,7 @@ def _checked(result, targets, names):
 
 
 def store(result, targets, names, slots_region):
-    """Copies a result into a slot's outputs; slots_region: the addresses of all of them. Raises
+    """Copies a result into a slot's outputs. slots_region: the addresses of all outputs. Raises
     OutputMismatch.
     """
     tensors = _checked(result, targets, names)
@@ -140,8 +139,8 @@ def store(result, targets, names, slots_region):
 
 
 def _run(order, forward, arguments, outputs, names, slots_region, first_failure, on_device):
-    """Runs the named slots in order; returns the time spent on copying results [ns], which says
-    nothing on a device.
+    """Runs the named slots in order. Returns the time spent on copying results [ns], which has no
+    meaning on a device.
     """
     clock = time.perf_counter_ns
     tensor_type = torch.Tensor
@@ -178,7 +177,7 @@ def _run(order, forward, arguments, outputs, names, slots_region, first_failure,
 
 
 def _run_keeping(order, forward, arguments, kept, first_failure):
-    """Runs the named slots in order; results go to `kept`, each in memory of its own."""
+    """Runs the named slots in order. Results go to `kept`, each in its own memory."""
     for slot in order:
         try:
             kept.append(forward(*arguments[slot]))
@@ -187,11 +186,10 @@ def _run_keeping(order, forward, arguments, kept, first_failure):
 
 
 class _Left:
-    """Results that stay where forward put them until the next block, with their addresses in the
-    report: the judge reads them there once this process is stopped; on a device, where `room` is,
-    because that is memory of its own. Nobody pays for a copy then, or
-    can save one; and what is done around a call is as little as can be, since a candidate that puts
-    a loop of its own in this one's place saves it.
+    """Leaves results where forward put them until the next block, and their addresses in the
+    report. The judge reads them once this process is stopped; on a device they lie in `room`,
+    memory of the judge's. So no side pays for a copy, or can save one. The work around a call is
+    minimal, as a candidate that replaces this loop with its own saves it.
     """
 
     def __init__(self, library, report, outputs, names, slots_bytes, room):
@@ -212,7 +210,7 @@ class _Left:
         self._is_served = False
 
     def get_ready(self):
-        """Before a block: drops what the block before left."""
+        """Before a block: drops the results of the previous block."""
         self._kept = [None] * len(self._outputs)
         if self._is_served or not self._outputs:
             return
@@ -229,12 +227,12 @@ class _Left:
             )
 
     def drop(self):
-        """Before a block whose results go elsewhere."""
+        """Drops the results, before a block whose results go elsewhere."""
         self._kept = []
 
     def run(self, order, forward, arguments, first_failure):
-        """Runs the named slots in order, and says where their results lie: one for each slot, in
-        the order in which they came first.
+        """Runs the named slots in order, and writes the addresses of their results: one for each
+        slot, in the order of first use.
         """
         kept = self._kept
         calls = iter(order)
@@ -259,7 +257,7 @@ class _Left:
             self._leave_each(named, first_failure)
 
     def _are_regular(self, results):
-        """Whether all are plain tensors that lie there as a slot's output would."""
+        """Returns True if all are plain tensors with the layout of a slot's output."""
         return (
             self._alone
             and set(map(type, results)) == {torch.Tensor}
@@ -284,7 +282,9 @@ class _Left:
             self.addresses[place * width : (place + 1) * width] = addresses
 
     def _laid_out(self, result, targets):
-        """A result's tensors, each as a slot's output would lie there. Raises OutputMismatch."""
+        """Returns a result's tensors, each with the layout of a slot's output. Raises
+        OutputMismatch.
+        """
         tensors = []
         for tensor, target in zip(_checked(result, targets, self._names), targets):
             # A subclass may compute when it is looked at, and a number is on the CPU.
@@ -297,8 +297,8 @@ class _Left:
 
 
 class _OnDevice:
-    """What blocks on a device need besides: no clock around a call says what copying takes there,
-    since work is queued.
+    """Does the additional work of blocks on a device. Measures copying apart: work is queued there,
+    so a clock around a call does not show it.
     """
 
     def __init__(self, library, loop, slots, arguments, copy_inputs):
@@ -334,8 +334,8 @@ class _OnDevice:
             self._settling_ns = device.cost_ns(work, self.wait)
 
     def get_ready(self, run):
-        """Before a block. Returns where its results go, None: into the slots; and whether the block
-        is a graph, to be launched. run(order, kept, failures) runs calls.
+        """Prepares a block. Returns (list for its results, or None: they go into the slots; True if
+        the block is a graph, to be launched). run(order, kept, failures) runs calls.
         """
         self._kept.clear()
         keeps = self._control.results == wire.KEPT
@@ -374,7 +374,7 @@ class _OnDevice:
         device.end_by_error(self._library, self._loop, self._graph.launch())
 
     def finish(self):
-        """After the calls of a block: their work is done then."""
+        """Waits for the work of a block's calls."""
         self.wait()
         if self._profiles:
             device.end_by_error(self._library, self._loop, self._library.stop_profiler())
@@ -386,8 +386,8 @@ class _OnDevice:
 
 
 def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failure):
-    """Serves timed blocks until the judge ends the loop. Where outputs lie on a device, its work is
-    done when a block is.
+    """Serves timed blocks until the judge ends the loop. A block on a device ends once the device
+    has done its work.
     """
     slots.prefault(library)
     names = [spec.name.decode() for spec in slots.output_specs]

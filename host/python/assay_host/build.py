@@ -1,10 +1,9 @@
-"""The builder: imports a candidate and constructs ModelNew once, so that its extensions get
-compiled, and packs them. On a device it calls it once as well, for what is compiled then.
+"""The builder: imports a candidate and constructs ModelNew once, so that its extensions are
+compiled, and packs them. On a device it also calls it once, for code that the first call compiles.
 
-Runs in a builder's sandbox, before any host. Exit status 0, or 1 with one clear message on stderr:
-what the candidate and its compilers print on the way is dropped. Writes tmp/extensions.tar, empty
-where nothing was compiled. A call that fails is gate 1's to judge: status 0, and the message all
-the same.
+Runs in a builder's sandbox, before any host. Exit status 0, or 1 with one clear message on stderr;
+other output of the candidate and its compilers is dropped. Writes tmp/extensions.tar, empty if
+nothing was compiled. A call that fails is left to gate 1: status 0, with the message.
 """
 
 import os
@@ -44,7 +43,9 @@ def _product(root):
 
 
 def _await(child, product, say):
-    """Waits for the build's process; its exit status, or its signal where it packed nothing."""
+    """Waits for the build's process. Returns its exit status, 0 if it packed; dies of its signal if
+    it packed nothing.
+    """
     packed_s = None
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
@@ -71,7 +72,7 @@ def _await(child, product, say):
 
 
 def _build(root, settings, say):
-    """The exit status."""
+    """Builds and packs. Returns the exit status."""
     try:
         import torch
     except ImportError as error:

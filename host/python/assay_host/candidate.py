@@ -1,14 +1,14 @@
 """The candidate's side: imports a file with `class ModelNew`, gives it the reference's weights,
 runs timed blocks, on the device that the settings name. As the opponent it does the same with the
-problem's own `class Model`: two processes that came to their blocks in different ways differ by a
-percent of a short call, whatever they call.
+problem's own `class Model`: two processes that load in different ways differ by a percent of a
+short call, whatever they call.
 
-Untrusted from the import on: whatever this process says is a diagnostic. Requests:
+Untrusted from the import on: every word of this process is a diagnostic. Requests:
   kLoad    [0 weights by name, 1 by order, 2 as constructed under the seed, 3 no weights]; a
            descriptor that comes with it holds the construction record, which else is a file
   kBlocks  [calls that failed, Failure of the first]; the first one's text is in the report
-Inputs are mapped read-only, but for a device's: a forward that writes to them ends the process,
-unless the reference does so too.
+Inputs are mapped read-only, except on a device: a forward that writes to them ends the process,
+unless the reference's does so, too.
 """
 
 import importlib.machinery
@@ -27,7 +27,7 @@ BY_NAME, BY_ORDER, BY_SEED, NO_WEIGHTS = range(4)
 
 
 class Part(typing.NamedTuple):
-    """What the process runs, and how its failures are called."""
+    """The program that the process runs, and the numbers of its failures."""
 
     module: str  # folder and name of the file
     class_name: str
@@ -60,8 +60,8 @@ OPPONENT = Part(
 
 
 def read_record(path, fd=-1):
-    """The construction record that the reference host wrote: what the descriptor holds, else the
-    file. Raises Failure.
+    """Returns the reference host's construction record, from the descriptor or else the file.
+    Raises Failure.
     """
     try:
         if fd < 0:
@@ -81,8 +81,8 @@ def read_record(path, fd=-1):
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a candidate with the problem's constants set where it has them, too: answers in
-    KernelBench's form carry the problem's sizes at their top.
+    """Loads a candidate and sets those of the problem's constants that it has, too: answers in
+    KernelBench's form have the problem's sizes at their top.
     """
 
     def __init__(self, name, path, settings):
@@ -97,8 +97,8 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def import_file(path, settings, seed, part=CANDIDATE):
-    """The file's module, with the problem's changed constants, under the reference's seed. Raises
-    Failure(part.load) with the file's line.
+    """Imports the file as a module, with the problem's changed constants, under the reference's
+    seed. Raises Failure(part.load) with the file's line.
     """
     problem.seed_everything(seed)
     loader = _Loader(part.module, path, settings)
@@ -113,7 +113,7 @@ def import_file(path, settings, seed, part=CANDIDATE):
 
 
 def construct(module, record, seed, path, part=CANDIDATE):
-    """The part's class, called with the init inputs under the reference's seed. Raises
+    """Constructs the part's class with the init inputs under the reference's seed. Raises
     Failure(part.entry or part.load).
     """
     model_class = getattr(module, part.class_name, None)
@@ -138,9 +138,9 @@ def construct(module, record, seed, path, part=CANDIDATE):
 
 
 def load_weights(model, names, views, varying):
-    """Gives the model the reference's weights: by name, else by order, else not at all; returns
-    which, and the identities of the tensors that lie in the weights region from now on. `varying`
-    says of each view whether the judge may change it between calls.
+    """Gives the model the reference's weights: by name, else by order, else not at all. Returns
+    which, and the identities of the tensors that now lie in the weights region. `varying`: for each
+    view, True if the judge may change it between calls.
     """
     if not views:
         return NO_WEIGHTS, set()
@@ -217,8 +217,8 @@ class Candidate:
             model(*self._slots().arguments(0, torch.clone))
 
     def _keep_state(self, model, shared):
-        """What the reference's forward changes is put back before each block, and no more: that
-        goes by while the judge waits.
+        """Arranges that the state which the reference's forward changes, and no more, is put back
+        before each block, while the judge waits.
         """
         tensors = weights.state_tensors(model) if hasattr(model, "state_dict") else {}
         if hasattr(model, "named_buffers"):

@@ -17,8 +17,8 @@ MODES = {
 
 
 def compiled(model, arguments, baseline="compiled"):
-    """torch.compile's version of the model, compiled by first calls with `arguments()`. Raises
-    Failure(kEnvironment) where this PyTorch has none, or it cannot.
+    """Returns torch.compile's version of the model, compiled by first calls with `arguments()`.
+    Raises Failure(kEnvironment) if this PyTorch has no compiler, or it fails.
     """
     if not hasattr(torch, "compile"):
         raise Failure(

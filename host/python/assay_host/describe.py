@@ -42,8 +42,8 @@ class Names:
 
 
 def forward_names(forward, count):
-    """One name for each of `count` positional arguments, from forward's signature; x0, x1... where
-    it has none.
+    """Returns a name for each of `count` positional arguments, from forward's signature; x0, x1...
+    if it has none.
     """
     names = []
     rest = None
@@ -61,7 +61,7 @@ def forward_names(forward, count):
 
 
 class Signature:
-    """Collects argument specs, then writes them into a report. `device`: where the module runs."""
+    """Collects argument specs, then writes them into a report. `device`: the module's."""
 
     def __init__(self, device="cpu"):
         self._device = device
@@ -160,8 +160,8 @@ def check_same(rows, leaves):
 
 
 def refuse_random(model, first, second):
-    """For outputs of two calls with the same inputs under other seeds; where they differ, raises
-    Failure(kProblemRandom).
+    """Compares outputs of two calls with the same inputs under different seeds. Raises
+    Failure(kProblemRandom) if they differ.
     """
     if len(first) == len(second) and all(map(values.same_but_for_rounding, first, second)):
         return

@@ -1,6 +1,6 @@
-"""The device that modules run on: the CPU, or a CUDA device where the settings say
-"device": "cuda". "precision": "tf32" lets products of matrices and convolutions there take shorter
-inputs; without it they do not.
+"""The device that modules run on: the CPU, or a CUDA device where the settings say "device":
+"cuda". "precision": "tf32" lets matrix products and convolutions there round their inputs to TF32;
+otherwise they do not.
 """
 
 import os
@@ -18,7 +18,8 @@ _COPIES, _ROUNDS = 50, 5
 
 
 def name(settings):
-    """CPU or CUDA. Raises Failure(kEnvironment) for a device that nobody knows."""
+    """Returns the settings' device, CPU or CUDA. Raises Failure(kEnvironment) for an unknown one.
+    """
     found = settings.get("device", CPU)
     if found not in (CPU, CUDA):
         raise Failure(failure.ENVIRONMENT, f"the python host knows no device {found!r}")
@@ -26,7 +27,7 @@ def name(settings):
 
 
 def start(settings):
-    """Starts CUDA where it is wanted: a host that is locked down could not any more. Raises
+    """Starts CUDA if the settings ask for it: a host cannot after its lockdown. Raises
     Failure(kEnvironment).
     """
     if name(settings) == CPU:
@@ -46,7 +47,7 @@ def start(settings):
 
 
 def move(model, number, path):
-    """The model on the CUDA device, where it has a way to get there. Raises Failure(number)."""
+    """Moves the model to the CUDA device, if it has a `to`. Raises Failure(number)."""
     if not hasattr(model, "to"):
         return model
     try:
@@ -60,8 +61,9 @@ def move(model, number, path):
 
 
 class Placement:
-    """Where a reference's module runs, and where its draws are made: ordinary ones there, where
-    get_inputs() can, since drawing on the CPU would take most of a judgement; others on the CPU.
+    """The devices of a reference's module and of its draws. Ordinary draws are made on the module's
+    device if get_inputs() can, since drawing on the CPU takes most of a judgement; others on the
+    CPU.
     """
 
     def __init__(self, settings):
@@ -69,7 +71,7 @@ class Placement:
         self._draws_there = self.device != CPU and hasattr(torch, "set_default_device")
 
     def draw(self, get_inputs):
-        """An ordinary draw, on the device where that works. Tensors may lie on either side."""
+        """Makes an ordinary draw, on the device if possible. Tensors may lie on either side."""
         if self._draws_there:
             try:
                 with torch.device(self.device):
@@ -79,28 +81,28 @@ class Placement:
         return get_inputs()
 
     def finish(self):
-        """Waits for the device: what was asked for stands in slots that lie there."""
+        """Waits for the device: slots there then hold the results."""
         if self.device != CPU:
             torch.cuda.synchronize()
 
     def module(self, model, path):
-        """Raises Failure(kProblemLoad)."""
+        """Moves the model to the device. Raises Failure(kProblemLoad)."""
         return model if self.device == CPU else move(model, failure.PROBLEM_LOAD, path)
 
     def drawn(self, value):
-        """What get_inputs() gave, on the CPU; also where it puts tensors on the device itself."""
+        """Returns get_inputs()' values on the CPU, even if it puts tensors on the device itself."""
         if isinstance(value, torch.Tensor) and value.device.type == self.device:
             return value.cpu()
         return value
 
     def there(self, value):
-        """An argument where the module runs: the tensor itself if it lies there."""
+        """Returns an argument on the module's device: the tensor itself if it lies there."""
         if isinstance(value, torch.Tensor) and value.device.type != self.device:
             return value.to(self.device)
         return value
 
     def copy(self, value):
-        """The same, as slots hand it over: contiguous, without autograd, on its own memory."""
+        """Returns a copy as slots hand it over: contiguous, without autograd, in its own memory."""
         if not isinstance(value, torch.Tensor):
             return value
         value = value.detach()
@@ -109,26 +111,26 @@ class Placement:
         return value.clone(memory_format=torch.contiguous_format)
 
     def double_copy(self, value):
-        """The same with floating-point tensors in float64."""
+        """Returns such a copy, with floating-point tensors in float64."""
         if isinstance(value, torch.Tensor) and value.dtype.is_floating_point:
             return value.detach().to(self.device, torch.float64, copy=True)
         return self.copy(value)
 
     def misplaced(self, tensor):
-        """Whether a result lies elsewhere; a number may come from the CPU."""
+        """Returns True if a result lies on another device; a number may come from the CPU."""
         return tensor.dim() > 0 and tensor.device.type != self.device
 
 
 def wait(library, loop):
-    """Waits until the device has done its work; nothing that foreign code put in the place of
-    PyTorch's functions is asked.
+    """Waits until the device has done its work, without PyTorch's functions, which foreign code may
+    have replaced.
     """
     end_by_error(library, loop, library.synchronize_device())
 
 
 def end_by_error(library, loop, result):
-    """An error of the device's takes the context with it: it is told in the report, and the process
-    ends. Nothing happens where CUDA's result is none.
+    """Writes a device's error into the report and ends the process, as the error destroys the
+    context. Does nothing if CUDA's result is no error.
     """
     if result == 0:
         return
@@ -142,8 +144,8 @@ def end_by_error(library, loop, result):
 
 
 def cost_ns(work, wait_for_all):
-    """What work() costs on a device that works it off in the background: the mean of many in a row,
-    the least of a few times [ns].
+    """Returns the time of work() on a device that runs it in the background [ns]: the least of a
+    few means over many in a row.
     """
 
     def measured():

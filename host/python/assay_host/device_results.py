@@ -1,6 +1,6 @@
-"""Room for results that stay where forward put them, on a device: in memory that the judge has lent
-this process, and can read itself. PyTorch's allocator is as it ever is; its segments come from
-there (host/python/device_results.cc).
+"""Room on a device for results that stay where forward put them: memory that the judge lends this
+process, and can read itself. PyTorch's allocator is unchanged, but its segments come from there
+(host/python/device_results.cc).
 """
 
 import ctypes
@@ -19,9 +19,9 @@ _LENT_BEFORE_A_GAP = 64
 
 
 def gaps(snapshot, stream):
-    """What to ask an allocator for, in this order, that nothing is free any more of what a snapshot
-    of it has free for that stream [bytes]: in memory from before a result would lie where the judge
-    cannot read it. The allocator takes the smallest piece that is large enough.
+    """Returns sizes to allocate, in this order, so that a snapshot of an allocator has nothing free
+    for that stream any more [bytes]. A result in such older memory would lie where the judge cannot
+    read it. The allocator takes the smallest piece that is large enough.
     """
     whole = []
     for segment in snapshot:
@@ -44,8 +44,9 @@ def gaps(snapshot, stream):
 
 
 def plugs(sizes, allocate, is_lent):
-    """What fills gaps of these sizes [bytes], to be kept. allocate(size) gives a piece of memory;
-    is_lent(piece): it lies in the region, where a gap was meant, and goes back in the end.
+    """Fills gaps of these sizes [bytes] and returns the pieces, which the caller keeps.
+    allocate(size) returns a piece of memory; is_lent(piece): True if it lies in the region, so that
+    it fills no gap and is freed at the end.
     """
     kept, lent = [], []
     for size in sizes:
@@ -59,8 +60,8 @@ def plugs(sizes, allocate, is_lent):
 
 
 def slots_besides(sizes, slots, region_bytes):
-    """Results, beyond those of `slots` slots, that memory is to be at hand for: as many as the
-    region holds, which is smaller where the device has little memory left. sizes: of one slot's
+    """Returns for how many results, beyond those of `slots` slots, memory is reserved: as many as
+    the region holds, which is small if the device has little memory. sizes: of one slot's results
     [bytes].
     """
     taken = sum(
@@ -71,7 +72,9 @@ def slots_besides(sizes, slots, region_bytes):
 
 
 def room(library, region):
-    """The Room in a region of the device's memory, the same one each time; None without one."""
+    """Returns the Room in a region of the device's memory, the same one each time; None without a
+    region.
+    """
     if region is None:
         return None
     if region.room is None:
@@ -80,7 +83,7 @@ def room(library, region):
 
 
 class Room:
-    """The region, and what keeps results out of other memory."""
+    """The region, and the plugs that keep results out of other memory."""
 
     def __init__(self, library, region):
         self._library = library
@@ -89,9 +92,8 @@ class Room:
         self._before = None  # addresses of segments from before the region was in use
 
     def get_ready(self, outputs):
-        """Has room at hand for results of all slots; outputs: a list of tensors for each. To be
-        asked anew whenever blocks were left and entered again: what the host itself had made for
-        the blocks before has left gaps.
+        """Reserves room for results of all slots; outputs: a list of tensors for each. Call again
+        whenever blocks are entered anew: the host's own tensors for earlier blocks leave gaps.
         """
         if not outputs or not outputs[0]:
             return

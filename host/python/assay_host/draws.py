@@ -1,4 +1,4 @@
-"""Adversarial draws: the values of an ordinary draw changed so that careless kernels fail.
+"""Adversarial draws: change the values of an ordinary draw so that careless kernels fail.
 
 Only floating-point tensors change. Shape, dtype and structure stay: every change is a function of
 the element's own value (so a symmetric matrix stays symmetric), zeros that are structure (a
@@ -31,7 +31,7 @@ _ZERO_SHARE = 0.25
 
 
 class _Facts:
-    """What an ordinary tensor looks like, in a working precision that holds every change."""
+    """Facts about an ordinary tensor, in a working precision that holds every change."""
 
     def __init__(self, tensor):
         self.dtype = tensor.dtype
@@ -71,7 +71,9 @@ class _Facts:
         self.mean, self.deviation = mean.item(), deviation.item()
 
     def _has_two_values(self):
-        """No finite values but the smallest and the largest; a short look settles most tensors."""
+        """Returns True if there are at most two distinct finite values; a short look settles most
+        tensors.
+        """
         for part in (self.values.flatten()[:256], self.values):
             ends = (part == self.low) | (part == self.high) | ~torch.isfinite(part)
             if not bool(ends.all()):
@@ -79,12 +81,12 @@ class _Facts:
         return True
 
     def standardised(self):
-        """Mean 0 and deviation 1, element by element from the value."""
+        """Returns the values shifted and scaled to mean 0 and deviation 1, element by element."""
         return (self.values - self.mean) / (self.deviation or 1.0)
 
     def uniform(self):
-        """A number in [0, 1) from each element's value: random between values, equal for equal
-        ones.
+        """Returns a number in [0, 1) from each element's value: random between values, equal for
+        equal ones.
         """
         scaled = self.standardised() * 7919.773
         return scaled - torch.floor(scaled)
@@ -137,7 +139,7 @@ def _mirrored(facts, mask):
 
 
 def _outlier(facts, generators):
-    """One element a row becomes the largest by far."""
+    """Makes one element a row the largest by far."""
     shape, device = facts.values.shape, facts.values.device
     if not shape:
         return facts.values * 100
@@ -153,10 +155,10 @@ def _outlier(facts, generators):
 
 
 def _special_values(facts, generators):
-    """Two elements each become NaN, infinities, one of the smallest normal values and some whose
-    squares are far from overflow. Of larger ones a sum of products overflows or does not by its
-    order, and smaller ones some programs take for 0: where an infinity stands beside, some right
-    programs give NaN then and some do not.
+    """Makes two elements each NaN, infinities, one of the smallest normal values, and values whose
+    squares are far from overflow. With larger ones a sum of products may overflow or not, by its
+    order. Smaller ones count as 0 in some programs; beside an infinity some right programs then
+    give NaN, and some do not.
     """
     info = torch.finfo(facts.dtype)
     # No powers of two: a product of parts would multiply an infinity by their rest, 0.
@@ -193,7 +195,7 @@ _CHANGES = {
 
 
 class Generators:
-    """One generator a device on which tensors lie, each from the same seed."""
+    """One generator for each device that holds tensors, all with the same seed."""
 
     def __init__(self, seed):
         self._seed = seed
@@ -206,7 +208,7 @@ class Generators:
 
 
 def change(tensor, kind, generators):
-    """The tensor as this kind of draw has it: a new tensor, or the same one where nothing may
+    """Returns the tensor changed by this kind of draw: a new tensor, or the same one if nothing may
     change.
     """
     if kind == ORDINARY or not tensor.dtype.is_floating_point or tensor.numel() == 0:
@@ -239,9 +241,9 @@ def _nudged(tensor, size, generators):
 
 
 def nudge_all(leaves, seed, size):
-    """(name, value) leaves whose floating-point elements differ from the given ones by a random
-    share of themselves, up to `size` or one spacing of their dtype, and are rounded to it; masks
-    and labels stay.
+    """Returns (name, value) leaves whose floating-point elements differ from the given ones by a
+    random share of themselves, up to `size` or one spacing of their dtype, rounded to that dtype.
+    Masks and labels stay.
     """
     generators = Generators(seed)
     return [

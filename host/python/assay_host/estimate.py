@@ -25,8 +25,8 @@ _HALVINGS_MAX = 40
 
 
 class Need:
-    """Bytes of one problem at one setting. `forward_known` is False where fake tensors cannot
-    follow forward: then outputs and peak are 0.
+    """Bytes of one problem at one setting. `forward_known` is False if fake tensors cannot follow
+    forward; outputs and peak are then 0.
     """
 
     def __init__(self, inputs, parameters):
@@ -38,9 +38,9 @@ class Need:
         self.figures = {}  # of suite.toml, evaluated
 
     def total(self):
-        """Inputs, parameters and outputs once, and the forward's own memory: three times (once
-        natively, twice as large in float64) beside about eight copies of the rest that a judgement
-        holds.
+        """Returns the bytes of inputs, parameters and outputs, and of forward's own memory,
+        weighted: a judgement holds about eight copies of the former, beside three times the latter
+        (once natively, twice as large in float64).
         """
         return self.inputs + self.parameters + self.outputs + 3 * self.peak // 8
 
@@ -72,8 +72,8 @@ def _fake_mode():
 
 
 def measure(tree, path, expressions=None):
-    """Need of the problem as the tree has it; None where fake tensors cannot follow it at all.
-    Raises Failure where one of suite.toml's expressions has no value.
+    """Returns the Need of the problem in the syntax tree; None if fake tensors cannot follow it at
+    all. Raises Failure if one of suite.toml's expressions has no value.
     """
     torch.set_grad_enabled(False)
     figures = {}
@@ -115,7 +115,9 @@ class _BadFigure(Exception):
 
 
 def _figures(expressions, module):
-    """suite.toml's `flops` and `bytes`: arithmetic on numbers and on the module's constants."""
+    """Returns suite.toml's `flops` and `bytes`, which are arithmetic on numbers and the module's
+    constants.
+    """
     found = {}
     for key, text in expressions.items():
         try:
@@ -153,7 +155,7 @@ def _evaluate(node, module):
 
 
 def _lines(tensors):
-    """'x float32[64, 1024]' for each tensor by name."""
+    """Returns 'x float32[64, 1024]' for each tensor by name."""
     return [
         f"{name} {str(tensor.dtype).replace('torch.', '')}{list(tensor.shape)}"
         for name, tensor in tensors.items()
@@ -180,8 +182,8 @@ def _follow_forward(model, arguments, need):
 
 
 def _sizes(tree):
-    """Top-level constants that are a positive integer or a tuple of them (written out or as
-    arithmetic), by name, each as a tuple.
+    """Returns the top-level constants that are a positive integer or a tuple of them (written out
+    or as arithmetic), by name, each as a tuple.
     """
     found = {}
     for statement in tree.body:
@@ -210,9 +212,9 @@ def _halved(value):
 
 
 def _moves(sizes):
-    """Sets of constants to halve together, in the order in which they are tried: a batch size first
-    (down to 2), then the largest size, so that shapes stay balanced; each alone, then all that are
-    equal, for files in which two constants must agree.
+    """Returns sets of constants to halve together, in the order of trial: a batch size first (down
+    to 2), then the largest size, so that shapes stay balanced; each alone, then all equal ones, for
+    files in which two constants must agree.
     """
 
     def rank(names):
@@ -232,8 +234,8 @@ def _moves(sizes):
 
 
 def _suggest(tree, path, settings, need, limit):
-    """A sentence with the `--set` options that bring the need under the limit, or empty: constants
-    are halved in turn for as long as each step saves a tenth.
+    """Returns a sentence with the `--set` options that bring the need under the limit, or an empty
+    one. Halves constants in turn as long as each step saves a tenth.
     """
     end = time.monotonic() + _SEARCH_SECONDS_MAX
     sizes = _sizes(tree)
@@ -272,7 +274,7 @@ def _shell_text(value):
 
 
 def account(need):
-    """Signature, figures of the suite and operators as JSON; what is not known is missing."""
+    """Returns signature, figures of the suite and operators as JSON; unknown parts are missing."""
     if need is None:
         return "{}"
     document = {**need.signature, "figures": need.figures, "forward_known": need.forward_known}

@@ -1,9 +1,9 @@
-"""What a candidate compiles (torch's load_inline, Triton) on its way from the builder to the hosts.
+"""Carries a candidate's compiled code (torch's load_inline, Triton) from the builder to the hosts.
 
 The builder packs the extensions folder; a host unpacks it to the same path. Older PyTorch writes an
 extension's sources anew at each load, so ninja would compile again: here a build counts as finished
-when the sources and the build file are those that were built, whatever their times. Triton's cache
-lies in the same folder.
+if sources and build file are unchanged, whatever their times. Triton's cache lies in the same
+folder.
 """
 
 import glob
@@ -36,7 +36,9 @@ def prepare(root):
 
 
 def _digest(build_folder):
-    """SHA-256 over build.ninja and the sources that it names; None where they cannot be read."""
+    """Returns the SHA-256 of build.ninja and the sources that it names; None if they cannot be
+    read.
+    """
     digest = hashlib.sha256()
     try:
         with open(os.path.join(build_folder, "build.ninja"), "rb") as file:
@@ -61,8 +63,8 @@ def _build_folders(root):
 
 
 def pack(root, path):
-    """Writes the folder as a tar (an empty one where nothing was built), whole or not at all.
-    Objects and locks stay behind.
+    """Writes the folder as a tar, whole or not at all; an empty one if nothing was built. Leaves
+    out objects and locks.
     """
     for build_folder in _build_folders(root):
         digest = _digest(build_folder)
@@ -83,7 +85,7 @@ def pack(root, path):
 
 
 def unpack(path, root):
-    """Unpacks what pack() wrote, keeping times; returns whether torch's loader made any of it."""
+    """Unpacks pack()'s tar, with file times. Returns True if torch's loader made any of it."""
     if not os.path.exists(path) or os.path.getsize(path) == 0:
         return False
     with tarfile.open(path, "r:") as archive:
@@ -93,7 +95,7 @@ def unpack(path, root):
 
 
 def skip_finished_builds():
-    """Makes torch's loader take an unpacked build as it is."""
+    """Makes torch's loader use an unpacked build as it is."""
     from torch.utils import cpp_extension
 
     run_ninja = getattr(cpp_extension, "_run_ninja_build", None)
@@ -119,9 +121,9 @@ def skip_finished_builds():
 
 
 def ask_tools_for_triton(root, capability):
-    """Lets Triton ask the system's tools what its cache's keys are made of, and remember it: a host
-    that is locked down can start none. Loads nothing of the cache, which is foreign. `capability`:
-    the device's, (9, 0).
+    """Lets Triton run the system's tools that its cache keys depend on, and remember their answers:
+    a host that is locked down can start none. Loads nothing of the cache, which is foreign.
+    `capability`: the device's, (9, 0).
     """
     if not os.path.isdir(_triton_folder(root)):
         return

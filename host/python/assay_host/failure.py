@@ -1,4 +1,4 @@
-"""Failures as the wire names them, and short texts for exceptions of foreign code."""
+"""Failures by the wire's names, and short texts for exceptions of foreign code."""
 
 import functools
 import os
@@ -42,7 +42,7 @@ class Failure(Exception):
 
 
 def first_compiler_error(text):
-    """The first line of a compiler's or linker's output that says what is wrong, or None."""
+    """Returns the first line of a compiler's or linker's output with an error, or None."""
     for line in text.splitlines():
         if "error:" in line and "ninja" not in line and not line.startswith("RuntimeError"):
             return line.strip()
@@ -53,7 +53,9 @@ def first_compiler_error(text):
 
 
 def _in_words(describe):
-    """The function, for exceptions of foreign code: their texts are code that may raise, too."""
+    """Wraps a function of foreign exceptions: making their text runs foreign code, which may raise,
+    too.
+    """
 
     @functools.wraps(describe)
     def careful(error, *arguments):
@@ -67,7 +69,7 @@ def _in_words(describe):
 
 @_in_words
 def describe_exception(error):
-    """'RuntimeError: mat1 and mat2 ...' on one line of bounded length; a failed build gives its
+    """Returns 'RuntimeError: mat1 and mat2 ...', one line of bounded length; for a failed build its
     first error.
     """
     text = str(error)
@@ -87,7 +89,7 @@ def describe_exception(error):
 
 
 def line_in_file(error, path):
-    """The last line of `path` that the exception passed through; None when it never did."""
+    """Returns the last line of `path` that the exception passed through, or None."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return error.lineno
     line = None
@@ -99,7 +101,7 @@ def line_in_file(error, path):
 
 @_in_words
 def explain(error, path):
-    """'softmax.py line 12: TypeError: ...': the place in the file, then what happened."""
+    """Returns 'softmax.py line 12: TypeError: ...': the place in the file, then the exception."""
     line = line_in_file(error, path)
     place = os.path.basename(path) + (f" line {line}" if line is not None else "")
     if isinstance(error, SyntaxError) and error.filename == path:
@@ -108,7 +110,7 @@ def explain(error, path):
 
 
 def explain_forward(error, path, torch_version):
-    """Why forward fails; an operator that this PyTorch lacks for a short dtype is named as such."""
+    """Explains why forward fails; says so if this PyTorch lacks an operator for a short dtype."""
     found = re.search(r"\"?(\w+)\"? not implemented for '(Half|BFloat16)'", str(error))
     if found:
         dtype = {"Half": "float16", "BFloat16": "bfloat16"}[found.group(2)]

@@ -1,7 +1,7 @@
 """Running a model in float64 without a second model.
 
-The tensors of the model itself are exchanged for float64 ones while forward runs. A deep copy would
-not do: closures that a constructor made (self.f = lambda x: layer(x)) keep calling the original.
+The model's own tensors are exchanged for float64 ones while forward runs. A deep copy does not
+suffice: closures from the constructor (self.f = lambda x: layer(x)) keep calling the original.
 """
 
 import contextlib
@@ -36,13 +36,15 @@ class DoubleTensors:
         ]
 
     def refresh(self):
-        """Takes over the present values of the tensors, which somebody has changed."""
+        """Takes over the present values of the tensors, after the judge changed them."""
         for tensor, _, double in self._exchanged:
             double.copy_(tensor.data)
 
     @contextlib.contextmanager
     def in_place(self):
-        """The model is a float64 model inside; new tensors are float64 by default, too."""
+        """Makes the model a float64 model within the context; new tensors are float64 by default,
+        too.
+        """
         default = torch.get_default_dtype()
         for double, first in self._changing:
             double.copy_(first)

@@ -1,5 +1,5 @@
 """A block's calls as one CUDA graph: captured before the block's clock runs, launched within it.
-What Python takes for each launch is out of the block then.
+Python's time for each launch is then not in the block.
 """
 
 import contextlib
@@ -8,8 +8,8 @@ import torch
 
 
 class BlockGraph:
-    """The graph of the block in hand. Only for hosts of the judge's trust: one that captures knows
-    the order of its calls ahead.
+    """The graph of the present block. Only for trusted hosts: one that captures knows the order of
+    its calls ahead.
     """
 
     def __init__(self, library):
@@ -18,9 +18,9 @@ class BlockGraph:
         self._stream = self._pool = self._graph = None
 
     def capture(self, work, warm_up):
-        """Takes what work() launches; nothing of it runs. False where that cannot be done, because
-        work() waits for the device, say: nothing is tried again then. warm_up() runs once, before
-        the first capture: what is loaded when it is first needed cannot be loaded within one.
+        """Captures the launches of work(); none of them runs. Returns False if that fails, for
+        example because work() waits for the device; later calls then do not try again. warm_up()
+        runs once, before the first capture: code that loads on first use cannot load within one.
         """
         if self._refused:
             return False
@@ -38,7 +38,7 @@ class BlockGraph:
         return not self._refused
 
     def launch(self):
-        """CUDA's result."""
+        """Launches the graph. Returns CUDA's result."""
         return self._library.launch_graph()
 
     def _open(self, warm_up):

@@ -1,8 +1,8 @@
 """The host process: answers the judge's frames until it quits or hangs up (docs/protocol.md).
 
-Every request is answered by one frame: kDone with what the request defines, or kFailed with a
-Failure and a text in Report::message. Nothing here imports torch before the greeting, so that a
-missing PyTorch is told like any failure.
+Every request is answered by one frame: kDone with the request's results, or kFailed with a Failure
+and a text in Report::message. Nothing here imports torch before the greeting, so that a missing
+PyTorch is reported like any failure.
 """
 
 import ctypes
@@ -25,8 +25,8 @@ _PADDING_MAX = 64 * 1024
 
 
 class Context:
-    """What a role needs of its process: the library, the attached regions, the settings, the
-    report.
+    """The parts of the process that a role needs: the library, the attached regions, the settings,
+    the report.
     """
 
     def __init__(self, library, root):
@@ -42,7 +42,7 @@ class Context:
 
     @property
     def settings(self):
-        """As the file has them now: a host that stays up serves the next problem too."""
+        """Reads the settings file anew: a host that stays up serves the next problem, too."""
         return read_settings(self.path("problem", "settings.json"))
 
     @property
@@ -103,9 +103,9 @@ def read_settings(path):
 
 
 def random_padding():
-    """Bytes that shift all that this process allocates later against its pages, differently in each
-    host. Without them every host of a role has the same layout, and what that is worth (two buffers
-    4 KiB apart, say) looks like a difference between the roles.
+    """Returns bytes that shift all later allocations of this process against its pages, differently
+    in each host. Without them every host of a role has the same layout, whose effect (two buffers 4
+    KiB apart, for example) looks like a difference between the roles.
     """
     return bytearray(random.SystemRandom().randrange(1, _PADDING_MAX))
 
@@ -119,9 +119,9 @@ def set_threads(torch, settings):
 
 
 def _make_role(role, context):
-    """The role's request handlers by frame kind. Raises Failure where PyTorch is missing. What is
-    imported stays to the end: the garbage collector looks at it neither meanwhile nor, until blocks
-    are left, afterwards.
+    """Returns the role's request handlers by frame kind. Raises Failure if PyTorch is missing.
+    Imported objects stay to the end: the garbage collector visits them neither during the import
+    nor later, until blocks are left.
     """
     gc.disable()
     try:
@@ -188,8 +188,8 @@ def _answer(handlers, context, frame, fd):
 
 class _Unavailable(dict):
     """Handlers of a host without PyTorch, or without its device: every request fails with the
-    reason, which the report can hold by then. The judge learns it before a candidate is loaded,
-    while it can still believe it.
+    reason, as the report exists by then. The judge learns it before a candidate is loaded, while
+    the host is still trusted.
     """
 
     def __init__(self, error):

@@ -1,9 +1,8 @@
-"""Draws beyond gate 1's, tried by `assay audit` alone: which of them would show a mutant that all
-of gate 1's draws let pass?
+"""Draws beyond gate 1's, for `assay audit` alone: it looks for one that shows a mutant which all of
+gate 1's draws let pass.
 
-A problem's author would mend the problem by drawing its inputs like that, so every tensor of the
-kind changes, whatever it looks like; a draw on which the reference is meaningless drops out by
-itself.
+A problem's author would mend the problem with such inputs, so every tensor of the kind changes,
+whatever its values; a draw on which the reference is meaningless drops out.
 """
 
 import torch
@@ -38,7 +37,7 @@ def _bits(tensor, generator):
 
 
 def _spread(tensor, generator):
-    """Whole numbers between the smallest and the largest that are there."""
+    """Returns whole numbers between the tensor's smallest and largest."""
     low, high = int(tensor.min()), int(tensor.max())
     return torch.randint(low, high + 1, tensor.shape, generator=generator)
 
@@ -71,7 +70,9 @@ def catalog():
 
 
 def _workable(tensor):
-    """Contiguous; short floating-point types as float32, which has every operator on the CPU."""
+    """Returns the tensor contiguous, and short floating-point types as float32, which has every
+    operator on the CPU.
+    """
     short = tensor.dtype in (torch.float16, torch.bfloat16)
     return (tensor.detach().float() if short else tensor.detach()).contiguous()
 

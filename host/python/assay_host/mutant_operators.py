@@ -1,7 +1,7 @@
 """Mutants of single operators of a forward: one call of one operator computes something else.
 
 A forward runs under a dispatch mode that counts the calls; at one of them the result is exchanged
-for what a careless or a lazy kernel would compute there:
+for that of a careless or lazy kernel:
   dropped term     a sum of two returns its first operand; a product or a quotient likewise
   dropped part     a reduction, a product of matrices or a convolution leaves out the last 1/16 of
                    what it sums over, at least one element
@@ -26,12 +26,12 @@ Call = collections.namedtuple("Call", "function args kwargs named result")
 
 
 def _part(count):
-    """How much of so many a lazy kernel leaves out."""
+    """Returns how many of `count` elements a lazy kernel leaves out."""
     return max(1, count // 16)
 
 
 def _broadcast(value, like):
-    """A first operand in the result's place: its shape and dtype."""
+    """Returns an operand with the result's shape and dtype."""
     if not isinstance(value, torch.Tensor):
         value = torch.tensor(value)
     return value.to(like.dtype).expand(like.shape).clone()
@@ -42,7 +42,7 @@ def _first_operand(call):
 
 
 def _second_operand(call):
-    """For the reversed order: 1 - x, say."""
+    """Returns the second operand as the result, for the reversed order, such as 1 - x."""
     second = call.args[1]
     if not isinstance(second, torch.Tensor) or second.dim() == 0:
         return None
@@ -50,12 +50,12 @@ def _second_operand(call):
 
 
 def _without_bias(call):
-    """addmm and baddbmm: what is added to the product falls away."""
+    """addmm and baddbmm without the term that is added to the product."""
     return call.function(torch.zeros_like(call.args[0]), *call.args[1:], **call.kwargs)
 
 
 def _dims(call, source):
-    """The dimensions that a reduction sums over; None for all."""
+    """Returns the dimensions that a reduction sums over; None for all."""
     dims = call.named.get("dim")
     if dims is None or (isinstance(dims, (list, tuple)) and not dims):
         return None
@@ -83,7 +83,7 @@ def _reduction_of_less(call):
 
 
 def _scan_of_less(call):
-    """cumsum and its kin: the first element falls away."""
+    """cumsum and similar operators without the first element."""
     source = call.args[0].clone()
     dim = call.named.get("dim")
     if source.dim() == 0 or source.shape[dim] < 2:
@@ -93,7 +93,9 @@ def _scan_of_less(call):
 
 
 def _product_of_less(left, right):
-    """Positions of the two factors among the arguments; the inner dimension gets shorter."""
+    """Returns a mutation with a shorter inner dimension. left, right: positions of the two factors
+    among the arguments.
+    """
 
     def mutate(call):
         args = list(call.args)
@@ -110,7 +112,8 @@ def _product_of_less(left, right):
 
 
 def _convolution_of_less(call):
-    """The last of what each output sums over: of the taps of all input channels."""
+    """A convolution without the last of the taps of all input channels that each output sums over.
+    """
     args = list(call.args)
     weight = args[1].clone(memory_format=torch.contiguous_format)
     transposed = len(args) > 6 and args[6]
@@ -123,7 +126,7 @@ def _convolution_of_less(call):
 
 
 def _loss_of_less(call):
-    """A loss that is averaged over a batch, without the last of it."""
+    """A loss that is averaged over a batch, without the batch's last elements."""
     first = call.args[0]
     if first.dim() == 0 or first.shape[0] < 2 or call.named.get("reduction", 1) == 0:
         return None
@@ -137,7 +140,7 @@ def _loss_of_less(call):
 
 
 def _softmax_of_less(call):
-    """The last terms are missing from the sum, the largest value is not."""
+    """A softmax whose sum lacks the last terms; the largest value is still over all."""
     dim = call.named.get("dim")
     result = call.result
     if result.dim() == 0 or result.shape[dim] < 2:
@@ -149,7 +152,9 @@ def _softmax_of_less(call):
 
 
 def _uncentred(call):
-    """The normalisations return (result, mean, 1 / deviation): the mean is added back."""
+    """A normalisation without centring: adds the mean back. Normalisations return (result, mean, 1
+    / deviation).
+    """
     result, mean, scale = call.result
     source = call.args[0]
     weight = call.named.get("weight")
@@ -173,7 +178,7 @@ def _uncentred(call):
 
 
 def _flipped_where(condition):
-    """The result's sign is wrong where condition(call) holds."""
+    """Returns a mutation whose result has the wrong sign where condition(call) holds."""
 
     def mutate(call):
         if not call.result.dtype.is_floating_point:
@@ -254,7 +259,7 @@ for _name in "maximum minimum".split():
 
 
 def _mode():
-    """The base of dispatch modes, or None where torch has none."""
+    """Returns the base class of dispatch modes, or None if torch has none."""
     try:
         from torch.utils._python_dispatch import TorchDispatchMode
     except ImportError:
@@ -278,7 +283,7 @@ def _shape_of(result):
 
 
 def _names_of_calls(forward):
-    """Operators in the order of their calls."""
+    """Returns the operators' names in the order of their calls."""
     base = _mode()
 
     class Names(base):
@@ -297,8 +302,8 @@ def _names_of_calls(forward):
 
 
 def run(forward, index, mutation):
-    """forward's result with `mutation` at the call with this index; None where it does not apply
-    there.
+    """Returns forward's result with `mutation` at the call with this index; None if it does not
+    apply there.
     """
     base = _mode()
 
@@ -341,7 +346,7 @@ def _if_floating(rounding):
 
 
 def rounded(forward, rounding):
-    """forward's result with every operator's floating-point results rounded."""
+    """Returns forward's result with every operator's floating-point results rounded."""
     base = _mode()
     if base is None:
         return forward()
@@ -364,14 +369,14 @@ def rounded(forward, rounding):
 
 
 def evenly(items, count):
-    """At most `count` of them, the first and the last among them."""
+    """Returns at most `count` of the items, with the first and the last."""
     if len(items) <= count:
         return items
     return [items[index * (len(items) - 1) // (count - 1)] for index in range(count)]
 
 
 def sites(forward):
-    """(name, index, mutation) of each mutant, and how many more there would be."""
+    """Returns (name, index, mutation) of each mutant, and the number of mutants left out."""
     if _mode() is None:
         return [], 0
     calls = collections.defaultdict(list)

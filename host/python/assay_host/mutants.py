@@ -1,16 +1,15 @@
-"""Mutants of the reference, for `assay audit`: what a candidate that is wrong in a known way would
-give. The judge holds each against gate 1; one that passes shows what the problem does not test.
+"""Mutants of the reference, for `assay audit`: outputs of candidates that are wrong in a known way.
+The judge runs gate 1 on each; one that passes shows a gap in the problem's tests.
 
 Requests:
   kMutants  args: slot that holds an ordinary draw and its outputs; carries a writable memfd
             [bytes of JSON written to it]: {"mutants": [...], "mends": [...], "left_out": N}
   kMutate   args: number in that list, slot of the draw, slot for the mutant's outputs
             [1 when they differ from the reference's, 1 when it threw]
-The mutant's outputs lie in the second slot; what a mutant does not write keeps what the judge put
-there.
+The mutant's outputs lie in the second slot; bytes that it does not write keep the judge's poison.
 
-A mutant is a family, a subject (an output, an input or a weight by name, or nothing), and what it
-does in words. `precision` is the class that it computes in, where that is what it does.
+A mutant has a family, a subject (an output, an input or a weight by name, or nothing), and a
+description in words. `precision`: the class that it computes in, if that is its fault.
 """
 
 import dataclasses
@@ -39,7 +38,7 @@ class _Mutant:
 
 
 class _Case:
-    """One draw with the reference's outputs, and where a mutant's go."""
+    """One draw, the reference's outputs, and the slot for a mutant's."""
 
     def __init__(self, reference, slot, target):
         slots = reference.slots()
@@ -54,7 +53,7 @@ class _Case:
 
 
 def _differ(a, b):
-    """By value: zeros of either sign are equal, and so are NaN."""
+    """Compares by value: zeros of either sign are equal, and so are NaN."""
     if a.dtype == torch.bool:  # other bytes than 0 and 1 count
         a, b = a.view(torch.uint8), b.view(torch.uint8)
     equal = a == b
@@ -64,7 +63,7 @@ def _differ(a, b):
 
 
 def _fewer_bits(tensor):
-    """float32 with the 11 significant bits that tensor cores take, ties to even."""
+    """Rounds float32 to the 11 significant bits of tensor cores, ties to even."""
     if tensor.dtype != torch.float32:
         return tensor.to(torch.float16).to(tensor.dtype)
     bits = tensor.contiguous().view(torch.int32)
@@ -252,7 +251,9 @@ class Mutants:
         return found
 
     def _of_weights(self):
-        """Each weight in turn as its mean: what one may take it for that never reads it."""
+        """Returns mutants that replace one weight each by its mean: a guess that never reads the
+        weight.
+        """
         weights = [(n, t) for n, t in self._reference.weights().items() if t.numel() > 0]
         chosen = mutant_operators.evenly(weights, _WEIGHTS_MAX)
         found = []

@@ -1,4 +1,5 @@
-"""What a forward does, operator by operator: calls, arithmetic operations, bytes read and written.
+"""Accounts for a forward, operator by operator: calls, arithmetic operations, bytes read and
+written.
 
 `Account` is a dispatch mode; everything that runs under it is counted, on tensors with storage and
 on fake ones alike. How operations are counted (docs/measurement.md has the table):
@@ -134,7 +135,7 @@ class Operator:
 
 
 class TooLong(Exception):
-    """The forward took longer than it may: a long recurrence, say."""
+    """The forward took longer than the limit, as a long recurrence may."""
 
 
 def _tensors(values):
@@ -146,7 +147,7 @@ def _tensors(values):
 
 
 def _moved_bytes(tensors):
-    """Bytes behind these tensors, each tensor once; what is broadcast counts once, too."""
+    """Returns the bytes of these tensors, each tensor once; broadcast elements count once, too."""
     total = 0
     for tensor in {id(tensor): tensor for tensor in tensors}.values():
         extents = zip(tensor.shape, tensor.stride())
@@ -156,8 +157,8 @@ def _moved_bytes(tensors):
 
 
 def new_account(seconds_max):
-    """An Account, or None where torch has no dispatch modes. Raises TooLong, in use, after that
-    many seconds.
+    """Returns an Account, or None if torch has no dispatch modes. In use it raises TooLong after
+    that many seconds.
     """
     try:
         from torch.utils._python_dispatch import TorchDispatchMode

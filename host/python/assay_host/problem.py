@@ -18,7 +18,7 @@ _EXPONENT_MAX = 1000
 
 
 def read_source(path):
-    """The file's text. Raises Failure for one that is too large or not text."""
+    """Returns the file's text. Raises Failure if it is too large or not text."""
     try:
         with open(path, "rb") as file:
             data = file.read(SOURCE_BYTES_MAX + 1)
@@ -34,7 +34,7 @@ def read_source(path):
 
 
 def parse(path):
-    """The file as a syntax tree. Raises Failure with the line of the first error."""
+    """Returns the file's syntax tree. Raises Failure with the line of the first error."""
     try:
         return parse_text(read_source(path), path)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -48,8 +48,8 @@ def parse_text(source, path):
 
 
 def _one_name_each(statement):
-    """`height, width = 64, 64` as two assignments, so that --set can change either; anything but
-    constants stays as it is.
+    """Splits `height, width = 64, 64` into two assignments, so that --set can change either; leaves
+    anything but constants as it is.
     """
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return [statement]
@@ -78,7 +78,9 @@ def assigned_names(statement):
 
 
 def constant_names(tree):
-    """Names that the module assigns at top level, in order: what --set can change."""
+    """Returns the names that the module assigns at top level, in order: those that --set can
+    change.
+    """
     names = []
     for statement in tree.body:
         names += [name for name in assigned_names(statement) if name not in names]
@@ -86,7 +88,7 @@ def constant_names(tree):
 
 
 def parse_value(name, text):
-    """What --set gives: a Python literal, arithmetic on numbers, or a torch dtype."""
+    """Parses a value of --set: a Python literal, arithmetic on numbers, or a torch dtype."""
     hint = (
         f"--set {name}={text[:100]}: the value must be a Python literal (text needs quotes) "
         "or arithmetic on numbers"
@@ -152,8 +154,8 @@ def _is_small(node):
 
 
 def apply_settings(tree, settings):
-    """Replaces the value of every top-level assignment to each name; raises Failure(kProblemSet)
-    where none is.
+    """Replaces the value of every top-level assignment to each name. Raises Failure(kProblemSet)
+    for a name without one.
     """
     for name, text in settings.items():
         value = parse_value(name, text)
@@ -186,8 +188,8 @@ def apply_settings(tree, settings):
 
 
 def apply_known_settings(tree, settings):
-    """Those that the file has constants for, in a form that can be changed; a candidate need not
-    have the problem's.
+    """Applies the settings for which the file has a constant in a form that can be changed; a
+    candidate need not have the problem's constants.
     """
     names = constant_names(tree)
     for name, text in settings.items():
@@ -254,8 +256,8 @@ def execute(tree, path):
 
 
 def seed_everything(seed):
-    """Every generator that get_inputs() or a constructor may draw from."""
-    # The one that there is takes a tenth of the time of all that there may be.
+    """Seeds every generator that get_inputs() or a constructor may draw from."""
+    # Without CUDA there is one generator: seeding it alone takes a tenth of manual_seed's time.
     alone = not torch.backends.cuda.is_built()
     seed_torch = torch.default_generator.manual_seed if alone else torch.manual_seed
     seed_torch(seed & (2**63 - 1))
@@ -266,7 +268,7 @@ def seed_everything(seed):
 
 
 def init_inputs(module, path):
-    """get_init_inputs() as a list; a problem without that function has none."""
+    """Returns get_init_inputs() as a list, empty for a problem without that function."""
     if not hasattr(module, "get_init_inputs"):
         return []
     return _call_for_list(module.get_init_inputs, "get_init_inputs", path)
@@ -292,7 +294,7 @@ def _call_for_list(function, name, path):
 
 
 def construct(module, arguments, path):
-    """Model(*arguments), in the mode in which it is constructed. Raises Failure(kProblemLoad)."""
+    """Returns Model(*arguments), in its mode after construction. Raises Failure(kProblemLoad)."""
     try:
         model = module.Model(*arguments)
     except BaseException as error:

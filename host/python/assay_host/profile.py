@@ -1,4 +1,4 @@
-"""Where a forward spends its time, operator by operator, as PyTorch's profiler sees it."""
+"""Profiles a forward, operator by operator, by PyTorch's profiler."""
 
 import json
 import time
@@ -9,10 +9,9 @@ _CALLS_MAX = 200
 
 
 def profile(forward, milliseconds):
-    """Calls forward() for about that long after a warm-up; returns JSON:
-    {"calls", "wall_ns" of one call without the profiler (median), "operators": [{"name", "calls",
-    "self_ns"}]}, both of one forward. The profiler slows short operators down: its times are
-    shares, not measurements.
+    """Calls forward() for about that long after a warm-up. Returns JSON: {"calls", "wall_ns" of one
+    call without the profiler (median), "operators": [{"name", "calls", "self_ns"}]}, the latter two
+    of one forward. The profiler slows short operators down: its times are shares, not measurements.
     """
     end = time.monotonic() + milliseconds / 2e3
     walls = []

@@ -1,10 +1,10 @@
 """The reference's side of the protocol: describes the problem, draws inputs, evaluates them
-natively and in float64, and runs timed blocks. Trusted code, but the problem file it runs is still
+natively and in float64, and runs timed blocks. Trusted code, but the problem file that it runs is
 foreign: its errors become Failures.
 
-Where the settings name a device the module runs there. Each region lies where its attach frame
-says: an oracle's on the host, and arguments, results and weights are copied; those of a host that
-is timed on the device, where they are used in place.
+If the settings name a device, the module runs there. The attach frame gives each region's place: an
+oracle's regions are on the host, and arguments, results and weights are copied; those of a timed
+host are on the device, and used in place.
 
 Requests (results of kDone in brackets):
   kLoad          args[0] 1: brief, for hosts that only time: no check for randomness, no float64;
@@ -128,8 +128,8 @@ class Reference:
         return len(signature.rows), flags, 0, record_bytes
 
     def _pickled(self, init_inputs):
-        """Taken before the constructor could change them; None for what cannot be pickled, or not
-        be read where the problem's module is not there.
+        """Pickles them before the constructor can change them. Returns None for values that cannot
+        be pickled, or not be read without the problem's module.
         """
         module = sys.modules.pop("problem")
         try:
@@ -142,8 +142,8 @@ class Reference:
         return record
 
     def _write_record(self, fd, init_inputs, parameter_names):
-        """Writes what a candidate needs to be constructed and called like the reference; returns
-        its size.
+        """Writes the record by which a candidate is constructed and called like the reference.
+        Returns its size.
         """
         if fd < 0 or init_inputs is None:
             return 0
@@ -166,8 +166,8 @@ class Reference:
         return len(record)
 
     def _draw_leaves(self):
-        """One call of get_inputs() as (name, value) leaves on the CPU; also sets the template that
-        rebuilds its nesting.
+        """Returns one call of get_inputs() as (name, value) leaves on the CPU; also sets the
+        template that rebuilds its nesting.
         """
         inputs = problem.inputs(self._module, self._path)
         return [(name, self._place.drawn(value)) for name, value in self._leaves_of(inputs)]
@@ -186,7 +186,7 @@ class Reference:
         return structure.rebuild(self._template, [convert(value) for _, value in leaves])
 
     def _forward(self, arguments):
-        """forward's outputs as a flat list of tensors. Raises Failure(kProblemForward or
+        """Returns forward's outputs as a flat list of tensors. Raises Failure(kProblemForward or
         kProblemOutput).
         """
         try:
@@ -223,7 +223,7 @@ class Reference:
             self._forward(self._arguments(leaves, self._place.copy))
 
     def _first_run(self, leaves, check_random):
-        """Runs forward, learning what it changes; the state afterwards is the constructed one."""
+        """Runs forward and learns what it changes; the state afterwards is the constructed one."""
         saved = {name: tensor.clone() for name, tensor in weights.every_tensor(self._model).items()}
         given = [(name, self._place.copy(value)) for name, value in leaves]
         torch.manual_seed(1)
@@ -254,7 +254,7 @@ class Reference:
             )
 
     def _baseline(self, leaves, baseline):
-        """What timed blocks call."""
+        """Returns the function that timed blocks call."""
         if baseline not in compiled.MODES:
             return self._model
         made = compiled.compiled(
@@ -344,7 +344,7 @@ class Reference:
     # What mutants.py stands on
 
     def drawn(self, seed, kind):
-        """The (name, value) leaves of a draw, and how many tensors its kind changed."""
+        """Returns the (name, value) leaves of a draw, and how many tensors its kind changed."""
         if kind >= draws.KIND_COUNT and kind not in mends.KINDS:
             raise Failure(failure.ENVIRONMENT, f"unknown kind of draw {kind}")
         if kind in mends.KINDS:
@@ -364,17 +364,17 @@ class Reference:
         return self._draw_kinds.get(slot, draws.ORDINARY)
 
     def run_anew(self, leaves):
-        """forward's outputs for these leaves, from the state as it was constructed."""
+        """Returns forward's outputs for these leaves, from the constructed state."""
         self._restorer.restore()
         leaves = [self._given(value) for value in leaves]
         return self._forward(structure.rebuild(self._template, leaves))
 
     def _given(self, value):
-        """A value as forward gets it."""
+        """Returns a value as forward gets it."""
         return self._place.copy(value) if self._changes_inputs else self._place.there(value)
 
     def weights(self):
-        """Floating-point parameters and buffers by name, but for those that forward changes."""
+        """Floating-point parameters and buffers by name, except those that forward changes."""
         return {
             name: tensor
             for name, tensor in weights.every_tensor(self._model).items()
@@ -415,7 +415,7 @@ class Reference:
         return ()
 
     def _evaluate_natively(self, slots, slot):
-        """Returns the slot's outputs, which are filled."""
+        """Fills the slot's outputs and returns them."""
         self._restorer.restore()
         targets = slots.outputs(slot)
         self._copy_outputs(self._forward(slots.arguments(slot, self._given)), targets, 0)

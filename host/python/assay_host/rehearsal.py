@@ -1,5 +1,5 @@
-"""One call of a candidate in the builder, on a device: what it compiles in its first call (Triton)
-is compiled where there are compilers. Shapes are the problem's; values are nobody's.
+"""Calls a candidate once in the builder, on a device, so that code of its first call (Triton) is
+compiled where there are compilers. Shapes are the problem's; values are made up.
 """
 
 import json
@@ -12,13 +12,13 @@ _NUMBERS = {wire.INT: 1, wire.FLOAT: 1.0, wire.BOOL: False}
 
 
 def read_inputs(path):
-    """The inputs of forward as the judge describes them: a list of {"kind", "dtype", "shape"}."""
+    """Reads the judge's description of forward's inputs: a list of {"kind", "dtype", "shape"}."""
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
 def _made(description, place):
-    """Floats between 0 and 1; integers are 0, which is an index into anything."""
+    """Makes a value: floats between 0 and 1; integers are 0, a valid index into anything."""
     if description["kind"] != wire.TENSOR:
         return _NUMBERS[description["kind"]]
     dtype, shape = values.DTYPES[description["dtype"]], description["shape"]

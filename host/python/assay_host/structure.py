@@ -1,4 +1,4 @@
-"""Nested arguments and results as flat leaves plus a template that puts them together again.
+"""Turns nested arguments and results into flat leaves and a template that rebuilds them.
 
 A template is made of plain tuples, so that it can be pickled for candidate hosts:
   ("leaf", index) ("constant", value) ("list", [...]) ("tuple", [...]) ("named", class, [...])
@@ -9,7 +9,9 @@ import torch
 
 
 def is_argument(value):
-    """Tensors and numbers travel through slots; all else that forward() takes is a constant."""
+    """Returns True for tensors and numbers, which travel through slots; all other values are
+    constants.
+    """
     return isinstance(value, (torch.Tensor, bool, int, float))
 
 
@@ -32,7 +34,7 @@ def flatten(value, name, leaves):
 
 
 def rebuild(template, leaves):
-    """The value that flatten() took apart, with other leaves, in fresh containers."""
+    """Rebuilds the value that flatten() took apart, with other leaves, in fresh containers."""
     kind = template[0]
     if kind == "leaf":
         return leaves[template[1]]
@@ -48,7 +50,7 @@ def rebuild(template, leaves):
 
 
 def constants(template):
-    """Every constant that a template holds."""
+    """Returns every constant of a template."""
     if template[0] == "constant":
         return [template[1]]
     if template[0] in ("list", "tuple", "named"):
@@ -59,7 +61,7 @@ def constants(template):
 
 
 def flatten_outputs(value, leaves):
-    """Appends the tensors of a result to `leaves` in order; numbers become 0-dim tensors, None is
+    """Appends the tensors of a result to `leaves` in order. Numbers become 0-dim tensors; None is
     no output.
 
     Raises TypeError naming the first type that cannot be judged.

@@ -1,4 +1,4 @@
-"""Tensors and numbers in shared memory: dtypes, views without copying, slots."""
+"""Tensors and numbers in shared memory: dtypes, views without copies, slots."""
 
 import ctypes
 import struct
@@ -26,8 +26,8 @@ _SCALAR_FORMATS = {wire.INT: "<q", wire.FLOAT: "<d", wire.BOOL: "<q"}
 
 
 def unsupported(tensor, device="cpu"):
-    """Why a tensor cannot travel through a slot ('complex64', 'a sparse tensor'), or None. `device`
-    is where modules run.
+    """Says why a tensor cannot travel through a slot ('complex64', 'a sparse tensor'), or returns
+    None. `device`: the module's.
     """
     if tensor.is_quantized:
         return f"a quantised tensor ({tensor.dtype})"
@@ -46,7 +46,7 @@ def unsupported(tensor, device="cpu"):
 
 
 def dense(tensor):
-    """Contiguous, no lazy conjugation or negation, no autograd."""
+    """Returns the tensor contiguous, without lazy conjugation or negation, without autograd."""
     tensor = tensor.detach()
     if hasattr(tensor, "resolve_neg"):
         tensor = tensor.resolve_neg()
@@ -54,8 +54,8 @@ def dense(tensor):
 
 
 def view(mapping, dtype, shape, offset):
-    """A tensor over a region's bytes, where the region lies; writes go to the region. Raises
-    ValueError when it does not lie inside.
+    """Returns a tensor over a region's bytes, on the region's device; writes go to the region.
+    Raises ValueError if it does not lie inside.
     """
     count = 1
     for size in shape:
@@ -86,7 +86,7 @@ def write_scalar(mapping, kind, offset, value):
 
 
 def same_bytes(a, b):
-    """Equal bit for bit, wherever they lie, so that NaN equals itself and -0 differs from 0."""
+    """Compares bit for bit, on any devices: NaN equals itself and -0 differs from 0."""
     a, b = dense(a), dense(b)
     if a.device != b.device:
         b = b.to(a.device)
@@ -100,8 +100,8 @@ def same_bytes(a, b):
 
 
 def same_but_for_rounding(a, b):
-    """Equal but for rounding; integers exactly. True where `a` has a NaN, which is reported as
-    such.
+    """Compares up to rounding; integers exactly. True where `a` has a NaN, which is reported
+    elsewhere.
     """
     if a.dtype.is_floating_point and bool(torch.isnan(a).any()):
         return True
@@ -125,7 +125,7 @@ def is_floating(spec):
 
 
 class Slots:
-    """Views of every slot's arguments, built once for a plan and its regions. Raises ValueError on
+    """Views of every slot's arguments, made once for a plan and its regions. Raises ValueError for
     a bad plan.
     """
 
@@ -160,11 +160,11 @@ class Slots:
 
     @property
     def on_device(self):
-        """Whether outputs lie on a device, which writes them in the background."""
+        """Returns True if outputs lie on a device, which writes them in the background."""
         return self._regions[wire.OUTPUTS].on_device
 
     def input_tensors(self, slot):
-        """Views of a slot's inputs in order; None where the input is a number."""
+        """Returns views of a slot's inputs in order; None for a number."""
         if slot not in self._tensors:
             mapping = self._regions[wire.INPUTS]
             self._tensors[slot] = [
@@ -176,12 +176,12 @@ class Slots:
         return self._tensors[slot]
 
     def arguments(self, slot, convert=None):
-        """forward()'s positional arguments for a slot; `convert` is applied to each tensor."""
+        """Returns forward()'s positional arguments for a slot; applies `convert` to each tensor."""
         leaves = self.leaves(slot, convert)
         return leaves if self._template is None else structure.rebuild(self._template, leaves)
 
     def leaves(self, slot, convert=None):
-        """The same, flat."""
+        """Returns the same, flat."""
         leaves = []
         for spec, tensor in zip(self.input_specs, self.input_tensors(slot)):
             if tensor is None:
@@ -192,7 +192,9 @@ class Slots:
         return leaves
 
     def numbers(self):
-        """What tells which slots' scalar arguments changed; None where the problem has none."""
+        """Returns the object that finds slots with changed scalar arguments; None if the problem
+        has none.
+        """
         offsets = [spec.offset for spec in self.input_specs if spec.kind != wire.TENSOR]
         if not offsets or self.count == 0:
             return None
@@ -216,16 +218,16 @@ class Slots:
         return self._outputs[slot]
 
     def outputs_region(self):
-        """The addresses of the outputs of all slots."""
+        """Returns the addresses of the outputs of all slots."""
         mapping = self._regions[wire.OUTPUTS]
         return range(mapping.address, mapping.address + mapping.size_bytes)
 
     def results_region(self):
-        """Memory of the device's that the judge can read; None where it has lent none."""
+        """Returns the device memory that the judge lends for results; None without."""
         return self._regions.get(wire.RESULTS)
 
     def oracle_outputs(self, slot):
-        """float64 views; None for outputs that are integers or bool, which have no finer truth."""
+        """Returns float64 views; None for integer and bool outputs, which have no finer truth."""
         mapping = self._regions[wire.ORACLE]
         views = []
         for spec in self.output_specs:
@@ -239,7 +241,7 @@ class Slots:
 
 
 class _Numbers:
-    """The scalar arguments of all slots, looked at in one strided read: the time counts against the
+    """The scalar arguments of all slots, read in one strided access: the time counts against the
     host.
     """
 
@@ -258,7 +260,7 @@ class _Numbers:
 
 
 def parameter_views(plan, mapping):
-    """Views of the weights region, in state_dict order."""
+    """Returns views of the weights region, in state_dict order."""
     return [
         spec_view(mapping, plan.arguments[index], plan.arguments[index].offset)
         for index in range(plan.argument_count)
@@ -267,7 +269,9 @@ def parameter_views(plan, mapping):
 
 
 def varying_parameters(plan):
-    """For each parameter, in state_dict order, whether the judge may change it between calls."""
+    """Returns for each parameter, in state_dict order, True if the judge may change it between
+    calls.
+    """
     return [
         plan.arguments[index].varies != 0
         for index in range(plan.argument_count)

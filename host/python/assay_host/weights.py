@@ -1,7 +1,7 @@
-"""A module's weights where the judge can change them.
+"""Puts a module's weights where the judge can change them.
 
-Fresh weights are often all ones or all zeros, so that a kernel that leaves them out passes; such
-parameters get random values. And a kernel could repack weights once, outside of the clock; so the
+Fresh weights are often all ones or all zeros, and a kernel that ignores them passes; such
+parameters get random values. A kernel could also repack weights once, outside of the clock. So the
 judge changes some of them from block to block, in shared memory, and modules work on that memory
 itself: `tensor.data` becomes a view of the region. Buffers are copied, as forward may write them.
 """
@@ -15,13 +15,13 @@ _RUNNING = ("running_mean", "running_var")
 
 
 def has_lazy(model):
-    """Whether parameters are there whose shapes the first call of forward will tell."""
+    """Returns True if some parameters get their shapes only in the first call of forward."""
     tensors = model.state_dict(keep_vars=True).values()
     return any(torch.nn.parameter.is_lazy(tensor) for tensor in tensors)
 
 
 def state_tensors(model):
-    """The tensors of a module's state_dict by name, tied ones under each of their names."""
+    """Returns the tensors of a module's state_dict by name, tied ones under each of their names."""
     return {
         name: tensor.detach() if not isinstance(tensor, torch.nn.Parameter) else tensor
         for name, tensor in model.state_dict(keep_vars=True).items()
@@ -30,7 +30,9 @@ def state_tensors(model):
 
 
 def every_tensor(model):
-    """Every tensor of a module by name: its state_dict, then buffers that are not part of it."""
+    """Returns every tensor of a module by name: its state_dict, then buffers that are not part of
+    it.
+    """
     tensors = {
         name: tensor
         for name, tensor in model.state_dict(keep_vars=True).items()
@@ -57,8 +59,8 @@ class Restorer:
 
 
 def randomise_constant(model, seed):
-    """Gives parameters and running statistics whose elements are all equal values of their own:
-    between half and one and a half of a number that is not zero, within a quarter of zero else.
+    """Gives random values to parameters and running statistics whose elements are all equal:
+    between 0.5 and 1.5 times the element if it is not zero, otherwise within 0.25 of zero.
     """
     generator = torch.Generator().manual_seed(seed & (2**63 - 1))
     seen = set()
@@ -78,17 +80,17 @@ def randomise_constant(model, seed):
 
 
 def varies(name, tensor, changed_names):
-    """Whether the judge may change a tensor of the state between calls: a floating-point parameter
-    that forward itself leaves alone.
+    """Returns True if the judge may change a tensor of the state between calls: a floating-point
+    parameter that forward itself does not change.
     """
     is_parameter = isinstance(tensor, torch.nn.Parameter) and tensor.dtype.is_floating_point
     return is_parameter and name not in changed_names
 
 
 def take(pairs):
-    """Gives (tensor, view of the region, varies) their values: those that vary work on the region
-    from now on, others get a copy, and so do those of another dtype or on another device. Returns
-    the identities of the tensors that lie in the region.
+    """Gives each tensor of (tensor, view of the region, varies) its values. A tensor that varies
+    works on the region from now on; others, and those of another dtype or device, get a copy.
+    Returns the identities of the tensors that lie in the region.
     """
     shared = set()
     for tensor, view, may_vary in pairs:

@@ -226,7 +226,9 @@ class Library:
         self.lock_down = _function(waiting.AssayLockDown, ctypes.c_int, ctypes.c_int)
 
     def map_device(self, fd, size_bytes):
-        """The address of device memory of the judge's. Raises OSError with CUDA's words."""
+        """Maps device memory of the judge's and returns its address. Raises OSError with CUDA's
+        words.
+        """
         address = _u64()
         message = ctypes.create_string_buffer(_DEVICE_TEXT_BYTES)
         result = self._map_device(
@@ -237,7 +239,7 @@ class Library:
         return address.value
 
     def describe_device(self, result):
-        """CUDA's words for what synchronize_device() returned."""
+        """Returns CUDA's words for a result of synchronize_device()."""
         text = ctypes.create_string_buffer(_DEVICE_TEXT_BYTES)
         self._describe_device(result, text, _DEVICE_TEXT_BYTES)
         return text.value.decode("utf-8", "replace")
@@ -264,7 +266,7 @@ def _function(function, result, *arguments):
 
 
 def library_path():
-    """Beside the folder python/, both as installed and as bound into a sandbox."""
+    """Returns the path beside the folder python/, both as installed and as bound into a sandbox."""
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return os.path.join(folder, "libassay_host.so")
 
@@ -300,9 +302,8 @@ class Mapping:
 
 
 class DeviceMapping:
-    """One attached region of device memory, until close(). The judge's claim that a host may only
-    read it cannot be enforced: a device knows no read-only mapping. The judge has to look whether
-    it was changed.
+    """One attached region of device memory, until close(). A device has no read-only mapping, so
+    nothing keeps a host from writing to it; the judge checks for changes.
     """
 
     on_device = True
@@ -314,9 +315,9 @@ class DeviceMapping:
         self._library = library
 
     def part(self, offset, size_bytes):
-        """A tensor of bytes over a part of the region. Its storage begins where it begins, as on
-        the CPU: torch.compile takes slices of one storage, at offsets that differ from slot to
-        slot, for tensors of different kinds.
+        """Returns a tensor of bytes over a part of the region, with a storage of its own, as on the
+        CPU: torch.compile treats slices of one storage, at offsets that differ from slot to slot,
+        as tensors of different kinds.
         """
         import torch
 
@@ -329,7 +330,7 @@ class DeviceMapping:
 
 
 class _DeviceBytes:
-    """What torch makes a tensor of without copying."""
+    """An object that torch turns into a tensor without a copy."""
 
     def __init__(self, address, size_bytes):
         self.__cuda_array_interface__ = {
@@ -341,13 +342,13 @@ class _DeviceBytes:
 
 
 def encode_text(text, size_bytes):
-    """UTF-8 of at most size_bytes - 1 bytes, cut between characters, so that a NUL still fits."""
+    """Returns UTF-8 of at most size_bytes - 1 bytes, cut between characters, so that a NUL fits."""
     data = text.replace("\0", " ").encode("utf-8", "replace")
     return data[: size_bytes - 1].decode("utf-8", "ignore").encode("utf-8")
 
 
 def write_text(fd, text):
-    """Writes to a request's descriptor; returns the bytes written, 0 where none came along."""
+    """Writes to a request's descriptor. Returns the bytes written, 0 without a descriptor."""
     if fd < 0:
         return 0
     data = text.encode()
