@@ -207,9 +207,9 @@ int ExitCodeFor(const std::vector<ProblemAudit>& audits) {
 Result<PythonRuntime> Ready(const AuditOptions& options) {
   if (!ProbeSandbox().available) return EnvironmentError(ProbeSandbox().missing);
   if (options.threads > static_cast<int>(UsableCpus().size()))
-    return UsageError(
-        fmt::format("--threads {} asks for more than the {} cores that this process may use",
-                    options.threads, UsableCpus().size()));
+    return UsageError(fmt::format(
+        "--threads {} is more than the {} cores that this process may use: give no more",
+        options.threads, UsableCpus().size()));
   // Said once, not once a problem.
   const auto finest = RuleFor({}, options.precision, options.tolerance, PrecisionClass::kFloat32);
   if (!finest) return std::unexpected(finest.error());

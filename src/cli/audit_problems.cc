@@ -74,8 +74,10 @@ Result<std::vector<std::string>> Expanded(const std::string& name) {
       }
   }
   if (paths.empty())
-    return UsageError(fmt::format(
-        "{} holds no problems: no suite.toml, no level1, and no .py file with a Model", name));
+    return UsageError(
+        fmt::format("{} holds no problems: name a .py file with a class Model, or a folder that "
+                    "has such files, a suite.toml or level1",
+                    name));
   return paths;
 }
 

@@ -60,7 +60,9 @@ CLI::App* CommandLine::Add(CLI::App& parent, const std::string& name,
 
 CommandLine::CommandLine()
     : app_(std::make_unique<CLI::App>(
-          "Assay judges compute kernels: correct? faster, by how much, how sure?", "assay")) {
+          "Assay judges compute kernels: is one correct, is it faster, by how much, how sure is "
+          "that?",
+          "assay")) {
   app_->set_version_flag("-V,--version", fmt::format("assay {}", kAssayVersion));
   app_->require_subcommand(1);
   app_->footer("Start with:  assay judge softmax kernels/softmax/fused.cpp --size small");
@@ -72,25 +74,25 @@ CommandLine::~CommandLine() = default;
 void CommandLine::AddAll() {
   CLI::App& app = *app_;
   Add<JudgeOptions>(app, "judge", "Judge candidates against a PyTorch reference", RunJudge);
-  Add<WorkerCommandOptions>(app, "worker", "Judge what is sent as JSON lines, with warm sessions",
-                            RunWorker);
+  Add<WorkerCommandOptions>(
+      app, "worker", "Judge candidates that come as JSON lines, in warm sessions", RunWorker);
   Add<NewOptions>(app, "new", "Write a stub of a candidate for a problem", RunNew);
   Add<ExplainOptions>(app, "explain", "Write a verdict's failing call as a standalone program",
                       RunExplain);
-  Add<ScoreOptions>(app, "score", "Scores of a set of verdicts: fast_p, its curve, the funnel",
+  Add<ScoreOptions>(app, "score", "Score a set of verdicts: fast_p, its curve, the funnel",
                     RunScore);
   CLI::App* problems = Add<ProblemListOptions>(
       app, "problems", "List the problems of the installed suites", RunProblemList);
   Add<ProblemShowOptions>(*problems, "show",
-                          "One problem: its arguments, bytes, operations, bound and hot spots",
+                          "Show a problem: its arguments, bytes, operations, bound and hot spots",
                           RunProblemShow);
   Add<AuditOptions>(app, "audit",
-                    "Look for problems that let wrong candidates pass: mutants of the reference",
+                    "Find problems that let wrong candidates pass, by mutants of the reference",
                     RunAudit);
   Add<DoctorOptions>(app, "doctor",
-                     "Look for what judging needs, and measure what this machine can do",
+                     "Check that judging works here, and measure what this machine can do",
                      RunDoctor);
-  Add<DemoOptions>(app, "demo", "Short demonstrations, each on the real judge", RunDemo);
+  Add<DemoOptions>(app, "demo", "Run a short demonstration on the real judge", RunDemo);
   Add<ConfigOptions>(
       app, "config", "Show the defaults of all options, and where they come from",
       [this](const ConfigOptions& options) { return RunConfig(*app_, origins_, options); });

@@ -50,10 +50,11 @@ void HeedWeakSandboxFlag(bool allowed) {
   const SelfTestReport& self_test = ProbeSandbox().self_test;
   if (self_test.breaches.empty()) return;
   std::fputs(
-      fmt::format("assay: WARNING: THE SANDBOX DOES NOT HOLD HERE: {}.\n"
-                  "assay: WARNING: what runs in it can change this machine and its own verdict; "
-                  "verdicts say WEAK\n",
-                  DescribeBreaches(self_test))
+      fmt::format(
+          "assay: WARNING: THE SANDBOX DOES NOT HOLD HERE: {}.\n"
+          "assay: WARNING: a candidate can change this machine and its own verdict; judge only "
+          "code that you trust. Verdicts say WEAK\n",
+          DescribeBreaches(self_test))
           .c_str(),
       stderr);
 }

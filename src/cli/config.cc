@@ -63,7 +63,7 @@ Result<void> ApplyOne(const std::string& path, std::string_view name, const toml
     if (known.back() != name) continue;
     if (!allowed)
       return UsageError(fmt::format(
-          "{}: '{}' may stand in {} alone: a folder's own file sets no more than {}",
+          "{}: a folder's own file may not set '{}': move it to {}. It may set {}",
           Line(path, node), name, UserConfigPath().string(), fmt::join(kFolderOptions, ", ")));
     ASSAY_ASSIGN_OR_RETURN(const std::string text, Text(path, node));
     try {
@@ -82,7 +82,8 @@ Result<void> ApplyOne(const std::string& path, std::string_view name, const toml
 Result<void> ApplyFile(const std::string& path, CLI::App& app, Origins* origins) {
   ASSAY_ASSIGN_OR_RETURN(const std::string content, ReadFile(path, kConfigBytesMax));
   if (const int line = LineWithTooManyDots(content); line > 0)
-    return UsageError(fmt::format("{} line {}: more than {} dots", path, line, kLineDotsMax));
+    return UsageError(fmt::format("{} line {}: more than {} dots; use fewer in a line", path, line,
+                                  kLineDotsMax));
   toml::table table;
   try {
     table = toml::parse(content, path);
@@ -98,8 +99,9 @@ Result<void> ApplyFile(const std::string& path, CLI::App& app, Origins* origins)
       return each->get_name() == name.str();
     });
     if (found == commands.end() || !node.is_table())
-      return UsageError(fmt::format("{}: settings stand in a table named as a command{}",
-                                    Line(path, node), Suggestion(name.str(), known)));
+      return UsageError(
+          fmt::format("{}: put settings below the name of a command, such as [judge]{}",
+                      Line(path, node), Suggestion(name.str(), known)));
     for (const auto& [option, value] : *node.as_table())
       ASSAY_RETURN_IF_ERROR(ApplyOne(path, option.str(), value, **found, origins));
   }

@@ -68,7 +68,7 @@ TEST_F(Config, MistakesAreNamedWithTheirLine) {
   WriteUserConfig("[jugde]\nthreads = 2\n");
   EXPECT_THAT(Error(), HasSubstr("did you mean 'judge'?"));
   WriteUserConfig("threads = 2\n");
-  EXPECT_THAT(Error(), HasSubstr("named as a command"));
+  EXPECT_THAT(Error(), HasSubstr("such as [judge]"));
   WriteUserConfig("[judge]\nthreads = 99\n");
   EXPECT_THAT(Error(), HasSubstr("line 2: --threads: Value 99 not in range"));
   WriteUserConfig("[judge]\nthreads = [2]\n");

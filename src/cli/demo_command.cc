@@ -67,7 +67,9 @@ class Demonstration {
     ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, Judge(shipped, machine, false));
     if (const std::string other = GpuNotice(machine, verdict); !other.empty())
       return EnvironmentError(other);
-    if (!verdict.roofline) return EnvironmentError("no ceilings, or no times: " + verdict.message);
+    if (!verdict.roofline)
+      return EnvironmentError("ceilings or times are missing, so there is no gap to show: " +
+                              verdict.message);
     return RenderGap(verdict, style_);
   }
 
@@ -92,9 +94,8 @@ class Demonstration {
     ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, Judge(shipped, {}, true));
     KeepVerdict(verdict);
     return RenderCard(verdict, style_) +
-           "\nIts loop ends one column early, and every output that it does write looks sane. Gate "
-           "1 compares\neach element's error with a float64 run of the reference, so that the one "
-           "column stands out.\n";
+           "\nIts loop ends one column early; all other columns look right. Gate 1 compares each "
+           "element with\na float64 run of the reference, so the one column stands out.\n";
   }
 
   std::string OnlineSoftmax() const { return RenderOnlineSoftmax({{1, 3}, {2, 5}}, style_); }
@@ -132,9 +133,9 @@ class Demonstration {
 
 int RunDemo(const DemoOptions& options) {
   if (options.device == "cuda" && options.name != "gap" && options.name != "warmup")
-    return ReportError(Error{
-        ErrorKind::kUsage,
-        fmt::format("demo {} runs on the CPU: gap and warmup run on a GPU, too", options.name)});
+    return ReportError(
+        Error{ErrorKind::kUsage,
+              fmt::format("demo {} runs on the CPU alone: leave out --device cuda", options.name)});
   Demonstration demonstration(options);
   const Result<std::string> text = options.name == "gap"          ? demonstration.Gap()
                                    : options.name == "warmup"     ? demonstration.WarmUp()

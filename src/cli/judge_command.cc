@@ -23,8 +23,7 @@ Result<void> AddTools(const JudgeOptions& options, JudgeRequest* request) {
   const char* option = options.profile ? "--profile" : "--sanitize";
   if ((options.profile || !options.sanitize.empty()) && request->terms.problem.device != "cuda")
     return UsageError(fmt::format(
-        "{} looks at what runs on a GPU: judge with --device cuda, or a candidate in CUDA",
-        option));
+        "{} needs a candidate that runs on a GPU: add --device cuda, or judge a .cu file", option));
   if (options.profile) {
     ASSAY_ASSIGN_OR_RETURN(request->terms.tools.profiler, FindNcu());
   }
@@ -159,7 +158,9 @@ int RunJudge(const JudgeOptions& options) {
   if (!judged) ReportError(judged.error());
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
     return ReportError({ErrorKind::kEnvironment,
-                        "cannot write the verdict to stdout; it is saved for assay explain"});
+                        options.no_save ? "cannot write the verdict to stdout"
+                                        : "cannot write the verdict to stdout; it is saved: see "
+                                          "assay explain last"});
   return code;
 }
 

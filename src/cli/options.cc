@@ -12,13 +12,14 @@ namespace assay {
 
 void AddWeakSandboxFlag(CLI::App& command, bool* allowed) {
   command.add_flag(std::string("--") + kAllowWeakSandbox, *allowed,
-                   "Go on where the sandbox's self-test fails: for code that you trust");
+                   "Go on even if the sandbox's self-test fails: only for code that you trust");
 }
 
 void ProblemOptions::AddTo(CLI::App& command) {
   command
-      .add_option("PROBLEM", problem,
-                  "A KernelBench-form .py file, or the name of a problem in an installed suite")
+      .add_option(
+          "PROBLEM", problem,
+          "A .py file in KernelBench's form, or the name of a problem that comes with Assay")
       ->required();
   command.add_option("--size", size, "Named size from suite.toml, such as tiny, small or large");
   command
@@ -32,7 +33,7 @@ namespace {
 // Limits, effort and tools.
 void AddEffort(AskedTerms* asked, bool* profile, std::string* sanitize, CLI::App& command) {
   command.add_flag("--no-replay", asked->no_replay,
-                   "On a GPU: time calls as they are launched one by one, launching included");
+                   "On a GPU: launch timed calls one by one, and count the launching");
   command.add_flag("--profile", *profile,
                    "On a GPU: after the verdict, read counters of one call with Nsight Compute");
   command
@@ -40,7 +41,8 @@ void AddEffort(AskedTerms* asked, bool* profile, std::string* sanitize, CLI::App
                   "On a GPU: after the verdict, have Compute Sanitizer look at one call: memcheck, "
                   "racecheck, initcheck or synccheck")
       ->check(CLI::IsMember({"memcheck", "racecheck", "initcheck", "synccheck"}));
-  command.add_option("--seed", asked->seed, "Seed of every draw (default: a fresh one, printed)");
+  command.add_option("--seed", asked->seed,
+                     "Seed of all inputs (default: a fresh one, on the card)");
   command.add_option("--timeout", asked->limits.timeout_s, "Seconds that one call may take")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
@@ -53,14 +55,14 @@ void AddEffort(AskedTerms* asked, bool* profile, std::string* sanitize, CLI::App
       ->capture_default_str();
   command
       .add_option("--budget", asked->effort.speed_budget_s,
-                  "Seconds for gate 2, a candidate and baseline")
+                  "Seconds for gate 2, speed, of each candidate against each baseline")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command
       .add_option(
           "--sustained", asked->effort.sustained_s,
-          "After the verdict, run both sides for so many seconds each without a pause: what "
-          "calls take once clocks have come down")
+          "After the verdict, run each side for this many seconds without a pause, and show what "
+          "a call takes in the end")
       ->check(CLI::Range(0.5, 600.0));
 }
 
@@ -74,32 +76,38 @@ void JudgeOptions::AddTo(CLI::App& command) {
                   "Where to judge: cpu or cuda (default: as the candidates need)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command
-      .add_option(
-          "--baseline", asked.baselines,
-          "eager, compiled, compiled-reduce-overhead, compiled-max-autotune, or several, of which "
-          "the first decides the outcome; or best: all, of which the one that is hardest to beat "
-          "decides")
+      .add_option("--baseline", asked.baselines,
+                  "The reference to beat: eager, compiled, compiled-reduce-overhead or "
+                  "compiled-max-autotune. Several, with commas: the first decides. best: all are "
+                  "measured, and the hardest to beat decides")
       ->capture_default_str();
   command.add_option("--against", asked.against, "Judge against this candidate instead of PyTorch");
-  command.add_option("--p", asked.threshold, "Speedup that must be exceeded")
+  command.add_option("--p", asked.threshold, "Speedup that the candidate must exceed")
       ->capture_default_str();
   command
       .add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
       ->check(CLI::Range(1, 4096));
-  command.add_option("--precision", asked.precision,
-                     "Accept this precision class: float64, float32, tf32, float16, bfloat16");
+  command.add_option(
+      "--precision", asked.precision,
+      "Precision that is enough: float64, float32, tf32, float16 or bfloat16 (default: the "
+      "problem's own)");
   command.add_option("--tolerance", asked.tolerance,
-                     "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
+                     "How outputs are compared: error-ratio (default), or allclose:1e-4 for "
+                     "KernelBench's rule");
   command
-      .add_option("--weights", asked.weights,
-                  "varied (default): they change from block to block; constant: they may be "
-                  "prepared once; constructed: and are as the constructor made them")
+      .add_option(
+          "--weights", asked.weights,
+          "Weights of timed calls. varied (default): they change from block to block. constant: "
+          "a candidate may prepare them once. constructed: the same, with the values that "
+          "the constructor made")
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));
   command.add_flag("--one-size", asked.one_size,
-                   "The candidate need not be right at other sizes than this one");
+                   "Check this size alone: the candidate may be wrong at others");
   AddEffort(&asked, &profile, &sanitize, command);
   command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
-  command.add_flag("--correctness-only", asked.effort.correctness_only, "Stop after gate 1")
+  command
+      .add_flag("--correctness-only", asked.effort.correctness_only,
+                "Stop after gate 1, correctness")
       ->excludes("--sustained");
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.add_flag("--json", json, "One JSON document on stdout: the verdict, or a list of them");
@@ -117,8 +125,8 @@ void JudgeOptions::AddTo(CLI::App& command) {
       "  assay judge softmax mine.cu --profile --sanitize memcheck\n\n"
       "Exit codes: 0 every candidate is faster, or correct where that alone was asked for;\n"
       "1 correct, not proven faster; 2 usage; 3 wrong; 4 did not build;\n"
-      "5 crashed, timed out or out of memory; 6 foul; 7 unsettled; 8 this machine lacks something; "
-      "130 interrupted.");
+      "5 crashed, timed out or out of memory; 6 foul: caught cheating; 7 unsettled;\n"
+      "8 this machine lacks something; 130 interrupted.");
 }
 
 void NewOptions::AddTo(CLI::App& command) {
@@ -156,8 +164,8 @@ void ScoreOptions::AddTo(CLI::App& command) {
       "Verdicts: JSON files, .jsonl files or folders of them (default: all that were "
       "saved)");
   CLI::Option* suite_option = command.add_option(
-      "--suite", suite, "Folder with a suite.toml: its problems are those asked for");
-  command.add_option("--level", level, "Of the suite, the problems of this level alone")
+      "--suite", suite, "Folder with a suite.toml: score over all of its problems");
+  command.add_option("--level", level, "Only problems of this level of the suite")
       ->needs(suite_option)
       ->check(CLI::Range(1, 99));
   command
@@ -176,18 +184,19 @@ void ScoreOptions::AddTo(CLI::App& command) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--baseline", baseline,
-                     "The baseline whose result counts (default: the one that decided)");
+                     "Count the results against this baseline (default: the one that decided)");
   command.add_option("--svg", svg, "Write the fast_p curve as a picture");
   command.add_flag("--json", json, "One JSON document on stdout");
-  command.add_flag("--any-machine", any_machine, "Verdicts of several machines in one table");
-  command.add_flag("--any-size", any_size, "Several sizes or versions of one problem in one table");
-  command.add_flag("--skip-broken", skip_broken, "Score without the files that cannot be read");
+  command.add_flag("--any-machine", any_machine, "Allow verdicts of several machines in one table");
+  command.add_flag("--any-size", any_size,
+                   "Allow several sizes or versions of one problem in one table");
+  command.add_flag("--skip-broken", skip_broken, "Leave out files that cannot be read");
   command.footer(
       "Examples:\n"
       "  assay score\n"
       "  assay score run/ --suite problems --level 1\n"
       "  assay score run/*.json --problems 100 --p 1,2 --svg curve.svg\n\n"
-      "Exit codes: 0 the scores stand on stdout; 2 the request or a file is wrong.");
+      "Exit codes: 0 the scores are printed; 2 the request or a file is wrong.");
 }
 
 void ProblemListOptions::AddTo(CLI::App& command) {
@@ -203,7 +212,7 @@ void ProblemShowOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.add_flag("--profile", profile,
-                   "Run the reference and say where its time goes, operator by operator");
+                   "Run the reference, and show where its time goes, operator by operator");
   command.add_option("--threads", threads, "Threads (default: as many as a judgement gives)")
       ->check(CLI::Range(1, 4096));
   command.add_option("--python", python, "Python interpreter that has PyTorch");
@@ -217,30 +226,36 @@ void ProblemShowOptions::AddTo(CLI::App& command) {
 void AuditOptions::AddTo(CLI::App& command) {
   command
       .add_option("PROBLEM", problems,
-                  "KernelBench-form .py files, names of problems, suites (a folder with a "
+                  ".py files in KernelBench's form, names of problems, suites (a folder with a "
                   "suite.toml), or folders of such files, such as a checkout of KernelBench")
       ->required();
   command.add_option("--size", size, "Named size from suite.toml, such as tiny, small or large");
   command
-      .add_option("--set", set,
-                  "NAME=VALUE: change a module-level constant (repeatable); of several problems "
-                  "those that have it")
+      .add_option(
+          "--set", set,
+          "NAME=VALUE: change a module-level constant (repeatable); problems without it stay as "
+          "they are")
       ->allow_extra_args(false);
-  command.add_option("--precision", precision,
-                     "Audit for this precision class: float64, float32, tf32, float16, bfloat16");
+  command.add_option(
+      "--precision", precision,
+      "Audit for this precision: float64, float32, tf32, float16 or bfloat16 (default: the "
+      "problem's own)");
   command.add_option("--tolerance", tolerance,
-                     "error-ratio (default), or allclose:1e-4 for KernelBench's rule");
+                     "How outputs are compared: error-ratio (default), or allclose:1e-4 for "
+                     "KernelBench's rule");
   command.add_flag("--ordinary-only", ordinary_only,
-                   "The draws of get_inputs() alone, without the adversarial ones");
-  command.add_option("--seed", seed, "Seed of every draw (default: a fresh one, in the JSON)");
+                   "Use the inputs of get_inputs() alone, without adversarial ones");
+  command.add_option("--seed", seed, "Seed of all inputs (default: a fresh one, in the JSON)");
   command.add_option("--threads", threads, "Threads of each reference")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
-  command.add_option("--jobs", jobs, "Problems at a time (default: two where there are two cores)")
+  command
+      .add_option("--jobs", jobs,
+                  "Problems audited at a time (default: two where there are two cores)")
       ->check(CLI::Range(1, 64));
   command.add_option("--python", python, "Python interpreter that has PyTorch");
   command.add_flag("--json", json, "One JSON document on stdout");
-  command.add_flag("--jsonl", jsonl, "One JSON line a problem on stdout, as it ends")
+  command.add_flag("--jsonl", jsonl, "A JSON line for each problem on stdout, as it ends")
       ->excludes("--json");
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");
   command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
@@ -256,7 +271,7 @@ void AuditOptions::AddTo(CLI::App& command) {
 
 void DoctorOptions::AddTo(CLI::App& command) {
   command.add_flag("--quick", quick,
-                   "Look for what judging needs, and measure nothing (a second or two)");
+                   "Check that judging works here, and measure nothing (a second or two)");
   command
       .add_flag("--noise", noise,
                 "Measure the noise floor, too: identical programs against each other, on a "
@@ -264,16 +279,16 @@ void DoctorOptions::AddTo(CLI::App& command) {
       ->excludes("--quick");
   command
       .add_option("--device", device,
-                  "cpu: look for no GPU; cuda: one must be there (default: measured where found)")
+                  "cpu: ignore GPUs; cuda: require one (default: measure a GPU where there is one)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command.add_option("--python", python, "Python interpreter that has PyTorch");
   command.add_flag("--json", json, "One JSON document on stdout");
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");
   command.footer(
-      "Run it once: its ceilings give every later verdict a percentage of the peak. Takes half a\n"
-      "minute. Where CUDA shows a GPU, its ceilings are measured, too. A noise floor (--noise) is\n"
-      "respected by the speed gate.\n\n"
-      "Exit codes: 0 judging works here; 8 something is missing, and the command that mends it is "
+      "Run it once; it takes half a minute. Later verdicts then say which percentage of this\n"
+      "machine's peak a candidate reaches, and of a GPU's where CUDA shows one. The speed gate\n"
+      "never goes below a noise floor that --noise has measured.\n\n"
+      "Exit codes: 0 judging works here; 8 something is missing: the command that adds it is "
       "printed.");
 }
 
@@ -288,22 +303,23 @@ void DemoOptions::AddTo(CLI::App& command) {
       "  gap             a naive matrix product and the library, back to back\n"
       "  warmup          the same kernels timed cold, then warmed up\n"
       "  off-by-one      a slip that gate 1 catches, with the column named\n"
-      "  online-softmax  1, 3 | 2, 5 in two tiles: one pass and two agree");
+      "  online-softmax  softmax of 1, 3 | 2, 5 in two tiles: one pass agrees with two");
 }
 
 void WorkerCommandOptions::AddTo(CLI::App& command) {
   command
       .add_option("--device", device, "Judge on cpu or cuda alone (default: as each request needs)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
-  command.add_option("--cores", cores, "Cores of its own, such as 0,1 (default: all)")
+  command.add_option("--cores", cores, "Cores that it may use, such as 0,1 (default: all)")
       ->delimiter(',')
       ->check(CLI::Range(0, 1023));
-  command.add_option("--memory", memory,
-                     "What open sessions may take, such as 8G (default: half of what is free)");
+  command.add_option(
+      "--memory", memory,
+      "Memory that open sessions may take, such as 8G (default: half of what is free)");
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
-      "Reads requests and writes events as JSON lines (docs/worker.md). It ends with its input, "
-      "or by SIGTERM.\n"
+      "Reads requests and writes events as JSON lines (docs/worker.md). It ends when its input "
+      "ends, or by SIGTERM.\n"
       "Example:\n  assay worker < requests.jsonl");
 }
 
@@ -316,11 +332,11 @@ void ConfigOptions::AddTo(CLI::App& command) {
   command.add_option("ACTION", action, "show")->required()->check(CLI::IsMember({"show"}));
   command.add_flag("--origin", origin, "Say where each value comes from");
   command.footer(
-      fmt::format("Defaults of options may stand in {} and in ./{}, by command:\n"
+      fmt::format("Defaults of options come from {} and from ./{}, by command:\n"
                   "  [judge]\n  threads = 1\n  baseline = \"eager\"\nThe folder's file may set "
-                  "baseline, budget, "
-                  "quiet, size, threads and verbose alone.",
-                  "$XDG_CONFIG_HOME/assay/config.toml (~/.config)", kFolderConfigPath));
+                  "only baseline, budget, quiet, size, threads and verbose.",
+                  "$XDG_CONFIG_HOME/assay/config.toml (below ~/.config where that is unset)",
+                  kFolderConfigPath));
 }
 
 }  // namespace assay

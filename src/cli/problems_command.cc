@@ -33,8 +33,7 @@ Result<std::vector<Suite>> SuitesOf(const ProblemListOptions& options) {
     if (!suite.problems.empty()) suites.push_back(std::move(suite));
   }
   if (suites.empty())
-    return UsageError(
-        "no problem matches; assay problems without --level and --mechanism lists all of them");
+    return UsageError("no problem matches: leave out --level and --mechanism to list all of them");
   return suites;
 }
 

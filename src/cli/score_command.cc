@@ -76,8 +76,8 @@ Result<ScoreRules> RulesOf(const ScoreOptions& options) {
 void TellSetAside(const SetAside& set_aside) {
   if (set_aside.judged_again > 0)
     Notice(
-        fmt::format("{} set aside: the same candidate was judged again later, or the file was "
-                    "read twice",
+        fmt::format("{} set aside: a later one is of the same candidate, or the file was read "
+                    "twice",
                     Counted(set_aside.judged_again, "verdict")));
   if (set_aside.not_asked > 0)
     Notice(fmt::format("{} set aside, of problems that are not asked for: {}",

@@ -103,10 +103,11 @@ std::vector<VerdictFiles> ReadAll(const std::vector<fs::path>& files) {
 Error BrokenError(const std::vector<std::string>& skipped) {
   const size_t listed = std::min(skipped.size(), kListedMax);
   std::string text = fmt::format(
-      "cannot score what cannot be read:\n  {}",
+      "cannot read these verdicts:\n  {}",
       fmt::join(skipped.begin(), skipped.begin() + static_cast<ptrdiff_t>(listed), "\n  "));
   if (skipped.size() > listed) text += fmt::format("\n  and {} more", skipped.size() - listed);
-  return {ErrorKind::kUsage, text + "\nmend or remove it, or give --skip-broken to score the rest"};
+  return {ErrorKind::kUsage,
+          text + "\nfix or remove them, or give --skip-broken to score the rest"};
 }
 
 }  // namespace

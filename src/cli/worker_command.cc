@@ -45,7 +45,9 @@ int RunWorker(const WorkerCommandOptions& options) {
     CPU_ZERO(&set);
     for (const int core : options.cores) CPU_SET(static_cast<size_t>(core), &set);
     if (::sched_setaffinity(0, sizeof set, &set) != 0)
-      return ReportError({ErrorKind::kUsage, "--cores names a core that this process may not use"});
+      return ReportError({ErrorKind::kUsage,
+                          "--cores names a core that this process may not use: taskset -cp $$ "
+                          "lists those it may"});
   }
   std::string notice;
   worker.machine = LoadMachineProfile(&notice);

@@ -92,7 +92,8 @@ class AuditWriter {
     for (size_t i = 0; i < std::min(kFindingsShown, audit.findings.size()); ++i) {
       const AuditFinding& finding = audit.findings[i];
       std::string text = finding.name + ": " + Safe(finding.detail);
-      if (finding.margin) text += fmt::format(": passes, at {}", FormatMargin(*finding.margin));
+      if (finding.margin)
+        text += fmt::format(": passes, at {} of the bound", FormatMargin(*finding.margin));
       frame_.Prose(text, Tone::kBad);
       frame_.Labelled("  mend", finding.mend.empty()
                                     ? std::string("no draw that was tried would show it")
@@ -123,10 +124,11 @@ class AuditWriter {
       seconds += audit.seconds;
     }
     std::string text =
-        "killed: mutants of the reference that gate 1 tells from it, of those that change an "
-        "output. 1 is the bound: what lies below passes.";
+        "killed: mutants of the reference that gate 1 catches, of those that change an output. "
+        "nearest to passing: the smallest error of a mutant, over its bound; up to 1 passes.";
     if (equivalent > 0) text += fmt::format(" {} changed nothing.", Counted(equivalent, "mutant"));
-    if (left_out > 0) text += fmt::format(" {} alike left out.", Counted(left_out, "mutant"));
+    if (left_out > 0)
+      text += fmt::format(" {} left out, as others are alike.", Counted(left_out, "mutant"));
     frame_.Prose(text, Tone::kFaint);
     frame_.Prose(
         fmt::format("{} a problem",

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "report/decision_text.h"
 #include "report/kernel_facts.h"
 #include "report/next_step.h"
 #include "report/sustained_facts.h"
@@ -174,13 +175,13 @@ class CardWriter {
     const double ratio = correctness.error_ratio;
     std::string text = "beyond any bound";
     if (ratio <= 1)
-      text = fmt::format("at most {:.2f} of the bound", ratio);
+      text = fmt::format("at most {:.2f} of what is allowed", ratio);
     else if (std::isfinite(ratio) && ratio < 1e6)
-      text = fmt::format("{:.{}f} times the bound", ratio, ratio < 10 ? 2 : 0);
+      text = fmt::format("{:.{}f} times what is allowed", ratio, ratio < 10 ? 2 : 0);
     else if (std::isfinite(ratio))
-      text = fmt::format("{:.1e} times the bound", ratio);
+      text = fmt::format("{:.1e} times what is allowed", ratio);
     if (std::isfinite(correctness.max_abs_error))
-      text += fmt::format("; largest {:.2g}", correctness.max_abs_error);
+      text += fmt::format("; the largest is {:.2g}", correctness.max_abs_error);
     return text;
   }
 
@@ -204,8 +205,9 @@ class CardWriter {
     frame_.Labelled("first wrong",
                     fmt::format("{}[{}]: expected {:.6g}, got {:.6g}", Safe(mismatch.output),
                                 fmt::join(mismatch.index, ", "), mismatch.expected, mismatch.got));
-    frame_.Labelled("share wrong", fmt::format("{} of {}", FormatShare(mismatch.share_wrong),
-                                               Safe(mismatch.output)));
+    frame_.Labelled("share wrong",
+                    fmt::format("{} of the elements of {}", FormatShare(mismatch.share_wrong),
+                                Safe(mismatch.output)));
   }
 
   void Gate2() {
@@ -216,8 +218,8 @@ class CardWriter {
             : std::string("gate 2: speed");
     if (!speed) {
       const bool reached = verdict_.correctness && verdict_.correctness->passed;
-      const bool wanted = verdict_.outcome != Outcome::kCorrect &&
-                          verdict_.outcome != Outcome::kUnsettled;
+      const bool wanted =
+          verdict_.outcome != Outcome::kCorrect && verdict_.outcome != Outcome::kUnsettled;
       frame_.Section(title, {!reached ? "not reached"
                              : wanted ? "not finished"
                                       : "not run",
@@ -252,7 +254,7 @@ class CardWriter {
                                        : std::string("a launch that does nothing");
     frame_.Labelled(
         "peak",
-        fmt::format("{:.3g}% of this {}'s; {} {:.3g}%. The bound is {}, by {}",
+        fmt::format("{:.3g}% of this {}'s, {} {:.3g}%; the peak is {} a call, by {}",
                     roofline.percent_of_peak, verdict_.machine.gpu.empty() ? "machine" : "GPU",
                     Safe(verdict_.speed->headline), roofline.reference_percent_of_peak,
                     FormatDuration(roofline.bound_ns), bound));
@@ -267,7 +269,7 @@ class CardWriter {
     for (const auto& [name, share] : verdict_.libraries->shares)
       if (share >= kWorthALine / 2) names += (names.empty() ? "" : ", ") + Safe(name);
     frame_.Labelled("libraries",
-                    fmt::format("{:.0f}% of its time goes by in {}, not in its own code",
+                    fmt::format("{:.0f}% of its time is spent in {}, not in its own code",
                                 100 * verdict_.libraries->foreign_share, names));
   }
 
@@ -279,21 +281,22 @@ class CardWriter {
     const double longest = std::max(result.time_ns, result.candidate_time_ns);
     TimeBar(SideName(Safe(name)), result.time_ns, longest, Tone::kPlain);
     TimeBar("candidate", result.candidate_time_ns, longest, face.tone);
-    frame_.Row(
-        {{Padded("speedup"), Tone::kFaint},
-         {FormatRatio(result.speedup), Tone::kStrong},
-         {fmt::format("  {} to {} with {} confidence: ", FormatRatio(result.ci_low),
-                      FormatRatio(result.ci_high), FormatConfidence(result.confidence)),
-          Tone::kPlain},
-         {fmt::format("{} {}", unicode_ ? face.symbol : face.ascii_symbol, Safe(result.decision)),
-          face.tone}});
-    const char* times = unicode_ ? "×" : "x";
+    frame_.Row({{Padded("speedup"), Tone::kFaint},
+                {FormatRatio(result.speedup), Tone::kStrong},
+                {", " + IntervalText(result), Tone::kPlain}});
     frame_.Labelled(
-        "rests on",
-        fmt::format("{} of fresh hosts {} {} {} {} a block; the smallest gain that could have "
-                    "been seen is {}",
-                    Counted(result.pairs, "pair"), times, Counted(result.rounds, "round"), times,
-                    Counted(result.calls_per_block, "call"), FormatGain(result.smallest_visible)));
+        "decision",
+        fmt::format("{} {}: {}", unicode_ ? face.symbol : face.ascii_symbol, Safe(result.decision),
+                    DecisionText(result, verdict_.speed->threshold)),
+        face.tone);
+    const char* times = unicode_ ? "×" : "x";
+    std::string rests_on = fmt::format(
+        "{} of processes {} {} {} {} a block", Counted(result.pairs, "pair"), times,
+        Counted(result.rounds, "round"), times, Counted(result.calls_per_block, "call"));
+    if (result.decision == "faster" || result.decision == "slower")
+      rests_on += fmt::format("; the smallest gain that could have been seen is {}",
+                              FormatGain(result.smallest_visible));
+    frame_.Labelled("rests on", rests_on);
     if (!result.note.empty()) frame_.Labelled("note", Safe(result.note));
   }
 
@@ -401,7 +404,7 @@ class CardWriter {
       lines.push_back(verdict_.log.substr(at, end - at));
       at = end + 1;
     }
-    frame_.Section("the last that it printed", {});
+    frame_.Section("its last lines of output", {});
     for (size_t i = lines.size() > kLinesMax ? lines.size() - kLinesMax : 0; i < lines.size(); ++i)
       frame_.Row({{Safe(lines[i]), Tone::kFaint}});
   }

@@ -62,7 +62,7 @@ std::string RenderGap(const Verdict& verdict, const CardStyle& style) {
                                      on_gpu ? verdict.machine.gpu
                                             : Counted(verdict.machine.threads, "thread")));
   frame.Labelled("between them",
-                 fmt::format("{}: the mountain that `kernels/` climbs",
+                 fmt::format("{}: the kernels under `kernels/` close this gap step by step",
                              FormatRatio(eager.candidate_time_ns / eager.time_ns)),
                  Tone::kStrong);
   frame.Bottom();
@@ -91,7 +91,7 @@ std::string RenderFirstCalls(const FirstCalls& calls, const CardStyle& style) {
   frame.Section("what a speedup would have been", {});
   frame.Labelled("first call", FormatRatio(cold), Tone::kStrong);
   frame.Labelled("warmed up", FormatRatio(warm), Tone::kStrong);
-  frame.Labelled("", "Gate 2 starts its clock once three calls agree and fault no new memory in.");
+  frame.Labelled("", "Gate 2 starts its clock once three calls agree and take no new memory.");
   frame.Bottom();
   return frame.Take();
 }
@@ -112,8 +112,8 @@ std::string RenderOnlineSoftmax(const std::vector<std::vector<double>>& tiles,
   const auto steps = OnlineSoftmaxSteps(tiles);
   for (size_t i = 0; i < steps.size(); ++i) {
     const std::string rescaled =
-        i == 0 ? std::string("nothing came before")
-               : fmt::format("what came before times exp({:g} - {:g}) = {:.6f}",
+        i == 0 ? std::string("the first tile")
+               : fmt::format("the sum before is scaled by exp({:g} - {:g}) = {:.6f}",
                              steps[i - 1].maximum, steps[i].maximum, steps[i].factor);
     frame.Labelled(list(tiles[i], "{:g}"), fmt::format("maximum {:g}, sum {:.6f}; {}",
                                                        steps[i].maximum, steps[i].sum, rescaled));

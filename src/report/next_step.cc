@@ -97,8 +97,26 @@ NextStep CompareWithNextVersion(const Verdict& verdict) {
   const std::string& path = verdict.candidate.path;
   if (verdict.candidate.form != "native")
     return {"write the next version, then", JudgeCommand(verdict, NextVersion(path), "")};
-  return {"does the next version beat this one?",
+  return {"write the next version: does it beat this one?",
           JudgeCommand(verdict, NextVersion(path), "--against " + ShellQuoted(path))};
+}
+
+// Where speed was not measured the problem tells no kernel from one that computes nothing.
+NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
+  if (!verdict.speed) {
+    const ProblemRecord& problem = verdict.problem;
+    std::string audit =
+        "assay audit " + ShellQuoted(problem.path.empty() ? problem.name : problem.path);
+    if (!problem.size.empty()) audit += " --size " + ShellQuoted(problem.size);
+    if (problem.size.empty())
+      for (const auto& [name, value] : problem.set)
+        audit += " --set " + ShellQuoted(name + "=" + value);
+    return {"see which wrong candidates this problem lets pass", audit};
+  }
+  const auto result = verdict.speed->baselines.find(verdict.speed->headline);
+  const bool noise = result == verdict.speed->baselines.end() || result->second.note.empty() ||
+                     result->second.note.find("other processes") != std::string::npos;
+  return {noise ? "stop other programs on this machine, then" : "read the note above, then", again};
 }
 
 }  // namespace
@@ -110,34 +128,35 @@ NextStep NextStepAfter(const Verdict& verdict) {
   switch (verdict.outcome) {
     case Outcome::kFaster:
       if (const double threshold = verdict.speed ? NextThreshold(*verdict.speed) : 0; threshold > 0)
-        return {"ask for more", JudgeCommand(verdict, path, fmt::format("--p {}", threshold))};
+        return {fmt::format("ask for more than {:g}x", threshold),
+                JudgeCommand(verdict, path, fmt::format("--p {}", threshold))};
       return CompareWithNextVersion(verdict);
     case Outcome::kSlower:
     case Outcome::kTie:
     case Outcome::kNotFaster:
       return CompareWithNextVersion(verdict);
     case Outcome::kCorrect:
-      return {"is it faster?", again};
+      return {"see whether it is faster", again};
     case Outcome::kUnsettled:
-      return {"close what else runs on this machine, then", again};
+      return AfterUnsettled(verdict, again);
     case Outcome::kWrong:
       if (HasFailedDraw(verdict))
         return {"see the failing call", "assay explain " + ShellQuoted(verdict.id)};
-      return {fmt::format("mend {}, then", file), again};
+      return {fmt::format("fix {}, then", file), again};
     case Outcome::kWeightsDiffer:
       return {"name its parameters as the reference does, then", again};
     case Outcome::kBuildFailed: {
       const std::string line = LineNumber(verdict.message);
-      return {line.empty() ? fmt::format("mend {}, then", file)
+      return {line.empty() ? fmt::format("fix {}, then", file)
                            : fmt::format("fix line {} of {}, then", line, file),
               again};
     }
     case Outcome::kCrashed:
     case Outcome::kTimedOut:
     case Outcome::kOutOfMemory:
-      return {fmt::format("mend {}, then", file), again};
+      return {fmt::format("fix {}, then", file), again};
     case Outcome::kFoul:
-      return {"take out what broke the rule, then", again};
+      return {"remove what broke the rule, then", again};
   }
   return {};
 }

@@ -56,7 +56,7 @@ TEST(NextStep, BuildFailureNamesTheLine) {
   Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
   EXPECT_EQ(NextStepAfter(verdict).advice, "fix line 12 of typo.cpp, then");
   verdict.message = "in line with nothing: the compiler was stopped after 30 s";
-  EXPECT_EQ(NextStepAfter(verdict).advice, "mend typo.cpp, then");
+  EXPECT_EQ(NextStepAfter(verdict).advice, "fix typo.cpp, then");
 }
 
 TEST(NextStep, WrongIsExplainedWhereADrawFailed) {
@@ -64,6 +64,21 @@ TEST(NextStep, WrongIsExplainedWhereADrawFailed) {
   EXPECT_EQ(NextStepAfter(verdict).command, "assay explain 3f2a9c01d4e7");
   verdict.correctness->draws.back().result = "passed";  // wrong in a timed call only
   EXPECT_THAT(NextStepAfter(verdict).command, testing::StartsWith("assay judge "));
+}
+
+TEST(NextStep, UnsettledDependsOnTheReason) {
+  Verdict verdict = SampleVerdict(Outcome::kUnsettled);
+  BaselineResult& result = verdict.speed->baselines["eager"];
+  EXPECT_EQ(NextStepAfter(verdict).advice, "read the note above, then");
+  for (const char* note : {"", "other processes disturbed 12% of the measurements"}) {
+    result.note = note;
+    EXPECT_EQ(NextStepAfter(verdict).advice, "stop other programs on this machine, then");
+  }
+  verdict.speed.reset();
+  EXPECT_EQ(NextStepAfter(verdict).command, "assay audit problems/level1/softmax.py --size small");
+  verdict.problem.size.clear();
+  verdict.problem.set = {{"dim", "4096 * 2"}};
+  EXPECT_THAT(NextStepAfter(verdict).command, EndsWith(" --set 'dim=4096 * 2'"));
 }
 
 TEST(NextStep, EveryOutcomeHasOne) {

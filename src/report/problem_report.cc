@@ -85,7 +85,7 @@ class ProblemWriter {
                                              FormatBytes(work.unfused_bytes),
                                              FormatRatio(work.unfused_bytes / work.bytes)));
     if (work.peak_bytes > 0)
-      frame_.Labelled("at once", fmt::format("{} alive inside the reference's forward",
+      frame_.Labelled("at once", fmt::format("{} in use inside the reference's forward, at most",
                                              FormatBytes(work.peak_bytes)));
     if (work.operations_from == "unknown")
       frame_.Labelled("operations", "not known: forward cannot be followed without running it");
@@ -95,7 +95,7 @@ class ProblemWriter {
                                   work.operations_from == "suite" ? "by suite.toml" : "counted",
                                   work.operations / work.bytes));
     if (!card_.bound) {
-      frame_.Labelled("bound", "not known: assay doctor measures this machine's ceilings");
+      frame_.Labelled("bound", "not known: run assay doctor once");
       return;
     }
     const Roofline& bound = *card_.bound;

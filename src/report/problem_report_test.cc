@@ -52,7 +52,7 @@ TEST(RenderProblem, SaysWhatOneCallDoesAndWhatBoundsIt) {
   const Inspection inspection = Looked();
   ProblemCard card = CardOf(inspection);
   const std::string unknown = RenderProblem(card, {});
-  EXPECT_THAT(unknown, HasSubstr("assay doctor measures"));
+  EXPECT_THAT(unknown, HasSubstr("run assay doctor once"));
   EXPECT_THAT(unknown, HasSubstr("20.5x as many"));
   EXPECT_THAT(unknown, HasSubstr("4.13 K (counted)"));
   EXPECT_THAT(unknown, HasSubstr("--profile"));

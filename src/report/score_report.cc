@@ -70,12 +70,12 @@ class ScoreWriter {
     if (score_.mean_correct > 0)
       frame_.Labelled(
           "mean speedup",
-          fmt::format("{} over the {} solved; {} over all {}, where the reference stays unless an "
-                      "attempt is correct and faster (geometric)",
+          fmt::format("{} over the {} solved; {} over all {}, where a problem without a faster "
+                      "attempt counts as 1x (geometric means)",
                       FormatRatio(score_.mean_correct), score_.mean_correct_problems,
                       FormatRatio(score_.mean_clamped), score_.asked));
     if (score_.several_attempts())
-      frame_.Labelled("attempts", fmt::format("{} at {}; a problem counts where any of them does",
+      frame_.Labelled("attempts", fmt::format("{} at {}; the best attempt at a problem counts",
                                               score_.attempts, Counted(score_.judged, "problem")));
   }
 
@@ -97,9 +97,8 @@ class ScoreWriter {
                    row.p == 1 ? Tone::kStrong : Tone::kPlain}});
     }
     frame_.Prose(
-        "plain: the median ratio is over p. certified: gate 2 decides so, by luck less than once "
-        "in "
-        "a hundred verdicts.",
+        "plain: the median ratio is over p. certified: gate 2 decides that it is; by luck it does "
+        "so in less than one of a hundred verdicts.",
         Tone::kFaint);
   }
 

@@ -24,9 +24,8 @@ TEST(ScoreReport, FiveProblems) {
   EXPECT_EQ(RenderScore(Scored(FiveProblems()), kAscii), &R"(
 +- score / 5 problems ----------------------------------------- against eager -+
 |  correct      60%: 3 of 5 problems, 95% interval 23% to 88%                  |
-|  mean speedup 1.32x over the 3 solved; 1.27x over all 5, where the           |
-|               reference stays unless an attempt is correct and faster        |
-|               (geometric)                                                    |
+|  mean speedup 1.32x over the 3 solved; 1.27x over all 5, where a problem     |
+|               without a faster attempt counts as 1x (geometric means)        |
 +- fast_p: correct, and more than p times as fast -----------------------------+
 |       p   plain         95% interval      certified     95% interval         |
 |       0    60%      3    23% to  88%       60%      3    23% to  88%         |
@@ -36,8 +35,8 @@ TEST(ScoreReport, FiveProblems) {
 |     1.5    20%      1     4% to  62%       20%      1     4% to  62%         |
 |       2    20%      1     4% to  62%       20%      1     4% to  62%         |
 |       4     0%      0     0% to  43%        0%      0     0% to  43%         |
-|  plain: the median ratio is over p. certified: gate 2 decides so, by luck    |
-|  less than once in a hundred verdicts.                                       |
+|  plain: the median ratio is over p. certified: gate 2 decides that it is;    |
+|  by luck it does so in less than one of a hundred verdicts.                  |
 +- fast_p over p --------------------------------------------------------------+
 |   100% +                                                                     |
 |        |                                                                     |
@@ -67,7 +66,7 @@ TEST(ScoreReport, SeveralAttemptsShowWhatKOfThemAreWorth) {
       Judged("gelu", Outcome::kFaster, 2), Judged("gelu", Outcome::kWrong),
       Judged("matmul", Outcome::kSlower, 0.5), Judged("matmul", Outcome::kFaster, 4)};
   const std::string text = RenderScore(Scored(verdicts), kAscii);
-  EXPECT_THAT(text, HasSubstr("4 at 2 problems; a problem counts where any of them does"));
+  EXPECT_THAT(text, HasSubstr("4 at 2 problems; the best attempt at a problem counts"));
   EXPECT_THAT(text, HasSubstr("pass@k                  75%"));
   EXPECT_THAT(text, HasSubstr("best@k                1.62x"));
   EXPECT_THAT(text, HasSubstr("fast_2@k          25% / 25%"));

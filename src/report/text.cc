@@ -163,11 +163,6 @@ std::string FormatGain(double factor) {
   return fmt::format("{:.{}f}%", percent, percent >= 9.95 ? 0 : 1);
 }
 
-std::string FormatConfidence(double share) {
-  if (!(share >= 0 && share <= 1)) return "?";
-  return fmt::format("{:.1f}%", std::floor(share * 1000) / 10);
-}
-
 namespace {
 
 // Three significant digits with the largest of the prefixes that leaves at least 1.

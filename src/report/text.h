@@ -32,8 +32,6 @@ std::string FormatDuration(double time_ns);
 std::string FormatRatio(double ratio);
 // A factor as a gain: 1.016 is "1.6%", 2.1 is "2.10x".
 std::string FormatGain(double factor);
-// "99.6%", rounded down: certainty is never claimed by rounding.
-std::string FormatConfidence(double share);
 // "812 B", "16.8 MB", "1.07 GB"; of counts "10.5 M", "2.15 G".
 std::string FormatBytes(double bytes);
 std::string FormatCount(double count);

@@ -104,13 +104,6 @@ TEST(FormatGain, IsPercentUntilTwofold) {
   EXPECT_EQ(FormatGain(0.9), "?");
 }
 
-TEST(FormatConfidence, NeverRoundsUp) {
-  EXPECT_EQ(FormatConfidence(0.99999), "99.9%");
-  EXPECT_EQ(FormatConfidence(1), "100.0%");
-  EXPECT_EQ(FormatConfidence(0.75), "75.0%");
-  EXPECT_EQ(FormatConfidence(kNan), "?");
-}
-
 TEST(FormatShare, ShowsSmallShares) {
   EXPECT_EQ(FormatShare(1.0 / 4096), "0.024%");
   EXPECT_EQ(FormatShare(0.5), "50%");

@@ -199,7 +199,7 @@ def test_demonstrations_show_what_they_promise(assay, name, said):
 
 def test_demonstrations_on_a_gpu_say_what_they_need(assay):
     run = assay("demo", "off-by-one", "--device", "cuda")
-    assert run.code == USAGE and "gap and warmup run on a GPU" in run.err, run
+    assert run.code == USAGE and "leave out --device cuda" in run.err, run
     for name in ("gap", "warmup"):
         # Where a test machine has a GPU, tests/gpu shows more.
         run = assay("demo", name, "--device", "cuda", timeout=300)
