@@ -11,10 +11,14 @@ class StopToken {
   StopToken() = default;  // never stopped
   // `flag` must outlive the token.
   explicit StopToken(const std::atomic<bool>& flag) : flag_(&flag) {}
-  bool stopped() const { return flag_ != nullptr && *flag_; }
+  // Stopped by either flag.
+  StopToken(const std::atomic<bool>& flag, const std::atomic<bool>& other)
+      : flag_(&flag), other_(&other) {}
+  bool stopped() const { return (flag_ != nullptr && *flag_) || (other_ != nullptr && *other_); }
 
  private:
   const std::atomic<bool>* flag_ = nullptr;
+  const std::atomic<bool>* other_ = nullptr;
 };
 
 }  // namespace assay

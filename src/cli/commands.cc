@@ -76,6 +76,8 @@ void CommandLine::AddAll() {
   Add<JudgeOptions>(app, "judge", "Judge candidates against a PyTorch reference", RunJudge);
   Add<WorkerCommandOptions>(
       app, "worker", "Judge candidates that come as JSON lines, in warm sessions", RunWorker);
+  Add<LadderOptions>(app, "ladder", "Judge the rungs of a ladder, and draw its table and chart",
+                     RunLadder);
   Add<NewOptions>(app, "new", "Write a stub of a candidate for a problem", RunNew);
   Add<ExplainOptions>(app, "explain", "Write a verdict's failing call as a standalone program",
                       RunExplain);

@@ -19,7 +19,7 @@ enum ExitCode : int {
   kExitFoul = 6,
   kExitUnsettled = 7,    // too noisy to say
   kExitEnvironment = 8,  // this machine lacks something: never a verdict on the candidate
-  kExitBudget = 9,       // a budget ended without a confirmed improvement
+  kExitBudget = 9,       // a budget ended without a confirmed improvement, or with rungs left
   kExitBug = 70,         // a bug of Assay's own (base/check.cc)
   kExitInterrupted = 130,
 };

@@ -323,6 +323,77 @@ void WorkerCommandOptions::AddTo(CLI::App& command) {
       "Example:\n  assay worker < requests.jsonl");
 }
 
+namespace {
+
+// What `assay ladder` does instead of judging.
+void AddLadderPapers(LadderOptions* options, CLI::App& command) {
+  CLI::Option* readme = command.add_flag(
+      "--readme", options->readme,
+      "Judge nothing: write the tables of the READMEs from the committed raw results");
+  CLI::Option* check =
+      command
+          .add_flag("--check", options->check,
+                    "Judge nothing: exit 1 where a README's table differs from the raw results")
+          ->excludes(readme);
+  command
+      .add_flag("--recorded", options->recorded,
+                "Judge nothing: show the newest rows of --out, or of the committed raw results")
+      ->excludes(readme)
+      ->excludes(check);
+}
+
+}  // namespace
+
+void LadderOptions::AddTo(CLI::App& command) {
+  command
+      .add_option("DIR", path,
+                  "A folder with a ladder.toml, a folder of such folders, or one ladder*.toml")
+      ->required();
+  command.add_option("--only", only, "Numbers of rungs, such as 03,05:08 (default: all)");
+  command
+      .add_option("--device", device,
+                  "Ladders for cpu or cuda alone (default: for the GPU where there is one)")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  CLI::Option* sizes =
+      command.add_flag("--all-sizes", all_sizes, "Every size of the ladder (default: its first)");
+  command.add_option("--set", set, "NAME=VALUE: change a constant of the first size (repeatable)")
+      ->allow_extra_args(false)
+      ->excludes(sizes);
+  command.add_option("--out", out,
+                     "Add each verdict to this .jsonl file; rungs that stand there are not judged "
+                     "again");
+  command.add_flag("--again", again, "Judge the rungs that stand in --out, too");
+  command.add_option("--minutes", minutes, "Begin no rung after so many minutes")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--chart", chart, "Write the chart of the first size as a picture (SVG)");
+  AddLadderPapers(this, command);
+  command
+      .add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
+      ->check(CLI::Range(1, 4096));
+  command
+      .add_option("--budget", asked.effort.speed_budget_s,
+                  "Seconds for gate 2, a rung and baseline")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--correctness-only", asked.effort.correctness_only, "Stop after gate 1");
+  command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
+  command.add_flag("--no-save", no_save, "Do not keep the verdicts for assay explain");
+  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
+  command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
+  command.footer(
+      "Examples:\n"
+      "  assay ladder kernels/sgemm-cpu --only 01:03 --set ROWS=256 --set INNER=256 --set "
+      "COLUMNS=256\n"
+      "  assay ladder kernels/sgemm-gpu --out rows.jsonl --minutes 9 --chart sgemm.svg\n"
+      "  assay ladder kernels --check\n\n"
+      "Exit codes: 0 every rung is correct, however fast; else the gravest of: 3 wrong; 4 did not "
+      "build;\n"
+      "5 crashed, timed out or out of memory; 6 foul; 9 the minutes ended with rungs left; 2 "
+      "usage;\n"
+      "8 this machine lacks something; 130 interrupted. --check: 1 a README differs.");
+}
+
 void CompletionOptions::AddTo(CLI::App& command) {
   command.add_option("SHELL", shell, "bash, zsh or fish")->required();
   command.footer("Example:\n  source <(assay completion bash)");

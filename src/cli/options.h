@@ -125,6 +125,18 @@ struct WorkerCommandOptions {
   void AddTo(CLI::App& command);
 };
 
+struct LadderOptions {
+  std::string path;  // a folder, or one ladder*.toml
+  std::string only, out, chart, device;
+  std::vector<std::string> set;  // NAME=VALUE, as typed
+  double minutes = 0;            // 0: no end
+  AskedTerms asked;              // but for what a ladder's file says
+  bool all_sizes = false, again = false, readme = false, check = false, recorded = false;
+  bool quiet = false, verbose = false, no_save = false, allow_weak_sandbox = false;
+
+  void AddTo(CLI::App& command);
+};
+
 struct CompletionOptions {
   std::string shell;
 
@@ -151,6 +163,7 @@ int RunDemo(const DemoOptions& options);
 int RunJudge(const JudgeOptions& options);
 int RunNew(const NewOptions& options);
 int RunWorker(const WorkerCommandOptions& options);
+int RunLadder(const LadderOptions& options);
 int RunExplain(const ExplainOptions& options);
 int RunScore(const ScoreOptions& options);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/svg.h"
 #include "report/text.h"
 
 namespace assay {
@@ -16,23 +17,6 @@ constexpr const char* kCertifiedColour = "#14548c";
 constexpr const char* kPlainColour = "#c4500b";
 constexpr const char* kInk = "#24292f";
 constexpr const char* kFaintInk = "#57606a";
-
-std::string XmlEscaped(const std::string& text) {
-  std::string escaped;
-  for (const char letter : Printable(text, true)) {
-    if (letter == '&')
-      escaped += "&amp;";
-    else if (letter == '<')
-      escaped += "&lt;";
-    else if (letter == '>')
-      escaped += "&gt;";
-    else if (letter == '"')
-      escaped += "&quot;";
-    else
-      escaped += letter;
-  }
-  return escaped;
-}
 
 // Places in the picture, in pixels.
 class Scale {

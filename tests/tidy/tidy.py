@@ -31,6 +31,7 @@ ROOMS = [
     "worker",
     "doctor",
     "report",
+    "ladder",
     "cli",
 ]
 LAYERS = {
@@ -66,6 +67,7 @@ DOCUMENTS = [
     "docs/dependencies.md",
     "docs/score.md",
     "docs/audit.md",
+    "docs/ladder.md",
     "docs/tour-laptop.md",
     "docs/tour-kernelbench.md",
 ]
