@@ -1,0 +1,89 @@
+// Every GPU rung in the device form is compiled for sm_90a by NVRTC, where that is there: no GPU is
+// needed. The arguments' shapes are those of the rows that were measured.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <sstream>
+
+#include "base/files.h"
+#include "builders/device_build.h"
+#include "ladder/ladder.h"
+#include "ladder/readme_table.h"
+#include "ladder/rows.h"
+#include "model/dtype.h"
+#include "problem/arguments_testing.h"
+#include "toolchain/nvrtc.h"
+#include "values/slot_layout.h"
+
+namespace assay {
+namespace {
+
+// Of "input x float32[4096, 8192]" lines, as DescribeArgument writes them; numbers are left out.
+ProblemDescription DescriptionOf(const std::vector<std::string>& signature) {
+  ProblemDescription description;
+  for (const std::string& line : signature) {
+    std::istringstream words(line.substr(0, line.find('[')));
+    std::string role, name, dtype;
+    words >> role >> name >> dtype;
+    std::vector<int64_t> shape;
+    if (!line.contains('[')) continue;
+    std::istringstream numbers(line.substr(line.find('[') + 1));
+    for (int64_t length; numbers >> length; numbers.ignore(1)) shape.push_back(length);
+    description.arguments.push_back(Tensor(name,
+                                           role == "input"    ? wire::Role::kInput
+                                           : role == "output" ? wire::Role::kOutput
+                                                              : wire::Role::kParameter,
+                                           DTypeFromName(dtype).value(), shape));
+  }
+  return description;
+}
+
+class GpuRungs : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!FindNvrtc()) GTEST_SKIP() << "no NVRTC here";
+    auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
+    ASSERT_TRUE(gpu) << gpu.error().message;
+    ASSERT_EQ(gpu->facts().architecture, "sm_90a");
+    gpu_.emplace(std::move(*gpu));
+    ASSERT_TRUE(cache_);
+    ::setenv("XDG_CACHE_HOME", cache_->path().c_str(), 1);
+  }
+  void TearDown() override { ::unsetenv("XDG_CACHE_HOME"); }
+
+  // How many rungs were built.
+  int BuildAll(const Ladder& ladder) const {
+    const auto path = ResultsPath(ladder);
+    const auto rows = path ? ReadRows(*path, ladder.name) : Result<std::vector<LadderRow>>();
+    if (!rows || rows->empty()) return 0;
+    const auto plan = std::make_unique<wire::Plan>(
+        LayOutSlots(DescriptionOf(rows->front().verdict.problem.signature)).value());
+    int built_rungs = 0;
+    for (const Rung& rung : ladder.rungs) {
+      const auto source = ReadCandidate(ladder.folder + "/" + rung.file);
+      EXPECT_TRUE(source);
+      if (!source || source->form != CandidateForm::kDevice) continue;
+      const auto built = BuildDevice(*source, {}, {*gpu_, *plan, true, {}}, {});
+      EXPECT_TRUE(built && !built->failure)
+          << source->path << ": " << (built ? *built->failure + built->log : built.error().message);
+      ++built_rungs;
+    }
+    return built_rungs;
+  }
+
+  std::optional<Gpu> gpu_;
+  Result<TemporaryFolder> cache_ = TemporaryFolder::Create();
+};
+
+TEST_F(GpuRungs, AreCompiledForHopper) {
+  const auto ladders = FindLadders(ASSAY_SOURCE_DIRECTORY "/kernels");
+  ASSERT_TRUE(ladders) << ladders.error().message;
+  int built = 0;
+  for (const Ladder& ladder : *ladders)
+    if (ladder.device == "cuda") built += BuildAll(ladder);
+  EXPECT_GE(built, 70);
+}
+
+}  // namespace
+}  // namespace assay
