@@ -1,8 +1,9 @@
 """Writes the tables of kernels/abstraction/README.md: lines of code and what they reach.
 
 kernels/abstraction/levels.toml names candidates of ladders. Lines are those with code: blank lines,
-comments and docstrings are left out; `//!` lines, which launch kernels, count. Times are the newest
-rows in bench/results/h100/ladders.jsonl. --check writes nothing, and exits 1 when a table differs.
+comments and docstrings are left out; `//!` lines, which launch kernels, count. Speeds are of the
+newest rows in bench/results/h100/ladders.jsonl of the candidate's ladder, or of one named
+`abstraction`. --check writes nothing, and exits 1 when a table differs.
 """
 
 import ast
@@ -10,10 +11,10 @@ import io
 import pathlib
 import re
 import sys
+import textwrap
 import tokenize
 import tomllib
 
-import ladder_tables
 import rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -23,8 +24,8 @@ PLACE = re.compile(
     r".*?(?P<close><!-- end -->)",
     re.S,
 )
-HEAD = "| level | candidate | lines of code | time | % of library | % of peak |\n"
-HEAD += "|---|---|---:|---:|---:|---:|\n"
+HEAD = "| level | candidate | lines of code | time | launched one by one | % of library"
+HEAD += " | % of peak |\n|---|---|---:|---:|---:|---:|---:|\n"
 
 
 def python_lines(source):
@@ -54,28 +55,77 @@ def lines_of(path):
     return python_lines(source) if path.suffix == ".py" else cuda_lines(source)
 
 
+def newest(results, ladder, size):
+    """The newest row of each candidate at a size, by the file's name without its number."""
+    found = {}
+    for row in sorted(results, key=lambda row: row["date"]):
+        at = {name: int(value) for name, value in row["problem"]["set"].items()}
+        if row["ladder"] in (ladder, "abstraction") and at == size:
+            file = pathlib.PurePosixPath(row["candidate"]["path"])
+            found[file.name.split("_", 1)[1]] = row
+    return found
+
+
+def speed_of(row, baseline):
+    """Times and the speedup against the ladder's library; None where there are none."""
+    return (((row or {}).get("speed") or {}).get("baselines") or {}).get(baseline)
+
+
+def time_text(ns):
+    unit, scale = ("us", 1e3) if ns < 999.5e3 else ("ms", 1e6)
+    return f"{ns / scale:.{1 if ns >= 99.5 * scale else 2}f} {unit}"
+
+
+def cells(row, baseline):
+    """Time, time where calls are launched one by one, percent of the library, of the peak."""
+    speed = speed_of(row, baseline)
+    if speed is None:
+        return [row["outcome"] if row else "not measured", "", "", ""]
+    low, high = (100 * bound for bound in speed["ci"])
+    time_ns = speed["candidate_time_ns"]
+    launched_ns = (speed["launched"] or {}).get("candidate_time_ns", time_ns)
+    peak = f"{row['roofline']['percent_of_peak']:.1f}" if row["roofline"] else "not known"
+    percent = f"{100 * speed['speedup']:.1f} [{low:.1f}, {high:.1f}]"
+    return [time_text(time_ns), time_text(launched_ns), percent, peak]
+
+
+def caption(size, ladder, timed):
+    """What the table is of: size, card, judges, library, peak."""
+    last = timed[-1]
+    libraries = [speed_of(row, ladder["baseline"])["time_ns"] for row in timed]
+    peak = f"the speed of a copy, {last['roofline']['bandwidth_bytes_s'] / 1e12:.2f} TB/s"
+    if ladder["bound"] == "compute":
+        rate = last["roofline"]["rate_operations_s"] / 1e12
+        peak = f"{last['roofline']['instructions']}, {rate:.3g} TFLOP/s"
+    text = (
+        f"{', '.join(f'{name} = {value}' for name, value in size.items())},"
+        f" {last['problem']['dtype']}; {re.sub(r' [(].*', '', last['machine']['gpu'])};"
+        f" judge {', '.join(sorted({row['judge'] for row in timed}))}. Library:"
+        f" {ladder['baseline']} PyTorch {last['toolchain']['pytorch']}, {time_text(min(libraries))}"
+        f" to {time_text(max(libraries))}, timed beside each candidate. Peak: {peak}, measured. In"
+        f" brackets the judge's interval."
+    )
+    return textwrap.fill(text, 100, break_on_hyphens=False) + "\n\n"
+
+
 def table(group, results):
     folder = ROOT / "kernels" / group["folder"]
     ladder = tomllib.loads((folder / "ladder.toml").read_text(encoding="utf-8"))
-    found = ladder_tables.newest(results, folder, {"set": group["size"]})
-    judged, text = [], ""
+    found = newest(results, folder.name, group["size"])
+    timed, text = [], ""
     for level in group["level"]:
         path = folder / level["file"]
         row = found.get(level["file"].split("_", 1)[1])
-        if row and ladder_tables.speed_of(row, ladder):
-            judged.append(row)
+        if speed_of(row, ladder["baseline"]):
+            timed.append(row)
         name = path.stem
         if path.exists():
             name = f"[{name}](../{group['folder']}/{path.name})"
         lines = level.get("lines") or lines_of(path)
-        cells = " | ".join(ladder_tables.cells(row, ladder))
-        text += f"| {level['level']} | {name} | {lines} | {cells} |\n"
+        values = " | ".join(cells(row, ladder["baseline"]))
+        text += f"| {level['level']} | {name} | {lines} | {values} |\n"
     above = f"**{group['title']}**\n\n"
-    if judged:
-        size = {"set": group["size"]}
-        caption = ladder_tables.caption(folder, "ladder.toml", ladder, size, judged)
-        above += re.sub(r"\sThe\sfastest\srung\sis\sbold\.", "", caption)
-    return above + HEAD + text
+    return above + (caption(group["size"], ladder, timed) if timed else "") + HEAD + text
 
 
 def main():

@@ -5,9 +5,10 @@
 //   own.
 // Prediction: 80% of the rate of rung 15 at 4095: copying moves 134 MB, 45 us at 3 TB/s, less what
 //   stays in the cache, beside 185 us; writing C by 2 bytes a lane costs some 4% of a tile.
-// Measured: at 4095 on an H100 232 us, 76% of the rate of rung 15 at 4096, and 4.45x cuBLAS, which
-//   has no fast path there; 297 us at 4097, where one more row of tiles is nearly empty; at 4096
-//   226 us, 80% of cuBLAS, since copies are made there, too. They cost what was predicted.
+// Measured: in two runs on an H100 232 and 236 us at 4095, 76% of the rate of rung 15 at 4096, and
+//   4.4x cuBLAS, which has no fast path there; 297 and 312 us at 4097, where one more row of tiles
+//   is nearly empty; at 4096 226 us, 80% of cuBLAS, since copies are made there, too. They cost
+//   what was predicted.
 // Sizes: all. Where INNER % 8 == 0 and COLUMNS % 8 == 0, rung 15 needs no copies.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -7,7 +7,8 @@
 // pass, and lose all digits there.
 // Prediction: 1% of the library. 32 lanes are 32 times the single thread at best, 12 ms; but they
 // read addresses half a megabyte apart, so each load of a warp takes 32 lines of memory.
-// Measured: not yet.
+// Measured: 36.9 ms on an H100, 1.3% of the library, 0.5% of the speed of a copy: about what was
+// predicted.
 //! constant ROWS = x.size(0)
 //! constant COLUMNS = x.size(1) * x.size(2) * x.size(3)
 //! launch   layer_norm grid=(ROWS) block=(32) args=(x, norm_weight, norm_bias, out)

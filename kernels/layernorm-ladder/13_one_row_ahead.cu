@@ -6,10 +6,10 @@
 // into the places that this frees. Each thread copies for itself (cp.async), and only what it will
 // read itself, so no thread waits for another.
 // Prediction: 210% of the library, 93% of the speed of a copy.
-// Measured: 0.307 ms on an H100, 147% of the library, 62% of the speed of a copy, not 93%: the best
-// of this ladder. The 570 MB take 0.19 ms; 117 us are left, 7 us for each of 16 rows. Likely: a
-// block's copies, sums and stores follow each other, one block an SM, and memory rests between
-// them.
+// Measured: 0.307 and 0.315 ms in two runs on an H100, 147% and 146% of the library, 62% and 60% of
+// the speed of a copy, not 93%. The 570 MB take 0.19 ms; 117 us or more are left, 7 us for each of
+// 16 rows. Likely: a block's copies, sums and stores follow each other, one block an SM, and memory
+// rests between them.
 // Takes rows of a number of columns that is a multiple of 4, up to 64 * BLOCK * BLOCKS (4,325,376).
 // KEPT: how many of each thread's loads of weights and biases stay in shared memory (226 KB in
 // all).

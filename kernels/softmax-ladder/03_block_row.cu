@@ -4,7 +4,9 @@
 // end. Warps meet in shared memory.
 // Prediction: 50% of the library. Still three reads and a write. 264 rows of 256 KB are on their
 // way at once, 69 MB: more than L2 holds, so the second and the third read go to memory again.
-// Measured: not yet.
+// Measured: 1.57 ms on an H100, 101% of the library (a tie), 46% of the speed of a copy. The level
+// was predicted too low, as the library is slower than was thought. Three reads and a write are 4.3
+// GB, 2.7 TB/s: memory is as good as busy, and only fewer passes help.
 //! constant ROWS = x.size(0)
 //! constant COLUMNS = x.size(1)
 //! tune     BLOCK = 1024 512 256

@@ -4,7 +4,8 @@
 // starts four reads before it waits for the first, and an SM holds eight such blocks instead of
 // two, so that some read while others wait at their barrier.
 // Prediction: 110% of the library.
-// Measured: not yet.
+// Measured: 196 us on an H100, 285% of the library, 91% of the speed of a copy: 1.70 times rung 4,
+// where 1.10 times was predicted. So bytes on their way were what rung 4 lacked.
 //! constant ROWS = x.size(0)
 //! constant COLUMNS = x.size(1)
 //! constant TILE = 32
