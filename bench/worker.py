@@ -1,7 +1,7 @@
 """What a worker takes for candidate after candidate, and whether it stays the same.
 
-Usage: worker.py [--size tiny] [--set NAME=VALUE] [--candidate FILE] [--count 100] [--results FILE]
-[--assay PROGRAM]. Judges `count` candidates of softmax in one worker, none of whose builds is
+Usage: worker.py [--size tiny] [--set NAME=VALUE] [--candidate FILE] [--count 100]
+[--results FILE] [--assay PROGRAM] [--pause SECONDS]. Judges `count` candidates of softmax in one worker, none of whose builds is
 cached: the same kernel, each with a number of its own. After every tenth it counts what the worker
 and all below it have: processes, descriptors of the worker itself, memory. Each row of the results
 is one candidate's.
@@ -71,6 +71,9 @@ def main():
     parser.add_argument("--candidate", type=pathlib.Path, default=softmax)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument(
+        "--pause", type=float, default=0, help="seconds between candidates, as a person takes"
+    )
     parser.add_argument("--assay", default=str(ROOT / "build" / "release" / "assay"))
     options = parser.parse_args()
     source = options.candidate.read_text(encoding="utf-8")
@@ -81,6 +84,7 @@ def main():
     process = subprocess.Popen([options.assay, "worker"], stdin=pipe, stdout=pipe, text=True)
     seconds = []
     for i in range(options.count):
+        time.sleep(options.pause if i > 0 else 0)
         text = f"{source}\n// {os.getpid()} {time.time_ns()}\n"
         request = {"candidates": [{"name": options.candidate.name, "source": text}]}
         begin = time.monotonic()
@@ -88,6 +92,7 @@ def main():
         seconds.append(time.monotonic() - begin)
         row = {"terms": terms, "candidate": i, "seconds": round(seconds[-1], 3)}
         row |= {"outcome": verdict["outcome"], "cost": verdict["cost"]}
+        row |= {"pause_s": options.pause} if options.pause else {}
         if i % 10 == 0 or i == options.count - 1:
             row |= resources(process.pid)
             print(json.dumps({key: row[key] for key in row if key != "cost"}), flush=True)

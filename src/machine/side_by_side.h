@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <future>
 #include <thread>
@@ -32,13 +31,6 @@ class SideBySide {
   bool Holds(size_t index) const { return futures_[index].valid(); }
   // Waits for one output; each index may be taken once.
   Output Take(size_t index) { return futures_[index].get(); }
-  // True once every output is there.
-  bool Done() const {
-    return std::all_of(futures_.begin(), futures_.end(), [](const auto& future) {
-      using std::chrono::seconds;
-      return !future.valid() || future.wait_for(seconds(0)) == std::future_status::ready;
-    });
-  }
   // Waits for all.
   void Await() const {
     for (const auto& future : futures_)

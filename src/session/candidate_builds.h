@@ -23,9 +23,6 @@ class CandidateBuilds {
   Result<std::vector<BuiltCandidate>> Finish(const LateBuildSetup& setup,
                                              const std::function<void(size_t done)>& progress);
 
-  // True once those that build alone are built.
-  bool BuiltAlone() const { return early_->Done(); }
-
   size_t size() const { return sources_.size(); }
 
  private:

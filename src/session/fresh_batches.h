@@ -34,8 +34,6 @@ class FreshBatches {
     return std::move(waiting_);
   }
 
-  // The batch that waits, or nullptr.
-  Values* waiting() const { return waiting_.get(); }
   uint64_t next_seed() const { return next_seed_; }
 
  private:

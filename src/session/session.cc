@@ -120,16 +120,9 @@ Result<std::unique_ptr<Batch>> Session::MakeNextBatch(uint64_t seed) {
   return MakeBatch(bench_, seed, std::move(other_size), drawing_);
 }
 
-Result<void> Session::PrepareNext(const std::function<bool()>& go_on) {
-  drawing_ = [&go_on](size_t, size_t) { go_on(); };
-  ASSAY_RETURN_IF_ERROR(batches_.Prepare());
-  ValuePool& values = batches_.waiting()->values;
-  for (const uint32_t count : timed_batches_) {
-    if (!go_on()) break;
-    if (auto drawn = values.DrawAhead(count); !drawn)
-      return std::unexpected(TroubleAsError(drawn.error(), bench_.terms.problem.path));
-  }
-  return {};
+Result<void> Session::PrepareNext(const std::function<void()>& between) {
+  drawing_ = [&between](size_t, size_t) { between(); };
+  return batches_.Prepare();
 }
 
 LateBuildSetup Session::BuildSetup(const OtherSize* other_size) const {
@@ -187,7 +180,6 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   schedule_.BeginBatch(round.built, round.batch->other_size.get(),
                        asked.correctness_only || bench_.terms.effort.correctness_only);
   auto judged = JudgeRound(round);
-  timed_batches_ = round.batch->values.batch_sizes();
   schedule_.EndBatch();
   return judged;
 }

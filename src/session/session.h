@@ -41,10 +41,9 @@ class Session {
   // The same with builds that have begun: JudgeCandidates begins them beside Open.
   Result<void> JudgeAll(CandidateBuilds& builds, const Asked& asked, const JudgeEvents& events);
 
-  // Makes the next batch, which the next JudgeAll makes otherwise. Then draws as many values for
-  // timed blocks as the last batch took, while `go_on` returns true. Calls `go_on` between draws,
-  // too. Call it while nothing is measured. Errors as JudgeAll's.
-  Result<void> PrepareNext(const std::function<bool()>& go_on);
+  // Makes the next batch's draws, which the next JudgeAll makes otherwise. Calls `between` between
+  // two draws. Call it while nothing is measured. Errors as JudgeAll's.
+  Result<void> PrepareNext(const std::function<void()>& between);
 
   const ProblemDescription& description() const { return bench_.oracle->description(); }
   const Workbench& bench() const { return bench_; }
@@ -84,7 +83,6 @@ class Session {
   std::shared_ptr<Host> size_host_;
   FreshBatches<Batch> batches_;
   DrawProgress drawing_;                   // of the present wait for a batch
-  std::vector<uint32_t> timed_batches_;    // sizes of the value batches that the last round drew
   std::optional<BuiltCandidate> against_;  // the opponent candidate, once built
 };
 

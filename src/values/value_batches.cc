@@ -69,14 +69,6 @@ ValueBatch& ValueBatches::Renew(uint32_t count) {
   return batch;
 }
 
-std::vector<uint32_t> ValueBatches::Sizes() const {
-  std::vector<uint32_t> sizes;
-  for (const Room& room : rooms_)
-    for (const ValueBatch& batch : room.batches)
-      sizes.push_back(static_cast<uint32_t>(batch.masters.size()));
-  return sizes;
-}
-
 void ValueBatches::Clear() {
   for (Room& room : rooms_) {
     room.batches.clear();

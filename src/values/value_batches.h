@@ -35,8 +35,6 @@ class ValueBatches {
   // otherwise a seen one, in turn; otherwise empties the room and starts again. Call it if Find
   // returns nullptr. Valid until the next call. Needs count <= batch_max().
   ValueBatch& Renew(uint32_t count);
-  // How many values each batch has, small batches first.
-  std::vector<uint32_t> Sizes() const;
   // Forgets what all of them hold.
   void Clear();
 

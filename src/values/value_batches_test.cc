@@ -41,19 +41,6 @@ TEST(ValueBatches, AnotherProcessSeesThemAgain) {
 
 // A pair's single calls had the whole pool drawn anew, for every pair: up to half the time of a
 // verdict.
-TEST(ValueBatches, BatchesOfTheSameSizesServeTheNextCandidateWithoutDrawing) {
-  ValueBatches first(0, 600), second(0, 600);
-  Take(first, 100);
-  Take(first, 2);
-  Take(first, 100);
-  EXPECT_EQ(first.Sizes(), (std::vector<uint32_t>{2, 100, 100}));
-  for (const uint32_t size : first.Sizes()) second.Renew(size);
-  EXPECT_FALSE(Take(second, 100));
-  EXPECT_FALSE(Take(second, 2));
-  EXPECT_FALSE(Take(second, 100));
-  EXPECT_TRUE(Take(second, 2));
-}
-
 TEST(ValueBatches, SmallOnesDoNotPushLargeOnesOut) {
   ValueBatches batches(0, 1023);
   std::mt19937_64 random(1);

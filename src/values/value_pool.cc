@@ -39,9 +39,11 @@ void ValuePool::BeginProcess() {
 HostResult<ValuePool::Values> ValuePool::Take(uint32_t count) {
   ValueBatch* batch = batches_.Find(count, !Stands(Defence::kFreshValues));
   if (batch == nullptr) {
-    auto drawn = DrawBatch(count);
-    if (!drawn) return std::unexpected(drawn.error());
-    batch = *drawn;
+    batch = &batches_.Renew(count);
+    if (auto drawn = Refill(*batch); !drawn) {
+      batches_.Clear();
+      return std::unexpected(drawn.error());
+    }
   }
   batch->seen = true;
   if (Stands(Defence::kFreshValues))
@@ -50,21 +52,6 @@ HostResult<ValuePool::Values> ValuePool::Take(uint32_t count) {
   Values values{std::span<const uint32_t>(batch->masters).first(count), nullptr};
   if (batch->probe && !probes_seen_[*batch->probe]) values.probe = &probes_[*batch->probe];
   return values;
-}
-
-HostResult<void> ValuePool::DrawAhead(uint32_t count) {
-  if (count > capacity()) return {};
-  if (auto drawn = DrawBatch(count); !drawn) return std::unexpected(drawn.error());
-  return {};
-}
-
-HostResult<ValueBatch*> ValuePool::DrawBatch(uint32_t count) {
-  ValueBatch* batch = &batches_.Renew(count);
-  if (auto drawn = Refill(*batch); !drawn) {
-    batches_.Clear();
-    return std::unexpected(drawn.error());
-  }
-  return batch;
 }
 
 void ValuePool::MarkShown(const Draw* probe) {

@@ -33,10 +33,6 @@ class ValuePool {
   // Returns `count` masters that this process has not seen, in random order, and sets their version
   // of the weights. Draws new values if none are left. Needs count <= capacity().
   HostResult<Values> Take(uint32_t count);
-  // Draws a batch of `count` values now, so that no Take() has to.
-  HostResult<void> DrawAhead(uint32_t count);
-  // Returns the number of values of each batch that was drawn.
-  std::vector<uint32_t> batch_sizes() const { return batches_.Sizes(); }
   // Marks a probe that Take() returned as seen by the process.
   void MarkShown(const Draw* probe);
   // Returns the expected time of drawing for the next Take(count) [ns]; 0 if the values exist.
@@ -46,8 +42,6 @@ class ValuePool {
   uint32_t capacity() const { return batches_.batch_max(); }
 
  private:
-  // Valid until the next batch is drawn.
-  HostResult<ValueBatch*> DrawBatch(uint32_t count);
   HostResult<void> Refill(ValueBatch& batch);
 
   Oracle& oracle_;

@@ -163,12 +163,8 @@ std::unique_ptr<Worker::Task> Worker::PrepareAhead(const std::string& key) {
   const auto open = [] { return Fail(ErrorKind::kUsage, "it was closed"); };
   const auto session = sessions_.Get(key, open);
   if (!session || (next ? next->key != key : queue_.closed())) return next;
-  const auto go_on = [&] {
-    look();
-    return next ? next->builds && !next->builds->BuiltAlone() : !queue_.closed();
-  };
   // What fails now fails again where somebody waits for it, and is told then.
-  if (!(*session)->PrepareNext(go_on)) sessions_.Drop(key);
+  if (!(*session)->PrepareNext(look)) sessions_.Drop(key);
   return next;
 }
 

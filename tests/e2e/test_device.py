@@ -77,7 +77,7 @@ def test_tools_look_at_what_runs_on_a_gpu_alone(assay, write, option):
     source = "#include <assay/kernel.h>\n"
     run = assay("judge", SOFTMAX, write("kernel.cpp", source), *option, "-q")
     assert run.code == USAGE, run
-    assert f"{option[0]} looks at what runs on a GPU: judge with --device cuda" in run.err
+    assert f"{option[0]} needs a candidate that runs on a GPU: add --device cuda" in run.err
 
 
 def test_an_unknown_tool_of_the_sanitizer_is_told(assay, write):

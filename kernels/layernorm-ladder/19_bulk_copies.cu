@@ -1,0 +1,411 @@
+// LayerNorm over rows of 4.2 million values, one lane of a warp copies.
+//
+// Idea: in rung 18 each lane copies its own 16 bytes, at some 18 instructions a copy, and asks
+// before each load whether the row goes on so far. Here a warp's four loads lie side by side, 2 KB,
+// and one lane starts their copy in bulk (TMA). All lanes read and compute beyond the end of a row,
+// too, and only do not store.
+// Prediction: 210% of the library, 88% of the speed of a copy: 216 us. A row costs a warp that
+// writes some 1,000 instructions instead of 1,400, and two warps a scheduler hide little.
+// Measured: not yet.
+// Takes rows of a number of columns that is a multiple of 4, up to 56 * WRITERS * WIDTH * BLOCKS
+// (7,569,408).
+// 128 threads help: ADDERS add, a warp waits, the others rest.
+// RING: batches in shared memory; a row has 8. KEPT_MAX: loads of weights and biases in
+// registers.
+//! constant ROWS = x.size(0)
+//! constant COLUMNS = x.size(1) * x.size(2) * x.size(3)
+//! tune     ADDERS = 64
+//! tune     WRITERS = 256
+//! tune     BLOCKS = 132
+//! tune     KEPT_MAX = 24
+//! constant WIDTH = 4 - 3 * min(COLUMNS % 4, 1)
+//! constant SLICE = WIDTH * ceil_div(COLUMNS, WIDTH * BLOCKS)
+//! constant EACH = ceil_div(SLICE, WRITERS * WIDTH)
+//! constant RING = 231424 / (16 * WRITERS * WIDTH)
+//! scratch  partial float[ROWS * BLOCKS * 2]
+//! dim      all = 128 + WRITERS
+//! dim      held = 16 * WRITERS * WIDTH * RING
+//! launch layer_norm grid=BLOCKS block=all shared=held args=(x,norm_weight,norm_bias,partial,out)
+
+static_assert(WIDTH == 4,
+              "a bulk copy moves multiples of 16 bytes: COLUMNS must be one of 4");
+
+// SLICE: columns of a row that a block takes; the last blocks of a short row have fewer or none.
+// EACH: loads of a thread that writes. BLOCKS: no more than the GPU has multiprocessors (132 on an
+// H100 or H200 SXM).
+__device__ int ColumnsOf(int block) { return max(0, min(SLICE, COLUMNS - block * SLICE)); }
+
+constexpr float kEpsilon = 1e-5f;                       // nn.LayerNorm's default
+constexpr int kBatch = 4;                               // loads at once
+constexpr int kStep = 32 * WIDTH;                       // columns between a writer's loads
+constexpr int kShare = kBatch * kStep;                  // columns of a batch that a warp writes
+constexpr int kAddStep = ADDERS * WIDTH;                // columns between an adder's loads
+constexpr int kColumns = WRITERS / 32 * kShare;         // columns of a batch
+constexpr int kBatches = (EACH + kBatch - 1) / kBatch;  // of a row
+constexpr int kKept = KEPT_MAX < kBatch * kBatches ? KEPT_MAX / kBatches : kBatch;  // of a batch
+constexpr int kAsked = kBatch - kKept;                  // of a batch, from L2
+constexpr int kAhead = kBatches % 2 == 0 ? 2 : 1;       // batches between asking and use
+constexpr int kHelpers = 128;                           // threads that do not write
+constexpr int kWarps = ADDERS / 32;                     // that add
+constexpr int kKnown = RING / kBatches + 2;             // rows whose means are kept
+constexpr int kPollsMax = 1 << 22;                      // then a wait ends in a fault
+static_assert(RING >= kBatches, "the ring holds a row");
+static_assert(WRITERS % ADDERS == 0, "an adder takes a whole number of a batch's loads");
+
+// Ends the kernel with a fault: a write to no address. Beside a __trap the compiler would leave
+// everybody 168 registers.
+__device__ void Fail() { *static_cast<volatile int*>(nullptr) = 0; }
+
+__device__ void Load(const float* from, float (&value)[WIDTH]) {
+  if constexpr (WIDTH == 4) {
+    const float4 four = *reinterpret_cast<const float4*>(from);
+    value[0] = four.x, value[1] = four.y, value[2] = four.z, value[3] = four.w;
+  } else {
+    value[0] = *from;
+  }
+}
+
+__device__ void Store(float* to, const float (&value)[WIDTH]) {
+  if constexpr (WIDTH == 4)
+    __stcs(reinterpret_cast<float4*>(to), make_float4(value[0], value[1], value[2], value[3]));
+  else
+    __stcs(to, value[0]);
+}
+
+// Of some values: how many, their mean, and the sum of the squares of their distances from it.
+struct Moments {
+  float count = 0;
+  float mean = 0;
+  float squares = 0;
+};
+
+// Of both sets together, by Chan's formula: only differences of means are squared, so that values
+// around 1000 lose nothing. The brackets matter: step * step * a.count overflows beside a value
+// near 1e19, whose square a float still holds.
+__device__ Moments Merge(Moments a, Moments b) {
+  if (a.count == 0) return b;
+  if (b.count == 0) return a;
+  const float share = __fdividef(b.count, a.count + b.count);
+  const float step = b.mean - a.mean;
+  Moments both;
+  both.count = a.count + b.count;
+  both.mean = a.mean + step * share;
+  both.squares = a.squares + b.squares + step * step * (a.count * share);
+  return both;
+}
+
+// Of the first `packs` of a batch: their mean first, then the distances from it.
+__device__ Moments MomentsOf(const float (&values)[kBatch][WIDTH], int packs) {
+  Moments moments;
+  if (packs <= 0) return moments;
+  moments.count = packs * WIDTH;
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < kBatch; ++i)
+    for (const float value : values[i]) sum += i < packs ? value : 0;
+  moments.mean = __fdividef(sum, moments.count);
+#pragma unroll
+  for (int i = 0; i < kBatch; ++i)
+    for (const float value : values[i]) {
+      const float distance = i < packs ? value - moments.mean : 0;
+      moments.squares += distance * distance;
+    }
+  return moments;
+}
+
+__device__ Moments OverWarp(Moments moments) {
+  for (int step = 16; step > 0; step /= 2) {
+    Moments other;
+    other.count = __shfl_xor_sync(~0u, moments.count, step);
+    other.mean = __shfl_xor_sync(~0u, moments.mean, step);
+    other.squares = __shfl_xor_sync(~0u, moments.squares, step);
+    moments = Merge(moments, other);
+  }
+  return moments;
+}
+
+// A barrier of some of the block's threads: 1 is that of those that add.
+__device__ void SyncSome(int barrier, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+// Over all threads that add. `turn` alternates between two places, so that one barrier is enough:
+// who is a row ahead writes to the other place.
+__device__ Moments OverAdders(Moments moments, int turn) {
+  __shared__ Moments of_warp[2][kWarps];
+  const int lane = threadIdx.x % 32;
+  moments = OverWarp(moments);
+  if (lane == 0) of_warp[turn][threadIdx.x / 32] = moments;
+  SyncSome(1, ADDERS);
+  return OverWarp(lane < kWarps ? of_warp[turn][lane] : Moments());
+}
+
+// How many blocks have left their sums of a row since the module was loaded, which is when it is 0.
+// They only grow, so nothing has to be reset.
+__device__ unsigned long long arrivals[ROWS];
+
+__device__ unsigned long long LoadAcquire(const unsigned long long* from) {
+  unsigned long long value;
+  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+  return value;
+}
+
+// What this thread wrote before can be read by those that have seen the new count.
+__device__ void CountUp(unsigned long long* count) {
+  asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(count) : "memory");
+}
+
+// It relies on all blocks running at once: one a multiprocessor, and the kernel before it in the
+// stream is over. Where that does not hold, the wait ends in a fault after some seconds instead of
+// never.
+__device__ void WaitForAll(int row, unsigned long long enough) {
+  int polls = 0;
+  while (LoadAcquire(arrivals + row) < enough)
+    if (++polls == kPollsMax) Fail();
+}
+
+// Of the row whose blocks' pairs (mean, squares) lie at `partial`, all asked for at once. Past L1,
+// which may hold old ones.
+__device__ Moments OverGrid(const float2* partial) {
+  constexpr int kTrips = (BLOCKS + 31) / 32;
+  const int lane = threadIdx.x % 32;
+  float2 of_block[kTrips];
+#pragma unroll
+  for (int i = 0; i < kTrips; ++i)
+    of_block[i] = __ldcg(partial + min(i * 32 + lane, BLOCKS - 1));
+  Moments moments;
+#pragma unroll
+  for (int i = 0; i < kTrips; ++i) {
+    Moments other;
+    other.count = i * 32 + lane < BLOCKS ? ColumnsOf(i * 32 + lane) : 0;
+    other.mean = of_block[i].x;
+    other.squares = of_block[i].y;
+    moments = Merge(moments, other);
+  }
+  return OverWarp(moments);
+}
+
+// A barrier in shared memory whose phase ends with so many arrivals, and the bytes they expect.
+__device__ void InitBarrier(unsigned long long* barrier, int arrivals_of_phase) {
+  const auto address = static_cast<unsigned int>(__cvta_generic_to_shared(barrier));
+  asm volatile(
+      "mbarrier.init.shared::cta.b64 [%0], %1;\n"
+      "fence.mbarrier_init.release.cluster;" ::"r"(address),
+      "r"(arrivals_of_phase)
+      : "memory");
+}
+
+__device__ void Arrive(unsigned long long* barrier) {
+  const auto address = static_cast<unsigned int>(__cvta_generic_to_shared(barrier));
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address) : "memory");
+}
+
+// Starts a copy to shared memory, and arrives at the barrier, which expects it. What is copied
+// leaves L2 first.
+__device__ void CopyInBulk(float* to, const float* from, int bytes, unsigned long long* barrier) {
+  const auto target = static_cast<unsigned int>(__cvta_generic_to_shared(to));
+  const auto address = static_cast<unsigned int>(__cvta_generic_to_shared(barrier));
+  asm volatile(
+      "{\n"
+      ".reg .b64 policy;\n"
+      "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+      " [%0], [%1], %2, [%3], policy;\n"
+      "}" ::"r"(target),
+      "l"(from), "r"(bytes), "r"(address)
+      : "memory");
+}
+
+__device__ bool PhaseHasEnded(unsigned long long* barrier, unsigned int parity) {
+  const auto address = static_cast<unsigned int>(__cvta_generic_to_shared(barrier));
+  unsigned int ended;
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}"
+      : "=r"(ended)
+      : "r"(address), "r"(parity)
+      : "memory");
+  return ended != 0;
+}
+
+__device__ void WaitFor(unsigned long long* barrier, unsigned int parity) {
+  int polls = 0;
+  while (!PhaseHasEnded(barrier, parity))
+    if (++polls == kPollsMax) Fail();
+}
+
+// A place in a ring, and the parity of the phase in which the next value comes there.
+struct Place {
+  int slot = 0;
+  unsigned int parity = 0;
+};
+
+template <int SLOTS>
+__device__ void Advance(Place& place) {
+  if (++place.slot == SLOTS) place.slot = 0, place.parity ^= 1;
+}
+
+// The warps that add. They wait for nothing but batches.
+__device__ void AddRows(const float* ring, unsigned long long* arrived, int columns,
+                        float2* partial) {
+  constexpr int kLoads = kColumns / kAddStep;  // of a batch, a thread
+  Place place;
+  for (int row = 0; row < ROWS; ++row) {
+    Moments moments;
+    for (int batch = 0; batch < kBatches; ++batch, Advance<RING>(place)) {
+      const int left = columns - batch * kColumns - threadIdx.x * WIDTH;
+      const int packs = left <= 0 ? 0 : (left + kAddStep - 1) / kAddStep;
+      WaitFor(arrived + place.slot, place.parity);
+#pragma unroll
+      for (int begin = 0; begin < kLoads; begin += kBatch) {
+        float values[kBatch][WIDTH];
+#pragma unroll
+        for (int i = 0; i < kBatch; ++i)
+          if (begin + i < packs)
+            Load(ring + place.slot * kColumns + (begin + i) * kAddStep, values[i]);
+        moments = Merge(moments, MomentsOf(values, min(kBatch, packs - begin)));
+      }
+    }
+    moments = OverAdders(moments, row % 2);
+    if (threadIdx.x == 0) {
+      partial[row * BLOCKS + blockIdx.x] = make_float2(moments.mean, moments.squares);
+      CountUp(arrivals + row);
+    }
+  }
+}
+
+// The warp that waits at the barrier of the grid.
+__device__ void FindMeans(const float2* partial, unsigned long long enough, float2* means,
+                          unsigned long long* known) {
+  Place place;
+  for (int row = 0; row < ROWS; ++row, Advance<kKnown>(place)) {
+    if (threadIdx.x % 32 == 0) WaitForAll(row, enough);
+    __syncwarp();
+    const Moments moments = OverGrid(partial + row * BLOCKS);
+    if (threadIdx.x % 32 != 0) continue;
+    means[place.slot] = make_float2(moments.mean, rsqrtf(moments.squares / COLUMNS + kEpsilon));
+    Arrive(known + place.slot);
+  }
+}
+
+// Starts the copy of the warp's share of a batch, once all lanes have read what lies there. The
+// arguments of the first lane count: where its loads begin, and the columns from there to the end.
+__device__ void CopyShare(float* to, const float* from, int columns, unsigned long long* arrived) {
+  __syncwarp();
+  if (threadIdx.x % 32 != 0) return;
+  if (columns > 0)
+    CopyInBulk(to, from, min(columns, kShare) * 4, arrived);
+  else
+    Arrive(arrived);
+}
+
+// Weights and biases of one load.
+struct Affine {
+  float weight[WIDTH], bias[WIDTH];
+};
+
+// Columns between a thread's first and its load i of a batch.
+__device__ constexpr int ColumnOf(int batch, int i) { return batch * kColumns + i * kStep; }
+
+__device__ void LoadAffine(const float* weight, const float* bias, int column, int left,
+                           Affine& affine) {
+  if (column >= left) return;
+  Load(weight + column, affine.weight);
+  Load(bias + column, affine.bias);
+}
+
+// The warps that write, and fill the ring: each warp copies only what it will read itself. `left`:
+// columns from the thread's first to the end of the block's.
+__device__ void WriteRows(const float* x, const float* weight, const float* bias, float* ring,
+                          unsigned long long* arrived, int left, const float2* means,
+                          unsigned long long* known, float* out) {
+#pragma unroll 1
+  for (int slot = 0; slot < min(RING, ROWS * kBatches); ++slot) {
+    const int begin = slot % kBatches * kColumns;
+    CopyShare(ring + slot * kColumns, x + slot / kBatches * COLUMNS + begin, left - begin,
+              arrived + slot);
+  }
+  Affine kept[kBatches * kKept + 1] = {}, asked[kAhead * kAsked + 1] = {};
+#pragma unroll
+  for (int batch = 0; batch < kBatches; ++batch)
+#pragma unroll
+    for (int i = 0; i < kKept; ++i)
+      LoadAffine(weight, bias, ColumnOf(batch, i), left, kept[batch * kKept + i]);
+#pragma unroll
+  for (int batch = 0; batch < kAhead; ++batch)
+#pragma unroll
+    for (int i = 0; i < kAsked; ++i)
+      LoadAffine(weight, bias, ColumnOf(batch, kKept + i), left, asked[batch * kAsked + i]);
+
+  Place place, of_row;
+  for (int row = 0; row < ROWS; ++row, x += COLUMNS, out += COLUMNS, Advance<kKnown>(of_row)) {
+    WaitFor(known + of_row.slot, of_row.parity);
+    const float mean = means[of_row.slot].x, scale = means[of_row.slot].y;
+#pragma unroll
+    for (int batch = 0; batch < kBatches; ++batch, Advance<RING>(place)) {
+      WaitFor(arrived + place.slot, place.parity);  // it has come: those that add have it
+      float* const from = ring + place.slot * kColumns;
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        float values[WIDTH];
+        Load(from + i * kStep, values);
+        const Affine& affine = i < kKept ? kept[batch * kKept + i]
+                                         : asked[batch % kAhead * kAsked + i - kKept];
+        for (int j = 0; j < WIDTH; ++j)
+          values[j] = (values[j] - mean) * scale * affine.weight[j] + affine.bias[j];
+        if (ColumnOf(batch, i) < left) Store(out + ColumnOf(batch, i), values);
+      }
+#pragma unroll
+      for (int i = 0; i < kAsked; ++i)  // of this row, or the first batches of the next
+        LoadAffine(weight, bias, ColumnOf((batch + kAhead) % kBatches, kKept + i), left,
+                   asked[batch % kAhead * kAsked + i]);
+      const int ahead = (batch + RING) / kBatches;  // rows
+      const int begin = (batch + RING) % kBatches * kColumns;
+      if (row + ahead < ROWS)
+        CopyShare(from, x + ahead * COLUMNS + begin, left - begin, arrived + place.slot);
+    }
+  }
+}
+
+// Of three warpgroups with 168 registers a thread: the one that adds keeps 40, the two that write
+// take 232 each. By all warps of a warpgroup.
+__device__ void KeepRegisters() { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
+__device__ void TakeRegisters() { asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); }
+static_assert(ADDERS <= 96 && WRITERS == 256, "registers move between whole warpgroups");
+
+extern "C" __global__ void __launch_bounds__(kHelpers + WRITERS, 1)
+    layer_norm(const float* __restrict__ x, const float* __restrict__ weight,
+               const float* __restrict__ bias, float2* partial, float* __restrict__ out) {
+  extern __shared__ __align__(128) float ring[];
+  __shared__ unsigned long long arrived[RING];  // of each place's batch
+  __shared__ unsigned long long known[kKnown];  // that a row's mean and scale are
+  __shared__ float2 means[kKnown];
+  __shared__ unsigned long long enough;  // arrivals of this call's blocks and all before
+  if (threadIdx.x == 0) {
+    for (int slot = 0; slot < RING; ++slot) InitBarrier(arrived + slot, WRITERS / 32);
+    for (int slot = 0; slot < kKnown; ++slot) InitBarrier(known + slot, 1);
+    // This block has not arrived yet, so the count is that of the calls before and less than a
+    // call.
+    enough = (LoadAcquire(arrivals) / BLOCKS + 1) * BLOCKS;
+  }
+  __syncthreads();
+
+  const int columns = ColumnsOf(blockIdx.x);
+  if (threadIdx.x < kHelpers) {
+    KeepRegisters();
+    if (threadIdx.x < ADDERS)
+      AddRows(ring + threadIdx.x * WIDTH, arrived, columns, partial);
+    else if (threadIdx.x < ADDERS + 32)
+      FindMeans(partial, enough, means, known);
+  } else {
+    TakeRegisters();
+    const int first = (threadIdx.x - kHelpers) / 32 * kShare + threadIdx.x % 32 * WIDTH;
+    const int begin = blockIdx.x * SLICE + first;  // the thread's first column
+    WriteRows(x + begin, weight + begin, bias + begin, ring + first, arrived, columns - first,
+              means, known, out + begin);
+  }
+}
