@@ -312,6 +312,13 @@ SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule&
   return estimate;
 }
 
+bool BlocksBearOut(double pairs_speedup, double reference_ns, double candidate_ns,
+                   double threshold) {
+  const double of_pairs = std::log(pairs_speedup / threshold);
+  const double of_blocks = std::log(reference_ns / candidate_ns / threshold);
+  return of_blocks >= of_pairs / 2;
+}
+
 double FalseWinBound() {
   // probability[k]: k successes so far, and no look has called a win.
   std::vector<double> probability{1.0};

@@ -68,6 +68,13 @@ Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, 
 Decision DecideCharged(std::span<const double> charged, std::span<const double> uncharged,
                        const SpeedRule& rule, bool enough_spent, bool last);
 
+// Returns true if single blocks bear out the pairs: the ratio of the medians of all blocks' times a
+// call shows at least half of the gain over the threshold, by logarithms. A gain that comes from
+// less than half of the blocks does not show there. `pairs_speedup`: over 0, the median of the
+// pairs; the times are over 0 [ns].
+bool BlocksBearOut(double pairs_speedup, double reference_ns, double candidate_ns,
+                   double threshold);
+
 // Returns the largest threshold at which these pairs are decided kFaster, whatever threshold they
 // were measured for; 0 if there is none. It exceeds the true gain times exp(delta) with at most the
 // probability FalseWinBound(): thresholds are nested, so exceeding that gain takes as many

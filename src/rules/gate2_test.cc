@@ -340,6 +340,16 @@ TEST(Gate2, FewPairsGiveTheWidestIntervalAndSayHowSure) {
   EXPECT_EQ(Estimate({}, Rule()).confidence, 0);
 }
 
+// A program that worked ahead in a little under half of its blocks was 'faster' by 1.3, while the
+// medians of both sides' blocks were 72.9 and 73.5 us.
+TEST(Gate2, AGainOfFewBlocksIsNotBorneOut) {
+  EXPECT_FALSE(BlocksBearOut(1.3, 72'900, 73'500, 1));
+  EXPECT_TRUE(BlocksBearOut(1.3, 73'000, 56'000, 1));
+  EXPECT_TRUE(BlocksBearOut(1.04, 1'000, 975, 1));
+  EXPECT_FALSE(BlocksBearOut(2.6, 2'100, 1'000, 2));
+  EXPECT_TRUE(BlocksBearOut(2.6, 2'500, 1'000, 2));
+}
+
 TEST(Gate2, EveryDecisionHasItsName) {
   EXPECT_EQ(DecisionName(Decision::kFaster), "faster");
   EXPECT_EQ(DecisionName(Decision::kSlower), "slower");

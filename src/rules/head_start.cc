@@ -17,19 +17,39 @@ double MedianOfSide(char side, std::string_view order, std::span<const int64_t> 
   return values.empty() ? 0 : Median(std::move(values));
 }
 
-std::vector<int64_t> LookChargesNs(std::string_view order, std::span<const int64_t> look_ns) {
-  const int64_t of_all_ns = HeadStartNs(order, look_ns);
-  const int64_t opponents_ns = std::llround(MedianOfSide('r', order, look_ns));
+namespace {
+
+std::vector<int64_t> ChargesNs(std::string_view order, std::span<const int64_t> times_ns,
+                               int64_t free_ns) {
+  const double longer_ns = MedianOfSide('c', order, times_ns) - MedianOfSide('r', order, times_ns);
+  const int64_t of_all_ns = std::max<int64_t>(0, std::llround(longer_ns) - kWakeDifferenceNs);
   std::vector<int64_t> charges_ns;
-  for (size_t i = 0; i < std::min(order.size(), look_ns.size()); ++i)
-    if (order[i] == 'c')
-      charges_ns.push_back(std::max(of_all_ns, look_ns[i] - opponents_ns - kLookSpikeNs));
+  for (size_t i = 0; i < std::min(order.size(), times_ns.size()); ++i)
+    if (order[i] == 'c') charges_ns.push_back(std::max(of_all_ns, times_ns[i] - free_ns));
   return charges_ns;
 }
 
-int64_t HeadStartNs(std::string_view order, std::span<const int64_t> woken_ns) {
-  const double longer_ns = MedianOfSide('c', order, woken_ns) - MedianOfSide('r', order, woken_ns);
-  return std::max<int64_t>(0, std::llround(longer_ns) - kWakeDifferenceNs);
+// The longest may be an accident. Of one time: that one.
+int64_t SecondLongest(char side, std::string_view order, std::span<const int64_t> times_ns) {
+  int64_t longest_ns = 0, second_ns = 0;
+  int count = 0;
+  for (size_t i = 0; i < std::min(order.size(), times_ns.size()); ++i) {
+    if (order[i] != side) continue;
+    ++count;
+    second_ns = std::max(second_ns, std::min(longest_ns, times_ns[i]));
+    longest_ns = std::max(longest_ns, times_ns[i]);
+  }
+  return count > 1 ? second_ns : longest_ns;
+}
+
+}  // namespace
+
+std::vector<int64_t> WakeChargesNs(std::string_view order, std::span<const int64_t> woken_ns) {
+  return ChargesNs(order, woken_ns, SecondLongest('r', order, woken_ns) + kWakeSpikeNs);
+}
+
+std::vector<int64_t> LookChargesNs(std::string_view order, std::span<const int64_t> look_ns) {
+  return ChargesNs(order, look_ns, std::llround(MedianOfSide('r', order, look_ns)) + kLookSpikeNs);
 }
 
 }  // namespace assay

@@ -12,22 +12,20 @@ namespace assay {
 
 // Wake times of two honest hosts of one form differ by at most this [ns].
 inline constexpr int64_t kWakeDifferenceNs = 10'000;
-// The look at an honest block's outputs may occasionally take this much longer than the opponent's
-// median [ns].
-inline constexpr int64_t kLookSpikeNs = 30'000;
+// An honest block may occasionally take this much longer to wake than the opponent's second longest
+// wake of the pair, and its look this much longer than the opponent's median [ns].
+inline constexpr int64_t kWakeSpikeNs = 30'000, kLookSpikeNs = 30'000;
 
 // Returns the median of one side's values; 0 without any. In all functions here `order` names the
 // side of each block: 'c' the candidate, 'r' the reference.
 double MedianOfSide(char side, std::string_view order, std::span<const int64_t> values_ns);
 
-// Returns the time to add to each of the candidate's blocks of a pair [ns]: its median wake time
-// less the opponent's, less kWakeDifferenceNs; at least 0. `woken_ns`: the time from waking to
-// ready that is not charged yet.
-int64_t HeadStartNs(std::string_view order, std::span<const int64_t> woken_ns);
-
-// Returns the time to add to each of the candidate's blocks of a pair, in their order [ns]: the
-// excess of its looks by medians as above, or, if larger, the excess of the block's own look over
-// the opponent's median plus kLookSpikeNs.
+// Return the time to add to each of the candidate's blocks of a pair, in their order [ns]: the
+// excess of the candidate's median over the opponent's, less kWakeDifferenceNs, or, if larger, the
+// block's own excess beyond the spike above. So a candidate that works outside of the clock in a
+// part of its blocks pays there. `woken_ns`: the time from waking to ready that is not charged yet;
+// `look_ns`: the look's.
+std::vector<int64_t> WakeChargesNs(std::string_view order, std::span<const int64_t> woken_ns);
 std::vector<int64_t> LookChargesNs(std::string_view order, std::span<const int64_t> look_ns);
 
 }  // namespace assay

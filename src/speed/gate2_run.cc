@@ -76,6 +76,12 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner
       decision == Decision::kFaster && setup.foreign_code && setup.live.on_device() &&
       !blocks.empty())
     return unsettled(blocks);
+  if (decision == Decision::kFaster &&
+      !BlocksBearOut(speed.speedup, speed.time_ns, speed.candidate_time_ns, setup.threshold))
+    return unsettled(fmt::format(
+        "{:.3g}x by its pairs, but {:.3g}x by the medians of all blocks: the gain comes from a "
+        "part of its blocks",
+        speed.speedup, speed.time_ns / speed.candidate_time_ns));
   if (in_a_row && in_a_row->alone <= setup.threshold * (1 + kAloneMargin))
     return unsettled(in_a_row->seen);
   if (setup.libraries_forbidden && decision == Decision::kFaster && !result->libraries)

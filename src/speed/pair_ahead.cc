@@ -11,9 +11,10 @@ namespace assay {
 void PairRunner::ChargeHeadStart(PairSamples* samples, std::vector<RoundTimes>* rounds) {
   // Each by itself: who does not wait for a device is ready sooner, and looked at for longer.
   std::vector<int64_t> charges_ns = LookChargesNs(samples->order, look_ns_);
-  const int64_t head_start_ns =
-      setup_.foreign_code ? HeadStartNs(samples->order, uncharged_ns_) : 0;
-  for (int64_t& charge_ns : charges_ns) charge_ns += head_start_ns;
+  if (setup_.foreign_code) {
+    const std::vector<int64_t> wakes_ns = WakeChargesNs(samples->order, uncharged_ns_);
+    for (size_t i = 0; i < charges_ns.size(); ++i) charges_ns[i] += wakes_ns[i];
+  }
   opponents_look_ns_ = std::llround(MedianOfSide('r', samples->order, look_ns_));
   ASSAY_CHECK(charges_ns.size() == 2 * rounds->size());
   const size_t first = candidate_ns_.size() - charges_ns.size();
