@@ -1,10 +1,10 @@
 """What a worker takes for candidate after candidate, and whether it stays the same.
 
 Usage: worker.py [--size tiny] [--set NAME=VALUE] [--candidate FILE] [--count 100]
-[--results FILE] [--assay PROGRAM] [--pause SECONDS]. Judges `count` candidates of softmax in one worker, none of whose builds is
-cached: the same kernel, each with a number of its own. After every tenth it counts what the worker
-and all below it have: processes, descriptors of the worker itself, memory. Each row of the results
-is one candidate's.
+[--results FILE] [--assay PROGRAM] [--pause SECONDS]. Judges `count` candidates of softmax in one
+worker, none of whose builds is cached: the same kernel, each with a number of its own. After every
+tenth it counts what the worker and all below it have: processes, descriptors of the worker itself,
+memory. Each row of the results is one candidate's.
 """
 
 import argparse
