@@ -1,9 +1,9 @@
 // Idea: stmatrix, the counterpart of ldmatrix: four 8 x 8 blocks of C go to shared memory with one
 //   instruction, in the very layout that the sums have: 16 instead of 64 a thread and tile.
 // Prediction: 105% of the library, 0.5 points more: the end of a tile is short already.
-// Measured: 176 to 180 us in three runs, 100.8 to 101.5% of the library (ties), 84.5 to 86.4% of
-//   the peak; at 8192 1.39 and 1.41 ms, 111% and 112.5%, 87.5% and 86.0%. No gain over rung 14,
-//   within the noise (at 8192 the library itself took 1.50 to 1.59 ms).
+// Measured: 176 to 180 us in four runs, 100.5 to 101.5% of the library (ties), 84.5 to 86.4% of the
+//   peak; at 8192 1.39 and 1.41 ms, 111% and 112.5%, 87.5% and 86.0%. No gain over rung 14, within
+//   the noise (at 8192 the library itself took 1.50 to 1.59 ms).
 // FP16 = 1 makes it a kernel for float16 (problem.py with DTYPE = torch.float16).
 // Sizes: INNER % 8 == 0 and COLUMNS % 8 == 0, since rows of A, B and C must be a multiple of 16
 //   bytes long.

@@ -3,10 +3,11 @@
 //   rung 15. Which of the two holds is known when it is compiled: EVEN, WORDS.
 // Prediction: 99% of the rate of rung 15 at 4096: a launch that clears counters is left, 2 us. At 4095
 //   and 4097 nothing changes.
-// Measured: at 4096 on an H100 181 us, 100.6% of cuBLAS (a tie), 99.6% of the rate of rung 15 in
-//   the same run; at 8192 1.44 ms, 110.3% of cuBLAS, 98.5% of that rate. At 4095 215 us, 4.9x
-//   cuBLAS, 83.4% of the rate of rung 15 at 4096; at 4097 271 us, 66.4%. As predicted, nothing
-//   changes there. With slices of 512 elements 216 and 275 us.
+// Measured: at 4096 on an H100 179 and 181 us in two runs, 100.1% and 100.6% of cuBLAS (ties),
+//   99.5% and 99.6% of the rate of rung 15 in the same run; at 8192 1.44 ms, 110.3% of cuBLAS,
+//   98.5% of that rate. At 4095 214 and 215 us, 4.9x cuBLAS, 83.0% and 83.4% of the rate of rung 15
+//   at 4096: the best of all rungs there; at 4097 270 and 271 us, 65.7% and 66.4%. As predicted,
+//   nothing changes there. With slices of 512 elements 216 and 275 us.
 // Sizes: all with at least 8 elements in A, in B and in C.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -8,11 +8,11 @@
 // keep.
 // Prediction: 220% of the library, 92% of the speed of a copy: 205 us. The ring has room for 0.8 of
 // a row beside the one that is written, 4 us of reads, about as long as a barrier lasts.
-// Measured: 0.275 ms on an H100, 166% of the library, 69% of the speed of a copy, not 92%: 1.15
-// times as fast as rung 13. Nsight counts 619 MB to and from DRAM, 115 MB fewer than in rung 14.
-// The 49 MB that are left above 570 are likely weights and biases that L2 did not keep. Memory ran
-// at 2.25 TB/s, 75% of a copy. With weights and biases marked as the last to leave L2 it takes
-// 0.334 ms.
+// Measured: 0.275 and 0.277 ms in two runs on an H100, 166% and 165% of the library, 69% of the
+// speed of a copy, not 92%: 1.15 times as fast as rung 13. Nsight counts 619 MB to and from DRAM,
+// 115 MB fewer than in rung 14. The 49 MB that are left above 570 are likely weights and biases
+// that L2 did not keep. Memory ran at 2.25 TB/s, 75% of a copy. With weights and biases marked as
+// the last to leave L2 it takes 0.334 ms.
 // Takes rows of a number of columns that is a multiple of 4, up to 56 * WRITERS * WIDTH * BLOCKS
 // (7,569,408).
 // RING: batches in shared memory; a row has 8. KEPT: loads of weights and biases in registers.

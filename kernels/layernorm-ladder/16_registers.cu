@@ -5,12 +5,12 @@
 // there, not 12: L2 hands out 11 MB a row instead of 21.
 // Prediction: 225% of the library, 94% of the speed of a copy, if L2 was in the way; if not, what
 // rung 15 takes.
-// Measured: 0.254 ms on an H100, 179% of the library, 75% of the speed of a copy, not 94%: the best
-// of rungs 1 to 16, 1.08 times as fast as rung 15, so L2 was in the way. Nsight counts 552 MB to
-// and from DRAM: hardly a byte comes twice (results that are still in L2 at the end are not
-// counted). Memory ran at 2.2 TB/s, 72% of a copy: likely it still rests at times. 60% of all
-// waiting of the 12 warps an SM is for loads from L2 or memory. With weights and biases marked as
-// the last to leave L2 it takes 0.261 ms.
+// Measured: 0.254 and 0.248 ms in two runs on an H100, 179% and 182% of the library, 75% and 76% of
+// the speed of a copy, not 94%: 1.08 and 1.11 times as fast as rung 15, so L2 was in the way.
+// Nsight counts 552 MB to and from DRAM: hardly a byte comes twice (results that are still in L2 at
+// the end are not counted). Memory ran at 2.2 TB/s, 72% of a copy: likely it still rests at times.
+// 60% of all waiting of the 12 warps an SM is for loads from L2 or memory. With weights and biases
+// marked as the last to leave L2 it takes 0.261 ms.
 // Takes rows of a number of columns that is a multiple of 4, up to 56 * WRITERS * WIDTH * BLOCKS
 // (7,569,408).
 // RING: batches in shared memory; a row has 8. KEPT: loads of weights and biases in registers.

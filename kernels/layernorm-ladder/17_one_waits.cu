@@ -6,7 +6,9 @@
 // while the others still write the row before. For its sake 64 threads add, not 128.
 // Prediction: 200% of the library, 84% of the speed of a copy: 227 us. Five loads of L2's latency
 // last 4 us of a row's 16 us, but memory has its limit at 12.
-// Measured: not yet.
+// Measured: 0.242 ms on an H100, 187% of the library, 78% of the speed of a copy, not 84%: 1.03
+// times as fast as rung 16 (0.248 ms in the same run). 6 us were won, where 27 were predicted.
+// Likely stores that were under way kept memory busy while the sums were read.
 // Takes rows of a number of columns that is a multiple of 4, up to 56 * WRITERS * WIDTH * BLOCKS
 // (7,569,408).
 // 128 threads help: ADDERS add, a warp waits, the others rest.

@@ -6,7 +6,9 @@
 // were there for four loads at once.
 // Prediction: 207% of the library, 86% of the speed of a copy: 220 us. Three waits of L2's latency
 // under load, 1 us, go from a row's 14 us, but by then memory is close to its own limit.
-// Measured: not yet.
+// Measured: 0.228 ms on an H100, 198% of the library, 83% of the speed of a copy: the best of all
+// rungs, 1.06 times as fast as rung 17. 14 us were won, where 7 were predicted from rung 17 on.
+// Nothing is spilled at 168 registers a thread.
 // Takes rows of a number of columns that is a multiple of 4, up to 56 * WRITERS * WIDTH * BLOCKS
 // (7,569,408).
 // 128 threads help: ADDERS add, a warp waits, the others rest.

@@ -6,7 +6,10 @@
 // All four at once: e^-4 + e^-2 + e^-3 + 1 = 1.203.
 // Prediction: 65% of the library: two reads and a write instead of three and a write, 3/4 of the
 // bytes.
-// Measured: not yet.
+// Measured: 1.18 ms on an H100, 130% of the library (121 to 140%), 60% of the speed of a copy. It
+// takes 0.76 of the 1.57 ms of rung 3, as the bytes predict. Two reads and a write are 3.2 GB, 2.7
+// TB/s, as before. The level was predicted too low: rung 3 ties with the library, and was thought
+// to be half as fast.
 //! constant ROWS = x.size(0)
 //! constant COLUMNS = x.size(1)
 //! tune     BLOCK = 1024 512 256

@@ -6,7 +6,10 @@ writes. With one program an SM the rows at work are 34 MB: L2 may still hold the
 again.
 Prediction: 150% of the library, 1.03 ms, 69% of the speed of a copy: the second reads come from L2,
 but a program only reads in its first pass, and waits for its reductions.
-Measured: not yet.
+Measured: 1.02 ms on an H100, 143% of the library, 70% of the speed of a copy: the time as
+predicted, beside a library of 1.47 ms (1.52 to 1.60 ms beside other rungs). Two reads and a write
+from memory would be 3.16 TB/s, faster than a copy: some of the second reads came from L2. Rung 10
+takes 0.79 ms.
 Sizes: all.
 """
 
