@@ -27,7 +27,7 @@ enum ExitCode : int {
 int ExitCodeOf(Outcome outcome);
 int ExitCodeOf(ErrorKind kind);
 
-// The gravest of several candidates' codes: 70, 8, 6, 5, 4, 3, 7, 1, 0 in that order. An interrupt
+// The gravest of several candidates' codes, in the order of README.md's last line on them. An interrupt
 // stands above all but a bug, and a bad request or a spent budget beside what the machine lacks,
 // since all of them left candidates unjudged. A code that is none of these is a bug: 70. No codes
 // at all: 0.

@@ -37,7 +37,7 @@ DrawProgress Drawing(const JudgeEvents& events) {
 
 }  // namespace
 
-struct Session::Round {
+struct Session::BatchAtWork {
   std::unique_ptr<Batch> batch;
   std::vector<BuiltCandidate> built;
   KernelListings listings;
@@ -175,27 +175,27 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
              static_cast<double>(done) / static_cast<double>(builds.size()), done, builds.size()});
       }));
   ASSAY_RETURN_IF_ERROR(BuildOpponent());
-  Round round{std::move(batch), std::move(built),
-              KernelListings(round.built, bench_.gpu(), bench_.stop), asked, events};
-  schedule_.BeginBatch(round.built, round.batch->other_size.get(),
+  BatchAtWork work{std::move(batch), std::move(built),
+                   KernelListings(work.built, bench_.gpu(), bench_.stop), asked, events};
+  schedule_.BeginBatch(work.built, work.batch->other_size.get(),
                        asked.correctness_only || bench_.terms.effort.correctness_only);
-  auto judged = JudgeRound(round);
+  auto judged = JudgeBatch(work);
   schedule_.EndBatch();
   return judged;
 }
 
-Result<void> Session::JudgeRound(Round& round) {
-  for (size_t i = 0; i < round.built.size(); ++i) {
+Result<void> Session::JudgeBatch(BatchAtWork& work) {
+  for (size_t i = 0; i < work.built.size(); ++i) {
     const int64_t begin_ns = MonotonicNs();
-    ASSAY_ASSIGN_OR_RETURN(Verdict verdict, JudgeOne(round, i));
+    ASSAY_ASSIGN_OR_RETURN(Verdict verdict, JudgeOne(work, i));
     AddTotals(Seconds(MonotonicNs() - begin_ns), &verdict.cost);
     const ToolSetup tools{
-        bench_, *round.batch, schedule_, round.built[i], [&](const std::string& text) {
-          round.events.progress({JudgeStage::kTools, text, 0, i, round.built.size()});
+        bench_, *work.batch, schedule_, work.built[i], [&](const std::string& text) {
+          work.events.progress({JudgeStage::kTools, text, 0, i, work.built.size()});
         }};
     const auto answers = AddToolFacts(tools, &verdict);
-    round.built[i].artifact.clear();
-    round.events.verdict(verdict);
+    work.built[i].artifact.clear();
+    work.events.verdict(verdict);
     ASSAY_RETURN_IF_ERROR(answers);
     // The verdict stood before its run without pauses was interrupted.
     if (bench_.terms.effort.sustained_s > 0 && verdict.speed && !verdict.sustained &&
@@ -206,62 +206,62 @@ Result<void> Session::JudgeRound(Round& round) {
   return {};
 }
 
-Result<Verdict> Session::JudgeOne(Round& round, size_t index) {
-  auto verdict = JudgeWithRoom(round, index);
+Result<Verdict> Session::JudgeOne(BatchAtWork& work, size_t index) {
+  auto verdict = JudgeWithRoom(work, index);
   // What it held comes back.
   if (!verdict || bench_.live->MemoryIsShort()) schedule_.ending().Await();
-  if (!verdict) verdict = ForWantOfMemory(round, index, verdict.error());
+  if (!verdict) verdict = ForWantOfMemory(work, index, verdict.error());
   // Where the device hangs, whoever waited for it has failed.
   if (!verdict && bench_.on_device() && verdict.error().kind != ErrorKind::kInterrupted)
     ASSAY_RETURN_IF_ERROR(
-        bench_.device->CheckAnswers(fmt::format("{} was judged", round.built[index].source.path)));
+        bench_.device->CheckAnswers(fmt::format("{} was judged", work.built[index].source.path)));
   return verdict;
 }
 
-Result<Verdict> Session::RunTrial(Round& round, size_t index, bool* wants_room) {
-  const BuiltCandidate& candidate = round.built[index];
+Result<Verdict> Session::RunTrial(BatchAtWork& work, size_t index, bool* wants_room) {
+  const BuiltCandidate& candidate = work.built[index];
   if (candidate.failure) {
     Verdict verdict = NewVerdict(bench_.terms, candidate, *bench_.oracle, bench_.python,
                                  bench_.seed, bench_.threads, bench_.gpu());
     verdict.outcome = Outcome::kBuildFailed;
     verdict.message = *candidate.failure;
-    ASSAY_RETURN_IF_ERROR(round.listings.AddTo(index, &verdict));
+    ASSAY_RETURN_IF_ERROR(work.listings.AddTo(index, &verdict));
     return verdict;
   }
   bench_.live->BeginCandidate();
-  if (round.batch->other_size) round.batch->other_size->live.BeginCandidate();
-  Trial trial({bench_, *round.batch, schedule_, candidate, against_ ? &*against_ : nullptr,
-               round.asked.correctness_only || bench_.terms.effort.correctness_only,
+  if (work.batch->other_size) work.batch->other_size->live.BeginCandidate();
+  Trial trial({bench_, *work.batch, schedule_, candidate, against_ ? &*against_ : nullptr,
+               work.asked.correctness_only || bench_.terms.effort.correctness_only,
                [&](JudgeStage stage, const std::string& text, double fraction) {
-                 round.events.progress({stage, text, fraction, index, round.built.size()});
+                 work.events.progress({stage, text, fraction, index, work.built.size()});
                },
                [&] {
                  schedule_.AwaitImports();
-                 round.listings.Await();
+                 work.listings.Await();
                }});
   const auto hosts = schedule_.Begin(index);
   auto verdict = trial.Run(*hosts);
   *wants_room = trial.wants_room();
   if (!verdict) return verdict;
-  ASSAY_RETURN_IF_ERROR(round.listings.AddTo(index, &*verdict));
+  ASSAY_RETURN_IF_ERROR(work.listings.AddTo(index, &*verdict));
   if (bench_.on_device() && trial.settled())
     verdict->bottleneck = BottleneckOf(*verdict, bench_.gpu()->facts().multiprocessors);
   return verdict;
 }
 
-Result<Verdict> Session::JudgeWithRoom(Round& round, size_t index) {
+Result<Verdict> Session::JudgeWithRoom(BatchAtWork& work, size_t index) {
   bool wants_room = false;
-  schedule_.set_alone(!round.built[index].failure && schedule_.HoldsFewHosts());
-  auto verdict = RunTrial(round, index, &wants_room);
+  schedule_.set_alone(!work.built[index].failure && schedule_.HoldsFewHosts());
+  auto verdict = RunTrial(work, index, &wants_room);
   const bool others_waited =
-      !schedule_.alone() && (!round.asked.correctness_only || round.batch->other_size != nullptr ||
-                             schedule_.any_ahead());
+      !schedule_.alone() &&
+      (!work.asked.correctness_only || work.batch->other_size != nullptr || schedule_.any_ahead());
   schedule_.set_alone(false);
   if (!bench_.on_device() || !others_waited) return verdict;
-  if (!(verdict ? wants_room : LackedMemoryEarly(round, verdict.error()))) return verdict;
+  if (!(verdict ? wants_room : LackedMemoryEarly(work, verdict.error()))) return verdict;
   schedule_.EndWaitingHosts();
   schedule_.set_alone(true);
-  auto with_room = RunTrial(round, index, &wants_room);
+  auto with_room = RunTrial(work, index, &wants_room);
   schedule_.set_alone(false);
   if (!with_room || !with_room->correctness) return with_room;
   if (verdict) {
@@ -277,30 +277,30 @@ Result<Verdict> Session::JudgeWithRoom(Round& round, size_t index) {
   return with_room;
 }
 
-bool Session::LackedMemoryEarly(const Round& round, const Error& error) {
+bool Session::LackedMemoryEarly(const BatchAtWork& work, const Error& error) {
   if (schedule_.expects_speed() || error.kind != ErrorKind::kEnvironment ||
       !MayLackMemory(error.message))
     return false;
   schedule_.ending().Await();
-  return !MemoryTaken(round);
+  return !MemoryTaken(work);
 }
 
-std::optional<std::string> Session::MemoryTaken(const Round& round) const {
+std::optional<std::string> Session::MemoryTaken(const BatchAtWork& work) const {
   auto seen = bench_.live->MemoryTaken();
-  const auto& other_size = round.batch->other_size;
+  const auto& other_size = work.batch->other_size;
   return seen || !other_size ? seen : other_size->live.MemoryTaken();
 }
 
-Result<Verdict> Session::ForWantOfMemory(Round& round, size_t index, const Error& error) {
-  const auto seen = MemoryTaken(round);
+Result<Verdict> Session::ForWantOfMemory(BatchAtWork& work, size_t index, const Error& error) {
+  const auto seen = MemoryTaken(work);
   if (!seen || error.kind == ErrorKind::kInterrupted) return std::unexpected(error);
-  Verdict verdict = NewVerdict(bench_.terms, round.built[index], *bench_.oracle, bench_.python,
+  Verdict verdict = NewVerdict(bench_.terms, work.built[index], *bench_.oracle, bench_.python,
                                bench_.seed, bench_.threads, bench_.gpu());
   verdict.outcome = Outcome::kOutOfMemory;
   verdict.message = *seen;
   verdict.log = error.message;
   schedule_.DropAll();
-  ASSAY_RETURN_IF_ERROR(round.listings.AddTo(index, &verdict));
+  ASSAY_RETURN_IF_ERROR(work.listings.AddTo(index, &verdict));
   return verdict;
 }
 

@@ -50,7 +50,7 @@ class Session {
 
  private:
   // The present batch.
-  struct Round;
+  struct BatchAtWork;
 
   Session(SessionTerms terms, StopToken stop);
   Result<void> Start(const JudgeEvents& events);
@@ -58,22 +58,22 @@ class Session {
   Result<std::unique_ptr<Batch>> MakeNextBatch(uint64_t seed);
   LateBuildSetup BuildSetup(const OtherSize* other_size) const;
   Result<void> BuildOpponent();
-  Result<void> JudgeRound(Round& round);
-  Result<Verdict> JudgeOne(Round& round, size_t index);
-  Result<Verdict> RunTrial(Round& round, size_t index, bool* wants_room);
+  Result<void> JudgeBatch(BatchAtWork& work);
+  Result<Verdict> JudgeOne(BatchAtWork& work, size_t index);
+  Result<Verdict> RunTrial(BatchAtWork& work, size_t index, bool* wants_room);
   // Runs a trial. If the device's memory was short before the candidate was timed, runs it again
   // without the judge's waiting hosts. If only few hosts fit, ends waiting hosts first and starts
   // hosts one by one.
-  Result<Verdict> JudgeWithRoom(Round& round, size_t index);
+  Result<Verdict> JudgeWithRoom(BatchAtWork& work, size_t index);
   // Returns true if the judge's own hosts lacked memory before the candidate was timed, and the
   // candidate had not taken it.
-  bool LackedMemoryEarly(const Round& round, const Error& error);
+  bool LackedMemoryEarly(const BatchAtWork& work, const Error& error);
   // Describes a candidate that took the device's memory, once its processes are gone; otherwise
   // nullopt.
-  std::optional<std::string> MemoryTaken(const Round& round) const;
+  std::optional<std::string> MemoryTaken(const BatchAtWork& work) const;
   // Returns the verdict if a trial failed because the candidate took the device's memory; otherwise
   // the error.
-  Result<Verdict> ForWantOfMemory(Round& round, size_t index, const Error& error);
+  Result<Verdict> ForWantOfMemory(BatchAtWork& work, size_t index, const Error& error);
 
   Workbench bench_;
   HostSchedule schedule_;
