@@ -27,10 +27,9 @@ enum ExitCode : int {
 int ExitCodeOf(Outcome outcome);
 int ExitCodeOf(ErrorKind kind);
 
-// The gravest of several candidates' codes, in the order of README.md's last line on them. An interrupt
-// stands above all but a bug, and a bad request or a spent budget beside what the machine lacks,
-// since all of them left candidates unjudged. A code that is none of these is a bug: 70. No codes
-// at all: 0.
+// Returns the gravest of several candidates' codes, in the order of README.md. An interrupt stands
+// above all but a bug, and a bad request or a spent budget beside what the machine lacks, since all
+// of them left candidates unjudged. A code that is none of these is a bug: 70. No codes at all: 0.
 int CombineExitCodes(std::span<const int> codes);
 
 }  // namespace assay
