@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "speed/gate2_run.h"
+#include "rules/pair_budget.h"
 
 namespace assay {
 

@@ -9,6 +9,7 @@
 #include "base/median.h"
 #include "base/trace.h"
 #include "rules/replays.h"
+#include "rules/speed_notes.h"
 #include "speed/pair_runner.h"
 
 namespace assay {
@@ -18,9 +19,6 @@ constexpr double kDeviceNoiseBlockNs = 0.5e6;
 constexpr int64_t kClearSpentNs = 1'200'000'000;
 // Calls alone are few, and short ones noisy: a win must show there by this much.
 constexpr double kAloneMargin = 0.05;
-// What leaving out a copy saves at most, in times of its own: caches keep what it pushes out
-// (bench/copies.py: 0.5 to 1.7).
-constexpr double kSavedByCopy = 2;
 // Where more of the measurements are disturbed the machine is too busy for a decision.
 constexpr double kDisturbedShareMax = 0.1;
 
@@ -29,26 +27,9 @@ void AddNote(const std::string& note, BaselineResult* speed) {
   speed->note += note;
 }
 
-std::string NoteOfCharges(double speedup_without) {
-  return fmt::format(
-      "slower only by what its host could have done before the clock, which is charged; without "
-      "that {:.3g}x",
-      speedup_without);
-}
-
 constexpr const char* kOpponentCopies =
     "its opponent uses the memory of its results again, so that copying them is in the opponent's "
     "time";
-
-// A host on a device has its inputs 0.12 to 0.6 ms before the clock (docs/threats.md). Blocks are
-// 1 ms; where memory held their calls the shortest were 0.48, but for an early judge's.
-constexpr double kWorkedAheadNs = 4e5;
-
-// Whether it is, where the reference did without the copy of its results.
-bool IsFasterWithoutCopy(double reference_ns, double copy_ns, double candidate_ns,
-                         double threshold) {
-  return (reference_ns - kSavedByCopy * copy_ns) / candidate_ns > threshold;
-}
 
 // The decision with what keeps it from standing; notes that and what is to be said besides.
 Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner& runner,
@@ -145,45 +126,6 @@ void AddNoteOfReplays(const Gate2Setup& setup, BaselineResult* speed) {
 }
 
 }  // namespace
-
-std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_ns,
-                         double threshold) {
-  if (IsFasterWithoutCopy(reference_ns, copy_ns, candidate_ns, threshold)) return {};
-  return fmt::format(
-      "code in Python could leave out the copy of its results, {:.0f}% of the reference's time, "
-      "and gain as much by that: read its source",
-      100 * copy_ns / reference_ns);
-}
-
-std::string NoteOfOwnCopies(double reference_ns, double candidate_ns, double copy_ns,
-                            double threshold) {
-  const double without_ns = std::max(1.0, candidate_ns - kSavedByCopy * copy_ns);
-  if (reference_ns / without_ns < threshold) return {};
-  return "slower by the copy of its results, which its opponent does without: it uses their memory "
-         "again, and the judge has to copy them in between; return a new tensor from each call";
-}
-
-std::string NoteOfShortBlocks(uint32_t calls, double block_ns) {
-  if (block_ns >= kWorkedAheadNs) return {};
-  return fmt::format(
-      "a block of {} is over after {:.2f} ms, in which its code may have its inputs before the "
-      "clock, so whether it worked ahead cannot be told: the GPU's memory that is left holds no "
-      "more calls' values; end other programs there",
-      calls == 1 ? std::string("1 call") : fmt::format("{} calls", calls), block_ns / 1e6);
-}
-
-int PairsUntilDecision(int pair_index) {
-  if (pair_index < kPairsMin) return kPairsMin - pair_index;
-  for (const Look& look : Looks())
-    if (look.pairs > pair_index) return look.pairs - pair_index;
-  return 1;
-}
-
-bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s) {
-  if (pairs < kPairsMin) return left_s <= 0;
-  const double pair_s = (before_s + budget_s - left_s) / pairs;
-  return left_s < pair_s * PairsUntilDecision(pairs);
-}
 
 void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> against,
                           const std::string& baseline, bool replay) {

@@ -11,42 +11,13 @@
 #include "correctness/call_check.h"
 #include "correctness/gate1_run.h"
 #include "rules/gate2.h"
+#include "rules/pair_budget.h"
 #include "rules/steps.h"
 #include "sides/ending_hosts.h"
 #include "sides/live_host.h"
 #include "values/value_pool.h"
 
 namespace assay {
-
-// A clear case may stop at three pairs; where more are cheap it gets this many, for a tighter
-// interval.
-inline constexpr int kPairsMin = 3;
-inline constexpr int kClearPairs = 5;
-
-// Pairs from this one on that run before a decision may fall: hosts for them may start together.
-int PairsUntilDecision(int pair_index);
-
-// Whether no more pairs are begun after `pairs`: no decision can fall before some more of them, and
-// these would take longer than what is left of the budget [s]. `before_s`: what the first pairs'
-// hosts took to start before gate 2 began, which is theirs as well.
-bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s);
-
-// What a `faster` may rest on where both sides copy their results within the clock, the candidate
-// by code that it could have replaced; nothing where it gains more than a copy can save. Times of
-// one call [ns].
-std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_ns,
-                         double threshold);
-
-// Why a candidate is not called `slower` that copies its results alone, since it uses their memory
-// again: without that copy, as its host says how long it takes, it may not be. Nothing where it
-// stays slower. Times of one call [ns].
-std::string NoteOfOwnCopies(double reference_ns, double candidate_ns, double copy_ns,
-                            double threshold);
-
-// Why code of a candidate's on a device is not called `faster` by blocks of so many calls, which
-// last so long for its opponent [ns]: it could have done all of one before the clock. Nothing where
-// they last long enough.
-std::string NoteOfShortBlocks(uint32_t calls, double block_ns);
 
 // Time spent, by kind [ns].
 struct SpentTime {

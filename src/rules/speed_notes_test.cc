@@ -1,4 +1,4 @@
-#include "speed/gate2_run.h"
+#include "rules/speed_notes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,26 +29,6 @@ TEST(NoteOfShortBlocks, WhatCouldAllBeWorkedAheadIsNotFaster) {
               testing::HasSubstr("a block of 1 call is over after 0.34 ms"));
   EXPECT_THAT(NoteOfShortBlocks(12, 240'370), testing::HasSubstr("a block of 12 calls"));
   EXPECT_EQ(NoteOfShortBlocks(24, 512'289), "");
-}
-
-TEST(IsOutOfBudget, TheFirstPairsRunAsLongAsAnyTimeIsLeft) {
-  EXPECT_FALSE(IsOutOfBudget(1, 60, 0.1, 0));
-  EXPECT_TRUE(IsOutOfBudget(1, 60, 0, 0));
-}
-
-TEST(IsOutOfBudget, PairsThatCannotDecideAreNotBegun) {
-  const int coming = PairsUntilDecision(3);
-  // A second a pair.
-  EXPECT_FALSE(IsOutOfBudget(3, 3 + coming + 0.1, coming + 0.1, 0));
-  EXPECT_TRUE(IsOutOfBudget(3, 3 + coming - 0.1, coming - 0.1, 0));
-}
-
-// Hosts of the first pairs start beside gate 1. Those of later ones start within gate 2, and once
-// did so for three seconds, six of them, to leave time for one pair that decided nothing.
-TEST(IsOutOfBudget, HostsThatStartedBeforeCountAsThePairsOwn) {
-  EXPECT_FALSE(IsOutOfBudget(3, 5, 3.5, 0));
-  EXPECT_TRUE(IsOutOfBudget(3, 5, 3.5, 2));
-  EXPECT_FALSE(IsOutOfBudget(3, 60, 58.5, 2));
 }
 
 }  // namespace

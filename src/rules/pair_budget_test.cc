@@ -1,0 +1,29 @@
+#include "rules/pair_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+TEST(IsOutOfBudget, TheFirstPairsRunAsLongAsAnyTimeIsLeft) {
+  EXPECT_FALSE(IsOutOfBudget(1, 60, 0.1, 0));
+  EXPECT_TRUE(IsOutOfBudget(1, 60, 0, 0));
+}
+
+TEST(IsOutOfBudget, PairsThatCannotDecideAreNotBegun) {
+  const int coming = PairsUntilDecision(3);
+  // A second a pair.
+  EXPECT_FALSE(IsOutOfBudget(3, 3 + coming + 0.1, coming + 0.1, 0));
+  EXPECT_TRUE(IsOutOfBudget(3, 3 + coming - 0.1, coming - 0.1, 0));
+}
+
+// Hosts of the first pairs start beside gate 1. Those of later ones start within gate 2, and once
+// did so for three seconds, six of them, to leave time for one pair that decided nothing.
+TEST(IsOutOfBudget, HostsThatStartedBeforeCountAsThePairsOwn) {
+  EXPECT_FALSE(IsOutOfBudget(3, 5, 3.5, 0));
+  EXPECT_TRUE(IsOutOfBudget(3, 5, 3.5, 2));
+  EXPECT_FALSE(IsOutOfBudget(3, 60, 58.5, 2));
+}
+
+}  // namespace
+}  // namespace assay
