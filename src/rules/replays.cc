@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 constexpr double kBoundNs = 150e3;
-// Blocks last about so long (speed/pair_calls.cc): longer calls are alone in theirs.
+// Blocks last about so long (speed/block_length.cc): longer calls are alone in theirs.
 constexpr double kReplayedNs = 1e6;
 }  // namespace
 
