@@ -1,0 +1,37 @@
+// Decides where results of Python hosts go (docs/protocol.md, 'Where a Python host's results go'):
+// left in the host's memory, copied into the judge's slots within the clock, or kept. A side that
+// uses memory of its results again has them copied from then on. Pure.
+#pragma once
+
+#include "speed/gate2_terms.h"
+#include "wire/types.h"
+
+namespace assay {
+
+class CopyPolicy {
+ public:
+  CopyPolicy(const Forms& forms, bool on_device) : forms_(forms), on_device_(on_device) {}
+
+  // Returns where the results of a side's next block go. `looked_at`: the opponent's outputs are
+  // compared after it.
+  wire::Results ResultsOf(bool is_candidate, bool looked_at) const;
+  // Returns true if copying is taken off this side's time.
+  bool SubtractsSettle(bool is_candidate) const { return forms_.subtract_settle && !is_candidate; }
+  // This side uses the memory of its results again: they are copied within its time. If it is the
+  // opponent, both sides' are.
+  void CopyFromNowOn(bool is_candidate);
+  // A host's memory could not be read before it loaded the judged code: both sides copy.
+  void CopyBoth() { both_copy_ = true; }
+
+  // The candidate's results are copied within its time, and its opponent's are not.
+  bool candidate_copies() const { return candidate_copies_; }
+  bool both_copy() const { return both_copy_; }
+
+ private:
+  Forms forms_;
+  bool on_device_;
+  bool candidate_copies_ = false;
+  bool both_copy_ = false;
+};
+
+}  // namespace assay
