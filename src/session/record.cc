@@ -142,18 +142,18 @@ std::optional<Foul> FoulOf(const Gate2Result& result, const ProblemRequest& prob
 bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std::string& baseline,
                    Verdict* verdict) {
   Correctness& correctness = *verdict->correctness;
-  correctness.calls_checked += result.calls_checked;
-  correctness.error_ratio = std::max(correctness.error_ratio, result.error_ratio);
+  correctness.calls_checked += result.checks.calls;
+  correctness.error_ratio = std::max(correctness.error_ratio, result.checks.error_ratio);
   if (result.libraries) verdict->libraries = result.libraries;
-  if (result.wrong) {
+  if (result.checks.wrong) {
     correctness.passed = false;
-    correctness.hint = result.wrong->hint;
-    correctness.first_mismatch = result.wrong->mismatch;
-    verdict->outcome = result.wrong->lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
-    verdict->message = (result.wrong->lacked_memory
+    correctness.hint = result.checks.wrong->hint;
+    correctness.first_mismatch = result.checks.wrong->mismatch;
+    verdict->outcome = result.checks.wrong->lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
+    verdict->message = (result.checks.wrong->lacked_memory
                             ? "in a timed call, though not on the draws of gate 1: "
                             : "wrong in a timed call, though right on the draws of gate 1: ") +
-                       result.wrong->hint;
+                       result.checks.wrong->hint;
     verdict->speed.reset();
     return true;
   }

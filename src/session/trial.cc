@@ -70,7 +70,7 @@ bool Trial::EndsCorrect(Verdict* verdict) const {
   return true;
 }
 
-SizeRunTerms Trial::Terms() const {
+SizeRunTerms Trial::OtherSizeTerms() const {
   const Workbench& bench = setup_.bench;
   return {bench.tolerance,
           bench.terms.limits.call_timeout_s,
@@ -92,7 +92,7 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
   Workbench& bench = setup_.bench;
   const AtSize size{
       *bench.oracle, bench.oracle_options, *bench.live, setup_.batch.draws, bench.rule, hosts, ""};
-  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, OtherSizeTerms(), verdict));
   if (!result) return true;
   verdict->correctness = std::move(result->correctness);
   const CandidateSource& source = setup_.candidate.source;
@@ -113,7 +113,7 @@ Result<bool> Trial::PassOtherSize(CandidateHosts& hosts, Verdict* verdict) {
   OtherSize& other = *setup_.batch.other_size;
   const std::string where = " at " + other.text;
   const AtSize size{other.oracle, other.options, other.live, other.draws, other.rule, hosts, where};
-  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, Terms(), verdict));
+  ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, OtherSizeTerms(), verdict));
   if (!result) return true;
   Correctness& correctness = *verdict->correctness;
   AddDraws(std::move(result->correctness), other.options.problem.set, &correctness);

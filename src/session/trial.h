@@ -52,13 +52,15 @@ class Trial {
   };
   Result<SpeedOutcome> PassSpeed(CandidateHosts& hosts, const std::string& baseline,
                                  Verdict* verdict);
-  void DescribeSides(const std::string& baseline, bool cheap, Gate2Setup* gate) const;
-  void DescribeEffort(const std::string& baseline, bool cheap, const CandidateHosts& hosts,
-                      const Verdict& verdict, Gate2Setup* gate) const;
+  // Returns the facts that follow from the two sides' forms, and from where they run.
+  Forms FormsBeside(const std::string& baseline) const;
+  // Returns the work that the speed gate may take. `cheap`: hosts of both sides start fast.
+  Terms TermsBeside(const std::string& baseline, bool cheap, const CandidateHosts& hosts,
+                    const Verdict& verdict) const;
   void Settle(Verdict* verdict) const;
   // Describes the failing call in the verdict.
   void SayWhatFailed(const Gate1Result& result, Verdict* verdict);
-  SizeRunTerms Terms() const;
+  SizeRunTerms OtherSizeTerms() const;
   bool AsksForSpeed() const;
 
   TrialSetup setup_;

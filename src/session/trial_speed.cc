@@ -34,57 +34,52 @@ void AddSpent(const SpentTime& spent, Cost* cost) {
 
 }  // namespace
 
-// What follows from the two sides' forms and from where they run.
-void Trial::DescribeSides(const std::string& baseline, bool cheap, Gate2Setup* gate) const {
+Forms Trial::FormsBeside(const std::string& baseline) const {
   const Workbench& bench = setup_.bench;
   const CandidateForm form = setup_.candidate.source.form;
-  gate->rule = bench.rule;
-  gate->errors = setup_.batch.draws.reference_errors();
-  gate->options = &bench.oracle_options;
-  if (bench.threads > 1 || form == CandidateForm::kPython)
-    gate->step_wake_ns = gate->kept_wake_ns = kStepSlowWakeNs;
-  if (bench.on_device()) gate->kept_wake_ns = kKeptOnDeviceNs;
-  gate->beside_baseline = bench.on_device();
-  gate->SetForms(
+  Forms forms = FormsOf(
       form, setup_.against != nullptr ? std::optional(setup_.against->source.form) : std::nullopt,
-      baseline, bench.terms.effort.replay);
-  // In the device form nothing but its own image runs.
-  gate->libraries_forbidden = !bench.terms.problem.allow_libraries && Stands(Defence::kLibraries) &&
-                              form != CandidateForm::kDevice;
-  if (!cheap) gate->pair_s = kSlowPairS;
-  if (bench.on_device()) {
-    gate->pair_s = kDevicePairS;
-    gate->ending = &setup_.schedule.ending();
-  }
+      baseline, bench.terms.effort.replay, bench.on_device());
+  if (bench.threads > 1 || form == CandidateForm::kPython)
+    forms.step_wake_ns = forms.kept_wake_ns = kStepSlowWakeNs;
+  if (bench.on_device()) forms.kept_wake_ns = kKeptOnDeviceNs;
+  forms.beside_baseline = bench.on_device();
+  return forms;
 }
 
-// How much may be spent, and how that goes on.
-void Trial::DescribeEffort(const std::string& baseline, bool cheap, const CandidateHosts& hosts,
-                           const Verdict& verdict, Gate2Setup* gate) const {
+Terms Trial::TermsBeside(const std::string& baseline, bool cheap, const CandidateHosts& hosts,
+                         const Verdict& verdict) const {
   const Workbench& bench = setup_.bench;
+  Terms terms;
   const int opponents_there =
       setup_.against != nullptr ? kClearPairs : setup_.schedule.Pool(baseline).size();
-  gate->clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
-  gate->threshold = bench.terms.opponent.threshold;
-  gate->noise = bench.terms.machine.noise;
-  gate->threads = bench.threads;
-  gate->call_timeout_s = bench.terms.limits.call_timeout_s;
-  gate->budget_s = bench.terms.effort.speed_budget_s;
-  gate->started_before_s = std::min(hosts.BegunForS(), kSideBySideStart * bench.host_start_s);
-  gate->candidate_call_ns = call_ns_;
+  terms.clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
+  terms.threshold = bench.terms.opponent.threshold;
+  terms.noise = bench.terms.machine.noise;
+  // In the device form nothing but its own image runs.
+  terms.libraries_forbidden = !bench.terms.problem.allow_libraries && Stands(Defence::kLibraries) &&
+                              setup_.candidate.source.form != CandidateForm::kDevice;
+  if (!cheap) terms.pair_s = kSlowPairS;
+  if (bench.on_device()) terms.pair_s = kDevicePairS;
+  terms.threads = bench.threads;
+  terms.call_timeout_s = bench.terms.limits.call_timeout_s;
+  terms.budget_s = bench.terms.effort.speed_budget_s;
+  terms.started_before_s = std::min(hosts.BegunForS(), kSideBySideStart * bench.host_start_s);
+  terms.candidate_call_ns = call_ns_;
   // Beside the first baseline alone.
-  if (verdict.speed->baselines.empty()) gate->sustained_s = bench.terms.effort.sustained_s;
-  gate->progress = [this](int pairs, const SpeedEstimate& estimate) {
+  if (verdict.speed->baselines.empty()) terms.sustained_s = bench.terms.effort.sustained_s;
+  terms.progress = [this](int pairs, const SpeedEstimate& estimate) {
     setup_.progress(JudgeStage::kSpeed,
                     fmt::format("speed (gate 2): pair {}, {:.3g}x so far", pairs, estimate.speedup),
                     std::min(1.0, pairs / kPairsOfSecondLook));
   };
-  gate->sustains = [this](bool is_candidate, double fraction) {
+  terms.sustains = [this](bool is_candidate, double fraction) {
     setup_.progress(
         JudgeStage::kSustained,
         fmt::format("sustained speed: {}", is_candidate ? "candidate" : "the other side"),
         fraction);
   };
+  return terms;
 }
 
 Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::string& baseline,
@@ -94,11 +89,20 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   setup_.progress(JudgeStage::kSpeed, "starting hosts", 0);
   if (schedule.alone() || bench.live->MemoryIsShort()) schedule.ending().Await();
   schedule.EndWarmReferences(baseline, 0);
-  Gate2Setup gate{*bench.oracle, *bench.live, setup_.batch.values};
   const BuiltCandidate* against = setup_.against;
+  // Fresh native hosts are cheap, and so are reference hosts that earlier candidates needed.
+  const auto is_native = [](const BuiltCandidate* built) {
+    return built == nullptr || built->source.form != CandidateForm::kPython;
+  };
+  const bool cheap = !bench.on_device() && is_native(&setup_.candidate) && is_native(against);
+  Gate2Setup gate{{*bench.oracle, *bench.live, setup_.batch.values, bench.rule,
+                   setup_.batch.draws.reference_errors(), &bench.oracle_options},
+                  {},
+                  FormsBeside(baseline),
+                  TermsBeside(baseline, cheap, hosts, *verdict)};
   std::optional<CandidateHosts> opponents;
   if (against != nullptr) opponents.emplace(schedule.SetupOf(*against));
-  gate.opponent = [&](int pair_index) -> HostResult<Opponent> {
+  gate.sides.opponent = [&](int pair_index) -> HostResult<Opponent> {
     Opponent found;
     const int coming = schedule.PairsComing(pair_index);
     if (opponents) {
@@ -107,28 +111,22 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
       found.own = std::move(*own);
       return found;
     }
-    auto host = schedule.Pool(baseline).Get(pair_index, coming, gate.opponent_leaves);
+    auto host = schedule.Pool(baseline).Get(pair_index, coming, gate.forms.opponent_leaves);
     if (!host) return std::unexpected(host.error());
     found.warm = *host;
     return found;
   };
-  gate.candidate = [&](int pair_index) {
+  gate.sides.candidate = [&](int pair_index) {
     return hosts.Take(pair_index, schedule.PairsComing(pair_index));
   };
   if (bench.on_device() && against == nullptr)
-    gate.begin_hosts = [&](int pair_index) {
-      return schedule.BeginPairs(pair_index, hosts, baseline, gate.opponent_leaves);
+    gate.sides.begin_hosts = [&](int pair_index) {
+      return schedule.BeginPairs(pair_index, hosts, baseline, gate.forms.opponent_leaves);
     };
-  // Fresh native hosts are cheap, and so are reference hosts that earlier candidates needed.
-  const auto is_native = [](const BuiltCandidate* built) {
-    return built == nullptr || built->source.form != CandidateForm::kPython;
-  };
-  const bool cheap = !bench.on_device() && is_native(&setup_.candidate) && is_native(against);
-  DescribeSides(baseline, cheap, &gate);
-  DescribeEffort(baseline, cheap, hosts, *verdict, &gate);
+  if (bench.on_device()) gate.sides.ending = &schedule.ending();
   std::optional<OwnKernels> own_kernels;
-  if (bench.on_device() && MayCallLibraries(setup_.candidate, gate.libraries_forbidden))
-    gate.own_kernels = &own_kernels.emplace(setup_.candidate);
+  if (bench.on_device() && MayCallLibraries(setup_.candidate, gate.terms.libraries_forbidden))
+    gate.terms.own_kernels = &own_kernels.emplace(setup_.candidate);
   auto result = RunGate2(gate);
   if (!result && result.error().of_opponent) return SpeedOutcome{false, result.error()};
   if (!result) {
@@ -136,7 +134,8 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
     return SpeedOutcome{true, std::nullopt};
   }
   // It may have been about to ask what else explains that.
-  if (result->wrong && bench.stop.stopped()) return Fail(ErrorKind::kInterrupted, "interrupted");
+  if (result->checks.wrong && bench.stop.stopped())
+    return Fail(ErrorKind::kInterrupted, "interrupted");
   AddSpent(result->spent, &verdict->cost);
   return SpeedOutcome{ConcludeGate2(std::move(*result), bench.terms.problem, baseline, verdict),
                       std::nullopt};

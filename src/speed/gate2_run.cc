@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/defences.h"
@@ -10,7 +11,9 @@
 #include "base/trace.h"
 #include "rules/replays.h"
 #include "rules/speed_notes.h"
-#include "speed/pair_runner.h"
+#include "speed/pair.h"
+#include "speed/pool_inputs.h"
+#include "speed/sustained.h"
 
 namespace assay {
 namespace {
@@ -22,57 +25,68 @@ constexpr double kAloneMargin = 0.05;
 // Where more of the measurements are disturbed the machine is too busy for a decision.
 constexpr double kDisturbedShareMax = 0.1;
 
+constexpr const char* kOpponentCopies =
+    "its opponent uses the memory of its results again, so that copying them is in the opponent's "
+    "time";
+
 void AddNote(const std::string& note, BaselineResult* speed) {
   if (!speed->note.empty()) speed->note += "; ";
   speed->note += note;
 }
 
-constexpr const char* kOpponentCopies =
-    "its opponent uses the memory of its results again, so that copying them is in the opponent's "
-    "time";
-
-// The decision with what keeps it from standing; notes that and what is to be said besides.
-Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner& runner,
-                    const std::optional<GainInARow>& in_a_row, Gate2Result* result) {
-  BaselineResult& speed = result->result;
-  const auto unsettled = [&speed](std::string why) {
-    speed.certified_speedup = 0;
-    speed.note = std::move(why);
-    return Decision::kUnsettled;
-  };
-  if (runner.disturbed_share() > kDisturbedShareMax)
-    return unsettled(fmt::format(
+// Why the decision does not stand; nullopt if it does.
+std::optional<std::string> DoubtOf(Decision decision, const Gate2Setup& setup,
+                                   const GateParts& parts,
+                                   const std::optional<GainInARow>& in_a_row,
+                                   const Gate2Result& result) {
+  const BaselineResult& speed = result.result;
+  const Ledger& ledger = parts.ledger;
+  const double threshold = setup.terms.threshold;
+  if (const double share = ledger.DisturbedShare(); share > kDisturbedShareMax)
+    return fmt::format(
         "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
-        100 * runner.disturbed_share()));
-  if (result->kept_work) return unsettled(*result->kept_work);
+        100 * share);
+  if (result.kept_work) return result.kept_work;
   if (const std::string own = NoteOfOwnCopies(speed.time_ns, speed.candidate_time_ns,
-                                              runner.candidates_copy_ns(), setup.threshold);
+                                              Median(ledger.candidates_copy_ns), threshold);
       decision == Decision::kSlower && speed.copies == "candidate" && !own.empty())
-    return unsettled(own);
+    return own;
   if (decision == Decision::kFaster && speed.copies == "opponent" &&
-      !IsFasterWithoutCopy(speed.time_ns, runner.opponents_copy_ns(), speed.candidate_time_ns,
-                           setup.threshold))
-    return unsettled(std::string(kOpponentCopies) + "; without that copy it would not be faster");
-  if (const std::string blocks = NoteOfShortBlocks(runner.calls(), runner.calls() * speed.time_ns);
-      decision == Decision::kFaster && setup.foreign_code && setup.live.on_device() &&
+      !IsFasterWithoutCopy(speed.time_ns, Median(ledger.opponents_copy_ns), speed.candidate_time_ns,
+                           threshold))
+    return std::string(kOpponentCopies) + "; without that copy it would not be faster";
+  const uint32_t calls = parts.length.calls;
+  if (const std::string blocks = NoteOfShortBlocks(calls, calls * speed.time_ns);
+      decision == Decision::kFaster && setup.forms.foreign_code && setup.values.live.on_device() &&
       !blocks.empty())
-    return unsettled(blocks);
+    return blocks;
   if (decision == Decision::kFaster &&
-      !BlocksBearOut(speed.speedup, speed.time_ns, speed.candidate_time_ns, setup.threshold))
-    return unsettled(fmt::format(
+      !BlocksBearOut(speed.speedup, speed.time_ns, speed.candidate_time_ns, threshold))
+    return fmt::format(
         "{:.3g}x by its pairs, but {:.3g}x by the medians of all blocks: the gain comes from a "
         "part of its blocks",
-        speed.speedup, speed.time_ns / speed.candidate_time_ns));
-  if (in_a_row && in_a_row->alone <= setup.threshold * (1 + kAloneMargin))
-    return unsettled(in_a_row->seen);
-  if (setup.libraries_forbidden && decision == Decision::kFaster && !result->libraries)
-    return unsettled("this problem forbids libraries, and where its time goes could not be seen" +
-                     (result->libraries_unseen.empty() ? "" : ": " + result->libraries_unseen));
+        speed.speedup, speed.time_ns / speed.candidate_time_ns);
+  if (in_a_row && in_a_row->alone <= threshold * (1 + kAloneMargin)) return in_a_row->seen;
+  if (setup.terms.libraries_forbidden && decision == Decision::kFaster && !result.libraries)
+    return "this problem forbids libraries, and where its time goes could not be seen" +
+           (result.libraries_unseen.empty() ? "" : ": " + result.libraries_unseen);
+  return std::nullopt;
+}
+
+// The decision, or that it is unsettled; notes that and what is to be said besides.
+Decision WithDoubts(Decision decision, const Gate2Setup& setup, const GateParts& parts,
+                    const std::optional<GainInARow>& in_a_row, Gate2Result* result) {
+  BaselineResult& speed = result->result;
+  if (auto doubt = DoubtOf(decision, setup, parts, in_a_row, *result)) {
+    speed.certified_speedup = 0;
+    speed.note = std::move(*doubt);
+    return Decision::kUnsettled;
+  }
   if (in_a_row) {
     speed.certified_speedup = std::min(speed.certified_speedup, in_a_row->alone);
     speed.note =
         fmt::format("{}; calls alone are {:.3g}x as fast", in_a_row->seen, in_a_row->alone);
-  } else if (const int repeated = runner.repeated(); repeated > 0) {
+  } else if (const int repeated = parts.ledger.disturbances.repeated; repeated > 0) {
     AddNote(fmt::format("{} because other processes had disturbed {}",
                         repeated == 1 ? std::string("1 measurement was repeated")
                                       : fmt::format("{} measurements were repeated", repeated),
@@ -83,30 +97,30 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const PairRunner
 }
 
 // By how long calls and blocks are as far as is known.
-SpeedRule RuleNow(const Gate2Setup& setup, const PairRunner& runner) {
+SpeedRule RuleNow(const Gate2Setup& setup, const GateParts& parts) {
   // What the machine measured of itself are its processors' hosts. The device's own noise was
   // measured over blocks of this length.
   const bool of_device =
-      setup.device_forms && runner.calls() * runner.call_ns() >= kDeviceNoiseBlockNs;
-  const NoiseOf noise = runner.launched() ? NoiseOf::kReplays
-                        : of_device       ? NoiseOf::kDevice
-                                          : NoiseOf::kHosts;
+      setup.forms.device_forms && parts.length.calls * parts.call_ns >= kDeviceNoiseBlockNs;
+  const NoiseOf noise = parts.replays.settled() ? NoiseOf::kReplays
+                        : of_device             ? NoiseOf::kDevice
+                                                : NoiseOf::kHosts;
   const bool as_measured = noise == NoiseOf::kHosts;
-  return RuleForDuration(runner.call_ns(), setup.threshold,
-                         as_measured ? setup.noise : std::span<const NoisePoint>(), noise);
+  return RuleForDuration(parts.call_ns, setup.terms.threshold,
+                         as_measured ? setup.terms.noise : std::span<const NoisePoint>(), noise);
 }
 
 // BaselineResult::copies. A native candidate writes into slots as it computes.
-std::string CopiesOf(const Gate2Setup& setup, const PairRunner& runner) {
-  if (!setup.candidate_in_python) return runner.both_copy() ? "opponent" : "nobody";
-  if (runner.both_copy() || !setup.candidate_leaves) return "both";
-  return runner.candidate_copies() ? "candidate" : "nobody";
+std::string CopiesOf(const Forms& forms, const CopyPolicy& copies) {
+  if (!forms.candidate_in_python) return copies.both_copy() ? "opponent" : "nobody";
+  if (copies.both_copy() || !forms.candidate_leaves) return "both";
+  return copies.candidate_copies() ? "candidate" : "nobody";
 }
 
-void AddNoteOfCopies(const Gate2Setup& setup, const PairRunner& runner, Decision decision,
+void AddNoteOfCopies(const Gate2Setup& setup, const Ledger& ledger, Decision decision,
                      BaselineResult* speed) {
   if (speed->copies == "candidate")
-    AddNote(setup.live.on_device()
+    AddNote(setup.values.live.on_device()
                 ? "it uses the memory of its results again, or other memory than "
                   "PyTorch's, so that copying them is in its time"
                 : "it uses the memory of its results again, so that copying them "
@@ -114,110 +128,145 @@ void AddNoteOfCopies(const Gate2Setup& setup, const PairRunner& runner, Decision
             speed);
   if (speed->copies == "opponent" && decision != Decision::kUnsettled)
     AddNote(kOpponentCopies, speed);
-  if (!setup.trusts_copies || speed->copies != "both" || decision != Decision::kFaster) return;
-  const std::string note = NoteOfCopies(speed->time_ns, runner.opponents_copy_ns(),
-                                        speed->candidate_time_ns, setup.threshold);
+  if (!setup.forms.trusts_copies || speed->copies != "both" || decision != Decision::kFaster)
+    return;
+  const std::string note = NoteOfCopies(speed->time_ns, Median(ledger.opponents_copy_ns),
+                                        speed->candidate_time_ns, setup.terms.threshold);
   if (!note.empty()) AddNote(note, speed);
 }
 
-void AddNoteOfReplays(const Gate2Setup& setup, BaselineResult* speed) {
+void AddNoteOfReplays(const Forms& forms, BaselineResult* speed) {
   if (!speed->launched) return;
-  AddNote(NoteOfReplays(*speed->launched, setup.device_forms ? "opponent" : "reference"), speed);
+  AddNote(NoteOfReplays(*speed->launched, forms.device_forms ? "opponent" : "reference"), speed);
+}
+
+// The state of the sequential test.
+struct PairTest {
+  std::vector<double> log_ratios;  // one a pair
+  SpeedRule rule;
+  Decision decision = Decision::kContinue;
+  std::optional<GainInARow> in_a_row;
+};
+
+// Takes a look after a pair.
+void TakeLook(const Gate2Setup& setup, const GateParts& parts, PairTest* test,
+              Gate2Result* result) {
+  const Terms& terms = setup.terms;
+  const Ledger& ledger = parts.ledger;
+  test->rule = RuleNow(setup, parts);
+  const int pairs = static_cast<int>(test->log_ratios.size());
+  const bool enough_spent =
+      pairs >= terms.clear_pairs || ledger.spent.fill_ns + ledger.spent.timed_ns > kClearSpentNs;
+  const double left_s = static_cast<double>(parts.budget.RemainingNs()) / 1e9;
+  const bool last = pairs >= test->rule.pairs_max ||
+                    IsOutOfBudget(pairs, terms.budget_s, left_s, terms.started_before_s);
+  const std::vector<double> uncharged = UnchargedLogRatios(ledger.samples);
+  test->decision = DecideCharged(test->log_ratios, uncharged, test->rule, enough_spent, last);
+  const Decision decision = test->decision;
+  if (decision == Decision::kUnsettled &&
+      Decide(test->log_ratios, test->rule, enough_spent, last) == Decision::kSlower)
+    AddNote(NoteOfCharges(Estimate(uncharged, test->rule).speedup), &result->result);
+  if (decision != Decision::kContinue && decision != Decision::kSlower)
+    result->worked_ahead = WorkedAhead(ledger.steps, setup.forms.step_wake_ns);
+  if (decision == Decision::kFaster)
+    result->kept_work =
+        KeptWork(ledger.steps, setup.forms.kept_wake_ns, setup.forms.beside_baseline);
+  if (decision == Decision::kFaster && setup.forms.beside_baseline)
+    test->in_a_row = FasterInARow(ledger.steps);
+  terms.progress(pairs, Estimate(test->log_ratios, test->rule));
+}
+
+// Runs pairs until the test decides. False: a call of the candidate was wrong.
+HostResult<bool> RunPairs(const Gate2Setup& setup, GateParts& parts, PairTest* test,
+                          Gate2Result* result) {
+  // The candidate is watched at the end of this one.
+  const int watched_pair = static_cast<int>(parts.random() % kPairsMin);
+  while (test->decision == Decision::kContinue) {
+    const int index = static_cast<int>(test->log_ratios.size());
+    WatchedTime watched;
+    const bool watches = index == watched_pair && Stands(Defence::kLibraries);
+    const auto pair = RunPair(setup, parts, index, watches ? &watched : nullptr);
+    if (!pair) return std::unexpected(pair.error());
+    if (watched.libraries) result->libraries = std::move(watched.libraries);
+    if (!watched.unseen.empty()) result->libraries_unseen = std::move(watched.unseen);
+    switch (pair->end) {
+      case PairEnd::kWrong:
+        return false;
+      case PairEnd::kStartsOver:
+        test->log_ratios.clear();
+        break;
+      case PairEnd::kTooShort:
+        break;
+      case PairEnd::kGood:
+        test->log_ratios.push_back(pair->log_ratio);
+        TakeLook(setup, parts, test, result);
+    }
+  }
+  return true;
+}
+
+// Fills in the times and the estimate.
+void Conclude(const GateParts& parts, const PairTest& test, BaselineResult* speed) {
+  const Ledger& ledger = parts.ledger;
+  const SpeedEstimate estimate = Estimate(test.log_ratios, test.rule);
+  speed->time_ns = Median(ledger.reference_ns);
+  speed->candidate_time_ns = Median(ledger.candidate_ns);
+  speed->speedup = estimate.speedup;
+  speed->ci_low = estimate.low;
+  speed->ci_high = estimate.high;
+  speed->confidence = estimate.confidence;
+  speed->smallest_visible = estimate.smallest_visible;
+  speed->certified_speedup = CertifiedSpeedup(test.log_ratios, test.rule);
+  speed->delta = test.rule.delta;
+  speed->clear_margin = test.rule.clear_margin;
+  speed->disturbed_share = ledger.DisturbedShare();
+  if (parts.replays.settled()) speed->launched = ledger.Launched();
+  speed->pairs = static_cast<int>(test.log_ratios.size());
+  speed->rounds = ledger.rounds;
+  speed->calls_per_block = static_cast<int>(parts.length.calls);
+}
+
+// The result with all that was measured.
+Gate2Result WithLedger(Gate2Result result, Ledger ledger) {
+  result.samples = std::move(ledger.samples);
+  result.checks = std::move(ledger.checks);
+  result.spent = ledger.spent;
+  return result;
 }
 
 }  // namespace
 
-void Gate2Setup::SetForms(CandidateForm form, std::optional<CandidateForm> against,
-                          const std::string& baseline, bool replay) {
-  const bool is_python = form == CandidateForm::kPython;
-  candidate_in_python = is_python;
-  subtract_settle = !against && !is_python;
-  trusts_copies = !against && is_python;
-  if (Stands(Defence::kLeftResults)) {
-    candidate_leaves = is_python;
-    opponent_leaves = against ? *against == CandidateForm::kPython : is_python;
-  }
-  // A graph that was captured as the module was compiled has its results at one place, which the
-  // judge cannot read.
-  const bool captured =
-      baseline == "compiled-reduce-overhead" || baseline == "compiled-max-autotune";
-  if (live.on_device() && !against && captured) candidate_leaves = opponent_leaves = false;
-  foreign_code = form != CandidateForm::kDevice;
-  trusts_opponent = !against;
-  device_forms = !foreign_code && against == CandidateForm::kDevice;
-  may_replay = replay && live.on_device() && !foreign_code && (!against || device_forms);
-}
-
 HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   const Span span("gate 2");
   Gate2Result result;
-  Deadline budget = Deadline::AfterSeconds(setup.budget_s);
-  PairRunner runner(setup, &budget, &result);
-  if (auto calibrated = runner.Calibrate(); !calibrated)
+  Deadline budget = Deadline::AfterSeconds(setup.terms.budget_s);
+  std::mt19937_64 random(std::random_device{}());
+  PoolInputs inputs(setup.values, random);
+  GateParts parts(setup.forms, setup.terms, inputs, random, budget);
+  if (auto calibrated = Calibrate(setup, parts); !calibrated)
     return OpponentsTrouble(calibrated.error());
-  SpeedRule rule = RuleNow(setup, runner);
-  std::vector<double> log_ratios;
-  Decision decision = Decision::kContinue;
-  std::optional<GainInARow> in_a_row;
-  while (decision == Decision::kContinue) {
-    const int index = static_cast<int>(log_ratios.size());
-    auto ratio = runner.Run(index);
-    if (!ratio) return std::unexpected(ratio.error());
-    if (!*ratio && runner.starts_over()) log_ratios.clear();
-    if (!*ratio && (runner.grew() || runner.starts_over())) continue;
-    if (!*ratio) return result;
-    log_ratios.push_back(**ratio);
-    rule = RuleNow(setup, runner);
-    const bool enough_spent = static_cast<int>(log_ratios.size()) >= setup.clear_pairs ||
-                              result.spent.fill_ns + result.spent.timed_ns > kClearSpentNs;
-    const int pairs = static_cast<int>(log_ratios.size());
-    const double left_s = static_cast<double>(budget.RemainingNs()) / 1e9;
-    const bool last = pairs >= rule.pairs_max ||
-                      IsOutOfBudget(pairs, setup.budget_s, left_s, setup.started_before_s);
-    const std::vector<double> uncharged = UnchargedLogRatios(result.samples);
-    decision = DecideCharged(log_ratios, uncharged, rule, enough_spent, last);
-    if (decision == Decision::kUnsettled &&
-        Decide(log_ratios, rule, enough_spent, last) == Decision::kSlower)
-      AddNote(NoteOfCharges(Estimate(uncharged, rule).speedup), &result.result);
-    if (decision != Decision::kContinue && decision != Decision::kSlower)
-      result.worked_ahead = WorkedAhead(runner.steps(), setup.step_wake_ns);
-    if (decision == Decision::kFaster)
-      result.kept_work = KeptWork(runner.steps(), setup.kept_wake_ns, setup.beside_baseline);
-    if (decision == Decision::kFaster && setup.beside_baseline)
-      in_a_row = FasterInARow(runner.steps());
-    setup.progress(static_cast<int>(log_ratios.size()), Estimate(log_ratios, rule));
-  }
+  PairTest test;
+  const auto right = RunPairs(setup, parts, &test, &result);
+  if (!right) return std::unexpected(right.error());
+  if (!*right) return WithLedger(std::move(result), std::move(parts.ledger));
   // What comes later is in no pair.
-  result.result.copies = CopiesOf(setup, runner);
-  if (setup.sustained_s > 0) {
-    auto right = runner.Sustain(setup.sustained_s);
-    // What was decided before stands.
-    const bool interrupted = !right && right.error().kind == HostTrouble::Kind::kInterrupted;
-    if (!right && !interrupted) return std::unexpected(right.error());
-    if (right && !*right) return result;
-  }
-  const SpeedEstimate estimate = Estimate(log_ratios, rule);
   BaselineResult& speed = result.result;
-  speed.time_ns = Median(runner.reference_ns());
-  speed.candidate_time_ns = Median(runner.candidate_ns());
-  speed.speedup = estimate.speedup;
-  speed.ci_low = estimate.low;
-  speed.ci_high = estimate.high;
-  speed.confidence = estimate.confidence;
-  speed.smallest_visible = estimate.smallest_visible;
-  speed.certified_speedup = CertifiedSpeedup(log_ratios, rule);
-  speed.delta = rule.delta;
-  speed.clear_margin = rule.clear_margin;
-  speed.disturbed_share = runner.disturbed_share();
-  speed.launched = runner.launched();
-  decision = WithDoubts(decision, setup, runner, in_a_row, &result);
-  AddNoteOfCopies(setup, runner, decision, &speed);
-  AddNoteOfReplays(setup, &speed);
+  speed.copies = CopiesOf(setup.forms, parts.copies);
+  if (setup.terms.sustained_s > 0) {
+    auto sustained = Sustain(setup, parts);
+    // What was decided before stands.
+    const bool interrupted =
+        !sustained && sustained.error().kind == HostTrouble::Kind::kInterrupted;
+    if (!sustained && !interrupted) return std::unexpected(sustained.error());
+    if (sustained && !*sustained) return WithLedger(std::move(result), std::move(parts.ledger));
+    if (sustained) result.sustained = std::move(**sustained);
+  }
+  Conclude(parts, test, &speed);
+  const Decision decision = WithDoubts(test.decision, setup, parts, test.in_a_row, &result);
+  AddNoteOfCopies(setup, parts.ledger, decision, &speed);
+  AddNoteOfReplays(setup.forms, &speed);
   speed.decision = DecisionName(decision);
-  speed.pairs = static_cast<int>(log_ratios.size());
-  speed.rounds = runner.rounds();
-  speed.calls_per_block = static_cast<int>(runner.calls());
-  return result;
+  return WithLedger(std::move(result), std::move(parts.ledger));
 }
 
 }  // namespace assay

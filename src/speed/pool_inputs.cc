@@ -1,0 +1,48 @@
+#include "speed/pool_inputs.h"
+
+#include "base/defences.h"
+
+namespace assay {
+
+BlockLimits PoolInputs::Limits() const {
+  return {values_.live.on_device(), values_.live.capacity(), values_.pool.capacity(),
+          values_.pool.CostOfOneNs()};
+}
+
+void PoolInputs::Prepare(uint32_t slots) {
+  values_.live.SetSlotCount(SlotsToPrepare(slots, values_.live.slot_count_most(), Limits()));
+}
+
+HostResult<FilledSlots> PoolInputs::Fill(uint32_t slots, uint32_t calls) {
+  auto taken = values_.pool.Take(slots);
+  if (!taken) return std::unexpected(taken.error());
+  FilledSlots filled;
+  filled.masters.assign(taken->masters.begin(), taken->masters.end());
+  // One call of a block, where there are several, has values as unusual as in gate 1: who is right
+  // there alone is found out. A block of one call is so now and then.
+  const bool with_probe = calls > 1 || random_() % 4 == 0;
+  if (taken->probe != nullptr && with_probe && Stands(Defence::kTimedDraws)) {
+    filled.probe = taken->probe;
+    values_.pool.MarkShown(taken->probe);
+    filled.probe_slot = static_cast<uint32_t>(random_() % filled.masters.size());
+    filled.masters[filled.probe_slot] = filled.probe->master;
+  }
+  values_.live.FillInputs(values_.oracle, filled.masters);
+  return filled;
+}
+
+HostResult<std::vector<uint32_t>> PoolInputs::Take(uint32_t count) {
+  const auto taken = values_.pool.Take(count);
+  if (!taken) return std::unexpected(taken.error());
+  return std::vector<uint32_t>(taken->masters.begin(), taken->masters.end());
+}
+
+void PoolInputs::FillSlot(uint32_t slot, uint32_t master) {
+  values_.live.FillInput(values_.oracle, slot, master);
+}
+
+bool PoolInputs::Hold(std::span<const uint32_t> slots) const {
+  return values_.live.InputsHold(slots);
+}
+
+}  // namespace assay

@@ -1,0 +1,100 @@
+#include "speed/steps.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/defences.h"
+#include "base/trace.h"
+#include "machine/meter.h"
+#include "rules/head_start.h"
+
+namespace assay {
+namespace {
+
+// Steps of a pair: so many, fewer where calls are long.
+constexpr uint32_t kSteps = 5, kStepsMin = 2;
+constexpr int64_t kStepsNs = 40'000'000;
+
+// The shortest steps of both sides.
+struct BothSteps {
+  ShortestStep reference, candidate;
+};
+
+// A step of one side, added to `shortest`, but for one that was void. False: it was wrong.
+HostResult<bool> RunStep(GateParts& parts, const PairFacts& pair, Side& side, uint32_t slot,
+                         uint32_t master, ShortestStep* shortest) {
+  {
+    const Meter meter(&parts.ledger.spent.fill_ns);
+    side.PoisonSlot(slot);
+  }
+  const uint32_t order[] = {slot};
+  side.FlushSlot(slot);
+  const bool busy = parts.inputs.TakeBusy();
+  const auto block = parts.exchange.RunPrepared(side, order, {});
+  if (!block && block.error().kind == HostTrouble::Kind::kVoid) return true;
+  if (!block) return TroubleOf(side, block.error());
+  double time_ns = block->call_ns;
+  // What still ran when it said that it was done.
+  if (side.is_candidate() && Stands(Defence::kHeadStart))
+    time_ns += static_cast<double>(
+        std::max<int64_t>(0, block->look_ns - pair.opponents_look_ns - kLookSpikeNs));
+  shortest->Add(time_ns, busy || block->disturbed);
+  if (!side.is_candidate()) return true;
+  const BlockCheck check = side.CheckOne(slot, master, nullptr);
+  parts.ledger.checks.Add(check);
+  return !check.wrong;
+}
+
+// Up to `count` steps, all with the weights of one batch or each with its own. False: one was
+// wrong.
+HostResult<bool> RunStepsOf(GateParts& parts, const PairFacts& pair, Side& reference,
+                            Side& candidate, uint32_t count, bool own_weights, BothSteps* steps) {
+  const std::vector<uint32_t> slots = RandomOrder(parts.length.slots, count, parts.random);
+  std::vector<uint32_t> masters;
+  const int64_t begin_ns = MonotonicNs();
+  for (uint32_t step = 0; step < count; ++step) {
+    if (step >= kStepsMin && MonotonicNs() - begin_ns > kStepsNs) break;
+    {
+      const Meter meter(&parts.ledger.spent.fill_ns);
+      if (own_weights || step == 0) {
+        const auto taken = parts.inputs.Take(own_weights ? 1 : count);
+        if (!taken) return OpponentsTrouble(taken.error());
+        masters.insert(masters.end(), taken->begin(), taken->end());
+      }
+      parts.inputs.FillSlot(slots[step], masters[step]);
+    }
+    const bool candidate_first = parts.Toss();
+    for (const bool is_candidate : {candidate_first, !candidate_first}) {
+      auto right = RunStep(parts, pair, is_candidate ? candidate : reference, slots[step],
+                           masters[step], is_candidate ? &steps->candidate : &steps->reference);
+      if (!right || !*right) return right;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+HostResult<bool> RunSteps(GateParts& parts, const PairFacts& pair, Side& reference,
+                          Side& candidate) {
+  const Span span("steps");
+  const uint32_t count = std::min({kSteps, parts.length.slots, parts.inputs.Limits().pool_slots});
+  const bool weights_vary = parts.inputs.weights_vary();
+  BothSteps steps, changed;
+  auto right = RunStepsOf(parts, pair, reference, candidate, count, false, &steps);
+  if (right && *right && weights_vary)
+    right = RunStepsOf(parts, pair, reference, candidate, count, true, &changed);
+  if (!right || !*right) return right;
+  StepTimes times;
+  times.reference_row_ns = pair.row.reference_ns;
+  times.candidate_row_ns = pair.row.candidate_ns;
+  times.reference_step_ns = steps.reference.time_ns();
+  times.candidate_step_ns = steps.candidate.time_ns();
+  times.reference_changed_ns = changed.reference.time_ns();
+  times.candidate_changed_ns = changed.candidate.time_ns();
+  parts.ledger.AddSteps(times, weights_vary);
+  return true;
+}
+
+}  // namespace assay
