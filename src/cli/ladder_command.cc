@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "base/clock.h"
@@ -231,17 +232,51 @@ class LadderRun {
   bool drawn_ = false;
 };
 
-// The text of a folder's README with its tables made anew.
-Result<std::string> NewReadme(const Ladder& any, const std::string& old) {
-  return WithTables(old, [&](const std::string& file) -> Result<std::string> {
-    ASSAY_ASSIGN_OR_RETURN(const Ladder ladder, ReadLadder(any.folder + "/" + file));
-    ASSAY_ASSIGN_OR_RETURN(const std::string path, ResultsPath(ladder));
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<LadderRow> rows, ReadRows(path, ladder.name));
-    return ReadmeTable(ladder, FolderInRepository(ladder), rows);
-  });
+// Made files of a folder, by their paths.
+using MadeFiles = std::map<std::string, std::string>;
+
+// The table of a ladder for its README, under a chart of the first size, which is added to `files`.
+Result<std::string> TableWithChart(const Ladder& ladder, MadeFiles* files) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string path, ResultsPath(ladder));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<LadderRow> rows, ReadRows(path, ladder.name));
+  const std::string table = ReadmeTable(ladder, FolderInRepository(ladder), rows);
+  const LadderSize& size = ladder.sizes.front();
+  const std::vector<RungResult> results = NewestResults(ladder, size, ladder.rungs, rows);
+  if (std::none_of(results.begin(), results.end(),
+                   [](const RungResult& result) { return result.row.has_value(); }))
+    return table;
+  const std::string chart = std::filesystem::path(ladder.file).stem().string() + ".svg";
+  (*files)[ladder.folder + "/" + chart] = RenderLadderSvg(ladder, size, results);
+  return fmt::format("![Each rung beside the library, the peak and its prediction]({})\n\n{}",
+                     chart, table);
 }
 
-// Writes the READMEs of ladders, or with --check says which differ.
+// A folder's README with its tables made anew, and their charts.
+Result<MadeFiles> MakeReadme(const Ladder& any, const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string old, ReadFile(path, kReadmeBytesMax));
+  MadeFiles files;
+  const auto table = [&](const std::string& file) -> Result<std::string> {
+    ASSAY_ASSIGN_OR_RETURN(const Ladder ladder, ReadLadder(any.folder + "/" + file));
+    return TableWithChart(ladder, &files);
+  };
+  ASSAY_ASSIGN_OR_RETURN(files[path], WithTables(old, table));
+  return files;
+}
+
+// Writes a made file, or with --check says how it differs. Returns the exit code.
+int CheckOrWrite(const std::string& path, const std::string& made, bool check) {
+  const std::string old = ReadFile(path, kReadmeBytesMax).value_or("");
+  if (old == made) return kExitGood;
+  if (check) {
+    Print(fmt::format("{}: differs: {}\n", path, FirstDifference(old, made)));
+    return kExitNotFaster;
+  }
+  if (auto written = WriteFileAtomically(path, made); !written) return ReportError(written.error());
+  Notice("wrote " + path);
+  return kExitGood;
+}
+
+// Writes the READMEs of ladders and their charts, or with --check says which differ.
 int RunReadmes(const LadderOptions& options) {
   const auto ladders = FindLadders(options.path);
   if (!ladders) return ReportError(ladders.error());
@@ -252,19 +287,13 @@ int RunReadmes(const LadderOptions& options) {
     const std::string path = ladder.folder + "/README.md";
     std::error_code unknown;
     if (!std::filesystem::exists(path, unknown)) continue;
-    const auto old = ReadFile(path, kReadmeBytesMax);
-    const auto made = old ? NewReadme(ladder, *old) : old;
+    const auto made = MakeReadme(ladder, path);
     if (!made) {
       codes.push_back(ReportError({made.error().kind, path + ": " + made.error().message}));
-    } else if (*made != *old && options.check) {
-      Print(fmt::format("{}: differs: {}\n", path, FirstDifference(*old, *made)));
-      codes.push_back(kExitNotFaster);
-    } else if (*made != *old) {
-      if (auto written = WriteFileAtomically(path, *made); !written)
-        codes.push_back(ReportError(written.error()));
-      else
-        Notice("wrote " + path);
+      continue;
     }
+    for (const auto& [file, content] : *made)
+      codes.push_back(CheckOrWrite(file, content, options.check));
   }
   return CombineExitCodes(codes);
 }

@@ -329,11 +329,12 @@ namespace {
 void AddLadderPapers(LadderOptions* options, CLI::App& command) {
   CLI::Option* readme = command.add_flag(
       "--readme", options->readme,
-      "Judge nothing: write the tables of the READMEs from the committed raw results");
+      "Judge nothing: write the READMEs' tables and charts from the committed raw results");
   CLI::Option* check =
       command
-          .add_flag("--check", options->check,
-                    "Judge nothing: exit 1 where a README's table differs from the raw results")
+          .add_flag(
+              "--check", options->check,
+              "Judge nothing: exit 1 if a README's table or chart differs from the raw results")
           ->excludes(readme);
   command
       .add_flag("--recorded", options->recorded,

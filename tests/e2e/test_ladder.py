@@ -153,6 +153,11 @@ def test_a_readme_that_differs_is_named_and_written_anew(assay, tmp_path):
     assert run.code == 1 and len(run.out.splitlines()) == 1 and "README.md: differs" in run.out, run
     assert assay("ladder", folder, "--readme").code == GOOD
     assert assay("ladder", folder, "--check").code == GOOD and "**102" in readme.read_text()
+    chart = folder / "ladder.svg"
+    assert "](ladder.svg)" in readme.read_text() and chart.read_text().startswith("<svg")
+    chart.unlink()
+    run = assay("ladder", folder, "--check")
+    assert run.code == 1 and f"{chart}: differs" in run.out, run
     run = assay("ladder", folder, "--recorded", "--chart", tmp_path / "chart.svg")
     assert run.code == GOOD and "(recorded)" in run.out and (tmp_path / "chart.svg").exists(), run
 
