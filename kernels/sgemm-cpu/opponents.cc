@@ -3,13 +3,16 @@
 //   g++ -std=c++20 -O2 -Iinclude kernels/sgemm-cpu/opponents.cc -o sgemm_opponents -ldl
 //   g++ -std=c++20 -O3 -march=native -fopenmp -fPIC -shared -Iinclude
 //       kernels/sgemm-cpu/14_threads.cpp -o 14_threads.so
-//   OPENBLAS_CORETYPE=SkylakeX OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 BLIS_NUM_THREADS=1
-//       taskset -c 1 ./sgemm_opponents 1024 1024 1024 ./14_threads.so
+//   OPENBLAS_CORETYPE=Cooperlake BLIS_ARCH_TYPE=0 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+//       taskset -c 1 ./sgemm_opponents 1024 1024 1024 rows.jsonl ./14_threads.so
 //
-// Arguments: rows, inner, columns, shared objects. All take turns in one process, on matrices that
-// no cache holds any more, for about ten seconds; printed are the medians and the best times.
-// Libraries are loaded where they are found (Debian: libopenblas0, libdnnl2, libblis4) and left out
-// elsewhere. Libraries that do not know the processor fall back to slow kernels: OpenBLAS takes
+// Arguments: rows, inner, columns, a file to which raw results are added, shared objects. All take
+// turns in one process, on the same matrices, which no cache holds any more, for about ten seconds
+// (200 rounds at most, nine at least). Printed are medians, and the time of each in the last one's,
+// round by round: the median, and its interval with a confidence of 95% or more.
+// Libraries are loaded where they are found and left out elsewhere. The packages (Debian 12):
+// libopenblas0-pthread, libdnnl2, libblis4-serial. scripts/setup does not install the last one.
+// Libraries that do not know the processor fall back to slow kernels: OpenBLAS takes
 // OPENBLAS_CORETYPE, BLIS 0.9 BLIS_ARCH_TYPE (0 is AVX-512).
 // Not part of the build, and no judge: nothing is checked but one element.
 #include <assay/kernel.h>
@@ -21,6 +24,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
@@ -40,6 +45,7 @@ using Product = std::function<void(float*, float*, float*)>;
 
 struct Contender {
   std::string name;
+  std::string kernels;  // as the library names them, or empty
   Product product;
   std::vector<double> seconds;
 };
@@ -100,6 +106,22 @@ Product Candidate(const char* library, Shape shape) {
   };
 }
 
+// The answer of a function of a library that says which kernels it has chosen.
+std::string Text(const char* library, const char* name) {
+  const auto text = reinterpret_cast<const char* (*)()>(Find(library, name));
+  return text ? text() : "";
+}
+
+// BLIS says it in two steps, after its initialisation.
+std::string BlisKernels(const char* library) {
+  const auto initialise = reinterpret_cast<void (*)()>(Find(library, "bli_init"));
+  const auto id = reinterpret_cast<int (*)()>(Find(library, "bli_arch_query_id"));
+  const auto name = reinterpret_cast<const char* (*)(int)>(Find(library, "bli_arch_string"));
+  if (!initialise || !id || !name) return "";
+  initialise();
+  return name(id());
+}
+
 double Seconds() {
   using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
@@ -136,7 +158,8 @@ bool Right(Matrices& slot, Shape shape) {
   return std::abs(double(Aligned(slot.c)[shape.rows * shape.columns - 1]) - sum) < 1e-2;
 }
 
-void TakeTurns(std::vector<Contender>& contenders, std::vector<Matrices>& slots, Shape shape) {
+// Returns the calls of a turn.
+int TakeTurns(std::vector<Contender>& contenders, std::vector<Matrices>& slots, Shape shape) {
   const int calls = std::max(1, int(0.004 * 200e9 / shape.Operations()));
   size_t slot = 0;
   const auto run = [&](const Contender& contender) {
@@ -148,7 +171,7 @@ void TakeTurns(std::vector<Contender>& contenders, std::vector<Matrices>& slots,
     if (!Right(slots[slot], shape)) std::printf("%s: wrong\n", contender.name.c_str());
   }
   const double end = Seconds() + 10;
-  for (size_t round = 0; round < 5 || (round < 200 && Seconds() < end); ++round) {
+  for (size_t round = 0; round < 9 || (round < 200 && Seconds() < end); ++round) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       Contender& contender = contenders[(i + round) % contenders.size()];
       const double begin = Seconds();
@@ -156,35 +179,95 @@ void TakeTurns(std::vector<Contender>& contenders, std::vector<Matrices>& slots,
       contender.seconds.push_back((Seconds() - begin) / calls);
     }
   }
+  return calls;
 }
+
+// The median, and the order statistics that hold the true one with a confidence of 95% or more.
+std::array<double, 3> Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t count = values.size();
+  double chance = std::pow(0.5, double(count));  // of `below` values under the true median
+  double tail = 0;
+  size_t below = 0;
+  while (below < count / 2 && tail + chance <= 0.025) {
+    tail += chance;
+    chance *= double(count - below) / double(below + 1);
+    ++below;
+  }
+  const size_t low = below > 0 ? below - 1 : 0;
+  return {values[count / 2], values[low], values[count - 1 - low]};
+}
+
+void Print(const std::vector<Contender>& contenders, Shape shape) {
+  const std::vector<double>& last = contenders.back().seconds;
+  std::printf("%-20s %12s %9s %18s\n", "", "median [us]", "GFLOP/s", "time in the last's");
+  for (const Contender& contender : contenders) {
+    std::vector<double> ratios;
+    for (size_t i = 0; i < last.size(); ++i) ratios.push_back(contender.seconds[i] / last[i]);
+    const double median = Median(contender.seconds)[0];
+    const auto [ratio, low, high] = Median(ratios);
+    std::printf("%-20s %12.1f %9.1f %6.3f [%.3f, %.3f] %s\n", contender.name.c_str(), median * 1e6,
+                shape.Operations() / median / 1e9, ratio, low, high, contender.kernels.c_str());
+  }
+}
+
+// "unknown" where /proc does not say it.
+std::string Processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+// Adds one row of JSON a contender.
+bool Add(const char* path, const std::vector<Contender>& contenders, Shape shape, int calls) {
+  std::FILE* file = std::fopen(path, "a");
+  if (!file) return false;
+  const std::time_t now = std::time(nullptr);
+  std::array<char, 32> date{};
+  std::strftime(date.data(), date.size(), "%FT%TZ", std::gmtime(&now));
+  for (const Contender& contender : contenders) {
+    std::fprintf(file, R"({"date": "%s", "cpu": "%s", )", date.data(), Processor().c_str());
+    std::fprintf(file, R"("rows": %lld, "inner": %lld, "columns": %lld, )",
+                 static_cast<long long>(shape.rows), static_cast<long long>(shape.inner),
+                 static_cast<long long>(shape.columns));
+    std::fprintf(file, R"("contender": "%s", "kernels": "%s", "calls": %d, "us": [)",
+                 contender.name.c_str(), contender.kernels.c_str(), calls);
+    const char* comma = "";
+    for (double seconds : contender.seconds) {
+      std::fprintf(file, "%s%.2f", comma, seconds * 1e6);
+      comma = ", ";
+    }
+    std::fprintf(file, "]}\n");
+  }
+  return std::fclose(file) == 0;
+}
+
+std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 4) {
-    std::printf("usage: %s ROWS INNER COLUMNS [SHARED_OBJECT ...]\n", words[0]);
+  if (count < 5) {
+    std::printf("usage: %s ROWS INNER COLUMNS FILE [SHARED_OBJECT ...]\n", words[0]);
     return 2;
   }
   const Shape shape{std::atoll(words[1]), std::atoll(words[2]), std::atoll(words[3])};
   std::vector<Contender> contenders;
-  const auto enter = [&](const char* name, Product product) {
+  const auto enter = [&](const std::string& name, const std::string& kernels, Product product) {
     if (product)
-      contenders.push_back({name, std::move(product), {}});
+      contenders.push_back({name, kernels, std::move(product), {}});
     else
-      std::printf("%s: not found\n", name);
+      std::printf("%s: not found\n", name.c_str());
   };
-  enter("OpenBLAS", Cblas("libopenblas.so.0", shape));
-  enter("oneDNN", Dnnl("libdnnl.so.2", shape));
-  enter("BLIS", Cblas("libblis.so.4", shape));
-  for (int i = 4; i < count; ++i) enter(words[i], Candidate(words[i], shape));
+  constexpr const char *kOpenBlas = "libopenblas.so.0", *kBlis = "libblis.so.4";
+  enter("OpenBLAS", Text(kOpenBlas, "openblas_get_corename"), Cblas(kOpenBlas, shape));
+  enter("oneDNN", "", Dnnl("libdnnl.so.2", shape));
+  enter("BLIS", BlisKernels(kBlis), Cblas(kBlis, shape));
+  for (int i = 5; i < count; ++i) enter(FileName(words[i]), "", Candidate(words[i], shape));
+  if (contenders.empty()) return 1;
   std::vector<Matrices> slots = Fill(shape);
-  TakeTurns(contenders, slots, shape);
-  std::printf("%-24s %12s %12s %10s\n", "", "median [us]", "best [us]", "GFLOP/s");
-  for (Contender& contender : contenders) {
-    std::vector<double>& seconds = contender.seconds;
-    std::sort(seconds.begin(), seconds.end());
-    const double median = seconds[seconds.size() / 2];
-    std::printf("%-24s %12.1f %12.1f %10.1f\n", contender.name.c_str(), median * 1e6,
-                seconds[0] * 1e6, shape.Operations() / median / 1e9);
-  }
+  const int calls = TakeTurns(contenders, slots, shape);
+  Print(contenders, shape);
+  return Add(words[4], contenders, shape, calls) ? 0 : 1;
 }
