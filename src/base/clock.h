@@ -1,9 +1,10 @@
-// The judge's clock: CLOCK_MONOTONIC in nanoseconds.
+// The judge's clock, CLOCK_MONOTONIC in nanoseconds, and the date of records.
 #pragma once
 
 #include <time.h>
 
 #include <cstdint>
+#include <string>
 
 namespace assay {
 
@@ -12,6 +13,9 @@ inline int64_t MonotonicNs() {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
+
+// Returns the present time as records have it, such as "2026-11-27T02:30:00Z".
+std::string UtcTimestamp();
 
 // A point in time that bounds a wait.
 class Deadline {

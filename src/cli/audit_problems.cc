@@ -51,7 +51,7 @@ std::vector<fs::path> LevelFolders(const fs::path& folder) {
   return {};
 }
 
-// What a name stands for: itself, or the problems of a folder.
+// Returns what a name stands for: itself, or the problems of a folder.
 Result<std::vector<std::string>> Expanded(const std::string& name) {
   std::error_code code;
   fs::path folder(name);

@@ -27,7 +27,7 @@ Result<std::vector<AskedAudit>> AskedProblems(const std::vector<std::string>& na
 // "2_x.py" before "10_x.py".
 bool NaturallyBefore(const std::string& a, const std::string& b);
 
-// Whether a module assigns to this name at its top level, as far as its text tells.
+// Returns true if a module assigns to this name at its top level, as far as its text tells.
 bool AssignsConstant(const std::string& source, const std::string& name);
 
 }  // namespace assay

@@ -38,9 +38,13 @@ Error UnlessInterrupted(Error error) {
   return error;
 }
 
+void Notice(const std::string& text) {
+  std::fputs(fmt::format("assay: {}\n", text).c_str(), stderr);
+}
+
 int ReportError(const Error& given) {
   const Error error = UnlessInterrupted(given);
-  std::fputs(fmt::format("assay: {}\n", error.message).c_str(), stderr);
+  Notice(error.message);
   return ExitCodeOf(error.kind);
 }
 
@@ -62,8 +66,7 @@ void HeedWeakSandboxFlag(bool allowed) {
 void KeepVerdict(const Verdict& verdict) {
   const auto path = StateFolder() / "verdicts" / (verdict.id + ".json");
   if (auto saved = WriteFileAtomically(path, VerdictToJson(verdict, 1) + "\n"); !saved)
-    std::fputs(fmt::format("assay: the verdict was not saved: {}\n", saved.error().message).c_str(),
-               stderr);
+    Notice("the verdict was not saved: " + saved.error().message);
 }
 
 Result<ProblemChoice> ProblemOptions::Choice() const {

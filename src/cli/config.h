@@ -24,7 +24,7 @@ namespace assay {
 std::filesystem::path UserConfigPath();
 inline constexpr const char* kFolderConfigPath = "assay.toml";
 
-// Where the value of an option comes from, by "command.option".
+// The origin of an option's value, by "command.option".
 using Origins = std::map<std::string, std::string>;
 
 // Reads both files and makes their values the options' defaults. Errors (kUsage) name the file, the

@@ -47,7 +47,7 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   return request;
 }
 
-// What a judgement shows as it goes: cards, one document at the end, or a line an event.
+// Shows a judgement as it goes: cards, one document at the end, or a line an event.
 class JudgeOutput {
  public:
   JudgeOutput(const JudgeOptions& options, size_t asked)
@@ -137,7 +137,7 @@ int RunJudge(const JudgeOptions& options) {
   HeedWeakSandboxFlag(options.allow_weak_sandbox);
   std::string notice;
   request->terms.machine = LoadMachineProfile(&notice);
-  if (!notice.empty()) std::fputs(fmt::format("assay: {}\n", notice).c_str(), stderr);
+  if (!notice.empty()) Notice(notice);
   JudgeOutput output(options, request->candidates.size());
   JudgeEvents events;
   events.progress = [&](const ProgressEvent& event) { output.Progressed(event); };
@@ -153,7 +153,7 @@ int RunJudge(const JudgeOptions& options) {
   if (!output.verdicts().empty())
     if (const std::string text = GpuNotice(request->terms.machine, output.verdicts().back());
         !text.empty())
-      std::fputs(fmt::format("assay: {}\n", text).c_str(), stderr);
+      Notice(text);
   output.Ended(code);
   if (!judged) ReportError(judged.error());
   if (std::fflush(stdout) != 0 || std::ferror(stdout))

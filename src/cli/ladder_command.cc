@@ -1,9 +1,7 @@
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -28,21 +26,9 @@
 namespace assay {
 namespace {
 
-constexpr size_t kReadmeBytesMax = 1 << 22;
-
-void Notice(const std::string& text) {
-  std::fputs(fmt::format("assay: {}\n", text).c_str(), stderr);
-}
-
 void Print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
-}
-
-std::string IsoTime() {
-  return fmt::format(
-      "{:%Y-%m-%dT%H:%M:%S}+00:00",
-      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
 // The name of the GPU that CUDA shows first; empty: none.
@@ -57,7 +43,8 @@ std::string GpuName() {
   return name;
 }
 
-// Those for one device: the one asked for, or the GPU where one is there, or the processor.
+// Returns the ladders for one device: the one asked for, else the GPU if there is one, else the
+// CPU.
 Result<std::vector<Ladder>> LaddersOf(const LadderOptions& options, const std::string& gpu) {
   ASSAY_ASSIGN_OR_RETURN(std::vector<Ladder> all, FindLadders(options.path));
   const auto of = [&](std::string_view device) {
@@ -77,7 +64,7 @@ Result<std::vector<Ladder>> LaddersOf(const LadderOptions& options, const std::s
   return first.empty() ? all : first;
 }
 
-// A size with what --set changes.
+// Returns a size with the changes of --set.
 Result<LadderSize> WithSettings(LadderSize size, const std::vector<std::string>& settings) {
   for (const std::string& text : settings) {
     ASSAY_ASSIGN_OR_RETURN(const auto setting, ParseSetting(text));
@@ -92,7 +79,7 @@ Result<LadderSize> WithSettings(LadderSize size, const std::vector<std::string>&
   return size;
 }
 
-// What tells how a rung ends the call: a correct one well, however fast.
+// Returns the exit code for a rung: kExitGood for a correct one, however fast.
 int CodeOf(const Verdict& verdict) {
   return IsCorrect(verdict.outcome) ? static_cast<int>(kExitGood) : ExitCodeOf(verdict.outcome);
 }
@@ -160,7 +147,7 @@ class LadderRun {
       if (!options_.no_save) KeepVerdict(verdict);
     };
     tools.now_ns = MonotonicNs;
-    tools.date = IsoTime;
+    tools.date = UtcTimestamp;
     tools.progress = [&](const ProgressEvent& event) { Progressed(event, candidates); };
     tools.finished = [&](const RungResult& result) {
       progress_.Clear();
@@ -232,40 +219,9 @@ class LadderRun {
   bool drawn_ = false;
 };
 
-// Made files of a folder, by their paths.
-using MadeFiles = std::map<std::string, std::string>;
-
-// The table of a ladder for its README, under a chart of the first size, which is added to `files`.
-Result<std::string> TableWithChart(const Ladder& ladder, MadeFiles* files) {
-  ASSAY_ASSIGN_OR_RETURN(const std::string path, ResultsPath(ladder));
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<LadderRow> rows, ReadRows(path, ladder.name));
-  const std::string table = ReadmeTable(ladder, FolderInRepository(ladder), rows);
-  const LadderSize& size = ladder.sizes.front();
-  const std::vector<RungResult> results = NewestResults(ladder, size, ladder.rungs, rows);
-  if (std::none_of(results.begin(), results.end(),
-                   [](const RungResult& result) { return result.row.has_value(); }))
-    return table;
-  const std::string chart = std::filesystem::path(ladder.file).stem().string() + ".svg";
-  (*files)[ladder.folder + "/" + chart] = RenderLadderSvg(ladder, size, results);
-  return fmt::format("![Each rung beside the library, the peak and its prediction]({})\n\n{}",
-                     chart, table);
-}
-
-// A folder's README with its tables made anew, and their charts.
-Result<MadeFiles> MakeReadme(const Ladder& any, const std::string& path) {
-  ASSAY_ASSIGN_OR_RETURN(const std::string old, ReadFile(path, kReadmeBytesMax));
-  MadeFiles files;
-  const auto table = [&](const std::string& file) -> Result<std::string> {
-    ASSAY_ASSIGN_OR_RETURN(const Ladder ladder, ReadLadder(any.folder + "/" + file));
-    return TableWithChart(ladder, &files);
-  };
-  ASSAY_ASSIGN_OR_RETURN(files[path], WithTables(old, table));
-  return files;
-}
-
 // Writes a made file, or with --check says how it differs. Returns the exit code.
 int CheckOrWrite(const std::string& path, const std::string& made, bool check) {
-  const std::string old = ReadFile(path, kReadmeBytesMax).value_or("");
+  const std::string old = ReadFile(path, kReadmeBytesMax).value_or(std::string());
   if (old == made) return kExitGood;
   if (check) {
     Print(fmt::format("{}: differs: {}\n", path, FirstDifference(old, made)));
@@ -287,7 +243,7 @@ int RunReadmes(const LadderOptions& options) {
     const std::string path = ladder.folder + "/README.md";
     std::error_code unknown;
     if (!std::filesystem::exists(path, unknown)) continue;
-    const auto made = MakeReadme(ladder, path);
+    const auto made = MakeReadme(path);
     if (!made) {
       codes.push_back(ReportError({made.error().kind, path + ": " + made.error().message}));
       continue;

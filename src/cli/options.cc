@@ -325,7 +325,7 @@ void WorkerCommandOptions::AddTo(CLI::App& command) {
 
 namespace {
 
-// What `assay ladder` does instead of judging.
+// Adds the flags with which `assay ladder` judges nothing.
 void AddLadderPapers(LadderOptions* options, CLI::App& command) {
   CLI::Option* readme = command.add_flag(
       "--readme", options->readme,

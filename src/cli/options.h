@@ -168,7 +168,7 @@ int RunExplain(const ExplainOptions& options);
 int RunScore(const ScoreOptions& options);
 
 // Keeps a verdict under the state folder, so that `assay explain ID` and `assay score` find it;
-// says so on stderr where it cannot.
+// says so on stderr if it cannot.
 void KeepVerdict(const Verdict& verdict);
 
 // Ctrl-C reaches every process of the terminal's group: what failed after it failed because of it.
@@ -176,11 +176,13 @@ Error UnlessInterrupted(Error error);
 
 // Prints "assay: MESSAGE" on stderr; returns the error's exit code.
 int ReportError(const Error& error);
+// Prints "assay: TEXT" to stderr.
+void Notice(const std::string& text);
 
 // --allow-weak-sandbox, of every command that runs foreign code.
 inline constexpr const char* kAllowWeakSandbox = "allow-weak-sandbox";
 void AddWeakSandboxFlag(CLI::App& command, bool* allowed);
-// Where it was given: allows it, and says loudly on stderr what it means here.
+// If the flag was given, allows a weak sandbox, and says loudly on stderr what that means here.
 void HeedWeakSandboxFlag(bool allowed);
 
 // Set by the first Ctrl-C; the second ends the process.

@@ -140,7 +140,7 @@ int RunProblemShow(const ProblemShowOptions& options) {
                      inspection->output_bytes, inspection->account);
   std::string notice;
   const MachineProfile machine = LoadMachineProfile(&notice);
-  if (!notice.empty()) std::fputs(fmt::format("assay: {}\n", notice).c_str(), stderr);
+  if (!notice.empty()) Notice(notice);
   card.bound = MakeBound(card.work, IsFloat64(inspection->account), machine, card.threads, false);
   if (options.json)
     std::fputs((ToJson(card).dump(2) + "\n").c_str(), stdout);

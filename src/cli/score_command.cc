@@ -36,10 +36,6 @@ std::string PrintableLines(const std::string& text) {
 
 int Refuse(const Error& error) { return ReportError({error.kind, PrintableLines(error.message)}); }
 
-void Notice(const std::string& text) {
-  std::fputs(fmt::format("assay: {}\n", PrintableLines(text)).c_str(), stderr);
-}
-
 // Ascending, each once.
 template <typename Number>
 std::vector<Number> Sorted(std::vector<Number> numbers) {
@@ -80,9 +76,9 @@ void TellSetAside(const SetAside& set_aside) {
                     "twice",
                     Counted(set_aside.judged_again, "verdict")));
   if (set_aside.not_asked > 0)
-    Notice(fmt::format("{} set aside, of problems that are not asked for: {}",
-                       Counted(set_aside.not_asked, "verdict"),
-                       fmt::join(set_aside.problems_not_asked, ", ")));
+    Notice(PrintableLines(fmt::format("{} set aside, of problems that are not asked for: {}",
+                                      Counted(set_aside.not_asked, "verdict"),
+                                      fmt::join(set_aside.problems_not_asked, ", "))));
   if (set_aside.against > 0)
     Notice(fmt::format("{} set aside, measured against another candidate (--against)",
                        Counted(set_aside.against, "verdict")));
@@ -112,7 +108,7 @@ Result<Scored> ScoreFiles(const ScoreOptions& options) {
     paths.push_back(saved.string());
   }
   ASSAY_ASSIGN_OR_RETURN(VerdictFiles files, ReadVerdictFiles(paths, options.skip_broken));
-  for (const std::string& line : files.skipped) Notice("skipped " + line);
+  for (const std::string& line : files.skipped) Notice(PrintableLines("skipped " + line));
   if (files.verdicts.empty())
     return UsageError(fmt::format("no verdict in {}: judge a candidate first, with assay judge",
                                   fmt::join(paths, ", ")));
@@ -130,7 +126,7 @@ int RunScore(const ScoreOptions& options) {
   if (!options.svg.empty()) {
     if (auto written = WriteFileAtomically(options.svg, RenderCurveSvg(scored->score)); !written)
       return ReportError(written.error());
-    Notice("wrote " + options.svg);
+    Notice(PrintableLines("wrote " + options.svg));
   }
   const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
   const std::string text = options.json ? ScoreToJson(scored->score, scored->skipped) + "\n"

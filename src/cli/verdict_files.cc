@@ -60,7 +60,7 @@ Result<std::vector<fs::path>> FilesOf(const std::vector<std::string>& paths) {
   return files;
 }
 
-// What is broken in a file costs the file, or where it holds several verdicts, that one.
+// A fault costs its file, or in a file of several verdicts that verdict.
 VerdictFiles ReadOne(const fs::path& path) {
   VerdictFiles read;
   const auto text = ReadFile(path, kFileBytesMax);

@@ -51,7 +51,7 @@ int RunWorker(const WorkerCommandOptions& options) {
   }
   std::string notice;
   worker.machine = LoadMachineProfile(&notice);
-  if (!notice.empty()) std::fputs(fmt::format("assay: {}\n", notice).c_str(), stderr);
+  if (!notice.empty()) Notice(notice);
   Worker(std::move(worker), [](const std::string& line) {
     return WriteAll(STDOUT_FILENO, line);
   }).Run(STDIN_FILENO, interrupted);

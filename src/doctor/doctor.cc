@@ -1,10 +1,8 @@
 #include "doctor/doctor.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -95,8 +93,7 @@ Result<void> AddNoise(const DoctorRequest& request, DoctorReport* report,
 
 MachineProfile NewProfile(const Topology& topology) {
   MachineProfile profile;
-  profile.created =
-      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+  profile.created = UtcTimestamp();
   const Machine machine = DescribeMachine();
   profile.cpu = machine.cpu;
   profile.cores = machine.cores;

@@ -1,10 +1,8 @@
 #include "doctor/gpu_ceilings.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -209,8 +207,7 @@ Result<GpuCeilings> MeasureGpuCeilings(const Gpu& gpu, const KernelImages& image
                                        const GpuEffort& effort, StopToken stop) {
   const GpuFacts& facts = gpu.facts();
   GpuCeilings found;
-  found.created =
-      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+  found.created = UtcTimestamp();
   found.name = facts.name;
   found.uuid = facts.uuid;
   found.architecture = facts.architecture;

@@ -21,7 +21,7 @@ struct RungResult {
   bool recorded = false;         // the row is an earlier call's
 };
 
-// What is known before the first rung is judged.
+// The plan of a call, made before the first rung is judged.
 struct ClimbPlan {
   std::vector<RungResult> rungs;  // those chosen, in order; with rows where nothing is to be done
   JudgeRequest request;           // its candidates: the rungs without a row, in order

@@ -46,7 +46,7 @@ std::string Box(double x, double y, double width, double height, const char* kin
       x, y, width, height, kind);
 }
 
-// Where percentages stand, and how far apart the lines of the grid.
+// The scale of percentages, and the distance of the grid's lines.
 struct Axis {
   int left = 0;
   double most = 100, step = 20;

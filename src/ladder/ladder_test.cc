@@ -116,7 +116,7 @@ TEST(Ladder, RungsAreChosenByNumbersAndRanges) {
   EXPECT_THAT(ChooseRungs(ladder, "40").error().message, HasSubstr("its numbers are 1 to 9"));
 }
 
-// Whatever stands in the repository can be judged.
+// All ladders of the repository can be judged.
 TEST(Ladder, ThoseOfTheRepositoryAreSound) {
   const auto ladders = FindLadders(std::string(ASSAY_SOURCE_DIRECTORY) + "/kernels");
   ASSERT_TRUE(ladders) << ladders.error().message;

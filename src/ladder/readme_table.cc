@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <set>
 
+#include "base/files.h"
+#include "ladder/ladder_chart.h"
 #include "report/text.h"
 
 namespace assay {
@@ -45,7 +47,7 @@ std::string DayText(const std::string& date) {
 
 using Timed = std::vector<const LadderRow*>;
 
-// What the peak is of.
+// Describes the peak.
 std::string PeakText(const Ladder& ladder, const Timed& timed) {
   const auto found = std::find_if(timed.begin(), timed.end(), [](const LadderRow* row) {
     return row->verdict.roofline.has_value();
@@ -181,6 +183,40 @@ Result<std::string> WithTables(
     at = close;
   }
   return text + std::string(readme.substr(at));
+}
+
+namespace {
+
+using MadeFiles = std::map<std::string, std::string>;
+
+// Returns a ladder's table under its chart, which is added to `files`.
+Result<std::string> TableWithChart(const Ladder& ladder, MadeFiles* files) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string path, ResultsPath(ladder));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<LadderRow> rows, ReadRows(path, ladder.name));
+  const std::string table = ReadmeTable(ladder, FolderInRepository(ladder), rows);
+  const LadderSize& size = ladder.sizes.front();
+  const std::vector<RungResult> results = NewestResults(ladder, size, ladder.rungs, rows);
+  if (std::none_of(results.begin(), results.end(),
+                   [](const RungResult& result) { return result.row.has_value(); }))
+    return table;
+  const std::string chart = fs::path(ladder.file).stem().string() + ".svg";
+  (*files)[ladder.folder + "/" + chart] = RenderLadderSvg(ladder, size, results);
+  return fmt::format("![Each rung beside the library, the peak and its prediction]({})\n\n{}",
+                     chart, table);
+}
+
+}  // namespace
+
+Result<MadeFiles> MakeReadme(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string old, ReadFile(path, kReadmeBytesMax));
+  const std::string folder = fs::path(path).parent_path().string();
+  MadeFiles files;
+  const auto table = [&](const std::string& file) -> Result<std::string> {
+    ASSAY_ASSIGN_OR_RETURN(const Ladder ladder, ReadLadder(folder + "/" + file));
+    return TableWithChart(ladder, &files);
+  };
+  ASSAY_ASSIGN_OR_RETURN(files[path], WithTables(old, table));
+  return files;
 }
 
 std::string FirstDifference(std::string_view old, std::string_view made) {

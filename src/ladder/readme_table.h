@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,24 +13,31 @@
 
 namespace assay {
 
-// A table in Markdown for the first size, and one for each other size at which a rung was judged.
-// `command_folder`: how the caption's command names the ladder.
+// Returns a table in Markdown for the first size, and one for each other size at which a rung was
+// judged. `command_folder`: the ladder in the caption's command.
 std::string ReadmeTable(const Ladder& ladder, const std::string& command_folder,
                         const std::vector<LadderRow>& rows);
 
-// The text with every table made anew; `table` gives the one of a ladder's file ("ladder.toml").
+// Returns the text with every table made anew. `table` returns the table of a ladder's file
+// ("ladder.toml").
 Result<std::string> WithTables(
     std::string_view readme,
     const std::function<Result<std::string>(const std::string& file)>& table);
 
-// The first line of `made` that `old` lacks; for a message.
+// Returns the first line of `made` that `old` lacks, for a message.
 std::string FirstDifference(std::string_view old, std::string_view made);
 
-// Where the raw results of a ladder stand: as its file says, or else in the folder bench/results of
-// the repository that it lies in. Errors (kUsage): neither.
+// Returns a README with its tables made anew, and the chart of each table's first size, by their
+// paths: "FOLDER/README.md", "FOLDER/ladder.svg". Reads the ladders and their raw results. Errors:
+// one of these files cannot be read.
+inline constexpr size_t kReadmeBytesMax = 1 << 22;
+Result<std::map<std::string, std::string>> MakeReadme(const std::string& path);
+
+// Returns the path of a ladder's raw results: the one that its file names, else the one below
+// bench/results of its repository. Errors (kUsage): there is neither.
 Result<std::string> ResultsPath(const Ladder& ladder);
-// The folder as the repository calls it ("kernels/sgemm-cpu"); as it was named where it lies in
-// none.
+// Returns the folder from its repository's root ("kernels/sgemm-cpu"); without a repository, as it
+// was named.
 std::string FolderInRepository(const Ladder& ladder);
 
 }  // namespace assay

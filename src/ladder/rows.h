@@ -59,7 +59,7 @@ class RowFile {
   bool was_torn_ = false;
 };
 
-// What a row must agree in for its rung not to be judged again.
+// A rung is not judged again if a row agrees with it in all of these.
 struct RowKey {
   std::string judge, ladder;
   std::string candidate_hash, problem_hash;

@@ -96,7 +96,7 @@ class CardWriter {
     const auto found = verdict_.speed->baselines.find(verdict_.speed->headline);
     return found == verdict_.speed->baselines.end() ? nullptr : &found->second;
   }
-  // What stands on the other side of a comparison, for people.
+  // Names the other side of a comparison, for people.
   static std::string SideName(const std::string& baseline) {
     return baseline == "against" ? "other" : baseline;
   }
@@ -332,7 +332,7 @@ class CardWriter {
       frame_.Labelled(Shortened(Safe(label), Frame::kLabelWidth - 1, unicode_), Safe(text));
   }
 
-  // What a candidate for a GPU was compiled to: the first few of its kernels.
+  // Describes the first few kernels that a candidate for a GPU was compiled to.
   void Kernels() {
     constexpr size_t kShownMax = 3;
     const auto& kernels = verdict_.kernels;
@@ -349,7 +349,7 @@ class CardWriter {
     if (count > shown) frame_.Row({{fmt::format("and {} more", count - shown), Tone::kFaint}});
   }
 
-  // What counters saw of one call.
+  // Describes the counters of one call.
   void Profile() {
     constexpr size_t kShownMax = 2;
     if (!verdict_.profile) return;

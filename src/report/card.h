@@ -10,7 +10,7 @@
 namespace assay {
 
 // Lines that each end in a newline; all but the last (the next command) fit style.width columns.
-// Whatever the verdict holds, the text has no control characters besides those newlines and, with
+// For any verdict, the text has no control characters besides those newlines and, with
 // colour, SGR codes of its own.
 std::string RenderCard(const Verdict& verdict, const CardStyle& style);
 

@@ -1,4 +1,4 @@
-// What the demonstrations print.
+// The texts of the demonstrations.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the doctor found, for people.
+// The doctor's findings, for people.
 #pragma once
 
 #include <string>

@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kKindsMax = 4;
 
-// What a count of "global_load" is of, for people; float32 and the like stay as they are.
+// Names the things that a count such as "global_load" counts, for people. Keeps float32 and the
+// like.
 std::string KindText(const std::string& kind, int64_t count, int widest_load_bytes) {
   static const std::map<std::string, const char*> kNouns = {
       {"async_copy", "asynchronous"}, {"atomic", "atomic"},        {"barrier", "barrier"},

@@ -101,7 +101,7 @@ NextStep CompareWithNextVersion(const Verdict& verdict) {
           JudgeCommand(verdict, NextVersion(path), "--against " + ShellQuoted(path))};
 }
 
-// Where speed was not measured the problem tells no kernel from one that computes nothing.
+// If speed was not measured, the problem tells no kernel from one that computes nothing.
 NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
   if (!verdict.speed) {
     const ProblemRecord& problem = verdict.problem;

@@ -1,4 +1,4 @@
-// What to do after a verdict: the one command that most people will want next.
+// The next step after a verdict: the one command that most people will want.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kFileBytesMax = 64 << 20;
 
-// Whether the file holds a verdict.
+// Returns true if the file holds a verdict.
 bool PrintFile(const std::string& path, const assay::CardStyle& style) {
   const auto text = assay::ReadFile(path, kFileBytesMax);
   const auto verdict = text ? assay::VerdictFromJson(*text) : std::unexpected(text.error());

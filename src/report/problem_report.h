@@ -21,7 +21,7 @@ struct OperatorLine {
   double calls = 0;
   std::optional<double> operations, bytes;  // nothing where only the profiler saw it
   std::optional<double> time_share;         // of the operators' time; nothing without a profile
-  // What the whole forward would gain if this operator took no time (Amdahl): 1 / (1 - share).
+  // The gain of the whole forward if this operator took no time (Amdahl): 1 / (1 - share).
   std::optional<double> headroom;
 };
 // Longest first, or by bytes where there is no profile. What takes under half a percent of the time

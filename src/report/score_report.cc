@@ -180,7 +180,7 @@ class ScoreWriter {
     frame_.Row({{text, tone}});
   }
 
-  // What k attempts a problem are worth: a column a k.
+  // The worth of k attempts a problem: a column a k.
   void Draws() {
     if (score_.at_k.empty() && score_.at_k_left_out.empty()) return;
     frame_.Section("k independent attempts a problem: plain / certified", {});

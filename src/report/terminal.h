@@ -1,4 +1,4 @@
-// What the stream that people look at can show.
+// The abilities of the stream that people look at.
 #pragma once
 
 #include <functional>

@@ -1,11 +1,9 @@
 #include "session/record.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <vector>
 
@@ -21,10 +19,6 @@
 
 namespace assay {
 namespace {
-
-std::string Timestamp() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
-}
 
 }  // namespace
 
@@ -47,7 +41,7 @@ ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& 
 Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, const Oracle& oracle,
                    const PythonRuntime& python, uint64_t seed, int threads, const Gpu* gpu) {
   Verdict verdict;
-  verdict.created = Timestamp();
+  verdict.created = UtcTimestamp();
   verdict.seed = seed;
   verdict.problem = RecordOf(terms.problem, oracle.description());
   verdict.candidate = {

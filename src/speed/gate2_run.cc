@@ -22,7 +22,7 @@ constexpr double kDeviceNoiseBlockNs = 0.5e6;
 constexpr int64_t kClearSpentNs = 1'200'000'000;
 // Calls alone are few, and short ones noisy: a win must show there by this much.
 constexpr double kAloneMargin = 0.05;
-// Where more of the measurements are disturbed the machine is too busy for a decision.
+// If more of the measurements are disturbed, the machine is too busy for a decision.
 constexpr double kDisturbedShareMax = 0.1;
 
 constexpr const char* kOpponentCopies =
@@ -98,7 +98,7 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const GateParts&
 
 // By how long calls and blocks are as far as is known.
 SpeedRule RuleNow(const Gate2Setup& setup, const GateParts& parts) {
-  // What the machine measured of itself are its processors' hosts. The device's own noise was
+  // The machine's own noise was measured with hosts on its processors. The device's own noise was
   // measured over blocks of this length.
   const bool of_device =
       setup.forms.device_forms && parts.length.calls * parts.call_ns >= kDeviceNoiseBlockNs;
@@ -249,12 +249,12 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   const auto right = RunPairs(setup, parts, &test, &result);
   if (!right) return std::unexpected(right.error());
   if (!*right) return WithLedger(std::move(result), std::move(parts.ledger));
-  // What comes later is in no pair.
+  // The sustained run is in no pair.
   BaselineResult& speed = result.result;
   speed.copies = CopiesOf(setup.forms, parts.copies);
   if (setup.terms.sustained_s > 0) {
     auto sustained = Sustain(setup, parts);
-    // What was decided before stands.
+    // The decision stands.
     const bool interrupted =
         !sustained && sustained.error().kind == HostTrouble::Kind::kInterrupted;
     if (!sustained && !interrupted) return std::unexpected(sustained.error());

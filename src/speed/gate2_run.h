@@ -18,12 +18,12 @@ struct Gate2Result {
   CandidateChecks checks;  // `wrong` is set if a timed call was wrong: gate 1 failed after all
   SpentTime spent;
   std::optional<SustainedRecord> sustained;
-  // Where the candidate's time went, in one of the first pairs; or why nobody saw it.
+  // The candidate's time by library, in one of the first pairs; or the reason why it was not seen.
   std::optional<LibraryTime> libraries;
   std::string libraries_unseen;
   // Set if calls in a row were computed ahead of their turn: what was seen.
   std::optional<std::string> worked_ahead;
-  // What shows that it keeps work on weights; the decision is unsettled then.
+  // Set if it keeps work on weights: the evidence. The decision is unsettled then.
   std::optional<std::string> kept_work;
 };
 

@@ -64,7 +64,7 @@ bool IsOfName(char character) {
          character == '$';
 }
 
-// Whether `text` has `name` with nothing of a longer name around it.
+// Returns true if `text` has `name` as a whole name.
 bool HasWhole(std::string_view text, std::string_view name) {
   for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const size_t end = at + name.size();
@@ -79,7 +79,7 @@ std::string Printable(std::string text) {
   return text;
 }
 
-// What a kernel that is not the candidate's is counted as.
+// Returns the library that a foreign kernel is counted for.
 std::string ForeignName(std::string_view kernel) {
   const std::string_view library = LibraryOf(kernel);
   if (!library.empty()) return std::string(library);
@@ -100,8 +100,8 @@ OwnKernels::OwnKernels(const BuiltCandidate& candidate) : candidate_(candidate) 
 }
 
 bool OwnKernels::Has(std::string_view name) const {
-  // What Triton compiles is a function of the source, by its plain name, but for what torch.compile
-  // writes, of which the builder's cache has some.
+  // Triton compiles functions of the source under their plain names, except those that
+  // torch.compile writes, of which the builder's cache has some.
   const bool defined = candidate_.source.form == CandidateForm::kPython &&
                        !name.starts_with("_Z") &&
                        HasWhole(candidate_.source.content, "def " + std::string(name));

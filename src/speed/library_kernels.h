@@ -13,7 +13,7 @@
 
 namespace assay {
 
-// What of a GPU's work is the candidate's.
+// Tells the candidate's own work on a GPU from that of libraries.
 class OwnKernels {
  public:
   // `candidate` must stay.
@@ -29,7 +29,7 @@ class OwnKernels {
 // The library that a kernel of this name is known to be of; empty: none that is known.
 std::string_view LibraryOf(std::string_view kernel);
 
-// What a trace that failed says of that, made safe to print.
+// Returns the message of a failed trace, made safe to print.
 std::string TraceFailure(const wire::KernelTrace& trace);
 
 // Shares of the time of all kernels in `trace`, a copy of what a host wrote: nothing of it is

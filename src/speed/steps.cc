@@ -35,7 +35,7 @@ HostResult<bool> RunStep(GateParts& parts, const PairFacts& pair, Side& side, ui
   if (!block && block.error().kind == HostTrouble::Kind::kVoid) return true;
   if (!block) return TroubleOf(side, block.error());
   double time_ns = block->call_ns;
-  // What still ran when it said that it was done.
+  // Charges work that still ran when it said that it was done.
   if (side.is_candidate() && Stands(Defence::kHeadStart))
     time_ns += static_cast<double>(
         std::max<int64_t>(0, block->look_ns - pair.opponents_look_ns - kLookSpikeNs));

@@ -108,7 +108,7 @@ HostResult<std::optional<SustainedSide>> SustainSide(GateParts& parts, Side& sid
     auto sustained = RunBlocks(parts, side, order);
     if (!sustained) return std::unexpected(sustained.error());
     if (!side.is_candidate()) return std::move(*sustained);
-    // Where a block has one call this may be the first time that it shows.
+    // If a block has one call, this may be the first time that it shows.
     const auto checked = parts.exchange.Check(side, {order, round}, filled, true);
     if (checked.wrong) return std::nullopt;
     if (!checked.copies_now) return std::move(*sustained);

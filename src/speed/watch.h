@@ -19,7 +19,7 @@ struct WatchTerms {
   double call_ns = 0;  // of the candidate
 };
 
-// What was seen of the candidate's time; else the reason why it was not, if there is one.
+// The candidate's time by library, or the reason why it was not seen.
 struct WatchedTime {
   std::optional<LibraryTime> libraries;
   std::string unseen;

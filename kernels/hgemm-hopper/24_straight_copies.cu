@@ -1,12 +1,15 @@
-// Idea: what is read once is not kept. A copy reads A and B, 67 MB at 4096, through a cache of 50
-//   MB that should hold padded rows. Its loads carry a policy: their lines are the first to be
-//   evicted.
-// Prediction: 2% faster at 4095 and 4097: 207 and 226 us. Fewer padded rows, written just before,
-//   are read again from memory.
-// Measured: at 4097 on an H100 235 us, 75.5% of the rate of rung 15 at 4096 in the same run: the
-//   best there, 0.1% faster than rung 24, not 2%; 5.18x cuBLAS. At 4095 224 us: a loss of 0.6% on
-//   rung 24, with the same spill of 8 bytes, and of 5% on rung 21 (214 us). Likely lines that are
-//   read once left the cache in time before. At 4096 it ties with cuBLAS.
+// Idea: copies in straight lines. Since rung 22 a task finds its place by a division by a number known
+//   only when it runs, and each of its 16 words waits for its own shuffles behind a branch (21 has
+//   those of a row together): likely the loss of 8 us at 4095. Now the sizes give every divisor, and
+//   words are guarded only where a slice may end. Two of the three bits of a shift are constants.
+//   Thin edges are multiplied while the copies pass through registers, as partial sums of a slice:
+//   at 4097 67 MB are not read again.
+// Prediction: at 4095 211 us, 84% of the rate of rung 15 at 4096: the 214 of rung 21, less a few
+//   instructions a task. At 4097 219 us, 81%: 8 us less than rung 23 by the copies, 9 by the edges,
+//   6% of the 1.1 GB that the product reads from the cache. At 4096 nothing changes.
+// Measured: 215.1 us at 4095 and 229.1 us at 4097 on an H100, 83% and 78% of the rate of rung 15 at
+//   4096; rung 21 took 213.3 and 271.0 us in the same run, rung 23 221.8 and 235.5 us. With four thin rows
+//   68 bytes a thread are spilled.
 // Sizes: all with at least 8 elements in A, in B and in C.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)
@@ -20,8 +23,9 @@
 //! tune     TASK = 4096 2048
 //! constant SLICES = ceil_div(max(PITCH, 249) - 248, SLICE)
 //! constant WORDS = 1 - min(COLUMNS % 8, 1)
-//! scratch   a_padded bfloat16[8 + (1 - EVEN) * (ROWS * PITCH - 8)]
-//! scratch   b_padded bfloat16[8 + (1 - EVEN) * (COLUMNS * PITCH - 8)]
+//! scratch   a_padded bfloat16[8 + (1 - EVEN) * (ceil_div(ROWS, 8) * 8 * PITCH - 8)]
+//! scratch   b_padded bfloat16[8 + (1 - EVEN) * (ceil_div(COLUMNS, 8) * 8 * PITCH - 8)]
+//! scratch   partials float32[8 + (1 - EVEN) * SLICES * THIN * 8 * (ceil_div(ROWS, 8) + ceil_div(COLUMNS, 8))]
 //! scratch   counters int32[1 + PARTS * SLICES]
 //! tensormap a_own    = a shape=(1 + EVEN * (ROWS - 1), 8 + EVEN * (INNER - 8)) box=(128, 64) swizzle=128
 //! tensormap b_own    = b shape=(1 + EVEN * (COLUMNS - 1), 8 + EVEN * (INNER - 8)) box=(128, 64) swizzle=128
@@ -32,8 +36,8 @@
 //! tune     STAGES = 4
 //! tune     PROCESSORS = 132
 //! dim      tiles = ceil_div(ROWS, 256) * ceil_div(COLUMNS, 256)
-//! launch clear   grid=(1) block=(256) args=(counters)
-//! launch product grid=(2 * min(PROCESSORS / 2, tiles)) block=(384) cluster=(2) shared=STAGES*49152+2*BOXES*8192+64 args=(a_own, b_own, a_copied, b_copied, out_tiles, a, b, a_padded, b_padded, counters, out)
+//! launch prepare grid=(32) block=(256) args=(a, b, a_padded, b_padded, counters)
+//! launch product grid=(2 * min(PROCESSORS / 2, tiles)) block=(384) cluster=(2) shared=STAGES*49152+2*BOXES*8192+64 args=(a_own, b_own, a_copied, b_copied, out_tiles, a, b, a_padded, b_padded, partials, counters, out)
 #define DEVICE __device__ __forceinline__
 
 using BFloat16 = unsigned short;  // its bits
@@ -319,92 +323,68 @@ DEVICE void WaitStoresRead() { asm volatile("cp.async.bulk.wait_group.read 0;" :
 // Waits until this thread's stores are done.
 DEVICE void WaitStores() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
-constexpr int kPairs = 4;  // of rows of C that a warp writes at once
-
-// A row of C from column `column` on, as far as a group's boxes hold it.
-struct RowOfC {
-  long long start;         // in C
-  int width, first, last;  // elements; the first of a whole word; the one after the last of them
-};
-
-DEVICE RowOfC RowAt(int row, int column) {
-  const long long start = (long long)row * COLUMNS + column;
-  const int width = row < ROWS ? min(COLUMNS - column, BOXES * kBoxColumns) : 0;
-  const int first = static_cast<int>(-start & 7);
-  return {start, width, first, first + max(width - first, 0) / 8 * 8};
-}
-
-// A warp writes elements of 2 kPairs rows of C, from row r of a group's boxes on: half a warp a
-// row.
+// A warp writes elements of two rows of C, from row r of a group's boxes on: half a warp a row.
 DEVICE void WriteRows(BFloat16* out, int row, int column, Address boxes, int r, int lane) {
-  static_assert(BOXES * kBoxColumns == 16 * 8, "a word a lane");
+  constexpr int kWidth = BOXES * kBoxColumns;
+  static_assert(kWidth == 16 * 8, "a word a lane");
   const int half = lane / 16, place = lane % 16;
-  uint4 words[kPairs];
-  BFloat16 singles[kPairs];
-#pragma unroll
-  for (int i = 0; i < kPairs; ++i) {
-    const int in_boxes = r + 2 * i + half;
-    const RowOfC target = RowAt(row + 2 * i + half, column);
-    words[i] = LoadSharedWord(boxes + PlaceInBoxes(in_boxes, 8 * place));
-    // Eight lanes write elements before the first word, and eight those after the last.
-    const int single = place < 8 ? place : target.last + place - 8;
-    singles[i] = LoadSharedHalf(boxes + PlaceInBoxes(in_boxes, single % (BOXES * kBoxColumns)));
-  }
-#pragma unroll
-  for (int i = 0; i < kPairs; ++i) {
-    const uint4& mine = words[i];
-    const int beside = (lane + 1) % 32;
-    const uint4 next{__shfl_sync(~0u, mine.x, beside), __shfl_sync(~0u, mine.y, beside),
-                     __shfl_sync(~0u, mine.z, beside), __shfl_sync(~0u, mine.w, beside)};
-    const RowOfC target = RowAt(row + 2 * i + half, column);
-    const uint4 word = Shift(mine, next, target.first);
-    const int at = target.first + 8 * place;
-    if (at + 8 <= target.width) *reinterpret_cast<uint4*>(out + target.start + at) = word;
-    const int single = place < 8 ? place : target.last + place - 8;
-    if (single < (place < 8 ? min(target.first, target.width) : target.width))
-      out[target.start + single] = singles[i];
-  }
+  const uint4 mine = LoadSharedWord(boxes + PlaceInBoxes(r + half, 8 * place));
+  const int beside = (lane + 1) % 32;
+  const uint4 next{__shfl_sync(~0u, mine.x, beside), __shfl_sync(~0u, mine.y, beside),
+                   __shfl_sync(~0u, mine.z, beside), __shfl_sync(~0u, mine.w, beside)};
+  const long long start = (long long)(row + half) * COLUMNS + column;
+  const int first = static_cast<int>(-start & 7);  // the first element of a whole word
+  const int width = row + half < ROWS ? min(COLUMNS - column, kWidth) : 0;
+  const uint4 word = Shift(mine, next, first);
+  const int at = first + 8 * place;
+  if (at + 8 <= width) *reinterpret_cast<uint4*>(out + start + at) = word;
+  // Eight lanes write elements before the first word, and eight those after the last.
+  const int last = first + max(width - first, 0) / 8 * 8;
+  const int single = place < 8 ? place : last + place - 8;
+  if (single < (place < 8 ? min(first, width) : width))
+    out[start + single] = LoadSharedHalf(boxes + PlaceInBoxes(r + half, single));
 }
 
 // ---- Copies of A and B into rows of PITCH elements. A task copies TASK elements: a slice, SLICE
 // of them along k, of a few rows; the tasks of a slice of a part copy its rows of A, then of B. The
-// last part has up to THIN rows more, the last slice up to 31 words. The first counter counts tasks
-// that were taken, then comes one for each slice of each part: minus its tasks that are left.
+// last slice has up to 31 words more. Thin rows are no task's. The first counter counts tasks that
+// were taken, then comes one for each slice of each part: minus its tasks that are left.
 
 constexpr int kPart = DOWN * kClusterRows;  // rows of A, and as many of B
 constexpr int kTaskRows = TASK / SLICE;
 constexpr int kWords = SLICE / 8 / 32;  // words of 16 bytes, of a row of a task, a lane
-constexpr int kStoredWords = kWords + (PITCH > SLICES * SLICE ? 1 : 0);  // of the last slice
+constexpr int kLastSlice = (SLICES - 1) * SLICE, kLastWidth = PITCH - kLastSlice;
+static_assert(kPart % kTaskRows == 0 && 8 % kTaskRows == 0 && kLastWidth < SLICE + 8 * 32);
+static_assert(SLICES == 1 || kLastSlice < INNER, "only the last slice has zeros");
 
-// Rows in a part of a matrix of so many rows.
-constexpr __host__ __device__ int RowsIn(int part, int rows) {
-  const int left = rows - part * kPart;
-  return left < 0 ? 0 : part == PARTS - 1 || left < kPart ? left : kPart;
+// Rows that tasks copy, of the matrix that has more of them; the other has tasks without work.
+constexpr int kCopiedRows = kTiledRows > kTiledColumns ? kTiledRows : kTiledColumns;
+constexpr int kTasks = kPart / kTaskRows;  // of a slice of a part, of A, and as many of B
+constexpr int kLastTasks = (kCopiedRows - (PARTS - 1) * kPart + kTaskRows - 1) / kTaskRows;
+constexpr int kFullTasks = EVEN ? 0 : 2 * SLICES * (PARTS - 1) * kTasks;  // before the last part
+constexpr int kAllTasks = EVEN ? 0 : kFullTasks + 2 * SLICES * kLastTasks;
+static_assert(kLastTasks > 0 && kLastTasks <= kTasks);
+
+struct Task {
+  int part, slice, row;  // the first of its rows
+  bool of_b;
+};
+
+// The task of this index among those from a part on, in parts of so many tasks a slice and matrix.
+template <int tasks>
+DEVICE Task TaskOf(int index, int first_part) {
+  const int slice_of_part = index / (2 * tasks), in_slice = index % (2 * tasks);
+  const int part = first_part + slice_of_part / SLICES;
+  return {part, slice_of_part % SLICES, part * kPart + in_slice % tasks * kTaskRows,
+          in_slice >= tasks};
 }
 
-constexpr __host__ __device__ int TasksOf(int rows) { return (rows + kTaskRows - 1) / kTaskRows; }
-
-// The tasks of a slice of a part.
-constexpr __host__ __device__ int TasksIn(int part) {
-  return TasksOf(RowsIn(part, ROWS)) + TasksOf(RowsIn(part, COLUMNS));
-}
-
-constexpr int kAllTasks = EVEN ? 0 : SLICES * (TasksOf(ROWS) + TasksOf(COLUMNS));
-static_assert(kPart % kTaskRows == 0 && PITCH - SLICES * SLICE < 8 * 32);
-
-// Lines of the far cache that are loaded with it are the first to be evicted.
-DEVICE unsigned long long PassingPolicy() {
-  unsigned long long policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-
-// A word that no cache need keep.
-DEVICE uint4 LoadWord(const uint4* from, unsigned long long policy) {
+// A word that the near cache need not keep.
+DEVICE uint4 LoadWord(const uint4* from) {
   uint4 word;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
-               : "l"(from), "l"(policy));
+               : "l"(from));
   return word;
 }
 
@@ -433,16 +413,19 @@ DEVICE int TakeTask(int* counters, int lane) {
   return __shfl_sync(~0u, task, 0);
 }
 
-// Fetches the words that hold a slice of `width` elements from element `first` of a matrix of
-// `count` elements on, and the word after it: lane l has words l, l + 32, ...
-DEVICE void LoadSlice(uint4 (&words)[kWords + 1], const BFloat16* matrix, long long first,
-                      long long count, int width, int lane) {
+// Fetches the words that hold a slice of `width` elements from element k of a row on, and the word
+// after it: lane l has words l, l + 32, ... Beyond these it has the last, and beyond the matrix of
+// `rows` rows the last of the matrix.
+DEVICE void LoadSlice(uint4 (&words)[kWords + 1], const BFloat16* matrix, int row, int k, int rows,
+                      int width, int lane) {
+  static_assert((long long)kCopiedRows * INNER / 8 < 1 << 30);
+  const int first = static_cast<int>(((long long)row * INNER + k) / 8);
+  const int last = static_cast<int>(((long long)rows * INNER - 1) / 8);
 #pragma unroll
   for (int i = 0; i <= kWords; ++i) {
-    const long long word = first / 8 + lane + 32 * i;
-    words[i] = uint4{};
-    if (8 * (lane + 32 * i) <= width && word * 8 < count)
-      words[i] = LoadWord(reinterpret_cast<const uint4*>(matrix) + word, PassingPolicy());
+    int place = lane + 32 * i;
+    if (i == kWords || kLastWidth < SLICE) place = min(place, width / 8);
+    words[i] = LoadWord(reinterpret_cast<const uint4*>(matrix) + min(first + place, last));
   }
 }
 
@@ -456,24 +439,8 @@ DEVICE unsigned Before(unsigned pair, int count) {
   return count >= 2 ? pair : count == 1 ? pair & 0xFFFF : 0;
 }
 
-// Writes a slice of `width` elements, of a row that has `count` elements from there on. In `words`
-// it begins `shift` elements after the first. What lies beyond the end of the row becomes zero.
-DEVICE void StoreSlice(BFloat16* to, const uint4 (&words)[kWords + 1], int shift, int count,
-                       int width, int lane) {
-#pragma unroll
-  for (int i = 0; i < kStoredWords; ++i) {
-    const uint4 &mine = words[i], &over = words[i < kWords ? i + 1 : i];
-    const uint4 next{FromNextLane(mine.x, over.x, lane), FromNextLane(mine.y, over.y, lane),
-                     FromNextLane(mine.z, over.z, lane), FromNextLane(mine.w, over.w, lane)};
-    uint4 word = Shift(mine, next, shift);
-    const int k = 8 * (lane + 32 * i), left = count - k;
-    word = {Before(word.x, left), Before(word.y, left - 2), Before(word.z, left - 4),
-            Before(word.w, left - 6)};
-    if (k < width) *reinterpret_cast<uint4*>(to + k) = word;
-  }
-}
-
-// ---- Thin edges: a column of C in all thin rows, then a row of C in all thin columns, a task.
+// ---- Thin edges where nothing is copied: a column of C in all thin rows, then a row of C in all
+// thin columns, a task.
 
 constexpr int kThinRowTasks = kThinRows > 0 ? COLUMNS : 0;
 constexpr int kThinColumnTasks = kThinColumns > 0 ? kTiledRows : 0;
@@ -510,73 +477,167 @@ DEVICE void MultiplyThin(const BFloat16* row, const BFloat16* others, BFloat16* 
   }
 }
 
-// A warp takes tasks from `task` on, once all copies are there.
-DEVICE void MultiplyEdges(int task, const BFloat16* a_padded, const BFloat16* b_padded,
-                          BFloat16* out, int* counters, int lane) {
-  if (!EVEN)
-    for (int i = lane; i < PARTS * SLICES; i += 32)
-      AwaitCounters(counters + 1 + i, counters + 1 + i);
-  __syncwarp();
-  while (task < kAllTasks + kEdgeTasks) {
-    const int edge = task - kAllTasks, row = edge - kThinRowTasks;
+// A warp takes tasks from `task` on.
+DEVICE void MultiplyEdges(int task, const BFloat16* a, const BFloat16* b, BFloat16* out,
+                          int* counters, int lane) {
+  while (task < kEdgeTasks) {
+    const int edge = task, row = edge - kThinRowTasks;
     task = TakeTask(counters, lane);
     if (edge < kThinRowTasks)
-      MultiplyThin<kThinRows>(b_padded + (long long)edge * PITCH,
-                              a_padded + (long long)kTiledRows * PITCH,
+      MultiplyThin<kThinRows>(b + (long long)edge * PITCH, a + (long long)kTiledRows * PITCH,
                               out + (long long)kTiledRows * COLUMNS + edge, COLUMNS, lane);
     else
-      MultiplyThin<kThinColumns>(a_padded + (long long)row * PITCH,
-                                 b_padded + (long long)kTiledColumns * PITCH,
+      MultiplyThin<kThinColumns>(a + (long long)row * PITCH, b + (long long)kTiledColumns * PITCH,
                                  out + (long long)row * COLUMNS + kTiledColumns, 1, lane);
   }
 }
 
+// ---- Thin edges of copied matrices. The first kernel copies thin rows. A task multiplies its rows,
+// as it writes them, by the thin rows of the other matrix: a partial sum for each slice.
+
+constexpr int kThin = kThinRows > kThinColumns ? kThinRows : kThinColumns;
+constexpr int kPaddedRows = (ROWS + 7) / 8 * 8, kPaddedColumns = (COLUMNS + 7) / 8 * 8;
+
+// The partial sums of one slice and thin row: for the rows of B, or for those of A.
+DEVICE float* PartialsOf(float* partials, bool of_b, int slice, int thin) {
+  const int place = slice * THIN + thin;
+  return of_b ? partials + place * kPaddedColumns
+              : partials + SLICES * THIN * kPaddedColumns + place * kPaddedRows;
+}
+
+// The rows of a task on their way: the words that hold them, and sums of their products.
+struct Rows {
+  uint4 words[kTaskRows][kWords + 1];
+  float sums[kTaskRows][kThin > 0 ? kThin : 1];
+};
+
+// Writes word i of each lane, of all rows of a task, at element k of rows from `to` on. The rows
+// begin `high` + (r INNER) % kTaskRows elements after the first of their words, the latter a
+// constant. `thin` holds rows of the other matrix at element k.
+DEVICE void StoreWords(Rows& rows, int i, int row, int k, int width, BFloat16* to,
+                       const BFloat16* thin, int lane) {
+  const int place = 8 * (lane + 32 * i);  // in the slice
+  uint4 others[kThin > 0 ? kThin : 1];
+#pragma unroll
+  for (int t = 0; t < kThin; ++t)
+    others[t] = *reinterpret_cast<const uint4*>(thin + t * PITCH + min(k + place, PITCH - 8));
+#pragma unroll
+  for (int r = 0; r < kTaskRows; ++r) {
+    const uint4 &mine = rows.words[r][i], &over = rows.words[r][i < kWords ? i + 1 : i];
+    const uint4 next{FromNextLane(mine.x, over.x, lane), FromNextLane(mine.y, over.y, lane),
+                     FromNextLane(mine.z, over.z, lane), FromNextLane(mine.w, over.w, lane)};
+    // Row `row` is a multiple of kTaskRows, and so is the element with which it begins.
+    const unsigned high = static_cast<unsigned>(row + r) * INNER & 7 & ~(kTaskRows - 1);
+    uint4 word = Shift(mine, next, static_cast<int>(high | r * INNER & kTaskRows - 1));
+    if (kLastSlice + 8 * 32 * (i + 1) > INNER) {
+      const int left = INNER - k - place;
+      word = {Before(word.x, left), Before(word.y, left - 2), Before(word.z, left - 4),
+              Before(word.w, left - 6)};
+    }
+    const bool all_in = i < kWords && kLastWidth >= SLICE;
+    if (all_in || place < width)
+      *reinterpret_cast<uint4*>(to + (long long)r * PITCH + k + place) = word;
+#pragma unroll
+    for (int t = 0; t < kThin; ++t) {
+      float sum = rows.sums[r][t];
+      sum = MultiplyPairs(word.x, others[t].x, sum);
+      sum = MultiplyPairs(word.y, others[t].y, sum);
+      sum = MultiplyPairs(word.z, others[t].z, sum);
+      sum = MultiplyPairs(word.w, others[t].w, sum);
+      if (all_in || place < width) rows.sums[r][t] = sum;
+    }
+  }
+}
+
+// Once all copies are there: a lane adds partial sums of an element of C, and the first warp
+// multiplies thin rows by thin rows.
+DEVICE void AddEdges(const BFloat16* a_padded, const BFloat16* b_padded, float* partials,
+                     const int* counters, BFloat16* out, int warp, int lane) {
+  for (int i = lane; i < PARTS * SLICES; i += 32)
+    AwaitCounters(counters + 1 + i, counters + 1 + i);
+  __syncwarp();
+  constexpr int kBelow = kThinRows * kTiledColumns, kBeside = kThinColumns * kTiledRows;
+  for (int i = 32 * warp + lane; i < kBelow + kBeside; i += 3 * 32 * gridDim.x) {
+    const bool below = i < kBelow;
+    const int edge = below ? i : i - kBelow, along = below ? kTiledColumns : kTiledRows;
+    const int thin = edge / along, place = edge % along;
+    float sum = 0.0f;
+    for (int slice = 0; slice < SLICES; ++slice)
+      sum += PartialsOf(partials, below, slice, thin)[place];
+    const int row = below ? kTiledRows + thin : place;
+    const int column = below ? place : kTiledColumns + thin;
+    out[(long long)row * COLUMNS + column] = static_cast<BFloat16>(Pack(sum, 0.0f));
+  }
+  if (warp == 0)
+    for (int i = 0; i < kThinColumns; ++i)
+      MultiplyThin<kThinRows>(b_padded + (long long)(kTiledColumns + i) * PITCH,
+                              a_padded + (long long)kTiledRows * PITCH,
+                              out + (long long)kTiledRows * COLUMNS + kTiledColumns + i, COLUMNS,
+                              lane);
+}
+
 // A warp takes tasks until no copy is left; returns the task that it took last.
 DEVICE int CopyRows(const BFloat16* a, const BFloat16* b, BFloat16* a_padded, BFloat16* b_padded,
-                    int* counters, int lane) {
+                    float* partials, int* counters, int lane) {
   int* done = nullptr;  // the counter of the task before
-  int task = TakeTask(counters, lane);
-  while (task < kAllTasks) {
-    int part = 0;
-    for (; task >= SLICES * TasksIn(part); ++part) task -= SLICES * TasksIn(part);
-    const int slice = task / TasksIn(part), in_slice = task % TasksIn(part);
-    const int tasks_of_a = TasksOf(RowsIn(part, ROWS));
-    const bool of_b = in_slice >= tasks_of_a;
-    const BFloat16* const from = of_b ? b : a;
-    BFloat16* const to = of_b ? b_padded : a_padded;
-    const int rows = of_b ? COLUMNS : ROWS;
-    const int row = part * kPart + (of_b ? in_slice - tasks_of_a : in_slice) * kTaskRows;
-    const int k = slice * SLICE, width = slice == SLICES - 1 ? PITCH - k : SLICE;
-    uint4 words[kTaskRows][kWords + 1];
+  int index = TakeTask(counters, lane);
+  while (index < kAllTasks) {
+    const Task task = index < kFullTasks ? TaskOf<kTasks>(index, 0)
+                                         : TaskOf<kLastTasks>(index - kFullTasks, PARTS - 1);
+    const bool of_b = task.of_b, last = task.slice == SLICES - 1;
+    const int row = task.row, k = task.slice * SLICE, width = last ? kLastWidth : SLICE;
+    Rows rows = {};
 #pragma unroll
-    for (int i = 0; i < kTaskRows; ++i)
-      LoadSlice(words[i], from, (long long)(row + i) * INNER + k, (long long)rows * INNER, width,
-                lane);
+    for (int r = 0; r < kTaskRows; ++r)
+      LoadSlice(rows.words[r], of_b ? b : a, row + r, k, of_b ? COLUMNS : ROWS, width, lane);
     // While they come: the next task, and word of the one before.
-    task = TakeTask(counters, lane);
+    index = TakeTask(counters, lane);
     if (done != nullptr && lane == 0) Count(done);
+    if (kTiledRows == kTiledColumns || row < (of_b ? kTiledColumns : kTiledRows)) {
+      BFloat16* const to = (of_b ? b_padded : a_padded) + (long long)row * PITCH;
+      const BFloat16* const thin = of_b ? a_padded + (long long)kTiledRows * PITCH
+                                        : b_padded + (long long)kTiledColumns * PITCH;
 #pragma unroll
-    for (int i = 0; i < kTaskRows; ++i)
-      if (row + i < rows)
-        StoreSlice(to + (long long)(row + i) * PITCH + k, words[i],
-                   (long long)(row + i) * INNER % 8, INNER - k, width, lane);
-    done = counters + 1 + part * SLICES + slice;
+      for (int i = 0; i < kWords; ++i) StoreWords(rows, i, row, k, width, to, thin, lane);
+      if (kLastWidth > SLICE && last) StoreWords(rows, kWords, row, k, width, to, thin, lane);
+#pragma unroll
+      for (int r = 0; r < kTaskRows; ++r)
+#pragma unroll
+        for (int t = 0; t < kThin; ++t) {
+          float sum = rows.sums[r][t];
+          for (int apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0u, sum, apart);
+          if (lane == 0) PartialsOf(partials, of_b, task.slice, t)[row + r] = sum;
+        }
+    }
+    done = counters + 1 + task.part * SLICES + task.slice;
     __syncwarp();  // lane 0 speaks for all
   }
   if (done != nullptr && lane == 0) Count(done);
-  return task;
+  return index;
 }
 
-extern "C" __global__ void __launch_bounds__(256) clear(int* counters) {
-  for (int i = threadIdx.x; i <= PARTS * SLICES; i += 256)
-    counters[i] = i == 0 ? 0 : -TasksIn((i - 1) / SLICES);
+// Sets the counters, and copies thin rows.
+extern "C" __global__ void __launch_bounds__(256)
+    prepare(const BFloat16* a, const BFloat16* b, BFloat16* a_padded, BFloat16* b_padded,
+            int* counters) {
+  const int thread = blockIdx.x * 256 + threadIdx.x, threads = gridDim.x * 256;
+  for (int i = thread; i <= PARTS * SLICES; i += threads)
+    counters[i] = i == 0 ? 0 : -2 * ((i - 1) / SLICES == PARTS - 1 ? kLastTasks : kTasks);
+  constexpr int kOfA = kThinRows * PITCH, kOfB = kThinColumns * PITCH;
+  for (int i = thread; !EVEN && i < kOfA + kOfB; i += threads) {
+    const int place = i < kOfA ? i : i - kOfA, k = place % PITCH;
+    const int row = place / PITCH + (i < kOfA ? kTiledRows : kTiledColumns);
+    const BFloat16* const from = i < kOfA ? a : b;
+    BFloat16* const to = i < kOfA ? a_padded : b_padded;
+    to[(long long)row * PITCH + k] = k < INNER ? from[(long long)row * INNER + k] : 0;
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
     product(const __grid_constant__ TensorMap a_own, const __grid_constant__ TensorMap b_own,
             const __grid_constant__ TensorMap a_copied, const __grid_constant__ TensorMap b_copied,
             const __grid_constant__ TensorMap out_tiles, const BFloat16* a, const BFloat16* b,
-            BFloat16* a_padded, BFloat16* b_padded, int* counters, BFloat16* out) {
+            BFloat16* a_padded, BFloat16* b_padded, float* partials, int* counters, BFloat16* out) {
   const TensorMap& a_tiles = EVEN ? a_own : a_copied;
   const TensorMap& b_tiles = EVEN ? b_own : b_copied;
   extern __shared__ __align__(1024) unsigned char shared[];
@@ -599,9 +660,11 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
     ShrinkRegisters<136>();
     if (threadIdx.x >= 32) {
       const int lane = threadIdx.x % 32;
-      const int task = CopyRows(a, b, a_padded, b_padded, counters, lane);
-      if (kEdgeTasks > 0)
-        MultiplyEdges(task, EVEN ? a : a_padded, EVEN ? b : b_padded, out, counters, lane);
+      const int task = CopyRows(a, b, a_padded, b_padded, partials, counters, lane);
+      if (kThin > 0 && EVEN) MultiplyEdges(task, a, b, out, counters, lane);
+      if (kThin > 0 && !EVEN)
+        AddEdges(a_padded, b_padded, partials, counters, out, 3 * blockIdx.x + threadIdx.x / 32 - 1,
+                 lane);
     } else if (threadIdx.x == 0) {
       for (int tile = cluster; tile < kTiles; tile += clusters) {
         const Place place = PlaceOf(tile);
@@ -678,7 +741,7 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
           }
         } else {
           __syncwarp();
-          for (int r = 16 * warp; r < 16 * warp + 16; r += 2 * kPairs)
+          for (int r = 16 * warp; r < 16 * warp + 16; r += 2)
             WriteRows(out, row + r, column, group_boxes, r, lane);
         }
       }
