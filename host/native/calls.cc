@@ -95,10 +95,6 @@ void Calls::FillSlot(const Plan& plan, const Regions& regions, uint32_t slot) {
   for (uint32_t i = 0; i < argument_count_; ++i) {
     const ArgumentSpec& argument = plan.arguments[i];
     if (argument.kind != Kind::kTensor) continue;
-    if (argument.role == Role::kParameter && slot > 0) {
-      arguments[i].tensor = tensors_ + i;
-      continue;
-    }
     DLTensor& tensor = tensors[i];
     tensor.data = AddressOf(argument, plan, regions, slot);
     const bool on_device = regions[wire::Region::kOutputs].on_device;

@@ -10,8 +10,7 @@
 
 namespace assay::native {
 
-// Arguments of all slots of one plan, in one private mapping. Slots share the tensors of parameters
-// and all shapes.
+// Arguments of all slots of one plan, in one private mapping. Slots share the shapes.
 class Calls {
  public:
   // Makes them anew for a plan that PlanIsSound accepts. `stream`: the last argument of each call;
@@ -53,8 +52,8 @@ class Calls {
   void* stream_ = nullptr;
   uint32_t scalar_count_ = 0;
   AssayArgument* arguments_ = nullptr;  // slot_count_ x argument_stride_
-  DLTensor* tensors_ = nullptr;  // slot_count_ x argument_count_; parameters' in slot 0 alone
-  int64_t* shapes_ = nullptr;    // argument_count_ x 2 x kRankMax: shape, then strides
+  DLTensor* tensors_ = nullptr;         // slot_count_ x argument_count_
+  int64_t* shapes_ = nullptr;           // argument_count_ x 2 x kRankMax: shape, then strides
   Scalar* scalars_ = nullptr;
 };
 

@@ -79,18 +79,6 @@ constexpr KnownRegion kKnownRegions[] = {
     {wire::Region::kWeights, wire::Role::kParameter, "parameters"},
 };
 
-uint64_t StrideOf(const wire::Plan& plan, wire::Role role) {
-  switch (role) {
-    case wire::Role::kInput:
-      return plan.input_stride;
-    case wire::Role::kOutput:
-      return plan.output_stride;
-    case wire::Role::kParameter:
-      return 0;
-  }
-  return 0;
-}
-
 // Names the argument whose start is nearest below (or else first above) an offset in a region.
 void AddNearestArgument(const KnownRegion& known, int64_t offset, Text& text) {
   const wire::Plan* plan = fault_context.plan;

@@ -128,9 +128,9 @@ JudgeDouble::JudgeDouble(const std::vector<wire::ArgumentSpec>& arguments, uint3
   }
   plan().input_stride = ends[kInputs];
   plan().output_stride = ends[kOutputs];
-  plan().weights_bytes = ends[kWeights];
+  plan().weights_stride = ends[kWeights];
   for (const uint64_t bytes :
-       {ends[kInputs] * slot_count, ends[kOutputs] * slot_count, ends[kWeights]})
+       {ends[kInputs] * slot_count, ends[kOutputs] * slot_count, ends[kWeights] * slot_count})
     data_.push_back(std::make_unique<SharedMemory>(
         where == Where::kHost
             ? bytes
@@ -301,7 +301,7 @@ std::byte* JudgeDouble::Address(std::string_view name, uint32_t slot) {
       case wire::Role::kOutput:
         return data_[kOutputs]->data + slot * plan().output_stride + argument.offset;
       case wire::Role::kParameter:
-        return data_[kWeights]->data + argument.offset;
+        return data_[kWeights]->data + slot * plan().weights_stride + argument.offset;
     }
   }
   ASSAY_CHECK(false && "no such argument");

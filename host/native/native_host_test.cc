@@ -171,7 +171,7 @@ TEST_P(EveryKind, OfArgumentArrives) {
        Tensor("facts", Role::kOutput, DType::kInt64, {7})},
       2);
   ASSERT_NO_FATAL_FAILURE(judge.StartLoaded(candidate.path()));
-  judge.At<double>("weight")[5] = 1000;
+  for (uint32_t slot = 0; slot < 2; ++slot) judge.At<double>("weight", slot)[5] = 1000 + slot;
   judge.EnterBlocks();
   for (int64_t round = 0; round < 2; ++round) {  // scalars are fresh in every block, in every slot
     for (uint32_t slot = 0; slot < 2; ++slot) {
@@ -184,7 +184,7 @@ TEST_P(EveryKind, OfArgumentArrives) {
     }
     ASSERT_TRUE(judge.RunBlock({0, 1}));
     for (uint32_t slot = 0; slot < 2; ++slot) {
-      const double total = (12.0 + 3 * slot) * (0.5 + slot) + 0.25 + 1000;
+      const double total = (12.0 + 3 * slot) * (0.5 + slot) + 0.25 + 1000 + slot;
       EXPECT_EQ(*judge.At<double>("sum", slot), round == 1 ? -total : total);
       const int64_t* facts = judge.At<int64_t>("facts", slot);
       EXPECT_THAT(std::vector<int64_t>(facts, facts + 7),

@@ -135,48 +135,30 @@ bool SizeOf(const ArgumentSpec& argument, uint64_t* size_bytes) {
   return true;
 }
 
-// Where the arguments of a role lie, and how far apart two slots are.
-struct Place {
-  const Mapping* region;
-  uint64_t stride;
-  uint64_t slots;
-};
-
-Place PlaceOf(const ArgumentSpec& argument, const Plan& plan, const Regions& regions) {
-  const wire::Region region = RegionOf(argument, regions);
-  switch (argument.role) {
-    case Role::kInput:
-      return {&regions[region], plan.input_stride, plan.slot_count};
-    case Role::kParameter:
-      return {&regions[region], 0, 1};
-    case Role::kOutput:
-      return {&regions[region], plan.output_stride, plan.slot_count};
-  }
-  return {nullptr, 0, 0};
-}
-
 // Null when the argument is sound, else what is wrong with it.
 const char* ArgumentProblem(const ArgumentSpec& argument, const Plan& plan,
                             const Regions& regions) {
   if (!NameIsSound(argument.name)) return "has no name";
-  const Place place = PlaceOf(argument, plan, regions);
-  if (place.region == nullptr) return "has an unknown role";
+  const wire::Region number = RegionOf(argument, regions);
+  if (number == wire::Region{0}) return "has an unknown role";
+  const Mapping& region = regions[number];
+  const uint64_t stride = StrideOf(plan, argument.role);
   uint64_t size_bytes;
   if (!SizeOf(argument, &size_bytes)) return "has an unknown kind, dtype or shape";
   if (size_bytes != argument.size_bytes) return "has a size that its shape and dtype do not give";
   if (argument.kind != Kind::kTensor && argument.role != Role::kInput)
     return "is a scalar but not an input";
-  if (place.region->data == nullptr) return "lies in a region that is not attached";
-  if (argument.role == Role::kOutput && !place.region->writable)
+  if (region.data == nullptr) return "lies in a region that is not attached";
+  if (argument.role == Role::kOutput && !region.writable)
     return "lies in a region that cannot be written";
-  if (argument.offset % kAlignmentBytes != 0 || place.stride % kAlignmentBytes != 0)
+  if (argument.offset % kAlignmentBytes != 0 || stride % kAlignmentBytes != 0)
     return "is not aligned to 64 bytes";
   uint64_t end, last;
   if (__builtin_add_overflow(argument.offset, size_bytes, &end)) return "does not fit its region";
-  if (place.slots > 1 && end > place.stride) return "does not fit its slot";
-  if (place.slots == 0) return nullptr;
-  if (__builtin_mul_overflow(place.slots - 1, place.stride, &last) ||
-      __builtin_add_overflow(last, end, &last) || last > place.region->size_bytes)
+  if (plan.slot_count > 1 && end > stride) return "does not fit its slot";
+  if (plan.slot_count == 0) return nullptr;
+  if (__builtin_mul_overflow(uint64_t{plan.slot_count} - 1, stride, &last) ||
+      __builtin_add_overflow(last, end, &last) || last > region.size_bytes)
     return "does not fit its region";
   return nullptr;
 }

@@ -60,6 +60,7 @@ class PlanTest : public ::testing::Test {
     plan_->slot_count = 3;
     plan_->input_stride = 4096;
     plan_->output_stride = 4096;
+    plan_->weights_stride = 4096;
     plan_->arguments[0] = Tensor("x", Role::kInput, DType::kFloat32, {8, 16});
     plan_->arguments[0].offset = 64;
     plan_->arguments[1] = Scalar("n", Kind::kInt);
@@ -116,8 +117,9 @@ TEST_F(PlanTest, RefusesEachBadField) {
   ExpectRefused("not aligned", [&] { plan_->arguments[0].offset = 4; });
   ExpectRefused("not aligned", [&] { plan_->input_stride = 4100; });
   ExpectRefused("does not fit its slot", [&] { plan_->arguments[0].offset = 4096 - 64; });
-  ExpectRefused("does not fit its region", [&] { plan_->arguments[2].offset = 3 * 4096; });
-  ExpectRefused("does not fit its region", [&] { plan_->arguments[2].offset = ~uint64_t{63}; });
+  ExpectRefused("does not fit its slot", [&] { plan_->arguments[2].offset = 4096; });
+  ExpectRefused("does not fit its slot", [&] { plan_->arguments[2].offset = ~uint64_t{63}; });
+  ExpectRefused("does not fit its region", [&] { plan_->weights_stride = 2 * 4096; });
   ExpectRefused("does not fit its region", [&] { plan_->input_stride = uint64_t{1} << 62; });
   ExpectRefused("does not fit its region", [&] { plan_->slot_count = 4; });
 }

@@ -77,11 +77,21 @@ wire::Region RegionOf(const wire::ArgumentSpec& argument, const Regions& regions
   return wire::Region{0};
 }
 
+uint64_t StrideOf(const wire::Plan& plan, wire::Role role) {
+  switch (role) {
+    case wire::Role::kInput:
+      return plan.input_stride;
+    case wire::Role::kParameter:
+      return plan.weights_stride;
+    case wire::Role::kOutput:
+      return plan.output_stride;
+  }
+  return 0;
+}
+
 unsigned char* AddressOf(const wire::ArgumentSpec& argument, const wire::Plan& plan,
                          const Regions& regions, uint32_t slot) {
-  const uint64_t stride = argument.role == wire::Role::kInput    ? plan.input_stride
-                          : argument.role == wire::Role::kOutput ? plan.output_stride
-                                                                 : 0;
+  const uint64_t stride = StrideOf(plan, argument.role);
   return regions[RegionOf(argument, regions)].data + slot * stride + argument.offset;
 }
 

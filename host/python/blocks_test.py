@@ -83,7 +83,7 @@ class BlocksTest(unittest.TestCase):
 
     def test_weights_of_the_region_are_used_by_a_second_host_on_read_only_inputs(self):
         self.prepare(LINEAR)
-        self.judge.request(wire.STORE_WEIGHTS, 0)
+        self.judge.store_weights()
         other = Judge(settings={"weights_seed": 99})
         self.addCleanup(other.close)
         other.load(LINEAR, brief=True)

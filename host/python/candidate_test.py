@@ -72,7 +72,7 @@ class CandidateTest(unittest.TestCase):
     def describe(self, source, slots=2):
         self.reference.load(source)
         self.reference.lay_out(slots)
-        self.reference.request(wire.STORE_WEIGHTS, 0)
+        self.reference.store_weights()
         for slot in range(slots):
             self.reference.draw(50 + slot, 0, slot)
             self.reference.evaluate(slot, 0)

@@ -91,7 +91,7 @@ def make_plan(slot_count, *rows):
         spec.offset = ends[role]
         ends[role] += 64
     plan.input_stride, plan.output_stride = ends[wire.INPUT], ends[wire.OUTPUT]
-    plan.weights_bytes = ends[wire.PARAMETER]
+    plan.weights_stride = ends[wire.PARAMETER]
     return plan
 
 
@@ -141,5 +141,6 @@ class BlocksCase(unittest.TestCase):
         first = types.SimpleNamespace(errors=[])
         first.note = first.errors.append
         with mock.patch.object(device, "cost_ns", lambda work, wait: (work(), wait(), 1000)[2]):
-            blocks.run_blocks(library, loop, self.slots, forward, copy_inputs, restore, first)
+            forwards = [forward] * self.slots.count
+            blocks.run_blocks(library, loop, self.slots, forwards, copy_inputs, restore, first)
         return report, first.errors

@@ -86,12 +86,29 @@ class DeviceJudge(Judge):
         self.request(wire.ATTACH, wire.NUMBERS, numbers.size_bytes, 0, fd=numbers.fd)
 
 
+class DeviceOracle(Judge):
+    """A judge whose host's module and weights lie on the device, and its slots in host memory."""
+
+    def lay_out(self, slot_count, **keywords):
+        super().lay_out(slot_count, **keywords)
+        region = DeviceRegion(slot_count * self.plan.weights_stride)
+        self.regions[wire.WEIGHTS] = region
+        self.request(wire.ATTACH, wire.WEIGHTS, region.size_bytes, 1, 1, fd=region.fd)
+
+    def store_weights(self):
+        self.request(wire.STORE_WEIGHTS, 0)
+        region, stride = self.regions[wire.WEIGHTS], self.plan.weights_stride
+        for slot in range(1, self.plan.slot_count):
+            region.part(slot * stride, stride).copy_(region.part(0, stride))
+        torch.cuda.synchronize()
+
+
 class DeviceHosts(unittest.TestCase):
-    """An oracle on host memory with its module on the device, and hosts on device memory."""
+    """An oracle, and hosts whose slots lie on the device, too."""
 
     @classmethod
     def setUpClass(cls):
-        cls.oracle = Judge(settings={"device": "cuda"})
+        cls.oracle = DeviceOracle(settings={"device": "cuda"})
 
     @classmethod
     def tearDownClass(cls):
@@ -100,7 +117,7 @@ class DeviceHosts(unittest.TestCase):
     def describe(self, source, slots=2):
         self.oracle.load(source)
         self.oracle.lay_out(slots)
-        self.oracle.request(wire.STORE_WEIGHTS, 0)
+        self.oracle.store_weights()
         for slot in range(slots):
             self.oracle.draw(50 + slot, 0, slot)
             self.oracle.evaluate(slot, 0)

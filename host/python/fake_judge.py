@@ -248,7 +248,7 @@ class Judge:
             plan.arguments[index] = spec
         plan.argument_count, plan.slot_count = len(self.specs), slot_count
         plan.input_stride, plan.output_stride = ends[wire.INPUT], ends[wire.OUTPUT]
-        plan.oracle_stride, plan.weights_bytes = oracle_end, ends[wire.PARAMETER]
+        plan.oracle_stride, plan.weights_stride = oracle_end, ends[wire.PARAMETER]
         self.plan = plan
         self.regions[wire.PLAN] = plan_region
         self.request(wire.ATTACH, wire.PLAN, plan_region.size_bytes, 0, fd=plan_region.fd)
@@ -258,7 +258,15 @@ class Judge:
         self.attach(wire.OUTPUTS, slot_count * plan.output_stride, True)
         ctypes.memset(self.regions[wire.OUTPUTS].address, POISON, slot_count * plan.output_stride)
         self.attach(wire.ORACLE, slot_count * plan.oracle_stride, True)
-        self._attach_shared(wire.WEIGHTS, weights or Region(plan.weights_bytes), weights is None)
+        region = weights or Region(slot_count * plan.weights_stride)
+        self._attach_shared(wire.WEIGHTS, region, weights is None)
+
+    def store_weights(self):
+        """Has an oracle store its weights, and copies them into each slot."""
+        self.request(wire.STORE_WEIGHTS, 0)
+        first, stride = self.regions[wire.WEIGHTS].address, self.plan.weights_stride
+        for slot in range(1, self.plan.slot_count):
+            ctypes.memmove(first + slot * stride, first, stride)
 
     def _attach_shared(self, number, region, writable):
         self.regions[number] = region
@@ -273,7 +281,7 @@ class Judge:
         number, stride = {
             wire.INPUT: (wire.INPUTS, self.plan.input_stride),
             wire.OUTPUT: (wire.OUTPUTS, self.plan.output_stride),
-            wire.PARAMETER: (wire.WEIGHTS, 0),
+            wire.PARAMETER: (wire.WEIGHTS, self.plan.weights_stride),
         }[spec.role]
         return values.spec_view(self.regions[number], spec, slot * stride + spec.offset)
 

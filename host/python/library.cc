@@ -57,7 +57,7 @@ constexpr uint64_t kLayout[] = {
     offsetof(Plan, input_stride),
     offsetof(Plan, output_stride),
     offsetof(Plan, oracle_stride),
-    offsetof(Plan, weights_bytes),
+    offsetof(Plan, weights_stride),
     offsetof(Plan, arguments),
     sizeof(Control),
     offsetof(Control, armed),

@@ -120,7 +120,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
       draw.reason = "the suite leaves such draws out of this problem";
       continue;
     }
-    oracle.ShowWeights(draw.seed);
+    if (auto shown = oracle.ShowWeights(draw.seed); !shown) return std::unexpected(shown.error());
     auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true);
     if (!filled) {
       if (ordinary || filled.error().kind != HostTrouble::Kind::kFailed)
@@ -171,8 +171,8 @@ std::vector<Draw> DrawSet::Kept() const {
 
 HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
   const Draw& draw = draws_[index];
-  oracle.ShowWeights(draw.seed);
   if (slots_used_ > 1) return draw.master;
+  if (auto shown = oracle.ShowWeights(draw.seed); !shown) return std::unexpected(shown.error());
   if (auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true); !filled)
     return std::unexpected(filled.error());
   return draw.master;

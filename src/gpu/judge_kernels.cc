@@ -19,13 +19,14 @@ using gpu::Range;
 using gpu::Totals;
 using gpu::TruthComparison;
 using gpu::TruthTotals;
+using gpu::VariedTensor;
 
 namespace {
 
 constexpr const char* kNames[] = {"assay_fill",       "assay_find_change",  "assay_compare_exactly",
                                   "assay_row_sums",   "assay_row_check",    "assay_row_ratio",
                                   "assay_truth_sums", "assay_truth_totals", "assay_truth_errors",
-                                  "assay_copy_lines"};
+                                  "assay_copy_lines", "assay_vary",         "assay_compare_varied"};
 constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocksPerMultiprocessor = 8;
 constexpr unsigned kTasksMax = 65535;  // a grid's y
@@ -158,6 +159,34 @@ Result<void> JudgeKernels::CopyLines(cuda::Pointer lines, int count, int words) 
   void* parameters[] = {&lines, &count, &words};
   ASSAY_RETURN_IF_ERROR(Run(kCopyLines, parameters, 1));
   return gpu_->Synchronize();
+}
+
+Result<void> JudgeKernels::Vary(std::span<const VariedTensor> tensors) {
+  for (size_t done = 0; done < tensors.size(); done += kTasksMax) {
+    const auto part = tensors.subspan(done, std::min<size_t>(kTasksMax, tensors.size() - done));
+    ASSAY_ASSIGN_OR_RETURN(cuda::Pointer tasks, Upload(part.data(), part.size_bytes()));
+    int count = static_cast<int>(part.size());
+    void* parameters[] = {&tasks, &count};
+    ASSAY_RETURN_IF_ERROR(Run(kVary, parameters, static_cast<unsigned>(count)));
+    ASSAY_RETURN_IF_ERROR(gpu_->Synchronize());
+  }
+  return {};
+}
+
+Result<bool> JudgeKernels::AreVaried(std::span<const VariedTensor> tensors) {
+  for (size_t done = 0; done < tensors.size(); done += kTasksMax) {
+    const auto part = tensors.subspan(done, std::min<size_t>(kTasksMax, tensors.size() - done));
+    unsigned differs = 0;
+    ASSAY_ASSIGN_OR_RETURN(cuda::Pointer tasks,
+                           Upload(part.data(), part.size_bytes(), sizeof differs));
+    cuda::Pointer found = tasks + (part.size_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    int count = static_cast<int>(part.size());
+    void* parameters[] = {&tasks, &found, &count};
+    ASSAY_RETURN_IF_ERROR(Run(kCompareVaried, parameters, static_cast<unsigned>(count)));
+    ASSAY_RETURN_IF_ERROR(gpu_->CopyToHost(&differs, found, sizeof differs));
+    if (differs != 0) return false;
+  }
+  return true;
 }
 
 Result<std::vector<uint64_t>> JudgeKernels::FindChanges(std::span<const Range> ranges) {

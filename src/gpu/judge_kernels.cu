@@ -217,6 +217,24 @@ extern "C" __global__ void assay_copy_lines(const Line* lines, int count, int wo
   }
 }
 
+extern "C" __global__ void assay_vary(const VariedTensor* tasks, int count) {
+  for (int i = static_cast<int>(blockIdx.y); i < count; i += static_cast<int>(gridDim.y)) {
+    const VariedTensor& task = tasks[i];
+    for (unsigned long long at = Thread(); at < task.words; at += Threads())
+      task.copy[at] = VariedWord(task.constructed[at], at, task.variation);
+  }
+}
+
+// Sets *differs if a copy is not as assay_vary left it.
+extern "C" __global__ void assay_compare_varied(const VariedTensor* tasks, unsigned* differs,
+                                                int count) {
+  for (int i = static_cast<int>(blockIdx.y); i < count; i += static_cast<int>(gridDim.y)) {
+    const VariedTensor& task = tasks[i];
+    for (unsigned long long at = Thread(); at < task.words; at += Threads())
+      if (task.copy[at] != VariedWord(task.constructed[at], at, task.variation)) *differs = 1;
+  }
+}
+
 // Each task: the first word of a range that is not the pattern, into `found` (which holds the
 // number of words before).
 extern "C" __global__ void assay_find_change(const Range* tasks, unsigned long long* found,

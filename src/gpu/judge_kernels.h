@@ -35,6 +35,10 @@ class JudgeKernels {
   // device. One launch, to leave other work on the device little time before the copy.
   Result<void> CopyLines(cuda::Pointer lines, int count, int words);
 
+  // Writes the copies of tensors; AreVaried returns true if they still are so.
+  Result<void> Vary(std::span<const gpu::VariedTensor> tensors);
+  Result<bool> AreVaried(std::span<const gpu::VariedTensor> tensors);
+
   // Compares outputs; the `rows` and `totals` of `comparisons` need not be set. Returns one result
   // for each.
   struct Compared {
@@ -66,6 +70,8 @@ class JudgeKernels {
     kTruthTotals,
     kTruthErrors,
     kCopyLines,
+    kVary,
+    kCompareVaried,
     kKernels
   };
 

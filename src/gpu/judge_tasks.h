@@ -1,6 +1,12 @@
-// The data that the judge and its kernels on the device exchange: plain structs, the same for the
-// host's compiler and the device's.
+// The data that the judge and its kernels on the device exchange, and the arithmetic that both do:
+// the same for the host's compiler and the device's.
 #pragma once
+
+#ifdef __CUDACC__
+#define ASSAY_BOTH __host__ __device__
+#else
+#define ASSAY_BOTH
+#endif
 
 namespace assay::gpu {
 
@@ -21,6 +27,53 @@ struct Line {
   const unsigned long long* from;
   unsigned long long* to;
 };
+
+// A change of all elements of a floating-point tensor (values/varied_weights.h).
+struct Variation {
+  unsigned long long seed;
+  unsigned mantissa_bits, exponent_bits;
+  // True: elements are halved, doubled or left; else their low bits of mantissa are drawn anew, all
+  // but the two highest.
+  bool scales;
+};
+
+// A tensor of the weights in one copy. `words` of 8 bytes, the last one maybe in part.
+struct VariedTensor {
+  const unsigned long long* constructed;
+  unsigned long long* copy;
+  unsigned long long words;
+  Variation variation;
+};
+
+// Returns 64 random bits for a number (the finaliser of SplitMix64).
+ASSAY_BOTH inline unsigned long long RandomBits(unsigned long long number) {
+  number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9ull;
+  number = (number ^ (number >> 27)) * 0x94D049BB133111EBull;
+  return number ^ (number >> 31);
+}
+
+// Returns word number `index` of a tensor, varied. Zeros, denormals, infinities and NaN stay, as do
+// elements that would become one of them.
+ASSAY_BOTH inline unsigned long long VariedWord(unsigned long long word, unsigned long long index,
+                                                const Variation& how) {
+  const unsigned long long random = RandomBits(how.seed + index * 0x9E3779B97F4A7C15ull);
+  const unsigned bits = 1 + how.exponent_bits + how.mantissa_bits;
+  const unsigned long long unit = 1ull << how.mantissa_bits;
+  const unsigned long long exponent_max = (1ull << how.exponent_bits) - 1;
+  const unsigned long long low = (unit >> 2) - 1;
+  for (unsigned at = 0; at < 64; at += bits) {
+    const unsigned long long exponent = word >> (at + how.mantissa_bits) & exponent_max;
+    if (exponent == 0 || exponent == exponent_max) continue;
+    const unsigned long long drawn = random >> at;
+    if (!how.scales)
+      word ^= (drawn & low) << at;
+    else if ((drawn & 3) == 0 && exponent + 1 < exponent_max)
+      word += unit << at;
+    else if ((drawn & 3) == 1 && exponent > 1)
+      word -= unit << at;
+  }
+  return word;
+}
 
 // Sums of one row of one output of one call. All zero before.
 struct Row {

@@ -67,21 +67,4 @@ std::optional<std::string> WorkedAhead(std::span<const StepTimes> pairs, double 
       pair.reference_step_ns / 1e3);
 }
 
-std::optional<std::string> KeptWork(std::span<const StepTimes> pairs, double wake_ns,
-                                    bool beside_baseline) {
-  std::vector<StepTimes> changed;
-  for (const StepTimes& pair : pairs)
-    if (pair.reference_changed_ns > 0 && pair.candidate_changed_ns > 0)
-      changed.push_back({pair.reference_step_ns, pair.candidate_step_ns, pair.reference_changed_ns,
-                         pair.candidate_changed_ns});
-  if (Shown(changed, wake_ns, beside_baseline) == nullptr) return std::nullopt;
-  const StepTimes& pair = changed[changed.size() / 2];
-  return fmt::format(
-      "{:.3g} us a call, and {:.3g} us after weights have changed (the baseline: {:.3g} and "
-      "{:.3g}): "
-      "it keeps work on weights from call to call, which only --weights constant allows",
-      pair.candidate_row_ns / 1e3, pair.candidate_step_ns / 1e3, pair.reference_row_ns / 1e3,
-      pair.reference_step_ns / 1e3);
-}
-
 }  // namespace assay

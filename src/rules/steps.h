@@ -28,8 +28,6 @@ class ShortestStep {
 struct StepTimes {
   double reference_row_ns = 0, candidate_row_ns = 0;    // in a row, median over blocks
   double reference_step_ns = 0, candidate_step_ns = 0;  // alone, the shortest of a few
-  // Alone and right after weights changed, the shortest of a few; 0: not run.
-  double reference_changed_ns = 0, candidate_changed_ns = 0;
 };
 
 // A step may take this many times as long as a call in a row. The shortest of a few honest steps
@@ -40,9 +38,6 @@ inline constexpr double kStepRatioMax = 1.25;
 // Interpreter: cold caches (56 us, bench/results/cpu-2core/exploits_first_run.jsonl, class 50), or
 // a pool of threads that fell asleep.
 inline constexpr double kStepWakeNs = 30e3, kStepSlowWakeNs = 200e3;
-// On a device, the difference allowed between calls alone with changed and with unchanged weights
-// [ns]. The interpreter's cost and empty device caches are in both.
-inline constexpr double kKeptOnDeviceNs = 20e3;
 
 // Returns true if this pair shows work done ahead of its turn. `slower_anyway`: the factor by which
 // the baseline's steps are slower than its calls in a row.
@@ -63,11 +58,5 @@ struct GainInARow {
   double alone = 0;  // gain of calls alone, median over the pairs
 };
 std::optional<GainInARow> FasterInARow(std::span<const StepTimes> pairs);
-
-// Describes kept work on weights: calls with new weights take longer than others, by the limits
-// above, in more than half of the pairs, and at least two. Otherwise nullopt. `beside_baseline`:
-// allows in addition the time that new weights cost the baseline's calls.
-std::optional<std::string> KeptWork(std::span<const StepTimes> pairs, double wake_ns,
-                                    bool beside_baseline = false);
 
 }  // namespace assay

@@ -73,20 +73,7 @@ TEST(Steps, MostPairsMustShowIt) {
   EXPECT_FALSE(WorkedAhead({}, kStepWakeNs));
 }
 
-// Packs weights when they change: as fast as it says in a block, where they do not.
-TEST(Steps, WorkOnWeightsThatIsKeptShowsWhereTheyChange) {
-  const StepTimes packs_once{0.69e6, 0.47e6, 0.70e6, 0.30e6, 0.71e6, 0.95e6};
-  const StepTimes packs_each{0.69e6, 0.95e6, 0.70e6, 0.95e6, 0.71e6, 0.96e6};
-  const StepTimes not_run{0.69e6, 0.47e6, 0.70e6, 0.30e6};
-  EXPECT_THAT(KeptWork(std::vector{packs_once, packs_once, packs_each}, kStepWakeNs).value_or(""),
-              HasSubstr("300 us a call, and 950 us after weights have changed"));
-  EXPECT_FALSE(KeptWork(std::vector{packs_each, packs_each, packs_each}, kStepWakeNs));
-  EXPECT_FALSE(KeptWork(std::vector{not_run, not_run, not_run}, kStepWakeNs));
-  EXPECT_FALSE(KeptWork(std::vector{packs_once, packs_each, packs_each}, kStepWakeNs));
-}
-
-// It takes the softmax of its weights once a block, which every call alone is, too: no call with
-// changed weights takes longer than one without.
+// It does once a block what every call alone must do, too.
 TEST(Steps, OnADeviceACallThatIsFastInARowAloneIsNotTrusted) {
   const StepTimes keeps{100e3, 56e3, 130e3, 131e3}, honest{100e3, 56e3, 130e3, 90e3};
   EXPECT_FALSE(WorkedAhead(std::vector{keeps, keeps, keeps}, kStepSlowWakeNs));
@@ -102,28 +89,6 @@ TEST(Steps, OnADeviceACallThatIsFastInARowAloneIsNotTrusted) {
   // Many launches, which hide behind the device in a row: what is faster alone, too, stays so.
   const StepTimes launches{300e3, 100e3, 315e3, 170e3};
   EXPECT_NEAR(FasterInARow(std::vector{launches, launches})->alone, 1.85, 0.01);
-}
-
-// New weights cost the baseline's calls 23 us on an H200, and an honest candidate's as much.
-TEST(Steps, OnADeviceNewWeightsMayCostWhatTheyCostTheBaseline) {
-  StepTimes honest{115e3, 40e3, 115e3, 40e3};
-  honest.reference_changed_ns = 138e3;
-  honest.candidate_changed_ns = 63e3;
-  EXPECT_FALSE(KeptWork(std::vector{honest, honest}, kKeptOnDeviceNs, true));
-  honest.candidate_changed_ns = 90e3;
-  EXPECT_TRUE(KeptWork(std::vector{honest, honest}, kKeptOnDeviceNs, true));
-}
-
-// A candidate that took the softmax of its weights once a block was 2.3 times as fast on a GPU:
-// what it saved, 50 us, is less than what an interpreter may take to wake.
-TEST(Steps, OnADeviceWorkOnWeightsOfFiftyMicrosecondsIsSeen) {
-  StepTimes keeps{90e3, 40e3, 100e3, 60e3}, honest = keeps;
-  keeps.reference_changed_ns = honest.reference_changed_ns = 103e3;
-  keeps.candidate_changed_ns = 110e3;
-  honest.candidate_changed_ns = 63e3;
-  EXPECT_TRUE(KeptWork(std::vector{keeps, keeps, keeps}, kKeptOnDeviceNs, true));
-  EXPECT_FALSE(KeptWork(std::vector{keeps, keeps, keeps}, kStepSlowWakeNs));
-  EXPECT_FALSE(KeptWork(std::vector{honest, honest, honest}, kKeptOnDeviceNs, true));
 }
 
 }  // namespace

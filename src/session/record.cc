@@ -18,9 +18,7 @@
 #include "values/work_account.h"
 
 namespace assay {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description) {
   ProblemRecord problem;
@@ -158,8 +156,6 @@ bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std:
     verdict->speed.reset();
     return true;
   }
-  if (result.kept_work && baseline == verdict->speed->headline)
-    verdict->message = "correct, but whether it is faster is not settled: " + *result.kept_work;
   for (PairSamples& samples : result.samples) {
     samples.baseline = baseline;
     verdict->samples.push_back(std::move(samples));

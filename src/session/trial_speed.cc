@@ -40,9 +40,7 @@ Forms Trial::FormsBeside(const std::string& baseline) const {
   Forms forms = FormsOf(
       form, setup_.against != nullptr ? std::optional(setup_.against->source.form) : std::nullopt,
       baseline, bench.terms.effort.replay, bench.on_device());
-  if (bench.threads > 1 || form == CandidateForm::kPython)
-    forms.step_wake_ns = forms.kept_wake_ns = kStepSlowWakeNs;
-  if (bench.on_device()) forms.kept_wake_ns = kKeptOnDeviceNs;
+  if (bench.threads > 1 || form == CandidateForm::kPython) forms.step_wake_ns = kStepSlowWakeNs;
   forms.beside_baseline = bench.on_device();
   return forms;
 }

@@ -117,8 +117,7 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
     const uint64_t outputs_bytes = outputs.memory.size_bytes();
     // A block's results may stay with it.
     if (IsPython()) limits.memory_bytes += outputs_bytes;
-    const uint64_t shared =
-        setup_.live.inputs_bytes() + outputs_bytes + setup_.oracle.weights().size_bytes();
+    const uint64_t shared = setup_.live.shared_bytes() + outputs_bytes;
     limits.address_space_bytes = 2 * limits.memory_bytes + shared + (uint64_t{1} << 30);
     if (IsPython()) limits.address_space_bytes += uint64_t{16} << 30;
   }
@@ -186,8 +185,7 @@ HostResult<void> CandidateHosts::Load(Begun& begun) const {
     begun.host.outputs = std::move(*outputs);
   }
   const bool inputs_writable = !Stands(Defence::kReadOnlyInputs);
-  auto attached =
-      AsTheMachines(setup_.live.Attach(host, setup_.oracle, begun.host.outputs, inputs_writable));
+  auto attached = AsTheMachines(setup_.live.Attach(host, begun.host.outputs, inputs_writable));
   if (attached && IsPython() && Stands(Defence::kLeftResults))
     attached = AsTheMachines(setup_.live.AttachResults(host, &begun.host.outputs));
   if (!attached) return attached;

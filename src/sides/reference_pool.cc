@@ -76,7 +76,7 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
 }
 
 HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
-  return live_->Attach(live_host.host, *oracle_, live_host.outputs, false);
+  return live_->Attach(live_host.host, live_host.outputs, false);
 }
 
 HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {

@@ -47,46 +47,33 @@ HostResult<std::optional<ExchangeTimes>> Exchange::Run(Side& first, Side& second
 
 HostResult<Exchange::End> Exchange::RunOnce(Side& first, Side& second, const ExchangeTerms& terms,
                                             ExchangeTimes* times) {
-  const auto filled = [&] {
-    const Span span("fill slots");
-    const Meter meter(&ledger_.spent.fill_ns);
-    return inputs_.Fill(terms.slots, terms.calls);
-  }();
-  if (!filled) return OpponentsTrouble(filled.error());
-  const std::vector<uint32_t> order = RandomOrder(filled->masters.size(), terms.calls, random_);
-  if (auto ran = RunBoth(first, second, order, terms, times); !ran || *ran != End::kDone)
-    return ran;
   for (Side* side : {&first, &second})
-    if (auto checked = CheckSide(*side, order, *filled, terms.use);
-        !checked || *checked != End::kDone)
-      return checked;
+    if (auto ran = RunSide(*side, terms, times); !ran || *ran != End::kDone) {
+      // Both sides run again: the first side's block does not count.
+      if (ran && *ran == End::kAgain && side == &second && terms.use.blocks != nullptr)
+        terms.use.blocks->DropLast(1);
+      return ran;
+    }
   if (terms.use.blocks == nullptr || !ledger_.MustRepeat(times->disturbed)) return End::kDone;
   terms.use.blocks->DropLast(2);
   return End::kAgain;
 }
 
-HostResult<Exchange::End> Exchange::RunBoth(Side& first, Side& second,
-                                            std::span<const uint32_t> order,
-                                            const ExchangeTerms& terms, ExchangeTimes* times) {
-  for (Side* side : {&first, &second}) {
-    const bool is_second = side == &second;
-    if (is_second && first.is_candidate() && !inputs_.Hold(order)) {
-      auto foul =
-          HostFailed(Kind::kFoul, "inputs that the other side was to read changed after its block");
-      foul.error().rule = "late-write";
-      return foul;
-    }
-    auto block = RunBlock(*side, order, terms.use);
-    if (!block && block.error().kind == Kind::kVoid) {
-      // Both sides get new values: these may have been seen. The first side's block does not count.
-      if (is_second && terms.use.blocks != nullptr) terms.use.blocks->DropLast(1);
-      return End::kAgain;
-    }
-    if (!block) return TroubleOf(*side, block.error());
-    (side->is_candidate() ? times->call.candidate_ns : times->call.reference_ns) = block->call_ns;
-    times->disturbed = times->disturbed || block->disturbed;
-  }
-  return End::kDone;
+HostResult<Exchange::End> Exchange::RunSide(Side& side, const ExchangeTerms& terms,
+                                            ExchangeTimes* times) {
+  const auto filled = [&] {
+    const Span span("fill slots");
+    const Meter meter(&ledger_.spent.fill_ns);
+    return inputs_.Fill(ValuesOf(side), terms.slots, terms.calls);
+  }();
+  if (!filled) return OpponentsTrouble(filled.error());
+  const std::vector<uint32_t> order = RandomOrder(filled->masters.size(), terms.calls, random_);
+  auto block = RunBlock(side, order, terms.use);
+  if (!block && block.error().kind == Kind::kVoid) return End::kAgain;
+  if (!block) return TroubleOf(side, block.error());
+  (side.is_candidate() ? times->call.candidate_ns : times->call.reference_ns) = block->call_ns;
+  times->disturbed = times->disturbed || block->disturbed;
+  return CheckSide(side, order, *filled, terms.use);
 }
 
 HostResult<BlockTime> Exchange::RunBlock(Side& side, std::span<const uint32_t> order,

@@ -1,10 +1,11 @@
-// Exchanges: both sides of a pair run a block each, one after the other, on the same new values.
+// Exchanges: both sides of a pair run a block each, one after the other, each on values of its own.
 //
-// Theory of operation. The slots are filled once. Before each block its side's outputs are
-// poisoned, and inputs and weights leave the caches. Outputs are compared after both blocks: the
-// judge's work before a block must be the same for both sides. An exchange starts again on new
-// values if a block was void, if results of a side were written over by its later calls (they are
-// copied from then on), or if other processes disturbed a measured block and repeats are left.
+// Theory of operation. Before each block the slots are filled with its side's values and weights,
+// its outputs are poisoned, and inputs and weights leave the caches. After it the outputs are
+// compared, or else read: the next block, of whichever side, must find the same caches. An exchange
+// starts again on new values if a block was void, if results of a side were written over by its
+// later calls (they are copied from then on), or if other processes, or work that the other side
+// left on the device, disturbed a measured block and repeats are left.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +56,8 @@ class Exchange {
            std::mt19937_64& random)
       : inputs_(inputs), copies_(copies), replays_(replays), ledger_(ledger), random_(random) {}
 
-  // Fills slots and runs both sides on them. Returns nullopt if a call of the candidate was wrong:
-  // the ledger's checks say how. Errors: trouble, which says whose it is.
+  // Fills slots for each side and runs it on them. Returns nullopt if a call of the candidate was
+  // wrong: the ledger's checks say how. Errors: trouble, which says whose it is.
   HostResult<std::optional<ExchangeTimes>> Run(Side& first, Side& second,
                                                const ExchangeTerms& terms);
 
@@ -85,8 +86,7 @@ class Exchange {
   enum class End { kDone, kWrong, kAgain };
   HostResult<End> RunOnce(Side& first, Side& second, const ExchangeTerms& terms,
                           ExchangeTimes* times);
-  HostResult<End> RunBoth(Side& first, Side& second, std::span<const uint32_t> order,
-                          const ExchangeTerms& terms, ExchangeTimes* times);
+  HostResult<End> RunSide(Side& side, const ExchangeTerms& terms, ExchangeTimes* times);
   HostResult<End> CheckSide(Side& side, std::span<const uint32_t> order, const FilledSlots& filled,
                             const BlockUse& use);
   bool LostResults(Side& side, std::span<const uint32_t> order, const FilledSlots& filled);

@@ -26,30 +26,26 @@ class FakeInputs : public Inputs {
  public:
   BlockLimits Limits() const override { return limits; }
   void Prepare(uint32_t slots) override { prepared = slots; }
-  HostResult<FilledSlots> Fill(uint32_t slots, uint32_t) override {
+  HostResult<FilledSlots> Fill(ValuesFor side, uint32_t slots, uint32_t) override {
     FilledSlots filled;
     for (uint32_t i = 0; i < slots; ++i) filled.masters.push_back(next_master++);
-    ++fills;
+    fills.push_back(side);
     return filled;
   }
-  HostResult<std::vector<uint32_t>> Take(uint32_t count) override {
+  HostResult<std::vector<uint32_t>> Take(ValuesFor, uint32_t count) override {
     std::vector<uint32_t> taken;
     for (uint32_t i = 0; i < count; ++i) taken.push_back(next_master++);
     return taken;
   }
   void FillSlot(uint32_t, uint32_t) override {}
   double CostNs(uint32_t) override { return 0; }
-  bool Hold(std::span<const uint32_t>) const override { return hold; }
   bool TakeBusy() override { return std::exchange(busy, false); }
-  bool weights_vary() const override { return vary; }
 
   BlockLimits limits{false, 4096, 4096, 0};
-  bool hold = true;
   bool busy = false;
-  bool vary = false;
   uint32_t prepared = 0;
   uint32_t next_master = 1;
-  int fills = 0;
+  std::vector<ValuesFor> fills;  // the side of each
 };
 
 // A side that runs its script, and then `usual` blocks.
@@ -65,7 +61,6 @@ class FakeSide : public Side {
   void Poison() override { ++poisoned; }
   void PoisonSlot(uint32_t) override { ++poisoned; }
   void Flush(std::span<const uint32_t>) override {}
-  void FlushSlot(uint32_t) override {}
   HostResult<SideBlock> RunBlock(std::span<const uint32_t> order, BlockMode mode) override {
     ran = usual;
     if (!script.empty()) {

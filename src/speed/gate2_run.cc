@@ -46,7 +46,6 @@ std::optional<std::string> DoubtOf(Decision decision, const Gate2Setup& setup,
     return fmt::format(
         "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
         100 * share);
-  if (result.kept_work) return result.kept_work;
   if (const std::string own = NoteOfOwnCopies(speed.time_ns, speed.candidate_time_ns,
                                               Median(ledger.candidates_copy_ns), threshold);
       decision == Decision::kSlower && speed.copies == "candidate" && !own.empty())
@@ -168,9 +167,6 @@ void TakeLook(const Gate2Setup& setup, const GateParts& parts, PairTest* test,
     AddNote(NoteOfCharges(Estimate(uncharged, test->rule).speedup), &result->result);
   if (decision != Decision::kContinue && decision != Decision::kSlower)
     result->worked_ahead = WorkedAhead(ledger.steps, setup.forms.step_wake_ns);
-  if (decision == Decision::kFaster)
-    result->kept_work =
-        KeptWork(ledger.steps, setup.forms.kept_wake_ns, setup.forms.beside_baseline);
   if (decision == Decision::kFaster && setup.forms.beside_baseline)
     test->in_a_row = FasterInARow(ledger.steps);
   terms.progress(pairs, Estimate(test->log_ratios, test->rule));

@@ -23,8 +23,6 @@ struct Gate2Result {
   std::string libraries_unseen;
   // Set if calls in a row were computed ahead of their turn: what was seen.
   std::optional<std::string> worked_ahead;
-  // Set if it keeps work on weights: the evidence. The decision is unsettled then.
-  std::optional<std::string> kept_work;
 };
 
 // Errors: a host's trouble, which says whose it is.

@@ -70,14 +70,14 @@ struct Forms {
   // Both hosts run code of the judge's and of the problem's alone, and are on a device: blocks of
   // short calls are replays of CUDA graphs.
   bool may_replay = false;
-  // Time that a call alone, and one with changed weights, may take longer (rules/steps) [ns].
-  double step_wake_ns = kStepWakeNs, kept_wake_ns = kStepWakeNs;
+  // Time that a call alone may take longer (rules/steps) [ns].
+  double step_wake_ns = kStepWakeNs;
   // On a device: the time that the baseline's calls take longer is allowed besides, and a win in a
   // row must hold for calls alone (FasterInARow).
   bool beside_baseline = false;
 };
 
-// Returns the forms' facts, but for step_wake_ns, kept_wake_ns and beside_baseline. `against`: the
+// Returns the forms' facts, but for step_wake_ns and beside_baseline. `against`: the
 // opponent's form; nullopt for `baseline`, a reference in PyTorch. `replay`: blocks may be replays.
 Forms FormsOf(CandidateForm form, std::optional<CandidateForm> against, const std::string& baseline,
               bool replay, bool on_device);

@@ -23,9 +23,7 @@ void Add(CallCheck check, BlockCheck* block) {
 
 HostResult<void> HostSide::EnterAgain() { return EnterBlocks(host_, values_.live, kEnterAgainS); }
 
-void HostSide::Flush(std::span<const uint32_t> slots) {
-  values_.live.FlushInputs(values_.oracle, slots);
-}
+void HostSide::Flush(std::span<const uint32_t> slots) { values_.live.FlushInputs(slots); }
 
 HostResult<SideBlock> HostSide::RunBlock(std::span<const uint32_t> order, BlockMode mode) {
   host_.host.SetResults(mode.results);

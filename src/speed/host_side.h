@@ -24,7 +24,6 @@ class HostSide : public Side {
   void Poison() override { values_.live.Poison(host_.outputs); }
   void PoisonSlot(uint32_t slot) override { values_.live.PoisonSlot(host_.outputs, slot); }
   void Flush(std::span<const uint32_t> slots) override;
-  void FlushSlot(uint32_t slot) override { values_.live.FlushInput(slot); }
   HostResult<SideBlock> RunBlock(std::span<const uint32_t> order, BlockMode mode) override;
   HostResult<void> RunUncounted(std::span<const uint32_t> order, BlockMode mode) override;
   std::optional<ClockState> Clock() override { return values_.live.Clock(); }

@@ -58,17 +58,14 @@ void Ledger::AddPair(PairSamples pair, std::span<const RoundTimes> times) {
   samples.push_back(std::move(pair));
 }
 
-void Ledger::AddSteps(const StepTimes& times, bool weights_vary) {
+void Ledger::AddSteps(const StepTimes& times) {
   const bool stepped = times.reference_step_ns > 0 && times.candidate_step_ns > 0;
-  const bool changed =
-      !weights_vary || (times.reference_changed_ns > 0 && times.candidate_changed_ns > 0);
   ++disturbances.pairs_stepped;
-  if (!stepped || !changed) ++disturbances.pairs_without_step;
+  if (!stepped) ++disturbances.pairs_without_step;
   if (!stepped) return;
   steps.push_back(times);
-  samples.back().alone = CallsAlone{
-      std::llround(times.reference_step_ns), std::llround(times.candidate_step_ns),
-      std::llround(times.reference_changed_ns), std::llround(times.candidate_changed_ns)};
+  samples.back().alone = CallsAlone{std::llround(times.reference_step_ns),
+                                    std::llround(times.candidate_step_ns), 0, 0};
 }
 
 void Ledger::AddCopy(bool is_candidate, const BlockResult& block, size_t calls) {

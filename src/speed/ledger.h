@@ -72,9 +72,8 @@ struct Ledger {
 
   // Adds a pair's blocks and the times of its calls.
   void AddPair(PairSamples pair, std::span<const RoundTimes> times);
-  // Adds the last pair's steps; without one undisturbed step of each kind that is noted alone.
-  // `weights_vary`: steps with changed weights are among them.
-  void AddSteps(const StepTimes& times, bool weights_vary);
+  // Adds the last pair's steps; without an undisturbed step of each side that is noted alone.
+  void AddSteps(const StepTimes& times);
   // Adds the host's word on copying results in a block of so many calls.
   void AddCopy(bool is_candidate, const BlockResult& block, size_t calls);
   // Notes a measured exchange. Returns true if it must be repeated because other processes

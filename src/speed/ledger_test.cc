@@ -66,16 +66,13 @@ TEST(Ledger, APairWithoutAnUndisturbedStepCountsAsDisturbed) {
   ledger.samples.emplace_back();
   StepTimes times;
   times.reference_step_ns = times.candidate_step_ns = 10;
-  ledger.AddSteps(times, false);
+  ledger.AddSteps(times);
   EXPECT_EQ(ledger.DisturbedShare(), 0);
-  // Weights vary here, and no step with changed ones was undisturbed.
-  ledger.AddSteps(times, true);
-  EXPECT_EQ(ledger.DisturbedShare(), 0.5);
-  EXPECT_EQ(ledger.steps.size(), 2u);
+  EXPECT_EQ(ledger.steps.size(), 1u);
   times.candidate_step_ns = 0;
-  ledger.AddSteps(times, false);
-  EXPECT_EQ(ledger.steps.size(), 2u);
-  EXPECT_NEAR(ledger.DisturbedShare(), 2.0 / 3, 1e-12);
+  ledger.AddSteps(times);
+  EXPECT_EQ(ledger.steps.size(), 1u);
+  EXPECT_EQ(ledger.DisturbedShare(), 0.5);
   EXPECT_EQ(ledger.samples.back().alone->reference_ns, 10);
 }
 
@@ -94,7 +91,7 @@ TEST(Ledger, ForgottenPairsLeaveWhatTheyCost) {
   Ledger ledger;
   const RoundTimes rounds[] = {{{1, 2}, {3, 4}}};
   ledger.AddPair({}, rounds);
-  ledger.AddSteps({1, 1, 1, 1, 0, 0}, false);
+  ledger.AddSteps({1, 1, 1, 1});
   ledger.launched.push_back({5, 6});
   ledger.spent.timed_ns = 7;
   ledger.checks.Count(3, 0.5);

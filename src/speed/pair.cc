@@ -109,7 +109,7 @@ HostResult<void> Calibrate(const Gate2Setup& setup, GateParts& parts) {
   HostSide reference(*opponent->host(), false, values, setup.terms.call_timeout_s);
   double reference_ns = 0;
   for (int i = 0; i < kCalibrationCalls; ++i) {
-    auto taken = values.pool.Take(2);
+    auto taken = values.pool.Take(ValuesFor::kOpponent, 2);
     if (!taken) return std::unexpected(taken.error());
     values.live.FillInputs(values.oracle, taken->masters);
     const uint32_t order[] = {static_cast<uint32_t>(parts.random() % 2)};

@@ -13,8 +13,8 @@ void PoolInputs::Prepare(uint32_t slots) {
   values_.live.SetSlotCount(SlotsToPrepare(slots, values_.live.slot_count_most(), Limits()));
 }
 
-HostResult<FilledSlots> PoolInputs::Fill(uint32_t slots, uint32_t calls) {
-  auto taken = values_.pool.Take(slots);
+HostResult<FilledSlots> PoolInputs::Fill(ValuesFor side, uint32_t slots, uint32_t calls) {
+  auto taken = values_.pool.Take(side, slots);
   if (!taken) return std::unexpected(taken.error());
   FilledSlots filled;
   filled.masters.assign(taken->masters.begin(), taken->masters.end());
@@ -23,7 +23,7 @@ HostResult<FilledSlots> PoolInputs::Fill(uint32_t slots, uint32_t calls) {
   const bool with_probe = calls > 1 || random_() % 4 == 0;
   if (taken->probe != nullptr && with_probe && Stands(Defence::kTimedDraws)) {
     filled.probe = taken->probe;
-    values_.pool.MarkShown(taken->probe);
+    if (side == ValuesFor::kCandidate) values_.pool.MarkShown();
     filled.probe_slot = static_cast<uint32_t>(random_() % filled.masters.size());
     filled.masters[filled.probe_slot] = filled.probe->master;
   }
@@ -31,18 +31,14 @@ HostResult<FilledSlots> PoolInputs::Fill(uint32_t slots, uint32_t calls) {
   return filled;
 }
 
-HostResult<std::vector<uint32_t>> PoolInputs::Take(uint32_t count) {
-  const auto taken = values_.pool.Take(count);
+HostResult<std::vector<uint32_t>> PoolInputs::Take(ValuesFor side, uint32_t count) {
+  const auto taken = values_.pool.Take(side, count);
   if (!taken) return std::unexpected(taken.error());
   return std::vector<uint32_t>(taken->masters.begin(), taken->masters.end());
 }
 
 void PoolInputs::FillSlot(uint32_t slot, uint32_t master) {
   values_.live.FillInput(values_.oracle, slot, master);
-}
-
-bool PoolInputs::Hold(std::span<const uint32_t> slots) const {
-  return values_.live.InputsHold(slots);
 }
 
 }  // namespace assay

@@ -16,13 +16,11 @@ class PoolInputs : public Inputs {
 
   BlockLimits Limits() const override;
   void Prepare(uint32_t slots) override;
-  HostResult<FilledSlots> Fill(uint32_t slots, uint32_t calls) override;
-  HostResult<std::vector<uint32_t>> Take(uint32_t count) override;
+  HostResult<FilledSlots> Fill(ValuesFor side, uint32_t slots, uint32_t calls) override;
+  HostResult<std::vector<uint32_t>> Take(ValuesFor side, uint32_t count) override;
   void FillSlot(uint32_t slot, uint32_t master) override;
   double CostNs(uint32_t count) override { return values_.pool.CostNs(count); }
-  bool Hold(std::span<const uint32_t> slots) const override;
   bool TakeBusy() override { return values_.live.TakeBusy(); }
-  bool weights_vary() const override { return values_.oracle.weights_vary(); }
 
  private:
   const GateValues& values_;

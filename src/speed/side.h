@@ -12,6 +12,7 @@
 #include "gpu/clocks.h"
 #include "hosts/host.h"
 #include "values/draw_kinds.h"
+#include "values/value_pool.h"
 
 namespace assay {
 
@@ -55,9 +56,8 @@ class Side {
   // Poison the outputs, in all slots or in one.
   virtual void Poison() = 0;
   virtual void PoisonSlot(uint32_t slot) = 0;
-  // Drop the inputs of slots, and the weights, from the caches; FlushSlot: one slot's inputs alone.
+  // Drops the inputs and weights of slots from the caches.
   virtual void Flush(std::span<const uint32_t> slots) = 0;
-  virtual void FlushSlot(uint32_t slot) = 0;
   // Runs a timed block on the present inputs, in outputs as they are.
   virtual HostResult<SideBlock> RunBlock(std::span<const uint32_t> order, BlockMode mode) = 0;
   // Runs a block that does not count, in poisoned outputs.
@@ -76,6 +76,10 @@ class Side {
 
   virtual int64_t PageFaults() = 0;
 };
+
+inline ValuesFor ValuesOf(const Side& side) {
+  return side.is_candidate() ? ValuesFor::kCandidate : ValuesFor::kOpponent;
+}
 
 // A side's trouble, which says whose it is.
 inline std::unexpected<HostTrouble> TroubleOf(const Side& side, HostTrouble trouble) {

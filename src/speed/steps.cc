@@ -14,7 +14,7 @@ namespace {
 
 // Steps of a pair: so many, fewer where calls are long.
 constexpr uint32_t kSteps = 5, kStepsMin = 2;
-constexpr int64_t kStepsNs = 40'000'000;
+constexpr int64_t kStepsNs = 20'000'000;
 
 // The shortest steps of both sides.
 struct BothSteps {
@@ -26,10 +26,11 @@ HostResult<bool> RunStep(GateParts& parts, const PairFacts& pair, Side& side, ui
                          uint32_t master, ShortestStep* shortest) {
   {
     const Meter meter(&parts.ledger.spent.fill_ns);
+    parts.inputs.FillSlot(slot, master);
     side.PoisonSlot(slot);
   }
   const uint32_t order[] = {slot};
-  side.FlushSlot(slot);
+  side.Flush(order);
   const bool busy = parts.inputs.TakeBusy();
   const auto block = parts.exchange.RunPrepared(side, order, {});
   if (!block && block.error().kind == HostTrouble::Kind::kVoid) return true;
@@ -46,54 +47,34 @@ HostResult<bool> RunStep(GateParts& parts, const PairFacts& pair, Side& side, ui
   return !check.wrong;
 }
 
-// Up to `count` steps, all with the weights of one batch or each with its own. False: one was
-// wrong.
-HostResult<bool> RunStepsOf(GateParts& parts, const PairFacts& pair, Side& reference,
-                            Side& candidate, uint32_t count, bool own_weights, BothSteps* steps) {
-  const std::vector<uint32_t> slots = RandomOrder(parts.length.slots, count, parts.random);
-  std::vector<uint32_t> masters;
-  const int64_t begin_ns = MonotonicNs();
-  for (uint32_t step = 0; step < count; ++step) {
-    if (step >= kStepsMin && MonotonicNs() - begin_ns > kStepsNs) break;
-    {
-      const Meter meter(&parts.ledger.spent.fill_ns);
-      if (own_weights || step == 0) {
-        const auto taken = parts.inputs.Take(own_weights ? 1 : count);
-        if (!taken) return OpponentsTrouble(taken.error());
-        masters.insert(masters.end(), taken->begin(), taken->end());
-      }
-      parts.inputs.FillSlot(slots[step], masters[step]);
-    }
-    const bool candidate_first = parts.Toss();
-    for (const bool is_candidate : {candidate_first, !candidate_first}) {
-      auto right = RunStep(parts, pair, is_candidate ? candidate : reference, slots[step],
-                           masters[step], is_candidate ? &steps->candidate : &steps->reference);
-      if (!right || !*right) return right;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 HostResult<bool> RunSteps(GateParts& parts, const PairFacts& pair, Side& reference,
                           Side& candidate) {
   const Span span("steps");
   const uint32_t count = std::min({kSteps, parts.length.slots, parts.inputs.Limits().pool_slots});
-  const bool weights_vary = parts.inputs.weights_vary();
-  BothSteps steps, changed;
-  auto right = RunStepsOf(parts, pair, reference, candidate, count, false, &steps);
-  if (right && *right && weights_vary)
-    right = RunStepsOf(parts, pair, reference, candidate, count, true, &changed);
-  if (!right || !*right) return right;
-  StepTimes times;
-  times.reference_row_ns = pair.row.reference_ns;
-  times.candidate_row_ns = pair.row.candidate_ns;
-  times.reference_step_ns = steps.reference.time_ns();
-  times.candidate_step_ns = steps.candidate.time_ns();
-  times.reference_changed_ns = changed.reference.time_ns();
-  times.candidate_changed_ns = changed.candidate.time_ns();
-  parts.ledger.AddSteps(times, weights_vary);
+  const std::vector<uint32_t> slots = RandomOrder(parts.length.slots, count, parts.random);
+  std::vector<uint32_t> masters[2];
+  for (Side* side : {&reference, &candidate}) {
+    const Meter meter(&parts.ledger.spent.fill_ns);
+    auto taken = parts.inputs.Take(ValuesOf(*side), count);
+    if (!taken) return OpponentsTrouble(taken.error());
+    masters[side->is_candidate()] = std::move(*taken);
+  }
+  BothSteps steps;
+  const int64_t begin_ns = MonotonicNs();
+  for (uint32_t step = 0; step < count; ++step) {
+    if (step >= kStepsMin && MonotonicNs() - begin_ns > kStepsNs) break;
+    const bool candidate_first = parts.Toss();
+    for (const bool is_candidate : {candidate_first, !candidate_first}) {
+      auto right =
+          RunStep(parts, pair, is_candidate ? candidate : reference, slots[step],
+                  masters[is_candidate][step], is_candidate ? &steps.candidate : &steps.reference);
+      if (!right || !*right) return right;
+    }
+  }
+  parts.ledger.AddSteps({pair.row.reference_ns, pair.row.candidate_ns, steps.reference.time_ns(),
+                         steps.candidate.time_ns()});
   return true;
 }
 

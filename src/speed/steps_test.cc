@@ -30,18 +30,7 @@ TEST(RunSteps, TheShortestOfFiveCounts) {
   ASSERT_EQ(gate.parts->ledger.steps.size(), 1u);
   EXPECT_EQ(gate.parts->ledger.steps[0].candidate_step_ns, 20e3);
   EXPECT_EQ(gate.parts->ledger.steps[0].candidate_row_ns, 10e3);
-  EXPECT_EQ(gate.parts->ledger.steps[0].candidate_changed_ns, 0);
   EXPECT_EQ(gate.parts->ledger.samples[0].alone->candidate_ns, 20'000);
-}
-
-TEST(RunSteps, AsManyFollowWithChangedWeights) {
-  StepGate gate;
-  gate.inputs.vary = true;
-  gate.candidate.script.assign(5, {.call_ns = 10e3});
-  gate.candidate.usual.call_ns = 90e3;
-  ASSERT_TRUE(gate.Run());
-  EXPECT_EQ(gate.candidate.modes.size(), 10u);
-  EXPECT_EQ(gate.parts->ledger.steps[0].candidate_changed_ns, 90e3);
 }
 
 TEST(RunSteps, DisturbedAndVoidStepsDoNotCount) {

@@ -61,13 +61,14 @@ HostResult<std::optional<SustainedRecord>> SustainBoth(GateParts& parts, Side& r
   record.seconds = parts.terms.sustained_s;
   const bool candidate_first = parts.Toss();
   for (const bool is_candidate : {candidate_first, !candidate_first}) {
+    Side& side = is_candidate ? candidate : reference;
     const auto filled = [&] {
       const Span span("fill slots");
       const Meter meter(&parts.ledger.spent.fill_ns);
-      return parts.inputs.Fill(parts.length.slots, parts.length.slots);
+      return parts.inputs.Fill(ValuesOf(side), parts.length.slots, parts.length.slots);
     }();
     if (!filled) return OpponentsTrouble(filled.error());
-    auto sustained = SustainSide(parts, is_candidate ? candidate : reference, *filled);
+    auto sustained = SustainSide(parts, side, *filled);
     if (!sustained) return std::unexpected(sustained.error());
     if (!*sustained) return std::nullopt;
     (is_candidate ? record.candidate : record.reference) = std::move(**sustained);

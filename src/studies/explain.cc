@@ -197,7 +197,7 @@ Result<void> WriteTensors(const Oracle& oracle, const std::filesystem::path& fol
     const ArgumentSpec& argument = plan.arguments[i];
     if (argument.kind != wire::Kind::kTensor) continue;
     const std::byte* base = argument.role == Role::kInput       ? oracle.inputs(0)
-                            : argument.role == Role::kParameter ? oracle.weights().data()
+                            : argument.role == Role::kParameter ? oracle.weights()
                                                                 : oracle.outputs(0);
     ASSAY_RETURN_IF_ERROR(WriteFileAtomically(
         folder / FileName(argument), {reinterpret_cast<const char*>(base + argument.offset),
@@ -237,7 +237,8 @@ Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
   options.stop = request.stop;
   ASSAY_ASSIGN_OR_RETURN(Oracle oracle, Oracle::Open(std::move(options)));
-  oracle.ShowWeights(draw.seed);
+  if (auto shown = oracle.ShowWeights(draw.seed); !shown)
+    return std::unexpected(OracleError(shown.error()));
   if (auto filled = oracle.Fill(0, draw.seed, draw.kind, false); !filled)
     return UsageError(
         fmt::format("the failing inputs cannot be made again: {}", filled.error().message));

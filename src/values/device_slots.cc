@@ -44,7 +44,7 @@ Comparison SameBytes(cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes
 }  // namespace
 
 uint64_t DeviceSlots::CountFor(const wire::Plan& plan, uint64_t memory_bytes) {
-  const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
+  const uint64_t slot_bytes = plan.input_stride + plan.weights_stride + plan.output_stride;
   const uint64_t few = std::min(kFewBytesMax, memory_bytes / kFewShare);
   return std::max(std::min(kBytesMax, memory_bytes / kShare) / slot_bytes,
                   std::min(kFewSlots, few / (slot_bytes + plan.output_stride)));
@@ -56,11 +56,10 @@ Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& p
   const Gpu& gpu = device.gpu();
   slots.capacity_ = capacity;
   ASSAY_ASSIGN_OR_RETURN(slots.inputs_, DeviceRegion::Shared(gpu, capacity * plan.input_stride));
-  ASSAY_ASSIGN_OR_RETURN(slots.weights_,
-                         DeviceRegion::Shared(gpu, std::max<uint64_t>(1, plan.weights_bytes)));
-  ASSAY_ASSIGN_OR_RETURN(slots.own_weights_,
-                         DeviceRegion::Private(gpu, std::max<uint64_t>(1, plan.weights_bytes)));
+  ASSAY_ASSIGN_OR_RETURN(slots.weights_, DeviceRegion::Shared(gpu, WeightsBytes(plan, capacity)));
+  ASSAY_ASSIGN_OR_RETURN(slots.constructed_, DeviceRegion::Private(gpu, WeightsBytes(plan, 1)));
   slots.filled_from_.resize(capacity);
+  slots.versions_.resize(capacity);
   ASSAY_ASSIGN_OR_RETURN(slots.poisoned_, DeviceRegion::Private(gpu, plan.output_stride));
   ASSAY_ASSIGN_OR_RETURN(
       slots.flushed_,
@@ -123,12 +122,39 @@ Result<void> DeviceSlots::FillInput(uint32_t slot, cuda::Pointer master) {
   return Copy(inputs_.address() + slot * plan_->input_stride, master, plan_->input_stride);
 }
 
-Result<void> DeviceSlots::FillWeights(const std::byte* weights, uint64_t version) {
-  if (has_weights_ && weights_version_ == version) return {};
-  ASSAY_RETURN_IF_ERROR(Upload(own_weights_.address(), weights, plan_->weights_bytes));
-  has_weights_ = true;
-  weights_version_ = version;
-  return Copy(weights_.address(), own_weights_.address(), plan_->weights_bytes);
+Result<void> DeviceSlots::FillWeights(const VariedWeights& weights, std::span<const uint32_t> slots,
+                                      std::span<const uint64_t> versions) {
+  if (plan_->weights_stride == 0) return {};
+  if (varied_ == nullptr)
+    ASSAY_RETURN_IF_ERROR(
+        Upload(constructed_.address(), weights.constructed().data(), weights.constructed().size()));
+  varied_ = &weights;
+  std::vector<gpu::VariedTensor> tensors;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    std::optional<uint64_t>& version = versions_[slots[i]];
+    if (version == versions[i]) continue;
+    if (!version || versions[i] == 0)
+      ASSAY_RETURN_IF_ERROR(
+          Copy(WeightsOf(slots[i]), constructed_.address(), plan_->weights_stride));
+    version = versions[i];
+    PlaceVersion(weights, *version, constructed_.address(), WeightsOf(slots[i]), &tensors);
+  }
+  return device_->kernels().Vary(tensors);
+}
+
+Result<bool> DeviceSlots::WeightsStand(std::span<const uint32_t> slots) {
+  std::vector<Comparison> same;
+  std::vector<gpu::VariedTensor> tensors;
+  for (const uint32_t slot : slots) {
+    if (!versions_[slot]) continue;
+    PlaceVersion(*varied_, *versions_[slot], constructed_.address(), WeightsOf(slot), &tensors);
+    for (const VariedWeights::Tensor& tensor : varied_->others())
+      same.push_back(SameBytes(WeightsOf(slot) + tensor.offset,
+                               constructed_.address() + tensor.offset, tensor.size_bytes));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const bool others_stand, AllWithin(same));
+  if (!others_stand) return false;
+  return device_->kernels().AreVaried(tensors);
 }
 
 Result<bool> DeviceSlots::InputsStand(std::span<const uint32_t> slots) {
@@ -137,16 +163,21 @@ Result<bool> DeviceSlots::InputsStand(std::span<const uint32_t> slots) {
     if (filled_from_[slot] != 0)
       comparisons.push_back(SameBytes(inputs_.address() + slot * plan_->input_stride,
                                       filled_from_[slot], plan_->input_stride));
-  if (has_weights_ && plan_->weights_bytes > 0)
-    comparisons.push_back(
-        SameBytes(weights_.address(), own_weights_.address(), plan_->weights_bytes));
-  return AllWithin(comparisons);
+  ASSAY_ASSIGN_OR_RETURN(const bool inputs_stand, AllWithin(comparisons));
+  if (!inputs_stand) return false;
+  return WeightsStand(slots);
 }
 
 Result<void> DeviceSlots::Clear(uint32_t slots) {
   const Gpu& gpu = device_->gpu();
   if (slots == 0) return {};
   std::fill(filled_from_.begin(), filled_from_.end(), 0);
+  for (uint32_t slot = 0; slot < slots; ++slot)
+    if (versions_[slot].value_or(0) != 0) {
+      const uint32_t one[] = {slot};
+      const uint64_t none[] = {0};
+      ASSAY_RETURN_IF_ERROR(FillWeights(*varied_, one, none));
+    }
   return gpu.Check(
       gpu.driver().set_words(inputs_.address(), 0, slots * plan_->input_stride / 4, nullptr),
       "clear the slots on the GPU");

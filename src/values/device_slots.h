@@ -40,10 +40,13 @@ class DeviceSlots {
 
   // Copies a master's inputs on the device into a slot.
   Result<void> FillInput(uint32_t slot, cuda::Pointer master);
-  // Copies the weights from the host's memory if `version` differs from the last one.
-  Result<void> FillWeights(const std::byte* weights, uint64_t version);
-  // Returns true if the inputs of these slots, and the weights, are as they were filled.
+  // Writes versions of the weights, which must outlive the slots, into the slots' copies:
+  // versions[i] into slots[i].
+  Result<void> FillWeights(const VariedWeights& weights, std::span<const uint32_t> slots,
+                           std::span<const uint64_t> versions);
+  // Returns true if the inputs and weights of these slots are as they were filled.
   Result<bool> InputsStand(std::span<const uint32_t> slots);
+  // Zeroes the inputs of the slots [0, slots), and sets their weights to the constructed ones.
   Result<void> Clear(uint32_t slots);
   // Removes the slots from the device's caches. Takes the same time each time unless the device
   // does other work, too; TakeBusy() then returns true once.
@@ -98,6 +101,10 @@ class DeviceSlots {
   DeviceSlots(JudgeDevice& device, const wire::Plan& plan) : device_(&device), plan_(&plan) {}
   Result<void> Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes);
   Result<void> Upload(cuda::Pointer target, const std::byte* source, uint64_t size_bytes);
+  Result<bool> WeightsStand(std::span<const uint32_t> slots);
+  cuda::Pointer WeightsOf(uint32_t slot) const {
+    return weights_.address() + slot * plan_->weights_stride;
+  }
   Result<bool> AllWithin(std::span<const gpu::Comparison> comparisons);
   Result<bool> AreAsPoisoned(const DeviceRegion& outputs, std::span<const uint32_t> slots,
                              std::span<const Span> spans);
@@ -106,11 +113,9 @@ class DeviceSlots {
   const wire::Plan* plan_;
   uint32_t capacity_ = 0;
   std::mt19937 random_{std::random_device{}()};
-  DeviceRegion inputs_, weights_, own_weights_, poisoned_, flushed_, sampled_, sample_lines_;
+  DeviceRegion inputs_, weights_, constructed_, poisoned_, flushed_, sampled_, sample_lines_;
   std::vector<std::byte> fetched_;
-  std::vector<Span> guards_;  // of a slot
-  uint64_t weights_version_ = 0;
-  bool has_weights_ = false;
+  std::vector<Span> guards_;                   // of a slot
   std::vector<cuda::Pointer> sample_sources_;  // of lines, in order
   uint64_t sample_line_bytes_ = 0;
   // A line of a result that will be left: the index of the result's address, and the offset in it.
@@ -123,6 +128,9 @@ class DeviceSlots {
   int64_t flush_ns_ = 0;               // shortest so far
   bool busy_ = false;
   std::vector<cuda::Pointer> filled_from_;  // by slot; 0: not filled
+  const VariedWeights* varied_ = nullptr;   // known with the first fill
+  // The version in each slot; nullopt: the copy has no weights yet.
+  std::vector<std::optional<uint64_t>> versions_;
 };
 
 }  // namespace assay

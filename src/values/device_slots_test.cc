@@ -53,6 +53,7 @@ class DeviceSlotsTest : public testing::Test {
         Argument("out1", wire::Role::kOutput, wire::DType::kUInt8, {13}),
         Argument("weight", wire::Role::kParameter, wire::DType::kFloat32, {11}),
     };
+    description.arguments.back().varies = 1;
     auto plan = LayOutSlots(description);
     ASSERT_TRUE(plan);
     plan_ = *plan;
@@ -159,11 +160,9 @@ TEST_F(DeviceSlotsTest, LinesAreChosenBeforeTheBlockAndCopiedAtItsEnd) {
   EXPECT_FALSE(*slots_->SampleStillHolds());
 }
 
-TEST_F(DeviceSlotsTest, InputsAndWeightsThatAreWrittenToShow) {
+TEST_F(DeviceSlotsTest, InputsThatAreWrittenToShow) {
   std::vector<std::byte> master(plan_.input_stride, std::byte{7});
-  std::vector<std::byte> weights(plan_.weights_bytes, std::byte{9});
   ASSERT_TRUE(slots_->FillInput(3, reinterpret_cast<cuda::Pointer>(master.data())));
-  ASSERT_TRUE(slots_->FillWeights(weights.data(), 1));
   const uint32_t slots[] = {3};
   EXPECT_TRUE(*slots_->InputsStand(slots));
   auto* input = reinterpret_cast<std::byte*>(slots_->inputs().address()) + 3 * plan_.input_stride;
@@ -171,14 +170,26 @@ TEST_F(DeviceSlotsTest, InputsAndWeightsThatAreWrittenToShow) {
   EXPECT_FALSE(*slots_->InputsStand(slots));
   ASSERT_TRUE(slots_->FillInput(3, reinterpret_cast<cuda::Pointer>(master.data())));
   EXPECT_TRUE(*slots_->InputsStand(slots));
-  auto* weight = reinterpret_cast<std::byte*>(slots_->weights().address());
-  weight[plan_.arguments[3].offset] = std::byte{8};
-  EXPECT_FALSE(*slots_->InputsStand(slots));
-  // New ones are put there whole.
-  weights[plan_.arguments[3].offset] = std::byte{10};
-  ASSERT_TRUE(slots_->FillWeights(weights.data(), 2));
+}
+
+TEST_F(DeviceSlotsTest, EachSlotHasItsOwnVersionOfTheWeights) {
+  const VariedWeights weights(plan_, std::vector<std::byte>(plan_.weights_stride, std::byte{0x39}));
+  const uint32_t slots[] = {3, 1};
+  const uint64_t versions[] = {5, 6};
+  ASSERT_TRUE(slots_->FillWeights(weights, slots, versions));
+  const auto copy = [&](uint32_t slot) {
+    return reinterpret_cast<std::byte*>(slots_->weights().address()) + slot * plan_.weights_stride;
+  };
+  std::vector<std::byte> expected = weights.constructed();
+  weights.Write(5, false, expected.data());
+  EXPECT_EQ(std::memcmp(copy(3), expected.data(), expected.size()), 0);
+  EXPECT_NE(std::memcmp(copy(1), expected.data(), expected.size()), 0);
   EXPECT_TRUE(*slots_->InputsStand(slots));
-  EXPECT_EQ(weight[plan_.arguments[3].offset], std::byte{10});
+  copy(1)[plan_.arguments[3].offset + 40] ^= std::byte{1};
+  EXPECT_FALSE(*slots_->InputsStand(slots));
+  ASSERT_TRUE(slots_->Clear(4));
+  EXPECT_EQ(std::memcmp(copy(3), weights.constructed().data(), expected.size()), 0);
+  EXPECT_EQ(std::memcmp(copy(1), weights.constructed().data(), expected.size()), 0);
 }
 
 TEST(DeviceSlots, AFlushThatTakesLongWasNotAlone) {

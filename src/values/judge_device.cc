@@ -51,6 +51,14 @@ Result<void> JudgeDevice::CheckAnswers(const std::string& after) {
       "{}; it is under quarantine until assay doctor --device cuda finds it well", why));
 }
 
+void PlaceVersion(const VariedWeights& weights, uint64_t version, cuda::Pointer constructed,
+                  cuda::Pointer copy, std::vector<gpu::VariedTensor>* tensors) {
+  for (const VariedWeights::Varied& tensor : weights.TensorsOf(version))
+    tensors->push_back({reinterpret_cast<const unsigned long long*>(constructed + tensor.offset),
+                        reinterpret_cast<unsigned long long*>(copy + tensor.offset), tensor.words,
+                        tensor.variation});
+}
+
 gpu::ElementType DeviceType(DType dtype) {
   using gpu::ElementType;
   switch (dtype) {

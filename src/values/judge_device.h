@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/stop_token.h"
 #include "gpu/canary.h"
@@ -11,6 +12,7 @@
 #include "gpu/gpu.h"
 #include "gpu/judge_kernels.h"
 #include "model/dtype.h"
+#include "values/varied_weights.h"
 
 namespace assay {
 
@@ -41,6 +43,10 @@ class JudgeDevice {
   std::optional<GpuCanary> canary_;
   std::optional<GpuClocks> clocks_;
 };
+
+// Adds the parameters that vary in this version to `tensors`, at their places on the device.
+void PlaceVersion(const VariedWeights& weights, uint64_t version, cuda::Pointer constructed,
+                  cuda::Pointer copy, std::vector<gpu::VariedTensor>* tensors);
 
 // Returns the judge's kernels' type for a dtype.
 gpu::ElementType DeviceType(DType dtype);

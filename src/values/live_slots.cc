@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -33,14 +34,21 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
   ASSAY_ASSIGN_OR_RETURN(live.plan_, SharedRegion::Create("assay-plan", sizeof(wire::Plan)));
   *live.plan_.as<wire::Plan>() = oracle.plan();
   const wire::Plan& plan = live.plan();
-  const uint64_t affordable = device == nullptr
-                                  ? kLiveBytesMax / (plan.input_stride + plan.output_stride)
-                                  : DeviceSlots::CountFor(plan, oracle.memory_bytes());
+  const uint64_t affordable =
+      device == nullptr
+          ? kLiveBytesMax / (plan.input_stride + plan.weights_stride + plan.output_stride)
+          : DeviceSlots::CountFor(plan, oracle.memory_bytes());
   const uint64_t told = wire::kResultsMax / std::max<uint64_t>(1, OutputCount(plan));
   live.capacity_ = static_cast<uint32_t>(
       std::clamp<uint64_t>(affordable, 2, std::min<uint64_t>(wire::kCallsMax + 64, told)));
   ASSAY_ASSIGN_OR_RETURN(live.inputs_,
                          SharedRegion::Create("assay-inputs", live.capacity_ * plan.input_stride));
+  if (device == nullptr) {
+    ASSAY_ASSIGN_OR_RETURN(
+        live.weights_, SharedRegion::Create("assay-weights", WeightsBytes(plan, live.capacity_)));
+    live.versions_.resize(live.capacity_);
+    ASSAY_RETURN_IF_ERROR(live.weights_.SealAgainstNewWriters());
+  }
   if (Stands(Defence::kReadOnlyInputs)) ASSAY_RETURN_IF_ERROR(live.inputs_.SealAgainstNewWriters());
   ASSAY_RETURN_IF_ERROR(live.plan_.SealAgainstNewWriters());
   std::random_device random;
@@ -54,6 +62,10 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
     live.memory_.emplace(device->gpu(), live.capacity_ * plan.output_stride + live.results_bytes_);
   }
   live.SetSlotCount(2);
+  // Hosts load their weights from here.
+  const uint32_t first[] = {0};
+  live.varied_ = &oracle.varied_weights();
+  live.ShowWeights(*live.varied_, first, std::vector<uint64_t>{0});
   return live;
 }
 
@@ -68,18 +80,44 @@ void LiveSlots::SetSlotCount(uint32_t count) {
 }
 
 void LiveSlots::FillInputs(const Oracle& oracle, std::span<const uint32_t> masters) {
-  for (size_t i = 0; i < masters.size(); ++i)
-    FillInput(oracle, static_cast<uint32_t>(i), masters[i]);
+  std::vector<uint32_t> slots(masters.size());
+  std::iota(slots.begin(), slots.end(), 0u);
+  FillSlots(oracle, slots, masters);
 }
 
 void LiveSlots::FillInput(const Oracle& oracle, uint32_t slot, uint32_t master) {
+  FillSlots(oracle, {&slot, 1}, {&master, 1});
+}
+
+void LiveSlots::FillSlots(const Oracle& oracle, std::span<const uint32_t> slots,
+                          std::span<const uint32_t> masters) {
+  std::vector<uint64_t> versions;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    CopyInputs(oracle, slots[i], masters[i]);
+    versions.push_back(oracle.weights_of(masters[i]));
+  }
+  ShowWeights(oracle.varied_weights(), slots, versions);
+}
+
+void LiveSlots::ShowWeights(const VariedWeights& weights, std::span<const uint32_t> slots,
+                            std::span<const uint64_t> versions) {
+  if (device_ != nullptr) return Note(device_->FillWeights(weights, slots, versions));
+  const uint64_t stride = plan().weights_stride;
+  for (size_t i = 0; i < slots.size() && stride > 0; ++i) {
+    std::optional<uint64_t>& version = versions_[slots[i]];
+    if (version == versions[i]) continue;
+    weights.Write(versions[i], !version, weights_.data() + slots[i] * stride);
+    version = versions[i];
+  }
+}
+
+void LiveSlots::CopyInputs(const Oracle& oracle, uint32_t slot, uint32_t master) {
   ASSAY_CHECK(slot < plan().slot_count);
   const uint64_t stride = plan().input_stride;
   filled_ = std::max(filled_, slot + 1);
   if (device_ == nullptr)
     return CopyPastCaches(inputs_.data() + slot * stride, oracle.inputs(master), stride);
   Note(device_->FillInput(slot, oracle.device_inputs(master)));
-  Note(device_->FillWeights(oracle.weights().data(), oracle.weights_version()));
   ForEachNumber(plan(), [&](const wire::ArgumentSpec& number) {
     std::memcpy(inputs_.data() + slot * stride + number.offset,
                 oracle.numbers(master) + number.offset, number.size_bytes);
@@ -90,6 +128,11 @@ void LiveSlots::Clear() {
   const Span span("clear slots");
   if (device_ == nullptr) {
     std::memset(inputs_.data(), 0, filled_ * plan().input_stride);
+    for (uint32_t slot = 0; slot < filled_; ++slot)
+      if (versions_[slot].value_or(0) != 0) {
+        const uint64_t none[] = {0};
+        ShowWeights(*varied_, {&slot, 1}, none);
+      }
   } else {
     // Of this memory only numbers are in use there: touching the rest would take the time, and the
     // memory, of as many bytes as lie on the device.
@@ -127,15 +170,12 @@ std::optional<ClockState> LiveSlots::Clock() const {
   return device_ != nullptr ? device_->Clock() : std::nullopt;
 }
 
-void LiveSlots::FlushInput(uint32_t slot) const {
+void LiveSlots::FlushInputs(std::span<const uint32_t> slots) const {
   if (device_ != nullptr) return Note(device_->FlushCaches());
-  FlushFromCaches(inputs_.data() + slot * plan().input_stride, plan().input_stride);
-}
-
-void LiveSlots::FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const {
-  if (device_ != nullptr) return Note(device_->FlushCaches());
-  for (const uint32_t slot : slots) FlushInput(slot);
-  FlushFromCaches(oracle.weights().data(), oracle.weights().size_bytes());
+  for (const uint32_t slot : slots) {
+    FlushFromCaches(inputs_.data() + slot * plan().input_stride, plan().input_stride);
+    FlushFromCaches(weights_.data() + slot * plan().weights_stride, plan().weights_stride);
+  }
 }
 
 Result<HostOutputs> LiveSlots::CreateOutputs() const {
@@ -170,12 +210,12 @@ int LiveSlots::HostsAtATime(int wanted, Starting hosts) const {
   return memory_->HostsAtATime(wanted, host_bytes, hosts.ahead ? 3 : 2);
 }
 
-HostResult<void> LiveSlots::Attach(Host& host, const Oracle& oracle, const HostOutputs& outputs,
+HostResult<void> LiveSlots::Attach(Host& host, const HostOutputs& outputs,
                                    bool inputs_writable) const {
   if (auto done = host.Attach(wire::Region::kPlan, plan_, false); !done) return done;
   if (device_ != nullptr) return AttachDevice(host, outputs);
   if (auto done = host.Attach(wire::Region::kInputs, inputs_, inputs_writable); !done) return done;
-  if (auto done = host.Attach(wire::Region::kWeights, oracle.weights(), false); !done) return done;
+  if (auto done = host.Attach(wire::Region::kWeights, weights_, false); !done) return done;
   return host.Attach(wire::Region::kOutputs, outputs.memory, true);
 }
 

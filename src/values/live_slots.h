@@ -32,30 +32,32 @@ struct HostOutputs {
 // and RunBlock() returns it.
 class LiveSlots {
  public:
-  // `device`: holds the slots; null: they lie in the machine's memory.
+  // `oracle` must outlive the slots, where it is. `device`: holds the slots; null: they lie in the
+  // machine's memory.
   static Result<LiveSlots> Create(const Oracle& oracle, JudgeDevice* device = nullptr);
 
   const wire::Plan& plan() const { return *plan_.as<wire::Plan>(); }
   uint32_t capacity() const { return capacity_; }
-  uint64_t inputs_bytes() const { return inputs_.size_bytes(); }
+  // Bytes of the inputs and weights of all slots, in the machine's memory.
+  uint64_t shared_bytes() const { return inputs_.size_bytes() + weights_.size_bytes(); }
   bool on_device() const { return device_ != nullptr; }
 
   // Sets how many slots hosts prepare when they next enter blocks; at most capacity().
   void SetSlotCount(uint32_t count);
   uint32_t slot_count_most() const { return slot_count_most_; }  // so far
-  // Copies masters[i] into slot i, for each i, past the caches. No host may run.
+  // Copies masters[i] into slot i, for each i, past the caches, with the weights that it was
+  // computed with. No host may run.
   void FillInputs(const Oracle& oracle, std::span<const uint32_t> masters);
   // Copies one master into one slot.
   void FillInput(const Oracle& oracle, uint32_t slot, uint32_t master);
-  // Zeroes all slots filled since the last call: a new process sees no values before its turn. No
-  // host may run.
+  // Zeroes all slots filled since the last call, and sets their weights to the constructed ones: a
+  // new process sees no values before its turn. No host may run.
   void Clear();
-  // Drop a slot's inputs, or those of several and the weights, from the caches: the other side may
-  // have just read them.
-  void FlushInput(uint32_t slot) const;
-  void FlushInputs(const Oracle& oracle, std::span<const uint32_t> slots) const;
+  // Drops inputs and weights of these slots from the caches: the other side may have just read
+  // them.
+  void FlushInputs(std::span<const uint32_t> slots) const;
 
-  // On a device: returns true if these slots' inputs, and the weights, are as the judge filled
+  // On a device: returns true if the inputs and weights of these slots are as the judge filled
   // them. Otherwise always true.
   bool InputsHold(std::span<const uint32_t> slots) const;
   // Returns true if the device did other work since the last call of this, while all hosts were
@@ -87,8 +89,7 @@ class LiveSlots {
   // time.
   Result<HostOutputs> CreateTrustedOutputs() const;
   // Shares plan, inputs, weights and the host's own outputs with a host.
-  HostResult<void> Attach(Host& host, const Oracle& oracle, const HostOutputs& outputs,
-                          bool inputs_writable) const;
+  HostResult<void> Attach(Host& host, const HostOutputs& outputs, bool inputs_writable) const;
   // On a device: gives a host memory to leave results in, unless it has some. It must not be in
   // blocks.
   HostResult<void> AttachResults(Host& host, HostOutputs* outputs) const;
@@ -138,7 +139,14 @@ class LiveSlots {
     return std::nullopt;
   }
 
-  SharedRegion plan_, inputs_;
+  void FillSlots(const Oracle& oracle, std::span<const uint32_t> slots,
+                 std::span<const uint32_t> masters);
+  void CopyInputs(const Oracle& oracle, uint32_t slot, uint32_t master);
+  // Shows versions[i] in the copy of slots[i].
+  void ShowWeights(const VariedWeights& weights, std::span<const uint32_t> slots,
+                   std::span<const uint64_t> versions);
+
+  SharedRegion plan_, inputs_, weights_;
   // With device slots `inputs_` holds only the numbers among the inputs, at the same offsets.
   std::unique_ptr<DeviceSlots> device_;
   mutable std::optional<DeviceMemory> memory_;
@@ -149,6 +157,9 @@ class LiveSlots {
   uint64_t results_bytes_ = 0;  // on a device: for each host that leaves its results
   uint32_t slot_count_most_ = 0;
   uint32_t filled_ = 0;  // slots that may hold values
+  const VariedWeights* varied_ = nullptr;
+  // Without a device, the version of the weights in each slot; nullopt: the copy has none yet.
+  std::vector<std::optional<uint64_t>> versions_;
   uint64_t guard_ = 0;
 };
 

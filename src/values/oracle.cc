@@ -197,8 +197,8 @@ Result<void> Oracle::ShareSlots() {
   plan.slot_count = slots_max_;
   ASSAY_ASSIGN_OR_RETURN(inputs_,
                          SharedRegion::Create("assay-masters", slots_max_ * plan.input_stride));
-  ASSAY_ASSIGN_OR_RETURN(weights_, SharedRegion::Create("assay-weights", plan.weights_bytes));
   if (!on_device()) {
+    ASSAY_ASSIGN_OR_RETURN(weights_, SharedRegion::Create("assay-weights", WeightsBytes(plan, 1)));
     ASSAY_ASSIGN_OR_RETURN(outputs_,
                            SharedRegion::Create("assay-expected", slots_max_ * plan.output_stride));
     ASSAY_ASSIGN_OR_RETURN(
@@ -218,11 +218,32 @@ Result<void> Oracle::ShareSlots() {
       if (auto done = host_->Attach(region, memory, writable); !done)
         return std::unexpected(OracleError(done.error()));
   if (on_device()) ASSAY_RETURN_IF_ERROR(ShareMastersOnDevice());
+  return StoreWeights();
+}
+
+Result<void> Oracle::StoreWeights() {
   const uint64_t store[] = {0};
   if (auto done = host_->Request(FrameKind::kStoreWeights, store, options_.timeout_s); !done)
     return std::unexpected(OracleError(done.error()));
-  varied_ = VariedWeights(plan, weights_.data());
-  return weights_.SealAgainstNewWriters();
+  std::vector<std::byte> constructed(plan().weights_stride);
+  if (!on_device())
+    std::copy_n(weights_.data(), constructed.size(), constructed.data());
+  else if (!constructed.empty())
+    ASSAY_RETURN_IF_ERROR(KeepConstructed(&constructed));
+  varied_ = VariedWeights(plan(), std::move(constructed));
+  return {};
+}
+
+Result<void> Oracle::KeepConstructed(std::vector<std::byte>* constructed) {
+  const Gpu& gpu = options_.device->gpu();
+  ASSAY_ASSIGN_OR_RETURN(device_constructed_, DeviceRegion::Private(gpu, constructed->size()));
+  ASSAY_RETURN_IF_ERROR(
+      gpu.CopyToHost(constructed->data(), device_weights_.address(), constructed->size()));
+  ASSAY_RETURN_IF_ERROR(
+      gpu.Check(gpu.driver().copy_to_device(device_constructed_.address(), constructed->data(),
+                                            constructed->size(), nullptr),
+                "copy to the GPU"));
+  return gpu.Synchronize();
 }
 
 Result<void> Oracle::ShareMastersOnDevice() {
@@ -233,12 +254,14 @@ Result<void> Oracle::ShareMastersOnDevice() {
                          DeviceRegion::Shared(gpu, slots_max_ * plan().output_stride));
   ASSAY_ASSIGN_OR_RETURN(device_oracle_,
                          DeviceRegion::Shared(gpu, oracle_slots_max_ * plan().oracle_stride));
+  ASSAY_ASSIGN_OR_RETURN(device_weights_, DeviceRegion::Shared(gpu, WeightsBytes(plan(), 1)));
   const struct {
     Region region;
     const DeviceRegion& memory;
   } regions[] = {{Region::kInputs, device_inputs_},
                  {Region::kOutputs, device_outputs_},
-                 {Region::kOracle, device_oracle_}};
+                 {Region::kOracle, device_oracle_},
+                 {Region::kWeights, device_weights_}};
   for (const auto& [region, memory] : regions)
     if (auto done = host_->AttachDevice(region, memory.fd(), memory.size_bytes()); !done)
       return std::unexpected(OracleError(done.error()));
@@ -326,17 +349,28 @@ gpu::TruthComparison Oracle::AgainstTruth(const wire::ArgumentSpec& output, cuda
   return comparison;
 }
 
-void Oracle::ShowWeights(uint64_t version) {
-  if (!varied_.Show(version)) return;
+HostResult<void> Oracle::ShowWeights(uint64_t version) {
+  if (version == shown_version_ || !varied_.any_vary()) return {};
+  shown_version_ = version;
   float64_weights_stale_ = true;
-  ++weights_shown_;
+  if (!on_device()) {
+    varied_.Write(version, false, weights_.data());
+    return {};
+  }
+  std::vector<gpu::VariedTensor> tensors;
+  PlaceVersion(varied_, version, device_constructed_.address(), device_weights_.address(),
+               &tensors);
+  if (auto written = options_.device->kernels().Vary(tensors); !written)
+    return HostFailed(HostTrouble::Kind::kEnvironment, written.error().message);
+  return {};
 }
 
 HostResult<void> Oracle::BeginFill(uint32_t first, uint32_t count) {
   ASSAY_CHECK(first + count <= slots_max_);
   if (auto hold = CopiesHold(); !hold) return hold;
   fills_.resize(std::max<size_t>(fills_.size(), first + count));
-  for (uint32_t slot = first; slot < first + count; ++slot) fills_[slot] = ++filled_;
+  for (uint32_t slot = first; slot < first + count; ++slot)
+    fills_[slot] = {++filled_, shown_version_};
   return {};
 }
 
@@ -408,6 +442,16 @@ HostResult<void> Oracle::CopiesHold() const {
 }
 
 HostResult<void> Oracle::FillOrdinary(uint32_t first, uint32_t count, uint64_t seed) {
+  if (!varied_.any_vary()) return FillSlots(first, count, seed);
+  for (uint32_t i = 0; i < count; ++i) {
+    // Never version 0, which hosts see as they load.
+    if (auto shown = ShowWeights((seed + i) << 1 | 1); !shown) return shown;
+    if (auto filled = FillSlots(first + i, 1, seed + i); !filled) return filled;
+  }
+  return {};
+}
+
+HostResult<void> Oracle::FillSlots(uint32_t first, uint32_t count, uint64_t seed) {
   if (auto begun = BeginFill(first, count); !begun) return begun;
   const uint64_t args[] = {seed, first, count};
   auto done = host_->Request(FrameKind::kFill, args, options_.timeout_s * count);

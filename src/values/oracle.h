@@ -82,7 +82,6 @@ class Oracle {
   const ProblemDescription& description() const { return description_; }
   const WorkAccount& account() const { return account_; }
   const wire::Plan& plan() const { return *plan_.as<wire::Plan>(); }
-  const SharedRegion& weights() const { return weights_; }
   const std::string& init_arguments() const { return init_arguments_; }
   // The number of master slots, and of those with a float64 side.
   uint32_t slots_max() const { return slots_max_; }
@@ -99,17 +98,20 @@ class Oracle {
   HostResult<void> FillNudged(uint32_t slot, uint64_t seed, wire::DrawKind kind,
                               const Nudge& nudge);
   // Makes `count` ordinary draws without float64, into the slots from `first` on, under the seeds
-  // from `seed` on, in one request.
+  // from `seed` on. If weights vary, each is computed with the version of its seed.
   HostResult<void> FillOrdinary(uint32_t first, uint32_t count, uint64_t seed);
 
-  // Sets the version of the weights for all hosts (values/varied_weights.h); Fill then computes
-  // with it. No host under test may run.
-  void ShowWeights(uint64_t version);
+  // Sets the version of the weights (values/varied_weights.h) with which Fill computes; not 0.
+  HostResult<void> ShowWeights(uint64_t version);
+  // Returns the version with which a master was computed.
+  uint64_t weights_of(uint32_t slot) const {
+    return slot < fills_.size() ? fills_[slot].weights : 0;
+  }
+  const VariedWeights& varied_weights() const { return varied_; }
+  // Without a device: the weights of the present version.
+  const std::byte* weights() const { return weights_.data(); }
 
   bool on_device() const { return options_.device != nullptr; }
-  bool weights_vary() const { return varied_.any_vary(); }
-  // Differs whenever the weights do, and never falls.
-  uint64_t weights_version() const { return weights_shown_; }
   // Elements of this master's outputs whose truth rounding moves (correctness/rounding.h), by
   // output. KnowsMoved: true if they were determined since the master was filled.
   bool KnowsMoved(uint32_t slot) const;
@@ -120,7 +122,9 @@ class Oracle {
   HostResult<void> CopiesHold() const;
 
   // Returns the running number of this slot's last fill; 0: never filled.
-  uint64_t fill_number(uint32_t slot) const { return slot < fills_.size() ? fills_[slot] : 0; }
+  uint64_t fill_number(uint32_t slot) const {
+    return slot < fills_.size() ? fills_[slot].number : 0;
+  }
 
   // Returns the host's list of the reference's mutants, as JSON
   // (host/python/assay_host/mutants.py); the slot holds an ordinary draw.
@@ -174,6 +178,10 @@ class Oracle {
   HostResult<uint64_t> Draw(uint32_t slot, uint64_t seed, wire::DrawKind kind, const Nudge& nudge);
   HostResult<void> EvaluateInFloat64(uint32_t slot);
   Result<void> ShareMastersOnDevice();
+  Result<void> StoreWeights();
+  // On a device: copies the host's weights, and keeps them there, too.
+  Result<void> KeepConstructed(std::vector<std::byte>* constructed);
+  HostResult<void> FillSlots(uint32_t first, uint32_t count, uint64_t seed);
   // A slot's copy from the device.
   struct Fetched {
     uint64_t fill = 0;
@@ -191,13 +199,18 @@ class Oracle {
   WorkAccount account_;
   SharedRegion plan_, inputs_, outputs_, oracle_, weights_;
   // On a device: only the oracle's host maps these. `inputs_` then holds numbers only.
-  DeviceRegion device_inputs_, device_outputs_, device_oracle_;
+  DeviceRegion device_inputs_, device_outputs_, device_oracle_, device_weights_,
+      device_constructed_;
   mutable Fetched fetched_inputs_, fetched_outputs_, fetched_oracle_;
   mutable std::optional<Error> device_error_;
   VariedWeights varied_;
+  uint64_t shown_version_ = 0;  // in the host's weights
   bool float64_weights_stale_ = false;
-  uint64_t weights_shown_ = 0, filled_ = 0;
-  std::vector<uint64_t> fills_;
+  struct Filled {
+    uint64_t number = 0, weights = 0;
+  };
+  uint64_t filled_ = 0;
+  std::vector<Filled> fills_;  // by slot
   struct Moved {
     uint64_t fill = 0;
     std::vector<std::vector<MovedElement>> elements;  // by output

@@ -138,11 +138,15 @@ Result<Plan> LayOutSlots(const ProblemDescription& description) {
   plan.input_stride = std::max<uint64_t>(inputs.Stride(), 4096);
   plan.output_stride = std::max<uint64_t>(outputs.Stride(), 4096);
   plan.oracle_stride = std::max<uint64_t>(oracle.Stride(), 4096);
-  plan.weights_bytes = std::max<uint64_t>(weights.Stride(), 4096);
-  if (std::max({plan.input_stride, plan.output_stride, plan.oracle_stride, plan.weights_bytes}) >
+  plan.weights_stride = weights.Stride();
+  if (std::max({plan.input_stride, plan.output_stride, plan.oracle_stride, plan.weights_stride}) >
       kRegionBytesMax)
     return UsageError("the problem's tensors take more bytes than one process can address");
   return plan;
+}
+
+uint64_t WeightsBytes(const Plan& plan, uint64_t slots) {
+  return std::max<uint64_t>(4096, slots * plan.weights_stride);
 }
 
 uint64_t TensorBytes(const Plan& plan, Role role) {

@@ -33,6 +33,9 @@ Result<wire::Plan> LayOutSlots(const ProblemDescription& description);
 // Returns the bytes of a slot's tensors of this role, without guards.
 uint64_t TensorBytes(const wire::Plan& plan, wire::Role role);
 
+// Returns the bytes of a region with the weights of so many slots, at least one page.
+uint64_t WeightsBytes(const wire::Plan& plan, uint64_t slots);
+
 // Returns the byte that fills outputs before a call: it gives NaN for floating-point types, an
 // unlikely pattern for others.
 std::byte PoisonByte(wire::DType dtype);

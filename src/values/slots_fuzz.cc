@@ -100,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto plan = std::make_unique<wire::Plan>(*laid);
   plan->slot_count = kSlots;
   CheckPlaces(*plan, wire::Role::kInput, plan->input_stride);
-  CheckPlaces(*plan, wire::Role::kParameter, plan->weights_bytes);
+  CheckPlaces(*plan, wire::Role::kParameter, plan->weights_stride);
   CheckPlaces(*plan, wire::Role::kOutput, plan->output_stride);
   if (plan->output_stride <= kMemoryBytesMax) CheckMemory(*plan, damaged_byte);
   return 0;

@@ -34,19 +34,28 @@ void ValueBatches::BeginProcess(std::mt19937_64& random) {
   }
 }
 
+bool ValueBatches::Fits(const ValueBatch& batch, uint32_t count) {
+  return batch.masters.size() >= count && batch.masters.size() <= kOversize * count;
+}
+
 ValueBatch* ValueBatches::Smallest(Room& room, uint32_t count, bool seen_too) {
   ValueBatch* found = nullptr;
   for (ValueBatch& batch : room.batches) {
-    const size_t size = batch.masters.size();
-    const bool fits = size >= count && size <= kOversize * count &&
-                      (found == nullptr || size < found->masters.size());
-    if (fits && (seen_too || !batch.seen)) found = &batch;
+    const bool smaller = found == nullptr || batch.masters.size() < found->masters.size();
+    if (Fits(batch, count) && smaller && (seen_too || !batch.seen)) found = &batch;
   }
   return found;
 }
 
 ValueBatch* ValueBatches::Find(uint32_t count, bool seen_too) {
   return Smallest(RoomFor(count), count, seen_too);
+}
+
+ValueBatch* ValueBatches::FindSeen(uint32_t count, std::mt19937_64& random) {
+  std::vector<ValueBatch*> seen;
+  for (ValueBatch& batch : RoomFor(count).batches)
+    if (batch.seen && Fits(batch, count)) seen.push_back(&batch);
+  return seen.empty() ? nullptr : seen[random() % seen.size()];
 }
 
 ValueBatch& ValueBatches::Renew(uint32_t count) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <random>
 #include <vector>
 
@@ -11,9 +10,7 @@ namespace assay {
 
 struct ValueBatch {
   std::vector<uint32_t> masters;  // adjacent slots, in any order
-  uint64_t weights = 0;
-  std::optional<size_t> probe;  // index of the unusual draw with the same weights
-  bool seen = false;            // by the present process
+  bool seen = false;              // by the present process
 };
 
 class ValueBatches {
@@ -31,6 +28,8 @@ class ValueBatches {
   // with `seen_too` any; nullptr: none. Sizes vary as candidates differ in the length of their
   // blocks.
   ValueBatch* Find(uint32_t count, bool seen_too);
+  // Returns any batch of such a size that the process has seen; nullptr: none.
+  ValueBatch* FindSeen(uint32_t count, std::mt19937_64& random);
   // Returns a batch of `count` values or more to be filled anew: a new one if there is room,
   // otherwise a seen one, in turn; otherwise empties the room and starts again. Call it if Find
   // returns nullptr. Valid until the next call. Needs count <= batch_max().
@@ -45,6 +44,7 @@ class ValueBatches {
     std::vector<ValueBatch> batches;
   };
   Room& RoomFor(uint32_t count);
+  static bool Fits(const ValueBatch& batch, uint32_t count);
   static ValueBatch* Smallest(Room& room, uint32_t count, bool seen_too);
 
   std::vector<Room> rooms_;  // by the size of their batches

@@ -25,19 +25,20 @@ uint32_t ValuePool::CapacityFor(const Oracle& oracle, uint32_t first) {
 
 ValuePool::ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
                      std::vector<Draw> probes)
-    : oracle_(oracle),
-      random_(seed),
-      probes_(std::move(probes)),
-      probes_seen_(probes_.size()),
-      batches_(first, capacity) {}
+    : oracle_(oracle), random_(seed), probes_(std::move(probes)), batches_(first, capacity) {}
 
 void ValuePool::BeginProcess() {
   batches_.BeginProcess(random_);
-  probes_seen_.assign(probes_.size(), false);
+  probes_seen_ = 0;
+  deck_.resize(probes_.size());
+  std::iota(deck_.begin(), deck_.end(), size_t{0});
+  std::shuffle(deck_.begin(), deck_.end(), random_);
 }
 
-HostResult<ValuePool::Values> ValuePool::Take(uint32_t count) {
-  ValueBatch* batch = batches_.Find(count, !Stands(Defence::kFreshValues));
+HostResult<ValuePool::Values> ValuePool::Take(ValuesFor side, uint32_t count) {
+  ValueBatch* batch = side == ValuesFor::kOpponent
+                          ? batches_.FindSeen(count, random_)
+                          : batches_.Find(count, !Stands(Defence::kFreshValues));
   if (batch == nullptr) {
     batch = &batches_.Renew(count);
     if (auto drawn = Refill(*batch); !drawn) {
@@ -48,15 +49,16 @@ HostResult<ValuePool::Values> ValuePool::Take(uint32_t count) {
   batch->seen = true;
   if (Stands(Defence::kFreshValues))
     std::shuffle(batch->masters.begin(), batch->masters.end(), random_);
-  oracle_.ShowWeights(batch->weights);
-  Values values{std::span<const uint32_t>(batch->masters).first(count), nullptr};
-  if (batch->probe && !probes_seen_[*batch->probe]) values.probe = &probes_[*batch->probe];
-  return values;
+  return Values{std::span<const uint32_t>(batch->masters).first(count), ProbeFor(side)};
 }
 
-void ValuePool::MarkShown(const Draw* probe) {
-  probes_seen_[static_cast<size_t>(probe - probes_.data())] = true;
+const Draw* ValuePool::ProbeFor(ValuesFor side) {
+  if (side == ValuesFor::kCandidate)
+    return probes_seen_ < deck_.size() ? &probes_[deck_[probes_seen_]] : nullptr;
+  return probes_seen_ > 0 ? &probes_[deck_[random_() % probes_seen_]] : nullptr;
 }
+
+void ValuePool::MarkShown() { ++probes_seen_; }
 
 double ValuePool::CostNs(uint32_t count) {
   return batches_.Find(count, false) != nullptr ? 0 : count * CostOfOneNs();
@@ -69,23 +71,10 @@ double ValuePool::CostOfOneNs() const {
 HostResult<void> ValuePool::Refill(ValueBatch& batch) {
   const Span span("draw values");
   const int64_t begin_ns = MonotonicNs();
-  batch.probe.reset();
-  if (!probes_.empty()) {
-    // Dealt like cards: every one comes before one comes again.
-    if (deck_.empty()) {
-      deck_.resize(probes_.size());
-      std::iota(deck_.begin(), deck_.end(), size_t{0});
-      std::shuffle(deck_.begin(), deck_.end(), random_);
-    }
-    batch.probe = deck_.back();
-    deck_.pop_back();
-  }
-  batch.weights = batch.probe ? probes_[*batch.probe].seed : random_() >> 1 | 1;
-  oracle_.ShowWeights(batch.weights);
   // A batch's masters lie in a row, in whatever order it has them.
   const uint32_t first = *std::min_element(batch.masters.begin(), batch.masters.end());
   const auto count = static_cast<uint32_t>(batch.masters.size());
-  if (auto done = oracle_.FillOrdinary(first, count, random_() >> 1); !done)
+  if (auto done = oracle_.FillOrdinary(first, count, random_() >> 2); !done)
     return std::unexpected(done.error());
   drawing_ns_ += MonotonicNs() - begin_ns;
   drawn_ += static_cast<int64_t>(batch.masters.size());

@@ -12,29 +12,34 @@
 
 namespace assay {
 
-// Master slots filled with ordinary draws, in batches that share one version of the weights. A
-// fresh process has seen none of them; within a process each is shown once.
+// Master slots filled with ordinary draws, each with a version of the weights of its own. A fresh
+// process has seen none of them; within a process each is shown once.
+// The side of a pair that values are for: the candidate's are new to its process, and so to the
+// slots; the opponent's are among those that the candidate has had.
+enum class ValuesFor { kCandidate, kOpponent };
+
 class ValuePool {
  public:
   // Returns how many master slots, from `first` on, values may take. At least 2 must exist.
   static uint32_t CapacityFor(const Oracle& oracle, uint32_t first);
   // Uses the master slots [first, first + capacity). `probes`: unusual draws that masters of their
-  // own hold; each batch has the version of the weights of one of them.
+  // own hold.
   ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
             std::vector<Draw> probes);
 
   struct Values {
     std::span<const uint32_t> masters;
-    const Draw* probe;  // one that this process has not seen, or nullptr; valid as long as the pool
+    const Draw* probe;  // or nullptr; valid as long as the pool
   };
 
   // Begins a fresh process, which has seen no value.
   void BeginProcess();
-  // Returns `count` masters that this process has not seen, in random order, and sets their version
-  // of the weights. Draws new values if none are left. Needs count <= capacity().
-  HostResult<Values> Take(uint32_t count);
-  // Marks a probe that Take() returned as seen by the process.
-  void MarkShown(const Draw* probe);
+  // Returns `count` masters for a side, in random order, and a probe by the same rule. Draws new
+  // values if none are left. An opponent's first values are new, and the candidate's process never
+  // gets them. Needs count <= capacity().
+  HostResult<Values> Take(ValuesFor side, uint32_t count);
+  // Marks the probe that Take(kCandidate) returned last as seen by the process.
+  void MarkShown();
   // Returns the expected time of drawing for the next Take(count) [ns]; 0 if the values exist.
   double CostNs(uint32_t count);
   // Returns the mean time of drawing one value so far [ns].
@@ -42,13 +47,15 @@ class ValuePool {
   uint32_t capacity() const { return batches_.batch_max(); }
 
  private:
+  const Draw* ProbeFor(ValuesFor side);
   HostResult<void> Refill(ValueBatch& batch);
 
   Oracle& oracle_;
   std::mt19937_64 random_;
   std::vector<Draw> probes_;
-  std::vector<bool> probes_seen_;  // by the present process
-  std::vector<size_t> deck_;       // probes that batches drawn next belong to
+  // Probes in the order in which this process sees them, and how many it has seen.
+  std::vector<size_t> deck_;
+  size_t probes_seen_ = 0;
   ValueBatches batches_;
   int64_t drawn_ = 0, drawing_ns_ = 0;  // so far
 };

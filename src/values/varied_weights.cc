@@ -1,92 +1,112 @@
 #include "values/varied_weights.h"
 
+#include <algorithm>
 #include <cstring>
-#include <random>
+#include <utility>
+
+#include "values/slot_layout.h"
 
 namespace assay {
 namespace {
 
-// How many bits of mantissa lie below the exponent, and how wide the exponent is.
-struct Layout {
-  uint32_t mantissa_bits, exponent_bits;
-};
-Layout LayoutOf(wire::DType dtype) {
+constexpr uint64_t kWord = sizeof(uint64_t);
+
+// A type's layout; no bits of exponent: it does not vary.
+gpu::Variation LayoutOf(wire::DType dtype) {
   switch (dtype) {
     case wire::DType::kFloat64:
-      return {52, 11};
+      return {0, 52, 11, false};
     case wire::DType::kFloat32:
-      return {23, 8};
+      return {0, 23, 8, false};
     case wire::DType::kFloat16:
-      return {10, 5};
+      return {0, 10, 5, false};
     case wire::DType::kBFloat16:
-      return {7, 8};
+      return {0, 7, 8, false};
     default:
-      return {0, 0};
+      return {0, 0, 0, false};
   }
 }
 
-// Twice or half of the number, by its exponent alone; zeros, denormals, infinities, NaN and what
-// would become one of them stay. Zeros are often structure.
-uint64_t Scaled(uint64_t bits, Layout layout, bool up) {
-  const uint64_t exponent_max = (uint64_t{1} << layout.exponent_bits) - 1;
-  const uint64_t exponent = bits >> layout.mantissa_bits & exponent_max;
-  const uint64_t unit = uint64_t{1} << layout.mantissa_bits;
-  if (exponent == 0 || exponent == exponent_max) return bits;
-  if (up) return exponent + 1 < exponent_max ? bits + unit : bits - unit;
-  return exponent > 1 ? bits - unit : bits + unit;
+constexpr uint64_t kPieceWords = 512;
+using Piece = unsigned long long[kPieceWords];
+
+// Varies a piece in place, whose first word has number `begin`. The layout is a constant of the
+// loop: without that it takes three times as long.
+template <unsigned kMantissaBits, unsigned kExponentBits>
+void Vary(Piece& piece, uint64_t begin, uint64_t words, gpu::Variation how) {
+  how.mantissa_bits = kMantissaBits;
+  how.exponent_bits = kExponentBits;
+  for (uint64_t i = 0; i < words; ++i) piece[i] = gpu::VariedWord(piece[i], begin + i, how);
+}
+
+void VaryPiece(Piece& piece, uint64_t begin, uint64_t words, const gpu::Variation& how) {
+  switch (how.mantissa_bits) {
+    case 52:
+      return Vary<52, 11>(piece, begin, words, how);
+    case 23:
+      return Vary<23, 8>(piece, begin, words, how);
+    case 10:
+      return Vary<10, 5>(piece, begin, words, how);
+    default:
+      return Vary<7, 8>(piece, begin, words, how);
+  }
 }
 
 }  // namespace
 
-VariedWeights::VariedWeights(const wire::Plan& plan, std::byte* weights) : weights_(weights) {
+VariedWeights::VariedWeights(const wire::Plan& plan, std::vector<std::byte> constructed)
+    : constructed_(std::move(constructed)) {
+  std::vector<const wire::ArgumentSpec*> firsts;  // of each group
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
     const wire::ArgumentSpec& argument = plan.arguments[i];
-    const bool floating = LayoutOf(argument.dtype).exponent_bits != 0;
-    if (argument.role != wire::Role::kParameter || argument.varies == 0 || !floating ||
-        argument.size_bytes == 0)
+    if (argument.role != wire::Role::kParameter || argument.size_bytes == 0) continue;
+    gpu::Variation variation = LayoutOf(argument.dtype);
+    if (argument.varies == 0 || variation.exponent_bits == 0) {
+      others_.push_back({argument.offset, argument.size_bytes});
       continue;
-    const uint64_t count = argument.size_bytes / wire::ElementBytes(argument.dtype);
-    Group* same = nullptr;
-    for (Group& group : groups_)
-      if (group.dtype == argument.dtype && group.count == count &&
-          std::memcmp(weights_ + group.offsets.front(), weights_ + argument.offset,
-                      argument.size_bytes) == 0)
-        same = &group;
-    if (same == nullptr) same = &groups_.emplace_back(Group{argument.dtype, count, {}});
-    same->offsets.push_back(argument.offset);
-  }
-}
-
-bool VariedWeights::Show(uint64_t version) {
-  if (version == version_ || groups_.empty()) return false;
-  // In reverse: an element may have been changed twice.
-  for (auto saved = saved_.rbegin(); saved != saved_.rend(); ++saved)
-    std::memcpy(saved->at, saved->content, saved->size_bytes);
-  saved_.clear();
-  version_ = version;
-  if (version == 0) return true;
-  std::mt19937_64 random(version);
-  for (const Group& group : groups_) {
-    const uint64_t changes = 1 + group.count / kWeightsPerChange;
-    for (uint64_t change = 0; change < changes; ++change) {
-      const uint64_t element = random() % group.count;
-      Change(group, element, random() % 2 == 0);
     }
+    variation.scales =
+        argument.size_bytes / wire::ElementBytes(argument.dtype) < kScaledElementsMax;
+    const auto same = std::find_if(firsts.begin(), firsts.end(), [&](const auto* first) {
+      return first->dtype == argument.dtype && first->size_bytes == argument.size_bytes &&
+             std::memcmp(constructed_.data() + first->offset, constructed_.data() + argument.offset,
+                         argument.size_bytes) == 0;
+    });
+    const auto group = static_cast<uint64_t>(same - firsts.begin());
+    if (same == firsts.end()) firsts.push_back(&argument);
+    varied_.push_back(
+        {argument.offset, (argument.size_bytes + kWord - 1) / kWord, group, variation});
   }
-  return true;
 }
 
-void VariedWeights::Change(const Group& group, uint64_t element, bool up) {
-  const uint32_t size = wire::ElementBytes(group.dtype);
-  for (const uint64_t offset : group.offsets) {
-    std::byte* at = weights_ + offset + element * size;
-    Saved saved{at, size, {}};
-    std::memcpy(saved.content, at, size);
-    saved_.push_back(saved);
-    uint64_t bits = 0;
-    std::memcpy(&bits, at, size);
-    bits = Scaled(bits, LayoutOf(group.dtype), up);
-    std::memcpy(at, &bits, size);
+std::vector<VariedWeights::Varied> VariedWeights::TensorsOf(uint64_t version) const {
+  std::vector<Varied> tensors;
+  if (version == 0) return tensors;
+  for (const Group& tensor : varied_) {
+    Varied varied{tensor.offset, tensor.words, tensor.variation};
+    varied.variation.seed = gpu::RandomBits(gpu::RandomBits(version) + tensor.group);
+    tensors.push_back(varied);
+  }
+  return tensors;
+}
+
+void VariedWeights::Write(uint64_t version, bool whole, std::byte* copy) const {
+  if (whole)
+    CopyPastCaches(copy, constructed_.data(), constructed_.size());
+  else if (version == 0)
+    for (const Group& tensor : varied_)
+      CopyPastCaches(copy + tensor.offset, constructed_.data() + tensor.offset,
+                     tensor.words * kWord);
+  for (const Varied& tensor : TensorsOf(version)) {
+    const std::byte* from = constructed_.data() + tensor.offset;
+    Piece piece;
+    for (uint64_t begin = 0; begin < tensor.words; begin += kPieceWords) {
+      const uint64_t words = std::min(kPieceWords, tensor.words - begin);
+      std::memcpy(piece, from + begin * kWord, words * kWord);
+      VaryPiece(piece, begin, words, tensor.variation);
+      CopyPastCaches(copy + tensor.offset + begin * kWord,
+                     reinterpret_cast<const std::byte*>(piece), words * kWord);
+    }
   }
 }
 

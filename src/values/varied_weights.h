@@ -1,50 +1,55 @@
-// Changes a few of the weights from block to block, in the memory that every host reads, so that no
-// candidate can do work on weights once, outside of the clock. A version is a number; the same
-// number gives the same weights. No host under test may run while weights change.
+// Versions of the weights: each differs from what the reference constructed, and from every other,
+// in about every element, so that no work on one call's weights serves another call. A version is a
+// number; the same number gives the same weights. Pure.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "gpu/judge_tasks.h"
 #include "wire/types.h"
 
 namespace assay {
 
-// About one element in this many changes; at least one in every parameter that varies.
-inline constexpr uint64_t kWeightsPerChange = 4096;
+// Of a tensor with fewer elements, each is halved, doubled or left. Such a tensor may hold an
+// exponent or a number of steps, and no work on it lasts long.
+inline constexpr uint64_t kScaledElementsMax = 256;
 
 class VariedWeights {
  public:
   VariedWeights() = default;
-  // `weights` holds the parameters as the reference constructed them, laid out by `plan`; both
-  // outlive this object. Parameters with the same bytes count as one tensor under two names, and
-  // change alike.
-  VariedWeights(const wire::Plan& plan, std::byte* weights);
+  // `constructed`: the parameters as the reference constructed them, laid out by `plan`, a whole
+  // stride. Parameters with the same bytes count as one tensor under two names, and change alike.
+  VariedWeights(const wire::Plan& plan, std::vector<std::byte> constructed);
 
-  // Writes the weights of this version; 0: as constructed. Returns true if anything changed.
-  bool Show(uint64_t version);
-  bool any_vary() const { return !groups_.empty(); }
+  // A part of the weights. Parts that stay have no variation.
+  struct Tensor {
+    uint64_t offset, size_bytes;
+  };
+  struct Varied {
+    uint64_t offset, words;
+    gpu::Variation variation;
+  };
+  // Returns the parameters that vary, as this version has them; for version 0: none.
+  std::vector<Varied> TensorsOf(uint64_t version) const;
+  // Returns the parameters that stay in every version.
+  const std::vector<Tensor>& others() const { return others_; }
+  bool any_vary() const { return !varied_.empty(); }
+  const std::vector<std::byte>& constructed() const { return constructed_; }
+
+  // Writes a version into a copy in this process's memory, past the caches. A copy that never held
+  // any is written whole, else the parameters that vary alone.
+  void Write(uint64_t version, bool whole, std::byte* copy) const;
 
  private:
-  // Parameters with the same values, by their offsets in the weights.
   struct Group {
-    wire::DType dtype;
-    uint64_t count;
-    std::vector<uint64_t> offsets;
+    uint64_t offset, words, group;
+    gpu::Variation variation;
   };
-  struct Saved {
-    std::byte* at;
-    uint32_t size_bytes;
-    std::byte content[8];
-  };
-  void Change(const Group& group, uint64_t element, bool up);
-
-  std::byte* weights_ = nullptr;
-  std::vector<Group> groups_;
-  std::vector<Saved> saved_;
-  uint64_t version_ = 0;
+  std::vector<std::byte> constructed_;
+  std::vector<Group> varied_;
+  std::vector<Tensor> others_;
 };
 
 }  // namespace assay

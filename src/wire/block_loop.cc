@@ -19,7 +19,7 @@ void Prefault(const Plan& plan, const void* inputs, const void* outputs, const v
   // A read maps a page of shared memory for writing too, where the mapping allows it.
   Touch(inputs, plan.slot_count * plan.input_stride);
   Touch(outputs, plan.slot_count * plan.output_stride);
-  Touch(weights, plan.weights_bytes);
+  Touch(weights, plan.slot_count * plan.weights_stride);
 }
 
 bool AwaitArmed(BlockLoop& loop) {

@@ -21,7 +21,7 @@ struct BlockLoop {
   const uint32_t* order;  // slots to run; valid after AwaitGo
 };
 
-// Touches every page of the slots and the weights, so that no call pays for a first touch. Null: a
+// Touches every page of the slots, so that no call pays for a first touch. Null: a
 // region that is not attached.
 void Prefault(const Plan& plan, const void* inputs, const void* outputs, const void* weights);
 

@@ -60,7 +60,7 @@ enum class Kind : uint32_t { kTensor = 1, kInt = 2, kFloat = 3, kBool = 4 };
 // One argument of a call. Inputs come first (forward's order), then parameters (state_dict order),
 // then outputs. The judge chooses the offsets: an input's is from the start of its slot in the
 // inputs region, an output's from the start of its slot in the outputs region, a parameter's from
-// the start of the weights region.
+// the start of its slot in the weights region.
 struct ArgumentSpec {
   char name[kNameBytes];  // NUL-terminated; a valid C identifier, made of forward's name or the
                           // parameter's dotted name
@@ -85,8 +85,8 @@ enum class Region : uint32_t {
   kInputs = 4,     // slots of inputs; read-only to hosts, except for the oracle, which fills them
   kOutputs = 5,    // slots of outputs; the host writes
   kOracle = 6,     // slots of float64 outputs; oracle only
-  kWeights = 7,    // parameters and buffers, which the judge varies; read-only to hosts, except for
-                   // the oracle, which stores them once
+  kWeights = 7,    // slots of parameters and buffers, which the judge varies; read-only to hosts,
+                   // except for the oracle, which has one slot and stores them once
   kNumbers = 8,    // if kInputs lies on a device: slots as there, with the numbers alone
   kImage = 9,      // a device image (wire/device_image.h)
   kLaunches = 10,  // Launches (wire/launches.h)
@@ -102,7 +102,7 @@ struct Plan {
   uint64_t input_stride;  // bytes from one slot's inputs to the next's
   uint64_t output_stride;
   uint64_t oracle_stride;
-  uint64_t weights_bytes;
+  uint64_t weights_stride;  // 0: the problem has none
   ArgumentSpec arguments[kArgumentsMax];
 };
 

@@ -23,6 +23,13 @@ EMULATED_TASKS(assay_row_ratio, Comparison)
 EMULATED_TASKS(assay_truth_sums, TruthComparison)
 EMULATED_TASKS(assay_truth_totals, TruthComparison)
 EMULATED_TASKS(assay_truth_errors, TruthComparison)
+EMULATED_TASKS(assay_vary, VariedTensor)
+ASSAY_FAKE_KERNEL(assay_compare_varied_emulated, sizeof(void*), sizeof(void*), sizeof(int)) {
+  EmulateGrid(launch, [&] {
+    assay_compare_varied(launch.parameter<const VariedTensor*>(0), launch.parameter<unsigned*>(1),
+                         launch.parameter<int>(2));
+  });
+}
 ASSAY_FAKE_KERNEL(assay_copy_lines_emulated, sizeof(void*), sizeof(int), sizeof(int)) {
   EmulateGrid(launch, [&] {
     assay_copy_lines(launch.parameter<const Line*>(0), launch.parameter<int>(1),

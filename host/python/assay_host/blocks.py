@@ -138,7 +138,7 @@ def store(result, targets, names, slots_region):
         _copy(target, tensor)
 
 
-def _run(order, forward, arguments, outputs, names, slots_region, first_failure, on_device):
+def _run(order, forwards, arguments, outputs, names, slots_region, first_failure, on_device):
     """Runs the named slots in order. Returns the time spent on copying results [ns], which has no
     meaning on a device.
     """
@@ -148,7 +148,7 @@ def _run(order, forward, arguments, outputs, names, slots_region, first_failure,
     result = None
     for slot in order:
         try:
-            result = forward(*arguments[slot])
+            result = forwards[slot](*arguments[slot])
             start_ns = clock()
             targets = outputs[slot]
             if type(result) is tensor_type and len(targets) == 1:
@@ -176,11 +176,11 @@ def _run(order, forward, arguments, outputs, names, slots_region, first_failure,
     return settle_ns
 
 
-def _run_keeping(order, forward, arguments, kept, first_failure):
+def _run_keeping(order, forwards, arguments, kept, first_failure):
     """Runs the named slots in order. Results go to `kept`, each in its own memory."""
     for slot in order:
         try:
-            kept.append(forward(*arguments[slot]))
+            kept.append(forwards[slot](*arguments[slot]))
         except BaseException as error:
             first_failure.note(error)
 
@@ -230,7 +230,7 @@ class _Left:
         """Drops the results, before a block whose results go elsewhere."""
         self._kept = []
 
-    def run(self, order, forward, arguments, first_failure):
+    def run(self, order, forwards, arguments, first_failure):
         """Runs the named slots in order, and writes the addresses of their results: one for each
         slot, in the order of first use.
         """
@@ -240,7 +240,7 @@ class _Left:
         while True:
             try:
                 for slot in calls:
-                    kept[slot] = forward(*arguments[slot])
+                    kept[slot] = forwards[slot](*arguments[slot])
                 break
             except BaseException as error:  # foreign code may raise anything, SystemExit included
                 kept[slot] = None
@@ -385,9 +385,9 @@ class _OnDevice:
         return calls * (self._settling_ns if copies else self._inputs_ns)
 
 
-def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failure):
+def run_blocks(library, loop, slots, forwards, copy_inputs, restore, first_failure):
     """Serves timed blocks until the judge ends the loop. A block on a device ends once the device
-    has done its work.
+    has done its work. `forwards`: the function to call in each slot.
     """
     slots.prefault(library)
     names = [spec.name.decode() for spec in slots.output_specs]
@@ -410,10 +410,11 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
 
     def run(order, kept, failures):
         if kept is not None:
-            _run_keeping(order, forward, arguments, kept, failures)
+            _run_keeping(order, forwards, arguments, kept, failures)
             return 0
+        there = on_device is not None
         return _run(
-            order, forward, arguments, outputs, names, slots_region, failures, on_device is not None
+            order, forwards, arguments, outputs, names, slots_region, failures, there
         )
 
     gc.collect()
@@ -443,7 +444,7 @@ def run_blocks(library, loop, slots, forward, copy_inputs, restore, first_failur
             if replays:
                 on_device.launch()
             elif leaves:
-                left.run(loop.order[: loop.call_count], forward, arguments, first_failure)
+                left.run(loop.order[: loop.call_count], forwards, arguments, first_failure)
                 settle_ns = 0
             else:
                 settle_ns = run(loop.order[: loop.call_count], kept, first_failure)

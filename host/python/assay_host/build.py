@@ -78,7 +78,7 @@ def _build(root, settings, say):
     except ImportError as error:
         say(f"PyTorch cannot be imported by {sys.executable}: {error}")
         return 1
-    from assay_host import candidate, device, extensions, failure, host, rehearsal
+    from assay_host import candidate, device, extensions, failure, host, record, rehearsal
 
     host.set_threads(torch, settings)
     torch.set_grad_enabled(False)
@@ -89,10 +89,10 @@ def _build(root, settings, say):
         # What was built for another size of the problem.
         if extensions.unpack(os.path.join(root, "candidate", "extensions.tar"), root):
             extensions.skip_finished_builds()
-        record = candidate.read_record(os.path.join(root, "candidate", "init.pickle"))
+        made = record.read(os.path.join(root, "candidate", "init.pickle"))
         seed = int(settings.get("weights_seed", 0))
         module = candidate.import_file(path, settings.get("set", {}), seed)
-        model = candidate.construct(module, record, seed, path)
+        model = candidate.construct(module, made, seed, path)
         place = device.name(settings)
         if place != device.CPU:
             model = device.move(model, failure.CANDIDATE_LOAD, path)
@@ -108,7 +108,7 @@ def _build(root, settings, say):
         return 1
     try:
         torch.set_grad_enabled(False)  # foreign code may have changed it
-        rehearsal.call(model, inputs, record["template"], place, torch.cuda.synchronize)
+        rehearsal.call(model, inputs, made["template"], place, torch.cuda.synchronize)
     except BaseException as error:
         say(rehearsal.explain(error, path))
     try:

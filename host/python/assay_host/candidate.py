@@ -14,13 +14,13 @@ unless the reference's does so, too.
 import importlib.machinery
 import importlib.util
 import os
-import pickle
 import sys
 import typing
 
 import torch
 
-from assay_host import blocks, device, extensions, failure, problem, values, weights, wire
+from assay_host import blocks, copies, device, extensions, failure, problem, record, values, weights
+from assay_host import wire
 from assay_host.failure import Failure
 
 BY_NAME, BY_ORDER, BY_SEED, NO_WEIGHTS = range(4)
@@ -57,27 +57,6 @@ OPPONENT = Part(
     failure.PROBLEM_FORWARD,
     failure.PROBLEM_OUTPUT,
 )
-
-
-def read_record(path, fd=-1):
-    """Returns the reference host's construction record, from the descriptor or else the file.
-    Raises Failure.
-    """
-    try:
-        if fd < 0:
-            with open(path, "rb") as file:
-                written = file.read()
-        else:
-            written = os.pread(fd, os.fstat(fd).st_size, 0)
-        record = pickle.loads(written)
-        record["init_inputs"] = pickle.loads(record["init_inputs"])
-        return record
-    except Exception as error:
-        raise Failure(
-            failure.CANDIDATE_LOAD,
-            "the problem's get_init_inputs() cannot be handed to a candidate: "
-            f"{failure.describe_exception(error)}",
-        ) from error
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -137,13 +116,12 @@ def construct(module, record, seed, path, part=CANDIDATE):
     return model
 
 
-def load_weights(model, names, views, varying):
+def load_weights(model, names, views):
     """Gives the model the reference's weights: by name, else by order, else not at all. Returns
-    which, and the identities of the tensors that now lie in the weights region. `varying`: for each
-    view, True if the judge may change it between calls.
+    which, and the model's tensors in the order of the views.
     """
     if not views:
-        return NO_WEIGHTS, set()
+        return NO_WEIGHTS, []
     state = weights.state_tensors(model) if hasattr(model, "state_dict") else {}
     if list(sorted(state)) == list(sorted(names)) and all(
         state[name].shape == view.shape for name, view in zip(names, views)
@@ -154,8 +132,10 @@ def load_weights(model, names, views, varying):
     ):
         tensors, how = list(state.values()), BY_ORDER
     else:
-        return BY_SEED, set()
-    return how, weights.take(zip(tensors, views, varying))
+        return BY_SEED, []
+    for tensor, view in zip(tensors, views):
+        tensor.detach().copy_(view)
+    return how, tensors
 
 
 class Candidate:
@@ -164,14 +144,15 @@ class Candidate:
         self._lockdown_fd = lockdown_fd
         self._part = part
         self._path = context.path(part.module, f"{part.module}.py")
-        self._model = None
+        self._copies = None
+        # (tensor, value) of the state that the reference's forward changes.
         self._state = []
 
     def handlers(self):
         return {wire.LOAD: self._load, wire.BLOCKS: self._blocks}
 
     def _load(self, _args, fd):
-        if self._model is not None:
+        if self._copies is not None:
             raise Failure(failure.ENVIRONMENT, "a candidate host loads one candidate")
         context = self._context
         settings = context.settings
@@ -181,33 +162,53 @@ class Candidate:
             extensions.skip_finished_builds()
         if device.name(settings) != device.CPU:
             extensions.ask_tools_for_triton(context.root, torch.cuda.get_device_capability())
-        self._record = read_record(context.path("candidate", "init.pickle"), fd)
+        self._record = record.read(context.path("candidate", "init.pickle"), fd)
         # Before the first line of foreign code: a process or a timer that it starts as it is
         # imported would outlive the rules.
         if self._part.locks_down:
             self._lock_down()
         seed = int(settings.get("weights_seed", 0))
         module = import_file(self._path, settings.get("set", {}), seed, self._part)
+        model, how, tensors = self._made(module, seed)
+        places = copies.places(
+            tensors, self._record["parameters"], self._views(0), self._record["changed"]
+        )
+        self._copies = copies.Copies(
+            model,
+            [tensors[index] for index in places],
+            lambda slot: [self._views(slot)[index] for index in places],
+            lambda: self._made_again(module, seed, places),
+        )
+        return (how,)
+
+    def _made(self, module, seed):
+        """Constructs the model. Returns it, how it got the weights, and its tensors in their order.
+        """
         model = construct(module, self._record, seed, self._path, self._part)
-        if device.name(settings) != device.CPU:
+        if device.name(self._context.settings) != device.CPU:
             model = device.move(model, self._part.load, self._path)
         torch.set_grad_enabled(False)  # foreign code may have changed it
-        views, varying = [], []
-        if wire.WEIGHTS in context.regions:
-            views = values.parameter_views(context.plan, context.region(wire.WEIGHTS))
-            varying = values.varying_parameters(context.plan)
         try:
             self._materialise_lazy_parameters(model)
-            how, shared = load_weights(model, self._record["parameters"], views, varying)
-            self._keep_state(model, shared)
+            how, tensors = load_weights(model, self._record["parameters"], self._views(0))
+            self._keep_state(model)
         except Exception as error:
             raise Failure(
                 self._part.load,
                 f"{self._part.class_name} does not take the weights: "
                 f"{failure.describe_exception(error)}",
             ) from error
-        self._model = model
-        return (how,)
+        return model, how, tensors
+
+    def _made_again(self, module, seed, places):
+        model, _, tensors = self._made(module, seed)
+        return model, [tensors[index] for index in places]
+
+    def _views(self, slot):
+        context = self._context
+        if wire.WEIGHTS not in context.regions:
+            return []
+        return values.parameter_views(context.plan, context.region(wire.WEIGHTS), slot)
 
     def _slots(self):
         return values.Slots(self._context.plan, self._context.regions, self._record["template"])
@@ -216,17 +217,17 @@ class Candidate:
         if hasattr(model, "state_dict") and weights.has_lazy(model):
             model(*self._slots().arguments(0, torch.clone))
 
-    def _keep_state(self, model, shared):
+    def _keep_state(self, model):
         """Arranges that the state which the reference's forward changes, and no more, is put back
         before each block, while the judge waits.
         """
         tensors = weights.state_tensors(model) if hasattr(model, "state_dict") else {}
         if hasattr(model, "named_buffers"):
             tensors.update(model.named_buffers())
-        self._state = [
+        self._state += [
             (tensors[name].detach(), tensors[name].detach().clone())
             for name in self._record["changed"]
-            if name in tensors and id(tensors[name]) not in shared
+            if name in tensors
         ]
 
     def _restore(self):
@@ -245,17 +246,18 @@ class Candidate:
         os.close(self._lockdown_fd)
 
     def _blocks(self, _args, _fd):
-        if self._model is None:
+        if self._copies is None:
             raise Failure(failure.ENVIRONMENT, "no candidate is loaded")
         torch.set_grad_enabled(False)
+        slots = self._slots()
         first = blocks.FirstFailure(
             self._path, self._part.forward, self._part.output, self._context.say
         )
         blocks.run_blocks(
             self._context.library,
             self._context.loop,
-            self._slots(),
-            self._model,
+            slots,
+            self._copies.modules(slots.count),
             self._record["copy_inputs"],
             self._restore,
             first,

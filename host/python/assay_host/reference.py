@@ -13,8 +13,9 @@ Requests (results of kDone in brackets):
                  [argument count, flags, 0, bytes written to that memfd]
                  flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state
   kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
-                 from now on; 1: the module takes its weights from there; 2: the judge has changed
-                 them since float64 copies were made
+                 from now on; 1: it takes its weights from the first slot there, and blocks call a
+                 module for each slot (copies.py); 2: the judge has changed them since float64
+                 copies were made
   kDraw          args: seed, DrawKind, slot, seed of a nudge (0: none) and its size as a power of a
                  half (draws.nudge_all) [number of tensors that the kind changed]
   kEvaluate      args: slot, precision (0 native, 1 float64)
@@ -28,16 +29,13 @@ Requests (results of kDone in brackets):
 
 import json
 import os
-import pickle
-import sys
 
 import torch
 
-from assay_host import blocks, compiled, describe, device, draws, estimate, failure, float64
-from assay_host import mends, mutants, problem, profile, structure, values, weights, wire
+from assay_host import blocks, compiled, copies, describe, device, draws, estimate, failure
+from assay_host import float64, mends, mutants, problem, profile, record, structure, values, weights, wire
 from assay_host.failure import Failure
 
-RECORD_VERSION = 1
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE = 1, 2, 4
 
 
@@ -48,8 +46,7 @@ class Reference:
         self._model = None
         self._doubles = None
         self._slots = None
-        # (tensor, view) of weights that vary in a region where the module cannot work itself.
-        self._followed = []
+        self._copies = self._compiled = None
         self._draw_kinds = {}
         self._mutants = mutants.Mutants(self)
         context.on_attach.append(self._forget_views)
@@ -69,16 +66,15 @@ class Reference:
 
     def _forget_views(self, number):
         self._slots = None
-        if number == wire.WEIGHTS:
-            self._followed = []
+        if number == wire.WEIGHTS and self._copies is not None:
+            self._copies.forget()
 
     # Loading
 
     def _load(self, args, fd):
         torch.set_grad_enabled(False)
         torch.set_default_dtype(torch.float32)
-        self._model = self._doubles = self._slots = None
-        self._followed = []
+        self._model = self._doubles = self._slots = self._copies = None
         settings = self._context.settings
         device.start(settings)
         self._place = device.Placement(settings)
@@ -89,7 +85,7 @@ class Reference:
         self._module = problem.execute(tree, self._path)
         problem.seed_everything(seed)
         init_inputs = problem.init_inputs(self._module, self._path)
-        record = self._pickled(init_inputs)
+        pickled = record.pickled(init_inputs)
         problem.seed_everything(seed)
         model = problem.construct(self._module, init_inputs, self._path)
         self._model = self._place.module(model, self._path)
@@ -108,7 +104,7 @@ class Reference:
         parameter_names = []
         for name, tensor in weights.state_tensors(self._model).items():
             varies = treatment == weights.VARIED and weights.varies(
-                name, tensor, self._changed_names
+                name, tensor, self._changed_names, self._place.device
             )
             signature.add(wire.PARAMETER, name, tensor.detach(), failure.PROBLEM_LOAD, varies)
             parameter_names.append(name)
@@ -124,46 +120,17 @@ class Reference:
             flags |= FLAG_FLOAT64
         self._timed = self._baseline(leaves, settings.get("baseline", "eager"))
         signature.write(self._context.report)
-        record_bytes = self._write_record(fd, record, parameter_names)
+        record_bytes = record.write(
+            fd,
+            pickled,
+            {
+                "template": self._template,
+                "parameters": parameter_names,
+                "copy_inputs": self._changes_inputs,
+                "changed": self._changed_names,
+            },
+        )
         return len(signature.rows), flags, 0, record_bytes
-
-    def _pickled(self, init_inputs):
-        """Pickles them before the constructor can change them. Returns None for values that cannot
-        be pickled, or not be read without the problem's module.
-        """
-        module = sys.modules.pop("problem")
-        try:
-            record = pickle.dumps(init_inputs, protocol=4)
-            pickle.loads(record)
-        except Exception:
-            return None
-        finally:
-            sys.modules["problem"] = module
-        return record
-
-    def _write_record(self, fd, init_inputs, parameter_names):
-        """Writes the record by which a candidate is constructed and called like the reference.
-        Returns its size.
-        """
-        if fd < 0 or init_inputs is None:
-            return 0
-        try:
-            record = pickle.dumps(
-                {
-                    "version": RECORD_VERSION,
-                    "init_inputs": init_inputs,
-                    "template": self._template,
-                    "parameters": parameter_names,
-                    "copy_inputs": self._changes_inputs,
-                    "changed": self._changed_names,
-                },
-                protocol=4,
-            )
-        except Exception:
-            return 0
-        with open(fd, "wb", closefd=False) as file:
-            file.write(record)
-        return len(record)
 
     def _draw_leaves(self):
         """Returns one call of get_inputs() as (name, value) leaves on the CPU; also sets the
@@ -254,12 +221,12 @@ class Reference:
             )
 
     def _baseline(self, leaves, baseline):
-        """Returns the function that timed blocks call."""
+        """Returns the function that blocks call if the problem has no weights."""
+        self._compiled = None
         if baseline not in compiled.MODES:
             return self._model
-        made = compiled.compiled(
-            self._model, lambda: self._arguments(leaves, self._place.copy), baseline
-        )
+        self._compiled = compiled.Compiled(baseline)
+        made = self._compiled.made(self._model, lambda: self._arguments(leaves, self._place.copy))
         self._restorer.restore()
         return made
 
@@ -308,38 +275,60 @@ class Reference:
         if self._model is None:
             raise Failure(failure.ENVIRONMENT, "no problem is loaded")
         if args[0] == 2:
-            self._follow_weights()
             if self._doubles is not None:
                 self._doubles.refresh()
             return ()
-        views = values.parameter_views(self._context.plan, self._context.region(wire.WEIGHTS))
-        tensors = weights.state_tensors(self._model)
+        views = self._views(0)
+        state = weights.state_tensors(self._model)
+        tensors = list(state.values())
         if len(views) != len(tensors):
             raise Failure(
                 failure.ENVIRONMENT,
                 f"the plan has {len(views)} parameters, the model {len(tensors)}",
             )
+        places = copies.places(tensors, state, views, self._changed_names)
         if args[0] == 0:
             self._restorer.restore()
-            for view, tensor in zip(views, tensors.values()):
+            for view, tensor in zip(views, tensors):
                 view.copy_(tensor.detach())
-        rows = [
-            (tensor, view, weights.varies(name, tensor, self._changed_names))
-            for (name, tensor), view in zip(tensors.items(), views)
-        ]
-        shared = weights.take(rows)
-        self._followed = [
-            (tensor.detach(), view)
-            for tensor, view, varies in rows
-            if varies and id(tensor) not in shared
-        ]
+            for index in places:
+                tensors[index].data = views[index]
+        else:
+            for view, tensor in zip(views, tensors):
+                tensor.detach().copy_(view)
+            self._copies = copies.Copies(
+                self._model,
+                [tensors[index] for index in places],
+                lambda slot: [self._views(slot)[index] for index in places],
+                lambda: self._made_again(places),
+            )
         self._restorer = weights.Restorer(self._model, self._changed_names)
         self._doubles = None
+        self._place.finish()
         return ()
 
-    def _follow_weights(self):
-        for tensor, view in self._followed:
-            tensor.copy_(view)
+    def _views(self, slot):
+        context = self._context
+        if wire.WEIGHTS not in context.regions:
+            return []
+        return values.parameter_views(context.plan, context.region(wire.WEIGHTS), slot)
+
+    def _made_again(self, places):
+        """Constructs the module again. Returns it, and its tensors that lie in slots."""
+        seed = int(self._context.settings.get("weights_seed", 0))
+        problem.seed_everything(seed)
+        init_inputs = problem.init_inputs(self._module, self._path)
+        problem.seed_everything(seed)
+        model = problem.construct(self._module, init_inputs, self._path)
+        model = self._place.module(model, self._path)
+        if weights.has_lazy(model):
+            model(*self.slots().arguments(0, self._place.copy))
+        every, original = weights.every_tensor(model), weights.every_tensor(self._model)
+        for name in self._changed_names:
+            every[name].copy_(original[name])
+        self._restorer.add(model)
+        tensors = list(weights.state_tensors(model).values())
+        return model, [tensors[index] for index in places]
 
     # What mutants.py stands on
 
@@ -396,7 +385,6 @@ class Reference:
         slot, precision = args[:2]
         slots = self.slots()
         try:
-            self._follow_weights()
             if precision == 1:
                 outputs = self._forward64(slots.arguments(slot, self._place.double_copy))
                 targets = slots.oracle_outputs(slot)
@@ -424,7 +412,6 @@ class Reference:
     def _fill(self, args, _fd):
         seed, first, count = args[:3]
         slots = self.slots()
-        self._follow_weights()
         found_nan = []  # on a device: looking at each one would wait for it
         for index in range(count):
             slot = first + index
@@ -466,12 +453,23 @@ class Reference:
             self._context.library,
             self._context.loop,
             slots,
-            self._timed,
+            self._forwards(slots),
             self._changes_inputs,
             self._restorer.restore,
             first,
         )
         return first.count, first.number
+
+    def _forwards(self, slots):
+        """Returns what blocks call in each slot."""
+        if self._copies is None:
+            return [self._timed] * slots.count
+        modules = self._copies.modules(slots.count)
+        if self._compiled is None:
+            return modules
+        made = self._compiled.of(modules, lambda slot: slots.arguments(slot, self._place.copy))
+        self._restorer.restore()
+        return made
 
     def _estimate(self, args, fd):
         tree = problem.parse(self._path)

@@ -148,7 +148,7 @@ class Slots:
         return slot * stride + spec.offset
 
     def prefault(self, library):
-        """Touches all slots and the weights, so that no call pays for a first touch."""
+        """Touches all slots, so that no call pays for a first touch."""
         regions = [
             self._regions.get(number) for number in (wire.INPUTS, wire.OUTPUTS, wire.WEIGHTS)
         ]
@@ -259,21 +259,11 @@ class _Numbers:
         return changed
 
 
-def parameter_views(plan, mapping):
-    """Returns views of the weights region, in state_dict order."""
+def parameter_views(plan, mapping, slot=0):
+    """Returns views of a slot's weights, in state_dict order."""
+    begin = slot * plan.weights_stride
     return [
-        spec_view(mapping, plan.arguments[index], plan.arguments[index].offset)
-        for index in range(plan.argument_count)
-        if plan.arguments[index].role == wire.PARAMETER
-    ]
-
-
-def varying_parameters(plan):
-    """Returns for each parameter, in state_dict order, True if the judge may change it between
-    calls.
-    """
-    return [
-        plan.arguments[index].varies != 0
+        spec_view(mapping, plan.arguments[index], begin + plan.arguments[index].offset)
         for index in range(plan.argument_count)
         if plan.arguments[index].role == wire.PARAMETER
     ]

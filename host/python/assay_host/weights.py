@@ -1,9 +1,8 @@
-"""Puts a module's weights where the judge can change them.
+"""A module's weights: their values, and which of them the judge may change.
 
 Fresh weights are often all ones or all zeros, and a kernel that ignores them passes; such
-parameters get random values. A kernel could also repack weights once, outside of the clock. So the
-judge changes some of them from block to block, in shared memory, and modules work on that memory
-itself: `tensor.data` becomes a view of the region. Buffers are copied, as forward may write them.
+parameters get random values. A kernel could also repack weights once, outside of the clock. So each
+call has weights of its own, in which the judge changes some elements (copies.py).
 """
 
 import torch
@@ -23,7 +22,7 @@ def has_lazy(model):
 def state_tensors(model):
     """Returns the tensors of a module's state_dict by name, tied ones under each of their names."""
     return {
-        name: tensor.detach() if not isinstance(tensor, torch.nn.Parameter) else tensor
+        name: tensor
         for name, tensor in model.state_dict(keep_vars=True).items()
         if isinstance(tensor, torch.Tensor)
     }
@@ -44,11 +43,17 @@ def every_tensor(model):
 
 
 class Restorer:
-    """Puts back the tensors of a module that forward changes."""
+    """Puts back the tensors of modules that forward changes."""
 
     def __init__(self, model, names):
+        self._names = names
+        self._pairs = []
+        self.add(model)
+
+    def add(self, model):
+        """Adds a module of the same kind."""
         tensors = every_tensor(model)
-        self._pairs = [(tensors[name], tensors[name].clone()) for name in names]
+        self._pairs += [(tensors[name], tensors[name].clone()) for name in self._names]
 
     def tensors(self):
         return [tensor for tensor, _ in self._pairs]
@@ -79,24 +84,9 @@ def randomise_constant(model, seed):
         data.copy_(value * (1 + share) if value != 0 else 0.5 * share)
 
 
-def varies(name, tensor, changed_names):
-    """Returns True if the judge may change a tensor of the state between calls: a floating-point
-    parameter that forward itself does not change.
+def varies(name, tensor, changed_names, device):
+    """Returns True if the judge may change a tensor of the state from call to call: a
+    floating-point parameter on the module's device that forward itself does not change.
     """
     is_parameter = isinstance(tensor, torch.nn.Parameter) and tensor.dtype.is_floating_point
-    return is_parameter and name not in changed_names
-
-
-def take(pairs):
-    """Gives each tensor of (tensor, view of the region, varies) its values. A tensor that varies
-    works on the region from now on; others, and those of another dtype or device, get a copy.
-    Returns the identities of the tensors that lie in the region.
-    """
-    shared = set()
-    for tensor, view, may_vary in pairs:
-        if may_vary and tensor.dtype == view.dtype and tensor.device == view.device:
-            tensor.data = view
-            shared.add(id(tensor))
-        else:
-            tensor.detach().copy_(view)
-    return shared
+    return is_parameter and tensor.device.type == device and name not in changed_names

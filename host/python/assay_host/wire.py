@@ -66,7 +66,7 @@ class Plan(ctypes.Structure):
         ("input_stride", _u64),
         ("output_stride", _u64),
         ("oracle_stride", _u64),
-        ("weights_bytes", _u64),
+        ("weights_stride", _u64),
         ("arguments", ArgumentSpec * ARGUMENTS_MAX),
     ]
 
@@ -122,7 +122,7 @@ def _sizes_and_offsets():
     fields = [
         (Frame, "kind args"),
         (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset varies"),
-        (Plan, "slot_count input_stride output_stride oracle_stride weights_bytes arguments"),
+        (Plan, "slot_count input_stride output_stride oracle_stride weights_stride arguments"),
         (Control, "armed spin results replay profile trace go call_count order"),
         (
             Report,
