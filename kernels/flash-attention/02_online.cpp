@@ -2,8 +2,8 @@
 //
 // Idea: one pass over keys and values for each query, and no score is stored. Kept are the largest
 // score so far, the sum of the powers and the weighted sum of the values; when a larger score
-// comes, both sums are multiplied by the power of the difference. The values' inner loop runs along rows
-// now, and the compiler makes vectors of it.
+// comes, both sums are multiplied by the power of the difference. The values' inner loop runs along
+// rows now, and the compiler makes vectors of it.
 //
 // An example in two parts, scores 1, 3 and then 2, 5:
 //   1, 3: largest 3, sum e^(1-3) + e^(3-3) = 1.1353

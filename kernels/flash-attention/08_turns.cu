@@ -15,7 +15,7 @@
 //! tensormap value_tiles = value shape=(heads, LENGTH, HEAD_DIM) box=(1, 128, 64) swizzle=128
 //! tensormap out_tiles = out shape=(heads, LENGTH, HEAD_DIM) box=(1, 64, 64) swizzle=128
 //! tune     STAGES = 4
-//! launch attention grid=(ceil_div(LENGTH, 128), heads) block=(384) shared=HEAD_DIM*256+STAGES*HEAD_DIM*256+128 args=(query_tiles, key_tiles, value_tiles, out_tiles)
+//! launch   attention grid=(ceil_div(LENGTH, 128), heads) block=(384) shared=HEAD_DIM*256+STAGES*HEAD_DIM*256+128 args=(query_tiles, key_tiles, value_tiles, out_tiles)
 #define DEVICE __device__ __forceinline__
 #if FP16
 #define TYPE "f16"

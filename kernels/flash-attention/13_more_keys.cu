@@ -14,7 +14,9 @@
 //! tensormap out_tiles = out shape=(HEADS, LENGTH, HEAD_DIM) box=(1, 64, 64) swizzle=128
 //! tune     STAGES = 4
 //! tune     PROCESSORS = 132
-//! launch attention grid=(min(PROCESSORS, ceil_div(LENGTH, 128) * HEADS)) block=(384) shared=HEAD_DIM*512+STAGES*HEAD_DIM*320+128 args=(query_tiles, key_tiles, value_tiles, out_tiles)
+//! scratch  counter int[1]
+//! launch   reset grid=(1) block=(1) args=(counter)
+//! launch   attention grid=(min(PROCESSORS, ceil_div(LENGTH, 128) * HEADS)) block=(384) shared=HEAD_DIM*512+STAGES*HEAD_DIM*320+128 args=(query_tiles, key_tiles, value_tiles, out_tiles, counter)
 #define DEVICE __device__ __forceinline__
 #if FP16
 #define TYPE "f16"
@@ -58,11 +60,6 @@ DEVICE Place PlaceOf(int number) {
   const int seen = CAUSAL ? min(row + kQueries, LENGTH) : LENGTH;  // by the last of the queries
   return {section * kFit + in_section % heads, row, (seen + kKeys - 1) / kKeys,
           (CAUSAL ? min(row + 1, LENGTH) : LENGTH) / kKeys};
-}
-
-// The tile of this block in a round; past the last one, there is none.
-DEVICE int NumberOf(int round) {
-  return round * gridDim.x + (round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
 }
 
 // A place in the ring of tiles, and the parity of its barriers there.
@@ -419,11 +416,13 @@ DEVICE void LayOut(float (&sum)[HEAD_DIM / 2], const Rows& rows, Address tile) {
   }
 }
 
+extern "C" __global__ void reset(int* counter) { *counter = 0; }
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     attention(const __grid_constant__ TensorMap query_tiles,
               const __grid_constant__ TensorMap key_tiles,
               const __grid_constant__ TensorMap value_tiles,
-              const __grid_constant__ TensorMap out_tiles) {
+              const __grid_constant__ TensorMap out_tiles, int* counter) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const Address queries = SharedAddress(shared);
   const Address results = queries + kGroups * kQueryBytes;
@@ -432,6 +431,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const Address query_empty = query_full + 8 * kGroups;    // another
   const Address full = query_empty + 8 * kGroups;          // one a stage
   const Address empty = full + 8 * STAGES;                 // another
+  // Of each group: the number of its tile, or one past all if there is none left.
+  volatile int* const numbers = reinterpret_cast<int*>(shared + (empty + 8 * STAGES - queries));
   if (threadIdx.x == 0) {
     for (int group = 0; group < kGroups; ++group) {
       InitBarrier(query_full + 8 * group, 1);
@@ -448,23 +449,33 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x < kGroup) {
     ShrinkRegisters<24>();
     if (threadIdx.x == 0) {
-      for (int round = 0; NumberOf(round) < kTiles * HEADS; ++round) {
-        const Place place = PlaceOf(NumberOf(round));
+      int next = blockIdx.x;
+      for (int round = 0;; ++round) {
+        const int number = next;
+        const bool is_tile = number < kTiles * HEADS;
+        const Place place = PlaceOf(is_tile ? number : 0);
+        for (int i = 0; i < kGroups; ++i) {
+          // Parity 1 of a fresh barrier counts as ended: the first round finds all places empty.
+          Wait(query_empty + 8 * i, round % 2 ^ 1);
+          numbers[i] = number;
+          if (is_tile) {
+            ArriveExpecting(query_full + 8 * i, kQueryBytes);
+            LoadTile<64>(queries + i * kQueryBytes, query_tiles, place.row + i * 64, place.head,
+                         query_full + 8 * i);
+          } else {
+            Arrive(query_full + 8 * i);
+          }
+        }
+        if (!is_tile) break;
         const auto load = [&](const TensorMap& map, int block) {
-          // Parity 1 of a fresh barrier counts as ended: the first round finds all stages empty.
           Wait(empty + 8 * ring.stage, ring.parity ^ 1);
           ArriveExpecting(full + 8 * ring.stage, kTileBytes);
           LoadTile<kKeys>(tiles + ring.stage * kTileBytes, map, block * kKeys, place.head,
                           full + 8 * ring.stage);
           ring.Advance();
         };
-        for (int i = 0; i < kGroups; ++i) {
-          Wait(query_empty + 8 * i, round % 2 ^ 1);
-          ArriveExpecting(query_full + 8 * i, kQueryBytes);
-          LoadTile<64>(queries + i * kQueryBytes, query_tiles, place.row + i * 64, place.head,
-                       query_full + 8 * i);
-        }
         load(key_tiles, 0);
+        next = gridDim.x + atomicAdd(counter, 1);
         for (int block = 1; block < place.blocks; ++block) {
           load(key_tiles, block);
           load(value_tiles, block - 1);
@@ -482,8 +493,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       if (lane == 0) Arrive(barrier);
     };
     if (group == kGroups - 1) PassTurn(group);  // the first turn is the first group's
-    for (int round = 0; NumberOf(round) < kTiles * HEADS; ++round) {
-      const Place place = PlaceOf(NumberOf(round));
+    for (int round = 0;; ++round) {
+      Wait(query_full + 8 * group, round % 2);
+      const int number = numbers[group];
+      if (number >= kTiles * HEADS) break;
+      const Place place = PlaceOf(number);
       const int first_query = place.row + group * 64;
       const int query = first_query + threadIdx.x % kGroup / 32 * 16 + lane / 4;  // the thread's
       Rows rows = {{MinusInfinity(), MinusInfinity()}, {0, 0}};
@@ -495,7 +509,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         if (block >= place.first_masked) Mask(score, block * kKeys + lane % 4 * 2, query);
         return Weigh(score, rows, shrink);
       };
-      Wait(query_full + 8 * group, round % 2);
       Wait(full + 8 * ring.stage, ring.parity);
       AwaitTurn(group);
       FenceSums();
