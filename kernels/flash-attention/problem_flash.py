@@ -5,6 +5,8 @@ softmax(Q K^T / sqrt(HEAD_DIM)) V for each head; with CAUSAL = 1 a query sees no
 the lines of a kernel can read it; its values mean nothing.
 """
 
+from contextlib import nullcontext
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as functional
@@ -19,9 +21,9 @@ DTYPE = torch.bfloat16
 
 
 def attention(query, key, value, is_causal):
-    # On a processor, and in float64, there is but the plain one.
-    fused = query.is_cuda and query.dtype == DTYPE
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION if fused else SDPBackend.MATH):
+    # On a processor, and in float64, there is no such kernel.
+    pinned = query.is_cuda and query.dtype == DTYPE
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION) if pinned else nullcontext():
         return functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
 
 
