@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 from device_blocks import ILLEGAL_ADDRESS, BlocksCase, Library, Mapping
-from device_memory import DeviceHosts, cuda_is_there
+from device_memory import DeviceHosts, DeviceOracle, cuda_is_there
 from fake_judge import POISON, SUPPORT, Judge, Region, Refused, failure, torch, values, wire
 from sample_problems import LINEAR, SOFTMAX, problem
 

@@ -33,7 +33,8 @@ import os
 import torch
 
 from assay_host import blocks, compiled, copies, describe, device, draws, estimate, failure
-from assay_host import float64, mends, mutants, problem, profile, record, structure, values, weights, wire
+from assay_host import float64, mends, mutants, problem, profile, record, structure, values
+from assay_host import weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE = 1, 2, 4
