@@ -1,6 +1,6 @@
 """Errors of honest and rounded float32 programs against float64, beside PyTorch's own.
 
-The data of the table in docs/measurement.md, as JSON lines; errors are in units of float32's
+The data of the table in bench/results/NOTES.md, as JSON lines; errors are in units of float32's
 roundoff, 2^-24. Needs a Python with PyTorch and NumPy.
 Usage: gate1_errors.py [SEED]
 """

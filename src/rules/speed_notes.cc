@@ -10,8 +10,8 @@ namespace {
 // The most that leaving out a copy saves, in times of the copy: caches keep what it pushes out
 // (bench/copies.py: 0.5 to 1.7).
 constexpr double kSavedByCopy = 2;
-// A host on a device has its inputs 0.12 to 0.6 ms before the clock (docs/threats.md). Blocks are
-// 1 ms; where memory held their calls the shortest were 0.48, but for an early judge's.
+// A host on a device has its inputs 0.12 to 0.6 ms before the clock (bench/results/NOTES.md).
+// Blocks are 1 ms; where memory held their calls the shortest were 0.48, but for an early judge's.
 constexpr double kWorkedAheadNs = 4e5;
 
 }  // namespace

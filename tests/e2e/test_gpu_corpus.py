@@ -116,7 +116,7 @@ def test_lines_are_read_as_the_judge_reads_them():
 
 
 def test_the_public_table_is_of_these_headers_and_classes():
-    text = (ROOT / "docs" / "threats.md").read_text()
+    text = (ROOT / "docs" / "exploits.md").read_text()
     begin, end = MARKERS["cuda"]
     lines = text.split(begin)[1].split(end)[0].strip().splitlines()
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
@@ -138,9 +138,9 @@ def result(case, **more):
 
 
 def test_results_of_a_device_change_that_device_s_table_alone(tmp_path, monkeypatch):
-    public = tmp_path / "threats.md"
-    public.write_text((ROOT / "docs" / "threats.md").read_text())
-    monkeypatch.setattr(raw_results, "THREATS", public)
+    public = tmp_path / "exploits.md"
+    public.write_text((ROOT / "docs" / "exploits.md").read_text())
+    monkeypatch.setattr(raw_results, "PAGE", public)
     monkeypatch.setattr(raw_results, "ROOT", tmp_path)
     case = next(case for case in CASES if not case.twin and case.naive == "fooled")
     raw = tmp_path / "raw.jsonl"

@@ -2,7 +2,7 @@
 written.
 
 `Account` is a dispatch mode; everything that runs under it is counted, on tensors with storage and
-on fake ones alike. How operations are counted (docs/measurement.md has the table):
+on fake ones alike. How operations are counted (docs/peak.md has the table):
   products, convolutions, attention   a multiply-add is two
   normalisations, softmax             by the textbook, a few an element
   moving data (views, copies, index)  none
