@@ -36,6 +36,7 @@ constexpr int kTilesAcross = (OUT_WIDTH + kPooledColumns - 1) / kPooledColumns;
 constexpr int kImageRows = (OUT_HEIGHT - 1) * POOL_STRIDE + POOL;
 constexpr int kThreadPixels = 7, kThreadChannels = 12;
 constexpr int kThreads = 128;
+constexpr bool kWholeBlocks = CHANNELS_OUT % kBlockChannels == 0;
 constexpr int kSteps = CHANNELS_IN * KERNEL;  // rows of a filter, of all channels
 // A staged row begins four columns before the first pixel's corner plus PADDING: on 16 bytes.
 constexpr int kSkip = 4 - PADDING;
@@ -62,20 +63,6 @@ __device__ void CommitCopies() { asm volatile("cp.async.commit_group;" ::: "memo
 template <int kGroupsLeft>
 __device__ void WaitForCopies() {
   asm volatile("cp.async.wait_group %0;" :: "n"(kGroupsLeft) : "memory");
-}
-
-// Four neighbours of a row of the input, zeros beyond its ends. They are one copy of 16 bytes if
-// every row begins on 16 bytes.
-__device__ void CopyFour(float* to, const float* x, size_t row_at, int column, bool wanted) {
-  if constexpr (WIDTH % 4 == 0) {
-    const bool inside = wanted && unsigned(column) < WIDTH;
-    CopyAsync16(to, inside ? x + row_at + column : x, inside);
-  } else {
-    for (int i = 0; i < 4; ++i) {
-      const bool inside = wanted && unsigned(column + i) < WIDTH;
-      CopyAsync4(to + i, inside ? x + row_at + column + i : x, inside);
-    }
-  }
 }
 
 __device__ void ReadFour(float* to, const float* from) {
@@ -108,32 +95,71 @@ extern "C" __global__ void __launch_bounds__(kBlockChannels)
       channel < CHANNELS_OUT ? weight[size_t(channel) * kInner + blockIdx.x] : 0;
 }
 
-// Starts the copies of step c * KERNEL + r: row r of the filters for channel c.
-__device__ void StartStep(float* stage, const float* x, const float* turned, int step,
-                          int first_row, int first_column) {
-  constexpr int kWeightFours = KERNEL * kBlockChannels / 4, kRowFours = kRowFloats / 4;
+// The copies of a thread, step by step.
+struct Copies {
+  static constexpr int kWeightFours = KERNEL * kBlockChannels / 4, kRowFours = kRowFloats / 4;
+  static constexpr int kRowCopies = (kTileRows * kRowFours + kThreads - 1) / kThreads;
+  const float* weights;           // the first of this thread's fours of the next step
+  const float* rows[kRowCopies];  // the next values of the input, and
+  int input_row[kRowCopies];      // their row of the image, and
+  int column[kRowCopies];         // column; WIDTH beyond the last image
+  int r;  // the next step's row of the filters
+
+  __device__ void Start(float* stage, const float* x) {
 #pragma unroll
-  for (int begin = 0; begin < kWeightFours; begin += kThreads) {
-    const int i = begin + threadIdx.x;
-    if (i < kWeightFours)
-      CopyAsync16(stage + 4 * i, turned + (size_t(step) * kWeightFours + i) * 4, true);
-  }
+    for (int begin = 0; begin < kWeightFours; begin += kThreads)
+      if (begin + threadIdx.x < kWeightFours)
+        CopyAsync16(stage + 4 * (begin + threadIdx.x), weights + 4 * begin, true);
 #pragma unroll
-  for (int begin = 0; begin < kTileRows * kRowFours; begin += kThreads) {
-    const int i = begin + threadIdx.x, row = first_row + i / kRowFours, four = i % kRowFours * 4;
-    const int image = row / kImageRows, c = step / KERNEL;
-    const int input_row = row % kImageRows * STRIDE - PADDING + step % KERNEL;
-    const bool wanted = image < BATCH && unsigned(input_row) < HEIGHT;
-    if (i < kTileRows * kRowFours)
-      CopyFour(stage + kRowsAt + 4 * i, x,
-               ((size_t(image) * CHANNELS_IN + c) * HEIGHT + input_row) * WIDTH,
-               first_column * STRIDE - 4 + four, wanted);
+    for (int i = 0; i < kRowCopies; ++i)
+      if (i * kThreads + threadIdx.x < kTileRows * kRowFours)
+        CopyRow(stage + kRowsAt + 4 * (i * kThreads + threadIdx.x), x, i);
+    weights += 4 * kWeightFours;
+    const bool next_channel = ++r == KERNEL;
+    if (next_channel) r = 0;
+#pragma unroll
+    for (int i = 0; i < kRowCopies; ++i) {
+      rows[i] += next_channel ? (HEIGHT - KERNEL + 1) * WIDTH : WIDTH;
+      input_row[i] += next_channel ? 1 - KERNEL : 1;
+    }
   }
+
+  // Four neighbours of a row of the input, zeros beyond its ends. They are one copy of 16 bytes if
+  // every row begins on 16 bytes.
+  __device__ void CopyRow(float* to, const float* x, int i) {
+    const bool wanted = unsigned(input_row[i]) < HEIGHT;
+    if constexpr (WIDTH % 4 == 0) {
+      const bool inside = wanted && unsigned(column[i]) < WIDTH;
+      CopyAsync16(to, inside ? rows[i] : x, inside);
+    } else {
+      for (int j = 0; j < 4; ++j) {
+        const bool inside = wanted && unsigned(column[i] + j) < WIDTH;
+        CopyAsync4(to + j, inside ? rows[i] + j : x, inside);
+      }
+    }
+  }
+};
+
+__device__ Copies CopiesOf(const float* x, const float* turned, int first_row, int first_column) {
+  Copies copies;
+  copies.weights = turned + 4 * threadIdx.x;
+  copies.r = 0;
+#pragma unroll
+  for (int i = 0; i < Copies::kRowCopies; ++i) {
+    const int four = i * kThreads + threadIdx.x, row = first_row + four / Copies::kRowFours;
+    const int image = row / kImageRows;
+    copies.column[i] = first_column * STRIDE - 4 + four % Copies::kRowFours * 4;
+    copies.input_row[i] = row % kImageRows * STRIDE - PADDING;
+    copies.rows[i] = x + (long long)image * CHANNELS_IN * HEIGHT * WIDTH +
+                     copies.input_row[i] * WIDTH + copies.column[i];
+    if (image >= BATCH) copies.column[i] = WIDTH;
+  }
+  return copies;
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 3)
     convolve(const float* x, const float* turned, const float* __restrict__ bias,
-             float* out) {
+             float* __restrict__ out) {
   extern __shared__ __align__(16) float stages[];
   const int first_row = blockIdx.x / kTilesAcross * kTileRows;  // of the rows of all images
   const int first_column = blockIdx.x % kTilesAcross * kPooledColumns * POOL_STRIDE;
@@ -144,19 +170,24 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   const int tile_row = warp / 2, warp_channel = warp % 2 * 4 * kThreadChannels;
   const int channel = warp_channel + lane / 8 * kThreadChannels;
   const int row_at = kRowsAt + tile_row * kRowFloats + lane % 8 * kThreadPixels * STRIDE;
-  float sum[kThreadChannels][kThreadPixels] = {};
+  float sum[kThreadChannels][kThreadPixels];
+#pragma unroll
+  for (int i = 0; i < kThreadChannels; ++i) {
+    const int from = first_channel + channel + i;
+    const float begin = from < CHANNELS_OUT ? bias[from] : 0;
+#pragma unroll
+    for (int j = 0; j < kThreadPixels; ++j) sum[i][j] = begin;
+  }
+  Copies copies = CopiesOf(x, turned, first_row, first_column);
   for (int step = 0; step < STAGES - 1; ++step) {
-    if (step < kSteps)
-      StartStep(stages + step * STAGE_FLOATS, x, turned, step, first_row, first_column);
+    if (step < kSteps) copies.Start(stages + step * STAGE_FLOATS, x);
     CommitCopies();
   }
   int stage = 0, next_stage = STAGES - 1;
   for (int step = 0; step < kSteps; ++step) {
     WaitForCopies<STAGES - 2>();  // this thread's part of the stage has arrived,
     __syncthreads();              // and so has everybody's; the stage before is not read any more
-    if (step + STAGES - 1 < kSteps)
-      StartStep(stages + next_stage * STAGE_FLOATS, x, turned, step + STAGES - 1, first_row,
-                first_column);
+    if (step + STAGES - 1 < kSteps) copies.Start(stages + next_stage * STAGE_FLOATS, x);
     CommitCopies();
     const float* const here = stages + stage * STAGE_FLOATS;
     float window[kWindow];
@@ -178,7 +209,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
     next_stage = next_stage == STAGES - 1 ? 0 : next_stage + 1;
   }
   __syncthreads();  // the stages are free
-  const int row = first_row + tile_row;
+  const int row = first_row + tile_row, image_row = row % kImageRows;
+  const size_t plane = size_t(row / kImageRows) * CHANNELS_OUT + first_channel + warp_channel;
+  const int pooled = blockIdx.x % kTilesAcross * kPooledColumns + lane;
+  const bool writes =
+      row < BATCH * kImageRows && lane < kPooledColumns && pooled < OUT_WIDTH;
+  // The results that this row belongs to: `last` in any case, `first` if it is another one.
+  const int first = max(0, (image_row - POOL + POOL_STRIDE) / POOL_STRIDE);
+  const int last = min(OUT_HEIGHT - 1, image_row / POOL_STRIDE);
+  float* const to = out + (plane * OUT_HEIGHT + last) * OUT_WIDTH + pooled;
   float* const rows = stages + warp * 4 * kPassChannels * kOutPitch;
 #pragma unroll
   for (int pass = 0; pass < kThreadChannels; pass += kPassChannels) {
@@ -190,25 +229,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
         rows[(lane / 8 * kPassChannels + i) * kOutPitch + lane % 8 * kThreadPixels + j] =
             sum[pass + i][j];
     __syncwarp();
-    if (row >= BATCH * kImageRows) continue;
-    const int pooled = blockIdx.x % kTilesAcross * kPooledColumns + lane;
-    if (lane >= kPooledColumns || pooled >= OUT_WIDTH) continue;
-    const int image_row = row % kImageRows;
-    const int first = max(0, (image_row - POOL + POOL_STRIDE) / POOL_STRIDE);
-    const int last = min(OUT_HEIGHT - 1, image_row / POOL_STRIDE);
+    if (!writes) continue;
 #pragma unroll
     for (int i = 0; i < 4 * kPassChannels; ++i) {
-      const int from = first_channel + warp_channel + i / kPassChannels * kThreadChannels + pass +
-                       i % kPassChannels;
-      if (from >= CHANNELS_OUT) continue;
-      float largest = rows[i * kOutPitch + lane * POOL_STRIDE];
+      const int from = i / kPassChannels * kThreadChannels + pass + i % kPassChannels;
+      if (!kWholeBlocks && first_channel + warp_channel + from >= CHANNELS_OUT) continue;
+      float largest = 0;
 #pragma unroll
-      for (int j = 1; j < POOL; ++j)
+      for (int j = 0; j < POOL; ++j)
         largest = MaxOrNaN(largest, rows[i * kOutPitch + lane * POOL_STRIDE + j]);
-      largest = MaxOrNaN(largest + bias[from], 0);
-      const size_t plane = size_t(row / kImageRows) * CHANNELS_OUT + from;
-      for (int to = first; to <= last; ++to)
-        AtomicMaximum(out + (plane * OUT_HEIGHT + to) * OUT_WIDTH + pooled, largest);
+      float* const at = to + from * OUT_HEIGHT * OUT_WIDTH;
+      AtomicMaximum(at, largest);
+      if (first < last) AtomicMaximum(at - OUT_WIDTH, largest);
     }
   }
 }

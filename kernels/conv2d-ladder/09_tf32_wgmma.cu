@@ -311,6 +311,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int pixel = first_pixel + 8 * i, inside = pixel < kTileRows * TILE_COLUMNS ? pixel : 0;
     corner[i] = inside / TILE_COLUMNS * STRIDE * PITCH + inside % TILE_COLUMNS * STRIDE + kSkip;
   }
+  const int first_channel = blockIdx.y * kChannels + 2 * t;  // and the next, and eight on, ...
+  float biases[24];
+#pragma unroll
+  for (int i = 0; i < 24; ++i) {
+    const int channel = first_channel + i / 2 * 8 + i % 2;
+    biases[i] = channel < CHANNELS_OUT ? bias[channel] : 0;
+  }
   int buffer = 0;
   unsigned parity = 0;
   for (int tile = blockIdx.x; tile < kTiles; tile += gridDim.x) {
@@ -328,13 +335,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const int row = place.row + pixel / TILE_COLUMNS;
       const int column = place.column + pixel % TILE_COLUMNS;
       if (pixel >= kTileRows * TILE_COLUMNS || row >= OUT_HEIGHT || column >= OUT_WIDTH) continue;
+      const size_t plane = size_t(place.image) * CHANNELS_OUT + first_channel;
+      float* const to = out + (plane * OUT_HEIGHT + row) * OUT_WIDTH + column;
 #pragma unroll
       for (int i = 0; i < 24; ++i) {
-        const int channel = blockIdx.y * kChannels + i / 2 * 8 + 2 * t + i % 2;
-        if (channel >= CHANNELS_OUT) continue;
-        const size_t plane = size_t(place.image) * CHANNELS_OUT + channel;
-        out[(plane * OUT_HEIGHT + row) * OUT_WIDTH + column] =
-            sum[i / 2 * 4 + h * 2 + i % 2] + bias[channel];
+        const int from = i / 2 * 8 + i % 2;
+        if (CHANNELS_OUT % kChannels == 0 || first_channel + from < CHANNELS_OUT)
+          to[from * OUT_HEIGHT * OUT_WIDTH] = sum[i / 2 * 4 + h * 2 + i % 2] + biases[i];
       }
     }
   }
