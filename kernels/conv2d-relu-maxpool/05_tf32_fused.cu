@@ -313,8 +313,10 @@ DEVICE void WriteHalf(float* values, const float (&sum)[48], int half, int first
   }
 }
 
+// Of three neighbours, of which the first begins on eight bytes.
 DEVICE float LargestOf(const float* three) {
-  return MaxOrNaN(MaxOrNaN(three[0], three[1]), three[2]);
+  const float2 two = *reinterpret_cast<const float2*>(three);
+  return MaxOrNaN(MaxOrNaN(two.x, two.y), three[2]);
 }
 
 // Results of half of the channels, from a row that is kept and the two in shared memory. The second
