@@ -20,11 +20,24 @@ class CompiledBaselines(unittest.TestCase):
 
         with mock.patch.object(torch, "compile", compile_model, create=True):
             for baseline in compiled.MODES:
-                made, call = compiled.Compiled(baseline), calls.append
+                made, call = compiled.Compiled(baseline, copied=False), calls.append
                 for _ in range(2):
                     made.made(call, lambda: ("inputs",))
         self.assertEqual(asked, [None, "reduce-overhead", "max-autotune"])
         self.assertEqual(calls, ["inputs"] * 9)
+
+    # Graphs that were recorded around another slot's weights made a baseline fifty times slower, and
+    # whatever was judged beside it faster.
+    def test_graphs_around_one_copy_of_the_weights_are_no_baseline_where_each_call_has_its_own(self):
+        with self.assertRaises(failure.Failure) as caught:
+            compiled.Compiled("compiled-reduce-overhead", copied=True)
+        self.assertIn("use --baseline compiled", caught.exception.message)
+        asked = []
+        with mock.patch.object(
+            torch, "compile", lambda model, mode=None: asked.append(mode) or model, create=True
+        ):
+            compiled.Compiled("compiled-max-autotune", copied=True).made(len, lambda: ("",))
+        self.assertEqual(asked, ["max-autotune-no-cudagraphs"])
 
 
 class ReferenceTest(unittest.TestCase):

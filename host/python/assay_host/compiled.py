@@ -16,15 +16,34 @@ MODES = {
 }
 
 
+# On a GPU some modes record CUDA graphs around one copy of the weights. Calls that each have weights
+# of their own would record again and again: 64 modules took twice as long as one, and fifty times
+# where their results were kept.
+_GRAPHS = ("reduce-overhead", "max-autotune")
+
 # Calls after which a module is compiled and, in the modes that record CUDA graphs, recorded.
 _CALLS = 3
 
 
-class Compiled:
-    """torch.compile's versions of modules of one kind, which share the compiled code."""
+def _mode_for_copies(mode):
+    """Returns the mode for modules that each have weights of their own on a GPU. Raises Failure."""
+    if mode == "reduce-overhead":
+        raise Failure(
+            failure.ENVIRONMENT,
+            "the baseline compiled-reduce-overhead records CUDA graphs around one copy of the "
+            "weights, and here each call has its own: use --baseline compiled, whose blocks are "
+            "replayed as graphs where that is faster",
+        )
+    return mode + "-no-cudagraphs" if mode in _GRAPHS else mode
 
-    def __init__(self, baseline):
-        self._mode = MODES[baseline]
+
+class Compiled:
+    """torch.compile's versions of modules of one kind, which share the compiled code. `copied`: on a
+    GPU each call has a module with weights of its own. Raises Failure for a mode that cannot.
+    """
+
+    def __init__(self, baseline, copied):
+        self._mode = _mode_for_copies(MODES[baseline]) if copied else MODES[baseline]
         self._by_module = {}
 
     def made(self, model, arguments):

@@ -226,7 +226,8 @@ class Reference:
         self._compiled = None
         if baseline not in compiled.MODES:
             return self._model
-        self._compiled = compiled.Compiled(baseline)
+        copied = self._place.device != device.CPU and bool(weights.state_tensors(self._model))
+        self._compiled = compiled.Compiled(baseline, copied)
         made = self._compiled.made(self._model, lambda: self._arguments(leaves, self._place.copy))
         self._restorer.restore()
         return made
