@@ -26,9 +26,9 @@ class CompiledBaselines(unittest.TestCase):
         self.assertEqual(asked, [None, "reduce-overhead", "max-autotune"])
         self.assertEqual(calls, ["inputs"] * 9)
 
-    # Graphs that were recorded around another slot's weights made a baseline fifty times slower, and
-    # whatever was judged beside it faster.
-    def test_graphs_around_one_copy_of_the_weights_are_no_baseline_where_each_call_has_its_own(self):
+    # Graphs that were recorded around another slot's weights made a baseline fifty times slower,
+    # and whatever was judged beside it faster.
+    def test_graphs_around_one_copy_of_the_weights_are_no_baseline_of_calls_with_their_own(self):
         with self.assertRaises(failure.Failure) as caught:
             compiled.Compiled("compiled-reduce-overhead", copied=True)
         self.assertIn("use --baseline compiled", caught.exception.message)

@@ -20,7 +20,7 @@ enum class Defence {
   kErrorBounds,     // errors are measured against float64, not held to a fixed tolerance
   kRaggedSizes,     // gate 1 tries other sizes, too
   kRandomWeights,   // parameters that are all ones or zeros get random values
-  kVaryingWeights,  // weights change from block to block
+  kVaryingWeights,  // each call has weights with values of its own
   kFreeze,          // hosts are stopped between blocks
   kWaitingHosts,    // hosts that wait for their turn are stopped, too
   kSleepProof,      // a host that uses CPU time while it is stopped is caught

@@ -49,7 +49,7 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check = std::move(*again);
   }
   if (check.mismatch && draw.kind == DrawKind::kOrdinary && ordinary_passed &&
-      setup.oracle.varied_weights().any_vary())
+      setup.oracle.varied_weights()->any_vary())
     check.hint +=
         "; an earlier call was right, with other weights: what depends on weights must be done in "
         "every call (--weights constant allows to keep it)";

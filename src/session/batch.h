@@ -28,7 +28,7 @@ Result<std::unique_ptr<OtherSize>> MakeBatchSize(const Workbench& bench, uint64_
                                                  std::shared_ptr<Host> host,
                                                  const DrawProgress& progress);
 
-// Makes the batch under `seed`. No host under test may run: the weights change. Errors (kUsage):
+// Makes the batch under `seed`. No host under test may run. Errors (kUsage):
 // the reference cannot be judged, or memory holds too few of the problem's tensors.
 Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed,
                                          std::unique_ptr<OtherSize> other_size,

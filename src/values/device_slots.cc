@@ -1,6 +1,7 @@
 #include "values/device_slots.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -51,6 +52,7 @@ uint64_t DeviceSlots::CountFor(const wire::Plan& plan, uint64_t memory_bytes) {
 }
 
 Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& plan,
+                                        std::shared_ptr<const VariedWeights> weights,
                                         uint32_t capacity, uint64_t guard) {
   DeviceSlots slots(device, plan);
   const Gpu& gpu = device.gpu();
@@ -58,6 +60,11 @@ Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& p
   ASSAY_ASSIGN_OR_RETURN(slots.inputs_, DeviceRegion::Shared(gpu, capacity * plan.input_stride));
   ASSAY_ASSIGN_OR_RETURN(slots.weights_, DeviceRegion::Shared(gpu, WeightsBytes(plan, capacity)));
   ASSAY_ASSIGN_OR_RETURN(slots.constructed_, DeviceRegion::Private(gpu, WeightsBytes(plan, 1)));
+  slots.varied_ = std::move(weights);
+  const std::vector<std::byte>& constructed = slots.varied_->constructed();
+  if (!constructed.empty())
+    ASSAY_RETURN_IF_ERROR(
+        slots.Upload(slots.constructed_.address(), constructed.data(), constructed.size()));
   slots.filled_from_.resize(capacity);
   slots.versions_.resize(capacity);
   ASSAY_ASSIGN_OR_RETURN(slots.poisoned_, DeviceRegion::Private(gpu, plan.output_stride));
@@ -122,13 +129,9 @@ Result<void> DeviceSlots::FillInput(uint32_t slot, cuda::Pointer master) {
   return Copy(inputs_.address() + slot * plan_->input_stride, master, plan_->input_stride);
 }
 
-Result<void> DeviceSlots::FillWeights(const VariedWeights& weights, std::span<const uint32_t> slots,
+Result<void> DeviceSlots::FillWeights(std::span<const uint32_t> slots,
                                       std::span<const uint64_t> versions) {
   if (plan_->weights_stride == 0) return {};
-  if (varied_ == nullptr)
-    ASSAY_RETURN_IF_ERROR(
-        Upload(constructed_.address(), weights.constructed().data(), weights.constructed().size()));
-  varied_ = &weights;
   std::vector<gpu::VariedTensor> tensors;
   for (size_t i = 0; i < slots.size(); ++i) {
     std::optional<uint64_t>& version = versions_[slots[i]];
@@ -137,7 +140,7 @@ Result<void> DeviceSlots::FillWeights(const VariedWeights& weights, std::span<co
       ASSAY_RETURN_IF_ERROR(
           Copy(WeightsOf(slots[i]), constructed_.address(), plan_->weights_stride));
     version = versions[i];
-    PlaceVersion(weights, *version, constructed_.address(), WeightsOf(slots[i]), &tensors);
+    PlaceVersion(*varied_, *version, constructed_.address(), WeightsOf(slots[i]), &tensors);
   }
   return device_->kernels().Vary(tensors);
 }
@@ -176,7 +179,7 @@ Result<void> DeviceSlots::Clear(uint32_t slots) {
     if (versions_[slot].value_or(0) != 0) {
       const uint32_t one[] = {slot};
       const uint64_t none[] = {0};
-      ASSAY_RETURN_IF_ERROR(FillWeights(*varied_, one, none));
+      ASSAY_RETURN_IF_ERROR(FillWeights(one, none));
     }
   return gpu.Check(
       gpu.driver().set_words(inputs_.address(), 0, slots * plan_->input_stride / 4, nullptr),

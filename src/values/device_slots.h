@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <random>
 #include <span>
@@ -29,8 +30,9 @@ class DeviceSlots {
   // Returns the number of slots for a plan whose values may take `memory_bytes`; possibly fewer
   // than the two that are needed.
   static uint64_t CountFor(const wire::Plan& plan, uint64_t memory_bytes);
-  // `device` and `plan` must outlive the slots.
-  static Result<DeviceSlots> Create(JudgeDevice& device, const wire::Plan& plan, uint32_t capacity,
+  // `device` and `plan` must outlive the slots. `weights`: laid out by `plan`.
+  static Result<DeviceSlots> Create(JudgeDevice& device, const wire::Plan& plan,
+                                    std::shared_ptr<const VariedWeights> weights, uint32_t capacity,
                                     uint64_t guard);
 
   const DeviceRegion& inputs() const { return inputs_; }
@@ -40,10 +42,8 @@ class DeviceSlots {
 
   // Copies a master's inputs on the device into a slot.
   Result<void> FillInput(uint32_t slot, cuda::Pointer master);
-  // Writes versions of the weights, which must outlive the slots, into the slots' copies:
-  // versions[i] into slots[i].
-  Result<void> FillWeights(const VariedWeights& weights, std::span<const uint32_t> slots,
-                           std::span<const uint64_t> versions);
+  // Writes versions of the weights into the slots' copies: versions[i] into slots[i].
+  Result<void> FillWeights(std::span<const uint32_t> slots, std::span<const uint64_t> versions);
   // Returns true if the inputs and weights of these slots are as they were filled.
   Result<bool> InputsStand(std::span<const uint32_t> slots);
   // Zeroes the inputs of the slots [0, slots), and sets their weights to the constructed ones.
@@ -128,7 +128,7 @@ class DeviceSlots {
   int64_t flush_ns_ = 0;               // shortest so far
   bool busy_ = false;
   std::vector<cuda::Pointer> filled_from_;  // by slot; 0: not filled
-  const VariedWeights* varied_ = nullptr;   // known with the first fill
+  std::shared_ptr<const VariedWeights> varied_;
   // The version in each slot; nullopt: the copy has no weights yet.
   std::vector<std::optional<uint64_t>> versions_;
 };

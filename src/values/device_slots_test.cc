@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "base/files.h"
 #include "values/slot_layout.h"
@@ -57,7 +58,9 @@ class DeviceSlotsTest : public testing::Test {
     auto plan = LayOutSlots(description);
     ASSERT_TRUE(plan);
     plan_ = *plan;
-    auto slots = DeviceSlots::Create(*device_, plan_, kCapacity, kGuard);
+    weights_ = std::make_shared<const VariedWeights>(
+        plan_, std::vector<std::byte>(plan_.weights_stride, std::byte{0x39}));
+    auto slots = DeviceSlots::Create(*device_, plan_, weights_, kCapacity, kGuard);
     ASSERT_TRUE(slots) << slots.error().message;
     slots_.emplace(std::move(*slots));
     auto outputs = slots_->CreateOutputs();
@@ -73,6 +76,7 @@ class DeviceSlotsTest : public testing::Test {
     return plan_.arguments[argument].offset + plan_.arguments[argument].size_bytes;
   }
 
+  std::shared_ptr<const VariedWeights> weights_;
   std::unique_ptr<JudgeDevice> device_;
   wire::Plan plan_;
   std::optional<DeviceSlots> slots_;
@@ -173,23 +177,22 @@ TEST_F(DeviceSlotsTest, InputsThatAreWrittenToShow) {
 }
 
 TEST_F(DeviceSlotsTest, EachSlotHasItsOwnVersionOfTheWeights) {
-  const VariedWeights weights(plan_, std::vector<std::byte>(plan_.weights_stride, std::byte{0x39}));
   const uint32_t slots[] = {3, 1};
   const uint64_t versions[] = {5, 6};
-  ASSERT_TRUE(slots_->FillWeights(weights, slots, versions));
+  ASSERT_TRUE(slots_->FillWeights(slots, versions));
   const auto copy = [&](uint32_t slot) {
     return reinterpret_cast<std::byte*>(slots_->weights().address()) + slot * plan_.weights_stride;
   };
-  std::vector<std::byte> expected = weights.constructed();
-  weights.Write(5, false, expected.data());
+  std::vector<std::byte> expected = weights_->constructed();
+  weights_->Write(5, false, expected.data());
   EXPECT_EQ(std::memcmp(copy(3), expected.data(), expected.size()), 0);
   EXPECT_NE(std::memcmp(copy(1), expected.data(), expected.size()), 0);
   EXPECT_TRUE(*slots_->InputsStand(slots));
   copy(1)[plan_.arguments[3].offset + 40] ^= std::byte{1};
   EXPECT_FALSE(*slots_->InputsStand(slots));
   ASSERT_TRUE(slots_->Clear(4));
-  EXPECT_EQ(std::memcmp(copy(3), weights.constructed().data(), expected.size()), 0);
-  EXPECT_EQ(std::memcmp(copy(1), weights.constructed().data(), expected.size()), 0);
+  EXPECT_EQ(std::memcmp(copy(3), weights_->constructed().data(), expected.size()), 0);
+  EXPECT_EQ(std::memcmp(copy(1), weights_->constructed().data(), expected.size()), 0);
 }
 
 TEST(DeviceSlots, AFlushThatTakesLongWasNotAlone) {

@@ -54,8 +54,9 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
   std::random_device random;
   live.guard_ = uint64_t{random()} << 32 | random();
   if (device != nullptr) {
-    ASSAY_ASSIGN_OR_RETURN(DeviceSlots slots,
-                           DeviceSlots::Create(*device, plan, live.capacity_, live.guard_));
+    ASSAY_ASSIGN_OR_RETURN(
+        DeviceSlots slots,
+        DeviceSlots::Create(*device, plan, oracle.varied_weights(), live.capacity_, live.guard_));
     live.device_ = std::make_unique<DeviceSlots>(std::move(slots));
     live.unread_.resize(plan.output_stride);
     live.results_bytes_ = LeftResultsBytes(plan, live.capacity_, oracle.memory_bytes());
@@ -64,8 +65,8 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
   live.SetSlotCount(2);
   // Hosts load their weights from here.
   const uint32_t first[] = {0};
-  live.varied_ = &oracle.varied_weights();
-  live.ShowWeights(*live.varied_, first, std::vector<uint64_t>{0});
+  live.varied_ = oracle.varied_weights();
+  live.ShowWeights(first, std::vector<uint64_t>{0});
   return live;
 }
 
@@ -96,17 +97,16 @@ void LiveSlots::FillSlots(const Oracle& oracle, std::span<const uint32_t> slots,
     CopyInputs(oracle, slots[i], masters[i]);
     versions.push_back(oracle.weights_of(masters[i]));
   }
-  ShowWeights(oracle.varied_weights(), slots, versions);
+  ShowWeights(slots, versions);
 }
 
-void LiveSlots::ShowWeights(const VariedWeights& weights, std::span<const uint32_t> slots,
-                            std::span<const uint64_t> versions) {
-  if (device_ != nullptr) return Note(device_->FillWeights(weights, slots, versions));
+void LiveSlots::ShowWeights(std::span<const uint32_t> slots, std::span<const uint64_t> versions) {
+  if (device_ != nullptr) return Note(device_->FillWeights(slots, versions));
   const uint64_t stride = plan().weights_stride;
   for (size_t i = 0; i < slots.size() && stride > 0; ++i) {
     std::optional<uint64_t>& version = versions_[slots[i]];
     if (version == versions[i]) continue;
-    weights.Write(versions[i], !version, weights_.data() + slots[i] * stride);
+    varied_->Write(versions[i], !version, weights_.data() + slots[i] * stride);
     version = versions[i];
   }
 }
@@ -131,7 +131,7 @@ void LiveSlots::Clear() {
     for (uint32_t slot = 0; slot < filled_; ++slot)
       if (versions_[slot].value_or(0) != 0) {
         const uint64_t none[] = {0};
-        ShowWeights(*varied_, {&slot, 1}, none);
+        ShowWeights({&slot, 1}, none);
       }
   } else {
     // Of this memory only numbers are in use there: touching the rest would take the time, and the

@@ -32,8 +32,7 @@ struct HostOutputs {
 // and RunBlock() returns it.
 class LiveSlots {
  public:
-  // `oracle` must outlive the slots, where it is. `device`: holds the slots; null: they lie in the
-  // machine's memory.
+  // `device`: holds the slots; null: they lie in the machine's memory.
   static Result<LiveSlots> Create(const Oracle& oracle, JudgeDevice* device = nullptr);
 
   const wire::Plan& plan() const { return *plan_.as<wire::Plan>(); }
@@ -143,8 +142,7 @@ class LiveSlots {
                  std::span<const uint32_t> masters);
   void CopyInputs(const Oracle& oracle, uint32_t slot, uint32_t master);
   // Shows versions[i] in the copy of slots[i].
-  void ShowWeights(const VariedWeights& weights, std::span<const uint32_t> slots,
-                   std::span<const uint64_t> versions);
+  void ShowWeights(std::span<const uint32_t> slots, std::span<const uint64_t> versions);
 
   SharedRegion plan_, inputs_, weights_;
   // With device slots `inputs_` holds only the numbers among the inputs, at the same offsets.
@@ -157,7 +155,7 @@ class LiveSlots {
   uint64_t results_bytes_ = 0;  // on a device: for each host that leaves its results
   uint32_t slot_count_most_ = 0;
   uint32_t filled_ = 0;  // slots that may hold values
-  const VariedWeights* varied_ = nullptr;
+  std::shared_ptr<const VariedWeights> varied_;
   // Without a device, the version of the weights in each slot; nullopt: the copy has none yet.
   std::vector<std::optional<uint64_t>> versions_;
   uint64_t guard_ = 0;

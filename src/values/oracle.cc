@@ -230,7 +230,7 @@ Result<void> Oracle::StoreWeights() {
     std::copy_n(weights_.data(), constructed.size(), constructed.data());
   else if (!constructed.empty())
     ASSAY_RETURN_IF_ERROR(KeepConstructed(&constructed));
-  varied_ = VariedWeights(plan(), std::move(constructed));
+  varied_ = std::make_shared<VariedWeights>(plan(), std::move(constructed));
   return {};
 }
 
@@ -350,15 +350,15 @@ gpu::TruthComparison Oracle::AgainstTruth(const wire::ArgumentSpec& output, cuda
 }
 
 HostResult<void> Oracle::ShowWeights(uint64_t version) {
-  if (version == shown_version_ || !varied_.any_vary()) return {};
+  if (version == shown_version_ || !varied_->any_vary()) return {};
   shown_version_ = version;
   float64_weights_stale_ = true;
   if (!on_device()) {
-    varied_.Write(version, false, weights_.data());
+    varied_->Write(version, false, weights_.data());
     return {};
   }
   std::vector<gpu::VariedTensor> tensors;
-  PlaceVersion(varied_, version, device_constructed_.address(), device_weights_.address(),
+  PlaceVersion(*varied_, version, device_constructed_.address(), device_weights_.address(),
                &tensors);
   if (auto written = options_.device->kernels().Vary(tensors); !written)
     return HostFailed(HostTrouble::Kind::kEnvironment, written.error().message);
@@ -442,7 +442,7 @@ HostResult<void> Oracle::CopiesHold() const {
 }
 
 HostResult<void> Oracle::FillOrdinary(uint32_t first, uint32_t count, uint64_t seed) {
-  if (!varied_.any_vary()) return FillSlots(first, count, seed);
+  if (!varied_->any_vary()) return FillSlots(first, count, seed);
   for (uint32_t i = 0; i < count; ++i) {
     // Never version 0, which hosts see as they load.
     if (auto shown = ShowWeights((seed + i) << 1 | 1); !shown) return shown;

@@ -107,7 +107,7 @@ class Oracle {
   uint64_t weights_of(uint32_t slot) const {
     return slot < fills_.size() ? fills_[slot].weights : 0;
   }
-  const VariedWeights& varied_weights() const { return varied_; }
+  const std::shared_ptr<const VariedWeights>& varied_weights() const { return varied_; }
   // Without a device: the weights of the present version.
   const std::byte* weights() const { return weights_.data(); }
 
@@ -203,7 +203,7 @@ class Oracle {
       device_constructed_;
   mutable Fetched fetched_inputs_, fetched_outputs_, fetched_oracle_;
   mutable std::optional<Error> device_error_;
-  VariedWeights varied_;
+  std::shared_ptr<const VariedWeights> varied_ = std::make_shared<VariedWeights>();
   uint64_t shown_version_ = 0;  // in the host's weights
   bool float64_weights_stale_ = false;
   struct Filled {

@@ -16,9 +16,9 @@ MODES = {
 }
 
 
-# On a GPU some modes record CUDA graphs around one copy of the weights. Calls that each have weights
-# of their own would record again and again: 64 modules took twice as long as one, and fifty times
-# where their results were kept.
+# On a GPU some modes record CUDA graphs around one copy of the weights. Calls that each have
+# weights of their own would record again and again: 64 modules took twice as long as one, and
+# fifty times where their results were kept.
 _GRAPHS = ("reduce-overhead", "max-autotune")
 
 # Calls after which a module is compiled and, in the modes that record CUDA graphs, recorded.
@@ -38,8 +38,8 @@ def _mode_for_copies(mode):
 
 
 class Compiled:
-    """torch.compile's versions of modules of one kind, which share the compiled code. `copied`: on a
-    GPU each call has a module with weights of its own. Raises Failure for a mode that cannot.
+    """torch.compile's versions of modules of one kind, which share the compiled code. `copied`: on
+    a GPU each call has a module with weights of its own. Raises Failure for a mode that cannot.
     """
 
     def __init__(self, baseline, copied):
