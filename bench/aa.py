@@ -2,10 +2,12 @@
 """A/A: judges a program against its own copy, many times, and counts how often it is 'faster'.
 
     bench/aa.py native|python|device --size tiny|small --count 200 --output FILE.jsonl
-                [--problem NAME|all] [--set NAME=VALUE ...] [--device cuda] [--seconds S]
+                [--problem NAME|FILE|all] [--candidate FILE] [--set NAME=VALUE ...]
+                [--device cuda] [--seconds S]
 
-`native` and `device` (on a GPU) judge a kernel against its own copy (--against); `python` judges
-the reference's own Python form against the reference (eager). One line a verdict is appended to the
+`native` and `device` (on a GPU) judge a kernel against its own copy (--against), a softmax unless
+--problem and --candidate name another; `python` judges the reference's own Python form against the
+reference (eager). One line a verdict is appended to the
 output; a run that is stopped goes on where it was. Ends with the rate and its exact 95% interval
 (Clopper-Pearson).
 """
@@ -49,8 +51,9 @@ def main():
     parser.add_argument("--set", action="append", default=[], help="a constant of the problem")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no call after this")
-    parser.add_argument("--size", default="tiny")
-    parser.add_argument("--problem", default="softmax", help="python: one of the suite, or 'all'")
+    parser.add_argument("--size", default="tiny", help="'' for a problem outside of the suite")
+    parser.add_argument("--problem", default="softmax", help="one of the suite, a file, or 'all'")
+    parser.add_argument("--candidate", type=pathlib.Path, help="native, device: the kernel")
     parser.add_argument("--count", type=int, default=200, help="verdicts in the file at the end")
     parser.add_argument(
         "--batch", type=int, default=10, help="verdicts a call of assay: they share reference hosts"
@@ -60,7 +63,7 @@ def main():
     parser.add_argument("--assay", default=binary)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if options.form != "python":
+        if options.form != "python" and not options.candidate:
             problems = [find_problem("softmax")]
         elif options.problem == "all":
             problems = sorted((ROOT / "problems").glob("level*/*.py"))
@@ -81,7 +84,7 @@ def judge(options, problem, count, folder):
     """Verdicts of one call of assay, as they come: a program against its own copy."""
     if options.form != "python":
         name = "one_read.cu" if options.form == "device" else "fused.cpp"
-        candidate = ROOT / "kernels" / "softmax" / name
+        candidate = options.candidate or ROOT / "kernels" / "softmax" / name
         extra = ["--against", str(candidate)]
     else:
         candidate = folder / "copy.py"
@@ -92,8 +95,7 @@ def judge(options, problem, count, folder):
         "judge",
         str(problem),
         *[str(candidate)] * count,
-        "--size",
-        options.size,
+        *(["--size", options.size] if options.size else []),
         "--device",
         options.device,
         *[word for constant in options.set for word in ("--set", constant)],
@@ -117,6 +119,8 @@ def judge(options, problem, count, folder):
 
 
 def find_problem(name):
+    if name.endswith(".py"):
+        return pathlib.Path(name)
     found = list((ROOT / "problems").glob(f"level*/{name}.py"))
     if len(found) != 1:
         sys.exit(f"no problem of the suite is named '{name}'")

@@ -18,8 +18,6 @@
 #include "values/work_account.h"
 
 namespace assay {
-namespace {}  // namespace
-
 ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description) {
   ProblemRecord problem;
   problem.name = request.name;

@@ -21,11 +21,16 @@ struct BothSteps {
   ShortestStep reference, candidate;
 };
 
-// A step of one side, added to `shortest`, but for one that was void. False: it was wrong.
+// A step of one side on a value of its own, added to `shortest`, but for one that was void. False:
+// it was wrong.
 HostResult<bool> RunStep(GateParts& parts, const PairFacts& pair, Side& side, uint32_t slot,
-                         uint32_t master, ShortestStep* shortest) {
+                         ShortestStep* shortest) {
+  uint32_t master = 0;
   {
     const Meter meter(&parts.ledger.spent.fill_ns);
+    const auto taken = parts.inputs.Take(ValuesOf(side), 1);
+    if (!taken) return OpponentsTrouble(taken.error());
+    master = taken->front();
     parts.inputs.FillSlot(slot, master);
     side.PoisonSlot(slot);
   }
@@ -54,22 +59,14 @@ HostResult<bool> RunSteps(GateParts& parts, const PairFacts& pair, Side& referen
   const Span span("steps");
   const uint32_t count = std::min({kSteps, parts.length.slots, parts.inputs.Limits().pool_slots});
   const std::vector<uint32_t> slots = RandomOrder(parts.length.slots, count, parts.random);
-  std::vector<uint32_t> masters[2];
-  for (Side* side : {&reference, &candidate}) {
-    const Meter meter(&parts.ledger.spent.fill_ns);
-    auto taken = parts.inputs.Take(ValuesOf(*side), count);
-    if (!taken) return OpponentsTrouble(taken.error());
-    masters[side->is_candidate()] = std::move(*taken);
-  }
   BothSteps steps;
   const int64_t begin_ns = MonotonicNs();
   for (uint32_t step = 0; step < count; ++step) {
     if (step >= kStepsMin && MonotonicNs() - begin_ns > kStepsNs) break;
     const bool candidate_first = parts.Toss();
     for (const bool is_candidate : {candidate_first, !candidate_first}) {
-      auto right =
-          RunStep(parts, pair, is_candidate ? candidate : reference, slots[step],
-                  masters[is_candidate][step], is_candidate ? &steps.candidate : &steps.reference);
+      auto right = RunStep(parts, pair, is_candidate ? candidate : reference, slots[step],
+                           is_candidate ? &steps.candidate : &steps.reference);
       if (!right || !*right) return right;
     }
   }
