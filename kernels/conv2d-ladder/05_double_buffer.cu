@@ -7,7 +7,8 @@
 // rows of all images are counted through, and none is left over.
 // Prediction: 70% of the library. The waits for copies are gone, and 18 KB a block leave its number
 // on an SM to the registers: two.
-// Measured: not yet.
+// Measured: 816 us on an H100, 133% of the library, 145% of compiled, 39% of the peak. 70% were
+// predicted: the library takes 1.09 ms, more than twice what was assumed.
 //! constant BATCH = x.size(0)
 //! constant CHANNELS_IN = x.size(1)
 //! constant HEIGHT = x.size(2)

@@ -3,7 +3,9 @@
 // Idea: the pooling begins its search for the largest at 0, which is ReLU: the largest of values
 // that were cut at 0 is the largest cut at 0. One pass over memory less.
 // Prediction: 130% of the library: 80 of 530 us less.
-// Measured: not yet.
+// Measured: 610 us on an H100, 210% of the library, 203% of compiled, 53% of the peak. The pass
+// takes 57 us beside the convolution's 553, where 50 were predicted. 130% were predicted of a
+// faster library; it takes 1.28 ms.
 //! constant BATCH = x.size(0)
 //! constant CHANNELS_IN = x.size(1)
 //! constant HEIGHT = x.size(2)

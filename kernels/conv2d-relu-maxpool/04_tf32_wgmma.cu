@@ -2,7 +2,9 @@
 //
 // Idea: the last rung of conv2d-ladder instead of float32 multiplies; the rest as in rung 02.
 // Prediction: 200% of the library (tf32): 113 us of convolution and 50 us of pooling.
-// Measured: not yet.
+// Measured: 330 us on an H100, 325% of the library, 229% of compiled, 14% of the peak. 163 us were
+// predicted: the convolution takes 273 us, not 113, and the pass 57, not 50. The library takes 1.07
+// ms.
 //! constant BATCH = x.size(0)
 //! constant CHANNELS_IN = x.size(1)
 //! constant HEIGHT = x.size(2)

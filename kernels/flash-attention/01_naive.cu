@@ -3,7 +3,10 @@
 //   64 heads 4.3 GB, written, read twice, written again and read, where queries, keys, values and
 //   results are 0.27 GB.
 // Prediction: 0.5% of the library. Each lane reads another key, 256 bytes apart from the next.
-// Measured: not yet.
+// Measured: 610 ms on an H100, 0.2% of the library, 0.1% of the peak; 0.5% of the library that was
+//   expected were 314 ms. The scores' traffic alone would take 7 ms: likely the first kernel's
+//   scattered reads take the rest. The library took 1.07 ms beside it, 0.82 ms beside the fast
+//   rungs; the cause is not known.
 // Sizes: any; the scores must fit into memory.
 //! constant HEADS = query.size(0) * query.size(1)
 //! constant LENGTH = query.size(2)

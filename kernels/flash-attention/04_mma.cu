@@ -4,7 +4,9 @@
 //   what it gives as first operand of the second product. ldmatrix turns the values round.
 // Prediction: 50% of the library: mma.sync reaches some 60% of what wgmma does, and the waits for
 //   global memory lie open but for the other blocks of the processor.
-// Measured: not yet.
+// Measured: 2.49 ms on an H100, 33% of the library, 25% of the peak, 221 TFLOP/s. Not 50%, since
+//   the library is 1.9 times as fast as was assumed (README); 50% of the one assumed were 3.14 ms,
+//   so the rung itself is a quarter faster than predicted.
 // Sizes: any LENGTH; HEAD_DIM 64 or 128.
 //! constant HEADS = query.size(0) * query.size(1)
 //! constant LENGTH = query.size(2)

@@ -2,7 +2,10 @@
 //   way, without registers. Instead of padding, chunks of 16 bytes are swapped within their row
 //   (chunk c of row r lies at c ^ r % 8), so that rows are as long as they are.
 // Prediction: 75% of the library, which does much the same.
-// Measured: not yet.
+// Measured: 2.26 ms on an H100, 36% of the library, 27% of the peak, 243 TFLOP/s: 10% faster than
+//   rung 4, not 50%. 2.10 ms were predicted by the library that was assumed. Likely other blocks
+//   hid the waits before: with 200 registers a thread eight warps fit on a processor, of rung 4
+//   twelve.
 // Sizes: any LENGTH; HEAD_DIM 64 or 128.
 //! constant HEADS = query.size(0) * query.size(1)
 //! constant LENGTH = query.size(2)

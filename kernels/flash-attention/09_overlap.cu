@@ -3,7 +3,9 @@
 //   weighs the new scores. The ring's order is keys 0, keys 1, values 0, keys 2, values 1 ...
 // Prediction: 155% of the library: the published gain of this step is 3 to 5%, and the turn is no
 //   longer held while a group waits.
-// Measured: not yet.
+// Measured: 849 us on an H100, 97% of the library, 73% of the peak, 648 TFLOP/s: 9% faster than
+//   rung 8 and 6% faster than rung 7, where 11% and 35% were predicted. At 4097 834 us, 110% of the
+//   library.
 // Sizes: any LENGTH; HEAD_DIM 64 or 128.
 //! constant LENGTH = query.size(2)
 //! constant HEAD_DIM = query.size(3)

@@ -3,7 +3,10 @@
 //   that short ones fill the gaps at the end: a section of heads whose keys and values fit into the
 //   cache is done tile by tile from the last, all heads of it side by side.
 // Prediction: without a mask as rung 9; causal, 1.9 times as fast as rung 9.
-// Measured: not yet.
+// Measured: causal 439 us on an H100, 110% of the library, 70% of the peak, 627 TFLOP/s of half the
+//   work: 1.94 times as fast as rung 9 without a mask, as predicted. 150% of the library were
+//   predicted: PyTorch does not pick its flash kernel here (README). Without a mask not measured:
+//   the time on the card was kept for other rungs.
 // Sizes: any LENGTH; HEAD_DIM 64 or 128.
 //! constant LENGTH = query.size(2)
 //! constant HEAD_DIM = query.size(3)

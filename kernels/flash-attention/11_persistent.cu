@@ -5,7 +5,9 @@
 //   processor has 15% more than its share (by arithmetic, at 4096), taken one by one, 1%.
 // Prediction: 165% of the library, 5% more than rung 10: about 2500 clocks of 75000 a tile, less
 //   some 3 us for the second kernel.
-// Measured: not yet.
+// Measured: 808 us on an H100, 101.5% of the library, 76% of the peak, 680 TFLOP/s: 5% faster than
+//   rung 9, as predicted of rung 10, which does the same without a mask. 165% were predicted of a
+//   slower library (README).
 // Sizes: any LENGTH; HEAD_DIM 64 or 128.
 //! constant LENGTH = query.size(2)
 //! constant HEAD_DIM = query.size(3)

@@ -3,7 +3,10 @@
 Idea: sixty lines. Triton finds wgmma, the registers and the copies in flight by itself; the online
 softmax, the two loops (whole blocks, then masked ones), sizes and warps are ours.
 Prediction: 110% of the library: no turns and no overlap of a block's powers with its products.
-Measured: not yet.
+Measured: 1.44 ms on an H100, 62% of the library, 43% of the peak, 382 TFLOP/s. 1.43 ms were
+predicted: 110% of the library that was assumed (README). Calls are launched one by one, the
+library's too, which takes 896 us so. Likely: no overlap of powers with products, as in rung 6, and
+all warps start copies.
 Sizes: HEAD_DIM a power of 2 from 16 to 128; any LENGTH.
 """
 

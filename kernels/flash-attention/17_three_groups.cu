@@ -2,7 +2,9 @@
 //   registers each. While one group multiplies two compute powers, and keys and values serve 192
 //   queries.
 // Prediction: 6% faster than rung 16.
-// Measured: not yet.
+// Measured: 589 us on an H100, 99.1% of the library, a tie, 53% of the peak, 467 TFLOP/s: 9% faster
+//   than rung 16 and 8% faster than rung 12, where 6% were predicted. 153% of the library were
+//   predicted: it was taken for the flash kernel (README).
 // Sizes: any LENGTH; HEAD_DIM 64.
 //! constant LENGTH = query.size(2)
 //! constant HEAD_DIM = query.size(3)
