@@ -173,6 +173,18 @@ TINY_AND_RAGGED = {
     "rmsnorm-ladder": ("ROWS=4 COLUMNS=64", "ROWS=7 COLUMNS=333"),
     "first-steps/transpose": ("ROWS=16 COLUMNS=16", "ROWS=37 COLUMNS=53"),
     "first-steps/reduction": ("COUNT=64", "COUNT=100003"),
+    "conv2d-ladder": (
+        "BATCH=1 CHANNELS_IN=1 CHANNELS_OUT=2 HEIGHT=11 WIDTH=11",
+        "BATCH=2 CHANNELS_IN=2 CHANNELS_OUT=53 HEIGHT=37 WIDTH=61",
+    ),
+    "conv2d-relu-maxpool": (
+        "BATCH=1 CHANNELS_IN=1 CHANNELS_OUT=2 HEIGHT=15 WIDTH=15",
+        "BATCH=2 CHANNELS_IN=2 CHANNELS_OUT=53 HEIGHT=37 WIDTH=61",
+    ),
+    "flash-attention": (
+        "BATCH=1 HEADS=1 LENGTH=4 HEAD_DIM=8",
+        "BATCH=2 HEADS=3 LENGTH=77 HEAD_DIM=50 CAUSAL=1",
+    ),
 }
 
 
