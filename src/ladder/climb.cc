@@ -113,7 +113,9 @@ std::vector<RungResult> NewestResults(const Ladder& ladder, const LadderSize& si
     const LadderRow* newest = nullptr;
     for (const LadderRow& row : rows) {
       const std::string file = fs::path(row.verdict.candidate.path).filename().string();
+      const fs::path problem(row.verdict.problem.path);
       const bool same = row.ladder == ladder.name &&
+                        problem.stem() == fs::path(ladder.problem).stem() &&
                         row.verdict.machine.gpu.empty() == (ladder.device == "cpu") &&
                         row.verdict.problem.set == SetOf(size) &&
                         file.substr(file.find('_') + 1) == rung.UnnumberedFile();

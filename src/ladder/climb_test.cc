@@ -147,5 +147,14 @@ TEST(NewestResults, ARungIsFoundByItsNameAtItsSize) {
   EXPECT_FALSE(NewestResults(ladder, ladder.sizes[1], ladder.rungs, rows)[1].row);
 }
 
+// Attention beside cuDNN is another problem file, with the same rungs and sizes.
+TEST(NewestResults, ARowOfAnotherProblemFileIsNotTheLadders) {
+  Ladder ladder = TestLadder();
+  const std::vector<LadderRow> rows = {TestRow("01_naive.cpp", 0.5)};
+  EXPECT_TRUE(NewestResults(ladder, ladder.sizes[0], ladder.rungs, rows)[0].row);
+  ladder.problem = "problem_other.py";
+  EXPECT_FALSE(NewestResults(ladder, ladder.sizes[0], ladder.rungs, rows)[0].row);
+}
+
 }  // namespace
 }  // namespace assay
