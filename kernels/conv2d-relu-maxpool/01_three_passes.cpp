@@ -96,7 +96,7 @@ void ConvolveRow(const Shape& shape, const float* rows, const float* turned, con
 }
 
 // The larger one, or NaN if one of them is.
-inline float MaxOrNaN(float a, float b) { return (a > b) | (a != a) ? a : b; }
+inline float MaxOrNaN(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
 
 // The largest of each window of a channel.
 void Pool(const float* values, int64_t width, float* out, int64_t out_height, int64_t out_width) {

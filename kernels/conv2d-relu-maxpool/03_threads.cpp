@@ -98,7 +98,7 @@ void ConvolveRow(const Shape& shape, const float* rows, const float* turned, con
 }
 
 // The larger one, or NaN if one of them is.
-inline float MaxOrNaN(float a, float b) { return (a > b) | (a != a) ? a : b; }
+inline float MaxOrNaN(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
 
 // The largest of each window of a row of results, or 0 where none is positive. A channel has three
 // rows of values; once the ring has turned, lower ones stand before upper ones, which a largest

@@ -1,5 +1,5 @@
-// The candidate that `assay new` writes: a comment on every argument, a signature that fits, and no
-// computation.
+// The candidate that `assay new` writes: a comment on every argument, and a signature that fits and
+// computes nothing; in Python, a copy of the reference.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -208,9 +208,11 @@ std::string JudgeCommand(const ProblemRequest& request, Form form) {
 std::vector<std::string> HeaderLines(const ProblemRequest& request,
                                      const std::vector<StubArgument>& arguments, Form form) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{}{}: a {} candidate that computes nothing yet.", request.name,
-                              request.size.empty() ? "" : ", size " + request.size,
-                              FactsOf(form).language));
+  const bool copies = form == Form::kPython;
+  lines.push_back(
+      fmt::format("{}{}: a {} candidate that {}.", request.name,
+                  request.size.empty() ? "" : ", size " + request.size, FactsOf(form).language,
+                  copies ? "computes what the reference does" : "computes nothing yet"));
   if (!request.set.empty()) {
     std::vector<std::string> constants;
     for (const auto& [name, value] : request.set)
@@ -328,21 +330,24 @@ std::string WriteDevice(const ProblemRequest& request, const std::vector<StubArg
                      kernel, fmt::join(taken, ", "));
 }
 
+// The problem's own file with `class Model`, wherever it is named, as ModelNew.
 std::string WritePython(const ProblemRequest& request, const std::vector<StubArgument>& arguments) {
+  const auto in_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+  };
+  constexpr std::string_view kName = "Model";
+  const std::string& source = request.source;
   std::string text = Comment(HeaderLines(request, arguments, Form::kPython), "#");
-  text += "import torch\nfrom torch import nn\n\n\nclass ModelNew(nn.Module):\n";
-  text += "    def __init__(self, *args):  # what the problem's get_init_inputs() returns\n";
-  text += "        super().__init__()\n";
-  for (const StubArgument& argument : arguments)
-    if (argument.spec->role == Role::kParameter)
-      text += fmt::format("        # {} {} {}\n", CommentText(argument.name),
-                          DTypeName(argument.spec->dtype), ShapeText(*argument.spec));
-  std::string inputs;
-  for (const StubArgument& argument : arguments)
-    if (argument.spec->role == Role::kInput) inputs += ", " + argument.name;
-  text += fmt::format("\n    def forward(self{}):\n", inputs);
-  text += "        raise NotImplementedError(\"ModelNew.forward computes nothing yet\")\n";
-  return text;
+  size_t done = 0;
+  for (size_t at = source.find(kName); at != std::string::npos; at = source.find(kName, at + 1)) {
+    const size_t end = at + kName.size();
+    const bool starts = at == 0 || !in_word(source[at - 1]);
+    const bool ends = end == source.size() || !in_word(source[end]) || source[end] == '.';
+    if (!starts || !ends) continue;
+    text += source.substr(done, end - done) + "New";
+    done = end;
+  }
+  return text + source.substr(done);
 }
 
 }  // namespace

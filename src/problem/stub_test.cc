@@ -13,6 +13,7 @@
 namespace assay {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using wire::ArgumentSpec;
@@ -135,21 +136,24 @@ TEST(Stub, ALaunchLineTakesNoMoreThanItsArguments) {
   EXPECT_TRUE(WriteStub(Softmax(), description, "cuda"));
 }
 
-TEST(Stub, PythonStubIsPython) {
-  const auto stub = WriteStub(Softmax(), Everything(), "python");
+// A copy whose class alone was renamed ended in "name 'Model' is not defined" for most of
+// KernelBench's files.
+TEST(Stub, ThePythonStubIsTheReferenceUnderTheCandidatesName) {
+  ProblemRequest request = Softmax();
+  request.source =
+      "import torch.nn as nn\n"
+      "class Model(nn.Module):\n"
+      "    def __init__(self):\n"
+      "        super(Model, self).__init__()  # MyModel, Model2, nn.Model, Model\n";
+  const auto stub = WriteStub(request, Everything(), "python");
   ASSERT_TRUE(stub) << stub.error().message;
-  EXPECT_THAT(*stub, HasSubstr("class ModelNew(nn.Module):"));
-  EXPECT_THAT(*stub, HasSubstr("def forward(self, x, t1,"));
-  EXPECT_THAT(*stub, HasSubstr("axis, epsilon, causal):"));
-  EXPECT_THAT(*stub, HasSubstr("# norm_weight bfloat16 [16]"));
-  auto folder = TemporaryFolder::Create();
-  ASSERT_TRUE(folder);
-  const std::string path = (folder->path() / "stub.py").string();
-  // `new` and the like are fine in Python; this problem's names hold no Python keyword.
-  ASSERT_TRUE(WriteFileAtomically(path, *stub));
-  const std::string command =
-      "python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' " + path;
-  EXPECT_EQ(StatusOf(command), 0) << *stub;
+  EXPECT_THAT(*stub, HasSubstr("a Python candidate that computes what the reference does."));
+  EXPECT_THAT(*stub, HasSubstr("norm.weight"));
+  EXPECT_THAT(*stub, EndsWith("import torch.nn as nn\n"
+                              "class ModelNew(nn.Module):\n"
+                              "    def __init__(self):\n"
+                              "        super(ModelNew, self).__init__()  # MyModel, Model2, "
+                              "nn.Model, ModelNew\n"));
 }
 
 TEST(Stub, NamesEveryArgumentWithShapeAndDtypeAndTheCommandThatJudgesIt) {

@@ -61,8 +61,8 @@ std::optional<SuiteProblem> FindInSuite(const std::string& path);
 Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text);
 
 // Returns the stub that `assay new` writes: it compiles, names every argument with its shape and
-// dtype, and computes nothing. `form`: "native" (C++), "c", "python", "cuda" (native CUDA) or
-// "device" (CUDA with launch lines). Errors: kUsage.
+// dtype, and computes nothing; in Python it is a copy of the reference. `form`: "native" (C++),
+// "c", "python", "cuda" (native CUDA) or "device" (CUDA with launch lines). Errors: kUsage.
 Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
                               std::string_view form);
 // Returns the file suffix of a form, such as ".cu"; empty: an unknown form.

@@ -44,15 +44,27 @@ def test_against_another_candidate(assay):
     assert run.verdict["speed"]["against"]["path"] == str(KERNELS / "naive.cpp")
 
 
-@pytest.mark.parametrize("form", ["native", "c", "python"])
+@pytest.mark.parametrize("form", ["native", "c"])
 def test_a_stub_builds_and_is_judged_wrong(assay, tmp_path, form):
-    suffix = {"native": ".cpp", "c": ".c", "python": ".py"}[form]
+    suffix = {"native": ".cpp", "c": ".c"}[form]
     stub = tmp_path / ("stub" + suffix)
     run = assay("new", SOFTMAX, "--size", "tiny", "--form", form, "-o", stub)
     assert run.code == 0 and stub.exists(), run
     assert assay("new", SOFTMAX, "-o", stub).code == USAGE, "an existing file is not overwritten"
     run = assay.judge(SOFTMAX, stub, "--size", "tiny")
     assert run.code == WRONG, run
+
+
+def test_a_stub_in_python_is_the_reference(assay, tmp_path):
+    problem = tmp_path / "problem.py"
+    source = SOFTMAX.with_name("rms_norm.py").read_text()
+    problem.write_text(source.replace("super().__init__()", "super(Model, self).__init__()"))
+    assert assay("new", problem, "--form", "python", "-o", tmp_path / "copy.py").code == 0
+    renamed = tmp_path / "renamed.py"
+    renamed.write_text(problem.read_text().replace("class Model(", "class ModelNew("))
+    arguments = ["--set", "ROWS=8", "--set", "FEATURES=64", "--correctness-only"]
+    run = assay.judge(problem, tmp_path / "copy.py", renamed, *arguments)
+    assert run.code == GOOD, run
 
 
 # A terminal's Ctrl-C reaches the hosts, too. One that was still starting died of it, and the judge
