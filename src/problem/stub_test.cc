@@ -148,7 +148,7 @@ TEST(Stub, ThePythonStubIsTheReferenceUnderTheCandidatesName) {
   const auto stub = WriteStub(request, Everything(), "python");
   ASSERT_TRUE(stub) << stub.error().message;
   EXPECT_THAT(*stub, HasSubstr("a Python candidate that computes what the reference does."));
-  EXPECT_THAT(*stub, HasSubstr("norm.weight"));
+  EXPECT_THAT(*stub, HasSubstr("norm_weight"));
   EXPECT_THAT(*stub, EndsWith("import torch.nn as nn\n"
                               "class ModelNew(nn.Module):\n"
                               "    def __init__(self):\n"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -57,7 +58,7 @@ def test_a_stub_builds_and_is_judged_wrong(assay, tmp_path, form):
 
 def test_a_stub_in_python_is_the_reference(assay, tmp_path):
     problem = tmp_path / "problem.py"
-    source = SOFTMAX.with_name("rms_norm.py").read_text()
+    source = pathlib.Path(SOFTMAX).with_name("rms_norm.py").read_text()
     problem.write_text(source.replace("super().__init__()", "super(Model, self).__init__()"))
     assert assay("new", problem, "--form", "python", "-o", tmp_path / "copy.py").code == 0
     renamed = tmp_path / "renamed.py"
