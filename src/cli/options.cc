@@ -97,7 +97,7 @@ void JudgeOptions::AddTo(CLI::App& command) {
   command
       .add_option(
           "--weights", asked.weights,
-          "Weights of timed calls. varied (default): they change from block to block. constant: "
+          "Weights of timed calls. varied (default): each call has its own. constant: "
           "a candidate may prepare them once. constructed: the same, with the values that "
           "the constructor made")
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));

@@ -18,6 +18,7 @@
 #include "values/work_account.h"
 
 namespace assay {
+
 ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& description) {
   ProblemRecord problem;
   problem.name = request.name;

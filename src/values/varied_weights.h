@@ -1,6 +1,7 @@
 // Versions of the weights: each differs from what the reference constructed, and from every other,
-// in about every element, so that no work on one call's weights serves another call. A version is a
-// number; the same number gives the same weights. Pure.
+// in about every element, so that little work on one call's weights serves another call: signs,
+// zeros, and the exponents of large tensors stay. A version is a number; the same number gives the
+// same weights. Pure.
 #pragma once
 
 #include <cstddef>
