@@ -28,13 +28,18 @@ struct Line {
   unsigned long long* to;
 };
 
-// A change of all elements of a floating-point tensor (values/varied_weights.h).
+// How the elements of a floating-point tensor change (values/varied_weights.h).
+enum class Change : int {
+  kDrawn,    // the mantissa is drawn anew, the exponent changes by at most one; by `signs` the sign
+  kLowBits,  // the mantissa is drawn anew, all but its two highest bits
+  kScaled,   // halved, doubled or left
+};
+
 struct Variation {
   unsigned long long seed;
   unsigned mantissa_bits, exponent_bits;
-  // True: elements are halved, doubled or left; else their low bits of mantissa are drawn anew, all
-  // but the two highest.
-  bool scales;
+  Change change;
+  bool signs;
 };
 
 // A tensor of the weights in one copy. `words` of 8 bytes, the last one maybe in part.
@@ -52,24 +57,38 @@ ASSAY_BOTH inline unsigned long long RandomBits(unsigned long long number) {
   return number ^ (number >> 31);
 }
 
+// Returns the change of an exponent under kDrawn for three random bits: one less for five of eight,
+// one more for one. The mean square of a tensor then stays about what it was.
+ASSAY_BOTH inline int ExponentChange(unsigned random) {
+  return random < 5 ? -1 : random < 7 ? 0 : 1;
+}
+
 // Returns word number `index` of a tensor, varied. Zeros, denormals, infinities and NaN stay, as do
-// elements that would become one of them.
+// exponents whose change would make one of them.
 ASSAY_BOTH inline unsigned long long VariedWord(unsigned long long word, unsigned long long index,
                                                 const Variation& how) {
   const unsigned long long random = RandomBits(how.seed + index * 0x9E3779B97F4A7C15ull);
   const unsigned bits = 1 + how.exponent_bits + how.mantissa_bits;
   const unsigned long long unit = 1ull << how.mantissa_bits;
   const unsigned long long exponent_max = (1ull << how.exponent_bits) - 1;
-  const unsigned long long low = (unit >> 2) - 1;
   for (unsigned at = 0; at < 64; at += bits) {
     const unsigned long long exponent = word >> (at + how.mantissa_bits) & exponent_max;
     if (exponent == 0 || exponent == exponent_max) continue;
     const unsigned long long drawn = random >> at;
-    if (!how.scales)
-      word ^= (drawn & low) << at;
-    else if ((drawn & 3) == 0 && exponent + 1 < exponent_max)
+    int scale = 0;
+    if (how.change == Change::kDrawn) {
+      word ^= (drawn & (unit - 1)) << at;
+      const auto rest = static_cast<unsigned>(drawn >> how.mantissa_bits);
+      scale = ExponentChange(rest & 7);
+      if (how.signs) word ^= static_cast<unsigned long long>(rest >> 3 & 1) << (at + bits - 1);
+    } else if (how.change == Change::kLowBits) {
+      word ^= (drawn & ((unit >> 2) - 1)) << at;
+    } else {
+      scale = (drawn & 3) == 0 ? 1 : (drawn & 3) == 1 ? -1 : 0;
+    }
+    if (scale > 0 && exponent + 1 < exponent_max)
       word += unit << at;
-    else if ((drawn & 3) == 1 && exponent > 1)
+    else if (scale < 0 && exponent > 1)
       word -= unit << at;
   }
   return word;

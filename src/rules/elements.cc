@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -75,6 +76,18 @@ double LoadOne(DType dtype, const void* data, int64_t index) {
   double value = 0;
   LoadAsDouble(dtype, data, index, 1, &value);
   return value;
+}
+
+int64_t CountNonFinite(DType dtype, const void* data, int64_t count) {
+  std::array<double, kChunkElements> chunk;
+  int64_t found = 0;
+  for (int64_t begin = 0; begin < count; begin += kChunkElements) {
+    const int64_t part = std::min(kChunkElements, count - begin);
+    LoadAsDouble(dtype, data, begin, part, chunk.data());
+    found += std::count_if(chunk.begin(), chunk.begin() + part,
+                           [](double value) { return !std::isfinite(value); });
+  }
+  return found;
 }
 
 double DenormalSpacing(DType dtype) {

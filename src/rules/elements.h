@@ -20,6 +20,9 @@ double LoadOne(DType dtype, const void* data, int64_t index);
 // float16 and bfloat16 to float, exact, NaN and denormals included. Loops that compilers vectorise.
 void LoadHalfAsFloat(DType dtype, const void* data, int64_t begin, int64_t count, float* out);
 
+// Returns the number of NaN and infinities.
+int64_t CountNonFinite(DType dtype, const void* data, int64_t count);
+
 // Returns the distance between neighbouring denormals of a dtype, its smallest step; 0 for exact
 // dtypes.
 double DenormalSpacing(DType dtype);

@@ -231,7 +231,37 @@ Result<void> Oracle::StoreWeights() {
   else if (!constructed.empty())
     ASSAY_RETURN_IF_ERROR(KeepConstructed(&constructed));
   varied_ = std::make_shared<VariedWeights>(plan(), std::move(constructed));
+  if (!varied_->any_vary()) return {};
+  ASSAY_ASSIGN_OR_RETURN(const Reach reach, ReachOfVersions());
+  if (reach == Reach::kCareful)
+    varied_ = std::make_shared<VariedWeights>(plan(), varied_->constructed(), reach);
   return {};
+}
+
+Result<Reach> Oracle::ReachOfVersions() {
+  ASSAY_ASSIGN_OR_RETURN(const auto constructed, NonFiniteWith(0));
+  Reach reach = Reach::kDrawn;
+  // A reference that fails with its own weights is refused later, with its words.
+  for (uint64_t version = 1; constructed && reach == Reach::kDrawn && version <= 2; ++version) {
+    ASSAY_ASSIGN_OR_RETURN(const auto drawn, NonFiniteWith(version));
+    if (!drawn || *drawn > *constructed) reach = Reach::kCareful;
+  }
+  if (auto shown = ShowWeights(0); !shown) return std::unexpected(OracleError(shown.error()));
+  return reach;
+}
+
+Result<std::optional<uint64_t>> Oracle::NonFiniteWith(uint64_t version) {
+  auto filled = ShowWeights(version);
+  if (filled) filled = FillSlots(0, 1, options_.weights_seed);
+  if (!filled && filled.error().kind == HostTrouble::Kind::kFailed) return std::nullopt;
+  if (!filled) return std::unexpected(OracleError(filled.error()));
+  uint64_t count = 0;
+  for (const wire::ArgumentSpec& output : std::span(plan().arguments, plan().argument_count))
+    if (output.role == wire::Role::kOutput)
+      count += static_cast<uint64_t>(CountNonFinite(
+          output.dtype, outputs(0) + output.offset,
+          static_cast<int64_t>(output.size_bytes / wire::ElementBytes(output.dtype))));
+  return count;
 }
 
 Result<void> Oracle::KeepConstructed(std::vector<std::byte>* constructed) {

@@ -179,6 +179,12 @@ class Oracle {
   HostResult<void> EvaluateInFloat64(uint32_t slot);
   Result<void> ShareMastersOnDevice();
   Result<void> StoreWeights();
+  // Returns how far versions of the weights may differ: careful if drawn ones make the reference
+  // fail, or give a NaN or an infinity where its own weights give none.
+  Result<Reach> ReachOfVersions();
+  // Computes the first master with a version of the weights. Returns how many elements of its
+  // outputs are NaN or infinite; nullopt: the reference failed.
+  Result<std::optional<uint64_t>> NonFiniteWith(uint64_t version);
   // On a device: copies the host's weights, and keeps them there, too.
   Result<void> KeepConstructed(std::vector<std::byte>* constructed);
   HostResult<void> FillSlots(uint32_t first, uint32_t count, uint64_t seed);

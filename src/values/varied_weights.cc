@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "values/slot_layout.h"
@@ -15,28 +16,55 @@ constexpr uint64_t kWord = sizeof(uint64_t);
 gpu::Variation LayoutOf(wire::DType dtype) {
   switch (dtype) {
     case wire::DType::kFloat64:
-      return {0, 52, 11, false};
+      return {0, 52, 11, gpu::Change::kDrawn, false};
     case wire::DType::kFloat32:
-      return {0, 23, 8, false};
+      return {0, 23, 8, gpu::Change::kDrawn, false};
     case wire::DType::kFloat16:
-      return {0, 10, 5, false};
+      return {0, 10, 5, gpu::Change::kDrawn, false};
     case wire::DType::kBFloat16:
-      return {0, 7, 8, false};
+      return {0, 7, 8, gpu::Change::kDrawn, false};
     default:
-      return {0, 0, 0, false};
+      return {0, 0, 0, gpu::Change::kDrawn, false};
   }
+}
+
+// Returns true if elements of both signs are there, zeros aside. The sign is the highest bit.
+bool BothSigns(std::span<const std::byte> elements, uint64_t element_bytes) {
+  bool positive = false, negative = false;
+  for (uint64_t at = 0; at + element_bytes <= elements.size(); at += element_bytes) {
+    uint64_t element = 0;
+    std::memcpy(&element, &elements[at], element_bytes);
+    const uint64_t sign = uint64_t{1} << (8 * element_bytes - 1);
+    if ((element & (sign - 1)) == 0) continue;
+    ((element & sign) != 0 ? negative : positive) = true;
+    if (positive && negative) return true;
+  }
+  return false;
 }
 
 constexpr uint64_t kPieceWords = 512;
 using Piece = unsigned long long[kPieceWords];
 
-// Varies a piece in place, whose first word has number `begin`. The layout is a constant of the
-// loop: without that it takes three times as long.
-template <unsigned kMantissaBits, unsigned kExponentBits>
-void Vary(Piece& piece, uint64_t begin, uint64_t words, gpu::Variation how) {
+// Varies a piece in place, whose first word has number `begin`. The layout and the change are
+// constants of the loop: without that it takes three times as long.
+template <unsigned kMantissaBits, unsigned kExponentBits, gpu::Change kChange>
+void VaryBy(Piece& piece, uint64_t begin, uint64_t words, gpu::Variation how) {
   how.mantissa_bits = kMantissaBits;
   how.exponent_bits = kExponentBits;
+  how.change = kChange;
   for (uint64_t i = 0; i < words; ++i) piece[i] = gpu::VariedWord(piece[i], begin + i, how);
+}
+
+template <unsigned kMantissaBits, unsigned kExponentBits>
+void Vary(Piece& piece, uint64_t begin, uint64_t words, const gpu::Variation& how) {
+  switch (how.change) {
+    case gpu::Change::kDrawn:
+      return VaryBy<kMantissaBits, kExponentBits, gpu::Change::kDrawn>(piece, begin, words, how);
+    case gpu::Change::kLowBits:
+      return VaryBy<kMantissaBits, kExponentBits, gpu::Change::kLowBits>(piece, begin, words, how);
+    case gpu::Change::kScaled:
+      return VaryBy<kMantissaBits, kExponentBits, gpu::Change::kScaled>(piece, begin, words, how);
+  }
 }
 
 void VaryPiece(Piece& piece, uint64_t begin, uint64_t words, const gpu::Variation& how) {
@@ -54,7 +82,8 @@ void VaryPiece(Piece& piece, uint64_t begin, uint64_t words, const gpu::Variatio
 
 }  // namespace
 
-VariedWeights::VariedWeights(const wire::Plan& plan, std::vector<std::byte> constructed)
+VariedWeights::VariedWeights(const wire::Plan& plan, std::vector<std::byte> constructed,
+                             Reach reach)
     : constructed_(std::move(constructed)) {
   std::vector<const wire::ArgumentSpec*> firsts;  // of each group
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
@@ -65,8 +94,13 @@ VariedWeights::VariedWeights(const wire::Plan& plan, std::vector<std::byte> cons
       others_.push_back({argument.offset, argument.size_bytes});
       continue;
     }
-    variation.scales =
-        argument.size_bytes / wire::ElementBytes(argument.dtype) < kScaledElementsMax;
+    const uint64_t element_bytes = wire::ElementBytes(argument.dtype);
+    variation.signs =
+        BothSigns({constructed_.data() + argument.offset, argument.size_bytes}, element_bytes);
+    if (reach == Reach::kCareful)
+      variation.change = argument.size_bytes / element_bytes < kScaledElementsMax
+                             ? gpu::Change::kScaled
+                             : gpu::Change::kLowBits;
     const auto same = std::find_if(firsts.begin(), firsts.end(), [&](const auto* first) {
       return first->dtype == argument.dtype && first->size_bytes == argument.size_bytes &&
              std::memcmp(constructed_.data() + first->offset, constructed_.data() + argument.offset,

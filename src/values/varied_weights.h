@@ -1,7 +1,7 @@
 // Versions of the weights: each differs from what the reference constructed, and from every other,
-// in about every element, so that little work on one call's weights serves another call: signs,
-// zeros, and the exponents of large tensors stay. A version is a number; the same number gives the
-// same weights. Pure.
+// in about every element and every bit, so that work on one call's weights does not serve another
+// call. Zeros stay, and the signs of a tensor whose elements all have one. A version is a number;
+// the same number gives the same weights. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,21 @@
 
 namespace assay {
 
-// Of a tensor with fewer elements, each is halved, doubled or left. Such a tensor may hold an
-// exponent or a number of steps, and no work on it lasts long.
+// With careful changes: of a tensor with fewer elements, each is halved, doubled or left. Such a
+// tensor may hold an exponent or a number of steps.
 inline constexpr uint64_t kScaledElementsMax = 256;
+
+// How far versions differ. Careful ones serve a reference that gives NaN or infinity, or fails,
+// with weights that are drawn: elements then keep their sign and about their value.
+enum class Reach { kDrawn, kCareful };
 
 class VariedWeights {
  public:
   VariedWeights() = default;
   // `constructed`: the parameters as the reference constructed them, laid out by `plan`, a whole
   // stride. Parameters with the same bytes count as one tensor under two names, and change alike.
-  VariedWeights(const wire::Plan& plan, std::vector<std::byte> constructed);
+  VariedWeights(const wire::Plan& plan, std::vector<std::byte> constructed,
+                Reach reach = Reach::kDrawn);
 
   // A part of the weights. Parts that stay have no variation.
   struct Tensor {
