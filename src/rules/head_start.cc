@@ -44,8 +44,12 @@ int64_t SecondLongest(char side, std::string_view order, std::span<const int64_t
 
 }  // namespace
 
+int64_t WakeFreeNs(std::string_view order, std::span<const int64_t> woken_ns) {
+  return SecondLongest('r', order, woken_ns) + kWakeSpikeNs;
+}
+
 std::vector<int64_t> WakeChargesNs(std::string_view order, std::span<const int64_t> woken_ns) {
-  return ChargesNs(order, woken_ns, SecondLongest('r', order, woken_ns) + kWakeSpikeNs);
+  return ChargesNs(order, woken_ns, WakeFreeNs(order, woken_ns));
 }
 
 std::vector<int64_t> LookChargesNs(std::string_view order, std::span<const int64_t> look_ns) {

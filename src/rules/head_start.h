@@ -20,6 +20,9 @@ inline constexpr int64_t kWakeSpikeNs = 30'000, kLookSpikeNs = 30'000;
 // side of each block: 'c' the candidate, 'r' the reference.
 double MedianOfSide(char side, std::string_view order, std::span<const int64_t> values_ns);
 
+// Returns how long a block of the candidate may take to wake without a charge of its own [ns].
+int64_t WakeFreeNs(std::string_view order, std::span<const int64_t> woken_ns);
+
 // Return the time to add to each of the candidate's blocks of a pair, in their order [ns]: the
 // excess of the candidate's median over the opponent's, less kWakeDifferenceNs, or, if larger, the
 // block's own excess beyond the spike above. So a candidate that works outside of the clock in a

@@ -116,7 +116,7 @@ HostResult<BlockTime> Exchange::RunPrepared(Side& side, std::span<const uint32_t
   }
   return BlockTime{
       static_cast<double>(block.time_ns - settle_ns) / static_cast<double>(order.size()),
-      block.look_ns, WasDisturbed(block)};
+      block.look_ns, block.uncharged_ns, WasDisturbed(block)};
 }
 
 HostResult<Exchange::End> Exchange::CheckSide(Side& side, std::span<const uint32_t> order,

@@ -33,6 +33,7 @@ struct BlockUse {
 struct BlockTime {
   double call_ns = 0;      // of one call
   int64_t look_ns = 0;     // of the judge's look at the outputs, on a device
+  int64_t woken_ns = 0;    // from waking to ready, as far as call_ns does not hold it
   bool disturbed = false;  // by other processes
 };
 

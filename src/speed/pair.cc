@@ -149,7 +149,9 @@ HostResult<PairOutcome> MeasurePair(GateParts& parts, Side& reference, Side& can
   if (Stands(Defence::kHeadStart)) {
     Charge(ChargesNs(blocks, parts.forms.foreign_code), parts.length.calls, &blocks.samples,
            &**rounds);
-    facts.opponents_look_ns = std::llround(MedianOfSide('r', blocks.samples.order, blocks.look_ns));
+    const std::string& order = blocks.samples.order;
+    facts.opponents_look_ns = std::llround(MedianOfSide('r', order, blocks.look_ns));
+    if (parts.forms.foreign_code) facts.wake_free_ns = WakeFreeNs(order, blocks.uncharged_ns);
   }
   facts.row = {Median(ReferenceNs(**rounds)), Median(CandidateNs(**rounds))};
   // A candidate that dawdles until its calls are counted out would get blocks so short that what it

@@ -21,6 +21,14 @@ struct BothSteps {
   ShortestStep reference, candidate;
 };
 
+// Returns the time to charge a step of the candidate: for work that it may have done while it woke,
+// and for work that still ran when it said that it was done.
+int64_t OutsideTheClockNs(const BlockTime& block, const PairFacts& pair) {
+  const int64_t before_ns = pair.wake_free_ns ? block.woken_ns - *pair.wake_free_ns : 0;
+  const int64_t after_ns = block.look_ns - pair.opponents_look_ns - kLookSpikeNs;
+  return std::max<int64_t>(0, before_ns) + std::max<int64_t>(0, after_ns);
+}
+
 // A step of one side on a value of its own, added to `shortest`, but for one that was void. False:
 // it was wrong.
 HostResult<bool> RunStep(GateParts& parts, const PairFacts& pair, Side& side, uint32_t slot,
@@ -41,10 +49,8 @@ HostResult<bool> RunStep(GateParts& parts, const PairFacts& pair, Side& side, ui
   if (!block && block.error().kind == HostTrouble::Kind::kVoid) return true;
   if (!block) return TroubleOf(side, block.error());
   double time_ns = block->call_ns;
-  // Charges work that still ran when it said that it was done.
   if (side.is_candidate() && Stands(Defence::kHeadStart))
-    time_ns += static_cast<double>(
-        std::max<int64_t>(0, block->look_ns - pair.opponents_look_ns - kLookSpikeNs));
+    time_ns += static_cast<double>(OutsideTheClockNs(*block, pair));
   shortest->Add(time_ns, busy || block->disturbed);
   if (!side.is_candidate()) return true;
   const BlockCheck check = side.CheckOne(slot, master, nullptr);

@@ -10,6 +10,8 @@ namespace assay {
 struct PairFacts {
   CallTimes row;                  // calls in a row, medians over the pair's blocks
   int64_t opponents_look_ns = 0;  // the judge's look at the opponent's outputs, the median
+  // A step's waking up to this is free; nullopt: all is, as the judge's own code wakes.
+  std::optional<int64_t> wake_free_ns;
 };
 
 // Runs the steps of a pair, and adds them to the ledger. Returns false if a call of the candidate

@@ -8,8 +8,6 @@
 namespace assay {
 namespace {
 
-constexpr PairFacts kFacts{{10e3, 10e3}, 0};
-
 // Steps of both sides in a gate whose pair is added.
 struct StepGate : FakeGate {
   StepGate() {
@@ -17,7 +15,9 @@ struct StepGate : FakeGate {
     parts->ledger.samples.emplace_back();
   }
   void SetLengthOf(uint32_t calls) { parts->length = LengthOf(calls, inputs.limits); }
-  HostResult<bool> Run() { return RunSteps(*parts, kFacts, reference, candidate); }
+  HostResult<bool> Run() { return RunSteps(*parts, facts, reference, candidate); }
+
+  PairFacts facts{{10e3, 10e3}, 0, std::nullopt};
 };
 
 TEST(RunSteps, TheShortestOfFiveCounts) {
@@ -36,6 +36,24 @@ TEST(RunSteps, TheShortestOfFiveCounts) {
 TEST(RunSteps, DisturbedAndVoidStepsDoNotCount) {
   StepGate gate;
   gate.candidate.script = {{.call_ns = 1e3, .waited_ns = 50'000'000}, {.is_void = true}};
+  ASSERT_TRUE(gate.Run());
+  EXPECT_EQ(gate.parts->ledger.steps[0].candidate_step_ns, 10e3);
+}
+
+// A candidate that works ahead while it wakes, before a block of one call alone, hides a batch.
+TEST(RunSteps, AStepPaysForItsWaking) {
+  StepGate gate;
+  gate.facts.wake_free_ns = 40'000;
+  gate.candidate.usual = {.call_ns = 1e3, .uncharged_ns = 90'000};
+  gate.reference.usual.uncharged_ns = 90'000;
+  ASSERT_TRUE(gate.Run());
+  EXPECT_EQ(gate.parts->ledger.steps[0].candidate_step_ns, 51e3);
+  EXPECT_EQ(gate.parts->ledger.steps[0].reference_step_ns, 10e3);
+}
+
+TEST(RunSteps, TheJudgesOwnCodeWakesForNothing) {
+  StepGate gate;
+  gate.candidate.usual.uncharged_ns = 90'000;
   ASSERT_TRUE(gate.Run());
   EXPECT_EQ(gate.parts->ledger.steps[0].candidate_step_ns, 10e3);
 }

@@ -1,0 +1,110 @@
+#include "values/oracle_host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/defences.h"
+#include "hosts/device_access.h"
+#include "machine/machine.h"
+
+namespace assay {
+
+using wire::FrameKind;
+
+namespace {
+
+constexpr uint64_t kTextBytesMax = 4 << 20;
+
+}  // namespace
+
+Error OracleError(const HostTrouble& trouble) {
+  using Kind = HostTrouble::Kind;
+  if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
+  if (trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad)
+    return {ErrorKind::kUsage, trouble.message};
+  std::string message = "the reference host failed: " + trouble.message;
+  if (!trouble.output.empty()) message += "\n" + trouble.output;
+  return {ErrorKind::kEnvironment, message};
+}
+
+// Constant parameters get values of their own only where they may also change.
+std::string WeightsTreatment(const ProblemRequest& problem) {
+  std::string treatment = problem.weights.empty() ? "varied" : problem.weights;
+  if (!Stands(Defence::kRandomWeights)) treatment = "constructed";
+  if (treatment == "varied" && !Stands(Defence::kVaryingWeights)) treatment = "constant";
+  return treatment;
+}
+
+std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
+                         std::string_view baseline) {
+  nlohmann::json settings;
+  settings["set"] = problem.set;
+  settings["threads"] = threads;
+  settings["weights_seed"] = weights_seed;
+  settings["baseline"] = baseline;
+  settings["weights"] = WeightsTreatment(problem);
+  if (problem.device != "cpu") {
+    settings["device"] = problem.device;
+    settings["precision"] = problem.precision;
+  }
+  settings["figures"] = nlohmann::json::object();
+  if (!problem.flops.empty()) settings["figures"]["flops"] = problem.flops;
+  if (!problem.bytes.empty()) settings["figures"]["bytes"] = problem.bytes;
+  return settings.dump();
+}
+
+Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
+  PythonHostFiles files;
+  files.problem_source = options.problem.source;
+  files.settings = HostSettings(options.problem, options.threads, options.weights_seed, "eager");
+  HostOptions host_options;
+  ASSAY_ASSIGN_OR_RETURN(host_options.sandbox, PythonSandbox(options.python, PythonRole::kReference,
+                                                             options.threads, files));
+  host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
+  host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
+  host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
+  if (options.device != nullptr)
+    AllowDevice(options.device->gpu(), &host_options.sandbox, DeviceQueues::kOne);
+  auto host = Host::Start(std::move(host_options));
+  if (!host) return std::unexpected(OracleError(host.error()));
+  host->set_stop(options.stop);
+  return std::make_unique<Host>(std::move(*host));
+}
+
+HostResult<TextReply> RequestText(Host& host, FrameKind kind, uint64_t argument, size_t size_arg,
+                                  double timeout_s) {
+  const auto memory = SharedRegion::Create("assay-text", kTextBytesMax);
+  if (!memory) return HostFailed(HostTrouble::Kind::kEnvironment, memory.error().message);
+  const uint64_t args[] = {argument};
+  auto reply = host.Request(kind, args, timeout_s, memory->fd());
+  if (!reply) return std::unexpected(reply.error());
+  const uint64_t size = std::min<uint64_t>(reply->args[size_arg], kTextBytesMax);
+  return TextReply{*reply, {reinterpret_cast<const char*>(memory->data()), size}};
+}
+
+// A problem that does not fit is refused before it is tried. What judging takes, in slots: at least
+// two values with their expected outputs, two live slots for each of the two sides, and the
+// reference's own working memory.
+Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, double timeout_s) {
+  auto reply = RequestText(host, FrameKind::kEstimate, memory_bytes / 8, 6, timeout_s);
+  if (!reply) return std::unexpected(OracleError(reply.error()));
+  ProblemEstimate estimate;
+  ASSAY_ASSIGN_OR_RETURN(estimate.account, ParseWorkAccount(reply->text));
+  const auto& args = reply->frame.args;
+  if (args[3] == 0) return estimate;
+  estimate.input_bytes = args[0];
+  estimate.parameter_bytes = args[1];
+  estimate.output_bytes = args[2];
+  const double needed = 8.0 * static_cast<double>(args[0] + args[1] + args[2]);
+  if (memory_bytes == 0 || needed <= static_cast<double>(memory_bytes)) return estimate;
+  return EnvironmentError(fmt::format(
+      "this problem's values need about {:.1f} GB to be judged and may take {:.1f} GB: "
+      "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs. {}",
+      needed / 1e9, static_cast<double>(memory_bytes) / 1e9, static_cast<double>(args[0]) / 1e9,
+      static_cast<double>(args[1]) / 1e9, static_cast<double>(args[2]) / 1e9, host.Message()));
+}
+
+}  // namespace assay

@@ -1,0 +1,62 @@
+// The trusted host of a reference before it holds a problem: its start, its settings, its estimate
+// of what the problem takes, and its trouble in words.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "hosts/host.h"
+#include "hosts/python_runtime.h"
+#include "model/problem.h"
+#include "values/judge_device.h"
+#include "values/work_account.h"
+
+namespace assay {
+
+struct OracleOptions {
+  ProblemRequest problem;
+  PythonRuntime python;
+  int threads = 1;
+  uint64_t weights_seed = 0;
+  uint64_t memory_bytes = 0;      // limit of all slots together
+  uint32_t slots_most = 0;        // wanted at most; 0: as many as possible
+  double timeout_s = 120;         // for one evaluation
+  JudgeDevice* device = nullptr;  // runs the reference; null: the CPU does
+  StopToken stop;
+};
+
+// Starts and greets a trusted host for the reference, with the problem's files in place.
+Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options);
+
+// Sends a request that is answered with text in a memory file. Returns the reply and the text,
+// whose size is argument number `size_arg` of the reply.
+struct TextReply {
+  wire::Frame frame;
+  std::string text;
+};
+HostResult<TextReply> RequestText(Host& host, wire::FrameKind kind, uint64_t argument,
+                                  size_t size_arg, double timeout_s);
+
+// The host's estimate of a problem.
+struct ProblemEstimate {
+  WorkAccount account;
+  uint64_t input_bytes = 0, parameter_bytes = 0, output_bytes = 0;
+};
+// Returns the estimate. Fails, before anything is allocated, for a problem that needs more than
+// `memory_bytes`.
+Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, double timeout_s);
+
+// Returns a reference host's trouble as the request's error.
+Error OracleError(const HostTrouble& trouble);
+
+// Returns the treatment of weights: "varied", "constant" (the same in all calls) or "constructed"
+// (the constructor's, in all calls).
+std::string WeightsTreatment(const ProblemRequest& problem);
+
+// Returns settings.json of a reference or candidate host.
+std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
+                         std::string_view baseline);
+
+}  // namespace assay
