@@ -88,17 +88,16 @@ std::string Grid(const Axis& axis, int bottom) {
                            axis.X(100), kTop - 6, bottom);
 }
 
-// One rung: its bars, or why it has none.
+// One rung: its bars and figures, or why it has none.
 std::string RungBars(const RungResult& result, const std::string& baseline, const Axis& axis,
                      int top) {
   std::string svg = fmt::format("<g><title>{}</title>\n", XmlEscaped(result.rung.idea));
   svg += Text(axis.left - 10, top + 15, "end", 13, "ink", Shortened(result.rung.Stem(), 30, true));
   const auto speed = result.row ? SpeedOf(result.row->verdict, baseline) : std::nullopt;
-  if (!speed) {
-    const std::string why =
-        result.row ? std::string(OutcomeName(result.row->verdict.outcome)) : "not judged";
-    svg += Text(axis.left + 8, top + 15, "start", 12, "faint", why);
-  } else {
+  // Beside the bars, like the figures: there no mark of a prediction can cross it.
+  std::string beside =
+      result.row ? std::string(OutcomeName(result.row->verdict.outcome)) : "not judged";
+  if (speed) {
     const double bar_top = top + 3;
     svg += Box(axis.left, bar_top, axis.X(speed->percent) - axis.left, kLibraryHeight, "library");
     const double middle = bar_top + kLibraryHeight / 2.0;
@@ -106,14 +105,14 @@ std::string RungBars(const RungResult& result, const std::string& baseline, cons
       svg += Stroke(
           fmt::format("M{:.1f} {:.1f}H{:.1f}", axis.X(speed->low), middle, axis.X(speed->high)),
           "interval", 2);
-    std::string figures = fmt::format("{:.1f}%", speed->percent);
+    beside = fmt::format("{:.1f}%", speed->percent);
     if (const auto& roofline = result.row->verdict.roofline) {
       svg += Box(axis.left, bar_top + kLibraryHeight + 2,
                  axis.X(roofline->percent_of_peak) - axis.left, kPeakHeight, "peak");
-      figures += fmt::format(" / {:.1f}%", roofline->percent_of_peak);
+      beside += fmt::format(" / {:.1f}%", roofline->percent_of_peak);
     }
-    svg += Text(kRight + 10, top + 15, "start", 12, "ink", figures);
   }
+  svg += Text(kRight + 10, top + 15, "start", 12, speed ? "ink" : "faint", beside);
   const double predicted = axis.X(result.rung.predicted_percent);
   svg += Stroke(fmt::format("M{:.1f} {}V{}", predicted, top, top + kLibraryHeight + 6), "tick", 3);
   return svg + "</g>\n";

@@ -9,6 +9,7 @@
 namespace assay {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -67,6 +68,17 @@ TEST(LadderChart, SaysInWordsWhatItShowsAndSuitsDarkPages) {
   EXPECT_THAT(svg, HasSubstr(">50.0% / 25.0%</text>"));
   EXPECT_THAT(svg, HasSubstr(">crashed</text>"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+// Marks of predictions lie anywhere between the axis and the right edge.
+TEST(LadderChart, WhatARungLacksIsSaidWhereNoMarkCrossesIt) {
+  const Ladder ladder = TestLadder();
+  const std::vector<RungResult> results{{ladder.rungs[0], {}, false},
+                                        ResultOf(ladder.rungs[1], 0, Outcome::kCrashed)};
+  const std::string svg = RenderLadderSvg(ladder, ladder.sizes[0], results);
+  for (const std::string text : {"not judged", "crashed"})
+    EXPECT_THAT(svg, ContainsRegex("<text x=\"770.0\" [^>]*>" + text + "</text>"));
+  EXPECT_THAT(svg, ContainsRegex("<text x=\"760.0\" [^>]*>100%</text>"));  // the right edge
 }
 
 // An interval that is not known, and a speed beyond every other.
