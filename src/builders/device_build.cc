@@ -209,6 +209,12 @@ Result<std::string> OwnKernelImage(std::span<const std::string_view> files,
 
 Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const DeviceTarget& target, StopToken stop) {
+  return BuildDevice(source, limits, target.plan, target.gpu.facts().architecture, stop);
+}
+
+Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
+                                   const wire::Plan& plan, const std::string& architecture,
+                                   StopToken stop) {
   const int64_t begin_ns = MonotonicNs();
   BuiltCandidate built;
   built.source = source;
@@ -220,7 +226,7 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
   if (!options) return fail(options.error());
   const auto program = ParseDeviceProgram(source.content);
   if (!program) return fail(program.error());
-  const auto planned = PlanDeviceProgram(*program, TensorsOf(target.plan), {});
+  const auto planned = PlanDeviceProgram(*program, TensorsOf(plan), {});
   if (!planned) return fail(planned.error());
   Compilation compilation;
   compilation.files = {{kSource, source.content, false}};
@@ -229,13 +235,13 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
     if (std::find(compilation.kernels.begin(), compilation.kernels.end(), launch.kernel) ==
         compilation.kernels.end())
       compilation.kernels.push_back(launch.kernel);
-  const auto launches = WireLaunches(*planned, target.plan, compilation.kernels);
+  const auto launches = WireLaunches(*planned, plan, compilation.kernels);
   if (launches == nullptr) return fail("it has more launches, arguments or buffers than allowed");
   built.launches.assign(reinterpret_cast<const char*>(launches.get()), sizeof *launches);
-  compilation.architecture = target.gpu.facts().architecture;
+  compilation.architecture = architecture;
   compilation.flags = options->flags;
   compilation.macros = planned->macros;
-  built.compiler = "NVRTC for " + target.gpu.facts().architecture;
+  built.compiler = "NVRTC for " + architecture;
   built.flags = fmt::format("{}", fmt::join(options->flags, " "));
   ASSAY_ASSIGN_OR_RETURN(
       ToolRun run, Compile(std::move(compilation), limits.build_timeout_s, stop, &built.cached));

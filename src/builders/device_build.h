@@ -25,5 +25,9 @@ Result<std::string> OwnKernelImage(std::span<const std::string_view> files,
 // that does not build is a result with `failure`; errors are the machine's.
 Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
                                    const DeviceTarget& target, StopToken stop);
+// The same where no device is needed; `architecture`: NVRTC's name, "sm_90a".
+Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const CandidateLimits& limits,
+                                   const wire::Plan& plan, const std::string& architecture,
+                                   StopToken stop);
 
 }  // namespace assay

@@ -10,7 +10,7 @@
 #include "builders/build_steps.h"
 #include "rules/occupancy.h"
 #include "toolchain/cubin.h"
-#include "toolchain/nvcc.h"
+#include "toolchain/lines.h"
 #include "wire/launches.h"
 
 namespace assay {
@@ -127,8 +127,8 @@ std::optional<std::map<std::string, InstructionMix>> FromText(const std::string&
   return mixes;
 }
 
-// nvdisasm's listing of one cubin; empty where it fails.
-Result<std::string> ListingOf(const Nvdisasm& nvdisasm, std::string_view cubin, StopToken stop) {
+// nvdisasm's run on one cubin; its listing is empty where it fails.
+Result<ToolRun> RunNvdisasm(const Nvdisasm& nvdisasm, std::string_view cubin, StopToken stop) {
   SandboxRequest request;
   // The sandbox keeps 64 KiB of what is printed: the listing goes to a file.
   request.arguments = {"/bin/sh", "-c", fmt::format("exec \"$0\" -c \"$1\" >{}", kListing),
@@ -141,8 +141,8 @@ Result<std::string> ListingOf(const Nvdisasm& nvdisasm, std::string_view cubin, 
   ASSAY_ASSIGN_OR_RETURN(ToolRun run,
                          RunToolInSandbox(std::move(request), kListing,
                                           Deadline::AfterSeconds(kListingTimeoutS), stop));
-  const bool worked = run.exit.exited && run.exit.status == 0;
-  return worked ? std::move(run.artifact) : std::string();
+  if (!run.exit.exited || run.exit.status != 0) run.artifact.clear();
+  return run;
 }
 
 }  // namespace
@@ -177,14 +177,29 @@ Result<std::map<std::string, InstructionMix>> Disassemble(const std::string& art
   if (const auto kept = Artifacts().Get(key))
     if (auto read = FromText(*kept)) return std::move(*read);
   for (size_t i = 0; i < std::min(cubins.size(), kCubinsMax); ++i) {
-    auto listing = ListingOf(*nvdisasm, cubins[i], stop);
-    if (!listing && listing.error().kind == ErrorKind::kInterrupted)
-      return std::unexpected(listing.error());
-    if (!listing || listing->empty()) return std::map<std::string, InstructionMix>();
-    mixes.merge(ParseListing(*listing));
+    const auto run = RunNvdisasm(*nvdisasm, cubins[i], stop);
+    if (!run && run.error().kind == ErrorKind::kInterrupted) return std::unexpected(run.error());
+    if (!run || run->artifact.empty()) return std::map<std::string, InstructionMix>();
+    mixes.merge(ParseListing(run->artifact));
   }
   [[maybe_unused]] auto stored = Artifacts().Put(key, ToText(mixes));
   return mixes;
+}
+
+Result<std::string> ListMachineCode(const std::string& artifact, const Nvdisasm& nvdisasm,
+                                    StopToken stop) {
+  std::string listings;
+  for (const std::string_view cubin : FindCubins(artifact)) {
+    ASSAY_ASSIGN_OR_RETURN(const ToolRun run, RunNvdisasm(nvdisasm, cubin, stop));
+    if (run.artifact.empty())
+      return EnvironmentError(fmt::format(
+          "{} does not list this machine code: {}. It may be older than the compiler: install the "
+          "nvdisasm of the same CUDA version",
+          nvdisasm.path, TrimSpace(std::string_view(run.output).substr(0, 300))));
+    listings += run.artifact;
+  }
+  if (listings.empty()) return EnvironmentError("the compiler's output has no machine code");
+  return listings;
 }
 
 }  // namespace assay

@@ -10,6 +10,7 @@
 #include "builders/build_candidate.h"
 #include "gpu/gpu.h"
 #include "model/verdict.h"
+#include "toolchain/nvcc.h"
 #include "toolchain/sass.h"
 
 namespace assay {
@@ -22,5 +23,10 @@ std::vector<KernelRecord> KernelRecordsOf(const BuiltCandidate& candidate, const
 // kInterrupted.
 Result<std::map<std::string, InstructionMix>> Disassemble(const std::string& artifact,
                                                           StopToken stop);
+
+// Returns nvdisasm's listings of an artifact's cubins, one after another. Errors (kEnvironment):
+// nvdisasm fails, or the artifact has no cubin that can be read; kInterrupted.
+Result<std::string> ListMachineCode(const std::string& artifact, const Nvdisasm& nvdisasm,
+                                    StopToken stop);
 
 }  // namespace assay

@@ -18,6 +18,7 @@
 namespace assay {
 namespace {
 
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
@@ -168,6 +169,27 @@ printf '\t.section\t.text.k,"ax"\n        /*0000*/  @P0 LDG.E.64 R0, [R2.64] ;\n
   EXPECT_THAT(*other, IsEmpty());
   EXPECT_THAT(*Disassemble("no code", {}), IsEmpty());
   ::unsetenv("CUDA_HOME");
+  fs::remove_all(toolkit);
+}
+
+TEST_F(KernelRecords, MachineCodeIsListedOrItIsSaidWhyNot) {
+  const fs::path toolkit = fs::path("/var/tmp") / fmt::format("assay-old-nvdisasm-{}", ::getpid());
+  fs::create_directories(toolkit / "bin");
+  const Nvdisasm nvdisasm{(toolkit / "bin/nvdisasm").string(), toolkit.string()};
+  const auto write = [&](std::string_view body) {
+    std::ofstream(nvdisasm.path) << "#!/bin/sh\n" << body << "\n";
+    fs::permissions(nvdisasm.path, fs::perms(0755));
+  };
+  const std::string artifact = "." + TestCubin{{{"k", 20, 0, 0}}}.Write();
+  write("echo listing");
+  EXPECT_EQ(ListMachineCode(artifact, nvdisasm, {}).value_or(""), "listing\n");
+  write("echo unknown file >&2; exit 1");
+  const auto failed = ListMachineCode(artifact, nvdisasm, {});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().kind, ErrorKind::kEnvironment);
+  EXPECT_THAT(failed.error().message, HasSubstr("unknown file"));
+  EXPECT_THAT(failed.error().message, HasSubstr("install the nvdisasm of the same CUDA version"));
+  EXPECT_FALSE(ListMachineCode("no code", nvdisasm, {}));
   fs::remove_all(toolkit);
 }
 

@@ -78,6 +78,8 @@ void CommandLine::AddAll() {
       app, "worker", "Judge candidates that come as JSON lines, in warm sessions", RunWorker);
   Add<LadderOptions>(app, "ladder", "Judge the rungs of a ladder, and draw its table and chart",
                      RunLadder);
+  Add<SassOptions>(app, "sass",
+                   "Show the loop in which a GPU kernel spends its time, as machine code", RunSass);
   Add<NewOptions>(app, "new", "Write a stub of a candidate for a problem", RunNew);
   Add<ExplainOptions>(app, "explain", "Write a verdict's failing call as a standalone program",
                       RunExplain);

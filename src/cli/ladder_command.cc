@@ -64,21 +64,6 @@ Result<std::vector<Ladder>> LaddersOf(const LadderOptions& options, const std::s
   return first.empty() ? all : first;
 }
 
-// Returns a size with the changes of --set.
-Result<LadderSize> WithSettings(LadderSize size, const std::vector<std::string>& settings) {
-  for (const std::string& text : settings) {
-    ASSAY_ASSIGN_OR_RETURN(const auto setting, ParseSetting(text));
-    const auto found = std::find_if(size.begin(), size.end(), [&](const auto& constant) {
-      return constant.first == setting.first;
-    });
-    if (found != size.end())
-      found->second = setting.second;
-    else
-      size.push_back(setting);
-  }
-  return size;
-}
-
 // Returns the exit code for a rung: kExitGood for a correct one, however fast.
 int CodeOf(const Verdict& verdict) {
   return IsCorrect(verdict.outcome) ? static_cast<int>(kExitGood) : ExitCodeOf(verdict.outcome);

@@ -395,6 +395,31 @@ void LadderOptions::AddTo(CLI::App& command) {
       "8 this machine lacks something; 130 interrupted. --check: 1 a README differs.");
 }
 
+void SassOptions::AddTo(CLI::App& command) {
+  command.add_option("FILE", file, "Kernels in the device form: a .cu file with launch lines")
+      ->required();
+  command.add_option("--problem", problem.problem,
+                     "Their problem: a .py file or a name (default: that of the ladder in whose "
+                     "folder the file is a rung)");
+  command.add_option("--size", problem.size, "Named size from suite.toml")->needs("--problem");
+  command
+      .add_option("--set", problem.set,
+                  "NAME=VALUE: change a constant of the problem, or of the ladder's first size "
+                  "(repeatable)")
+      ->allow_extra_args(false);
+  command.add_option("--architecture", architecture,
+                     "Compile for this GPU (default: the one here, or else sm_90a)");
+  command.add_flag("--whole", whole, "Show the whole kernel, not its hot loop alone");
+  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
+  command.footer(
+      "Examples:\n"
+      "  assay sass kernels/hgemm-hopper/07_specialised.cu\n"
+      "  assay sass mine.cu --problem softmax --size small\n\n"
+      "Exit codes: 0 shown; 2 usage; 4 it does not build; 8 this machine lacks something, such as "
+      "nvdisasm.");
+}
+
 void CompletionOptions::AddTo(CLI::App& command) {
   command.add_option("SHELL", shell, "bash, zsh or fish")->required();
   command.footer("Example:\n  source <(assay completion bash)");

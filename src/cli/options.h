@@ -137,6 +137,15 @@ struct LadderOptions {
   void AddTo(CLI::App& command);
 };
 
+struct SassOptions {
+  std::string file;        // a .cu in the device form
+  ProblemOptions problem;  // empty: that of the ladder whose rung the file is
+  std::string architecture, python;
+  bool whole = false, allow_weak_sandbox = false;
+
+  void AddTo(CLI::App& command);
+};
+
 struct CompletionOptions {
   std::string shell;
 
@@ -164,6 +173,7 @@ int RunJudge(const JudgeOptions& options);
 int RunNew(const NewOptions& options);
 int RunWorker(const WorkerCommandOptions& options);
 int RunLadder(const LadderOptions& options);
+int RunSass(const SassOptions& options);
 int RunExplain(const ExplainOptions& options);
 int RunScore(const ScoreOptions& options);
 

@@ -4,40 +4,17 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <sstream>
-
 #include "base/files.h"
 #include "builders/device_build.h"
 #include "ladder/ladder.h"
 #include "ladder/readme_table.h"
+#include "ladder/recorded_shapes.h"
 #include "ladder/rows.h"
-#include "model/dtype.h"
-#include "problem/arguments_testing.h"
 #include "toolchain/nvrtc.h"
 #include "values/slot_layout.h"
 
 namespace assay {
 namespace {
-
-// Of "input x float32[4096, 8192]" lines, as DescribeArgument writes them; numbers are left out.
-ProblemDescription DescriptionOf(const std::vector<std::string>& signature) {
-  ProblemDescription description;
-  for (const std::string& line : signature) {
-    std::istringstream words(line.substr(0, line.find('[')));
-    std::string role, name, dtype;
-    words >> role >> name >> dtype;
-    std::vector<int64_t> shape;
-    if (!line.contains('[')) continue;
-    std::istringstream numbers(line.substr(line.find('[') + 1));
-    for (int64_t length; numbers >> length; numbers.ignore(1)) shape.push_back(length);
-    description.arguments.push_back(Tensor(name,
-                                           role == "input"    ? wire::Role::kInput
-                                           : role == "output" ? wire::Role::kOutput
-                                                              : wire::Role::kParameter,
-                                           DTypeFromName(dtype).value(), shape));
-  }
-  return description;
-}
 
 class GpuRungs : public testing::Test {
  protected:
@@ -58,7 +35,7 @@ class GpuRungs : public testing::Test {
     const auto rows = path ? ReadRows(*path, ladder.name) : Result<std::vector<LadderRow>>();
     if (!rows || rows->empty()) return 0;
     const auto plan = std::make_unique<wire::Plan>(
-        LayOutSlots(DescriptionOf(rows->front().verdict.problem.signature)).value());
+        LayOutSlots(*DescriptionOf(rows->front().verdict.problem.signature)).value());
     int built_rungs = 0;
     for (const Rung& rung : ladder.rungs) {
       const auto source = ReadCandidate(ladder.folder + "/" + rung.file);

@@ -15,6 +15,7 @@
 #include "base/dotted_keys.h"
 #include "base/files.h"
 #include "problem/nearest.h"
+#include "problem/suite.h"
 
 namespace assay {
 namespace {
@@ -293,6 +294,20 @@ Result<std::vector<Ladder>> FindLadders(const std::string& path) {
     ladders.push_back(std::move(ladder));
   }
   return ladders;
+}
+
+Result<LadderSize> WithSettings(LadderSize size, const std::vector<std::string>& settings) {
+  for (const std::string& text : settings) {
+    ASSAY_ASSIGN_OR_RETURN(const auto setting, ParseSetting(text));
+    const auto found = std::find_if(size.begin(), size.end(), [&](const auto& constant) {
+      return constant.first == setting.first;
+    });
+    if (found != size.end())
+      found->second = setting.second;
+    else
+      size.push_back(setting);
+  }
+  return size;
 }
 
 std::string DescribeSize(const LadderSize& size) {

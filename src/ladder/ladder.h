@@ -56,6 +56,9 @@ Result<Ladder> ReadLadder(const std::string& path);
 // `path` names. Errors (kUsage): none is there, or one cannot be read.
 Result<std::vector<Ladder>> FindLadders(const std::string& path);
 
+// Returns a size with the changes of "NAME=VALUE" texts. Errors (kUsage): not such a text.
+Result<LadderSize> WithSettings(LadderSize size, const std::vector<std::string>& settings);
+
 // "ROWS = 1024, INNER = 1024".
 std::string DescribeSize(const LadderSize& size);
 

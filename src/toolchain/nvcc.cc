@@ -57,6 +57,14 @@ Nvcc NvccIn(const fs::path& folder) {
   return {path.string(), "", toolkit.string(), LibrariesOf(toolkit)};
 }
 
+std::optional<Nvdisasm> NvdisasmIn(const fs::path& folder) {
+  std::error_code code;
+  const fs::path path = fs::canonical(folder / "nvdisasm", code);
+  if (code || path.filename() != "nvdisasm" || ::access(path.c_str(), X_OK) != 0)
+    return std::nullopt;
+  return Nvdisasm{path.string(), path.parent_path().parent_path().string()};
+}
+
 // The line with the release; the first one names the program.
 std::string ReleaseLine(const std::string& text) {
   const size_t at = text.find("release ");
@@ -100,11 +108,18 @@ Result<Nvcc> FindNvcc(const std::string& usual_folder) {
 }
 
 std::optional<Nvdisasm> FindNvdisasm(const std::string& usual_folder) {
-  for (const fs::path folder : ToolkitFolders(usual_folder)) {
-    std::error_code code;
-    const fs::path path = fs::canonical(folder / "nvdisasm", code);
-    if (code || path.filename() != "nvdisasm" || ::access(path.c_str(), X_OK) != 0) continue;
-    return Nvdisasm{path.string(), path.parent_path().parent_path().string()};
+  for (const fs::path folder : ToolkitFolders(usual_folder))
+    if (auto found = NvdisasmIn(folder)) return found;
+  return std::nullopt;
+}
+
+std::optional<Nvdisasm> FindNvdisasmInPackages(const std::vector<std::string>& folders) {
+  std::error_code code;
+  for (const fs::path folder : folders) {
+    // nvidia/cu13/bin, nvidia/cuda_nvcc/bin...
+    for (const auto& package : fs::directory_iterator(folder / "nvidia", code))
+      if (auto found = NvdisasmIn(package.path() / "bin")) return found;
+    if (auto found = NvdisasmIn(folder / "triton/backends/nvidia/bin")) return found;
   }
   return std::nullopt;
 }

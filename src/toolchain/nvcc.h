@@ -34,6 +34,10 @@ struct Nvdisasm {
 // Finds the first nvdisasm in the same folders; nullopt: none.
 std::optional<Nvdisasm> FindNvdisasm(const std::string& usual_folder = "/usr/local/cuda/bin");
 
+// Finds it among Python's packages: NVIDIA's own (nvidia-cuda-nvdisasm), or in Triton. `folders`:
+// where Python looks for packages.
+std::optional<Nvdisasm> FindNvdisasmInPackages(const std::vector<std::string>& folders);
+
 // Returns the argv that compiles `input` for `architecture` ("sm_90a"); kernel.h is under
 // /assay/include. CUDA's run-time library is linked in, so that a host needs the driver alone.
 // `flags`: from ParseBuildOptions.

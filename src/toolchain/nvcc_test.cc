@@ -77,6 +77,20 @@ TEST_F(NvccToolkit, AMissingCompilerSaysWhatToDo) {
   EXPECT_THAT(nvcc.error().message, HasSubstr("set CUDA_HOME"));
 }
 
+TEST_F(NvccToolkit, NvdisasmIsFoundAmongPythonsPackages) {
+  EXPECT_FALSE(FindNvdisasm("/nonexistent/bin"));
+  EXPECT_FALSE(FindNvdisasmInPackages({"/nonexistent", root().string()}));
+  for (const char* name : {"triton/backends/nvidia/bin/nvdisasm", "nvidia/cu13/bin/nvdisasm"}) {
+    Write(name, "");
+    EXPECT_FALSE(FindNvdisasmInPackages({root().string()})) << "it cannot be run";
+    fs::permissions(root() / name, fs::perms::owner_all);
+    const auto found = FindNvdisasmInPackages({"/nonexistent", root().string()});
+    ASSERT_TRUE(found) << name;
+    EXPECT_EQ(found->path, (root() / name).string());
+    fs::remove(root() / name);
+  }
+}
+
 const Nvcc kNvcc{"/cuda/bin/nvcc", "release 13.0", "/cuda", "/cuda/lib64"};
 
 TEST(NvccCommand, IsForTheOneArchitectureAndStandsAlone) {

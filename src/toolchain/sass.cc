@@ -57,26 +57,6 @@ constexpr auto kKinds = std::to_array<Entry>({
 constexpr std::string_view kNothing = "NOP";
 constexpr std::string_view kSection = ".text.";
 
-// The kernel whose section begins on this line: `.section .text.NAME,"ax",@progbits`.
-std::string_view SectionOn(std::string_view line) {
-  if (!line.starts_with(".section")) return {};
-  const size_t begin = line.find(kSection);
-  if (begin == std::string_view::npos) return {};
-  const std::string_view rest = line.substr(begin + kSection.size());
-  return rest.substr(0, rest.find_first_of(", \t"));
-}
-
-// "LDG.E.128 R4, [R2.64]" of `/*0060*/ @!P0 LDG.E.128 R4, [R2.64] ;`; empty: none on this line.
-std::string_view InstructionOn(std::string_view line) {
-  if (!line.starts_with("/*")) return {};
-  const size_t end = line.find("*/");
-  if (end == std::string_view::npos) return {};
-  std::string_view rest = TrimSpace(line.substr(end + 2));
-  if (rest.starts_with('{')) rest = TrimSpace(rest.substr(1));
-  if (rest.starts_with('@')) rest = TrimSpace(rest.substr(std::min(rest.find(' '), rest.size())));
-  return rest.substr(0, rest.find_first_of(" ;"));
-}
-
 // Of a load: .128, .64, .U16... of a thread; 4 where nothing is said.
 int LoadBytes(std::string_view instruction) {
   for (const auto& [mark, bytes] : {std::pair<std::string_view, int>{".ENL2.256", 32},
@@ -93,6 +73,35 @@ int LoadBytes(std::string_view instruction) {
 
 }  // namespace
 
+std::string_view KernelOnLine(std::string_view line) {
+  line = TrimSpace(line);
+  if (!line.starts_with(".section")) return {};
+  const size_t begin = line.find(kSection);
+  if (begin == std::string_view::npos) return {};
+  const std::string_view rest = line.substr(begin + kSection.size());
+  return rest.substr(0, rest.find_first_of(", \t"));
+}
+
+std::optional<ListedInstruction> InstructionOnLine(std::string_view line) {
+  line = TrimSpace(line);
+  if (!line.starts_with("/*")) return std::nullopt;
+  const size_t end = line.find("*/");
+  if (end == std::string_view::npos) return std::nullopt;
+  ListedInstruction instruction;
+  instruction.address = TrimSpace(line.substr(2, end - 2));
+  std::string_view rest = TrimSpace(line.substr(end + 2));
+  rest = TrimSpace(rest.substr(0, rest.find(';')));
+  if (rest.starts_with('{')) rest = TrimSpace(rest.substr(1));
+  if (rest.starts_with('@')) {
+    instruction.guard = rest.substr(0, rest.find(' '));
+    rest = TrimSpace(rest.substr(instruction.guard.size()));
+  }
+  instruction.name = rest.substr(0, rest.find(' '));
+  instruction.operands = TrimSpace(rest.substr(instruction.name.size()));
+  if (instruction.name.empty() || instruction.name.starts_with(kNothing)) return std::nullopt;
+  return instruction;
+}
+
 std::string_view InstructionKind(std::string_view instruction) {
   const std::string_view name = instruction.substr(0, instruction.find('.'));
   const auto found = std::find_if(kKinds.begin(), kKinds.end(),
@@ -106,16 +115,16 @@ std::map<std::string, InstructionMix> ParseListing(std::string_view listing) {
   while (!listing.empty()) {
     const std::string_view line = TrimSpace(TakeLine(listing));
     if (line.starts_with(".section")) {
-      const std::string_view kernel = SectionOn(line);
+      const std::string_view kernel = KernelOnLine(line);
       mix = kernel.empty() ? nullptr : &mixes[std::string(kernel)];
       continue;
     }
-    const std::string_view instruction = InstructionOn(line);
-    if (mix == nullptr || instruction.empty() || instruction.starts_with(kNothing)) continue;
-    const std::string_view kind = InstructionKind(instruction);
+    const auto instruction = InstructionOnLine(line);
+    if (mix == nullptr || !instruction) continue;
+    const std::string_view kind = InstructionKind(instruction->name);
     ++mix->counts[std::string(kind)];
     if (kind == "global_load")
-      mix->widest_load_bytes = std::max(mix->widest_load_bytes, LoadBytes(instruction));
+      mix->widest_load_bytes = std::max(mix->widest_load_bytes, LoadBytes(instruction->name));
   }
   return mixes;
 }

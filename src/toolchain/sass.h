@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,19 @@ struct InstructionMix {
 // Reads the listing of `nvdisasm -c`; keys are the kernels' names there. A function that is not
 // inlined counts for the kernel in whose section it stands.
 std::map<std::string, InstructionMix> ParseListing(std::string_view listing);
+
+// Returns the kernel whose section begins on this line of a listing; empty: none does.
+std::string_view KernelOnLine(std::string_view line);
+
+// `/*0060*/ @!P0 LDG.E.128 R4, [R2.64] ;` in its parts.
+struct ListedInstruction {
+  std::string_view address;   // "0060"
+  std::string_view guard;     // "@!P0"; empty: it runs in any case
+  std::string_view name;      // "LDG.E.128"
+  std::string_view operands;  // "R4, [R2.64]"
+};
+// nullopt: the line has no instruction, or one that only fills a kernel's end.
+std::optional<ListedInstruction> InstructionOnLine(std::string_view line);
 
 // Returns the kind of an instruction: "matrix" for "HGMMA.64x128x16.F32.BF16". Source: the CUDA
 // Binary Utilities' tables of instruction sets, Ampere to Blackwell.

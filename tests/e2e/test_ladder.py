@@ -1,8 +1,10 @@
 """assay ladder: rungs good and bad, rows, resume, tables and charts; the ladders under kernels/."""
 import json
 import os
+import pathlib
 import shutil
 import signal
+import tempfile
 import time
 import xml.etree.ElementTree
 
@@ -205,3 +207,65 @@ def test_every_rung_for_a_cpu_is_correct(assay, tmp_path, name, size):
     out = tmp_path / "rows.jsonl"
     run = assay("ladder", KERNELS / name, "--device", "cpu", "--out", out, *settings, *GATE_1)
     assert run.code == GOOD and set(outcomes(out)) == {"correct"}, run
+
+
+# In the form of nvdisasm's listings: a loop of one product, and what comes before it.
+LISTING = """\t.section\t.text.product,"ax",@progbits
+product:
+        /*0000*/                   S2R R3, SR_TID.X ;
+.L_x_0:
+        /*0010*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24 ;
+        /*0020*/                   WARPGROUP.DEPBAR.LE gsb0, 0x0 ;
+        /*0030*/              @P0  BRA `(.L_x_0) ;
+        /*0040*/                   EXIT ;
+"""
+SASS_RUNG = KERNELS / "hgemm-hopper" / "05_wgmma.cu"
+
+
+@pytest.fixture
+def toolkit():
+    """A toolkit whose nvdisasm prints LISTING, where the sandbox's user may look."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        disassembler = pathlib.Path(folder) / "bin" / "nvdisasm"
+        disassembler.parent.mkdir()
+        disassembler.write_text(f"#!/bin/sh\n[ -s \"$2\" ] && printf %s '{LISTING}'\n")
+        disassembler.chmod(0o755)
+        os.chmod(folder, 0o755)
+        yield folder
+
+
+def test_a_rungs_hot_loop_is_shown_with_marks(assay, tmp_path, toolkit):
+    run = assay("sass", SASS_RUNG, CUDA_HOME=toolkit)
+    if run.code == 8 and "NVRTC" in run.err:
+        pytest.skip("NVRTC is not there")
+    assert run.code == GOOD, run
+    said = "product: 3 of 5 instructions are its hot loop, the one with the most 'multiply'"
+    assert said in run.out, run
+    marks = [line.split()[1] for line in run.out.splitlines() if line.startswith("   00")]
+    assert marks == ["multiply", "wait", "@P0"], run
+    run = assay("sass", SASS_RUNG, "--whole", CUDA_HOME=toolkit)
+    assert run.code == GOOD and "product: 5 instructions" in run.out and "EXIT" in run.out, run
+    broken = tmp_path / "broken.cu"
+    broken.write_text("//! launch copy grid=(1) block=(32) args=(x, out)\nnonsense\n")
+    run = assay("sass", broken, "--problem", "softmax", "--size", "tiny", CUDA_HOME=toolkit)
+    assert run.code == 4 and 'broken.cu does not build: ' in run.err, run
+    assert 'identifier "copy" is undefined' in run.err, run
+
+
+def test_where_no_disassembler_is_one_line_says_how_to_get_it(assay):
+    run = assay("sass", SASS_RUNG)
+    if run.code == GOOD:
+        pytest.skip("nvdisasm is there")
+    assert run.code == 8 and len(run.err.splitlines()) == 1, run
+    assert "there is no nvdisasm" in run.err and "pip install nvidia-cuda-nvdisasm" in run.err, run
+
+
+def test_what_has_no_machine_code_of_its_own_is_refused(assay, write):
+    kernel = "//! launch copy grid=(1) block=(32) args=(x, out)\n"
+    for arguments, said in (
+        ((write("alone.cu", kernel),), "is no rung of a ladder in its folder: name its problem"),
+        ((write("native.cpp", GOOD_RUNG),), "is not in the device form"),
+        ((KERNELS / "none.cu",), "none.cu"),
+    ):
+        run = assay("sass", *arguments)
+        assert run.code == USAGE and said in run.err, run

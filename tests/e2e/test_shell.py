@@ -33,6 +33,8 @@ def complete(assay, words):
 
 def test_bash_completes_commands_options_values_and_problems(assay):
     assert complete(assay, ["assay", "ju"]) == ["judge"]
+    assert complete(assay, ["assay", "sa"]) == ["sass"]
+    assert complete(assay, ["assay", "sass", "--arch"]) == ["--architecture"]
     assert complete(assay, ["assay", "judge", "--correct"]) == ["--correctness-only"]
     assert complete(assay, ["assay", "judge", "softmax", "--size", "s"]) == ["small"]
     assert "transposed_conv2d" in complete(assay, ["assay", "judge", "trans"])
