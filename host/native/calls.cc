@@ -41,8 +41,8 @@ DLDataType DLPackType(DType dtype) {
 bool Calls::Prepare(const Plan& plan, const Regions& regions, void* stream) {
   if (memory_ != nullptr) munmap(memory_, memory_bytes_);
   *this = Calls();
-  const size_t count = plan.argument_count;
-  argument_stride_ = plan.argument_count + (stream != nullptr ? 1 : 0);
+  const size_t count = wire::PassedCount(plan);
+  argument_stride_ = static_cast<uint32_t>(count) + (stream != nullptr ? 1 : 0);
   stream_ = stream;
   const size_t cells = count * plan.slot_count;  // at most 2^31 by PlanIsSound: no overflow below
   const size_t arguments_bytes =
@@ -55,7 +55,7 @@ bool Calls::Prepare(const Plan& plan, const Regions& regions, void* stream) {
   memory_ = static_cast<unsigned char*>(memory);
   memory_bytes_ = bytes;
   slot_count_ = plan.slot_count;
-  argument_count_ = plan.argument_count;
+  argument_count_ = static_cast<uint32_t>(count);
   arguments_ = reinterpret_cast<AssayArgument*>(memory_);
   tensors_ = reinterpret_cast<DLTensor*>(memory_ + arguments_bytes);
   shapes_ = reinterpret_cast<int64_t*>(memory_ + arguments_bytes + tensors_bytes);

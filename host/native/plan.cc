@@ -70,7 +70,7 @@ constexpr AssayParameter kStream = {ASSAY_KIND_STREAM, 0, 0, 0};
 AssayParameter ParameterOf(const ArgumentSpec& argument) {
   if (argument.kind != Kind::kTensor) return {static_cast<uint32_t>(argument.kind), 0, 0, 0};
   return {ASSAY_KIND_TENSOR, static_cast<uint32_t>(argument.dtype), argument.rank,
-          argument.role == Role::kOutput ? 1u : 0u};
+          argument.role == Role::kOutput || argument.twin != 0 ? 1u : 0u};
 }
 
 bool Same(const AssayParameter& a, const AssayParameter& b) {
@@ -135,6 +135,18 @@ bool SizeOf(const ArgumentSpec& argument, uint64_t* size_bytes) {
   return true;
 }
 
+// Returns true if the argument has no twin, or one of its own shape that has it as its twin.
+bool TwinIsSound(const Plan& plan, const ArgumentSpec& argument) {
+  if (argument.twin == 0) return true;
+  if (argument.twin > plan.argument_count || argument.role == Role::kParameter) return false;
+  const ArgumentSpec& twin = plan.arguments[argument.twin - 1];
+  const Role expected = argument.role == Role::kInput ? Role::kOutput : Role::kInput;
+  return twin.role == expected &&
+         twin.twin - 1 == static_cast<uint64_t>(&argument - plan.arguments) &&
+         argument.kind == Kind::kTensor && twin.kind == Kind::kTensor &&
+         twin.dtype == argument.dtype && twin.size_bytes == argument.size_bytes;
+}
+
 // Null when the argument is sound, else what is wrong with it.
 const char* ArgumentProblem(const ArgumentSpec& argument, const Plan& plan,
                             const Regions& regions) {
@@ -148,6 +160,7 @@ const char* ArgumentProblem(const ArgumentSpec& argument, const Plan& plan,
   if (size_bytes != argument.size_bytes) return "has a size that its shape and dtype do not give";
   if (argument.kind != Kind::kTensor && argument.role != Role::kInput)
     return "is a scalar but not an input";
+  if (!TwinIsSound(plan, argument)) return "has a twin that is none";
   if (region.data == nullptr) return "lies in a region that is not attached";
   if (argument.role == Role::kOutput && !region.writable)
     return "lies in a region that cannot be written";
@@ -185,9 +198,10 @@ bool PlanIsSound(const Plan& plan, const Regions& regions, Text& message) {
 void AddDeclaration(const Plan& plan, AssayLanguage language, bool on_device, Text& message) {
   constexpr uint32_t kOnOneLine = 4;
   const bool c = language == ASSAY_LANGUAGE_C && !on_device;
-  const char* const comma = plan.argument_count > kOnOneLine ? ",\n      " : ", ";
+  const uint32_t count = wire::PassedCount(plan);
+  const char* const comma = count > kOnOneLine ? ",\n      " : ", ";
   message.Add(c ? "ASSAY_KERNEL_C(" : "ASSAY_KERNEL(");
-  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     const ArgumentSpec& argument = plan.arguments[i];
     const AssayParameter parameter = ParameterOf(argument);
     if (i > 0) message.Add(comma);
@@ -211,9 +225,10 @@ bool SignatureFits(const AssayKernel& kernel, const Plan& plan, bool on_device, 
   const AssayLanguage language =
       kernel.language == ASSAY_LANGUAGE_C ? ASSAY_LANGUAGE_C : ASSAY_LANGUAGE_CPP;
   const uint32_t declared = kernel.parameter_count;
-  const uint32_t needed = plan.argument_count + (on_device ? 1 : 0);
+  const uint32_t passed = wire::PassedCount(plan);
+  const uint32_t needed = passed + (on_device ? 1 : 0);
   uint32_t wrong = declared == needed ? 0 : 1;
-  const uint32_t common = declared < plan.argument_count ? declared : plan.argument_count;
+  const uint32_t common = declared < passed ? declared : passed;
   for (uint32_t i = 0; i < common; ++i)
     if (!Same(kernel.parameters[i], ParameterOf(plan.arguments[i]))) ++wrong;
   const bool stream_is_wrong =
@@ -227,7 +242,7 @@ bool SignatureFits(const AssayKernel& kernel, const Plan& plan, bool on_device, 
     message.Add("  it takes ")
         .Add(int64_t{declared})
         .Add(declared == 1 ? " argument, " : " arguments, ");
-    message.Add("the problem has ").Add(int64_t{plan.argument_count});
+    message.Add("the problem has ").Add(int64_t{passed});
     message.Add(on_device ? " and the stream\n" : "\n");
   }
   uint32_t shown = 0;
@@ -241,7 +256,7 @@ bool SignatureFits(const AssayKernel& kernel, const Plan& plan, bool on_device, 
         .Add(RoleName(argument.role))
         .Add(" ")
         .Add(argument.name);
-    message.Add(": ");
+    message.Add(argument.twin != 0 ? ", which forward changes in place: " : ": ");
     AddParameter(ParameterOf(argument), language, message);
     AddShape(argument, message);
     message.Add("; the candidate declares ");

@@ -91,8 +91,9 @@ uint64_t StrideOf(const wire::Plan& plan, wire::Role role) {
 
 unsigned char* AddressOf(const wire::ArgumentSpec& argument, const wire::Plan& plan,
                          const Regions& regions, uint32_t slot) {
-  const uint64_t stride = StrideOf(plan, argument.role);
-  return regions[RegionOf(argument, regions)].data + slot * stride + argument.offset;
+  const wire::ArgumentSpec& place = wire::PlaceOf(plan, argument);
+  const uint64_t stride = StrideOf(plan, place.role);
+  return regions[RegionOf(place, regions)].data + slot * stride + place.offset;
 }
 
 bool MayLieOnDevice(uint64_t region) {

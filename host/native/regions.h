@@ -28,7 +28,8 @@ wire::Region RegionOf(const wire::ArgumentSpec& argument, const Regions& regions
 // Returns the bytes from one slot's tensors of this role to the next's.
 uint64_t StrideOf(const wire::Plan& plan, wire::Role role);
 
-// Returns its address in a slot; in a region on a device, a device address.
+// Returns its address in a slot, for a changed input that of its twin (wire::PlaceOf); in a region
+// on a device, a device address.
 unsigned char* AddressOf(const wire::ArgumentSpec& argument, const wire::Plan& plan,
                          const Regions& regions, uint32_t slot);
 

@@ -52,6 +52,8 @@ constexpr uint64_t kLayout[] = {
     offsetof(ArgumentSpec, offset),
     offsetof(ArgumentSpec, oracle_offset),
     offsetof(ArgumentSpec, varies),
+    offsetof(ArgumentSpec, twin),
+    offsetof(ArgumentSpec, changed_bytes),
     sizeof(Plan),
     offsetof(Plan, slot_count),
     offsetof(Plan, input_stride),

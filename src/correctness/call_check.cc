@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "base/defences.h"
@@ -40,6 +41,26 @@ std::vector<InputView> Inputs(const Oracle& oracle, uint32_t master) {
         {argument.name, argument.dtype, Count(argument), oracle.inputs(master) + argument.offset});
   }
   return views;
+}
+
+// Why output number `index` is wrong if it is a changed input that was not touched; else nothing.
+std::string HintAboutUntouched(const Oracle& oracle, const std::byte* written, uint32_t master,
+                               size_t index) {
+  const wire::Plan& plan = oracle.plan();
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const ArgumentSpec& output = plan.arguments[i];
+    if (output.role != Role::kOutput || index-- != 0) continue;
+    if (!wire::IsChangedInput(output)) return {};
+    const ArgumentSpec& input = plan.arguments[output.twin - 1];
+    if (std::memcmp(written + output.offset, oracle.inputs(master) + input.offset,
+                    output.size_bytes) != 0)
+      return {};
+    return fmt::format(
+        "it leaves {0} as it was: the reference's forward changes its input {0} in place, and so "
+        "must the candidate",
+        input.name);
+  }
+  return {};
 }
 
 }  // namespace
@@ -165,7 +186,8 @@ CallCheck CompareOutputs(const Oracle& oracle, const std::byte* written, uint32_
         PoisonByte(views[i].dtype));
     full.poison = poison.data();
     full.inputs = Inputs(oracle, master);
-    check.hint = FailureHint(views[i], result, full);
+    check.hint = HintAboutUntouched(oracle, written, master, i);
+    if (check.hint.empty()) check.hint = FailureHint(views[i], result, full);
   }
   return check;
 }

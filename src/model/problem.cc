@@ -27,7 +27,9 @@ std::string DescribeArgument(const wire::ArgumentSpec& argument) {
   std::string shape;
   for (uint32_t i = 0; i < argument.rank; ++i)
     shape += fmt::format("{}{}", i == 0 ? "" : ", ", argument.shape[i]);
-  return fmt::format("{} {} {}[{}]", role, argument.name, DTypeName(argument.dtype), shape);
+  const bool changed = argument.role == wire::Role::kInput && argument.twin != 0;
+  return fmt::format("{} {} {}[{}]{}", role, argument.name, DTypeName(argument.dtype), shape,
+                     changed ? ", which forward changes" : "");
 }
 
 }  // namespace assay

@@ -105,6 +105,7 @@ std::vector<StubArgument> NameArguments(const ProblemDescription& description, F
   if (form != Form::kPython) taken.insert(kReservedWords.begin(), kReservedWords.end());
   std::vector<StubArgument> arguments;
   for (const ArgumentSpec& spec : description.arguments) {
+    if (wire::IsChangedInput(spec)) continue;  // passed once, as the input
     // A C tensor x brings x_size along.
     const auto is_free = [&](const std::string& name) {
       return !taken.contains(name) && (form != Form::kC || !taken.contains(name + "_size"));
@@ -160,6 +161,9 @@ std::string_view ScalarType(Kind kind) {
   return {};
 }
 
+// Returns true for an output, and for an input that forward changes.
+bool IsWritten(const ArgumentSpec& spec) { return spec.role == Role::kOutput || spec.twin != 0; }
+
 // "assay::Tensor<const float, 2> x", or the same in C.
 std::string Declaration(const StubArgument& argument, Form form) {
   const ArgumentSpec& spec = *argument.spec;
@@ -168,8 +172,8 @@ std::string Declaration(const StubArgument& argument, Form form) {
     return fmt::format("{}{}{}{}{}", c ? "ASSAY_SCALAR(" : "", ScalarType(spec.kind),
                        c ? ", " : " ", argument.name, c ? ")" : "");
   return fmt::format("{}{}{}, {}{}{}{}", c ? "ASSAY_TENSOR(" : "assay::Tensor<",
-                     spec.role == Role::kOutput ? "" : "const ", ElementType(spec.dtype, form),
-                     spec.rank, c ? ", " : "> ", argument.name, c ? ")" : "");
+                     IsWritten(spec) ? "" : "const ", ElementType(spec.dtype, form), spec.rank,
+                     c ? ", " : "> ", argument.name, c ? ")" : "");
 }
 
 // Text for a one-line comment: no control characters, and no backslash at the end that would join
@@ -232,16 +236,27 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request,
                                  : std::string(spec.kind == Kind::kInt     ? "whole number"
                                                : spec.kind == Kind::kFloat ? "float"
                                                                            : "bool");
-    lines.push_back(fmt::format("  {:<9}  {:<{}}  {}", role, argument.name, width, type));
+    const bool changed = spec.role == Role::kInput && spec.twin != 0;
+    lines.push_back(fmt::format("  {:<9}  {:<{}}  {}{}", role, argument.name, width, type,
+                                changed ? "  (changed in place)" : ""));
   }
   lines.push_back("");
+  const bool changes =
+      std::any_of(arguments.begin(), arguments.end(), [](const StubArgument& argument) {
+        return argument.spec->role == Role::kInput && argument.spec->twin != 0;
+      });
+  if (changes) {
+    lines.push_back(
+        "Inputs that are changed in place are compared, as outputs are. Each call has its own.");
+  }
   if (form == Form::kPython) {
     lines.push_back(
         "Parameters are set by name from the reference's state_dict after construction.");
   } else {
     lines.push_back(
-        "Tensors are contiguous, row-major and 64-byte aligned. Inputs and parameters are "
-        "read-only;");
+        fmt::format("Tensors are contiguous, row-major and 64-byte aligned. {} and parameters are "
+                    "read-only;",
+                    changes ? "Other inputs" : "Inputs"));
     lines.push_back(
         "every element of every output must be written. As it stands it is judged wrong: never "
         "written.");
@@ -314,7 +329,7 @@ std::string WriteDevice(const ProblemRequest& request, const std::vector<StubArg
                         ? fmt::format("{} {}",
                                       spec.kind == Kind::kInt ? "long long" : ScalarType(spec.kind),
                                       argument.name)
-                        : fmt::format("{}{}* {}", spec.role == Role::kOutput ? "" : "const ",
+                        : fmt::format("{}{}* {}", IsWritten(spec) ? "" : "const ",
                                       ElementType(spec.dtype, Form::kDevice), argument.name));
   }
   const std::string kernel = Identifier(request.name) + "_kernel";

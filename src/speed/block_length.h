@@ -29,9 +29,10 @@ struct BlockLength {
 // The limits of a block.
 struct BlockLimits {
   bool on_device = false;
-  uint32_t live_slots = 0;  // that both sides can see
-  uint32_t pool_slots = 0;  // whose values can be held at the same time
-  double draw_ns = 0;       // of one value, the mean so far
+  uint32_t live_slots = 0;      // that both sides can see
+  uint32_t pool_slots = 0;      // whose values can be held at the same time
+  double draw_ns = 0;           // of one value, the mean so far
+  bool changes_inputs = false;  // forward does: a slot serves one call of a block
 };
 
 // Returns the calls of a block if calls take so long.

@@ -5,8 +5,9 @@
 namespace assay {
 
 BlockLimits PoolInputs::Limits() const {
+  const wire::Plan& plan = values_.live.plan();
   return {values_.live.on_device(), values_.live.capacity(), values_.pool.capacity(),
-          values_.pool.CostOfOneNs()};
+          values_.pool.CostOfOneNs(), wire::PassedCount(plan) < plan.argument_count};
 }
 
 void PoolInputs::Prepare(uint32_t slots) {

@@ -98,7 +98,11 @@ HostResult<std::optional<SustainedSide>> SustainSide(GateParts& parts, Side& sid
   const double call_ns =
       std::max(1.0, Median(side.is_candidate() ? ledger.candidate_ns : ledger.reference_ns));
   const double wanted = std::ceil(kSustainedBlockNs / call_ns);
-  const auto calls = static_cast<size_t>(std::clamp(wanted, 1.0, double{wire::kCallsMax}));
+  // A second call in a slot would find what the first left in the inputs that forward changes.
+  const double most = parts.inputs.Limits().changes_inputs
+                          ? static_cast<double>(filled.masters.size())
+                          : double{wire::kCallsMax};
+  const auto calls = static_cast<size_t>(std::clamp(wanted, 1.0, most));
   // Results are copied but once, so this runs twice at most.
   for (;;) {
     // Every slot has its turn before one comes again.

@@ -155,6 +155,16 @@ std::string TypeText(DType dtype) {
   return fmt::format("{{{}, {}, 1}}", code, 8 * wire::ElementBytes(dtype));
 }
 
+// The line that compares an output, which lies in buffer number `buffer`.
+std::string Check(const ArgumentSpec& output, uint64_t buffer) {
+  return fmt::format(
+      "  wrong |= Compare(\"{0}\", static_cast<{1}*>(b{2}.data), "
+      "static_cast<{1}*>(Load(\"{3}\", {4})), "
+      "b{2}.shape, {5});\n",
+      output.name, CppTypeName(output.dtype), buffer, FileName(output), output.size_bytes,
+      IsFloatingPoint(output.dtype) ? 32 * UnitRoundoff(NativeClass(output.dtype)) : 0.0);
+}
+
 std::string MainProgram(const wire::Plan& plan, const Oracle& oracle) {
   std::string text(kProgramHead.substr(1));
   std::string bind, checks;
@@ -169,6 +179,10 @@ std::string MainProgram(const wire::Plan& plan, const Oracle& oracle) {
                                  *reinterpret_cast<const int64_t*>(value));
       continue;
     }
+    if (wire::IsChangedInput(argument)) {
+      checks += Check(argument, argument.twin - 1);
+      continue;
+    }
     const bool output = argument.role == Role::kOutput;
     const std::string data =
         output
@@ -177,15 +191,10 @@ std::string MainProgram(const wire::Plan& plan, const Oracle& oracle) {
     text += fmt::format("  Buffer b{} = Make({}, {}, {});  // {}\n", i, data, ShapeText(argument),
                         TypeText(argument.dtype), DescribeArgument(argument));
     bind += fmt::format("  arguments[{0}].tensor = Bind(b{0});\n", i);
-    if (output)
-      checks += fmt::format(
-          "  wrong |= Compare(\"{0}\", static_cast<{1}*>(b{2}.data), "
-          "static_cast<{1}*>(Load(\"{3}\", {4})), "
-          "b{2}.shape, {5});\n",
-          argument.name, CppTypeName(argument.dtype), i, FileName(argument), argument.size_bytes,
-          IsFloatingPoint(argument.dtype) ? 32 * UnitRoundoff(NativeClass(argument.dtype)) : 0.0);
+    if (output) checks += Check(argument, i);
   }
-  text += fmt::format("  std::vector<AssayArgument> arguments({});\n", plan.argument_count) + bind;
+  text +=
+      fmt::format("  std::vector<AssayArgument> arguments({});\n", wire::PassedCount(plan)) + bind;
   text += "  assay_kernel_v1.invoke(arguments.data());\n  int wrong = 0;\n" + checks +
           "  std::fflush(stdout);\n  return wrong;\n}\n";
   return text;

@@ -77,12 +77,16 @@ Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& p
   std::vector<std::byte> poisoned(plan.output_stride);
   PoisonSlot(plan, poisoned.data(), 0, guard);
   ASSAY_RETURN_IF_ERROR(slots.Upload(slots.poisoned_.address(), poisoned.data(), poisoned.size()));
-  uint64_t begin = 0;
+  uint64_t begin = 0, part = 0;
   ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
     slots.guards_.push_back({begin, output.offset - begin});
     begin = output.offset + output.size_bytes;
+    if (!wire::IsChangedInput(output)) return;
+    slots.poisoned_parts_.push_back({part, output.offset - part});
+    part = begin;
   });
   slots.guards_.push_back({begin, plan.output_stride - begin});
+  slots.poisoned_parts_.push_back({part, plan.output_stride - part});
   for (int flush = 0; flush < kFlushesFirst; ++flush) ASSAY_RETURN_IF_ERROR(slots.FlushCaches());
   slots.busy_ = false;
   return slots;
@@ -214,6 +218,13 @@ Result<void> DeviceSlots::Poison(const DeviceRegion& outputs, uint32_t first, ui
   for (uint64_t done = 1; done < count; done *= 2)
     ASSAY_RETURN_IF_ERROR(
         Copy(begin + done * stride, begin, std::min<uint64_t>(done, count - done) * stride));
+  std::vector<const wire::ArgumentSpec*> changed;
+  ForEachChangedInput(*plan_,
+                      [&](const wire::ArgumentSpec& output) { changed.push_back(&output); });
+  for (uint32_t slot = first; slot < first + count; ++slot)
+    for (const wire::ArgumentSpec* output : changed)
+      ASSAY_RETURN_IF_ERROR(
+          Copy(OutputOf(outputs, slot, *output), InputOf(slot, *output), output->size_bytes));
   return device_->gpu().Synchronize();
 }
 
@@ -226,20 +237,34 @@ Result<void> DeviceSlots::PlanSample(const DeviceRegion& outputs, std::span<cons
   });
   sample_sources_.clear();
   std::vector<Line> lines;
-  for (uint32_t i = 0; i < kSampledLines && !parts.empty() && !slots.empty(); ++i) {
+  for (const cuda::Pointer source : ChooseLines(outputs, slots, parts, kSampledLines, line_bytes))
+    AddSampledLine(source, &lines);
+  if (lines.empty()) return {};
+  return Upload(sample_lines_.address(), reinterpret_cast<const std::byte*>(lines.data()),
+                lines.size() * sizeof lines[0]);
+}
+
+std::vector<cuda::Pointer> DeviceSlots::ChooseLines(
+    const DeviceRegion& outputs, std::span<const uint32_t> slots,
+    std::span<const wire::ArgumentSpec* const> parts, uint32_t count, uint64_t line_bytes) {
+  const uint64_t stride = plan_->output_stride;
+  std::vector<cuda::Pointer> lines;
+  for (uint32_t i = 0; i < count && !parts.empty() && !slots.empty(); ++i) {
     // Every slot has its turn, at places that nobody knows.
     const uint32_t slot = slots[i % slots.size()];
     const wire::ArgumentSpec& output = *parts[random_() % parts.size()];
     const uint64_t place = uint64_t{random_()} << 32 | random_();
     const uint64_t begin = (output.offset + place % output.size_bytes) / 8 * 8;
-    const uint64_t at = slot * stride + std::min(begin, stride - line_bytes);
-    sample_sources_.push_back(outputs.address() + at);
-    lines.push_back({reinterpret_cast<const unsigned long long*>(sample_sources_.back()),
-                     reinterpret_cast<unsigned long long*>(sampled_.address() + i * kLineBytes)});
+    lines.push_back(outputs.address() + slot * stride + std::min(begin, stride - line_bytes));
   }
-  if (lines.empty()) return {};
-  return Upload(sample_lines_.address(), reinterpret_cast<const std::byte*>(lines.data()),
-                lines.size() * sizeof lines[0]);
+  return lines;
+}
+
+void DeviceSlots::AddSampledLine(cuda::Pointer source, std::vector<Line>* lines) {
+  const cuda::Pointer target = sampled_.address() + sample_sources_.size() * kLineBytes;
+  sample_sources_.push_back(source);
+  lines->push_back({reinterpret_cast<const unsigned long long*>(source),
+                    reinterpret_cast<unsigned long long*>(target)});
 }
 
 Result<void> DeviceSlots::TakeSample() {
@@ -248,22 +273,30 @@ Result<void> DeviceSlots::TakeSample() {
                                       static_cast<int>(sample_line_bytes_ / 8));
 }
 
-void DeviceSlots::PlanLeft(size_t calls) {
+void DeviceSlots::PlanLeft(const DeviceRegion& outputs, std::span<const uint32_t> slots) {
   std::vector<std::pair<size_t, const wire::ArgumentSpec*>> parts;
-  size_t outputs = 0;
-  ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
-    if (output.size_bytes > 0) parts.emplace_back(outputs, &output);
-    ++outputs;
+  std::vector<const wire::ArgumentSpec*> changed;
+  const size_t calls = slots.size();
+  size_t results = 0;
+  ForEachResult(*plan_, [&](const wire::ArgumentSpec& output) {
+    if (output.size_bytes > 0) parts.emplace_back(results, &output);
+    ++results;
   });
+  ForEachChangedInput(*plan_, [&](const wire::ArgumentSpec& output) {
+    if (output.size_bytes > 0) changed.push_back(&output);
+  });
+  planned_changed_ = ChooseLines(outputs, slots, changed, kSampledLines / 2,
+                                 std::min(kLineBytes, plan_->output_stride));
   planned_.clear();
-  for (uint32_t i = 0; i < kSampledLines && !parts.empty() && calls > 0; ++i) {
+  const uint32_t lines = kSampledLines - static_cast<uint32_t>(planned_changed_.size());
+  for (uint32_t i = 0; i < lines && !parts.empty() && calls > 0; ++i) {
     const auto& [number, output] = parts[random_() % parts.size()];
     const uint64_t place = uint64_t{random_()} << 32 | random_();
     // Every call has its turn, at places that nobody knows.
-    planned_.push_back({i % calls * outputs + number, place % output->size_bytes});
+    planned_.push_back({i % calls * results + number, place % output->size_bytes});
   }
-  sample_sources_.reserve(planned_.size());
-  left_lines_.reserve(planned_.size());
+  sample_sources_.reserve(planned_.size() + planned_changed_.size());
+  left_lines_.reserve(planned_.size() + planned_changed_.size());
 }
 
 Result<void> DeviceSlots::SampleLeft(const DeviceRegion& memory, uint64_t theirs,
@@ -275,11 +308,9 @@ Result<void> DeviceSlots::SampleLeft(const DeviceRegion& memory, uint64_t theirs
   for (const auto& [result, place] : planned_) {
     const uint64_t at = addresses[result] - theirs + place;
     if (addresses[result] < theirs || at >= memory.size_bytes()) continue;
-    sample_sources_.push_back(memory.address() + std::min(at / 8 * 8, last));
-    left_lines_.push_back({reinterpret_cast<const unsigned long long*>(sample_sources_.back()),
-                           reinterpret_cast<unsigned long long*>(sampled_.address() +
-                                                                 left_lines_.size() * kLineBytes)});
+    AddSampledLine(memory.address() + std::min(at / 8 * 8, last), &left_lines_);
   }
+  for (const cuda::Pointer source : planned_changed_) AddSampledLine(source, &left_lines_);
   if (left_lines_.empty()) return {};
   // No wait between: it would give time to what still runs.
   const Gpu& gpu = device_->gpu();
@@ -357,8 +388,16 @@ Result<bool> DeviceSlots::GuardsStand(const DeviceRegion& outputs,
 
 Result<bool> DeviceSlots::AreUntouched(const DeviceRegion& outputs,
                                        std::span<const uint32_t> slots) {
-  const Span whole[] = {{0, plan_->output_stride}};
-  return AreAsPoisoned(outputs, slots, whole);
+  ASSAY_ASSIGN_OR_RETURN(const bool poisoned, AreAsPoisoned(outputs, slots, poisoned_parts_));
+  if (!poisoned) return false;
+  std::vector<Comparison> comparisons;
+  ForEachChangedInput(*plan_, [&](const wire::ArgumentSpec& output) {
+    for (const uint32_t slot : slots)
+      if (output.size_bytes > 0)
+        comparisons.push_back(
+            SameBytes(OutputOf(outputs, slot, output), InputOf(slot, output), output.size_bytes));
+  });
+  return AllWithin(comparisons);
 }
 
 Result<const std::byte*> DeviceSlots::Fetch(const DeviceRegion& outputs, uint32_t slot) {

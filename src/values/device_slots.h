@@ -57,7 +57,8 @@ class DeviceSlots {
     if (!device_->clocks()) return std::nullopt;
     return device_->clocks()->Read();
   }
-  // Poisons the outputs of the slots [first, first + count) and sets their guards.
+  // Poisons the outputs of the slots [first, first + count), sets their guards, and lays changed
+  // inputs there.
   Result<void> Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count);
 
   // PlanSample chooses lines of these slots' outputs before a block, TakeSample copies them at its
@@ -65,10 +66,11 @@ class DeviceSlots {
   Result<void> PlanSample(const DeviceRegion& outputs, std::span<const uint32_t> slots);
   Result<void> TakeSample();
   Result<bool> SampleStillHolds();
-  // The same for results that hosts leave. PlanLeft chooses the lines before a block of `calls`
-  // calls; SampleLeft gets their addresses at its end (AddressesOfResults). The host maps `memory`
-  // at `theirs`; lines at other addresses are left out.
-  void PlanLeft(size_t calls);
+  // The same for results that hosts leave, and the changed inputs among `outputs`. PlanLeft chooses
+  // the lines before a block of these slots' calls; SampleLeft gets their addresses at its end
+  // (AddressesOfResults). The host maps `memory` at `theirs`; lines at other addresses are left
+  // out.
+  void PlanLeft(const DeviceRegion& outputs, std::span<const uint32_t> slots);
   Result<void> SampleLeft(const DeviceRegion& memory, uint64_t theirs,
                           std::span<const uint64_t> addresses);
   // Copies such results, whose addresses are the judge's, into their slots in `outputs`.
@@ -102,9 +104,24 @@ class DeviceSlots {
   Result<void> Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes);
   Result<void> Upload(cuda::Pointer target, const std::byte* source, uint64_t size_bytes);
   Result<bool> WeightsStand(std::span<const uint32_t> slots);
+  cuda::Pointer OutputOf(const DeviceRegion& outputs, uint32_t slot,
+                         const wire::ArgumentSpec& output) const {
+    return outputs.address() + slot * plan_->output_stride + output.offset;
+  }
+  // The value of a changed input.
+  cuda::Pointer InputOf(uint32_t slot, const wire::ArgumentSpec& output) const {
+    return inputs_.address() + slot * plan_->input_stride +
+           plan_->arguments[output.twin - 1].offset;
+  }
   cuda::Pointer WeightsOf(uint32_t slot) const {
     return weights_.address() + slot * plan_->weights_stride;
   }
+  // Chooses lines of outputs, for each slot in turn.
+  std::vector<cuda::Pointer> ChooseLines(const DeviceRegion& outputs,
+                                         std::span<const uint32_t> slots,
+                                         std::span<const wire::ArgumentSpec* const> parts,
+                                         uint32_t count, uint64_t line_bytes);
+  void AddSampledLine(cuda::Pointer source, std::vector<gpu::Line>* lines);
   Result<bool> AllWithin(std::span<const gpu::Comparison> comparisons);
   Result<bool> AreAsPoisoned(const DeviceRegion& outputs, std::span<const uint32_t> slots,
                              std::span<const Span> spans);
@@ -116,6 +133,7 @@ class DeviceSlots {
   DeviceRegion inputs_, weights_, constructed_, poisoned_, flushed_, sampled_, sample_lines_;
   std::vector<std::byte> fetched_;
   std::vector<Span> guards_;                   // of a slot
+  std::vector<Span> poisoned_parts_;           // of a slot: all but changed inputs
   std::vector<cuda::Pointer> sample_sources_;  // of lines, in order
   uint64_t sample_line_bytes_ = 0;
   // A line of a result that will be left: the index of the result's address, and the offset in it.
@@ -124,8 +142,9 @@ class DeviceSlots {
     uint64_t place;
   };
   std::vector<PlannedLine> planned_;
-  std::vector<gpu::Line> left_lines_;  // must stay while they are sent
-  int64_t flush_ns_ = 0;               // shortest so far
+  std::vector<cuda::Pointer> planned_changed_;  // lines of changed inputs
+  std::vector<gpu::Line> left_lines_;           // must stay while they are sent
+  int64_t flush_ns_ = 0;                        // shortest so far
   bool busy_ = false;
   std::vector<cuda::Pointer> filled_from_;  // by slot; 0: not filled
   std::shared_ptr<const VariedWeights> varied_;

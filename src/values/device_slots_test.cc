@@ -231,9 +231,10 @@ TEST_F(DeviceSlotsTest, ResultsThatWereLeftAreLookedAtAndCopiedWhereTheyLie) {
   std::memset(bytes + end - 13, 2, 13);
   // The host has it elsewhere in its own memory.
   const uint64_t theirs = uint64_t{1} << 40;
+  const uint32_t called[] = {3};
   const uint64_t addresses[] = {theirs + 1001, theirs + end - 13};
   for (const uint64_t at : {uint64_t{1001}, uint64_t{1084}, end - 13, end - 1}) {
-    slots_->PlanLeft(1);
+    slots_->PlanLeft(*outputs_, called);
     ASSERT_TRUE(slots_->SampleLeft(*memory, theirs, addresses));
     EXPECT_TRUE(*slots_->SampleStillHolds());
     const std::byte before = bytes[at];

@@ -58,7 +58,7 @@ bool MayReadMemory(pid_t pid) {
 std::vector<uint64_t> AddressesOfResults(const wire::Report& report, const wire::Plan& plan,
                                          size_t calls) {
   size_t outputs = 0;
-  ForEachOutput(plan, [&](const wire::ArgumentSpec&) { ++outputs; });
+  ForEachResult(plan, [&](const wire::ArgumentSpec&) { ++outputs; });
   std::vector<uint64_t> addresses(calls * outputs);
   const size_t told = std::min<size_t>(addresses.size(), wire::kResultsMax);
   for (size_t i = 0; i < told; ++i)
@@ -69,7 +69,7 @@ std::vector<uint64_t> AddressesOfResults(const wire::Report& report, const wire:
 LeftResults::LeftResults(std::span<const uint64_t> addresses, const wire::Plan& plan,
                          std::span<const uint32_t> slots) {
   std::vector<const wire::ArgumentSpec*> outputs;
-  ForEachOutput(plan, [&](const wire::ArgumentSpec& output) { outputs.push_back(&output); });
+  ForEachResult(plan, [&](const wire::ArgumentSpec& output) { outputs.push_back(&output); });
   ASSAY_CHECK(addresses.size() == slots.size() * outputs.size());
   for (size_t call = 0; call < slots.size(); ++call) {
     const uint32_t slot = slots[call];
@@ -159,7 +159,7 @@ std::vector<uint32_t> LeftResults::Fetch(pid_t pid, std::byte* outputs) const {
 
 uint64_t LeftResultsBytes(const wire::Plan& plan, uint32_t slots, uint64_t values_bytes) {
   uint64_t of_slots = 0, besides = 0;
-  ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
+  ForEachResult(plan, [&](const wire::ArgumentSpec& output) {
     of_slots += AllocatedBytes(output.size_bytes, slots);
     besides += AllocatedBytes(output.size_bytes, kSlotsBesides);
   });

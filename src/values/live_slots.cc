@@ -21,9 +21,9 @@ constexpr uint32_t kSampleLines = 128;
 // itself must not give time to whoever still writes, and blocks are many.
 constexpr uint32_t kLeftSampleLines = 32;
 
-uint32_t OutputCount(const wire::Plan& plan) {
+uint32_t ResultCount(const wire::Plan& plan) {
   uint32_t count = 0;
-  ForEachOutput(plan, [&](const wire::ArgumentSpec&) { ++count; });
+  ForEachResult(plan, [&](const wire::ArgumentSpec&) { ++count; });
   return count;
 }
 
@@ -38,7 +38,7 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
       device == nullptr
           ? kLiveBytesMax / (plan.input_stride + plan.weights_stride + plan.output_stride)
           : DeviceSlots::CountFor(plan, oracle.memory_bytes());
-  const uint64_t told = wire::kResultsMax / std::max<uint64_t>(1, OutputCount(plan));
+  const uint64_t told = wire::kResultsMax / std::max<uint64_t>(1, ResultCount(plan));
   live.capacity_ = static_cast<uint32_t>(
       std::clamp<uint64_t>(affordable, 2, std::min<uint64_t>(wire::kCallsMax + 64, told)));
   ASSAY_ASSIGN_OR_RETURN(live.inputs_,
@@ -249,11 +249,19 @@ HostResult<void> LiveSlots::AttachResults(Host& host, HostOutputs* outputs) cons
 void LiveSlots::Poison(const HostOutputs& outputs) const {
   if (device_ != nullptr) return Note(device_->Poison(*outputs.device, 0, plan().slot_count));
   PoisonOutputs(plan(), outputs.memory.data(), plan().slot_count, guard_);
+  LayChanged(outputs, 0, plan().slot_count);
+}
+
+void LiveSlots::LayChanged(const HostOutputs& outputs, uint32_t first, uint32_t count) const {
+  for (uint32_t slot = first; slot < first + count; ++slot)
+    LayChangedInputs(plan(), inputs_.data() + slot * plan().input_stride,
+                     outputs.memory.data() + slot * plan().output_stride);
 }
 
 void LiveSlots::PoisonSlot(const HostOutputs& outputs, uint32_t slot) const {
   if (device_ != nullptr) return Note(device_->Poison(*outputs.device, slot, 1));
   assay::PoisonSlot(plan(), outputs.memory.data(), slot, guard_);
+  LayChanged(outputs, slot, 1);
 }
 
 void LiveSlots::Read(const HostOutputs& outputs) const {
@@ -276,7 +284,7 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
                     [&] { return sample->StillHolds(); }};
   if (device_ != nullptr) {
     if (host.results() == wire::Results::kLeft)
-      device_->PlanLeft(slots.size());
+      device_->PlanLeft(*outputs.device, slots);
     else
       Note(device_->PlanSample(*outputs.device, slots));
     if (device_error_) return HostFailed(HostTrouble::Kind::kEnvironment, device_error_->message);
@@ -285,13 +293,17 @@ HostResult<BlockResult> LiveSlots::RunBlock(Host& host, const HostOutputs& outpu
   }
   const bool leaves = host.results() == wire::Results::kLeft;
   std::vector<uint64_t> addresses;
+  // Changed inputs stay in the slots, wherever results are.
   if (leaves && device_ == nullptr)
     watch = {[&] {
                addresses = AddressesOfResults(host.report(), plan(), slots.size());
                left.emplace(addresses, plan(), slots);
                left->TakeSample(host.pid(), kLeftSampleLines, std::random_device{}());
+               sample =
+                   OutputSample::Take(plan(), outputs.memory.data(), slots, kSampleLines,
+                                      std::random_device{}(), OutputSample::Of::kChangedInputs);
              },
-             [&] { return left->SampleStillHolds(host.pid()); }};
+             [&] { return left->SampleStillHolds(host.pid()) && sample->StillHolds(); }};
   if (leaves && device_ != nullptr)
     watch.take = [&] {
       addresses = AddressesOfResults(host.report(), plan(), slots.size());
@@ -372,7 +384,9 @@ std::optional<GuardDamage> LiveSlots::FindDamage(const HostOutputs& outputs,
 bool LiveSlots::AreUntouched(const HostOutputs& outputs, std::span<const uint32_t> slots) const {
   if (device_ != nullptr) return NoteOr(device_->AreUntouched(*outputs.device, slots), true);
   return std::all_of(slots.begin(), slots.end(), [&](uint32_t slot) {
-    return SlotIsUntouched(plan(), outputs.memory.data(), slot, guard_);
+    return SlotIsUntouched(plan(), outputs.memory.data(), slot, guard_) &&
+           ChangedInputsStand(plan(), inputs_.data() + slot * plan().input_stride,
+                              outputs.memory.data() + slot * plan().output_stride);
   });
 }
 

@@ -92,7 +92,8 @@ class LiveSlots {
   // On a device: gives a host memory to leave results in, unless it has some. It must not be in
   // blocks.
   HostResult<void> AttachResults(Host& host, HostOutputs* outputs) const;
-  // Poison outputs and set their guards, in all slots or in one.
+  // Poison outputs and set their guards, in all slots or in one, and lay the values of changed
+  // inputs there, which must have been filled.
   void Poison(const HostOutputs& outputs) const;
   void PoisonSlot(const HostOutputs& outputs, uint32_t slot) const;
   // Reads all outputs, as a check does.
@@ -123,6 +124,8 @@ class LiveSlots {
  private:
   LiveSlots() = default;
   HostResult<void> AttachDevice(Host& host, const HostOutputs& outputs) const;
+  // Lays changed inputs among the outputs of the slots [first, first + count).
+  void LayChanged(const HostOutputs& outputs, uint32_t first, uint32_t count) const;
   void FetchLeft(const Host& host, const HostOutputs& outputs, const LeftResults& left) const;
   // Keeps the device's first error; RunBlock() returns it.
   void Note(Result<void> done) const;

@@ -83,7 +83,8 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
     return EnvironmentError("the reference host described too many arguments");
   description_.arguments.assign(report.arguments, report.arguments + count);
   description_.float64_supported = (reply->args[1] & 2) != 0;
-  if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound))
+  if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound) ||
+      !TwinsAreSound(description_.arguments))
     return EnvironmentError("the reference host described an argument that cannot be");
   if (reply->args[3] <= kInitArgumentsMax)
     init_arguments_.assign(reinterpret_cast<const char*>(pickle.data()), reply->args[3]);

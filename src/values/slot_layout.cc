@@ -108,6 +108,24 @@ bool IsSound(const ArgumentSpec& argument) {
   return size == argument.size_bytes && size <= kRegionBytesMax;
 }
 
+bool TwinsAreSound(std::span<const ArgumentSpec> arguments) {
+  bool last = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ArgumentSpec& argument = arguments[i];
+    if (last && !wire::IsChangedInput(argument)) return false;
+    last = wire::IsChangedInput(argument);
+    if (argument.twin == 0) continue;
+    if (argument.twin > arguments.size() || argument.role == Role::kParameter) return false;
+    const ArgumentSpec& twin = arguments[argument.twin - 1];
+    if (twin.role != (argument.role == Role::kInput ? Role::kOutput : Role::kInput)) return false;
+    if (twin.twin != i + 1 || argument.kind != wire::Kind::kTensor || twin.kind != argument.kind ||
+        twin.dtype != argument.dtype || twin.rank != argument.rank ||
+        !std::equal(twin.shape, twin.shape + twin.rank, argument.shape))
+      return false;
+  }
+  return true;
+}
+
 Result<Plan> LayOutSlots(const ProblemDescription& description) {
   if (description.arguments.size() > wire::kArgumentsMax)
     return UsageError(
@@ -187,6 +205,23 @@ void PoisonSlot(const Plan& plan, std::byte* outputs, uint32_t slot, uint64_t gu
   StoreFence();
 }
 
+void LayChangedInputs(const Plan& plan, const std::byte* inputs, std::byte* outputs) {
+  ForEachChangedInput(plan, [&](const ArgumentSpec& output) {
+    CopyPastCaches(outputs + output.offset, inputs + plan.arguments[output.twin - 1].offset,
+                   output.size_bytes);
+  });
+}
+
+bool ChangedInputsStand(const Plan& plan, const std::byte* inputs, const std::byte* outputs) {
+  bool stand = true;
+  ForEachChangedInput(plan, [&](const ArgumentSpec& output) {
+    stand = stand &&
+            std::memcmp(outputs + output.offset, inputs + plan.arguments[output.twin - 1].offset,
+                        output.size_bytes) == 0;
+  });
+  return stand;
+}
+
 void ReadOutputs(const Plan& plan, const std::byte* outputs, uint32_t slots) {
   const uint64_t size_bytes = slots * plan.output_stride;
   for (uint64_t offset = 0; offset < size_bytes; offset += kLine)
@@ -220,7 +255,7 @@ std::optional<GuardDamage> FindGuardDamage(const Plan& plan, const std::byte* ou
 bool SlotIsUntouched(const Plan& plan, const std::byte* outputs, uint32_t slot, uint64_t guard) {
   if (FindGuardDamage(plan, outputs, std::span(&slot, 1), guard)) return false;
   for (const ArgumentSpec& argument : Arguments(plan)) {
-    if (argument.role != Role::kOutput) continue;
+    if (argument.role != Role::kOutput || wire::IsChangedInput(argument)) continue;
     const std::byte* start = outputs + slot * plan.output_stride + argument.offset;
     if (argument.size_bytes == 0) continue;
     // All bytes equal the first: the range equals itself moved by one byte.
@@ -274,11 +309,14 @@ void FlushFromCaches(const std::byte* data, uint64_t size_bytes) {
 }
 
 OutputSample OutputSample::Take(const Plan& plan, const std::byte* outputs,
-                                std::span<const uint32_t> slots, uint32_t lines, uint64_t seed) {
+                                std::span<const uint32_t> slots, uint32_t lines, uint64_t seed,
+                                Of which) {
   OutputSample sample;
   std::vector<const ArgumentSpec*> tensors;
   for (const ArgumentSpec& argument : Arguments(plan))
-    if (argument.role == Role::kOutput && argument.size_bytes > 0) tensors.push_back(&argument);
+    if (argument.role == Role::kOutput && argument.size_bytes > 0 &&
+        (which == Of::kAll || wire::IsChangedInput(argument)))
+      tensors.push_back(&argument);
   if (tensors.empty() || slots.empty()) return sample;
   sample.lines_.resize(lines);
   std::mt19937_64 random(seed);

@@ -26,6 +26,10 @@ inline constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46;
 // the wire's, its size follows from its shape, and outputs and parameters are tensors.
 bool IsSound(const wire::ArgumentSpec& argument);
 
+// Returns true if twins (wire::ArgumentSpec) are pairs of an input and an output of one dtype and
+// shape, and these outputs stand last. `arguments`: each sound.
+bool TwinsAreSound(std::span<const wire::ArgumentSpec> arguments);
+
 // Chooses offsets and strides for every argument; all must be sound. Errors (kUsage): more
 // arguments than the protocol carries, more bytes than kRegionBytesMax.
 Result<wire::Plan> LayOutSlots(const ProblemDescription& description);
@@ -46,6 +50,11 @@ void PoisonOutputs(const wire::Plan& plan, std::byte* outputs, uint32_t slots, u
 // The same for one slot.
 void PoisonSlot(const wire::Plan& plan, std::byte* outputs, uint32_t slot, uint64_t guard);
 
+// Lays the values of changed inputs (wire::IsChangedInput) among the outputs of a poisoned slot, or
+// says if they still lie there. `inputs` and `outputs`: of this slot. Leaves nothing in the caches.
+void LayChangedInputs(const wire::Plan& plan, const std::byte* inputs, std::byte* outputs);
+bool ChangedInputsStand(const wire::Plan& plan, const std::byte* inputs, const std::byte* outputs);
+
 // Reads every line of the slots [0, slots), as a check does.
 void ReadOutputs(const wire::Plan& plan, const std::byte* outputs, uint32_t slots);
 
@@ -59,6 +68,7 @@ std::optional<GuardDamage> FindGuardDamage(const wire::Plan& plan, const std::by
                                            std::span<const uint32_t> slots, uint64_t guard);
 
 // Returns true if a poisoned slot is unchanged, as a slot that the block does not name must be.
+// Passes over changed inputs.
 bool SlotIsUntouched(const wire::Plan& plan, const std::byte* outputs, uint32_t slot,
                      uint64_t guard);
 
@@ -71,9 +81,11 @@ void FlushFromCaches(const std::byte* data, uint64_t size_bytes);
 // A sample of 64-byte lines of outputs at random places, read at the instant a block ends.
 class OutputSample {
  public:
-  // Reads `lines` lines among the outputs of the named slots.
+  // Reads `lines` lines among the outputs of the named slots, or among their changed inputs alone.
+  enum class Of { kAll, kChangedInputs };
   static OutputSample Take(const wire::Plan& plan, const std::byte* outputs,
-                           std::span<const uint32_t> slots, uint32_t lines, uint64_t seed);
+                           std::span<const uint32_t> slots, uint32_t lines, uint64_t seed,
+                           Of which = Of::kAll);
   // Returns true if these lines still hold the same bytes.
   bool StillHolds() const;
 
@@ -91,6 +103,20 @@ template <typename Visit>
 void ForEachOutput(const wire::Plan& plan, Visit visit) {
   for (uint32_t i = 0; i < plan.argument_count; ++i)
     if (plan.arguments[i].role == wire::Role::kOutput) visit(plan.arguments[i]);
+}
+
+// The same with each output that is a result of forward, and with each that is a changed input.
+template <typename Visit>
+void ForEachResult(const wire::Plan& plan, Visit visit) {
+  ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
+    if (!wire::IsChangedInput(output)) visit(output);
+  });
+}
+template <typename Visit>
+void ForEachChangedInput(const wire::Plan& plan, Visit visit) {
+  ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
+    if (wire::IsChangedInput(output)) visit(output);
+  });
 }
 
 // Calls visit(const wire::ArgumentSpec&) with each number among the inputs.

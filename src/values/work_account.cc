@@ -94,8 +94,13 @@ double MatrixShare(const WorkAccount& account) {
 
 Work WorkOf(const ProblemDescription& description, const WorkAccount& account) {
   uint64_t read = 0, written = 0;
-  for (const wire::ArgumentSpec& argument : description.arguments)
-    (argument.role == wire::Role::kOutput ? written : read) += argument.size_bytes;
+  for (const wire::ArgumentSpec& argument : description.arguments) {
+    // Of a changed input forward may read as little as nothing.
+    if (argument.role == wire::Role::kOutput)
+      written += argument.twin != 0 ? argument.changed_bytes : argument.size_bytes;
+    else if (argument.twin == 0)
+      read += argument.size_bytes;
+  }
   return WorkOf(read, written, account);
 }
 

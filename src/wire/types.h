@@ -58,9 +58,9 @@ enum class Role : uint32_t { kInput = 1, kParameter = 2, kOutput = 3 };
 enum class Kind : uint32_t { kTensor = 1, kInt = 2, kFloat = 3, kBool = 4 };
 
 // One argument of a call. Inputs come first (forward's order), then parameters (state_dict order),
-// then outputs. The judge chooses the offsets: an input's is from the start of its slot in the
-// inputs region, an output's from the start of its slot in the outputs region, a parameter's from
-// the start of its slot in the weights region.
+// then outputs: forward's results, then its changed inputs. The judge chooses the offsets: an
+// input's is from the start of its slot in the inputs region, an output's from the start of its
+// slot in the outputs region, a parameter's from the start of its slot in the weights region.
 struct ArgumentSpec {
   char name[kNameBytes];  // NUL-terminated; a valid C identifier, made of forward's name or the
                           // parameter's dotted name
@@ -74,8 +74,11 @@ struct ArgumentSpec {
   uint64_t oracle_offset;  // outputs only: bytes from the start of the slot in the oracle region
                            // (float64 copies)
   uint64_t varies;         // parameters only: 1 = the judge may change it between calls
+  // An input that forward changes in place has a twin, the output that holds it after the call.
+  uint64_t twin;           // of either: 1 + the other's index; else 0
+  uint64_t changed_bytes;  // of such an output: of elements that the first draw changed
 };
-static_assert(sizeof(ArgumentSpec) == kNameBytes + 16 + 8 * kRankMax + 32);
+static_assert(sizeof(ArgumentSpec) == kNameBytes + 16 + 8 * kRankMax + 48);
 
 // The shared regions. Each is a memfd or device memory, sent with an Attach frame.
 enum class Region : uint32_t {
@@ -105,6 +108,25 @@ struct Plan {
   uint64_t weights_stride;  // 0: the problem has none
   ArgumentSpec arguments[kArgumentsMax];
 };
+
+// Returns true for an output that is a changed input, and no result of forward.
+inline bool IsChangedInput(const ArgumentSpec& argument) {
+  return argument.role == Role::kOutput && argument.twin != 0;
+}
+
+// Returns the argument whose memory hosts under test use for this one: a changed input lies among
+// the outputs, where the judge lays its value before each block. `plan` must be sound.
+inline const ArgumentSpec& PlaceOf(const Plan& plan, const ArgumentSpec& argument) {
+  return argument.role == Role::kInput && argument.twin != 0 ? plan.arguments[argument.twin - 1]
+                                                             : argument;
+}
+
+// Returns the number of arguments that a native kernel gets: a changed input comes but once.
+inline uint32_t PassedCount(const Plan& plan) {
+  uint32_t count = plan.argument_count;
+  while (count > 0 && IsChangedInput(plan.arguments[count - 1])) --count;
+  return count;
+}
 
 inline constexpr uint32_t kLeaveBlocks =
     0xFFFFFFFF;  // call_count that ends the loop: back to frames

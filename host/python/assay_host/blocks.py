@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from assay_host import device, device_results, failure, graph, structure, wire
+from assay_host import device, device_results, failure, graph, inplace, structure, wire
 
 # Taken before foreign code is imported: what it puts in their place afterwards is not used here.
 _address = torch.Tensor.data_ptr
@@ -74,104 +74,133 @@ class _AnyFailure:
         raise error
 
 
-class _FreshArguments:
-    """Gives arguments[slot] with copied tensors, for a reference whose forward changes its inputs.
-    Adds up the time of the copies [ns].
-    """
-
-    def __init__(self, slots):
-        self._slots = slots
-        self.spent_ns = 0
-
-    def __getitem__(self, slot):
-        start_ns = time.perf_counter_ns()
-        arguments = self._slots.arguments(slot, torch.clone)
-        self.spent_ns += time.perf_counter_ns() - start_ns
-        return arguments
+def _bytes(tensor):
+    return tensor.numel() * tensor.element_size()
 
 
 def _text(shape, dtype):
     return f"{str(dtype).replace('torch.', '')}[{', '.join(map(str, shape))}]"
 
 
-def _refuse_slot(targets):
-    """Refuses a result that lies in a slot already: foreign code found the slot and saves the copy
-    that the reference pays for. Poisons the slot; raises OutputMismatch.
+class _Outputs:
+    """The outputs of all slots. `same`: the input's number by the number of a result that is an
+    input which forward changes (inplace.py).
     """
-    for target in targets:
-        _fill(_view(_view(target, -1), torch.uint8), _POISON)
-    raise OutputMismatch("forward returns memory of the judge's that it was never given")
 
+    def __init__(self, slots, same):
+        self.names = [spec.name.decode() for spec in slots.result_specs]
+        self.targets = [slots.results(slot) for slot in range(slots.count)]
+        self.region = slots.outputs_region()
+        self.same = same
+        self._inputs = [spec.name.decode() for spec in slots.input_specs]
+        self.changed = [slots.changed_inputs(slot) for slot in range(slots.count)]
+        self._ranges = [
+            [range(_address(tensor), _address(tensor) + _bytes(tensor)) for tensor in one.values()]
+            for one in self.changed
+        ]
 
-def _checked(result, targets, names):
-    """Returns a result's tensors, checked against a slot's outputs. Raises OutputMismatch."""
-    try:
-        tensors = structure.flatten_outputs(result, [])
-    except TypeError as error:
-        raise OutputMismatch(f"forward returns {error}; tensors are expected") from error
-    if len(tensors) != len(targets):
-        raise OutputMismatch(
-            f"forward returns {len(tensors)} outputs; the problem has {len(targets)}"
-        )
-    for tensor, target, name in zip(tensors, targets, names):
-        if tensor.shape != target.shape or tensor.dtype != target.dtype:
+    def refuse(self, result, slot):
+        """Refuses a result that lies in a slot already, unless in an input that the call was given
+        to change: foreign code found the slot and saves the copy that the reference pays for.
+        Poisons the slot; raises OutputMismatch.
+        """
+        if any(_address(result) in given for given in self._ranges[slot]):
+            return
+        self._poison(self.targets[slot])
+        raise OutputMismatch("forward returns memory of the judge's that it was never given")
+
+    def spoil(self, slot):
+        """Poisons the inputs that a call of this slot changed in part before it failed."""
+        self._poison(self.changed[slot].values())
+
+    @staticmethod
+    def _poison(tensors):
+        for tensor in tensors:
+            _fill(_view(_view(tensor, -1), torch.uint8), _POISON)
+
+    def checked(self, result, slot):
+        """Returns a result's tensors, checked against a slot's outputs. Raises OutputMismatch."""
+        if not self.names and not self.same:
+            return []  # the reference returns nothing, so nobody looks at it
+        try:
+            tensors = structure.flatten_outputs(result, [])
+        except TypeError as error:
+            raise OutputMismatch(f"forward returns {error}; tensors are expected") from error
+        targets = self.targets[slot]
+        expected = len(targets) + len(self.same)
+        if len(tensors) != expected:
             raise OutputMismatch(
-                f"output {name} is {_text(tensor.shape, tensor.dtype)}; the problem has "
-                f"{_text(target.shape, target.dtype)}"
+                f"forward returns {len(tensors)} outputs; the problem has {expected}"
             )
-        # A number among the results has become a tensor on the CPU.
-        if tensor.device != target.device and tensor.dim() > 0:
-            raise OutputMismatch(
-                f"output {name} is on {tensor.device}; the inputs are on {target.device}"
-            )
-    return tensors
+        if self.same:
+            tensors = self._without_changed(tensors, slot)
+        for tensor, target, name in zip(tensors, targets, self.names):
+            if tensor.shape != target.shape or tensor.dtype != target.dtype:
+                raise OutputMismatch(
+                    f"output {name} is {_text(tensor.shape, tensor.dtype)}; the problem has "
+                    f"{_text(target.shape, target.dtype)}"
+                )
+            # A number among the results has become a tensor on the CPU.
+            if tensor.device != target.device and tensor.dim() > 0:
+                raise OutputMismatch(
+                    f"output {name} is on {tensor.device}; the inputs are on {target.device}"
+                )
+        return tensors
+
+    def _without_changed(self, tensors, slot):
+        for number, leaf in self.same.items():
+            if not inplace.is_same(tensors[number], self.changed[slot][leaf]):
+                raise OutputMismatch(
+                    f"result {number + 1} is not the input {self._inputs[leaf]}, which the "
+                    "reference changes in place and returns: do the same"
+                )
+        return [tensor for number, tensor in enumerate(tensors) if number not in self.same]
+
+    def store(self, result, slot):
+        """Copies a result into a slot's outputs. Raises OutputMismatch."""
+        tensors = self.checked(result, slot)
+        for tensor in tensors:
+            if tensor.numel() and _address(tensor) in self.region:
+                self.refuse(tensor, slot)
+        for tensor, target in zip(tensors, self.targets[slot]):
+            _copy(target, tensor)
 
 
-def store(result, targets, names, slots_region):
-    """Copies a result into a slot's outputs. slots_region: the addresses of all outputs. Raises
-    OutputMismatch.
-    """
-    tensors = _checked(result, targets, names)
-    if any(tensor.numel() and _address(tensor) in slots_region for tensor in tensors):
-        _refuse_slot(targets)
-    for tensor, target in zip(tensors, targets):
-        _copy(target, tensor)
-
-
-def _run(order, forwards, arguments, outputs, names, slots_region, first_failure, on_device):
+def _run(order, forwards, arguments, outputs, first_failure, on_device):
     """Runs the named slots in order. Returns the time spent on copying results [ns], which has no
     meaning on a device.
     """
     clock = time.perf_counter_ns
     tensor_type = torch.Tensor
+    alone = len(outputs.names) == 1 and not outputs.same
     settle_ns = 0
     result = None
     for slot in order:
         try:
             result = forwards[slot](*arguments[slot])
             start_ns = clock()
-            targets = outputs[slot]
-            if type(result) is tensor_type and len(targets) == 1:
+            if alone and type(result) is tensor_type:
                 if not _is_contiguous(result):
                     # Whoever writes into slots has to lay its elements out, too.
                     result = _contiguous(result)
                     start_ns = clock()
-                target = targets[0]
+                target = outputs.targets[slot][0]
                 if (
                     result.shape != target.shape
                     or result.dtype is not target.dtype
                     or (on_device and result.device != target.device)
                 ):
                     # Raises with the reason, but for a number from the CPU.
-                    store(result, targets, names, slots_region)
-                if _address(result) in slots_region:
-                    _refuse_slot(targets)
+                    outputs.store(result, slot)
+                if _address(result) in outputs.region:
+                    outputs.refuse(result, slot)
                 _copy(target, result)
             else:
-                store(result, targets, names, slots_region)
+                outputs.store(result, slot)
             settle_ns += clock() - start_ns
         except BaseException as error:  # foreign code may raise anything, SystemExit included
             first_failure.note(error)
+            outputs.spoil(slot)
         result = None  # freed here, as a caller that drops its result would
     return settle_ns
 
@@ -192,15 +221,20 @@ class _Left:
     minimal, as a candidate that replaces this loop with its own saves it.
     """
 
-    def __init__(self, library, report, outputs, names, slots_bytes, room):
+    def __init__(self, library, report, outputs, room):
         self._library = library
         self._outputs = outputs
-        self._names = names
-        self._slots_bytes = slots_bytes
+        self._targets = outputs.targets
         self._room = room
-        self._alone = len(names) == 1 and len(outputs) > 0
+        names, same = outputs.names, outputs.same
+        self._alone = len(names) == 1 and len(self._targets) > 0 and not same
+        # What forward returns in each slot, if that is one input that it changes.
+        self._expected = None
+        if not names and set(same) == {0}:
+            self._expected = [changed[same[0]] for changed in outputs.changed]
+        self._nothing = not names and not same
         if self._alone:
-            target = self._outputs[0][0]
+            target = self._targets[0][0]
             self._dtypes, self._shapes = {target.dtype}, {target.shape}
             self._devices = {target.device}
         self.addresses = (ctypes.c_uint64 * wire.RESULTS_MAX).from_address(
@@ -211,17 +245,17 @@ class _Left:
 
     def get_ready(self):
         """Before a block: drops the results of the previous block."""
-        self._kept = [None] * len(self._outputs)
-        if self._is_served or not self._outputs:
+        self._kept = [None] * len(self._targets)
+        if self._is_served or not self._targets:
             return
         # Calls of every block find memory there that the block before gave back.
         self._is_served = True
         if self._room is not None:
-            self._room.get_ready(self._outputs)
+            self._room.get_ready(self._targets)
         else:
-            sizes = {target.numel() * target.element_size() for target in self._outputs[0]}
+            sizes = {_bytes(target) for target in self._targets[0]}
             self._library.serve_results(
-                _SERVED_FACTOR * self._slots_bytes + _SERVED_BYTES,
+                _SERVED_FACTOR * len(self._outputs.region) + _SERVED_BYTES,
                 (ctypes.c_uint64 * len(sizes))(*sizes),
                 len(sizes),
             )
@@ -245,16 +279,23 @@ class _Left:
             except BaseException as error:  # foreign code may raise anything, SystemExit included
                 kept[slot] = None
                 first_failure.note(error)
+                self._outputs.spoil(slot)
         named = order[: len(kept)]
         results = list(map(kept.__getitem__, named))
         try:
-            regular = self._are_regular(results)
-            if regular:
+            regular = self._are_as_expected(named, results) or self._are_regular(results)
+            if regular and self._alone:
                 self.addresses[: len(results)] = list(map(_address, results))
         except BaseException:  # a tensor whose memory is gone says so when it is asked for it
             regular = False
         if not regular:
             self._leave_each(named, first_failure)
+
+    def _are_as_expected(self, named, results):
+        """Returns True if no call has a result of its own."""
+        if self._expected is None:
+            return self._nothing
+        return all(map(operator.is_, results, map(self._expected.__getitem__, named)))
 
     def _are_regular(self, results):
         """Returns True if all are plain tensors with the layout of a slot's output."""
@@ -269,24 +310,25 @@ class _Left:
         )
 
     def _leave_each(self, named, first_failure):
-        width = len(self._names)
+        width = len(self._outputs.names)
         for place, slot in enumerate(named):
             addresses = [0] * width
             try:
                 if self._kept[slot] is not None:
-                    self._kept[slot] = self._laid_out(self._kept[slot], self._outputs[slot])
+                    self._kept[slot] = self._laid_out(self._kept[slot], slot)
                     addresses = list(map(_address, self._kept[slot]))
             except BaseException as error:
                 self._kept[slot] = None
                 first_failure.note(error)
+                self._outputs.spoil(slot)
             self.addresses[place * width : (place + 1) * width] = addresses
 
-    def _laid_out(self, result, targets):
+    def _laid_out(self, result, slot):
         """Returns a result's tensors, each with the layout of a slot's output. Raises
         OutputMismatch.
         """
         tensors = []
-        for tensor, target in zip(_checked(result, targets, self._names), targets):
+        for tensor, target in zip(self._outputs.checked(result, slot), self._targets[slot]):
             # A subclass may compute when it is looked at, and a number is on the CPU.
             if type(tensor) is not torch.Tensor or tensor.device != target.device:
                 tensor = _copy(torch.empty_like(target), tensor)
@@ -301,13 +343,14 @@ class _OnDevice:
     so a clock around a call does not show it.
     """
 
-    def __init__(self, library, loop, slots, arguments, copy_inputs):
+    def __init__(self, library, loop, slots):
         self._control = wire.Control.from_address(loop.control)
         self._report = wire.Report.from_address(loop.report)
         self._loop = loop
         self._library = library
-        # Numbers are read before their values are there, and copies of inputs cannot be taken off.
-        self._may_capture = not copy_inputs and slots.numbers() is None
+        # Numbers are read before their values are there, and a first call would change inputs.
+        may_change = slots.count > 0 and bool(slots.changed_inputs(0))
+        self._may_capture = slots.numbers() is None and not may_change
         self._graph = graph.BlockGraph(library)
         self._slots = slots
         self._kept = []
@@ -315,19 +358,14 @@ class _OnDevice:
         self._profiles = self._traces = False
         self.wait = functools.partial(_wait, library, loop)
         self._spark = torch.empty(0)
-        self._inputs_ns = self._settling_ns = 0
-        if copy_inputs:
-            self._inputs_ns = device.cost_ns(lambda: arguments[0], self.wait)
+        self._settling_ns = 0
         if slots.count > 0:
             # Writes slots that the judge poisons before each block.
-            targets = slots.outputs(0)
+            targets = slots.results(0)
             results = [torch.empty_like(target) for target in targets]
-            if targets:
-                self._spark = torch.zeros(1024, device=targets[0].device)
+            self._spark = torch.zeros(1024, device=slots.outputs(0)[0].device)
 
             def work():
-                if copy_inputs:
-                    arguments[0]  # copies
                 for target, result in zip(targets, results):
                     _copy(target, result)
 
@@ -342,7 +380,7 @@ class _OnDevice:
         if keeps and not self._reserved:
             # As much memory as the results of all slots take stays with the allocator.
             reserved = [
-                [torch.empty_like(target) for target in self._slots.outputs(slot)]
+                [torch.empty_like(target) for target in self._slots.results(slot)]
                 for slot in range(self._slots.count)
             ]
             del reserved
@@ -382,30 +420,24 @@ class _OnDevice:
             self._library.stop_trace()
 
     def settle_ns(self, calls, copies):
-        return calls * (self._settling_ns if copies else self._inputs_ns)
+        return calls * self._settling_ns if copies else 0
 
 
-def run_blocks(library, loop, slots, forwards, copy_inputs, restore, first_failure):
+def run_blocks(library, loop, slots, forwards, same, restore, first_failure):
     """Serves timed blocks until the judge ends the loop. A block on a device ends once the device
-    has done its work. `forwards`: the function to call in each slot.
+    has done its work. `forwards`: the function to call in each slot. `same`: as in _Outputs.
     """
     slots.prefault(library)
-    names = [spec.name.decode() for spec in slots.output_specs]
-    outputs = [slots.outputs(slot) for slot in range(slots.count)]
-    slots_region = slots.outputs_region()
-
-    if copy_inputs:
-        arguments = _FreshArguments(slots)
-    else:
-        arguments = [tuple(slots.arguments(slot)) for slot in range(slots.count)]
+    outputs = _Outputs(slots, same)
+    arguments = [tuple(slots.given(slot)) for slot in range(slots.count)]
     numbers = slots.numbers()
     loop_pointer = ctypes.byref(loop)
     on_device = None
     if slots.on_device:
-        on_device = _OnDevice(library, loop, slots, arguments, copy_inputs)
+        on_device = _OnDevice(library, loop, slots)
     control = wire.Control.from_address(loop.control)
     room = device_results.room(library, slots.results_region())
-    left = _Left(library, loop.report, outputs, names, len(slots_region), room)
+    left = _Left(library, loop.report, outputs, room)
     kept, replays = None, False
 
     def run(order, kept, failures):
@@ -413,9 +445,7 @@ def run_blocks(library, loop, slots, forwards, copy_inputs, restore, first_failu
             _run_keeping(order, forwards, arguments, kept, failures)
             return 0
         there = on_device is not None
-        return _run(
-            order, forwards, arguments, outputs, names, slots_region, failures, there
-        )
+        return _run(order, forwards, arguments, outputs, failures, there)
 
     gc.collect()
     gc.freeze()
@@ -424,9 +454,9 @@ def run_blocks(library, loop, slots, forwards, copy_inputs, restore, first_failu
         while library.await_armed(loop_pointer):
             # Tensors are views of the slots, but numbers were read out of them, and the judge has
             # filled them again.
-            if numbers is not None and not copy_inputs:
+            if numbers is not None:
                 for slot in numbers.changed_slots():
-                    arguments[slot] = tuple(slots.arguments(slot))
+                    arguments[slot] = tuple(slots.given(slot))
             restore()
             leaves = control.results == wire.LEFT
             if leaves:
@@ -452,9 +482,6 @@ def run_blocks(library, loop, slots, forwards, copy_inputs, restore, first_failu
                 on_device.finish()
                 copies = kept is None and not leaves
                 settle_ns = on_device.settle_ns(loop.call_count, copies)
-            elif copy_inputs:
-                settle_ns += arguments.spent_ns
-                arguments.spent_ns = 0
             library.say_done(loop_pointer, settle_ns)
     finally:
         gc.enable()

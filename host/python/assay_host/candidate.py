@@ -261,7 +261,7 @@ class Candidate:
             self._context.loop,
             slots,
             self._copies.modules(slots.count),
-            self._record["copy_inputs"],
+            self._record["same"],
             self._restore,
             first,
         )

@@ -68,6 +68,7 @@ class Signature:
         self._names = Names()
         self.rows = []  # (name, role, kind, dtype number, shape, size in bytes)
         self._varies = set()  # indices of rows that the judge may change between calls
+        self._twins = {}  # by index of a row: the other's index, and bytes changed (inplace.py)
 
     def add(self, role, name, value, number, varies=False):
         """Adds a tensor or a number; raises Failure(number) for one that a slot cannot hold."""
@@ -107,6 +108,12 @@ class Signature:
                 f"the problem has more than {wire.ARGUMENTS_MAX} inputs, parameters " "and outputs",
             )
 
+    def add_changed(self, number, value, changed_bytes):
+        """Adds the output that holds input number `number` after the call."""
+        self.add(wire.OUTPUT, f"{self.rows[number][0]}_after", value, failure.PROBLEM_OUTPUT)
+        output = len(self.rows) - 1
+        self._twins[number], self._twins[output] = (output, 0), (number, changed_bytes)
+
     def of_role(self, role):
         return [row for row in self.rows if row[1] == role]
 
@@ -122,6 +129,8 @@ class Signature:
                 varies=int(index in self._varies),
             )
             spec.shape[: len(shape)] = shape
+            if index in self._twins:
+                spec.twin, spec.changed_bytes = self._twins[index][0] + 1, self._twins[index][1]
             report.arguments[index] = spec
         report.argument_count = len(self.rows)
 

@@ -100,9 +100,7 @@ def measure(tree, path, expressions=None):
             need.figures = figures
             need.signature["inputs"] = _lines(tensors)
             need.signature["parameters"] = _lines(state)
-            _follow_forward(
-                model, structure.rebuild(template, [value for _, value in leaves]), need
-            )
+            _follow_forward(model, template, leaves, need)
             return need
     except _BadFigure as error:
         raise Failure(failure.PROBLEM_LOAD, str(error)) from error
@@ -162,7 +160,10 @@ def _lines(tensors):
     ]
 
 
-def _follow_forward(model, arguments, need):
+def _follow_forward(model, template, leaves, need):
+    arguments = structure.rebuild(template, [value for _, value in leaves])
+    tensors = {name: value for name, value in leaves if isinstance(value, torch.Tensor)}
+    versions = {name: value._version for name, value in tensors.items()}
     account = operators.new_account(_FORWARD_SECONDS_MAX)
     try:
         if account is None:
@@ -171,9 +172,13 @@ def _follow_forward(model, arguments, need):
             with account:
                 result = model(*arguments)
             need.peak = account.peak_bytes
-        outputs = structure.flatten_outputs(result, [])
-        need.outputs = sum(map(_bytes, outputs))
+        # A changed input is output once, though forward may return it as well (inplace.py).
+        changed = {n: value for n, value in tensors.items() if value._version != versions[n]}
+        results = structure.flatten_outputs(result, [])
+        outputs = [tensor for tensor in results if not any(tensor is x for x in changed.values())]
         named = {f"out{index}" if index else "out": tensor for index, tensor in enumerate(outputs)}
+        named.update({f"{name}_after": value for name, value in changed.items()})
+        need.outputs = sum(map(_bytes, named.values()))
         need.signature["outputs"] = _lines(named)
         need.operators = account.operators if account else {}
         need.forward_known = True

@@ -33,7 +33,7 @@ import os
 import torch
 
 from assay_host import blocks, compiled, copies, describe, device, draws, estimate, failure
-from assay_host import float64, mends, mutants, problem, profile, record, structure, values
+from assay_host import float64, forward, inplace, mends, mutants, problem, profile, record, structure, values
 from assay_host import weights, wire
 from assay_host.failure import Failure
 
@@ -101,7 +101,7 @@ class Reference:
         treatment = settings.get("weights", weights.VARIED)
         if args[0] == 0 and treatment != weights.CONSTRUCTED:
             weights.randomise_constant(self._model, seed)
-        outputs = self._first_run(leaves, check_random=args[0] == 0)
+        outputs, changed_bytes = self._first_run(leaves, check_random=args[0] == 0)
         parameter_names = []
         for name, tensor in weights.state_tensors(self._model).items():
             varies = treatment == weights.VARIED and weights.varies(
@@ -109,12 +109,16 @@ class Reference:
             )
             signature.add(wire.PARAMETER, name, tensor.detach(), failure.PROBLEM_LOAD, varies)
             parameter_names.append(name)
-        for index, tensor in enumerate(outputs):
+        results = len(outputs) - len(self._changes.inputs)
+        for index, tensor in enumerate(outputs[:results]):
             name = f"out{index}" if index else "out"
             signature.add(wire.OUTPUT, name, tensor, failure.PROBLEM_OUTPUT)
-            self._refuse_nan(tensor, name)
+        for number, tensor in zip(self._changes.inputs, outputs[results:]):
+            signature.add_changed(number, tensor, changed_bytes[number])
+        for tensor, row in zip(outputs, signature.of_role(wire.OUTPUT)):
+            self._refuse_nan(tensor, row[0])
         del outputs
-        flags = (FLAG_CHANGES_INPUTS if self._changes_inputs else 0) | (
+        flags = (FLAG_CHANGES_INPUTS if self._changes.inputs else 0) | (
             FLAG_CHANGES_STATE if self._changed_names else 0
         )
         if args[0] == 0 and self._float64_works(leaves):
@@ -127,7 +131,7 @@ class Reference:
             {
                 "template": self._template,
                 "parameters": parameter_names,
-                "copy_inputs": self._changes_inputs,
+                "same": self._changes.same,
                 "changed": self._changed_names,
             },
         )
@@ -149,70 +153,53 @@ class Reference:
         )
         return leaves
 
-    def _arguments(self, leaves, convert=None):
-        convert = convert or self._place.there
-        return structure.rebuild(self._template, [convert(value) for _, value in leaves])
+    def _results(self, leaves):
+        """Returns forward's results as a flat list of tensors. Raises Failure as forward.call."""
+        arguments = structure.rebuild(self._template, leaves)
+        return forward.call(self._model, arguments, self._place, self._path)
 
-    def _forward(self, arguments):
-        """Returns forward's outputs as a flat list of tensors. Raises Failure(kProblemForward or
-        kProblemOutput).
+    def _forward(self, leaves):
+        """Returns the outputs: forward's results, then the inputs that it changes. Raises Failure as
+        _results() does.
         """
-        try:
-            result = self._model(*arguments)
-        except BaseException as error:
-            raise Failure(
-                failure.PROBLEM_FORWARD,
-                failure.explain_forward(error, self._path, torch.__version__),
-            ) from error
-        try:
-            outputs = structure.flatten_outputs(result, [])
-        except TypeError as error:
-            raise Failure(
-                failure.PROBLEM_OUTPUT,
-                f"forward returns a {error}, which cannot be judged; outputs must be tensors",
-            ) from error
-        if not outputs:
-            raise Failure(
-                failure.PROBLEM_OUTPUT, "forward returns nothing; outputs must be tensors"
-            )
-        for tensor in outputs:
-            reason = values.unsupported(tensor, self._place.device)
-            if reason is None and self._place.misplaced(tensor):
-                reason = f"on {tensor.device}, and the inputs are on {self._place.device}"
-            if reason:
-                raise Failure(
-                    failure.PROBLEM_OUTPUT,
-                    f"forward returns a tensor that cannot be judged: {reason}",
-                )
-        return outputs
+        return self._changes.outputs(self._results(leaves), leaves)
 
     def _materialise_lazy_parameters(self, leaves):
         if weights.has_lazy(self._model):
-            self._forward(self._arguments(leaves, self._place.copy))
+            self._results([self._place.copy(value) for _, value in leaves])
 
     def _first_run(self, leaves, check_random):
-        """Runs forward and learns what it changes; the state afterwards is the constructed one."""
+        """Runs forward and learns what it changes; the state afterwards is the constructed one.
+        Returns the outputs, and the bytes that it changes by number of the input.
+        """
         saved = {name: tensor.clone() for name, tensor in weights.every_tensor(self._model).items()}
-        given = [(name, self._place.copy(value)) for name, value in leaves]
+        before = [value for _, value in leaves]
+        given = [self._place.copy(value) for value in before]
         torch.manual_seed(1)
-        outputs = [tensor.clone() for tensor in self._forward(self._arguments(given))]
-        self._changes_inputs = any(
-            isinstance(value, torch.Tensor) and not values.same_bytes(value, other)
-            for (_, value), (_, other) in zip(given, leaves)
-        )
-        del given
+        self._changes, results = inplace.observed(self._results, leaves, given)
+        outputs = [tensor.clone() for tensor in self._changes.outputs(results, given)]
+        if not outputs:
+            raise Failure(
+                failure.PROBLEM_OUTPUT,
+                "forward returns nothing and changes none of its inputs; outputs must be tensors",
+            )
+        changed_bytes = {
+            number: inplace.changed_bytes(before[number], given[number])
+            for number in self._changes.inputs
+        }
+        del given, results
         state = weights.every_tensor(self._model)
         self._changed_names = [
             name for name, tensor in saved.items() if not values.same_bytes(tensor, state[name])
         ]
         if check_random:
             torch.manual_seed(2)
-            again = self._forward(self._arguments(leaves, self._place.copy))
+            again = self._forward([self._place.copy(value) for value in before])
             describe.refuse_random(self._model, outputs, again)
         for name in self._changed_names:
             state[name].copy_(saved[name])
         self._restorer = weights.Restorer(self._model, self._changed_names)
-        return outputs
+        return outputs, changed_bytes
 
     def _refuse_nan(self, tensor, name):
         if tensor.dtype.is_floating_point and bool(torch.isnan(tensor).any()):
@@ -228,7 +215,12 @@ class Reference:
             return self._model
         copied = self._place.device != device.CPU and bool(weights.state_tensors(self._model))
         self._compiled = compiled.Compiled(baseline, copied)
-        made = self._compiled.made(self._model, lambda: self._arguments(leaves, self._place.copy))
+        made = self._compiled.made(
+            self._model,
+            lambda: structure.rebuild(
+                self._template, [self._place.copy(value) for _, value in leaves]
+            ),
+        )
         self._restorer.restore()
         return made
 
@@ -236,19 +228,19 @@ class Reference:
 
     def _float64_works(self, leaves):
         try:
-            self._forward64(self._arguments(leaves, self._place.double_copy))
+            self._forward64([self._place.double_copy(value) for _, value in leaves])
         except Failure:
             return False
         return True
 
-    def _forward64(self, arguments):
+    def _forward64(self, leaves):
         """Outputs in float64 (integer ones as they are). Raises Failure(kFloat64Unsupported)."""
         try:
             self._restorer.restore()
             if self._doubles is None:
                 self._doubles = float64.DoubleTensors(self._model, self._restorer.tensors())
             with self._doubles.in_place():
-                outputs = self._forward(arguments)
+                outputs = self._forward(leaves)
         except Exception as error:
             raise Failure(
                 failure.FLOAT64_UNSUPPORTED,
@@ -357,12 +349,11 @@ class Reference:
     def run_anew(self, leaves):
         """Returns forward's outputs for these leaves, from the constructed state."""
         self._restorer.restore()
-        leaves = [self._given(value) for value in leaves]
-        return self._forward(structure.rebuild(self._template, leaves))
+        return self._forward([self._given(value) for value in leaves])
 
     def _given(self, value):
         """Returns a value as forward gets it."""
-        return self._place.copy(value) if self._changes_inputs else self._place.there(value)
+        return self._place.copy(value) if self._changes.inputs else self._place.there(value)
 
     def weights(self):
         """Floating-point parameters and buffers by name, except those that forward changes."""
@@ -388,7 +379,7 @@ class Reference:
         slots = self.slots()
         try:
             if precision == 1:
-                outputs = self._forward64(slots.arguments(slot, self._place.double_copy))
+                outputs = self._forward64(slots.leaves(slot, self._place.double_copy))
                 targets = slots.oracle_outputs(slot)
                 self._copy_outputs(outputs, targets, precision)
             else:
@@ -408,7 +399,7 @@ class Reference:
         """Fills the slot's outputs and returns them."""
         self._restorer.restore()
         targets = slots.outputs(slot)
-        self._copy_outputs(self._forward(slots.arguments(slot, self._given)), targets, 0)
+        self._copy_outputs(self._forward(slots.leaves(slot, self._given)), targets, 0)
         return targets
 
     def _fill(self, args, _fd):
@@ -456,7 +447,7 @@ class Reference:
             self._context.loop,
             slots,
             self._forwards(slots),
-            self._changes_inputs,
+            self._changes.same,
             self._restorer.restore,
             first,
         )
@@ -488,11 +479,11 @@ class Reference:
         problem.seed_everything(int(self._context.settings.get("seed", 0)))
         leaves = [(name, self._place.there(value)) for name, value in self._draw_leaves()]
 
-        def forward():
+        def call():
             self._restorer.restore()
-            self._forward(self._arguments(leaves, self._given))
+            self._results([self._given(value) for _, value in leaves])
 
-        return (wire.write_text(fd, profile.profile(forward, args[0])),)
+        return (wire.write_text(fd, profile.profile(call, args[0])),)
 
 
 def _name(dtype):

@@ -133,6 +133,8 @@ class Slots:
         specs = [plan.arguments[index] for index in range(plan.argument_count)]
         self.input_specs = [spec for spec in specs if spec.role == wire.INPUT]
         self.output_specs = [spec for spec in specs if spec.role == wire.OUTPUT]
+        # Forward's results come first among the outputs, then the inputs that it changes.
+        self.result_specs = [spec for spec in self.output_specs if not spec.twin]
         self.count = plan.slot_count
         self._plan = plan
         self._regions = regions
@@ -191,6 +193,24 @@ class Slots:
                 leaves.append(convert(tensor) if convert else tensor)
         return leaves
 
+    def changed_inputs(self, slot):
+        """Returns the tensors that forward changes by their numbers among the inputs: those among
+        the slot's outputs, where the judge has laid their values (inplace.py).
+        """
+        first = self._plan.argument_count - len(self.output_specs)
+        return {
+            number: self.outputs(slot)[spec.twin - 1 - first]
+            for number, spec in enumerate(self.input_specs)
+            if spec.twin
+        }
+
+    def given(self, slot):
+        """Returns forward()'s positional arguments in a host under test."""
+        leaves = self.leaves(slot)
+        for number, tensor in self.changed_inputs(slot).items():
+            leaves[number] = tensor
+        return leaves if self._template is None else structure.rebuild(self._template, leaves)
+
     def numbers(self):
         """Returns the object that finds slots with changed scalar arguments; None if the problem
         has none.
@@ -216,6 +236,10 @@ class Slots:
                 for spec in self.output_specs
             ]
         return self._outputs[slot]
+
+    def results(self, slot):
+        """Returns those outputs that are results of forward."""
+        return self.outputs(slot)[: len(self.result_specs)]
 
     def outputs_region(self):
         """Returns the addresses of the outputs of all slots."""

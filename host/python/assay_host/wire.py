@@ -56,6 +56,8 @@ class ArgumentSpec(ctypes.Structure):
         ("offset", _u64),
         ("oracle_offset", _u64),
         ("varies", _u64),
+        ("twin", _u64),
+        ("changed_bytes", _u64),
     ]
 
 
@@ -121,7 +123,10 @@ class BlockLoop(ctypes.Structure):
 def _sizes_and_offsets():
     fields = [
         (Frame, "kind args"),
-        (ArgumentSpec, "role kind dtype rank shape size_bytes offset oracle_offset varies"),
+        (
+            ArgumentSpec,
+            "role kind dtype rank shape size_bytes offset oracle_offset varies twin changed_bytes",
+        ),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_stride arguments"),
         (Control, "armed spin results replay profile trace go call_count order"),
         (
