@@ -2,6 +2,7 @@
 read anew.
 """
 
+import types
 import unittest
 
 from fake_judge import POISON, Judge, torch, values, wire
@@ -166,15 +167,6 @@ class BlocksTest(unittest.TestCase):
             torch.equal(self.judge.tensor("out", 1), self.judge.tensor("x", 1) * 10 + 0.5)
         )
 
-    def test_a_forward_that_changes_its_inputs_runs_on_copies(self):
-        self.prepare(problem("x.mul_(2)\n        return x", inputs="[torch.randn(4)]"))
-        before = self.judge.tensor("x", 0).clone()
-        self.judge.enter_blocks()
-        self.judge.run_block([0, 0, 0])
-        self.assertEqual(self.judge.leave_blocks()[0], 0)
-        self.assertTrue(torch.equal(self.judge.tensor("x", 0), before))
-        self.assertTrue(torch.equal(self.judge.tensor("out", 0), 2 * before))
-
     def settle_ns(self, source):
         """Returns the shortest settle time of a few blocks of two calls."""
         self.prepare(source, slots=2)
@@ -184,15 +176,15 @@ class BlocksTest(unittest.TestCase):
         return shortest
 
     def test_what_only_this_host_does_is_settling_and_the_forwards_own_is_not(self):
-        """A native candidate writes into slots in order, and may overwrite its copy of the inputs:
-        it is compared with the time without settling.
+        """A native candidate writes into slots in order: it is compared with the time without
+        settling.
         """
         inputs = "[torch.randn(2000, 2000)]"
         copied = self.settle_ns(problem("return x * 1", inputs=inputs))
         laid_out = self.settle_ns(problem("return x.t()", inputs=inputs))
         self.assertLess(laid_out, 4 * copied)  # with the laying out, 13 times
-        inputs_copied = self.settle_ns(problem("return x[:1].mul_(2)", inputs=inputs))
-        self.assertGreater(inputs_copied, copied / 20)  # without the copying, a thousandth
+        changed = self.settle_ns(problem("return x[:1].mul_(2)", inputs=inputs))
+        self.assertLess(changed, copied / 20)  # nothing is copied but a row
 
     def leave_results(self):
         self.judge.control.results = wire.LEFT
@@ -319,14 +311,27 @@ class Ending(unittest.TestCase):
         judge.close()
 
 
+def checks_of(targets):
+    """Returns the checks of one slot with these outputs."""
+    slots = types.SimpleNamespace(
+        count=1,
+        input_specs=[],
+        result_specs=[types.SimpleNamespace(name=b"out") for _ in targets],
+        results=lambda slot: targets,
+        changed_inputs=lambda slot: {},
+        outputs_region=lambda: range(0),
+    )
+    return blocks._Checks(slots, {})
+
+
 class Results(unittest.TestCase):
     def test_a_result_on_another_device_does_not_fit_unless_it_is_a_number(self):
         target = torch.empty(2, device="meta")
         for result in (torch.zeros(2), [torch.zeros(2)]):
             with self.assertRaises(blocks.OutputMismatch) as caught:
-                blocks.store(result, [target], ["out"], range(0))
+                checks_of([target]).store(result, 0)
             self.assertIn("output out is on cpu; the inputs are on meta", str(caught.exception))
-        blocks.store(2.5, [torch.empty((), dtype=torch.float64, device="meta")], ["out"], range(0))
+        checks_of([torch.empty((), dtype=torch.float64, device="meta")]).store(2.5, 0)
 
     def test_a_slot_of_any_dtype_is_poisoned(self):
         targets = [torch.zeros((), dtype=dtype) for dtype in values.DTYPES.values()]

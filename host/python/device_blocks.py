@@ -125,7 +125,7 @@ class BlocksCase(unittest.TestCase):
         self,
         library,
         forward,
-        copy_inputs=False,
+        same=None,
         restore=lambda: None,
         results=wire.INTO_SLOTS,
         ahead=(),
@@ -142,5 +142,5 @@ class BlocksCase(unittest.TestCase):
         first.note = first.errors.append
         with mock.patch.object(device, "cost_ns", lambda work, wait: (work(), wait(), 1000)[2]):
             forwards = [forward] * self.slots.count
-            blocks.run_blocks(library, loop, self.slots, forwards, copy_inputs, restore, first)
+            blocks.run_blocks(library, loop, self.slots, forwards, same or {}, restore, first)
         return report, first.errors

@@ -87,15 +87,6 @@ class SlotsOnDevice(BlocksCase):
                 self.slots.outputs(slot)[0].tolist(), [float((slot + 1) * (slot + 2))] * 4
             )
 
-    def test_copies_of_inputs_count_as_settling(self):
-        taken = []
-        real = self.slots.arguments
-        self.slots.arguments = lambda *args: taken.append(1) or real(*args)
-        library = Library([[0]])
-        self.run_blocks(library, lambda x, n: x.mul_(n), copy_inputs=True)
-        self.assertEqual(len(taken), 3)  # twice to see what it costs, and for the call
-        self.assertEqual(library.log[-1], ("done", 1000))
-
     def test_results_that_are_kept_leave_the_slots_alone_and_lie_apart(self):
         for slot in range(3):
             self.slots.input_tensors(slot)[0].fill_(slot + 1)
@@ -114,17 +105,14 @@ class SlotsOnDevice(BlocksCase):
         for slot in (1, 2):  # what a copy costs is tried on slot 0
             self.assertEqual(self.slots.outputs(slot)[0].tolist(), [-1] * 4)
 
-    def test_kept_results_of_a_forward_that_changes_its_inputs_pay_for_none_of_their_copies(self):
-        library = Library([[0, 1]])
-        self.run_blocks(library, lambda x, n: x.mul_(n), copy_inputs=True, results=wire.KEPT)
-        self.assertEqual(library.log[-1], ("done", 2000))
-
-    def test_numbers_and_copied_inputs_are_never_captured(self):
-        for copies in (False, True):
+    def test_numbers_and_changed_inputs_are_never_captured(self):
+        for changes in (False, True):
+            self.plan.arguments[0].twin, self.plan.arguments[2].twin = (3, 1) if changes else (0, 0)
+            self.slots = values.Slots(self.plan, self.regions, None)
             library = Library([[0, 1]])
-            report, errors = self.run_blocks(
-                library, lambda x, n: x * n, copy_inputs=copies, ahead=(0, 1)
-            )
+            forward = (lambda x, n: x.mul_(n)) if changes else (lambda x, n: x * n)
+            same = {0: 0} if changes else {}
+            report, errors = self.run_blocks(library, forward, same=same, ahead=(0, 1))
             self.assertEqual((errors, report.replays), ([], 0))
             self.assertNotIn("launch", library.log)
 

@@ -47,7 +47,7 @@ class Refuses(ReferenceTest):
             "ZeroDivision",
         )
         self.refused(
-            problem("return x", inputs="torch.ones(3)"),
+            problem("return x", inputs="None"),
             failure.PROBLEM_INPUTS,
             "must return a list",
         )

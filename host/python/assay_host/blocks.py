@@ -82,8 +82,21 @@ def _text(shape, dtype):
     return f"{str(dtype).replace('torch.', '')}[{', '.join(map(str, shape))}]"
 
 
-class _Outputs:
-    """The outputs of all slots. `same`: the input's number by the number of a result that is an
+def _poison(tensors):
+    for tensor in tensors:
+        _fill(_view(_view(tensor, -1), torch.uint8), _POISON)
+
+
+def _refuse_slot(targets):
+    """Refuses a result that lies in a slot already: foreign code found the slot and saves the copy
+    that the reference pays for. Poisons the slot; raises OutputMismatch.
+    """
+    _poison(targets)
+    raise OutputMismatch("forward returns memory of the judge's that it was never given")
+
+
+class _Checks:
+    """Checks results against the outputs of all slots. `same`: the input's number by the number of a result that is an
     input which forward changes (inplace.py).
     """
 
@@ -101,22 +114,14 @@ class _Outputs:
 
     def refuse(self, result, slot):
         """Refuses a result that lies in a slot already, unless in an input that the call was given
-        to change: foreign code found the slot and saves the copy that the reference pays for.
-        Poisons the slot; raises OutputMismatch.
+        to change. Raises OutputMismatch.
         """
-        if any(_address(result) in given for given in self._ranges[slot]):
-            return
-        self._poison(self.targets[slot])
-        raise OutputMismatch("forward returns memory of the judge's that it was never given")
+        if not any(_address(result) in given for given in self._ranges[slot]):
+            _refuse_slot(self.targets[slot])
 
     def spoil(self, slot):
         """Poisons the inputs that a call of this slot changed in part before it failed."""
-        self._poison(self.changed[slot].values())
-
-    @staticmethod
-    def _poison(tensors):
-        for tensor in tensors:
-            _fill(_view(_view(tensor, -1), torch.uint8), _POISON)
+        _poison(self.changed[slot].values())
 
     def checked(self, result, slot):
         """Returns a result's tensors, checked against a slot's outputs. Raises OutputMismatch."""
@@ -166,13 +171,13 @@ class _Outputs:
             _copy(target, tensor)
 
 
-def _run(order, forwards, arguments, outputs, first_failure, on_device):
+def _run(order, forwards, arguments, outputs, checks, first_failure, on_device):
     """Runs the named slots in order. Returns the time spent on copying results [ns], which has no
     meaning on a device.
     """
     clock = time.perf_counter_ns
     tensor_type = torch.Tensor
-    alone = len(outputs.names) == 1 and not outputs.same
+    alone = len(checks.names) == 1 and not checks.same
     settle_ns = 0
     result = None
     for slot in order:
@@ -184,23 +189,24 @@ def _run(order, forwards, arguments, outputs, first_failure, on_device):
                     # Whoever writes into slots has to lay its elements out, too.
                     result = _contiguous(result)
                     start_ns = clock()
-                target = outputs.targets[slot][0]
+                targets = outputs[slot]
+                target = targets[0]
                 if (
                     result.shape != target.shape
                     or result.dtype is not target.dtype
                     or (on_device and result.device != target.device)
                 ):
                     # Raises with the reason, but for a number from the CPU.
-                    outputs.store(result, slot)
-                if _address(result) in outputs.region:
-                    outputs.refuse(result, slot)
+                    checks.store(result, slot)
+                if _address(result) in checks.region:
+                    checks.refuse(result, slot)
                 _copy(target, result)
             else:
-                outputs.store(result, slot)
+                checks.store(result, slot)
             settle_ns += clock() - start_ns
         except BaseException as error:  # foreign code may raise anything, SystemExit included
             first_failure.note(error)
-            outputs.spoil(slot)
+            checks.spoil(slot)
         result = None  # freed here, as a caller that drops its result would
     return settle_ns
 
@@ -221,20 +227,20 @@ class _Left:
     minimal, as a candidate that replaces this loop with its own saves it.
     """
 
-    def __init__(self, library, report, outputs, room):
+    def __init__(self, library, report, checks, room):
         self._library = library
-        self._outputs = outputs
-        self._targets = outputs.targets
+        self._checks = checks
+        self._outputs = checks.targets
         self._room = room
-        names, same = outputs.names, outputs.same
-        self._alone = len(names) == 1 and len(self._targets) > 0 and not same
+        names, same = checks.names, checks.same
+        self._alone = len(names) == 1 and len(self._outputs) > 0 and not same
         # What forward returns in each slot, if that is one input that it changes.
         self._expected = None
         if not names and set(same) == {0}:
-            self._expected = [changed[same[0]] for changed in outputs.changed]
+            self._expected = [changed[same[0]] for changed in checks.changed]
         self._nothing = not names and not same
         if self._alone:
-            target = self._targets[0][0]
+            target = self._outputs[0][0]
             self._dtypes, self._shapes = {target.dtype}, {target.shape}
             self._devices = {target.device}
         self.addresses = (ctypes.c_uint64 * wire.RESULTS_MAX).from_address(
@@ -245,17 +251,17 @@ class _Left:
 
     def get_ready(self):
         """Before a block: drops the results of the previous block."""
-        self._kept = [None] * len(self._targets)
-        if self._is_served or not self._targets:
+        self._kept = [None] * len(self._outputs)
+        if self._is_served or not self._outputs:
             return
         # Calls of every block find memory there that the block before gave back.
         self._is_served = True
         if self._room is not None:
-            self._room.get_ready(self._targets)
+            self._room.get_ready(self._outputs)
         else:
-            sizes = {_bytes(target) for target in self._targets[0]}
+            sizes = {_bytes(target) for target in self._outputs[0]}
             self._library.serve_results(
-                _SERVED_FACTOR * len(self._outputs.region) + _SERVED_BYTES,
+                _SERVED_FACTOR * len(self._checks.region) + _SERVED_BYTES,
                 (ctypes.c_uint64 * len(sizes))(*sizes),
                 len(sizes),
             )
@@ -279,7 +285,7 @@ class _Left:
             except BaseException as error:  # foreign code may raise anything, SystemExit included
                 kept[slot] = None
                 first_failure.note(error)
-                self._outputs.spoil(slot)
+                self._checks.spoil(slot)
         named = order[: len(kept)]
         results = list(map(kept.__getitem__, named))
         try:
@@ -310,7 +316,7 @@ class _Left:
         )
 
     def _leave_each(self, named, first_failure):
-        width = len(self._outputs.names)
+        width = len(self._checks.names)
         for place, slot in enumerate(named):
             addresses = [0] * width
             try:
@@ -320,7 +326,7 @@ class _Left:
             except BaseException as error:
                 self._kept[slot] = None
                 first_failure.note(error)
-                self._outputs.spoil(slot)
+                self._checks.spoil(slot)
             self.addresses[place * width : (place + 1) * width] = addresses
 
     def _laid_out(self, result, slot):
@@ -328,7 +334,7 @@ class _Left:
         OutputMismatch.
         """
         tensors = []
-        for tensor, target in zip(self._outputs.checked(result, slot), self._targets[slot]):
+        for tensor, target in zip(self._checks.checked(result, slot), self._outputs[slot]):
             # A subclass may compute when it is looked at, and a number is on the CPU.
             if type(tensor) is not torch.Tensor or tensor.device != target.device:
                 tensor = _copy(torch.empty_like(target), tensor)
@@ -425,10 +431,10 @@ class _OnDevice:
 
 def run_blocks(library, loop, slots, forwards, same, restore, first_failure):
     """Serves timed blocks until the judge ends the loop. A block on a device ends once the device
-    has done its work. `forwards`: the function to call in each slot. `same`: as in _Outputs.
+    has done its work. `forwards`: the function to call in each slot. `same`: as in _Checks.
     """
     slots.prefault(library)
-    outputs = _Outputs(slots, same)
+    checks = _Checks(slots, same)
     arguments = [tuple(slots.given(slot)) for slot in range(slots.count)]
     numbers = slots.numbers()
     loop_pointer = ctypes.byref(loop)
@@ -437,7 +443,7 @@ def run_blocks(library, loop, slots, forwards, same, restore, first_failure):
         on_device = _OnDevice(library, loop, slots)
     control = wire.Control.from_address(loop.control)
     room = device_results.room(library, slots.results_region())
-    left = _Left(library, loop.report, outputs, room)
+    left = _Left(library, loop.report, checks, room)
     kept, replays = None, False
 
     def run(order, kept, failures):
@@ -445,7 +451,7 @@ def run_blocks(library, loop, slots, forwards, same, restore, first_failure):
             _run_keeping(order, forwards, arguments, kept, failures)
             return 0
         there = on_device is not None
-        return _run(order, forwards, arguments, outputs, failures, there)
+        return _run(order, forwards, arguments, checks.targets, checks, failures, there)
 
     gc.collect()
     gc.freeze()

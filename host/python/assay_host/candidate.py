@@ -94,17 +94,30 @@ def import_file(path, settings, seed, part=CANDIDATE):
     return module
 
 
+def _class_names(record, part):
+    """Returns the names that the part's class may have. A problem's class of another name than
+    Model has candidates that are named after it, too.
+    """
+    name = record["class_name"]
+    if part is not CANDIDATE:
+        return [name]
+    return [part.class_name] if name == "Model" else [part.class_name, f"{name}New", name]
+
+
 def construct(module, record, seed, path, part=CANDIDATE):
     """Constructs the part's class with the init inputs under the reference's seed. Raises
     Failure(part.entry or part.load).
     """
-    model_class = getattr(module, part.class_name, None)
+    name = next((name for name in _class_names(record, part) if hasattr(module, name)), "")
+    model_class = getattr(module, name, None)
     if not callable(model_class):
         raise Failure(
             part.entry,
             f"{os.path.basename(path)} defines no class {part.class_name}: a candidate in "
             "Python is a class ModelNew that is called like the problem's Model",
         )
+    if not hasattr(module, record["class_name"]):
+        setattr(module, record["class_name"], model_class)  # for super(Model, self) in a copy
     arguments = record["init_inputs"]
     problem.seed_everything(seed)
     try:
@@ -112,7 +125,7 @@ def construct(module, record, seed, path, part=CANDIDATE):
     except BaseException as error:
         raise Failure(
             part.load,
-            f"{part.class_name}({len(arguments)} arguments) fails: {failure.explain(error, path)}",
+            f"{name}({len(arguments)} arguments) fails: {failure.explain(error, path)}",
         ) from error
     if not callable(model):
         raise Failure(part.entry, f"{part.class_name} has no forward")

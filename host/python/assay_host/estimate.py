@@ -84,7 +84,7 @@ def measure(tree, path, expressions=None):
             problem.seed_everything(0)
             model = problem.construct(module, problem.init_inputs(module, path), path)
             leaves = []
-            inputs = problem.inputs(module, path)
+            inputs = problem.inputs(module, model, path)
             names = describe.forward_names(model.forward, len(inputs))
             template = (
                 "list",

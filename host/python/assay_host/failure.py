@@ -85,6 +85,11 @@ def describe_exception(error):
         return f"{name}: {lines[-1]} ({lines[0].rstrip(':')})"[:TEXT_LENGTH_MAX]
     if isinstance(error, MemoryError) or "can't allocate memory" in text:
         return ("out of memory: " + (lines[0] if lines else name))[:TEXT_LENGTH_MAX]
+    if "does not require grad" in text:
+        lines[0] += (
+            "; forward runs without autograd: compute gradients within `with torch.enable_grad():` "
+            "by torch.autograd.grad, as docs/problems.md shows"
+        )
     return (f"{name}: {lines[0]}" if lines else name)[:TEXT_LENGTH_MAX]
 
 

@@ -10,7 +10,7 @@ import types
 
 import torch
 
-from assay_host import failure
+from assay_host import failure, forms
 from assay_host.failure import Failure
 
 SOURCE_BYTES_MAX = 4 << 20
@@ -235,7 +235,9 @@ def _unknown_name(tree, name):
 
 
 def execute(tree, path):
-    """Runs the module in a fresh namespace. Raises Failure(kProblemLoad)."""
+    """Runs the module in a fresh namespace. Its `Model` is the class to judge, whose name in the
+    file is its `class_name`. Raises Failure(kProblemLoad).
+    """
     module = types.ModuleType("problem")
     module.__file__ = path
     sys.modules["problem"] = module
@@ -243,14 +245,13 @@ def execute(tree, path):
         exec(compile(tree, path, "exec"), module.__dict__)  # the problem file is the user's own
     except BaseException as error:
         raise Failure(failure.PROBLEM_LOAD, failure.explain(error, path)) from error
-    missing = [
-        name for name in ("Model", "get_inputs") if not callable(getattr(module, name, None))
-    ]
-    if missing:
+    module.class_name = forms.class_name(module, tree)
+    module.Model = getattr(module, module.class_name)
+    if not callable(getattr(module, "get_inputs", None)):
         raise Failure(
             failure.PROBLEM_LOAD,
-            f"the problem file defines no {' and no '.join(missing)}: a problem has a "
-            "class Model and a function get_inputs()",
+            "the problem file defines no get_inputs: it returns forward's arguments in a list, such "
+            "as [torch.randn(64, 64)]",
         )
     return module
 
@@ -268,29 +269,27 @@ def seed_everything(seed):
 
 
 def init_inputs(module, path):
-    """Returns get_init_inputs() as a list, empty for a problem without that function."""
+    """Returns the constructor's arguments as a list, empty for a problem without
+    get_init_inputs().
+    """
     if not hasattr(module, "get_init_inputs"):
         return []
-    return _call_for_list(module.get_init_inputs, "get_init_inputs", path)
+    return _call_for_list(module.get_init_inputs, "get_init_inputs", module.Model, path)
 
 
-def inputs(module, path):
-    return _call_for_list(module.get_inputs, "get_inputs", path)
+def inputs(module, model, path):
+    """Returns the arguments of the model's forward as a list."""
+    return _call_for_list(module.get_inputs, "get_inputs", model.forward, path)
 
 
-def _call_for_list(function, name, path):
+def _call_for_list(function, name, taker, path):
     try:
         result = function()
     except BaseException as error:
         raise Failure(
             failure.PROBLEM_INPUTS, f"{name}() fails: {failure.explain(error, path)}"
         ) from error
-    if not isinstance(result, (list, tuple)):
-        raise Failure(
-            failure.PROBLEM_INPUTS,
-            f"{name}() returns {type(result).__name__}; it must return a list of arguments",
-        )
-    return list(result)
+    return forms.arguments(result, taker, name)
 
 
 def construct(module, arguments, path):
@@ -300,8 +299,9 @@ def construct(module, arguments, path):
     except BaseException as error:
         raise Failure(
             failure.PROBLEM_LOAD,
-            f"Model({len(arguments)} arguments) fails: {failure.explain(error, path)}",
+            f"{module.class_name}({len(arguments)} arguments) fails: "
+            f"{failure.explain(error, path)}",
         ) from error
     if not isinstance(model, torch.nn.Module):
-        raise Failure(failure.PROBLEM_LOAD, "Model is not a torch.nn.Module")
+        raise Failure(failure.PROBLEM_LOAD, f"{module.class_name} is not a torch.nn.Module")
     return model

@@ -132,6 +132,7 @@ class Reference:
                 "template": self._template,
                 "parameters": parameter_names,
                 "same": self._changes.same,
+                "class_name": self._module.class_name,
                 "changed": self._changed_names,
             },
         )
@@ -141,7 +142,7 @@ class Reference:
         """Returns one call of get_inputs() as (name, value) leaves on the CPU; also sets the
         template that rebuilds its nesting.
         """
-        inputs = problem.inputs(self._module, self._path)
+        inputs = problem.inputs(self._module, self._model, self._path)
         return [(name, self._place.drawn(value)) for name, value in self._leaves_of(inputs)]
 
     def _leaves_of(self, inputs):
@@ -341,7 +342,7 @@ class Reference:
 
     def _seeded_inputs(self, seed):
         problem.seed_everything(seed)
-        return problem.inputs(self._module, self._path)
+        return problem.inputs(self._module, self._model, self._path)
 
     def kind_of(self, slot):
         return self._draw_kinds.get(slot, draws.ORDINARY)
