@@ -95,12 +95,19 @@ void JudgeOptions::AddTo(CLI::App& command) {
                      "How outputs are compared: error-ratio (default), or allclose:1e-4 for "
                      "KernelBench's rule");
   command
-      .add_option(
-          "--weights", asked.weights,
-          "Weights of timed calls. varied (default): each call has its own. constant: "
-          "a candidate may prepare them once. constructed: the same, with the values that "
-          "the constructor made")
+      .add_option("--weights", asked.weights,
+                  "Weights of timed calls. varied (default): each call has its own. constant: "
+                  "a candidate may prepare them once. constructed: the same, with the values that "
+                  "the constructor made")
       ->check(CLI::IsMember({"varied", "constant", "constructed"}));
+  command
+      .add_option("--special-values", asked.special_values,
+                  "If outputs differ where inputs are NaN or infinite: noted, or required, which "
+                  "makes the candidate wrong (default: the problem's; else noted)")
+      ->check(CLI::IsMember({"noted", "required"}));
+  command.add_option("--skip-draws", asked.skip_draws,
+                     "Kinds of draws to leave out, with commas, such as ties,huge-scale "
+                     "(docs/problems.md lists them)");
   command.add_flag("--one-size", asked.one_size,
                    "Check this size alone: the candidate may be wrong at others");
   AddEffort(&asked, &profile, &sanitize, command);

@@ -11,6 +11,7 @@
 #include "correctness/device_checks.h"
 #include "hosts/blame.h"
 #include "rules/moved_elements.h"
+#include "rules/selection.h"
 #include "values/draw_kinds.h"
 
 namespace assay {
@@ -63,6 +64,8 @@ std::string HintAboutUntouched(const Oracle& oracle, const std::byte* written, u
   return {};
 }
 
+bool IsInteger(DType dtype) { return !IsFloatingPoint(dtype) && dtype != DType::kBool; }
+
 }  // namespace
 
 OutputView ViewOf(const ArgumentSpec& argument) {
@@ -102,6 +105,7 @@ Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& as
                             const std::string& asked_tolerance, PrecisionClass finest) {
   CompareRule rule;
   rule.required = finest;
+  rule.special_values = problem.special_values == "required";
   const std::string& precision = asked_precision.empty() ? problem.precision : asked_precision;
   if (!precision.empty()) {
     const auto required = PrecisionClassFromName(precision);
@@ -118,8 +122,8 @@ Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& as
   return rule;
 }
 
-CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
-                    uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
+CallCheck CheckCall(Oracle& oracle, const LiveSlots& live, const LiveHost& host, uint32_t slot,
+                    uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context) {
   const CheckedCall call{slot, master, float64,
                          context.draw_kind == DrawKindName(DrawKind::kOrdinary)};
@@ -142,10 +146,31 @@ CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost&
 
 namespace {
 
+// Compares an integer output by what it selects; nullopt if it selects nothing.
+std::optional<OutputComparison> CompareAsSelection(Oracle& oracle, const OutputView& view,
+                                                   uint32_t master, size_t output,
+                                                   const CompareRule& rule, CallCheck* check,
+                                                   std::string* hint) {
+  const auto* bytes = static_cast<const std::byte*>(view.candidate);
+  // The host may go on meanwhile.
+  const std::vector<std::byte> indices(
+      bytes, bytes + static_cast<size_t>(view.count) * wire::ElementBytes(view.dtype));
+  const auto selected = oracle.Select(master, output, indices);
+  if (!selected) {
+    check->could_not_ask = true;
+    *hint = "what its indices select could not be found out: " + selected.error().message;
+    return std::nullopt;
+  }
+  if (!*selected) return std::nullopt;
+  OutputView copy = view;
+  copy.candidate = indices.data();
+  return CompareSelected(copy, **selected, rule, hint);
+}
+
 // `context` may be null: without a hint then.
-CallCheck CompareOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
-                         bool float64, const CompareRule& rule,
-                         std::span<const ReferenceError> errors, const HintContext* context) {
+CallCheck CompareOutputs(Oracle& oracle, const std::byte* written, uint32_t master, bool float64,
+                         const CompareRule& rule, std::span<const ReferenceError> errors,
+                         const HintContext* context) {
   CallCheck check;
   const auto views = OutputViews(oracle, master, written, float64);
   for (size_t i = 0; i < views.size(); ++i) {
@@ -168,6 +193,11 @@ CallCheck CompareOutputs(const Oracle& oracle, const std::byte* written, uint32_
         check.left_out += left_out;
       }
     }
+    std::string of_selection;
+    if (!result.passed && IsInteger(views[i].dtype))
+      if (auto selected =
+              CompareAsSelection(oracle, views[i], master, i, rule, &check, &of_selection))
+        result = std::move(*selected);
     check.elements += views[i].count;
     check.error_ratio = std::max(check.error_ratio, result.error_ratio);
     if (std::isnan(result.error_ratio)) check.error_ratio = std::numeric_limits<double>::infinity();
@@ -179,7 +209,8 @@ CallCheck CompareOutputs(const Oracle& oracle, const std::byte* written, uint32_
     if (result.passed || !check.passed) continue;
     check.passed = false;
     check.mismatch = result.mismatch;
-    if (context == nullptr) continue;
+    check.hint = of_selection;
+    if (context == nullptr || !of_selection.empty()) continue;
     HintContext full = *context;
     std::vector<std::byte> poison(
         static_cast<size_t>(views[i].count) * wire::ElementBytes(views[i].dtype),
@@ -194,15 +225,14 @@ CallCheck CompareOutputs(const Oracle& oracle, const std::byte* written, uint32_
 
 }  // namespace
 
-CallCheck CheckOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
-                       bool float64, const CompareRule& rule,
-                       std::span<const ReferenceError> errors, const HintContext& context) {
+CallCheck CheckOutputs(Oracle& oracle, const std::byte* written, uint32_t master, bool float64,
+                       const CompareRule& rule, std::span<const ReferenceError> errors,
+                       const HintContext& context) {
   return CompareOutputs(oracle, written, master, float64, rule, errors, &context);
 }
 
-CallCheck CheckWithoutHint(const Oracle& oracle, const std::byte* written, uint32_t master,
-                           bool float64, const CompareRule& rule,
-                           std::span<const ReferenceError> errors) {
+CallCheck CheckWithoutHint(Oracle& oracle, const std::byte* written, uint32_t master, bool float64,
+                           const CompareRule& rule, std::span<const ReferenceError> errors) {
   return CompareOutputs(oracle, written, master, float64, rule, errors, nullptr);
 }
 

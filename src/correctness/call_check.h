@@ -39,28 +39,31 @@ struct CallCheck {
   bool meets_a_class = true;  // false: beyond every class; `shown` has no meaning
   std::optional<Mismatch> mismatch;
   std::string hint;
+  bool stray = false;          // it wrote where it must not
   bool lacked_memory = false;  // nothing was written; the host says that memory ran out
   // Elements whose truth rounding moves (rules/moved_elements.h), of `elements` in all; the errors
   // above are of the others.
   int64_t left_out = 0, elements = 0;
-  bool could_not_ask = false;  // if rounding explains it: the second reference failed
+  // If rounding explains it, or what indices select: the reference that knows failed.
+  bool could_not_ask = false;
 };
 
-// Compares a host's outputs in `slot` with a master. `float64`: against the oracle; otherwise
+// Compares a host's outputs in `slot` with a master. Integer outputs that differ from the
+// reference's are compared once more, by what they select (rules/selection.h): that asks the
+// oracle's host. `float64`: against the oracle; otherwise
 // against native outputs, with `errors`.
-CallCheck CheckCall(const Oracle& oracle, const LiveSlots& live, const LiveHost& host,
-                    uint32_t slot, uint32_t master, bool float64, const CompareRule& rule,
+CallCheck CheckCall(Oracle& oracle, const LiveSlots& live, const LiveHost& host, uint32_t slot,
+                    uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context);
 
 // The same for outputs at any address, without a hint: the search for one passes over the outputs
 // several times more.
-CallCheck CheckWithoutHint(const Oracle& oracle, const std::byte* written, uint32_t master,
-                           bool float64, const CompareRule& rule,
-                           std::span<const ReferenceError> errors);
+CallCheck CheckWithoutHint(Oracle& oracle, const std::byte* written, uint32_t master, bool float64,
+                           const CompareRule& rule, std::span<const ReferenceError> errors);
 // The same with a hint.
-CallCheck CheckOutputs(const Oracle& oracle, const std::byte* written, uint32_t master,
-                       bool float64, const CompareRule& rule,
-                       std::span<const ReferenceError> errors, const HintContext& context);
+CallCheck CheckOutputs(Oracle& oracle, const std::byte* written, uint32_t master, bool float64,
+                       const CompareRule& rule, std::span<const ReferenceError> errors,
+                       const HintContext& context);
 
 // Checks the guards of the called slots and the poison of the others. Returns a message if the host
 // wrote where it must not.

@@ -20,7 +20,9 @@ using wire::Role;
 namespace {
 
 constexpr int kOrdinaryDraws = 3;
-
+constexpr std::string_view kOnlyRounding =
+    "; where that is only rounding, --tolerance allclose:1e-2 compares with its native output "
+    "instead";
 bool HasFloats(const wire::Plan& plan, Role role) {
   return std::any_of(
       plan.arguments, plan.arguments + plan.argument_count, [role](const ArgumentSpec& a) {
@@ -37,9 +39,11 @@ class Impostors {
     });
   }
 
-  // The next draw, whose expected outputs stand in `master`.
-  void Try(const Oracle& oracle, uint32_t master, const CompareRule& rule,
+  // The next draw. One that no candidate has to be right on tells none from another.
+  void Try(Oracle& oracle, const Draw& draw, const CompareRule& rule,
            std::span<const ReferenceError> errors) {
+    if (draw.kind == DrawKind::kSpecialValues && !rule.special_values) return;
+    const uint32_t master = draw.master;
     const Span span("try impostors");
     zeros_pass_ = zeros_pass_ && Pass(oracle, master, zeros_, rule, errors);
     if (first_.empty()) {
@@ -63,7 +67,7 @@ class Impostors {
   }
 
  private:
-  static bool Pass(const Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
+  static bool Pass(Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
                    const CompareRule& rule, std::span<const ReferenceError> errors) {
     return !FailPlainly(oracle, outputs.data(), master, rule) &&
            CheckWithoutHint(oracle, outputs.data(), master, true, rule, errors).passed;
@@ -92,12 +96,40 @@ std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
   HostTrouble trouble;
   trouble.kind = HostTrouble::Kind::kFailed;
   trouble.failure = wire::Failure::kProblemOutput;
-  trouble.message = fmt::format(
-      "the reference is meaningless on its own inputs: {}; where that is only rounding, "
-      "--tolerance "
-      "allclose:1e-2 compares with its native output instead",
-      reason);
+  trouble.message = "the reference is meaningless on its own inputs: " + reason;
   return std::unexpected(std::move(trouble));
+}
+
+// What the reference gives on one draw. `reason`: why nothing can be judged by it; empty: it can.
+struct DrawOutputs {
+  std::string reason;
+  bool has_numbers = true;  // finite elements
+  bool all_numbers = true;
+};
+
+// `special_values`: NaN and infinities do not make the draw meaningless.
+DrawOutputs LookAt(std::span<const OutputView> views, bool special_values) {
+  DrawOutputs found;
+  int64_t elements = 0, numbers = 0;
+  for (const OutputView& view : views) {
+    elements += view.count;
+    numbers += CountNumbers(view);
+    if (std::string reason; !DrawIsMeaningful(view, special_values, &reason)) found.reason = reason;
+  }
+  found.has_numbers = elements == 0 || numbers > 0;
+  found.all_numbers = numbers == elements;
+  return found;
+}
+
+// Why a draw is left out before it is made; empty: it is made.
+std::string ReasonToLeaveOut(const Oracle& oracle, const Draw& draw,
+                             std::span<const DrawKind> skip) {
+  if (draw.kind == DrawKind::kOrdinary) return {};
+  if (!oracle.description().float64_supported && HasFloats(oracle.plan(), Role::kOutput))
+    return "the reference does not run in float64: its own error on such values is unknown";
+  if (std::find(skip.begin(), skip.end(), draw.kind) != skip.end())
+    return "such draws are left out of this problem";
+  return {};
 }
 
 }  // namespace
@@ -107,6 +139,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
                                   const std::function<void(size_t, size_t)>& progress) {
   const Span span("draw for gate 1");
   DrawSet set;
+  set.special_values_ = rule.special_values;
   std::mt19937_64 random(seed);
   for (int i = 0; i < kOrdinaryDraws; ++i)
     set.draws_.push_back({DrawKind::kOrdinary, random() >> 1, 0, false, {}});
@@ -121,23 +154,15 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   const auto outputs = OutputViews(oracle, 0, nullptr, false).size();
   set.errors_.resize(outputs);
   Impostors impostors(oracle.plan());
+  bool not_finite_by_design = false;  // on ordinary values: scores that a mask hides
   for (size_t i = 0; i < set.draws_.size(); ++i) {
     progress(i, set.draws_.size());
     Draw& draw = set.draws_[i];
     draw.master = set.slots_used_ == 1 ? 0 : static_cast<uint32_t>(i);
     const bool ordinary = draw.kind == DrawKind::kOrdinary;
-    if (!ordinary && !oracle.description().float64_supported &&
-        HasFloats(oracle.plan(), Role::kOutput)) {
-      draw.dropped = true;
-      draw.reason =
-          "the reference does not run in float64: its own error on such values is unknown";
-      continue;
-    }
-    if (std::find(skip.begin(), skip.end(), draw.kind) != skip.end()) {
-      draw.dropped = true;
-      draw.reason = "the suite leaves such draws out of this problem";
-      continue;
-    }
+    draw.reason = ReasonToLeaveOut(oracle, draw, skip);
+    draw.dropped = !draw.reason.empty();
+    if (draw.dropped) continue;
     if (auto shown = oracle.ShowWeights(draw.seed); !shown) return std::unexpected(shown.error());
     auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true);
     if (!filled) {
@@ -152,29 +177,34 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
       draw.reason = "it would change none of these inputs";
       continue;
     }
-    // To allclose a NaN is close to nothing, not even to the reference's.
-    const bool special_values = draw.kind == DrawKind::kSpecialValues && !rule.allclose;
+    // KernelBench's rule asks nothing of special values.
+    const bool special_values =
+        not_finite_by_design || (draw.kind == DrawKind::kSpecialValues && !rule.allclose);
     if (!rule.allclose)
       if (const auto there = ReferenceErrorsWhereTheyLie(oracle, draw.master, special_values)) {
         for (size_t output = 0; ordinary && output < there->size(); ++output)
           Raise((*there)[output], &set.errors_[output]);
-        impostors.Try(oracle, draw.master, rule, set.errors_);
+        impostors.Try(oracle, draw, rule, set.errors_);
         continue;
       }
     const Span of_this_draw("errors of a draw, on the host");
     // Under allclose the native output alone is what counts, however far from float64.
     const auto views = OutputViews(oracle, draw.master, nullptr, !rule.allclose);
-    for (size_t output = 0; output < views.size(); ++output) {
-      std::string reason;
-      if (!DrawIsMeaningful(views[output], special_values, &reason)) {
-        if (ordinary) return MeaninglessReference(reason);
-        draw.dropped = true;
-        draw.reason = reason;
-      } else if (ordinary) {
+    const DrawOutputs found = LookAt(views, special_values || ordinary);
+    draw.reason = found.reason;
+    if (draw.reason.empty() && !found.has_numbers && draw.kind != DrawKind::kSpecialValues)
+      draw.reason = "every element of its outputs is NaN or infinite";
+    draw.dropped = !draw.reason.empty();
+    if (ordinary && draw.dropped)
+      return MeaninglessReference(found.reason.empty() || rule.allclose
+                                      ? draw.reason
+                                      : draw.reason + std::string(kOnlyRounding));
+    if (ordinary) {
+      not_finite_by_design = not_finite_by_design || !found.all_numbers;
+      for (size_t output = 0; output < views.size(); ++output)
         CompareWithOracle(views[output], rule, &set.errors_[output]);
-      }
     }
-    if (!draw.dropped) impostors.Try(oracle, draw.master, rule, set.errors_);
+    if (!draw.dropped) impostors.Try(oracle, draw, rule, set.errors_);
   }
   set.degenerate_ = impostors.Finding();
   return set;
@@ -183,7 +213,9 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
 std::vector<Draw> DrawSet::Kept() const {
   std::vector<Draw> kept;
   for (const Draw& draw : draws_)
-    if (slots_used_ > 1 && !draw.dropped && draw.kind != DrawKind::kOrdinary) kept.push_back(draw);
+    if (slots_used_ > 1 && !draw.dropped && draw.kind != DrawKind::kOrdinary &&
+        (special_values_ || draw.kind != DrawKind::kSpecialValues))
+      kept.push_back(draw);
   return kept;
 }
 

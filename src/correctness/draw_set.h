@@ -25,7 +25,8 @@ class DrawSet {
 
   const std::vector<Draw>& draws() const { return draws_; }
   uint32_t slots_used() const { return slots_used_; }
-  // Returns the unusual draws that are kept in masters, with their float64 side, for timed blocks.
+  // Returns the unusual draws that are kept in masters, with their float64 side, for timed blocks;
+  // with special values only if the rule demands them.
   std::vector<Draw> Kept() const;
   const std::vector<ReferenceError>& reference_errors() const { return errors_; }  // one an output
   // Says how the problem can be solved without computing anything ("all zeros pass gate 1"); empty:
@@ -40,6 +41,7 @@ class DrawSet {
   uint32_t slots_used_ = 0;
   std::vector<ReferenceError> errors_;
   std::string degenerate_;
+  bool special_values_ = false;  // as the rule has it
 };
 
 }  // namespace assay

@@ -13,20 +13,68 @@ using wire::DrawKind;
 
 namespace {
 
+// One call of the candidate in `slot`, where all slots hold the draw in `master`.
+HostResult<BlockResult> Call(const Gate1Setup& setup, LiveHost& host, uint32_t master,
+                             uint32_t slot) {
+  const std::vector<uint32_t> masters(setup.live.plan().slot_count, master);
+  setup.live.FillInputs(setup.oracle, masters);
+  setup.live.Poison(host.outputs);
+  const uint32_t order[] = {slot};
+  auto block = setup.live.RunBlock(host.host, host.outputs, order, setup.call_timeout_s);
+  if (!block && block.error().kind == HostTrouble::Kind::kVoid)
+    return Call(setup, host, master, slot);
+  return block;
+}
+
+std::vector<std::byte> WrittenBytes(const Gate1Setup& setup, const LiveHost& host, uint32_t slot) {
+  const std::byte* written = setup.live.Written(host.outputs, slot);
+  std::vector<std::byte> bytes;
+  const wire::Plan& plan = setup.live.plan();
+  for (uint32_t i = 0; i < plan.argument_count; ++i)
+    if (const wire::ArgumentSpec& argument = plan.arguments[i];
+        argument.role == wire::Role::kOutput)
+      bytes.insert(bytes.end(), written + argument.offset,
+                   written + argument.offset + argument.size_bytes);
+  return bytes;
+}
+
+// Makes the draw's call again, and that of the first draw. Returns how a wrong call depends on more
+// than its inputs; empty: it does not, or nothing could be found out.
+std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index, uint32_t slot,
+                           const HintContext& context) {
+  const auto passes = [&](uint32_t master, const HintContext& of) {
+    return CheckCall(setup.oracle, setup.live, host, slot, master, true, setup.rule,
+                     setup.draws.reference_errors(), of)
+        .passed;
+  };
+  const std::vector<std::byte> before = WrittenBytes(setup, host, slot);
+  std::string text;
+  auto master = setup.draws.Master(setup.oracle, index);
+  if (!master || !Call(setup, host, *master, slot)) return {};
+  if (WrittenBytes(setup, host, slot) != before)
+    text = passes(*master, context)
+               ? "differs from run to run: the same call, made again, is right"
+               : "differs from run to run: the same call, made again, gives other results";
+  if (index == 0) return text.empty() ? text : text + "; a race, or memory that it never set";
+  HintContext of_first;
+  of_first.draw_kind = DrawKindName(DrawKind::kOrdinary);
+  master = setup.draws.Master(setup.oracle, 0);
+  if (!master || !Call(setup, host, *master, slot)) return text;
+  if (!passes(*master, of_first))
+    return (text.empty() ? "" : text + "; ") +
+           "the first call was right, and is wrong when it is made again: something is left of "
+           "earlier calls, such as scratch that is not cleared";
+  return text.empty() ? text : text + "; a race, or memory that it never set";
+}
+
 // One call of the candidate on one draw, checked against the oracle.
 HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t index, uint32_t slot,
                               bool ordinary_passed, Gate1Result* result) {
   const Draw& draw = setup.draws.draws()[index];
   auto master = setup.draws.Master(setup.oracle, index);
   if (!master) return std::unexpected(master.error());
-  const wire::Plan& plan = setup.live.plan();
-  const std::vector<uint32_t> masters(plan.slot_count, *master);
-  setup.live.FillInputs(setup.oracle, masters);
-  setup.live.Poison(host.outputs);
   const uint32_t order[] = {slot};
-  auto block = setup.live.RunBlock(host.host, host.outputs, order, setup.call_timeout_s);
-  if (!block && block.error().kind == HostTrouble::Kind::kVoid)
-    return RunDraw(setup, host, index, slot, ordinary_passed, result);
+  const auto block = Call(setup, host, *master, slot);
   if (!block) return std::unexpected(block.error());
   result->timed_ns += block->time_ns;
   const auto call_ns = static_cast<double>(block->time_ns);
@@ -38,6 +86,7 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
                               setup.draws.reference_errors(), context);
   if (const auto stray = FindStrayWrites(setup.live, host, order)) {
     check.passed = false;
+    check.stray = true;
     check.lacked_memory = false;
     check.hint = *stray;
   } else if (!check.passed) {
@@ -48,12 +97,24 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     if (!again) return std::unexpected(again.error());
     check = std::move(*again);
   }
-  if (check.mismatch && draw.kind == DrawKind::kOrdinary && ordinary_passed &&
+  if (!check.mismatch || check.stray || check.could_not_ask) return check;
+  if (std::string differs = HowCallsDiffer(setup, host, index, slot, context); !differs.empty()) {
+    check.hint = std::move(differs);
+    return check;
+  }
+  if (draw.kind == DrawKind::kOrdinary && ordinary_passed &&
       setup.oracle.varied_weights()->any_vary())
     check.hint +=
         "; an earlier call was right, with other weights: what depends on weights must be done in "
         "every call (--weights constant allows to keep it)";
   return check;
+}
+
+// A candidate that is right on ordinary values and differs where inputs are NaN or infinite is not
+// wrong for that, unless the rule says so.
+bool OnlyDiffers(const CallCheck& check, DrawKind kind, const CompareRule& rule) {
+  return !check.passed && kind == DrawKind::kSpecialValues && !rule.special_values &&
+         !check.stray && !check.lacked_memory;
 }
 
 std::string AboutLeftOut(const CallCheck& check) {
@@ -90,6 +151,14 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     auto check = RunDraw(setup, host, i, slot, ordinary_passed, &result);
     if (!check) return std::unexpected(check.error());
     ++correctness.calls_checked;
+    if (OnlyDiffers(*check, draws[i].kind, setup.rule)) {
+      correctness.differs_on_special_values = check->hint;
+      record.result = "differs";
+      record.reason = check->hint;
+      record.error_ratio = check->error_ratio;
+      correctness.draws.push_back(std::move(record));
+      continue;
+    }
     result.lacked_memory = check->lacked_memory;
     result.could_not_ask = check->could_not_ask;
     correctness.error_ratio = std::max(correctness.error_ratio, check->error_ratio);

@@ -9,6 +9,12 @@ namespace assay {
 
 using Kind = HostTrouble::Kind;
 
+namespace {
+
+constexpr size_t kExceptionBytesMax = 400;
+
+}  // namespace
+
 Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
   if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
   const bool problem =
@@ -27,6 +33,20 @@ bool SaysOutOfMemory(std::string_view text) {
 
 bool MayLackMemory(std::string_view text) {
   return SaysOutOfMemory(text) || text.contains("busy or unavailable");
+}
+
+std::string UncaughtException(std::string_view output) {
+  constexpr std::string_view kThrew = "terminate called after throwing an instance of '";
+  constexpr std::string_view kSays = "what():  ";
+  const size_t at = output.find(kThrew);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = output.substr(at + kThrew.size());
+  std::string text(rest.substr(0, rest.find('\'')));
+  if (const size_t says = rest.find(kSays); says != std::string_view::npos) {
+    const std::string_view what = rest.substr(says + kSays.size());
+    text += fmt::format(": {}", what.substr(0, std::min(what.find('\n'), kExceptionBytesMax)));
+  }
+  return text;
 }
 
 Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken stop,
@@ -55,6 +75,8 @@ Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken
     case Kind::kDied:
       verdict->outcome = Outcome::kCrashed;
       verdict->message = fmt::format("{} ({})", trouble.message, where);
+      if (const std::string threw = UncaughtException(trouble.output); !threw.empty())
+        verdict->message += "; it threw " + threw;
       return {};
     case Kind::kFailed:
       if (trouble.failure == wire::Failure::kEnvironment) return EnvironmentError(trouble.message);

@@ -9,6 +9,10 @@
 
 namespace assay {
 
+// Returns what a C++ program said of the exception that ended it ("std::runtime_error: no room"),
+// from its output; empty if it said nothing.
+std::string UncaughtException(std::string_view output);
+
 // Returns the trouble of a host that runs no candidate as an error. `what` begins its message.
 Error TroubleAsError(const HostTrouble& trouble, std::string_view what);
 

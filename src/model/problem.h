@@ -26,7 +26,8 @@ struct ProblemRequest {
   // Operations and compulsory bytes of one call, if the suite gives them: arithmetic on the file's
   // constants, as text. The reference host evaluates it.
   std::string flops, bytes;
-  std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out, by the suite
+  std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out
+  std::string special_values;           // "required": right on NaN and infinities, too
   std::string weights;                  // "varied" (also if empty), "constant", "constructed"
   std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
   std::string device = "cpu";                                 // to judge on: "cpu" or "cuda"

@@ -52,7 +52,7 @@ struct Mismatch {
 struct DrawRecord {
   std::string kind;  // "ordinary", "large-offset"...
   uint64_t seed = 0;
-  std::string result;                           // "passed", "failed", "dropped"
+  std::string result;                           // "passed", "failed", "differs", "dropped"
   std::string reason;                           // for `dropped` and `failed`
   double error_ratio = 0;                       // error over its bound: up to 1 passes
   std::map<std::string, std::string> set = {};  // constants of another size than the verdict's
@@ -68,6 +68,8 @@ struct Correctness {
   std::string tolerance;  // "error-ratio" or "allclose:1e-4"
   std::optional<Mismatch> first_mismatch;
   std::string hint;
+  // How outputs differ where inputs are NaN or infinite; empty: nowhere, or not looked at.
+  std::string differs_on_special_values;
   std::string note;  // a remark on how it ran ("weights were matched by order"); may be empty
   std::vector<DrawRecord> draws;
 };

@@ -59,6 +59,7 @@ Json ToJson(const Correctness& correctness) {
           {"tolerance", correctness.tolerance},
           {"first_mismatch", first},
           {"hint", TextOrNull(correctness.hint)},
+          {"differs_on_special_values", TextOrNull(correctness.differs_on_special_values)},
           {"note", TextOrNull(correctness.note)},
           {"draws", draws}};
 }

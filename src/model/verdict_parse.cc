@@ -212,7 +212,7 @@ DrawRecord ReadDraw(const JsonNode& node) {
   DrawRecord draw;
   draw.kind = node.At("kind").Text();
   draw.seed = node.At("seed").WholeText();
-  draw.result = node.At("result").OneOf({"passed", "failed", "dropped"});
+  draw.result = node.At("result").OneOf({"passed", "failed", "differs", "dropped"});
   draw.reason = node.At("reason").TextOrNull();
   draw.error_ratio = node.At("error_ratio").Number();
   if (const JsonNode set = node.Find("set"); !set.IsNull())
@@ -236,6 +236,9 @@ Correctness ReadCorrectness(const JsonNode& node) {
   if (const JsonNode first = node.At("first_mismatch"); !first.IsNull())
     correctness.first_mismatch = ReadMismatch(first);
   correctness.hint = node.At("hint").TextOrNull();
+  // Older verdicts have none.
+  if (const JsonNode differs = node.Find("differs_on_special_values"); !differs.IsNull())
+    correctness.differs_on_special_values = differs.Text();
   correctness.note = node.At("note").TextOrNull();
   node.At("draws").ForEach(
       [&](const JsonNode& draw) { correctness.draws.push_back(ReadDraw(draw)); });

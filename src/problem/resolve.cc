@@ -119,6 +119,7 @@ Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
     request.flops = found.described->flops;
     request.bytes = found.described->bytes;
     request.skip_draws = found.described->skip_draws;
+    request.special_values = found.described->special_values;
     request.weights = found.described->weights;
     request.ragged = found.described->ragged;
     request.allow_libraries = found.described->allow_libraries;

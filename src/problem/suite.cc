@@ -215,7 +215,7 @@ Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& tab
   const TableReader reader(path, table);
   ASSAY_RETURN_IF_ERROR(reader.AllowKeys(
       {"name", "file", "level", "mechanism", "lesson", "sizes", "ragged", "flops", "bytes",
-       "skip_draws", "precision", "tolerance", "weights", "allow_libraries"},
+       "skip_draws", "special_values", "precision", "tolerance", "weights", "allow_libraries"},
       "[[problem]]"));
   SuiteProblem problem;
   ASSAY_ASSIGN_OR_RETURN(problem.name, reader.Text("name", true));
@@ -235,6 +235,11 @@ Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& tab
     return UsageError(
         fmt::format("{}: 'weights' must be \"varied\", \"constant\" or \"constructed\"",
                     At(path, reader.SourceOf("weights"))));
+  }
+  ASSAY_ASSIGN_OR_RETURN(problem.special_values, reader.Text("special_values", false));
+  if (!problem.special_values.empty() && problem.special_values != "required") {
+    return UsageError(fmt::format("{}: 'special_values' must be \"required\", or left out",
+                                  At(path, reader.SourceOf("special_values"))));
   }
   ASSAY_ASSIGN_OR_RETURN(problem.sizes, reader.Sizes());
   if (!IsName(problem.name)) {

@@ -24,6 +24,7 @@ struct SuiteProblem {
   std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
   std::string flops, bytes;                                   // arithmetic on the file's constants
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out
+  std::string special_values;           // "required", or empty
   std::string weights;                  // "varied" (also if empty), "constant", "constructed"
   bool allow_libraries = true;          // false: time in foreign libraries is a foul
   std::string precision;

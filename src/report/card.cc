@@ -147,6 +147,9 @@ class CardWriter {
     frame_.Labelled("errors", Errors(*correctness));
     Precision(*correctness);
     Mismatched(*correctness);
+    if (!correctness->differs_on_special_values.empty())
+      frame_.Labelled("special", "differs on special values, which were not demanded: " +
+                                     Safe(correctness->differs_on_special_values));
     if (!correctness->note.empty()) frame_.Labelled("note", Safe(correctness->note));
     // Some messages are the hint already.
     if (!correctness->hint.empty() && verdict_.message.find(correctness->hint) == std::string::npos)

@@ -322,9 +322,10 @@ MeasuredErrors ScanAllClose(const OutputView& output, const AllClose& tolerance)
     for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
       const double got = chunk.candidate[i];
       const double expected = chunk.truth[i];
-      const double error = got == expected ? 0 : std::fabs(got - expected);
+      const bool same = got == expected || (std::isnan(got) && std::isnan(expected));
+      const double error = same ? 0 : std::fabs(got - expected);
       const double allowed = tolerance.absolute + tolerance.relative * std::fabs(expected);
-      const bool usable = got == expected || (std::isfinite(got) && std::isfinite(expected));
+      const bool usable = same || (std::isfinite(got) && std::isfinite(expected));
       errors.kinds_agree = errors.kinds_agree && usable;
       errors.max_abs = std::max(errors.max_abs, usable ? error : kInfinity);
       errors.element = std::max(errors.element, !usable      ? kInfinity
@@ -372,8 +373,8 @@ void VisitNotClose(const OutputView& output, const AllClose& tolerance, const Wr
       const double got = chunk.candidate[i];
       const double expected = chunk.truth[i];
       const double allowed = tolerance.absolute + tolerance.relative * std::fabs(expected);
-      if (got == expected || (std::isfinite(expected) && std::fabs(got - expected) <= allowed))
-        continue;
+      if (got == expected || (std::isnan(got) && std::isnan(expected))) continue;
+      if (std::isfinite(expected) && std::fabs(got - expected) <= allowed) continue;
       if (!visit(begin + static_cast<int64_t>(i), got, expected)) return;
     }
   }

@@ -33,7 +33,8 @@ double ScaleAboveDenormals(DType dtype);
 std::optional<MeasuredErrors> ScanErrorsCheaply(const OutputView& output, double element_limit);
 
 // Returns the largest |y - reference| / (absolute + relative * |reference|) as `element`. Equal
-// infinities count as no error, NaN as an infinite one.
+// infinities count as no error, and so does a NaN where the reference has one; any other NaN counts
+// as an infinite one.
 MeasuredErrors ScanAllClose(const OutputView& output, const AllClose& tolerance);
 
 // Calls `visit(index, got, expected)` for each wrong element, in index order. An element is wrong

@@ -298,6 +298,19 @@ OutputComparison CompareWithReference(const OutputView& output, const CompareRul
   return Conclude(native, rule, ScanErrors(native), Bounds(native, error, true));
 }
 
+int64_t CountNumbers(const OutputView& output) {
+  if (!IsFloatingPoint(output.dtype)) return output.count;
+  std::array<double, kChunkElements> native;
+  int64_t numbers = 0;
+  for (int64_t begin = 0; begin < output.count; begin += kChunkElements) {
+    const int64_t count = std::min(kChunkElements, output.count - begin);
+    LoadAsDouble(output.dtype, output.reference, begin, count, native.data());
+    numbers += std::count_if(native.begin(), native.begin() + count,
+                             [](double value) { return std::isfinite(value); });
+  }
+  return numbers;
+}
+
 bool DrawIsMeaningful(const OutputView& output, bool special_values, std::string* reason) {
   if (!IsFloatingPoint(output.dtype)) return true;
   std::array<double, kChunkElements> native;

@@ -30,6 +30,7 @@ struct CompareRule {
   // dtype's own; kExact asks floating-point outputs to equal the reference's.
   PrecisionClass required = PrecisionClass::kFloat32;
   std::optional<AllClose> allclose;  // if set: the only rule, against the reference's native output
+  bool special_values = false;       // right on NaN and infinities, too
 };
 
 // One output of one call; all buffers are contiguous and hold the same elements.
@@ -107,6 +108,8 @@ bool IsUsable(const ReferenceError& error);
 // `special_values`); or the reference is so far off that a copy of it could fail. `reason` says
 // which.
 bool DrawIsMeaningful(const OutputView& output, bool special_values, std::string* reason);
+// Returns how many elements of the reference's output are numbers: neither NaN nor infinite.
+int64_t CountNumbers(const OutputView& output);
 
 // One of the inputs of a failing call, for its hint.
 struct InputView {

@@ -32,7 +32,10 @@ constexpr std::array<DrawSentence, 10> kDrawSentences{{
      "is assumed",
      false},
     {"tiny-scale",
-     "wrong on tiny values: likely underflow, a fixed epsilon, or an absolute threshold", false},
+     "wrong on tiny values: underflow, a fixed epsilon, an absolute threshold, or values that are "
+     "no "
+     "input, such as padding",
+     false},
     {"huge-scale",
      "wrong on huge values: likely overflow; subtract the maximum before exp, scale before "
      "squaring",
@@ -110,6 +113,9 @@ std::string DescribeContent(const OutputView& output, const WrongSet& wrong) {
   if (wrong.infinite > 0)
     return fmt::format("{} of the elements are infinite where they should not be",
                        Percent(Share(wrong.infinite, wrong.elements)));
+  if (wrong.finite > 0)
+    return fmt::format("{} of the elements are finite where NaN or an infinity belongs",
+                       Percent(Share(wrong.finite, wrong.elements)));
   if (wrong.zero > 0 && Share(wrong.zero, wrong.count) >= kNearlyAll)
     return fmt::format("{} of the elements are zero where they should not be",
                        Percent(Share(wrong.zero, wrong.elements)));
@@ -125,7 +131,9 @@ std::string DescribePrecision(const OutputView& output, const OutputComparison& 
         PrecisionClassName(native));
   const bool half = comparison.shown == PrecisionClass::kTf32;
   return fmt::format(
-      "errors fit {} arithmetic, the problem asks for {}; --precision {} would accept it openly",
+      "errors are as large as {} arithmetic or a missing small term makes them, the problem asks "
+      "for "
+      "{}; --precision {} would accept it openly",
       half ? "float16/tf32" : PrecisionClassName(comparison.shown), PrecisionClassName(native),
       PrecisionClassName(comparison.shown));
 }

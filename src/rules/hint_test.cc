@@ -158,11 +158,13 @@ TEST(FailureHint, NamesScatteredElements) {
 TEST(FailureHint, NamesLowerPrecision) {
   TestOutput output = Fresh();
   output.candidate = RoundToBits(output.reference, 11);
-  EXPECT_EQ(Hint(output),
-            "errors fit float16/tf32 arithmetic, the problem asks for float32; --precision tf32 "
-            "would accept it openly");
+  EXPECT_EQ(
+      Hint(output),
+      "errors are as large as float16/tf32 arithmetic or a missing small term makes them, the "
+      "problem asks for float32; --precision tf32 "
+      "would accept it openly");
   output.candidate = RoundToBits(output.reference, 8);
-  EXPECT_THAT(Hint(output), HasSubstr("errors fit bfloat16 arithmetic"));
+  EXPECT_THAT(Hint(output), HasSubstr("errors are as large as bfloat16 arithmetic"));
 }
 
 TEST(FailureHint, ExplainsEachAdversarialDraw) {

@@ -136,7 +136,7 @@ bool NearlyAllFit(const WrongSet& wrong, const Fits& fits) {
 }
 
 bool Near(double a, double b, double relative) {
-  return a == b || std::fabs(a - b) <= relative * std::fabs(b);
+  return a == b || (std::isfinite(b) && std::fabs(a - b) <= relative * std::fabs(b));
 }
 
 struct Center {
@@ -201,6 +201,7 @@ WrongSet CollectWrong(const OutputView& output, const void* poison) {
     wrong.last = index;
     wrong.nan += std::isnan(got);
     wrong.infinite += std::isinf(got);
+    wrong.finite += std::isfinite(got) && !std::isfinite(expected);
     wrong.zero += got == 0;
     wrong.poisoned += poison != nullptr && SameBytes(output, poison, index);
     const auto row = static_cast<size_t>(index / wrong.columns);

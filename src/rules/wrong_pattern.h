@@ -23,6 +23,7 @@ struct WrongSet {
   int64_t columns = 1;
   int64_t first = 0, last = 0;  // flat indices
   int64_t nan = 0, infinite = 0, zero = 0;
+  int64_t finite = 0;    // where NaN or an infinity belongs
   int64_t poisoned = 0;  // equal to the bytes before the call
   // Empty if there are more than four million rows or columns: memory stays bounded.
   std::vector<int64_t> wrong_in_row;

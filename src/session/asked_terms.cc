@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "model/verdict.h"
 #include "sandbox/sandbox.h"
+#include "values/draw_kinds.h"
 
 namespace assay {
 namespace {
@@ -104,6 +105,17 @@ std::vector<std::string> SuiteFolders() {
   return folders;
 }
 
+Result<void> AddSkippedDraws(const std::string& kinds, ProblemRequest* problem) {
+  for (const std::string& kind : SplitCommas(kinds)) {
+    const auto known = DrawKindFromName(kind);
+    if (!known || *known == wire::DrawKind::kOrdinary)
+      return UsageError(fmt::format("--skip-draws {}: give kinds of draws, with commas: {}", kind,
+                                    fmt::join(UnusualDrawNames(), ", ")));
+    problem->skip_draws.push_back(kind);
+  }
+  return {};
+}
+
 Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
                                   std::span<const CandidateSource> candidates) {
   SessionTerms terms;
@@ -123,6 +135,8 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
   if (!asked.precision.empty()) terms.problem.precision = asked.precision;
   terms.tolerance = asked.tolerance;
   if (!asked.weights.empty()) terms.problem.weights = asked.weights;
+  if (!asked.special_values.empty()) terms.problem.special_values = asked.special_values;
+  ASSAY_RETURN_IF_ERROR(AddSkippedDraws(asked.skip_draws, &terms.problem));
   if (asked.one_size) terms.problem.ragged.clear();
   terms.effort = asked.effort;
   terms.effort.replay = !asked.no_replay;

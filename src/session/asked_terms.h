@@ -26,6 +26,8 @@ struct AskedTerms {
   double threshold = 1;
   int threads = 0;
   std::string python, precision, tolerance, weights, device;
+  std::string special_values;  // "required", "noted", or empty: as the problem has it
+  std::string skip_draws;      // kinds, with commas
   uint64_t seed = 0;
   Effort effort;  // `no_replay` sets Effort::replay
   AskedLimits limits;
@@ -36,6 +38,10 @@ struct AskedTerms {
 // fault.
 Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
                                   std::span<const CandidateSource> candidates);
+
+// Adds kinds of draws, "ties,outlier", to those that the problem leaves out. Errors (kUsage): no
+// such kind, or the ordinary one.
+Result<void> AddSkippedDraws(const std::string& kinds, ProblemRequest* problem);
 
 // Returns folders with installed suites, nearest first: the working folder's problems/, then those
 // beside the program.

@@ -195,6 +195,8 @@ void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
     draw.set = set;
     correctness->draws.push_back(std::move(draw));
   }
+  if (correctness->differs_on_special_values.empty())
+    correctness->differs_on_special_values = std::move(other.differs_on_special_values);
   if (other.passed) return;
   correctness->passed = false;
   correctness->first_mismatch = other.first_mismatch;

@@ -80,6 +80,8 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
       options.sandbox.files.push_back({"/candidate/kernel.so", setup.candidate.artifact, true});
     options.lockdown = foreign && Stands(Defence::kLockdown) ? LockdownProgram(true) : "";
   }
+  // glibc fills what it hands out with the byte 0x7f: large numbers in every type.
+  if (setup.poison_heap) options.sandbox.environment["MALLOC_PERTURB_"] = "128";
   if (!Stands(Defence::kLockdown)) options.sandbox.may_start_processes = true;
   const bool one_stream = setup.candidate.source.form == CandidateForm::kDevice;
   if (setup.gpu != nullptr)

@@ -23,6 +23,7 @@ struct CandidateHostSetup {
   const Gpu* gpu = nullptr;  // null: they do without
   int threads = 1;
   StopToken stop;
+  bool poison_heap = false;        // what the heap hands out holds no zeros and no old results
   const HostTool* tool = nullptr;  // that the hosts run under; null: none
 };
 

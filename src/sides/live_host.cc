@@ -1,6 +1,7 @@
 #include "sides/live_host.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 namespace assay {
 
@@ -18,6 +19,8 @@ HostResult<void> EnterBlocks(LiveHost& host, const LiveSlots& live, double timeo
 std::string DescribeFault(const LiveHost& live_host, const LiveSlots& live) {
   const wire::Report& report = live_host.host.report();
   if (report.fault != wire::Fault::kSignal) return {};
+  // Other signals carry no address of memory.
+  if (report.fault_signal != SIGSEGV && report.fault_signal != SIGBUS) return {};
   // The host's addresses are not the judge's; it reports faults in its regions as region-relative
   // (docs/protocol.md).
   const uint64_t address = report.fault_address;

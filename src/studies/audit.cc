@@ -165,6 +165,7 @@ HostResult<void> Audit::RunDraws(ProblemAudit* audit) {
   for (size_t i = 0; i < draws.size(); ++i) {
     progress_("mutants", static_cast<double>(i) / static_cast<double>(draws.size()));
     if (draws[i].dropped) continue;
+    if (draws[i].kind == DrawKind::kSpecialValues && !rule_.special_values) continue;
     const auto master = draws_->Master(*oracle_, i);
     if (!master) return std::unexpected(master.error());
     for (size_t m = 0; m < audit->mutants.size(); ++m) {

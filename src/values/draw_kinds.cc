@@ -27,6 +27,8 @@ std::optional<DrawKind> DrawKindFromName(std::string_view name) {
   return std::nullopt;
 }
 
+std::span<const std::string_view> UnusualDrawNames() { return std::span(kDrawNames).subspan(1); }
+
 Result<std::vector<DrawKind>> SkippedDraws(const ProblemRequest& problem) {
   std::vector<DrawKind> kinds;
   for (const std::string& name : problem.skip_draws) {

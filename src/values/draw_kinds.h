@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,10 @@ struct Draw {
 std::string_view DrawKindName(wire::DrawKind kind);
 std::optional<wire::DrawKind> DrawKindFromName(std::string_view name);
 
-// Returns the kinds that the problem's suite leaves out. Errors (kUsage): no such kind, or the
+// Returns the names of all kinds but the ordinary one.
+std::span<const std::string_view> UnusualDrawNames();
+
+// Returns the kinds that the problem leaves out. Errors (kUsage): no such kind, or the
 // ordinary one.
 Result<std::vector<wire::DrawKind>> SkippedDraws(const ProblemRequest& problem);
 

@@ -313,13 +313,15 @@ HostResult<void> Oracle::BeginFill(uint32_t first, uint32_t count) {
   if (auto hold = CopiesHold(); !hold) return hold;
   fills_.resize(std::max<size_t>(fills_.size(), first + count));
   for (uint32_t slot = first; slot < first + count; ++slot)
-    fills_[slot] = {++filled_, shown_version_};
+    fills_[slot] = {++filled_, shown_version_, 0, wire::DrawKind::kOrdinary};
   return {};
 }
 
 HostResult<uint64_t> Oracle::Draw(uint32_t slot, uint64_t seed, wire::DrawKind kind,
                                   const Nudge& nudge) {
   if (auto begun = BeginFill(slot, 1); !begun) return std::unexpected(begun.error());
+  fills_[slot].seed = seed;
+  fills_[slot].kind = kind;
   const uint64_t args[] = {seed, static_cast<uint64_t>(kind), slot, nudge.seed,
                            static_cast<uint64_t>(nudge.bits)};
   auto drawn = host_->Request(FrameKind::kDraw, args, options_.timeout_s);

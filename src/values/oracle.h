@@ -17,6 +17,7 @@
 #include "machine/shared_region.h"
 #include "model/problem.h"
 #include "rules/moved_elements.h"
+#include "rules/selection.h"
 #include "values/judge_device.h"
 #include "values/oracle_host.h"
 #include "values/varied_weights.h"
@@ -101,6 +102,12 @@ class Oracle {
   };
   HostResult<Mutation> Mutate(uint64_t mutant, uint32_t slot, uint32_t target);
 
+  // Returns the values that `indices`, in the place of output number `output`, select on the draw
+  // in `slot`; nullopt if that output is not the indices of a selection. Another size's oracle
+  // starts a reference of its own for it, once.
+  HostResult<std::optional<SelectedValues>> Select(uint32_t slot, size_t output,
+                                                   std::span<const std::byte> indices);
+
   // A master's inputs and outputs. If masters lie on a device these are copies, valid until the
   // next call for another slot.
   const std::byte* inputs(uint32_t slot) const;
@@ -177,8 +184,12 @@ class Oracle {
   std::shared_ptr<const VariedWeights> varied_ = std::make_shared<VariedWeights>();
   uint64_t shown_version_ = 0;  // in the host's weights
   bool float64_weights_stale_ = false;
+  HostResult<std::optional<SelectedValues>> AskWhatIsSelected(uint32_t slot, size_t output,
+                                                              std::span<const std::byte> indices);
   struct Filled {
     uint64_t number = 0, weights = 0;
+    uint64_t seed = 0;  // of Draw alone
+    wire::DrawKind kind = wire::DrawKind::kOrdinary;
   };
   uint64_t filled_ = 0;
   std::vector<Filled> fills_;  // by slot
@@ -187,6 +198,7 @@ class Oracle {
     std::vector<std::vector<MovedElement>> elements;  // by output
   };
   std::map<uint32_t, Moved> moved_;  // by slot
+  std::shared_ptr<Oracle> second_;   // of another size: answers Select
   std::string init_arguments_;
   uint32_t slots_max_ = 0, oracle_slots_max_ = 0;
 };

@@ -95,6 +95,8 @@ Result<AskedTerms> TermsFrom(const Json& object) {
   fields.Read("precision", &terms.precision);
   fields.Read("tolerance", &terms.tolerance);
   fields.Read("weights", &terms.weights);
+  fields.Read("special_values", &terms.special_values);
+  fields.Read("skip_draws", &terms.skip_draws);
   fields.Read("one_size", &terms.one_size);
   fields.Read("no_replay", &terms.no_replay);
   fields.Read("timeout_s", &terms.limits.timeout_s);

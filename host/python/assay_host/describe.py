@@ -168,23 +168,35 @@ def check_same(rows, leaves):
             )
 
 
-def refuse_random(model, first, second):
-    """Compares outputs of two calls with the same inputs under different seeds. Raises
-    Failure(kProblemRandom) if they differ.
+def refuse_random(model, first, again):
+    """Raises Failure(kProblemRandom) if `again(seed)`, which calls forward with the same inputs
+    under a seed, gives other outputs than `first`, those of a call under seed 1.
     """
-    if len(first) == len(second) and all(map(values.same_but_for_rounding, first, second)):
+    if _agree(first, again(2)):
         return
-    dropouts = [
-        name or type(module).__name__
-        for name, module in model.named_modules()
-        if "Dropout" in type(module).__name__ and module.training and getattr(module, "p", 0) > 0
-    ]
-    why = (
-        f"; {dropouts[0]} drops values at random, in the training mode that the model is in"
-        if dropouts
-        else "; it draws random numbers, or its result depends on earlier calls"
-    )
     raise Failure(
         failure.PROBLEM_RANDOM,
-        "forward gives other outputs when it is called again with the same inputs" + why,
+        "forward gives other outputs when it is called again with the same inputs; "
+        + _why_random(model, again),
     )
+
+
+def _agree(first, second):
+    return len(first) == len(second) and all(map(values.same_but_for_rounding, first, second))
+
+
+def _why_random(model, again):
+    if not _agree(again(1), again(1)):
+        return "its result depends on earlier calls"
+    dropouts = {
+        name or type(module).__name__: module
+        for name, module in model.named_modules()
+        if "Dropout" in type(module).__name__ and module.training and getattr(module, "p", 0) > 0
+    }
+    for module in dropouts.values():
+        module.eval()
+    # One that forward never calls is not why.
+    if dropouts and _agree(again(1), again(2)):
+        name = next(iter(dropouts))
+        return f"{name} drops values at random, in the training mode that the model is in"
+    return "it draws random numbers"

@@ -24,7 +24,7 @@ Requests (results of kDone in brackets):
   kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
   kEstimate      see estimate.py
   kProfile       args[0] milliseconds to spend; carries a writable memfd [bytes written to it]
-  kMutants, kMutate  see mutants.py
+  kMutants, kMutate  see mutants.py; kSelect: see selections.py
 """
 
 import json
@@ -33,8 +33,8 @@ import os
 import torch
 
 from assay_host import blocks, compiled, copies, describe, device, draws, estimate, failure
-from assay_host import float64, forward, inplace, mends, mutants, problem, profile, record, structure, values
-from assay_host import weights, wire
+from assay_host import float64, forward, inplace, mends, mutants, nan_outputs, problem, profile
+from assay_host import record, selections, structure, values, weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE = 1, 2, 4
@@ -49,7 +49,7 @@ class Reference:
         self._slots = None
         self._copies = self._compiled = None
         self._draw_kinds = {}
-        self._mutants = mutants.Mutants(self)
+        self._others = mutants.Mutants(self), selections.Selections(self)
         context.on_attach.append(self._forget_views)
 
     def handlers(self):
@@ -62,7 +62,8 @@ class Reference:
             wire.BLOCKS: self._blocks,
             wire.ESTIMATE: self._estimate,
             wire.PROFILE: self._profile,
-            **self._mutants.handlers(),
+            **self._others[0].handlers(),
+            **self._others[1].handlers(),
         }
 
     def _forget_views(self, number):
@@ -115,8 +116,7 @@ class Reference:
             signature.add(wire.OUTPUT, name, tensor, failure.PROBLEM_OUTPUT)
         for number, tensor in zip(self._changes.inputs, outputs[results:]):
             signature.add_changed(number, tensor, changed_bytes[number])
-        for tensor, row in zip(outputs, signature.of_role(wire.OUTPUT)):
-            self._refuse_nan(tensor, row[0])
+        self._nan = nan_outputs.NanOutputs(outputs)
         del outputs
         flags = (FLAG_CHANGES_INPUTS if self._changes.inputs else 0) | (
             FLAG_CHANGES_STATE if self._changed_names else 0
@@ -194,20 +194,16 @@ class Reference:
             name for name, tensor in saved.items() if not values.same_bytes(tensor, state[name])
         ]
         if check_random:
-            torch.manual_seed(2)
-            again = self._forward([self._place.copy(value) for value in before])
-            describe.refuse_random(self._model, outputs, again)
+            describe.refuse_random(self._model, outputs, lambda seed: self._under(seed, before))
         for name in self._changed_names:
             state[name].copy_(saved[name])
         self._restorer = weights.Restorer(self._model, self._changed_names)
         return outputs, changed_bytes
 
-    def _refuse_nan(self, tensor, name):
-        if tensor.dtype.is_floating_point and bool(torch.isnan(tensor).any()):
-            raise Failure(
-                failure.PROBLEM_FORWARD,
-                f"the reference itself gives NaN on its own inputs (output {name})",
-            )
+    def _under(self, seed, leaves):
+        torch.manual_seed(seed)
+        given = [self._place.copy(value) for value in leaves]
+        return [tensor.clone() for tensor in self._forward(given)]
 
     def _baseline(self, leaves, baseline):
         """Returns the function that blocks call if the problem has no weights."""
@@ -325,7 +321,7 @@ class Reference:
         tensors = list(weights.state_tensors(model).values())
         return model, [tensors[index] for index in places]
 
-    # What mutants.py stands on
+    # What mutants.py and selections.py stand on
 
     def drawn(self, seed, kind):
         """Returns the (name, value) leaves of a draw, and how many tensors its kind changed."""
@@ -351,6 +347,12 @@ class Reference:
         """Returns forward's outputs for these leaves, from the constructed state."""
         self._restorer.restore()
         return self._forward([self._given(value) for value in leaves])
+
+    def in_float64(self, slot):
+        """Returns forward's outputs for a slot's inputs in float64, with the present weights."""
+        if self._doubles is not None:
+            self._doubles.refresh()
+        return self._forward64(self.slots().leaves(slot, self._place.double_copy))
 
     def _given(self, value):
         """Returns a value as forward gets it."""
@@ -381,19 +383,15 @@ class Reference:
         try:
             if precision == 1:
                 outputs = self._forward64(slots.leaves(slot, self._place.double_copy))
-                targets = slots.oracle_outputs(slot)
-                self._copy_outputs(outputs, targets, precision)
+                self._copy_outputs(outputs, slots.oracle_outputs(slot), precision)
             else:
-                targets = self._evaluate_natively(slots, slot)
+                self._evaluate_natively(slots, slot)
             self._place.finish()
         except Failure as error:
             ordinary = self.kind_of(slot) == draws.ORDINARY
             if ordinary or (precision == 1 and error.number != failure.FLOAT64_UNSUPPORTED):
                 raise
             raise Failure(failure.DRAW_MEANINGLESS, error.message) from error
-        if self.kind_of(slot) == draws.ORDINARY and precision == 0:
-            for spec, target in zip(slots.output_specs, targets):
-                self._refuse_nan(target, spec.name.decode())
         return ()
 
     def _evaluate_natively(self, slots, slot):
@@ -406,21 +404,22 @@ class Reference:
     def _fill(self, args, _fd):
         seed, first, count = args[:3]
         slots = self.slots()
-        found_nan = []  # on a device: looking at each one would wait for it
+        suspects = []  # on a device: looking at each one would wait for it
         for index in range(count):
             slot = first + index
             leaves, _ = self.drawn((seed + index) & (2**63 - 1), draws.ORDINARY)
             slots.store_inputs(slot, [value for _, value in leaves])
             self._draw_kinds[slot] = draws.ORDINARY
-            targets = self._evaluate_natively(slots, slot)
-            # A sum is NaN if an element is, and takes a tenth of the time of a look at each.
-            found_nan += [torch.isnan(target.sum()) for target in targets]
+            suspects += self._nan.suspects(self._evaluate_natively(slots, slot))
         self._place.finish()
-        if found_nan and bool(torch.stack(found_nan).any()):
+        if suspects and bool(torch.stack(suspects).any()):
             for slot in range(first, first + count):
-                for spec, target in zip(slots.output_specs, slots.outputs(slot)):
-                    self._refuse_nan(target, spec.name.decode())
+                self._refuse_nan(slots, slot)
         return ()
+
+    def _refuse_nan(self, slots, slot):
+        names = [spec.name.decode() for spec in slots.output_specs]
+        self._nan.refuse(slots.outputs(slot), names, lambda: self.in_float64(slot))
 
     def _copy_outputs(self, outputs, targets, precision):
         if len(outputs) != len(targets):

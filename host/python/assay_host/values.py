@@ -100,11 +100,7 @@ def same_bytes(a, b):
 
 
 def same_but_for_rounding(a, b):
-    """Compares up to rounding; integers exactly. True where `a` has a NaN, which is reported
-    elsewhere.
-    """
-    if a.dtype.is_floating_point and bool(torch.isnan(a).any()):
-        return True
+    """Compares up to rounding; integers exactly. NaN equals NaN."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     if not a.dtype.is_floating_point or a.numel() == 0:
@@ -113,7 +109,8 @@ def same_but_for_rounding(a, b):
         return True
     epsilon = torch.finfo(a.dtype).eps
     a, b = a.double(), b.double()
-    difference = torch.where(a == b, torch.zeros_like(a), (a - b).abs())
+    same = (a == b) | (torch.isnan(a) & torch.isnan(b))
+    difference = torch.where(same, torch.zeros_like(a), (a - b).abs())
     finite = a[torch.isfinite(a)].abs()
     scale = finite.max().item() if finite.numel() else 0.0
     bound = min(64 * epsilon, 0.02)

@@ -1,0 +1,85 @@
+// Oracle::Select: asks a reference for the values behind indices.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/trace.h"
+#include "values/oracle.h"
+
+namespace assay {
+namespace {
+
+constexpr uint32_t kSecondSlots = 2;  // of a second reference, which holds one draw
+
+const wire::ArgumentSpec& OutputSpec(const wire::Plan& plan, size_t output) {
+  for (uint32_t i = 0; i < plan.argument_count; ++i)
+    if (plan.arguments[i].role == wire::Role::kOutput && output-- == 0) return plan.arguments[i];
+  ASSAY_CHECK(!"an output that does not exist");
+}
+
+// Reads the reply and the three arrays behind one another.
+std::optional<SelectedValues> ReadReply(const wire::Frame& reply, const std::byte* data,
+                                        size_t count) {
+  SelectedValues selected;
+  selected.dtype = static_cast<DType>(reply.args[1]);
+  const size_t element = wire::ElementBytes(selected.dtype);
+  if (element == 0 || reply.args[3] >= std::max<size_t>(count, 1)) return std::nullopt;
+  selected.exact = reply.args[2] != 0;
+  selected.first_fault = static_cast<int64_t>(reply.args[3]);
+  selected.out_of_range = static_cast<int64_t>(reply.args[4]);
+  selected.repeated = static_cast<int64_t>(reply.args[5]);
+  selected.has_truth = reply.args[6] != 0;
+  selected.candidate.assign(data, data + count * element);
+  selected.reference.assign(data + count * element, data + 2 * count * element);
+  selected.truth.resize(count);
+  std::memcpy(selected.truth.data(), data + 2 * count * element, count * sizeof(double));
+  return selected;
+}
+
+}  // namespace
+
+HostResult<std::optional<SelectedValues>> Oracle::Select(uint32_t slot, size_t output,
+                                                         std::span<const std::byte> indices) {
+  const Span span("ask what indices select");
+  if (!other_) {
+    // Values of the first batch may have come after this draw, with weights of their own.
+    const uint64_t shown = shown_version_;
+    if (auto set = ShowWeights(weights_of(slot)); !set) return std::unexpected(set.error());
+    auto selected = AskWhatIsSelected(slot, output, indices);
+    if (auto set = ShowWeights(shown); !set) return std::unexpected(set.error());
+    return selected;
+  }
+  if (!second_) {
+    OracleOptions options = options_;
+    options.slots_most = kSecondSlots;
+    auto opened = Open(std::move(options));
+    if (!opened && opened.error().kind == ErrorKind::kInterrupted)
+      return HostFailed(HostTrouble::Kind::kInterrupted, "interrupted");
+    if (!opened) return HostFailed(HostTrouble::Kind::kEnvironment, opened.error().message);
+    second_ = std::make_shared<Oracle>(std::move(*opened));
+  }
+  const Filled& filled = fills_.at(slot);
+  if (auto set = second_->ShowWeights(filled.weights); !set) return std::unexpected(set.error());
+  if (auto drawn = second_->Fill(0, filled.seed, filled.kind, false); !drawn)
+    return std::unexpected(drawn.error());
+  return second_->AskWhatIsSelected(0, output, indices);
+}
+
+HostResult<std::optional<SelectedValues>> Oracle::AskWhatIsSelected(
+    uint32_t slot, size_t output, std::span<const std::byte> indices) {
+  const wire::ArgumentSpec& spec = OutputSpec(plan(), output);
+  ASSAY_CHECK(indices.size() == spec.size_bytes);
+  const size_t count = spec.size_bytes / wire::ElementBytes(spec.dtype);
+  constexpr size_t kBytesOfEach = 3 * sizeof(double);
+  const auto memory =
+      SharedRegion::Create("assay-indices", std::max<size_t>(1, kBytesOfEach * count));
+  if (!memory) return HostFailed(HostTrouble::Kind::kEnvironment, memory.error().message);
+  std::memcpy(memory->data(), indices.data(), indices.size());
+  const uint64_t args[] = {slot, output};
+  auto reply = host_->Request(wire::FrameKind::kSelect, args, options_.timeout_s, memory->fd());
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->args[0] == 0) return std::nullopt;
+  return ReadReply(*reply, memory->data(), count);
+}
+
+}  // namespace assay

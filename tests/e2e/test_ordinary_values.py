@@ -1,0 +1,236 @@
+"""Values that ordinary files have: masks that leave -inf and NaN, ties, NaN inputs, and calls whose
+results depend on more than their inputs.
+"""
+
+import json
+
+from conftest import GOOD, USAGE, WRONG, Assay, fits
+
+HEAD = "import torch\nimport torch.nn as nn\n"
+
+MASKED = """
+B, N = 8, 64
+class Model(nn.Module):
+    def forward(self, scores, mask):
+        masked = scores.masked_fill(~mask, float("-inf"))
+        return masked, torch.softmax(masked, dim=-1)
+def get_inputs():
+    mask = torch.rand(B, N) > 0.3
+    mask[3] = False
+    return [torch.randn(B, N), mask]
+def get_init_inputs():
+    return []
+"""
+
+TOP_K = """
+B, N, K = 8, 32, 4
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.topk(x, K, dim=-1)
+def get_inputs():
+    return [torch.randn(B, N)]
+def get_init_inputs():
+    return []
+"""
+
+# Probabilities of float32 that come from few bits: ties on ordinary values.
+ROUTER = """
+B, N, E = 32, 16, 16
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(N, E, bias=False)
+    def forward(self, x):
+        return torch.softmax((self.gate(x) * 8).round(), -1).argmax(-1)
+def get_inputs():
+    return [torch.randn(B, N)]
+def get_init_inputs():
+    return []
+"""
+
+RELU = """
+B, N = 8, 64
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(B, N)]
+def get_init_inputs():
+    return []
+"""
+
+
+def model(forward, init="pass"):
+    return (
+        HEAD
+        + f"class ModelNew(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        + f"        {init}\n    def forward(self, x):\n        "
+        + "\n        ".join(forward.strip().splitlines())
+        + "\n"
+    )
+
+
+def judged(assay, write, problem, candidates, *options):
+    """The verdicts on candidates, by name."""
+    problem = write("problem.py", HEAD + problem)
+    paths = [write(name, text) for name, text in candidates.items()]
+    run = assay.judge(problem, *paths, "--correctness-only", *options)
+    assert run.out, run
+    verdicts = run.verdict if len(paths) > 1 else [run.verdict]
+    for verdict in verdicts:
+        fits(verdict, "verdict")
+    return dict(zip(candidates, verdicts))
+
+
+def renamed(problem):
+    return HEAD + problem.replace("class Model(", "class ModelNew(")
+
+
+def test_outputs_that_hold_infinities_and_nan_by_design(assay, write):
+    candidates = {
+        "right.py": renamed(MASKED),
+        "finite.py": renamed(MASKED).replace('float("-inf")', "-1e30"),
+        "no_nan.py": renamed(MASKED).replace("dim=-1)", "dim=-1).nan_to_num()"),
+        "other.py": renamed(MASKED).replace("softmax(masked", "softmax(masked * 0.9"),
+    }
+    for options in ((), ("--tolerance", "allclose:1e-4")):
+        verdicts = judged(assay, write, MASKED, candidates, *options)
+        assert verdicts["right.py"]["outcome"] == "correct", verdicts["right.py"]
+        assert verdicts["right.py"]["correctness"]["draws"][5]["result"] == "passed"
+        for name in ("finite.py", "no_nan.py", "other.py"):
+            assert verdicts[name]["outcome"] == "wrong", verdicts[name]
+        hint = verdicts["finite.py"]["correctness"]["hint"]
+        assert "are finite where NaN or an infinity belongs" in hint
+
+
+def test_a_reference_without_a_single_number_is_refused(assay, write):
+    problem = write("problem.py", HEAD + RELU.replace("relu(x)", "log(-x.abs() - 1)"))
+    candidate = write("candidate.py", renamed(RELU))
+    run = assay("judge", problem, candidate, "--correctness-only", "--tolerance", "allclose:1e-2")
+    assert run.code == USAGE and "every element of its outputs is NaN or infinite" in run.err, run
+    assert "--tolerance" not in run.err, run
+
+
+def test_indices_in_another_valid_order(assay, write):
+    last_first = """
+v, i = torch.sort(x.flip(-1), dim=-1, descending=True, stable=True)
+return v[:, :4].contiguous(), (x.shape[-1] - 1 - i[:, :4]).contiguous()
+"""
+    twice = """
+v, i = torch.topk(x, 4, dim=-1)
+return v, (x.unsqueeze(1) == v.unsqueeze(2)).to(torch.uint8).argmax(-1)
+"""
+    verdicts = judged(
+        assay,
+        write,
+        TOP_K,
+        {
+            "last_first.py": model(last_first),
+            "twice.py": model(twice),
+            "order.py": model("v, i = torch.topk(x, 4)\nreturn v, i.flip(-1).contiguous()"),
+            "range.py": model("v, i = torch.topk(x, 4)\nreturn v, i + 32"),
+            "values.py": model("v, i = torch.topk(x, 4)\nreturn v.flip(-1).contiguous(), i"),
+        },
+    )
+    right = verdicts.pop("last_first.py")
+    assert right["outcome"] == "correct", right
+    assert all(verdict["outcome"] == "wrong" for verdict in verdicts.values()), verdicts
+    hints = {name: verdict["correctness"]["hint"] for name, verdict in verdicts.items()}
+    assert "stand twice along the axis" in hints["twice.py"], hints
+    assert "where the right one" in hints["order.py"], hints
+    assert "32 of the 32 indices are out of range" in hints["range.py"], hints
+    assert verdicts["values.py"]["correctness"]["first_mismatch"]["output"] == "out"
+
+
+def test_indices_into_what_forward_computes_and_a_draw_left_out(assay, write):
+    gate = "self.gate = nn.Linear(16, 16, bias=False)"
+    scores = "p = torch.softmax((self.gate(x) * 8).round(), -1)\n"
+    candidates = {
+        "last.py": model(scores + "return 15 - p.flip(-1).argmax(-1)", gate),
+        "second.py": model(scores + "return torch.topk(p, 2)[1][:, 1].contiguous()", gate),
+    }
+    verdicts = judged(assay, write, ROUTER, candidates, "--skip-draws", "ties,outlier")
+    assert verdicts["last.py"]["outcome"] == "correct", verdicts["last.py"]
+    assert verdicts["second.py"]["outcome"] == "wrong", verdicts["second.py"]
+    draws = {draw["kind"]: draw for draw in verdicts["last.py"]["correctness"]["draws"]}
+    assert draws["ties"]["result"] == draws["outlier"]["result"] == "dropped"
+    assert draws["ties"]["reason"] == "such draws are left out of this problem"
+    problem = str(write("problem.py", HEAD + ROUTER))
+    run = assay.judge(problem, write("last.py", candidates["last.py"]), "--skip-draws", "tise")
+    assert run.code == USAGE and "large-offset" in run.out + run.err, run
+
+
+NATIVE = """
+#include <assay/kernel.h>
+#include <cstdlib>
+#include <stdexcept>
+#include <vector>
+ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {
+  BODY
+}
+"""
+SCRATCH = """
+  static std::vector<float> sums(x.count());
+  for (int64_t i = 0; i < x.count(); ++i) {
+    sums[i] += x.data()[i] > 0 ? x.data()[i] : 0;
+    y.data()[i] = sums[i];
+  }
+"""
+UNSET = """
+  float* pad = static_cast<float*>(std::malloc(4096));
+  for (int64_t i = 0; i < x.count(); ++i)
+    y.data()[i] = (x.data()[i] > 0 ? x.data()[i] : 0) + pad[i % 1000];
+  std::free(pad);
+"""
+
+
+def test_special_values_and_calls_that_depend_on_more_than_their_inputs(assay, write):
+    candidates = {
+        "mask.py": model("return x * (x > 0)"),
+        "random.py": model("return torch.relu(x) + 1e-3 * torch.rand(x.shape)"),
+        "scratch.cpp": NATIVE.replace("BODY", SCRATCH),
+        "unset.cpp": NATIVE.replace("BODY", UNSET),
+        "throws.cpp": NATIVE.replace("BODY", 'throw std::runtime_error("no room for it");'),
+    }
+    verdicts = judged(assay, write, RELU, candidates)
+    mask = verdicts["mask.py"]
+    assert mask["outcome"] == "correct", mask
+    assert "wrong on NaN or infinity" in mask["correctness"]["differs_on_special_values"]
+    assert mask["correctness"]["draws"][-1]["result"] == "differs"
+    hints = {
+        name: verdict["correctness"]["hint"]
+        for name, verdict in verdicts.items()
+        if verdict["outcome"] == "wrong"
+    }
+    assert sorted(hints) == ["random.py", "scratch.cpp", "unset.cpp"], verdicts
+    assert hints["random.py"].startswith("differs from run to run"), hints
+    assert "float16" not in hints["random.py"], hints
+    assert "the first call was right, and is wrong when it is made again" in hints["scratch.cpp"]
+    assert len(verdicts["unset.cpp"]["correctness"]["draws"]) == 13
+    assert verdicts["unset.cpp"]["correctness"]["draws"][0]["result"] == "failed"
+    throws = verdicts["throws.cpp"]
+    assert throws["outcome"] == "crashed", throws
+    assert "it threw std::runtime_error: no room for it" in throws["message"], throws
+    assert "touched address" not in throws["message"], throws
+
+
+def test_special_values_where_they_are_demanded(assay, write):
+    candidates = {"mask.py": model("return x * (x > 0)"), "right.py": renamed(RELU)}
+    verdicts = judged(assay, write, RELU, candidates, "--special-values", "required")
+    assert verdicts["mask.py"]["outcome"] == "wrong", verdicts["mask.py"]
+    assert verdicts["right.py"]["outcome"] == "correct", verdicts["right.py"]
+    assert verdicts["mask.py"]["correctness"]["differs_on_special_values"] is None
+    run = assay("judge", write("problem.py", HEAD + RELU), write("mask.py", candidates["mask.py"]),
+                "--correctness-only")
+    assert run.code == GOOD and "differs on special values" in run.out, run
+
+
+def test_a_dropout_that_forward_never_calls_is_not_blamed(assay, write):
+    problem = HEAD + RELU.replace(
+        "def forward(self, x):\n        return torch.relu(x)",
+        "def __init__(self):\n        super().__init__()\n        self.drop = nn.Dropout(0.5)\n"
+        "    def forward(self, x):\n        return torch.relu(x) + torch.rand(x.shape)",
+    )
+    run = assay("judge", write("problem.py", problem), write("candidate.py", renamed(RELU)))
+    assert run.code == USAGE and "it draws random numbers" in run.err, run
+    assert "drop" not in run.err, run
