@@ -4,6 +4,7 @@
 
 #include <expected>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace assay {
@@ -13,7 +14,15 @@ enum class ErrorKind {
   kUsage,  // the request is wrong: a missing file, a bad flag, a problem file that does not load
   kEnvironment,  // this machine lacks something, or an operation on it failed: never a verdict
   kInterrupted,  // the user asked to stop
+  kUnjudged,     // this machine lacks what one candidate needs: others can be judged all the same
 };
+
+// The name in JSON: "usage", "environment" or "interrupted".
+constexpr std::string_view ErrorKindName(ErrorKind kind) {
+  return kind == ErrorKind::kUsage         ? "usage"
+         : kind == ErrorKind::kInterrupted ? "interrupted"
+                                           : "environment";
+}
 
 struct Error {
   ErrorKind kind = ErrorKind::kEnvironment;

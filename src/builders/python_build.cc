@@ -34,7 +34,11 @@ bool HoldsTritonCache(const std::string& artifact) {
 
 // The builder writes one message; where the candidate ended the process instead, there is none.
 std::string Failure(const ToolRun& run) {
-  if (!IsBlank(run.output)) return CappedLog(run.output);
+  if (!IsBlank(run.output)) {
+    std::string said = CappedLog(run.output);
+    said.erase(said.find_last_not_of(" \t\n") + 1);
+    return said;
+  }
   return fmt::format("it ended its process with {} {} while ModelNew was imported and constructed",
                      run.exit.exited ? "exit code" : "signal", run.exit.status);
 }

@@ -221,9 +221,12 @@ Result<PythonRuntime> Ready(const AuditOptions& options) {
 int RunAudit(const AuditOptions& options) {
   const std::atomic<bool>& interrupted = InstallInterruptHandler();
   auto asked = AskedProblems(options.problems, options.size, options.set, SuiteFolders());
-  if (!asked) return ReportError(asked.error());
+  const JsonForm form = options.jsonl  ? JsonForm::kLines
+                        : options.json ? JsonForm::kDocument
+                                       : JsonForm::kNone;
+  if (!asked) return ReportError(asked.error(), form);
   auto python = Ready(options);
-  if (!python) return ReportError(python.error());
+  if (!python) return ReportError(python.error(), form);
   AuditRun run(options, std::move(*asked), std::move(*python), interrupted);
   const std::vector<ProblemAudit> audits = run.Run();
   const int code = interrupted ? static_cast<int>(kExitInterrupted) : ExitCodeFor(audits);

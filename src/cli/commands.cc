@@ -46,6 +46,15 @@ std::string SuggestionFor(const CLI::App& app, int argument_count, char** argume
   return {};
 }
 
+// What --json or --jsonl among the words asks for, before they are parsed.
+JsonForm AskedForm(int argument_count, char** arguments) {
+  const std::vector<std::string> words(arguments + 1, arguments + argument_count);
+  const auto has = [&](const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  return has("--json") ? JsonForm::kDocument : has("--jsonl") ? JsonForm::kLines : JsonForm::kNone;
+}
+
 }  // namespace
 
 template <typename Options>
@@ -108,9 +117,11 @@ void CommandLine::AddAll() {
 }
 
 int CommandLine::Run(int argument_count, char** arguments) {
-  if (const auto refusal = RefusalToWeaken()) return ReportError({ErrorKind::kUsage, *refusal});
+  const JsonForm form = AskedForm(argument_count, arguments);
+  if (const auto refusal = RefusalToWeaken())
+    return ReportError({ErrorKind::kUsage, *refusal}, form);
   auto origins = ApplyConfigFiles(*app_);
-  if (!origins) return ReportError(origins.error());
+  if (!origins) return ReportError(origins.error(), form);
   origins_ = std::move(*origins);
   try {
     app_->parse(argument_count, arguments);
@@ -118,12 +129,12 @@ int CommandLine::Run(int argument_count, char** arguments) {
     return app_->exit(success);
   } catch (const CLI::ParseError& error) {
     const std::string suggestion = SuggestionFor(*app_, argument_count, arguments);
-    std::fputs(fmt::format("assay: {}{}; see {} --help\n", error.what(), suggestion,
-                           Innermost(*app_) == app_.get() ? "assay"
-                                                          : "assay " + Innermost(*app_)->get_name())
-                   .c_str(),
-               stderr);
-    return 2;
+    const std::string command =
+        Innermost(*app_) == app_.get() ? "assay" : "assay " + Innermost(*app_)->get_name();
+    return ReportError(
+        {ErrorKind::kUsage,
+         fmt::format("{}{}; see {} --help", error.what(), suggestion, command)},
+        form);
   }
   for (auto command = commands_.rbegin(); command != commands_.rend(); ++command)
     if (command->app->parsed()) return command->run();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "cli/exit_code.h"
@@ -15,6 +16,8 @@
 
 namespace assay {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::atomic<bool> interrupted{false};
 
@@ -42,10 +45,28 @@ void Notice(const std::string& text) {
   std::fputs(fmt::format("assay: {}\n", text).c_str(), stderr);
 }
 
-int ReportError(const Error& given) {
+int ReportError(const Error& given, JsonForm form) {
   const Error error = UnlessInterrupted(given);
   Notice(error.message);
+  if (form == JsonForm::kDocument) std::fputs((ErrorDocument(error) + "\n").c_str(), stdout);
+  if (form == JsonForm::kLines) std::fputs(ErrorEvent(error).c_str(), stdout);
   return ExitCodeOf(error.kind);
+}
+
+std::string ErrorDocument(const Error& error) {
+  const Json document = {{"schema", "assay.error/1"},
+                         {"kind", ErrorKindName(error.kind)},
+                         {"message", error.message},
+                         {"exit_code", ExitCodeOf(error.kind)}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string ErrorEvent(const Error& error) {
+  const Json event = {{"schema", "assay.event/1"},
+                      {"event", "error"},
+                      {"kind", ErrorKindName(error.kind)},
+                      {"message", error.message}};
+  return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 void HeedWeakSandboxFlag(bool allowed) {

@@ -59,7 +59,8 @@ int RunDoctor(const DoctorOptions& options) {
   });
   progress.Clear();
   // Interrupted: nothing is kept, and what an earlier run kept stays.
-  if (!report) return ReportError(report.error());
+  if (!report)
+    return ReportError(report.error(), options.json ? JsonForm::kDocument : JsonForm::kNone);
   if (!options.quick)
     if (const auto saved = SaveMachineProfile(report->profile); !saved)
       std::fputs(

@@ -20,6 +20,7 @@ int ExitCodeOf(ErrorKind kind) {
     case ErrorKind::kUsage:
       return kExitUsage;
     case ErrorKind::kEnvironment:
+    case ErrorKind::kUnjudged:
       return kExitEnvironment;
     case ErrorKind::kInterrupted:
       return kExitInterrupted;

@@ -71,7 +71,14 @@ class JudgeOutput {
     else if (!options_.json)
       std::fputs(RenderCard(verdict, style_).c_str(), stdout);
     std::fflush(stdout);
+    documents_.push_back(VerdictToJson(verdict, 2));
     verdicts_.push_back(verdict);
+  }
+  // What ended the call, or stands in the place of a verdict.
+  void Failed(const Error& error) {
+    progress_.Clear();
+    if (options_.jsonl) std::fputs(ErrorEvent(error).c_str(), stdout);
+    documents_.push_back(ErrorDocument(error));
   }
   void Ended(int exit_code) {
     progress_.Clear();
@@ -110,15 +117,11 @@ class JudgeOutput {
     std::fflush(stdout);
   }
   void Documents() const {
-    if (asked_ == 1) {
-      if (!verdicts_.empty())
-        std::fputs((VerdictToJson(verdicts_.front(), 2) + "\n").c_str(), stdout);
-      return;
-    }
-    std::string text = "[";
-    for (const Verdict& verdict : verdicts_)
-      text += (text.size() > 1 ? ",\n" : "") + VerdictToJson(verdict, 2);
-    std::fputs((text + "]\n").c_str(), stdout);
+    std::string text;
+    for (const std::string& document : documents_)
+      text += (text.empty() ? "" : ",\n") + document;
+    if (asked_ > 1) text = "[" + text + "]";
+    if (!text.empty()) std::fputs((text + "\n").c_str(), stdout);
   }
 
   const JudgeOptions& options_;
@@ -126,6 +129,7 @@ class JudgeOutput {
   CardStyle style_;
   Progress progress_;
   std::vector<Verdict> verdicts_;
+  std::vector<std::string> documents_;  // verdicts and errors, in their order
 };
 
 }  // namespace
@@ -133,7 +137,10 @@ class JudgeOutput {
 int RunJudge(const JudgeOptions& options) {
   const std::atomic<bool>& interrupted = InstallInterruptHandler();
   auto request = MakeRequest(options);
-  if (!request) return ReportError(request.error());
+  if (!request)
+    return ReportError(request.error(), options.jsonl  ? JsonForm::kLines
+                                        : options.json ? JsonForm::kDocument
+                                                       : JsonForm::kNone);
   HeedWeakSandboxFlag(options.allow_weak_sandbox);
   std::string notice;
   request->terms.machine = LoadMachineProfile(&notice);
@@ -145,10 +152,15 @@ int RunJudge(const JudgeOptions& options) {
     if (!options.no_save) KeepVerdict(verdict);
     output.Judged(verdict);
   };
+  events.unjudged = [&](const Error& error) { output.Failed(error); };
   const auto judged = JudgeCandidates(*request, events, StopToken(interrupted));
   std::vector<int> codes;
   for (const Verdict& verdict : output.verdicts()) codes.push_back(ExitCodeOf(verdict.outcome));
-  if (!judged) codes.push_back(ExitCodeOf(UnlessInterrupted(judged.error()).kind));
+  if (!judged) {
+    const Error error = UnlessInterrupted(judged.error());
+    codes.push_back(ExitCodeOf(error.kind));
+    if (error.kind != ErrorKind::kUnjudged) output.Failed(error);
+  }
   const int code = CombineExitCodes(codes);
   if (!output.verdicts().empty())
     if (const std::string text = GpuNotice(request->terms.machine, output.verdicts().back());

@@ -184,8 +184,15 @@ void KeepVerdict(const Verdict& verdict);
 // Ctrl-C reaches every process of the terminal's group: what failed after it failed because of it.
 Error UnlessInterrupted(Error error);
 
-// Prints "assay: MESSAGE" on stderr; returns the error's exit code.
-int ReportError(const Error& error);
+// What a command's --json and --jsonl ask for on stdout.
+enum class JsonForm { kNone, kDocument, kLines };
+
+// Prints "assay: MESSAGE" on stderr, and with JSON asked for the error on stdout, too; returns the
+// error's exit code.
+int ReportError(const Error& error, JsonForm form = JsonForm::kNone);
+// The error as a document (assay.error/1), or as an event of --jsonl, in one line.
+std::string ErrorDocument(const Error& error);
+std::string ErrorEvent(const Error& error);
 // Prints "assay: TEXT" to stderr.
 void Notice(const std::string& text);
 

@@ -100,7 +100,8 @@ bool IsFloat64(const WorkAccount& account) {
 
 int RunProblemList(const ProblemListOptions& options) {
   const auto suites = SuitesOf(options);
-  if (!suites) return ReportError(suites.error());
+  if (!suites)
+    return ReportError(suites.error(), options.json ? JsonForm::kDocument : JsonForm::kNone);
   if (options.names) {
     for (const Suite& suite : *suites)
       for (const SuiteProblem& problem : suite.problems)
@@ -123,14 +124,15 @@ int RunProblemShow(const ProblemShowOptions& options) {
   InspectRequest request;
   request.stop = StopToken(InstallInterruptHandler());
   auto resolved = options.problem.Resolve();
-  if (!resolved) return ReportError(resolved.error());
+  const JsonForm form = options.json ? JsonForm::kDocument : JsonForm::kNone;
+  if (!resolved) return ReportError(resolved.error(), form);
   HeedWeakSandboxFlag(options.allow_weak_sandbox);
   request.problem = *resolved;
   request.python = options.python;
   request.threads = options.threads > 0 ? options.threads : DefaultThreads();
   request.profile = options.profile;
   const auto inspection = InspectProblem(request);
-  if (!inspection) return ReportError(inspection.error());
+  if (!inspection) return ReportError(inspection.error(), form);
   ProblemCard card{request.problem, "", "", *inspection, {}, std::nullopt, request.threads};
   if (const auto described = FindInSuite(request.problem.path)) {
     card.mechanism = described->mechanism;

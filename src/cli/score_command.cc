@@ -34,7 +34,9 @@ std::string PrintableLines(const std::string& text) {
   return shown;
 }
 
-int Refuse(const Error& error) { return ReportError({error.kind, PrintableLines(error.message)}); }
+int Refuse(const Error& error, JsonForm form) {
+  return ReportError({error.kind, PrintableLines(error.message)}, form);
+}
 
 // Ascending, each once.
 template <typename Number>
@@ -122,10 +124,11 @@ Result<Scored> ScoreFiles(const ScoreOptions& options) {
 
 int RunScore(const ScoreOptions& options) {
   const auto scored = ScoreFiles(options);
-  if (!scored) return Refuse(scored.error());
+  const JsonForm form = options.json ? JsonForm::kDocument : JsonForm::kNone;
+  if (!scored) return Refuse(scored.error(), form);
   if (!options.svg.empty()) {
     if (auto written = WriteFileAtomically(options.svg, RenderCurveSvg(scored->score)); !written)
-      return ReportError(written.error());
+      return ReportError(written.error(), form);
     Notice(PrintableLines("wrote " + options.svg));
   }
   const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));

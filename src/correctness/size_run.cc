@@ -35,6 +35,7 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
     return std::nullopt;
   }
   if (result->lacked_memory) size.live.NoteTrouble();
+  if (size.where.empty() || !result->correctness.passed) AddPrinted(host.host.Output(), verdict);
   verdict->cost.timed_s += Seconds(result->timed_ns);
   verdict->cost.fill_s += Seconds(MonotonicNs() - begin_ns - result->timed_ns);
   Correctness& correctness = result->correctness;

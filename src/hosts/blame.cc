@@ -17,8 +17,9 @@ constexpr size_t kExceptionBytesMax = 400;
 
 Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
   if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
-  const bool problem =
-      trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad;
+  const bool problem = trouble.kind == Kind::kFailed &&
+                       trouble.failure < wire::Failure::kCandidateLoad &&
+                       !SaysItIsNotHere(trouble.message);
   std::string message = fmt::format("{}: {}", what, trouble.message);
   if (!problem && !trouble.output.empty()) message += "\n" + trouble.output;
   return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
@@ -49,12 +50,29 @@ std::string UncaughtException(std::string_view output) {
   return text;
 }
 
+void AddPrinted(std::string_view output, Verdict* verdict) {
+  constexpr size_t kBytesMax = 16 * 1024;
+  if (output.empty()) return;
+  std::string& log = verdict->log;
+  if (!log.empty() && !log.ends_with('\n')) log += '\n';
+  log += kPrintedHeading;
+  if (output.size() <= kBytesMax) {
+    log += output;
+    return;
+  }
+  output.remove_prefix(output.size() - kBytesMax);
+  log += "[cut]";
+  log += output.substr(std::min(output.find('\n'), size_t{200}));
+}
+
+bool SaysItIsNotHere(std::string_view text) { return text.contains(", which is not here ("); }
+
 Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken stop,
                    Verdict* verdict) {
   // Ctrl-C may end a host that had not yet got around to ignoring it: never the candidate's doing.
   if (stop.stopped()) return Fail(ErrorKind::kInterrupted, "interrupted");
   verdict->message = trouble.message;
-  if (!trouble.output.empty() && verdict->log.empty()) verdict->log = trouble.output;
+  AddPrinted(trouble.output, verdict);
   verdict->speed.reset();
   switch (trouble.kind) {
     case Kind::kVoid:
@@ -81,6 +99,7 @@ Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken
     case Kind::kFailed:
       if (trouble.failure == wire::Failure::kEnvironment) return EnvironmentError(trouble.message);
       if (trouble.failure < wire::Failure::kCandidateLoad) return UsageError(trouble.message);
+      if (SaysItIsNotHere(trouble.message)) return Fail(ErrorKind::kUnjudged, trouble.message);
       verdict->outcome = Outcome::kBuildFailed;
       return {};
   }

@@ -25,6 +25,14 @@ bool SaysOutOfMemory(std::string_view text);
 // may have the same cause. A second attempt without other processes is worthwhile then.
 bool MayLackMemory(std::string_view text);
 
+// Returns true if a candidate's builder or host says that the candidate needs what this machine
+// lacks, in the words of assay_host/failure.py. Foreign code may write them, too: such a candidate
+// gets no verdict.
+bool SaysItIsNotHere(std::string_view text);
+
+// Adds the end of what a candidate printed to its verdict's log; nothing where it printed nothing.
+void AddPrinted(std::string_view output, Verdict* verdict);
+
 // Puts the trouble of a candidate's host into the verdict as its outcome. The message of a crash
 // contains `where`. Errors: trouble that is not the candidate's doing; kInterrupted.
 Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken stop,

@@ -76,11 +76,14 @@ ClimbEnd Climb(const std::string& ladder, const std::string& judge, ClimbPlan* p
       tools.finished(plan->rungs[told]);
   };
   tell();
+  std::vector<RungResult*> waiting;
+  for (RungResult& result : plan->rungs)
+    if (!result.row) waiting.push_back(&result);
+  auto next = waiting.begin();
   JudgeEvents events;
   events.progress = tools.progress;
+  events.unjudged = [&](const Error&) { ++next; };
   events.verdict = [&](const Verdict& verdict) {
-    const auto next = std::find_if(plan->rungs.begin(), plan->rungs.end(),
-                                   [](const RungResult& result) { return !result.row; });
     tools.saw(verdict);
     LadderRow row{judge, tools.date(), ladder, verdict};
     row.verdict.samples.clear();
@@ -88,7 +91,7 @@ ClimbEnd Climb(const std::string& ladder, const std::string& judge, ClimbPlan* p
       end.error = kept.error();
       enough = true;
     }
-    next->row = std::move(row);
+    (*next++)->row = std::move(row);
     tell();
     if (tools.now_ns() >= end_ns) enough = true;
   };

@@ -26,6 +26,10 @@ class ClimbTest : public ::testing::Test {
       ++calls_;
       for (const CandidateSource& source : request.candidates) {
         if (stop.stopped()) return Result<void>(Fail(ErrorKind::kInterrupted, "interrupted"));
+        if (source.path == "lacking") {
+          events.unjudged({ErrorKind::kUnjudged, "lacking needs CUDA"});
+          continue;
+        }
         if (source.path == "lost") return Result<void>(EnvironmentError("the GPU is lost"));
         now_ns_ += 10;
         Verdict verdict;
@@ -122,6 +126,14 @@ TEST_F(ClimbTest, TroubleOfTheMachineEndsIt) {
   EXPECT_EQ(end.error->kind, ErrorKind::kEnvironment);
   EXPECT_EQ(end.left, 2u);
   EXPECT_EQ(kept_.size(), 1u);
+}
+
+TEST_F(ClimbTest, ARungThatNeedsWhatIsNotHereHasNoRow) {
+  ClimbPlan plan = PlanOf({"recorded", "lacking", "wrong"});
+  EXPECT_EQ(Run(&plan).left, 1u);
+  EXPECT_FALSE(plan.rungs[1].row);
+  ASSERT_TRUE(plan.rungs[2].row);
+  EXPECT_EQ(plan.rungs[2].row->verdict.outcome, Outcome::kWrong);
 }
 
 TEST_F(ClimbTest, ARowThatCannotBeKeptEndsIt) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "model/verdict.h"
 
 namespace assay {
@@ -28,6 +29,8 @@ struct JudgeEvents {
   std::function<void(const ProgressEvent&)> progress = [](const ProgressEvent&) {};
   // Gets each verdict as soon as it stands, in the order of the candidates.
   std::function<void(const Verdict&)> verdict = [](const Verdict&) {};
+  // In place of its verdict: a candidate needs what this machine lacks. Names the candidate.
+  std::function<void(const Error&)> unjudged = [](const Error&) {};
 };
 
 }  // namespace assay

@@ -231,6 +231,9 @@ struct Machine {
   std::string isolation;  // "bubblewrap, own uid, seccomp, landlock, cgroup v1" as in force
 };
 
+// The line in a verdict's log that the candidate's own output follows.
+inline constexpr std::string_view kPrintedHeading = "--- printed by the candidate ---\n";
+
 struct Verdict {
   std::string id;
   std::string created;  // ISO 8601, UTC
@@ -251,7 +254,8 @@ struct Verdict {
   std::map<std::string, std::string> toolchain;  // "compiler", "pytorch", "assay"
   uint64_t seed = 0;
   std::vector<PairSamples> samples;
-  std::string log;  // output of the compiler or the candidate, capped
+  // Output of the compiler, then kPrintedHeading and the last output of the candidate; both capped.
+  std::string log;
   // Tools' reports on a candidate for a GPU, on request.
   std::optional<ProfileRecord> profile = {};
   std::optional<SanitizerRecord> sanitizer = {};

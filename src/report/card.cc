@@ -393,23 +393,36 @@ class CardWriter {
     if (verdict_.foul->seen != verdict_.message) frame_.Labelled("seen", Safe(verdict_.foul->seen));
   }
 
-  // The last lines of what a candidate printed before it died. A compiler's first error is the
+  // The last lines of what a candidate printed, where it failed. A compiler's first error is the
   // message itself.
   void Printed() {
     constexpr size_t kLinesMax = 5;
-    const bool died = verdict_.outcome == Outcome::kCrashed ||
-                      verdict_.outcome == Outcome::kTimedOut ||
-                      verdict_.outcome == Outcome::kOutOfMemory;
-    if (!died || verdict_.log.empty()) return;
+    const std::vector<std::string> lines = PrintedLines();
+    if (lines.empty() || !Failed()) return;
+    frame_.Section("its last lines of output", {});
+    for (size_t i = lines.size() > kLinesMax ? lines.size() - kLinesMax : 0; i < lines.size(); ++i)
+      frame_.Row({{Safe(lines[i]), Tone::kFaint}});
+  }
+
+  bool Died() const {
+    return verdict_.outcome == Outcome::kCrashed || verdict_.outcome == Outcome::kTimedOut ||
+           verdict_.outcome == Outcome::kOutOfMemory;
+  }
+  bool Failed() const {
+    return Died() || verdict_.outcome == Outcome::kWrong || verdict_.outcome == Outcome::kFoul;
+  }
+
+  std::vector<std::string> PrintedLines() const {
+    const size_t heading = verdict_.log.rfind(kPrintedHeading);
     std::vector<std::string> lines;
-    for (size_t at = 0; at < verdict_.log.size();) {
+    if (heading == std::string::npos && !Died()) return lines;
+    const size_t begin = heading == std::string::npos ? 0 : heading + kPrintedHeading.size();
+    for (size_t at = begin; at < verdict_.log.size();) {
       const size_t end = std::min(verdict_.log.find('\n', at), verdict_.log.size());
       lines.push_back(verdict_.log.substr(at, end - at));
       at = end + 1;
     }
-    frame_.Section("its last lines of output", {});
-    for (size_t i = lines.size() > kLinesMax ? lines.size() - kLinesMax : 0; i < lines.size(); ++i)
-      frame_.Row({{Safe(lines[i]), Tone::kFaint}});
+    return lines;
   }
 
   void Circumstances() {
@@ -434,6 +447,9 @@ class CardWriter {
     if (!machine.isolation.empty())
       frame_.Labelled("isolation", Safe(machine.isolation),
                       machine.isolation.starts_with("WEAK") ? Tone::kBad : Tone::kPlain);
+    if (const size_t lines = PrintedLines().size(); lines > 0 && !Failed())
+      frame_.Labelled("printed", fmt::format("{}: \"log\" in the verdict's JSON",
+                                             Counted(static_cast<int64_t>(lines), "line")));
     frame_.Labelled("verdict", fmt::format("{}, seed {}", Safe(verdict_.id), verdict_.seed),
                     Tone::kFaint);
   }

@@ -463,6 +463,17 @@ TEST(Card, OnlyTheLastLinesThatACandidatePrinted) {
   EXPECT_THAT(text, Not(HasSubstr("line 995")));
 }
 
+TEST(Card, OffersWhatACandidatePrinted) {
+  Verdict verdict = SampleVerdict(Outcome::kWrong);
+  verdict.log = "a warning of the compiler\n" + std::string(kPrintedHeading) + "x is 3\n";
+  EXPECT_THAT(RenderCard(verdict, kUnicode), HasSubstr("│  x is 3 "));
+  EXPECT_THAT(RenderCard(verdict, kUnicode), Not(HasSubstr("a warning")));
+  verdict.outcome = Outcome::kTie;
+  EXPECT_THAT(RenderCard(verdict, kUnicode), HasSubstr("printed      1 line: \"log\""));
+  verdict.log = "a warning of the compiler\n";
+  EXPECT_THAT(RenderCard(verdict, kUnicode), Not(HasSubstr("printed")));
+}
+
 TEST(Card, NarrowAndWideRequestsAreHeldInBounds) {
   const Verdict verdict = SampleVerdict(Outcome::kFaster);
   EXPECT_EQ(DisplayWidth(LinesOf(RenderCard(verdict, {.width = 5})).front()), 60);

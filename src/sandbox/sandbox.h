@@ -136,8 +136,8 @@ class Sandbox {
   // After Wait(): returns the content of the file; empty if the command did not exit with 0 or did
   // not write it. Output() says so if the file is too large or not regular.
   Result<std::string> Artifact();
-  // Returns its output so far, stdout and stderr together, at most 64 KiB; the rest is discarded
-  // without blocking it.
+  // Returns its output so far, stdout and stderr together, at most 64 KiB: the middle is
+  // discarded, without blocking it.
   std::string Output();
 
  private:

@@ -35,7 +35,8 @@ constexpr double kStartTimeoutSeconds = 30;
 constexpr double kEndTimeoutSeconds = 10;
 constexpr size_t kReportBytesMax = 4096;
 
-// Appends what can be read now; drops what exceeds the bound. False at the end of the stream.
+// Appends what can be read now; of what exceeds the bound drops the middle. False at the end of the
+// stream.
 bool Drain(int fd, size_t bytes_max, std::string* text) {
   char buffer[16 * 1024];
   while (true) {
@@ -43,8 +44,8 @@ bool Drain(int fd, size_t bytes_max, std::string* text) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno == EAGAIN;
     if (count == 0) return false;
-    text->append(buffer, std::min(static_cast<size_t>(count),
-                                  bytes_max - std::min(bytes_max, text->size())));
+    text->append(buffer, static_cast<size_t>(count));
+    if (text->size() > bytes_max) text->erase(bytes_max / 2, text->size() - bytes_max);
   }
 }
 

@@ -137,8 +137,8 @@ Result<void> Session::BuildOpponent() {
   CandidateBuilds builds({&*source}, bench_.terms.limits, bench_.stop);
   ASSAY_ASSIGN_OR_RETURN(auto built, builds.Finish(BuildSetup(nullptr), [](size_t) {}));
   if (built[0].failure)
-    return UsageError(
-        fmt::format("--against {} does not build: {}", source->path, *built[0].failure));
+    return Fail(SaysItIsNotHere(*built[0].failure) ? ErrorKind::kEnvironment : ErrorKind::kUsage,
+                fmt::format("--against {} does not build: {}", source->path, *built[0].failure));
   against_ = std::move(built[0]);
   return {};
 }
@@ -185,9 +185,17 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
 }
 
 Result<void> Session::JudgeBatch(BatchAtWork& work) {
+  std::string lacking;
   for (size_t i = 0; i < work.built.size(); ++i) {
     const int64_t begin_ns = MonotonicNs();
-    ASSAY_ASSIGN_OR_RETURN(Verdict verdict, JudgeOne(work, i));
+    auto judged = JudgeOne(work, i);
+    if (!judged && judged.error().kind == ErrorKind::kUnjudged) {
+      const Error error = NamedError(work, i, judged.error());
+      work.events.unjudged(error);
+      lacking += (lacking.empty() ? "" : "\n") + error.message;
+      continue;
+    }
+    ASSAY_ASSIGN_OR_RETURN(Verdict verdict, std::move(judged));
     AddTotals(Seconds(MonotonicNs() - begin_ns), &verdict.cost);
     const ToolSetup tools{
         bench_, *work.batch, schedule_, work.built[i], [&](const std::string& text) {
@@ -203,14 +211,22 @@ Result<void> Session::JudgeBatch(BatchAtWork& work) {
       return Fail(ErrorKind::kInterrupted, "interrupted");
     ASSAY_RETURN_IF_ERROR(CheckDevice(bench_, schedule_, verdict));
   }
+  if (!lacking.empty()) return Fail(ErrorKind::kUnjudged, lacking);
   return {};
+}
+
+Error Session::NamedError(const BatchAtWork& work, size_t index, Error error) const {
+  NameFiles(bench_.terms.problem.path, work.built[index].source.path, &error.message);
+  error.message = fmt::format("{} is not judged: {}", work.built[index].source.path, error.message);
+  return error;
 }
 
 Result<Verdict> Session::JudgeOne(BatchAtWork& work, size_t index) {
   auto verdict = JudgeWithRoom(work, index);
   // What it held comes back.
   if (!verdict || bench_.live->MemoryIsShort()) schedule_.ending().Await();
-  if (!verdict) verdict = ForWantOfMemory(work, index, verdict.error());
+  if (!verdict && verdict.error().kind != ErrorKind::kUnjudged)
+    verdict = ForWantOfMemory(work, index, verdict.error());
   // Where the device hangs, whoever waited for it has failed.
   if (!verdict && bench_.on_device() && verdict.error().kind != ErrorKind::kInterrupted)
     ASSAY_RETURN_IF_ERROR(
@@ -221,6 +237,8 @@ Result<Verdict> Session::JudgeOne(BatchAtWork& work, size_t index) {
 Result<Verdict> Session::RunTrial(BatchAtWork& work, size_t index, bool* wants_room) {
   const BuiltCandidate& candidate = work.built[index];
   if (candidate.failure) {
+    if (SaysItIsNotHere(*candidate.failure))
+      return Fail(ErrorKind::kUnjudged, *candidate.failure);
     Verdict verdict = NewVerdict(bench_.terms, candidate, *bench_.oracle, bench_.python,
                                  bench_.seed, bench_.threads, bench_.gpu());
     verdict.outcome = Outcome::kBuildFailed;

@@ -33,7 +33,8 @@ class Session {
   };
   // Judge one candidate, or several on one batch of values: sources are built side by side and
   // measured one at a time. A bad candidate is a verdict. Verdicts already given to
-  // `events.verdict` remain valid after an error.
+  // `events.verdict` remain valid after an error. kUnjudged ends neither the batch nor the session:
+  // it comes last, and names each candidate that needs what this machine lacks.
   Result<Verdict> Judge(const CandidateSource& source, const Asked& asked,
                         const JudgeEvents& events);
   Result<void> JudgeAll(std::span<const CandidateSource> sources, const Asked& asked,
@@ -59,6 +60,7 @@ class Session {
   LateBuildSetup BuildSetup(const OtherSize* other_size) const;
   Result<void> BuildOpponent();
   Result<void> JudgeBatch(BatchAtWork& work);
+  Error NamedError(const BatchAtWork& work, size_t index, Error error) const;
   Result<Verdict> JudgeOne(BatchAtWork& work, size_t index);
   Result<Verdict> RunTrial(BatchAtWork& work, size_t index, bool* wants_room);
   // Runs a trial. If the device's memory was short before the candidate was timed, runs it again

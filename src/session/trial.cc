@@ -82,10 +82,13 @@ SizeRunTerms Trial::OtherSizeTerms() const {
           }};
 }
 
-void Trial::SayWhatFailed(const Gate1Result& result, Verdict* verdict) {
+Result<void> Trial::SayWhatFailed(const Gate1Result& result, Verdict* verdict) {
+  if (SaysItIsNotHere(verdict->correctness->hint))
+    return Fail(ErrorKind::kUnjudged, verdict->correctness->hint);
   wants_room_ = result.lacked_memory || result.could_not_ask;
   verdict->outcome = result.lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
   verdict->message = (result.lacked_memory ? "" : "wrong: ") + verdict->correctness->hint;
+  return {};
 }
 
 Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
@@ -103,7 +106,7 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
   }
   call_ns_ = result->call_ns;
   if (verdict->correctness->passed) return false;
-  SayWhatFailed(*result, verdict);
+  ASSAY_RETURN_IF_ERROR(SayWhatFailed(*result, verdict));
   return true;
 }
 
@@ -120,7 +123,7 @@ Result<bool> Trial::PassOtherSize(CandidateHosts& hosts, Verdict* verdict) {
   if (correctness.passed) return false;
   correctness.hint =
       fmt::format("right at the size that was asked for, but{}: {}", where, correctness.hint);
-  SayWhatFailed(*result, verdict);
+  ASSAY_RETURN_IF_ERROR(SayWhatFailed(*result, verdict));
   return true;
 }
 

@@ -59,7 +59,8 @@ class Trial {
                     const Verdict& verdict) const;
   void Settle(Verdict* verdict) const;
   // Describes the failing call in the verdict.
-  void SayWhatFailed(const Gate1Result& result, Verdict* verdict);
+  // Makes a failed gate 1 the outcome. Errors (kUnjudged): the candidate needs what is not here.
+  Result<void> SayWhatFailed(const Gate1Result& result, Verdict* verdict);
   SizeRunTerms OtherSizeTerms() const;
   bool AsksForSpeed() const;
 

@@ -202,9 +202,7 @@ std::string DoneLine(const std::string& id) { return Dump(EventOf(id, "done")); 
 
 std::string ErrorLine(const std::string& id, const Error& error) {
   Json line = EventOf(id, "error");
-  line["kind"] = error.kind == ErrorKind::kUsage         ? "usage"
-                 : error.kind == ErrorKind::kEnvironment ? "environment"
-                                                         : "interrupted";
+  line["kind"] = ErrorKindName(error.kind);
   line["message"] = error.message;
   return Dump(line);
 }

@@ -125,7 +125,8 @@ void Worker::Serve(Task& task) {
   if (!task.terms) return Write(ErrorLine(id, task.terms.error()));
   if (const auto judged = Judge(task); !judged) {
     // Whatever failed may have left hosts in the middle of something.
-    if (judged.error().kind != ErrorKind::kUsage) sessions_.Drop(task.key);
+    const ErrorKind kind = judged.error().kind;
+    if (kind != ErrorKind::kUsage && kind != ErrorKind::kUnjudged) sessions_.Drop(task.key);
     const StopToken stop(queue_.stop_flag());
     return Write(ErrorLine(id, ExplainError(judged.error(), task.terms->problem, stop)));
   }
@@ -142,6 +143,7 @@ Result<void> Worker::Judge(Task& task) {
   events.verdict = [&](const Verdict& verdict) {
     Write(VerdictLine(request.id, next++, WithFileNames(verdict, terms.problem)));
   };
+  events.unjudged = [&](const Error&) { ++next; };
   ASSAY_ASSIGN_OR_RETURN(Session * session, sessions_.Get(task.key, [&] {
     return Session::Open(terms, StopToken(queue_.stop_flag()), events);
   }));

@@ -98,6 +98,9 @@ def _build(root, settings, say):
             model = device.move(model, failure.CANDIDATE_LOAD, path)
         extensions.pack(root, _product(root))
         if place == device.CPU:
+            if extensions.hold_cuda(root):
+                say(failure.needs_cuda("it compiles CUDA sources"))
+                return 1
             return 0
         inputs = rehearsal.read_inputs(os.path.join(root, "candidate", "inputs.json"))
     except failure.Failure as error:

@@ -30,7 +30,8 @@ def start(settings):
     """Starts CUDA if the settings ask for it: a host cannot after its lockdown. Raises
     Failure(kEnvironment).
     """
-    if name(settings) == CPU:
+    failure.cuda_is_here = name(settings) != CPU
+    if not failure.cuda_is_here:
         return
     shorter = settings.get("precision") == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = shorter

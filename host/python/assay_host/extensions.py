@@ -62,6 +62,16 @@ def _build_folders(root):
     ]
 
 
+def hold_cuda(root):
+    """Returns True if torch's loader has built an extension with CUDA sources."""
+    for build_folder in _build_folders(root):
+        with open(os.path.join(build_folder, "build.ninja"), encoding="utf-8") as file:
+            built = glob.glob(os.path.join(build_folder, "*.so"))
+            if built and re.search(r"(?m)^build [^:\n]+: cuda_compile ", file.read()):
+                return True
+    return False
+
+
 def pack(root, path):
     """Writes the folder as a tar, whole or not at all; an empty one if nothing was built. Leaves
     out objects and locks.

@@ -1,6 +1,8 @@
 """Failures by the wire's names, and short texts for exceptions of foreign code."""
 
 import functools
+import importlib.util
+import linecache
 import os
 import re
 import traceback
@@ -28,6 +30,20 @@ _COMPILATION_ERRORS = (
     "CompileTimeAssertionFailure",
     "UnsupportedLanguageConstruct",
 )
+
+
+# Modules that are of no use without a GPU, installed or not.
+_CUDA_MODULES = {"triton", "cupy", "pycuda", "cuda", "cutlass", "flash_attn", "tensorrt"}
+# Of exceptions that say it in words: PyTorch's, CUDA's, and those of a candidate's own checks.
+_CUDA_WORDS = re.compile(r"\bCUDA|NVIDIA driver|(?i:\bcuda (tensor|device|error))")
+_CUDA_HEADERS = re.compile(
+    r"(cu(da|blas|dnn|rand|solver|sparse|tlass)|ATen/cuda|c10/cuda|nccl)[\w/.]*: No such file"
+    r"|cannot find -l(cu|c10_cuda|torch_cuda|nccl)"
+)
+_CUDA_FOLDERS = re.compile(r"[/\\](torch[/\\]cuda|triton)[/\\]")
+
+# True in a process that was given a CUDA device (device.start).
+cuda_is_here = False
 
 
 class Failure(Exception):
@@ -104,14 +120,73 @@ def line_in_file(error, path):
     return line
 
 
+def _missing_module(error):
+    """Returns the name of a module that is not installed, whose import failed; else None."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return None
+    name = error.name.split(".")[0]
+    try:
+        return None if importlib.util.find_spec(name) else name
+    except (ImportError, ValueError):
+        return name
+
+
+def _why_cuda(error, line):
+    """Returns how an exception shows that the file needs CUDA, where there is none; else None.
+    `line`: of the file, where it was raised.
+    """
+    if isinstance(error, (NameError, SyntaxError)):
+        return None
+    text = describe_exception(error)
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if _CUDA_FOLDERS.search(frame.f_code.co_filename):
+            return text
+        # torch's loader of extensions, with CUDA sources.
+        loads = os.path.basename(frame.f_code.co_filename) == "cpp_extension.py"
+        if loads and frame.f_locals.get("with_cuda"):
+            return "it compiles CUDA sources"
+    if text.startswith("the extension does not compile"):
+        return text if _CUDA_HEADERS.search(text) else None
+    return text if _CUDA_WORDS.search(text) or "is_cuda" in line else None
+
+
+def needs_cuda(why):
+    """Returns the words for a file that needs CUDA, where there is none (src/hosts/blame.h)."""
+    return (
+        f"it needs CUDA, which is not here ({why}): judge it with --device cuda, on a machine with "
+        "an NVIDIA GPU"
+    )
+
+
+@_in_words
+def _not_here(error, line):
+    """Returns the words for an exception whose cause is that this machine lacks something, which
+    says nothing about the file; else None. `line`: of the file, where it was raised.
+    """
+    module = _missing_module(error)
+    if module and (cuda_is_here or module not in _CUDA_MODULES):
+        return (
+            f"it imports the module {module}, which is not here (No module named '{module}'): "
+            "install it for the Python that has PyTorch, or use --python; a file of one's own must "
+            "be part of the candidate, which is one file"
+        )
+    if module:
+        return needs_cuda(f"it imports {module}")
+    why = None if cuda_is_here else _why_cuda(error, line)
+    return needs_cuda(why) if why else None
+
+
 @_in_words
 def explain(error, path):
-    """Returns 'softmax.py line 12: TypeError: ...': the place in the file, then the exception."""
+    """Returns 'softmax.py line 12: TypeError: ...': the place in the file, then the exception, or
+    that it comes of what this machine lacks.
+    """
     line = line_in_file(error, path)
     place = os.path.basename(path) + (f" line {line}" if line is not None else "")
     if isinstance(error, SyntaxError) and error.filename == path:
         return f"{place}: not valid Python: {error.msg}"
-    return f"{place}: {describe_exception(error)}"
+    lacking = _not_here(error, linecache.getline(path, line) if line is not None else "")
+    return f"{place}: {lacking or describe_exception(error)}"
 
 
 def explain_forward(error, path, torch_version):

@@ -7,6 +7,7 @@ PyTorch is reported like any failure.
 
 import ctypes
 import gc
+import io
 import json
 import os
 import random
@@ -91,6 +92,25 @@ class Context:
                 self.loop.control = self.regions[wire.CONTROL].address
                 self.loop.report = ctypes.addressof(self.report)
         return (mapping.address,) if number == wire.RESULTS else ()
+
+
+class _Log(io.FileIO):
+    """stdout or stderr, which nobody reads while a block runs: drops what does not fit the pipe,
+    where print() would fail.
+    """
+
+    def write(self, data):
+        written = super().write(data)
+        return len(data) if written is None else written
+
+
+def _log_to(descriptor):
+    return io.TextIOWrapper(
+        _Log(descriptor, "w", closefd=False),
+        encoding="utf-8",
+        errors="backslashreplace",
+        write_through=True,
+    )
 
 
 def read_settings(path):
@@ -214,6 +234,7 @@ def main(role):
         sys.exit(EXIT_BUG)
     # Ctrl-C reaches the whole process group; the judge alone decides when a host ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout, sys.stderr = _log_to(1), _log_to(2)
     context = Context(library, os.environ.get("ASSAY_HOST_ROOT", "/"))
     hello = wire.Frame(magic=wire.MAGIC, kind=wire.HELLO)
     hello.args[:2] = [wire.VERSION, HELLO_ROLES[role]]
