@@ -16,7 +16,7 @@ namespace assay {
 
 struct CandidateLimits {
   uint64_t memory_bytes = uint64_t{4} << 30;
-  double build_timeout_s = 60;  // native; a python build (load_inline) gets five times that
+  double build_timeout_s = 0;  // 0: by BuildTimeoutS
   double call_timeout_s = 10;
 };
 
@@ -62,6 +62,11 @@ Result<BuiltCandidate> BuildCandidate(const CandidateSource& source, const Candi
                                       const std::string& init_arguments,
                                       const std::string& settings, StopToken stop,
                                       const DeviceTarget* target = nullptr);
+
+// Returns the time that a build may take [s], which is also the time that a Python host may take to
+// load the candidate: as asked for, or a minute, or five where PyTorch compiles an extension or a
+// first call compiles for a device.
+double BuildTimeoutS(const CandidateSource& source, const CandidateLimits& limits, bool on_device);
 
 // Returns true if it builds from its source alone, without a device or the problem.
 bool BuildsAlone(const CandidateSource& source);

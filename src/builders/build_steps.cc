@@ -24,7 +24,8 @@ std::string CappedLog(std::string text) {
 void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,
                         BuiltCandidate* built) {
   if (run.timed_out) {
-    built->failure = fmt::format("building took longer than {:.0f} s and was stopped", timeout_s);
+    built->failure = fmt::format(
+        "building took longer than {:.0f} s (--build-timeout) and was stopped", timeout_s);
     built->timed_out = true;
   } else if (run.exit.out_of_memory) {
     built->failure = fmt::format("building took more than {:.1f} GB of memory",
@@ -34,6 +35,15 @@ void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_by
     if (built->failure->empty())
       built->failure = fmt::format("the compiler failed with exit code {}", run.exit.status);
   }
+}
+
+double BuildTimeoutS(const CandidateSource& source, const CandidateLimits& limits, bool on_device) {
+  // PyTorch's headers alone take a compiler most of a minute.
+  constexpr double kPlainS = 60, kExtensionS = 300;
+  if (limits.build_timeout_s > 0) return limits.build_timeout_s;
+  const bool compiles = source.form == CandidateForm::kPython &&
+                        (on_device || source.content.contains("cpp_extension"));
+  return compiles ? kExtensionS : kPlainS;
 }
 
 ArtifactCache Artifacts() { return ArtifactCache((CacheFolder() / "artifacts").string()); }

@@ -244,14 +244,16 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
   built.compiler = "NVRTC for " + architecture;
   built.flags = fmt::format("{}", fmt::join(options->flags, " "));
   ASSAY_ASSIGN_OR_RETURN(
-      ToolRun run, Compile(std::move(compilation), limits.build_timeout_s, stop, &built.cached));
+      ToolRun run,
+      Compile(std::move(compilation), BuildTimeoutS(source, limits, true), stop, &built.cached));
   built.log = run.output.substr(0, 16 * 1024);
   if (run.artifact.empty()) {
     built.timed_out = run.timed_out;
-    std::string message = run.timed_out
-                              ? fmt::format("building took longer than {:.0f} s and was stopped",
-                                            limits.build_timeout_s)
-                              : FirstDiagnostic(run.output);
+    std::string message =
+        run.timed_out
+            ? fmt::format("building took longer than {:.0f} s (--build-timeout) and was stopped",
+                          BuildTimeoutS(source, limits, true))
+            : FirstDiagnostic(run.output);
     if (message.empty())
       message = fmt::format("the compiler failed with exit code {}", run.exit.status);
     return fail(std::move(message));

@@ -48,10 +48,12 @@ Result<BuiltCandidate> Compile(BuiltCandidate built, Compilation compilation,
   request.limits.address_space_bytes = 2 * compilation.memory_bytes;
   ASSAY_ASSIGN_OR_RETURN(
       ToolRun run,
-      RunToolInSandbox(request, kOutput, Deadline::AfterSeconds(limits.build_timeout_s), stop));
+      RunToolInSandbox(request, kOutput,
+                       Deadline::AfterSeconds(BuildTimeoutS(built.source, limits, false)), stop));
   built.log = CappedLog(run.output);
   if (run.artifact.empty()) {
-    ExplainToolFailure(run, limits.build_timeout_s, request.limits.memory_bytes, &built);
+    ExplainToolFailure(run, BuildTimeoutS(built.source, limits, false), request.limits.memory_bytes,
+                       &built);
     return built;
   }
   built.artifact = std::move(run.artifact);

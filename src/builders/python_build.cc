@@ -13,8 +13,6 @@ namespace assay {
 namespace {
 
 constexpr const char* kOutput = "/tmp/extensions.tar";
-// For load_inline, whose headers take a compiler most of a minute.
-constexpr double kTimeoutFactor = 5;
 
 // The constants among a host's settings: what a build may depend on. Seeds change every time.
 std::string SetConstants(const std::string& settings) {
@@ -110,12 +108,16 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
     request.files.push_back({"/candidate/inputs.json", DescribeInputs(*size.plan), false});
     AllowCompilersForDevice(*target, toolkit, &request);
   }
-  const double timeout_s = kTimeoutFactor * limits.build_timeout_s;
+  const double timeout_s = BuildTimeoutS(built->source, limits, target != nullptr);
   ASSAY_ASSIGN_OR_RETURN(
       ToolRun run, RunToolInSandbox(request, kOutput, Deadline::AfterSeconds(timeout_s), stop));
   built->log = CappedLog(built->log + run.output);
   if (run.artifact.empty()) {
     ExplainToolFailure(run, timeout_s, request.limits.memory_bytes, built);
+    if (run.timed_out)
+      built->failure = fmt::format(
+          "importing it and constructing ModelNew took longer than {:.0f} s (--build-timeout)",
+          timeout_s);
     if (!run.timed_out && !run.exit.out_of_memory) built->failure = Failure(run);
     return {};
   }

@@ -84,10 +84,11 @@ void HeedWeakSandboxFlag(bool allowed) {
       stderr);
 }
 
-void KeepVerdict(const Verdict& verdict) {
+bool KeepVerdict(const Verdict& verdict) {
   const auto path = StateFolder() / "verdicts" / (verdict.id + ".json");
-  if (auto saved = WriteFileAtomically(path, VerdictToJson(verdict, 1) + "\n"); !saved)
-    Notice("the verdict was not saved: " + saved.error().message);
+  auto saved = WriteFileAtomically(path, VerdictToJson(verdict, 1) + "\n");
+  if (!saved) Notice("the verdict was not saved: " + saved.error().message);
+  return saved.has_value();
 }
 
 Result<ProblemChoice> ProblemOptions::Choice() const {

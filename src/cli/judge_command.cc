@@ -64,12 +64,16 @@ class JudgeOutput {
     if (options_.jsonl)
       Event({{"event", "progress"}, {"stage", event.text + label}, {"fraction", event.fraction}});
   }
-  void Judged(const Verdict& verdict) {
+  void Noticed(const std::string& text) {
+    progress_.Clear();
+    if (!options_.quiet) Notice(text);
+  }
+  void Judged(const Verdict& verdict, bool saved) {
     progress_.Clear();
     if (options_.jsonl)
       Event({{"event", "verdict"}, {"verdict", Json::parse(VerdictToJson(verdict, -1))}});
-    else if (!options_.json)
-      std::fputs(RenderCard(verdict, style_).c_str(), stdout);
+    style_.saved = saved;
+    if (!options_.json && !options_.jsonl) std::fputs(RenderCard(verdict, style_).c_str(), stdout);
     std::fflush(stdout);
     documents_.push_back(VerdictToJson(verdict, 2));
     verdicts_.push_back(verdict);
@@ -118,8 +122,7 @@ class JudgeOutput {
   }
   void Documents() const {
     std::string text;
-    for (const std::string& document : documents_)
-      text += (text.empty() ? "" : ",\n") + document;
+    for (const std::string& document : documents_) text += (text.empty() ? "" : ",\n") + document;
     if (asked_ > 1) text = "[" + text + "]";
     if (!text.empty()) std::fputs((text + "\n").c_str(), stdout);
   }
@@ -149,9 +152,9 @@ int RunJudge(const JudgeOptions& options) {
   JudgeEvents events;
   events.progress = [&](const ProgressEvent& event) { output.Progressed(event); };
   events.verdict = [&](const Verdict& verdict) {
-    if (!options.no_save) KeepVerdict(verdict);
-    output.Judged(verdict);
+    output.Judged(verdict, !options.no_save && KeepVerdict(verdict));
   };
+  events.notice = [&](const std::string& text) { output.Noticed(text); };
   events.unjudged = [&](const Error& error) { output.Failed(error); };
   const auto judged = JudgeCandidates(*request, events, StopToken(interrupted));
   std::vector<int> codes;

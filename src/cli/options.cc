@@ -48,8 +48,8 @@ void AddEffort(AskedTerms* asked, bool* profile, std::string* sanitize, CLI::App
       ->check(CLI::PositiveNumber);
   command
       .add_option("--build-timeout", asked->limits.build_timeout_s,
-                  "Seconds that compiling may take")
-      ->capture_default_str()
+                  "Seconds that building may take: a compiler, or a Python file's import "
+                  "(default: 60, or 300 where PyTorch compiles an extension)")
       ->check(CLI::PositiveNumber);
   command.add_option("--memory", asked->limits.memory, "Memory that a candidate may take")
       ->capture_default_str();

@@ -179,7 +179,8 @@ int RunScore(const ScoreOptions& options);
 
 // Keeps a verdict under the state folder, so that `assay explain ID` and `assay score` find it;
 // says so on stderr if it cannot.
-void KeepVerdict(const Verdict& verdict);
+// Returns true if it did.
+bool KeepVerdict(const Verdict& verdict);
 
 // Ctrl-C reaches every process of the terminal's group: what failed after it failed because of it.
 Error UnlessInterrupted(Error error);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <random>
 
+#include "base/clock.h"
 #include "base/defences.h"
 #include "base/trace.h"
 #include "correctness/call_check.h"
 #include "correctness/device_checks.h"
+#include "rules/draw_choice.h"
 #include "values/slot_layout.h"
 
 namespace assay {
@@ -92,6 +94,18 @@ void Raise(const ReferenceError& to, ReferenceError* learned) {
   learned->element_relative = std::max(learned->element_relative, to.element_relative);
 }
 
+// Drops the draws that do not fit the time, once the first is made.
+void LeaveOut(const DrawBudget& budget, double draw_s, std::vector<Draw>* draws) {
+  std::vector<DrawKind> kinds;
+  for (const Draw& draw : *draws) kinds.push_back(draw.kind);
+  const std::vector<size_t> left_out = DrawsLeftOut(kinds, draw_s, budget.seconds);
+  for (const size_t i : left_out) {
+    (*draws)[i].dropped = true;
+    (*draws)[i].reason = fmt::format("{}: one draw takes {:.1f} s here", kLeftOutForTime, draw_s);
+  }
+  if (!left_out.empty()) budget.cut(draw_s, draws->size() - left_out.size(), draws->size());
+}
+
 std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
   HostTrouble trouble;
   trouble.kind = HostTrouble::Kind::kFailed;
@@ -136,7 +150,8 @@ std::string ReasonToLeaveOut(const Oracle& oracle, const Draw& draw,
 
 HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
                                   std::span<const DrawKind> skip,
-                                  const std::function<void(size_t, size_t)>& progress) {
+                                  const std::function<void(size_t, size_t)>& progress,
+                                  const DrawBudget& budget) {
   const Span span("draw for gate 1");
   DrawSet set;
   set.special_values_ = rule.special_values;
@@ -155,9 +170,15 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   set.errors_.resize(outputs);
   Impostors impostors(oracle.plan());
   bool not_finite_by_design = false;  // on ordinary values: scores that a mask hides
+  const int64_t begin_ns = MonotonicNs();
   for (size_t i = 0; i < set.draws_.size(); ++i) {
     progress(i, set.draws_.size());
+    if (i == 1) {
+      set.draw_s_ = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
+      LeaveOut(budget, set.draw_s_, &set.draws_);
+    }
     Draw& draw = set.draws_[i];
+    if (draw.dropped) continue;
     draw.master = set.slots_used_ == 1 ? 0 : static_cast<uint32_t>(i);
     const bool ordinary = draw.kind == DrawKind::kOrdinary;
     draw.reason = ReasonToLeaveOut(oracle, draw, skip);

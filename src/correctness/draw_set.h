@@ -13,6 +13,13 @@
 
 namespace assay {
 
+// The time that draws may take: a reference of which one draw takes long gets fewer kinds.
+struct DrawBudget {
+  double seconds = 0;  // 0: no limit
+  // Called once, before the draws that are left, where some are left out.
+  std::function<void(double draw_s, size_t made, size_t all)> cut = [](double, size_t, size_t) {};
+};
+
 class DrawSet {
  public:
   // Makes the draws under seeds derived from `seed`, and learns the reference's own error. Uses
@@ -21,7 +28,8 @@ class DrawSet {
   // ordinary values.
   static HostResult<DrawSet> Make(Oracle& oracle, const CompareRule& rule, uint64_t seed,
                                   std::span<const wire::DrawKind> skip,
-                                  const std::function<void(size_t, size_t)>& progress);
+                                  const std::function<void(size_t, size_t)>& progress,
+                                  const DrawBudget& budget = {});
 
   const std::vector<Draw>& draws() const { return draws_; }
   uint32_t slots_used() const { return slots_used_; }
@@ -32,6 +40,8 @@ class DrawSet {
   // Says how the problem can be solved without computing anything ("all zeros pass gate 1"); empty:
   // it cannot.
   const std::string& degenerate() const { return degenerate_; }
+  // Returns the time of the first draw, with its outputs and their float64 side [s].
+  double draw_s() const { return draw_s_; }
   // Returns the master slot with this draw's values, made anew if it is not kept, and sets the
   // draw's version of the weights.
   HostResult<uint32_t> Master(Oracle& oracle, size_t index) const;
@@ -42,6 +52,7 @@ class DrawSet {
   std::vector<ReferenceError> errors_;
   std::string degenerate_;
   bool special_values_ = false;  // as the rule has it
+  double draw_s_ = 0;
 };
 
 }  // namespace assay

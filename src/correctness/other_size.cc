@@ -10,6 +10,9 @@
 namespace assay {
 namespace {
 
+// Of the draws at another size, about, however long one takes [s].
+constexpr double kDrawsS = 30;
+
 std::string TextOf(const ProblemRequest& problem, const std::map<std::string, std::string>& set) {
   std::string text;
   for (const auto& [name, range] : problem.ragged)
@@ -52,7 +55,7 @@ Result<std::unique_ptr<OtherSize>> MakeOtherSize(
   ASSAY_ASSIGN_OR_RETURN(const CompareRule compare, rule(oracle));
   ASSAY_ASSIGN_OR_RETURN(LiveSlots live, LiveSlots::Create(oracle, device));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<wire::DrawKind> skip, SkippedDraws(problem));
-  auto draws = DrawSet::Make(oracle, compare, seed, skip, progress);
+  auto draws = DrawSet::Make(oracle, compare, seed, skip, progress, {kDrawsS});
   if (!draws && draws.error().kind == HostTrouble::Kind::kFailed) return nullptr;
   if (!draws) return std::unexpected(OracleError(draws.error()));
   if (draws->slots_used() == 1) return nullptr;  // they could not be made again

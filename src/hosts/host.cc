@@ -377,7 +377,9 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
 
   const int64_t start_ns = MonotonicNs();
   wire::Ring(control_.as<wire::Control>()->go, sequence_, !spin_);
-  if (auto done = AwaitWord(report().done, sequence_, deadline, spin_, "running"); !done)
+  if (auto done =
+          AwaitWord(report().done, sequence_, deadline, spin_, "running its calls (--timeout)");
+      !done)
     return std::unexpected(done.error());
   const int64_t block_ns = MonotonicNs() - start_ns;
   const int64_t own_wait_ns = OwnWaitNs() - own_wait_before_ns;

@@ -231,6 +231,9 @@ struct Machine {
   std::string isolation;  // "bubblewrap, own uid, seccomp, landlock, cgroup v1" as in force
 };
 
+// The reason of a draw that is left out for the time that it would take begins so.
+inline constexpr std::string_view kLeftOutForTime = "left out for the time";
+
 // The line in a verdict's log that the candidate's own output follows.
 inline constexpr std::string_view kPrintedHeading = "--- printed by the candidate ---\n";
 

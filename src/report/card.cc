@@ -161,7 +161,8 @@ class CardWriter {
     std::vector<std::string> dropped, failed;
     for (const DrawRecord& draw : correctness.draws) {
       if (draw.result == "passed") ++passed;
-      if (draw.result == "dropped") dropped.push_back(Safe(draw.kind));
+      if (draw.result == "dropped" && !draw.reason.starts_with(kLeftOutForTime))
+        dropped.push_back(Safe(draw.kind));
       if (draw.result == "failed") failed.push_back(Safe(draw.kind));
     }
     std::string text = Counted(correctness.calls_checked, "call");
@@ -455,7 +456,7 @@ class CardWriter {
   }
 
   std::string Next() const {
-    const NextStep step = NextStepAfter(verdict_);
+    const NextStep step = NextStepAfter(verdict_, frame_.style().saved);
     if (step.command.empty()) return {};
     std::string text = fmt::format("   next: {}\n", Safe(step.advice));
     return text + "   " + Painted({Safe(step.command), Tone::kStrong}, frame_.style()) + "\n";

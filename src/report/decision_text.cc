@@ -107,6 +107,10 @@ std::string Tied(const BaselineResult& result, double threshold) {
 }  // namespace
 
 std::string IntervalText(const BaselineResult& result) {
+  if (result.confidence == 0 && std::isnan(result.ci_low))
+    return fmt::format(
+        "and {} too few for an interval",
+        result.pairs == 1 ? std::string("1 pair is") : fmt::format("{} pairs are", result.pairs));
   return fmt::format("between {} and {}", AtLeast(result.ci_low), AtMost(result.ci_high));
 }
 

@@ -12,7 +12,8 @@ namespace assay {
 struct CardStyle {
   bool colour = false;
   bool unicode = true;
-  int width = 80;  // columns of the whole card; held within 60 to 100
+  int width = 80;     // columns of the whole card; held within 60 to 100
+  bool saved = true;  // the verdict is kept, so that its id is known later
 };
 
 enum class Tone {

@@ -103,6 +103,8 @@ NextStep CompareWithNextVersion(const Verdict& verdict) {
 
 // If speed was not measured, the problem tells no kernel from one that computes nothing.
 NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
+  if (!verdict.speed && verdict.message.contains("--budget"))
+    return {"with more time, as said above, or at a smaller size", again};
   if (!verdict.speed) {
     const ProblemRecord& problem = verdict.problem;
     std::string audit =
@@ -121,7 +123,7 @@ NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
 
 }  // namespace
 
-NextStep NextStepAfter(const Verdict& verdict) {
+NextStep NextStepAfter(const Verdict& verdict, bool saved) {
   const std::string& path = verdict.candidate.path;
   const std::string file = std::filesystem::path(path).filename().string();
   const std::string again = JudgeCommand(verdict, path, "");
@@ -140,7 +142,8 @@ NextStep NextStepAfter(const Verdict& verdict) {
     case Outcome::kUnsettled:
       return AfterUnsettled(verdict, again);
     case Outcome::kWrong:
-      if (HasFailedDraw(verdict))
+      if (saved && HasFailedDraw(verdict) && verdict.candidate.language != "cuda" &&
+          verdict.machine.gpu.empty())
         return {"see the failing call", "assay explain " + ShellQuoted(verdict.id)};
       return {fmt::format("fix {}, then", file), again};
     case Outcome::kWeightsDiffer:

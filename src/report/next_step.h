@@ -11,7 +11,8 @@ struct NextStep {
   std::string advice;   // what to do before the command, without a full stop; may be empty
   std::string command;  // ready for a shell; may be empty
 };
-NextStep NextStepAfter(const Verdict& verdict);
+// `saved`: its id is known to `assay explain`.
+NextStep NextStepAfter(const Verdict& verdict, bool saved = true);
 
 // `assay judge ...` for the same question again, with `candidate` in its place and `extra` flags at
 // the end.

@@ -52,6 +52,24 @@ TEST(NextStep, PythonCandidatesAreNotJudgedAgainstEachOther) {
   EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("new_next.py"));
 }
 
+TEST(NextStep, ExplainsWhatItCan) {
+  Verdict verdict = SampleVerdict(Outcome::kWrong);
+  EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay explain"));
+  EXPECT_THAT(NextStepAfter(verdict, false).command, HasSubstr("assay judge")) << "not saved";
+  verdict.candidate.form = verdict.candidate.language = "python";
+  EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay explain"));
+  verdict.machine.gpu = "NVIDIA H100";
+  EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay judge"));
+}
+
+TEST(NextStep, WithoutTheTimeForOnePairMoreTimeHelps) {
+  Verdict verdict = SampleVerdict(Outcome::kUnsettled);
+  verdict.speed.reset();
+  EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay audit"));
+  verdict.message = "correct; its speed was not measured: use --budget 200";
+  EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay judge"));
+}
+
 TEST(NextStep, BuildFailureNamesTheLine) {
   Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
   EXPECT_EQ(NextStepAfter(verdict).advice, "fix line 12 of typo.cpp, then");

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "base/check.h"
 #include "base/median.h"
@@ -303,8 +304,13 @@ SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule&
   SpeedEstimate estimate;
   if (pair_log_ratios.empty()) return estimate;
   const std::vector<double> values(pair_log_ratios.begin(), pair_log_ratios.end());
-  const Interval interval = MedianInterval(values);
   estimate.speedup = std::exp(Median(values));
+  if (std::ssize(values) < kIntervalPairsMin) {
+    estimate.low = estimate.high = estimate.smallest_visible =
+        std::numeric_limits<double>::quiet_NaN();
+    return estimate;
+  }
+  const Interval interval = MedianInterval(values);
   estimate.low = std::exp(interval.low);
   estimate.high = std::exp(interval.high);
   estimate.confidence = interval.confidence;

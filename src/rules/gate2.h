@@ -82,13 +82,17 @@ bool BlocksBearOut(double pairs_speedup, double reference_ns, double candidate_n
 // does.
 double CertifiedSpeedup(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 
+// Fewer pairs give no interval.
+inline constexpr int kIntervalPairsMin = 3;
+
 struct SpeedEstimate {
   double speedup = 0;        // exp(median)
-  double low = 0, high = 0;  // interval by exact order statistics, as factors
+  double low = 0, high = 0;  // interval by exact order statistics, as factors; NaN: none
   double confidence = 0;     // the interval's exact coverage for the median; the narrowest with at
                              // least 0.99, else the widest
   double smallest_visible =
-      0;  // exp(delta + half width): the smallest factor that these pairs can show
+      0;  // exp(delta + half width): the smallest factor that these pairs can show;
+          // NaN without an interval
 };
 SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 

@@ -336,7 +336,12 @@ TEST(Gate2, FewPairsGiveTheWidestIntervalAndSayHowSure) {
   EXPECT_DOUBLE_EQ(three.low, std::exp(0.1));
   EXPECT_DOUBLE_EQ(three.high, std::exp(0.3));
   EXPECT_DOUBLE_EQ(three.confidence, 0.75);
-  EXPECT_EQ(Estimate(std::vector{0.1}, Rule()).confidence, 0);
+  for (const std::vector<double>& few : {std::vector{0.1}, std::vector{0.1, 0.2}}) {
+    const SpeedEstimate none = Estimate(few, Rule());
+    EXPECT_EQ(none.confidence, 0);
+    EXPECT_TRUE(std::isnan(none.low) && std::isnan(none.high) && std::isnan(none.smallest_visible));
+    EXPECT_GT(none.speedup, 1);
+  }
   EXPECT_EQ(Estimate({}, Rule()).confidence, 0);
 }
 

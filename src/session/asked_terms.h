@@ -14,7 +14,7 @@
 namespace assay {
 
 struct AskedLimits {
-  double timeout_s = 10, build_timeout_s = 60;
+  double timeout_s = 10, build_timeout_s = 0;  // 0: by the candidate's form
   std::string memory = "4G";
 };
 

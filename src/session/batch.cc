@@ -1,10 +1,30 @@
 #include "session/batch.h"
 
+#include <fmt/format.h>
+
 #include "hosts/blame.h"
 #include "machine/seeds.h"
 #include "values/draw_kinds.h"
 
 namespace assay {
+
+namespace {
+
+// Draws of one size take about this long at most, however long one takes [s].
+constexpr double kDrawsS = 60;
+
+DrawBudget BudgetOf(Workbench& bench) {
+  return {kDrawsS, [&bench](double draw_s, size_t made, size_t all) {
+            const std::string set =
+                bench.oracle->SetForShare(kDrawsS / draw_s / static_cast<double>(all));
+            bench.notice(fmt::format(
+                "one draw of values takes {:.0f} s here, with the outputs of the reference: {} of "
+                "{} kinds are tried{}",
+                draw_s, made, all, set.empty() ? "" : "; all of them with " + set));
+          }};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<OtherSize>> MakeBatchSize(const Workbench& bench, uint64_t seed,
                                                  std::shared_ptr<Host> host,
@@ -24,8 +44,8 @@ Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed,
   const ProblemRequest& problem = bench.terms.problem;
   Oracle& oracle = *bench.oracle;
   ASSAY_ASSIGN_OR_RETURN(const std::vector<wire::DrawKind> skip, SkippedDraws(problem));
-  auto draws =
-      DrawSet::Make(oracle, bench.rule, DeriveSeed(seed, SeedStream::kDraws), skip, progress);
+  auto draws = DrawSet::Make(oracle, bench.rule, DeriveSeed(seed, SeedStream::kDraws), skip,
+                             progress, BudgetOf(bench));
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), problem.path));
   const uint32_t first = draws->slots_used();
   if (oracle.slots_max() < first + 2)

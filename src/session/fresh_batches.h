@@ -34,6 +34,8 @@ class FreshBatches {
     return std::move(waiting_);
   }
 
+  // Returns true if a batch was made and waits.
+  bool waiting() const { return waiting_ != nullptr; }
   uint64_t next_seed() const { return next_seed_; }
 
  private:

@@ -203,6 +203,15 @@ void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
   correctness->hint = other.hint;
 }
 
+std::string NoteOfDrawsForTime(const std::vector<DrawRecord>& draws) {
+  const auto left_out = std::count_if(draws.begin(), draws.end(), [](const DrawRecord& draw) {
+    return draw.reason.starts_with(kLeftOutForTime);
+  });
+  if (left_out == 0) return {};
+  return fmt::format("{} of {} kinds of values are left out, as the reference is slow at this size",
+                     left_out, draws.size());
+}
+
 std::string NoteOfLeftOut(const std::vector<DrawRecord>& draws) {
   std::set<std::string> kinds;
   for (const DrawRecord& draw : draws)

@@ -47,6 +47,9 @@ void AddBest(const std::map<std::string, std::vector<std::string>>& left_out, Sp
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
               Correctness* correctness);
 
+// Says how many draws were not made for the time that they would take; empty: none.
+std::string NoteOfDrawsForTime(const std::vector<DrawRecord>& draws);
+
 // Returns a note on draws that passed without some elements; empty if there are none.
 std::string NoteOfLeftOut(const std::vector<DrawRecord>& draws);
 

@@ -28,6 +28,11 @@ void AddTotals(double judged_s, Cost* cost) {
   cost->overhead_s = std::max(0.0, judged_s - cost->start_s - cost->fill_s - cost->timed_s);
 }
 
+void Building(const JudgeEvents& events, size_t done, size_t all) {
+  events.progress({JudgeStage::kBuilding, fmt::format("compiling {} of {}", done + 1, all),
+                   static_cast<double>(done) / static_cast<double>(all), done, all});
+}
+
 DrawProgress Drawing(const JudgeEvents& events) {
   return [&events](size_t done, size_t all) {
     events.progress({JudgeStage::kDrawing, "drawing inputs",
@@ -43,6 +48,8 @@ struct Session::BatchAtWork {
   KernelListings listings;
   const Asked& asked;
   const JudgeEvents& events;
+  size_t told = 0;      // candidates whose end was told before values were drawn
+  std::string lacking;  // about candidates that need what is not here
 };
 
 Session::Session(SessionTerms terms, StopToken stop)
@@ -84,9 +91,7 @@ Result<void> Session::Start(const JudgeEvents& events) {
     options.device = bench_.device.get();
     options.memory_bytes = bench_.device->BytesForValues();
   }
-  ASSAY_RETURN_IF_ERROR(OpenReference(events));
-  drawing_ = Drawing(events);
-  return batches_.Prepare();
+  return OpenReference(events);
 }
 
 Result<void> Session::OpenReference(const JudgeEvents& events) {
@@ -122,6 +127,7 @@ Result<std::unique_ptr<Batch>> Session::MakeNextBatch(uint64_t seed) {
 
 Result<void> Session::PrepareNext(const std::function<void()>& between) {
   drawing_ = [&between](size_t, size_t) { between(); };
+  bench_.notice = [](const std::string&) {};
   return batches_.Prepare();
 }
 
@@ -166,17 +172,28 @@ Result<void> Session::JudgeAll(std::span<const CandidateSource> sources, const A
 Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
                                const JudgeEvents& events) {
   drawing_ = Drawing(events);
-  ASSAY_ASSIGN_OR_RETURN(auto batch, batches_.Take());
+  bench_.notice = events.notice;
+  // Values take long to draw where a problem is large. A candidate that does not build needs none,
+  // so the first batch's come after the builds; later ones were mostly drawn while nobody waited.
+  const bool first = batches_.next_seed() == bench_.seed && !batches_.waiting();
+  std::unique_ptr<Batch> batch;
+  if (!first) {
+    ASSAY_ASSIGN_OR_RETURN(batch, batches_.Take());
+  }
   // All builds end before anything is timed: a compiler beside a measurement would be noise.
   ASSAY_ASSIGN_OR_RETURN(
-      auto built, builds.Finish(BuildSetup(batch->other_size.get()), [&](size_t done) {
-        events.progress(
-            {JudgeStage::kBuilding, fmt::format("compiling {} of {}", done + 1, builds.size()),
-             static_cast<double>(done) / static_cast<double>(builds.size()), done, builds.size()});
-      }));
+      auto built, builds.Finish(BuildSetup(first ? first_size_.get() : batch->other_size.get()),
+                                [&](size_t done) { Building(events, done, builds.size()); }));
   ASSAY_RETURN_IF_ERROR(BuildOpponent());
-  BatchAtWork work{std::move(batch), std::move(built),
-                   KernelListings(work.built, bench_.gpu(), bench_.stop), asked, events};
+  BatchAtWork work{nullptr, std::move(built), KernelListings(work.built, bench_.gpu(), bench_.stop),
+                   asked,   events,           0,
+                   {}};
+  ASSAY_RETURN_IF_ERROR(TellFailedFirst(work));
+  if (work.told == work.built.size()) return Ended(work);
+  if (first) {
+    ASSAY_ASSIGN_OR_RETURN(batch, batches_.Take());
+  }
+  work.batch = std::move(batch);
   schedule_.BeginBatch(work.built, work.batch->other_size.get(),
                        asked.correctness_only || bench_.terms.effort.correctness_only);
   auto judged = JudgeBatch(work);
@@ -184,15 +201,52 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   return judged;
 }
 
+Result<void> Session::TellFailedFirst(BatchAtWork& work) {
+  for (; work.told < work.built.size() && work.built[work.told].failure; ++work.told) {
+    auto judged = VerdictOnFailure(work, work.told);
+    if (!judged && judged.error().kind == ErrorKind::kUnjudged) {
+      TellUnjudged(work, work.told, judged.error());
+      continue;
+    }
+    ASSAY_ASSIGN_OR_RETURN(Verdict verdict, std::move(judged));
+    AddTotals(0, &verdict.cost);
+    work.events.verdict(verdict);
+  }
+  return {};
+}
+
+Result<Verdict> Session::VerdictOnFailure(BatchAtWork& work, size_t index) {
+  const BuiltCandidate& candidate = work.built[index];
+  if (SaysItIsNotHere(*candidate.failure)) return Fail(ErrorKind::kUnjudged, *candidate.failure);
+  Verdict verdict = NewVerdict(bench_.terms, candidate, *bench_.oracle, bench_.python, bench_.seed,
+                               bench_.threads, bench_.gpu());
+  // A file in Python runs as it is built.
+  const bool ran_on = candidate.timed_out && candidate.source.form == CandidateForm::kPython;
+  verdict.outcome = ran_on ? Outcome::kTimedOut : Outcome::kBuildFailed;
+  verdict.message = *candidate.failure;
+  ASSAY_RETURN_IF_ERROR(work.listings.AddTo(index, &verdict));
+  return verdict;
+}
+
+void Session::TellUnjudged(BatchAtWork& work, size_t index, Error error) const {
+  const std::string& path = work.built[index].source.path;
+  NameFiles(bench_.terms.problem.path, path, &error.message);
+  error.message = fmt::format("{} is not judged: {}", path, error.message);
+  work.events.unjudged(error);
+  work.lacking += (work.lacking.empty() ? "" : "\n") + error.message;
+}
+
+Result<void> Session::Ended(const BatchAtWork& work) {
+  if (!work.lacking.empty()) return Fail(ErrorKind::kUnjudged, work.lacking);
+  return {};
+}
+
 Result<void> Session::JudgeBatch(BatchAtWork& work) {
-  std::string lacking;
-  for (size_t i = 0; i < work.built.size(); ++i) {
+  for (size_t i = work.told; i < work.built.size(); ++i) {
     const int64_t begin_ns = MonotonicNs();
     auto judged = JudgeOne(work, i);
     if (!judged && judged.error().kind == ErrorKind::kUnjudged) {
-      const Error error = NamedError(work, i, judged.error());
-      work.events.unjudged(error);
-      lacking += (lacking.empty() ? "" : "\n") + error.message;
+      TellUnjudged(work, i, judged.error());
       continue;
     }
     ASSAY_ASSIGN_OR_RETURN(Verdict verdict, std::move(judged));
@@ -211,14 +265,7 @@ Result<void> Session::JudgeBatch(BatchAtWork& work) {
       return Fail(ErrorKind::kInterrupted, "interrupted");
     ASSAY_RETURN_IF_ERROR(CheckDevice(bench_, schedule_, verdict));
   }
-  if (!lacking.empty()) return Fail(ErrorKind::kUnjudged, lacking);
-  return {};
-}
-
-Error Session::NamedError(const BatchAtWork& work, size_t index, Error error) const {
-  NameFiles(bench_.terms.problem.path, work.built[index].source.path, &error.message);
-  error.message = fmt::format("{} is not judged: {}", work.built[index].source.path, error.message);
-  return error;
+  return Ended(work);
 }
 
 Result<Verdict> Session::JudgeOne(BatchAtWork& work, size_t index) {
@@ -236,16 +283,7 @@ Result<Verdict> Session::JudgeOne(BatchAtWork& work, size_t index) {
 
 Result<Verdict> Session::RunTrial(BatchAtWork& work, size_t index, bool* wants_room) {
   const BuiltCandidate& candidate = work.built[index];
-  if (candidate.failure) {
-    if (SaysItIsNotHere(*candidate.failure))
-      return Fail(ErrorKind::kUnjudged, *candidate.failure);
-    Verdict verdict = NewVerdict(bench_.terms, candidate, *bench_.oracle, bench_.python,
-                                 bench_.seed, bench_.threads, bench_.gpu());
-    verdict.outcome = Outcome::kBuildFailed;
-    verdict.message = *candidate.failure;
-    ASSAY_RETURN_IF_ERROR(work.listings.AddTo(index, &verdict));
-    return verdict;
-  }
+  if (candidate.failure) return VerdictOnFailure(work, index);
   bench_.live->BeginCandidate();
   if (work.batch->other_size) work.batch->other_size->live.BeginCandidate();
   Trial trial({bench_, *work.batch, schedule_, candidate, against_ ? &*against_ : nullptr,

@@ -21,8 +21,9 @@ namespace assay {
 // session after an error.
 class Session {
  public:
-  // Starts the reference and makes the first batch's draws. `stop` ends every wait of the session.
-  // Errors: the request's (kUsage), the machine's (kEnvironment), kInterrupted.
+  // Starts the reference; the first batch's values are drawn once its candidates are built. `stop`
+  // ends every wait of the session. Errors: the request's (kUsage), the machine's (kEnvironment),
+  // kInterrupted.
   static Result<std::unique_ptr<Session>> Open(SessionTerms terms, StopToken stop,
                                                const JudgeEvents& events);
   Session(const Session&) = delete;
@@ -60,7 +61,12 @@ class Session {
   LateBuildSetup BuildSetup(const OtherSize* other_size) const;
   Result<void> BuildOpponent();
   Result<void> JudgeBatch(BatchAtWork& work);
-  Error NamedError(const BatchAtWork& work, size_t index, Error error) const;
+  // Gives the verdicts on the first candidates, as far as they did not build.
+  Result<void> TellFailedFirst(BatchAtWork& work);
+  Result<Verdict> VerdictOnFailure(BatchAtWork& work, size_t index);
+  // Tells that a candidate needs what is not here, and keeps that for the end of the batch.
+  void TellUnjudged(BatchAtWork& work, size_t index, Error error) const;
+  static Result<void> Ended(const BatchAtWork& work);
   Result<Verdict> JudgeOne(BatchAtWork& work, size_t index);
   Result<Verdict> RunTrial(BatchAtWork& work, size_t index, bool* wants_room);
   // Runs a trial. If the device's memory was short before the candidate was timed, runs it again

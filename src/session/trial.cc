@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/check.h"
 #include "base/trace.h"
 #include "hosts/blame.h"
@@ -29,8 +31,9 @@ Result<Verdict> Trial::Run(HostsOfCandidate& hosts) {
   }
   if (verdict.correctness) {
     std::string& note = verdict.correctness->note;
-    const std::string left_out = NoteOfLeftOut(verdict.correctness->draws);
-    if (!left_out.empty()) note += (note.empty() ? "" : "; ") + left_out;
+    for (const std::string& more : {NoteOfLeftOut(verdict.correctness->draws),
+                                    NoteOfDrawsForTime(verdict.correctness->draws)})
+      if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
   }
   return verdict;
 }
@@ -46,7 +49,7 @@ Result<bool> Trial::PassGates(HostsOfCandidate& hosts, Verdict* verdict) {
     if (final) return true;
   }
   schedule.set_expects_speed(true);
-  if (EndsCorrect(verdict)) return true;
+  if (EndsCorrect(verdict) || EndsForTime(verdict)) return true;
   verdict->speed.emplace();
   verdict->speed->threshold = setup_.bench.terms.opponent.threshold;
   if (const BuiltCandidate* against = setup_.against)
@@ -67,6 +70,24 @@ bool Trial::EndsCorrect(Verdict* verdict) const {
                                "correct, and that means nothing: {}, so this problem cannot tell "
                                "a kernel from one that computes nothing (assay audit says more)",
                                why);
+  return true;
+}
+
+bool Trial::EndsForTime(Verdict* verdict) const {
+  const Workbench& bench = setup_.bench;
+  // Calls of each side in a pair, at least, and values that it takes. A draw of gate 1 takes about
+  // three times as long as the reference's call.
+  constexpr double kCalls = 9, kDraws = 10;
+  const double pair_s = kCalls * call_ns_ / 1e9 + kDraws * setup_.batch.draws.draw_s();
+  const double budget_s = bench.terms.effort.speed_budget_s;
+  if (bench.on_device() || pair_s <= budget_s) return false;
+  const double enough_s = 10 * std::ceil((kPairsMin + 1) * pair_s / 10);
+  const std::string set = setup_.bench.oracle->SetForShare(budget_s / enough_s);
+  verdict->outcome = Outcome::kUnsettled;
+  verdict->message = fmt::format(
+      "correct; its speed was not measured, as one of at least {} pairs takes about {:.0f} s here, "
+      "and all of them may take --budget {:g} s: use --budget {:.0f}{}",
+      kPairsMin, pair_s, budget_s, enough_s, set.empty() ? " or a smaller size" : " or " + set);
   return true;
 }
 

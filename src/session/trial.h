@@ -44,6 +44,8 @@ class Trial {
   Result<bool> PassOtherSize(CandidateHosts& hosts, Verdict* verdict);
   // Ends the verdict as `correct` and returns true if no speed is asked for.
   bool EndsCorrect(Verdict* verdict) const;
+  // Ends it unsettled, and says what would do, if the time for speed does not hold one pair.
+  bool EndsForTime(Verdict* verdict) const;
   // Runs the speed gate against all opponents that are asked for (trial_speed.cc).
   Result<bool> PassBaselines(CandidateHosts& hosts, Verdict* verdict);
   struct SpeedOutcome {
@@ -58,8 +60,7 @@ class Trial {
   Terms TermsBeside(const std::string& baseline, bool cheap, const CandidateHosts& hosts,
                     const Verdict& verdict) const;
   void Settle(Verdict* verdict) const;
-  // Describes the failing call in the verdict.
-  // Makes a failed gate 1 the outcome. Errors (kUnjudged): the candidate needs what is not here.
+  // Describes the failing call in the verdict, as its outcome. Errors (kUnjudged): the candidate needs what is not here.
   Result<void> SayWhatFailed(const Gate1Result& result, Verdict* verdict);
   SizeRunTerms OtherSizeTerms() const;
   bool AsksForSpeed() const;

@@ -2,6 +2,7 @@
 // thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ struct Workbench {
   CompareRule rule = {};
   std::string tolerance = {};  // as verdicts name it
   double host_start_s = 0;     // start of the oracle's host
+  // JudgeEvents::notice of the present call.
+  std::function<void(const std::string&)> notice = [](const std::string&) {};
 
   const Gpu* gpu() const { return device ? &device->gpu() : nullptr; }
   bool on_device() const { return device != nullptr; }

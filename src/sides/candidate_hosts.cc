@@ -132,11 +132,18 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
 HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
   const Span span("await its load");
   const bool python = IsPython();
-  const double timeout_s = setup_.tool != nullptr ? kToolStepTimeoutS
-                           : python               ? 120
-                                                  : setup_.limits.call_timeout_s;
+  const double timeout_s =
+      setup_.tool != nullptr ? kToolStepTimeoutS
+      : python ? BuildTimeoutS(setup_.candidate.source, setup_.limits, setup_.gpu != nullptr)
+               : setup_.limits.call_timeout_s;
   auto loaded = started.host.Collect(timeout_s);
-  if (!loaded) return std::unexpected(AsTheCandidates(std::move(loaded).error()));
+  if (!loaded) {
+    HostTrouble trouble = AsTheCandidates(std::move(loaded).error());
+    if (trouble.kind == Kind::kTimedOut)
+      trouble.message = fmt::format("loading it took longer than {:.3g} s ({})", timeout_s,
+                                    python ? "--build-timeout" : "--timeout");
+    return std::unexpected(std::move(trouble));
+  }
   if (python) {
     constexpr const char* kNotes[] = {
         "", "weights were matched by order, not by name",

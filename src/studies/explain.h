@@ -1,6 +1,6 @@
-// Writes a verdict's failing call as a standalone C++ program: the candidate's source, the inputs,
-// the expected outputs, and a main() that makes the one call and prints the differences. For a
-// debugger, a sanitizer, or a friend.
+// Writes a verdict's failing call as a standalone program, in C++ or, for a Python candidate, in
+// Python: the candidate's source, the inputs, the expected outputs, and a main() that makes the one
+// call and prints the differences. For a debugger, a sanitizer, or a friend.
 #pragma once
 
 #include <string>

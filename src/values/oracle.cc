@@ -404,6 +404,16 @@ HostResult<void> Oracle::FillSlots(uint32_t first, uint32_t count, uint64_t seed
   return {};
 }
 
+std::string Oracle::SetForShare(double share) {
+  constexpr std::string_view kSentence = "It would fit with ";
+  auto whole = RequestText(*host_, FrameKind::kEstimate, 0, 6, options_.timeout_s);
+  if (!whole || whole->frame.args[3] == 0) return {};
+  const auto limit = static_cast<uint64_t>(share * static_cast<double>(whole->frame.args[5]));
+  const auto reply = RequestText(*host_, FrameKind::kEstimate, limit, 6, options_.timeout_s);
+  const std::string said = reply ? host_->Message() : std::string();
+  return said.starts_with(kSentence) ? said.substr(kSentence.size()) : std::string();
+}
+
 HostResult<std::string> Oracle::ListMutants(uint32_t slot) {
   auto reply = RequestText(*host_, FrameKind::kMutants, slot, 0, options_.timeout_s);
   if (!reply) return std::unexpected(reply.error());

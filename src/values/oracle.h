@@ -92,6 +92,10 @@ class Oracle {
     return slot < fills_.size() ? fills_[slot].number : 0;
   }
 
+  // Returns the `--set` options with which a value would have about this share of its bytes, or
+  // fewer; empty: none were found.
+  std::string SetForShare(double share);
+
   // Returns the host's list of the reference's mutants, as JSON
   // (host/python/assay_host/mutants.py); the slot holds an ordinary draw.
   HostResult<std::string> ListMutants(uint32_t slot);

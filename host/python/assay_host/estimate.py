@@ -19,6 +19,9 @@ import torch
 from assay_host import describe, failure, operators, problem, structure
 from assay_host.failure import Failure
 
+# A `--set` that is proposed brings the sum under this on a CPU, and the operations of one forward
+# under the other, where both are larger: drawing and timing such values fits the usual minute.
+_COMFORT_BYTES, _COMFORT_OPERATIONS = 2**27, 2 * 10**10
 _SEARCH_SECONDS_MAX = 10.0
 _FORWARD_SECONDS_MAX = 4.0
 _HALVINGS_MAX = 40
@@ -43,6 +46,12 @@ class Need:
         (once natively, twice as large in float64).
         """
         return self.inputs + self.parameters + self.outputs + 3 * self.peak // 8
+
+
+    def is_comfortable(self, limit):
+        """Returns True if the sum is within the limit and forward's operations are few."""
+        operations = sum(operator.operations for operator in self.operators.values())
+        return self.total() <= limit and operations <= _COMFORT_OPERATIONS
 
 
 class Result:
@@ -238,8 +247,8 @@ def _moves(sizes):
     )
 
 
-def _suggest(tree, path, settings, need, limit):
-    """Returns a sentence with the `--set` options that bring the need under the limit, or an empty
+def _suggest(tree, path, settings, need, fits):
+    """Returns a sentence with the `--set` options that bring the need to where it fits, or an empty
     one. Halves constants in turn as long as each step saves a tenth.
     """
     end = time.monotonic() + _SEARCH_SECONDS_MAX
@@ -261,7 +270,7 @@ def _suggest(tree, path, settings, need, limit):
             return ""
         need, changed = other, trial
         sizes.update({name: trial[name] for name in names})
-        if need.total() <= limit:
+        if fits(need):
             options = (f"--set {name}={_shell_text(value)}" for name, value in changed.items())
             return "It would fit with " + " ".join(options)
     return ""
@@ -297,10 +306,13 @@ def account(need):
     return json.dumps(document)
 
 
-def estimate(tree, path, settings, limit, expressions=None):
+def estimate(tree, path, settings, limit, expressions=None, on_device=False):
     """See the module's text. Raises Failure(kProblemSet) for settings that do not apply."""
     tree = problem.apply_settings(tree, settings)
     need = measure(tree, path, expressions)
     if need is None or limit == 0 or need.total() <= limit:
         return Result(need, "")
-    return Result(need, _suggest(tree, path, settings, need, limit))
+    if on_device:
+        return Result(need, _suggest(tree, path, settings, need, lambda n: n.total() <= limit))
+    comfort = min(limit, _COMFORT_BYTES)
+    return Result(need, _suggest(tree, path, settings, need, lambda n: n.is_comfortable(comfort)))
