@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/defences.h"
+#include "machine/machine.h"
 #include "values/draw_kinds.h"
 
 namespace assay {
@@ -46,7 +47,8 @@ Result<std::unique_ptr<OtherSize>> MakeOtherSize(
   if (set.empty()) return nullptr;
   options.problem.set = std::move(set);
   const ProblemRequest& problem = options.problem;
-  std::string settings = HostSettings(problem, options.threads, options.weights_seed, "eager");
+  std::string settings =
+      HostSettings(problem, ThreadsOfCorrectness(options.threads), options.weights_seed, "eager");
   std::string text = TextOf(problem, problem.set);
   auto opened = Oracle::OpenOther(options, std::move(host));
   if (!opened && opened.error().kind == ErrorKind::kUsage) return nullptr;

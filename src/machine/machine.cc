@@ -81,6 +81,8 @@ int DefaultThreads(bool on_device) {
   return on_device ? std::min(spare, kOnDevice) : spare;
 }
 
+int ThreadsOfCorrectness(int threads) { return std::max(threads, 2); }
+
 CorePlan PlanCores(const std::vector<int>& usable, int threads, int pair_index) {
   CorePlan plan;
   const size_t count = usable.size();

@@ -23,6 +23,9 @@ const std::vector<int>& UsableCpus();
 // Threads for each side if the user names none: all cores but one, which is left to the judge and
 // the system. At least one; at most two if the work is on a device.
 int DefaultThreads(bool on_device = false);
+// Threads of a candidate in the correctness gate: those that it is timed with, but at least two, so
+// that a race between threads can show.
+int ThreadsOfCorrectness(int threads);
 
 // The cores of a pair's hosts, and the judge's. They rotate from pair to pair, so that no core's
 // bias stays.

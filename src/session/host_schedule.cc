@@ -41,16 +41,20 @@ CandidateHostSetup HostSchedule::SetupOf(const BuiltCandidate& candidate) const 
 
 std::unique_ptr<HostsOfCandidate> HostSchedule::Make(const BuiltCandidate& candidate) const {
   const CandidateHostSetup setup = SetupOf(candidate);
+  const int threads = ThreadsOfCorrectness(bench_.threads);
   // Timed hosts are left as programs are: the fill takes time.
-  CandidateHostSetup of_correctness = setup;
-  of_correctness.poison_heap = true;
+  CandidateHostSetup of_correctness{candidate,     bench_.terms.limits,
+                                    bench_.python, *bench_.oracle,
+                                    *bench_.live,  bench_.correctness_settings,
+                                    bench_.gpu(),  threads,
+                                    bench_.stop,   true};
   auto hosts = std::make_unique<HostsOfCandidate>(CandidateHosts(of_correctness),
                                                   CandidateHosts(setup), std::nullopt);
   if (other_size_ != nullptr)
     hosts->other_size.emplace(CandidateHostSetup{
         candidate.at_other_size ? *candidate.at_other_size : candidate, bench_.terms.limits,
         bench_.python, other_size_->oracle, other_size_->live, other_size_->settings, bench_.gpu(),
-        bench_.threads, bench_.stop, true});
+        threads, bench_.stop, true});
   return hosts;
 }
 

@@ -78,6 +78,8 @@ Result<void> Session::Start(const JudgeEvents& events) {
                     bench_.threads, UsableCpus().size()));
   const uint64_t weights_seed = DeriveSeed(bench_.seed, SeedStream::kWeights);
   bench_.settings = HostSettings(terms.problem, bench_.threads, weights_seed, "eager");
+  bench_.correctness_settings =
+      HostSettings(terms.problem, ThreadsOfCorrectness(bench_.threads), weights_seed, "eager");
   OracleOptions& options = bench_.oracle_options;
   options.problem = terms.problem;
   options.python = bench_.python;

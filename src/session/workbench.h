@@ -24,6 +24,7 @@ struct Workbench {
   int threads = 1;
   PythonRuntime python = {};
   std::string settings = {};                      // settings.json of hosts under test
+  std::string correctness_settings = {};          // the same for the correctness gate's threads
   std::unique_ptr<JudgeDevice> device = nullptr;  // null: judged on the CPU
   OracleOptions oracle_options = {};
   std::optional<Oracle> oracle = {};
