@@ -23,6 +23,11 @@ std::vector<int> CpusOf(pid_t thread) {
   return cpus;
 }
 
+TEST(ThreadsOfCorrectness, AreTwoAtLeast) {
+  EXPECT_EQ(ThreadsOfCorrectness(1), 2);
+  EXPECT_EQ(ThreadsOfCorrectness(5), 5);
+}
+
 TEST(PlanCores, TheJudgeAndTheHostsShareNoCoreWhereThereAreEnough) {
   for (int pair = 0; pair < 9; ++pair) {
     const CorePlan plan = PlanCores({2, 3, 5, 7}, 3, pair);

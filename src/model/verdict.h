@@ -79,6 +79,13 @@ struct LaunchedTimes {
   double reference_ns = 0, candidate_ns = 0;
 };
 
+// Why a decision is `unsettled`.
+struct WhyUnsettled {
+  // "noise", "disturbed", "budget", "charges", "copies", "blocks", "memory", "alone", "libraries"
+  std::string cause;
+  double budget_s = 0;  // if the budget ended: a --budget with room for a decision; else 0
+};
+
 struct BaselineResult {
   double time_ns = 0;  // of one call, median over pairs
   double candidate_time_ns = 0;
@@ -102,6 +109,7 @@ struct BaselineResult {
   // "opponent", "both"; empty in older verdicts.
   std::string copies = "nobody";
   std::string note;  // a limit of these numbers, in one sentence; may be empty
+  std::optional<WhyUnsettled> why_unsettled;  // empty in older verdicts, too
 };
 
 // Names one more result, beside those of all baselines: that of the one that is hardest to beat.

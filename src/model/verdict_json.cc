@@ -87,6 +87,10 @@ Json ToJson(const SustainedRecord& record) {
           {"candidate", ToJson(record.candidate)}};
 }
 
+Json ToJson(const WhyUnsettled& why_unsettled) {
+  return {{"cause", why_unsettled.cause}, {"budget_s", FigureOrNull(why_unsettled.budget_s)}};
+}
+
 Json ToJson(const BaselineResult& result) {
   return {{"time_ns", result.time_ns},
           {"candidate_time_ns", result.candidate_time_ns},
@@ -104,7 +108,8 @@ Json ToJson(const BaselineResult& result) {
           {"calls_per_block", result.calls_per_block},
           {"launched", result.launched ? ToJson(*result.launched) : Json()},
           {"copies", TextOrNull(result.copies)},
-          {"note", TextOrNull(result.note)}};
+          {"note", TextOrNull(result.note)},
+          {"why_unsettled", result.why_unsettled ? ToJson(*result.why_unsettled) : Json()}};
 }
 
 Json ToJson(const Speed& speed) {

@@ -279,6 +279,11 @@ BaselineResult ReadBaseline(const JsonNode& node) {
         LaunchedTimes{launched.At("time_ns").Number(), launched.At("candidate_time_ns").Number()};
   result.copies = node.Find("copies").OneOfOrNull({"nobody", "candidate", "opponent", "both"});
   result.note = node.At("note").TextOrNull();
+  if (const JsonNode why_unsettled = node.Find("why_unsettled"); !why_unsettled.IsNull())
+    result.why_unsettled = WhyUnsettled{
+        why_unsettled.At("cause").OneOf({"noise", "disturbed", "budget", "charges", "copies",
+                                         "blocks", "memory", "alone", "libraries"}),
+        why_unsettled.At("budget_s").NumberOrZero()};
   return result;
 }
 

@@ -116,7 +116,17 @@ NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
     return {"see which wrong candidates this problem lets pass", audit};
   }
   const auto result = verdict.speed->baselines.find(verdict.speed->headline);
-  const bool noise = result == verdict.speed->baselines.end() || result->second.note.empty() ||
+  const bool known = result != verdict.speed->baselines.end();
+  if (known && result->second.why_unsettled) {
+    const WhyUnsettled& why = *result->second.why_unsettled;
+    if (why.cause == "budget")
+      return {"give it more time", JudgeCommand(verdict, verdict.candidate.path,
+                                                fmt::format("--budget {:g}", why.budget_s))};
+    const bool noisy = why.cause == "noise" || why.cause == "disturbed";
+    return {noisy ? "stop other programs on this machine, then" : "read the note above, then",
+            again};
+  }
+  const bool noise = !known || result->second.note.empty() ||
                      result->second.note.find("other processes") != std::string::npos;
   return {noise ? "stop other programs on this machine, then" : "read the note above, then", again};
 }

@@ -92,6 +92,11 @@ TEST(NextStep, UnsettledDependsOnTheReason) {
     result.note = note;
     EXPECT_EQ(NextStepAfter(verdict).advice, "stop other programs on this machine, then");
   }
+  result.why_unsettled = {"copies", 0};
+  EXPECT_EQ(NextStepAfter(verdict).advice, "read the note above, then");
+  result.why_unsettled = {"budget", 25};
+  EXPECT_EQ(NextStepAfter(verdict).advice, "give it more time");
+  EXPECT_THAT(NextStepAfter(verdict).command, EndsWith(" --budget 25"));
   verdict.speed.reset();
   EXPECT_EQ(NextStepAfter(verdict).command, "assay audit problems/level1/softmax.py --size small");
   verdict.problem.size.clear();

@@ -17,4 +17,8 @@ int PairsUntilDecision(int pair_index);
 // hosts of the first pairs took to start before the gate began, which is theirs as well.
 bool IsOutOfBudget(int pairs, double budget_s, double left_s, double before_s);
 
+// Returns a budget that has room for the looks which these pairs had not [s]: a multiple of 5.
+// `spent_s`: what they took.
+double BudgetForDecision(int pairs, double spent_s);
+
 }  // namespace assay

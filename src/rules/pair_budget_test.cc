@@ -25,5 +25,12 @@ TEST(IsOutOfBudget, HostsThatStartedBeforeCountAsThePairsOwn) {
   EXPECT_FALSE(IsOutOfBudget(3, 60, 58.5, 2));
 }
 
+// Three pairs of 1.2 s: fourteen of them, and a quarter to spare.
+TEST(BudgetForDecision, HasRoomForTheLooksToCome) {
+  EXPECT_EQ(BudgetForDecision(3, 3.6), 25);
+  EXPECT_EQ(BudgetForDecision(14, 14), 40);
+  EXPECT_EQ(BudgetForDecision(1, 9), 160);
+}
+
 }  // namespace
 }  // namespace assay

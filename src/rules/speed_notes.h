@@ -11,13 +11,24 @@ namespace assay {
 bool IsFasterWithoutCopy(double reference_ns, double copy_ns, double candidate_ns,
                          double threshold);
 
+// Returns at least how many times as fast the candidate is, whatever leaving out its copy saves.
+// Times of one call [ns], both with the copy.
+double SpeedupBesideCopies(double reference_ns, double copy_ns, double candidate_ns);
+
+// Both sides copy their results since the candidate uses their memory again: returns why it is not
+// called `faster`. Code in Python could leave out the candidate's copy. Empty if it gains more than
+// that can save. Times of one call [ns].
+std::string NoteOfReusedMemory(double reference_ns, double copy_ns, double candidate_ns,
+                               double threshold);
+
 // Both sides copy their results within the clock, the candidate by code that it could have
 // replaced: returns a note on `faster`. Empty if the candidate gains more than a copy can save.
 // Times of one call [ns].
 std::string NoteOfCopies(double reference_ns, double copy_ns, double candidate_ns,
                          double threshold);
 
-// The candidate alone copies its results, since it uses their memory again: returns why it is not
+// The candidate alone copies its results, since it uses their memory again and its opponent is
+// native: returns why it is not
 // called `slower`. Without that copy, as its host says how long it takes, it may not be. Empty if
 // it stays slower. Times of one call [ns].
 std::string NoteOfOwnCopies(double reference_ns, double candidate_ns, double copy_ns,

@@ -15,6 +15,19 @@ TEST(NoteOfCopies, AWinThatASavedCopyExplainsIsNoted) {
   EXPECT_NE(NoteOfCopies(65'000, 8'000, 48'000, 1.1), "");
 }
 
+// A kernel into one preallocated tensor, as CUDA graphs have it: both sides copy.
+TEST(NoteOfReusedMemory, AWinThatASavedCopyExplainsIsNone) {
+  EXPECT_THAT(NoteOfReusedMemory(65'000, 8'000, 51'000, 1),
+              testing::HasSubstr("12% of the reference's time: return a new tensor"));
+  EXPECT_EQ(NoteOfReusedMemory(65'000, 8'000, 48'000, 1), "");
+  EXPECT_NE(NoteOfReusedMemory(65'000, 8'000, 48'000, 1.1), "");
+}
+
+TEST(SpeedupBesideCopies, TakesWhatLeavingOutACopySavesFromTheGain) {
+  EXPECT_DOUBLE_EQ(SpeedupBesideCopies(100, 10, 40), 2);
+  EXPECT_EQ(SpeedupBesideCopies(100, 60, 40), 0);
+}
+
 // A relu into one preallocated tensor was slower beside the same into new ones (seen once).
 TEST(NoteOfOwnCopies, ALossThatItsOwnCopyExplainsIsNone) {
   EXPECT_THAT(NoteOfOwnCopies(100, 128, 20, 1), testing::HasSubstr("return a new tensor"));

@@ -221,6 +221,30 @@ std::string NoteOfLeftOut(const std::vector<DrawRecord>& draws) {
                      fmt::join(kinds, ", "));
 }
 
+namespace {
+
+std::string UnsettledMessage(const BaselineResult& result, const std::string& opponent) {
+  const std::string cause = result.why_unsettled ? result.why_unsettled->cause : "noise";
+  if (cause == "noise" || cause == "disturbed")
+    return fmt::format("correct, but too noisy here to say whether it beats {}", opponent);
+  if (cause == "budget")
+    return fmt::format(
+        "correct, but the budget ended after {} {}, too few to say whether it beats {}: --budget "
+        "{:g} has room for a decision",
+        result.pairs, result.pairs == 1 ? "pair" : "pairs", opponent,
+        result.why_unsettled->budget_s);
+  const std::map<std::string, std::string> words{
+      {"charges", "it is slower only by time that is charged to it"},
+      {"copies", "the copies of results weigh more than the difference"},
+      {"blocks", "its gain comes from a part of its blocks"},
+      {"memory", "memory holds too few calls"},
+      {"alone", "calls alone do not show its gain"},
+      {"libraries", "where its time goes could not be seen"}};
+  return fmt::format("correct, but it is open whether it beats {}: {}", opponent, words.at(cause));
+}
+
+}  // namespace
+
 std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::string& opponent) {
   const double speedup = speed.baselines.at(speed.headline).speedup;
   const bool at_one = speed.threshold == 1;
@@ -236,8 +260,9 @@ std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::strin
                          at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent,
                          speedup);
     default:
-      return fmt::format("correct, but too noisy here to say whether it beats {}{}",
-                         at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent);
+      return UnsettledMessage(
+          speed.baselines.at(speed.headline),
+          fmt::format("{}{}", at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent));
   }
 }
 

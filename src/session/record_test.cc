@@ -90,6 +90,22 @@ TEST(AddBest, TakesTheOneThatIsHardestToBeatAndSaysWhichIsMissing) {
   EXPECT_EQ(speed.baselines.at("compiled").note, "1 measurement was repeated");
 }
 
+TEST(OutcomeMessage, UnsettledNamesItsCauseAndTheOptionThatHelps) {
+  Speed speed;
+  speed.headline = "eager";
+  BaselineResult& result = speed.baselines["eager"];
+  result.pairs = 2;
+  const auto message = [&] { return OutcomeMessage(Outcome::kUnsettled, speed, "eager"); };
+  EXPECT_THAT(message(), testing::HasSubstr("too noisy here"));
+  result.why_unsettled = {"budget", 25};
+  EXPECT_THAT(message(), testing::HasSubstr("after 2 pairs"));
+  EXPECT_THAT(message(), testing::HasSubstr("--budget 25"));
+  for (const char* cause : {"charges", "copies", "blocks", "memory", "alone", "libraries"}) {
+    result.why_unsettled = {cause, 0};
+    EXPECT_THAT(message(), testing::HasSubstr("it is open whether it beats eager: "));
+  }
+}
+
 TEST(ConstantsNote, NamesTheConstantsThatACandidateShares) {
   const std::map<std::string, std::string> set{{"N", "16"}, {"ROWS", "4"}, {"DIM", "2"}};
   EXPECT_EQ(ConstantsNote("import torch\nN = 64\nROWS: int = 3\ndef f():\n    DIM = 1\n", set),

@@ -1,6 +1,6 @@
 // Decides where results of Python hosts go (docs/protocol.md, 'Where a Python host's results go'):
-// left in the host's memory, copied into the judge's slots within the clock, or kept. A side that
-// uses memory of its results again has them copied from then on. Pure.
+// left in the host's memory, copied into the judge's slots within the clock, or kept. Where
+// one side uses memory of its results again both sides' are copied from then on. Pure.
 #pragma once
 
 #include "speed/gate2_terms.h"
@@ -17,13 +17,12 @@ class CopyPolicy {
   wire::Results ResultsOf(bool is_candidate, bool looked_at) const;
   // Returns true if copying is taken off this side's time.
   bool SubtractsSettle(bool is_candidate) const { return forms_.subtract_settle && !is_candidate; }
-  // This side uses the memory of its results again: they are copied within its time. If it is the
-  // opponent, both sides' are.
+  // This side uses the memory of its results again: both sides' are copied within their times.
   void CopyFromNowOn(bool is_candidate);
   // A host's memory could not be read before it loaded the judged code: both sides copy.
   void CopyBoth() { both_copy_ = true; }
 
-  // The candidate's results are copied within its time, and its opponent's are not.
+  // Results are copied because the candidate uses their memory again.
   bool candidate_copies() const { return candidate_copies_; }
   bool both_copy() const { return both_copy_; }
 

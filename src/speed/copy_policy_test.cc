@@ -13,12 +13,12 @@ Forms BothLeave() {
   return forms;
 }
 
-TEST(CopyPolicy, ACandidateThatUsesItsResultsAgainCopiesAlone) {
+TEST(CopyPolicy, BothCopyWhereTheCandidateUsesItsResultsAgain) {
   CopyPolicy copies(BothLeave(), false);
   EXPECT_EQ(copies.ResultsOf(true, false), Results::kLeft);
   copies.CopyFromNowOn(true);
   EXPECT_EQ(copies.ResultsOf(true, false), Results::kIntoSlots);
-  EXPECT_EQ(copies.ResultsOf(false, false), Results::kLeft);
+  EXPECT_EQ(copies.ResultsOf(false, false), Results::kIntoSlots);
   EXPECT_TRUE(copies.candidate_copies());
   EXPECT_FALSE(copies.both_copy());
 }

@@ -97,7 +97,8 @@ BlockMode Exchange::ModeOf(const Side& side, bool looked_at) const {
 HostResult<BlockTime> Exchange::RunPrepared(Side& side, std::span<const uint32_t> order,
                                             const BlockUse& use) {
   const bool is_candidate = side.is_candidate();
-  auto ran = side.RunBlock(order, ModeOf(side, use.looked_at));
+  const BlockMode mode = ModeOf(side, use.looked_at);
+  auto ran = side.RunBlock(order, mode);
   if (!ran) return std::unexpected(ran.error());
   const BlockResult& block = ran->result;
   if (block.must_copy) {
@@ -111,7 +112,8 @@ HostResult<BlockTime> Exchange::RunPrepared(Side& side, std::span<const uint32_t
                                 : 0;
   if (use.blocks != nullptr) {
     use.blocks->Add(is_candidate, block, settle_ns);
-    ledger_.AddCopy(is_candidate, block, order.size());
+    if (mode.results == wire::Results::kIntoSlots)
+      ledger_.AddCopy(is_candidate, block, order.size());
     if (const auto clock = side.Clock()) use.blocks->AddClock(*clock);
   }
   return BlockTime{

@@ -24,51 +24,67 @@ constexpr int64_t kClearSpentNs = 1'200'000'000;
 constexpr double kAloneMargin = 0.05;
 // If more of the measurements are disturbed, the machine is too busy for a decision.
 constexpr double kDisturbedShareMax = 0.1;
+// An idle machine's own work disturbs a few measurements of each verdict; more are worth a note.
+constexpr double kRepeatedShareNoted = 0.2;
 
 constexpr const char* kOpponentCopies =
     "its opponent uses the memory of its results again, so that copying them is in the opponent's "
     "time";
 
 void AddNote(const std::string& note, BaselineResult* speed) {
+  if (speed->note.contains(note)) return;
   if (!speed->note.empty()) speed->note += "; ";
   speed->note += note;
 }
 
-// Why the decision does not stand; nullopt if it does.
-std::optional<std::string> DoubtOf(Decision decision, const Gate2Setup& setup,
-                                   const GateParts& parts,
-                                   const std::optional<GainInARow>& in_a_row,
-                                   const Gate2Result& result) {
+// Why a decision does not stand.
+struct Doubt {
+  const char* cause;  // WhyUnsettled::cause
+  std::string note;
+};
+
+// nullopt if the decision stands.
+std::optional<Doubt> DoubtOf(Decision decision, const Gate2Setup& setup, const GateParts& parts,
+                             const std::optional<GainInARow>& in_a_row, const Gate2Result& result) {
   const BaselineResult& speed = result.result;
   const Ledger& ledger = parts.ledger;
   const double threshold = setup.terms.threshold;
   if (const double share = ledger.DisturbedShare(); share > kDisturbedShareMax)
-    return fmt::format(
-        "other processes disturbed {:.0f}% of the measurements: judge again on a quieter machine",
-        100 * share);
+    return Doubt{"disturbed",
+                 fmt::format("other processes disturbed {:.0f}% of the measurements: judge again "
+                             "on a quieter machine",
+                             100 * share)};
   if (const std::string own = NoteOfOwnCopies(speed.time_ns, speed.candidate_time_ns,
                                               Median(ledger.candidates_copy_ns), threshold);
       decision == Decision::kSlower && speed.copies == "candidate" && !own.empty())
-    return own;
+    return Doubt{"copies", own};
+  if (decision == Decision::kFaster && speed.copies == "both" && parts.copies.candidate_copies())
+    if (const std::string reused = NoteOfReusedMemory(
+            speed.time_ns, Median(ledger.opponents_copy_ns), speed.candidate_time_ns, threshold);
+        !reused.empty())
+      return Doubt{"copies", reused};
   if (decision == Decision::kFaster && speed.copies == "opponent" &&
       !IsFasterWithoutCopy(speed.time_ns, Median(ledger.opponents_copy_ns), speed.candidate_time_ns,
                            threshold))
-    return std::string(kOpponentCopies) + "; without that copy it would not be faster";
+    return Doubt{"copies",
+                 std::string(kOpponentCopies) + "; without that copy it would not be faster"};
   const uint32_t calls = parts.length.calls;
   if (const std::string blocks = NoteOfShortBlocks(calls, calls * speed.time_ns);
       decision == Decision::kFaster && setup.forms.foreign_code && setup.values.live.on_device() &&
       !blocks.empty())
-    return blocks;
+    return Doubt{"memory", blocks};
   if (decision == Decision::kFaster &&
       !BlocksBearOut(speed.speedup, speed.time_ns, speed.candidate_time_ns, threshold))
-    return fmt::format(
-        "{:.3g}x by its pairs, but {:.3g}x by the medians of all blocks: the gain comes from a "
-        "part of its blocks",
-        speed.speedup, speed.time_ns / speed.candidate_time_ns);
-  if (in_a_row && in_a_row->alone <= threshold * (1 + kAloneMargin)) return in_a_row->seen;
+    return Doubt{"blocks",
+                 fmt::format("{:.3g}x by its pairs, but {:.3g}x by the medians of all blocks: the "
+                             "gain comes from a part of its blocks",
+                             speed.speedup, speed.time_ns / speed.candidate_time_ns)};
+  if (in_a_row && in_a_row->alone <= threshold * (1 + kAloneMargin))
+    return Doubt{"alone", in_a_row->seen};
   if (setup.terms.libraries_forbidden && decision == Decision::kFaster && !result.libraries)
-    return "this problem forbids libraries, and where its time goes could not be seen" +
-           (result.libraries_unseen.empty() ? "" : ": " + result.libraries_unseen);
+    return Doubt{"libraries",
+                 "this problem forbids libraries, and where its time goes could not be seen" +
+                     (result.libraries_unseen.empty() ? "" : ": " + result.libraries_unseen)};
   return std::nullopt;
 }
 
@@ -78,20 +94,25 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const GateParts&
   BaselineResult& speed = result->result;
   if (auto doubt = DoubtOf(decision, setup, parts, in_a_row, *result)) {
     speed.certified_speedup = 0;
-    speed.note = std::move(*doubt);
+    speed.note = std::move(doubt->note);
+    speed.why_unsettled = WhyUnsettled{doubt->cause, 0};
     return Decision::kUnsettled;
   }
   if (in_a_row) {
     speed.certified_speedup = std::min(speed.certified_speedup, in_a_row->alone);
     speed.note =
         fmt::format("{}; calls alone are {:.3g}x as fast", in_a_row->seen, in_a_row->alone);
-  } else if (const int repeated = parts.ledger.disturbances.repeated; repeated > 0) {
-    AddNote(fmt::format("{} because other processes had disturbed {}",
-                        repeated == 1 ? std::string("1 measurement was repeated")
-                                      : fmt::format("{} measurements were repeated", repeated),
-                        repeated == 1 ? "it" : "them"),
+  } else if (const double share = parts.ledger.RepeatedShare(); share > kRepeatedShareNoted) {
+    AddNote(fmt::format("{:.0f}% of the measurements were repeated because other processes had "
+                        "disturbed them",
+                        100 * share),
             &speed);
   }
+  if (decision == Decision::kFaster && speed.copies == "both" && parts.copies.candidate_copies())
+    speed.certified_speedup =
+        std::min(speed.certified_speedup,
+                 SpeedupBesideCopies(speed.time_ns, Median(parts.ledger.opponents_copy_ns),
+                                     speed.candidate_time_ns));
   return decision;
 }
 
@@ -113,11 +134,13 @@ SpeedRule RuleNow(const Gate2Setup& setup, const GateParts& parts) {
 std::string CopiesOf(const Forms& forms, const CopyPolicy& copies) {
   if (!forms.candidate_in_python) return copies.both_copy() ? "opponent" : "nobody";
   if (copies.both_copy() || !forms.candidate_leaves) return "both";
-  return copies.candidate_copies() ? "candidate" : "nobody";
+  if (!copies.candidate_copies()) return "nobody";
+  return forms.opponent_leaves ? "both" : "candidate";
 }
 
-void AddNoteOfCopies(const Gate2Setup& setup, const Ledger& ledger, Decision decision,
+void AddNoteOfCopies(const Gate2Setup& setup, const GateParts& parts, Decision decision,
                      BaselineResult* speed) {
+  const Ledger& ledger = parts.ledger;
   if (speed->copies == "candidate")
     AddNote(setup.values.live.on_device()
                 ? "it uses the memory of its results again, or other memory than "
@@ -125,6 +148,15 @@ void AddNoteOfCopies(const Gate2Setup& setup, const Ledger& ledger, Decision dec
                 : "it uses the memory of its results again, so that copying them "
                   "is in its time",
             speed);
+  if (speed->copies == "both" && parts.copies.candidate_copies()) {
+    // Any doubt about the copies says so already.
+    if (!speed->why_unsettled || speed->why_unsettled->cause != "copies")
+      AddNote(
+          "it uses the memory of its results again, so that copying results is in both sides' "
+          "times",
+          speed);
+    return;
+  }
   if (speed->copies == "opponent" && decision != Decision::kUnsettled)
     AddNote(kOpponentCopies, speed);
   if (!setup.forms.trusts_copies || speed->copies != "both" || decision != Decision::kFaster)
@@ -157,14 +189,24 @@ void TakeLook(const Gate2Setup& setup, const GateParts& parts, PairTest* test,
   const bool enough_spent =
       pairs >= terms.clear_pairs || ledger.spent.fill_ns + ledger.spent.timed_ns > kClearSpentNs;
   const double left_s = static_cast<double>(parts.budget.RemainingNs()) / 1e9;
-  const bool last = pairs >= test->rule.pairs_max ||
-                    IsOutOfBudget(pairs, terms.budget_s, left_s, terms.started_before_s);
+  const bool all = pairs >= test->rule.pairs_max;
+  const bool last = all || IsOutOfBudget(pairs, terms.budget_s, left_s, terms.started_before_s);
   const std::vector<double> uncharged = UnchargedLogRatios(ledger.samples);
   test->decision = DecideCharged(test->log_ratios, uncharged, test->rule, enough_spent, last);
   const Decision decision = test->decision;
-  if (decision == Decision::kUnsettled &&
-      Decide(test->log_ratios, test->rule, enough_spent, last) == Decision::kSlower)
-    AddNote(NoteOfCharges(Estimate(uncharged, test->rule).speedup), &result->result);
+  if (decision == Decision::kUnsettled) {
+    const double spent_s = terms.started_before_s + terms.budget_s - left_s;
+    WhyUnsettled& why_unsettled = result->result.why_unsettled.emplace();
+    if (Decide(test->log_ratios, test->rule, enough_spent, last) == Decision::kSlower) {
+      why_unsettled.cause = "charges";
+      AddNote(NoteOfCharges(Estimate(uncharged, test->rule).speedup), &result->result);
+    } else if (!all && DecideCharged(test->log_ratios, uncharged, test->rule, enough_spent,
+                                     false) == Decision::kContinue) {
+      why_unsettled = {"budget", BudgetForDecision(pairs, spent_s)};
+    } else {
+      why_unsettled.cause = "noise";
+    }
+  }
   if (decision != Decision::kContinue && decision != Decision::kSlower)
     result->worked_ahead = WorkedAhead(ledger.steps, setup.forms.step_wake_ns);
   if (decision == Decision::kFaster && setup.forms.beside_baseline)
@@ -259,7 +301,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   }
   Conclude(parts, test, &speed);
   const Decision decision = WithDoubts(test.decision, setup, parts, test.in_a_row, &result);
-  AddNoteOfCopies(setup, parts.ledger, decision, &speed);
+  AddNoteOfCopies(setup, parts, decision, &speed);
   AddNoteOfReplays(setup.forms, &speed);
   speed.decision = DecisionName(decision);
   return WithLedger(std::move(result), std::move(parts.ledger));

@@ -14,6 +14,8 @@ namespace {
 constexpr int kRepeatsPerExchange = 1;
 constexpr int kRepeatsFree = 8;
 
+double ShareOf(int part, int of) { return of == 0 ? 0 : static_cast<double>(part) / of; }
+
 }  // namespace
 
 void PairBlocks::Add(bool is_candidate, const BlockResult& block, int64_t settle_ns) {
@@ -96,9 +98,12 @@ void Ledger::ForgetPairs() {
 }
 
 double Ledger::DisturbedShare() const {
-  const auto share = [](int part, int of) { return of == 0 ? 0 : static_cast<double>(part) / of; };
-  return std::max(share(disturbances.disturbed, disturbances.exchanges),
-                  share(disturbances.pairs_without_step, disturbances.pairs_stepped));
+  return std::max(ShareOf(disturbances.disturbed, disturbances.exchanges),
+                  ShareOf(disturbances.pairs_without_step, disturbances.pairs_stepped));
+}
+
+double Ledger::RepeatedShare() const {
+  return ShareOf(disturbances.repeated, disturbances.exchanges);
 }
 
 LaunchedTimes Ledger::Launched() const {

@@ -85,6 +85,8 @@ struct Ledger {
   // The share of measured exchanges that were disturbed, repeats having run out; or that of pairs
   // without an undisturbed step, if it is larger.
   double DisturbedShare() const;
+  // The share of measured exchanges that were repeated because they were disturbed.
+  double RepeatedShare() const;
   // The medians of the pairs.
   LaunchedTimes Launched() const;
 };

@@ -61,6 +61,14 @@ TEST(Ledger, OneRepeatAnExchangeAndEightMore) {
   EXPECT_NEAR(ledger.DisturbedShare(), 1.0 / 20, 1e-12);
 }
 
+TEST(Ledger, RepeatedExchangesAreAShareOfAll) {
+  Ledger ledger;
+  EXPECT_EQ(ledger.RepeatedShare(), 0);
+  EXPECT_TRUE(ledger.MustRepeat(true));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(ledger.MustRepeat(false));
+  EXPECT_EQ(ledger.RepeatedShare(), 0.25);
+}
+
 TEST(Ledger, APairWithoutAnUndisturbedStepCountsAsDisturbed) {
   Ledger ledger;
   ledger.samples.emplace_back();

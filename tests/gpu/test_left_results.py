@@ -55,7 +55,7 @@ def test_pytorch_beside_itself_copies_nothing(judge, tmp_path, name):
 
 def test_memory_that_is_used_again_is_copied(judge):
     verdict = judge("reuses.py", REUSES)
-    assert copies(verdict) == "candidate", verdict["speed"]
+    assert copies(verdict) == "both", verdict["speed"]
     assert "memory of its results again" in verdict["speed"]["baselines"]["eager"]["note"]
 
 
@@ -64,5 +64,5 @@ def test_a_copy_that_is_left_out_gains_nothing(judge):
     exploit = ROOT / "tests" / "exploits" / "gpu" / "corpus" / "30_patched_copy.py"
     options = ["--set", "ROWS=4096", "--set", "COLUMNS=4096", "--budget", "50"]
     verdict = judge(exploit.name, exploit.read_text(), "softmax", options, size=None)
-    assert copies(verdict) == "candidate", verdict["speed"]
+    assert copies(verdict) == "both", verdict["speed"]
     assert verdict["outcome"] in ("slower", "tie", "unsettled"), verdict["message"]
