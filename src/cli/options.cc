@@ -108,8 +108,15 @@ void JudgeOptions::AddTo(CLI::App& command) {
   command.add_option("--skip-draws", asked.skip_draws,
                      "Kinds of draws to leave out, with commas, such as ties,huge-scale "
                      "(docs/problems.md lists them)");
-  command.add_flag("--one-size", asked.one_size,
-                   "Check this size alone: the candidate may be wrong at others");
+  command
+      .add_option("--ragged", asked.ragged,
+                  "NAME=LO:HI: check correctness at other values of this constant of the problem, "
+                  "too (repeatable)")
+      ->allow_extra_args(false);
+  command
+      .add_flag("--one-size", asked.one_size,
+                "Check this size alone: the candidate may be wrong at others")
+      ->excludes("--ragged");
   AddEffort(&asked, &profile, &sanitize, command);
   command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
   command

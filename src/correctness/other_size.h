@@ -1,11 +1,12 @@
-// The same problem at another size, drawn from the ranges that its suite allows. It exposes kernels
-// that are right at one size alone. Only gate 1 uses it.
+// The same problem at other sizes, drawn from the ranges that its suite or --ragged allows. They
+// expose kernels that are right at one size alone. Only gate 1 uses them.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "correctness/gate1_run.h"
 #include "values/live_slots.h"
@@ -23,15 +24,21 @@ struct OtherSize {
   DrawSet draws;
 };
 
-// Returns the problem's constants, with those of its ranges drawn anew; empty if it has no ranges.
-std::map<std::string, std::string> DrawSizes(const ProblemRequest& problem, uint64_t seed);
+using OtherSizes = std::vector<std::unique_ptr<OtherSize>>;
+
+// Returns up to `count` sizes, all different: the problem's constants, with those of its ranges
+// drawn anew; none if it has no ranges. They hold what a kernel that is right at round sizes tends
+// to miss: an odd number of tiles, a prime, less than a vector, one more or less than a round
+// number or the size that was asked for, the ends of a range. The first mixes all of these.
+std::vector<std::map<std::string, std::string>> DrawSizes(const ProblemRequest& problem,
+                                                          uint64_t seed, size_t count);
 
 // Loads the problem at another size, `set` from DrawSizes, into a host from StartOracleHost, and
-// makes its draws. Returns nullptr if `set` is empty or the reference cannot be judged at that
-// size.
+// makes its draws. Returns nullptr if the reference cannot be judged at that size; if it was
+// `asked` for by the user, that is an error (kUsage), unless memory is too short.
 Result<std::unique_ptr<OtherSize>> MakeOtherSize(
     OracleOptions options, std::map<std::string, std::string> set, std::shared_ptr<Host> host,
     JudgeDevice* device, const std::function<Result<CompareRule>(const Oracle&)>& rule,
-    uint64_t seed, const std::function<void(size_t, size_t)>& progress);
+    uint64_t seed, bool asked, const std::function<void(size_t, size_t)>& progress);
 
 }  // namespace assay

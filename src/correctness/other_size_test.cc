@@ -18,7 +18,7 @@ TEST(OtherSize, ConstantsLieInTheirRangesAndOthersStay) {
   const ProblemRequest problem = Softmax();
   std::set<int> rows;
   for (uint64_t seed = 0; seed < 500; ++seed) {
-    const auto set = DrawSizes(problem, seed);
+    const auto set = DrawSizes(problem, seed, 1).at(0);
     ASSERT_EQ(set.size(), 3u);
     EXPECT_EQ(set.at("DTYPE"), "'float32'");
     const int row = std::stoi(set.at("ROWS")), column = std::stoi(set.at("COLUMNS"));
@@ -30,14 +30,46 @@ TEST(OtherSize, ConstantsLieInTheirRangesAndOthersStay) {
   EXPECT_GT(rows.size(), 40u);
 }
 
+// A GEMM read the wrong buffer after an odd number of tiles, and groups of four launched nothing
+// for fewer rows than four: both were right at the one size that was judged.
+TEST(OtherSize, ThreeSizesHoldOddTilesAndLessThanAVector) {
+  int odd_tiles = 0, shorts = 0, neighbours = 0;
+  constexpr int kSeeds = 200;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    ProblemRequest problem = Softmax();
+    const auto sizes = DrawSizes(problem, seed, 3);
+    ASSERT_EQ(std::set(sizes.begin(), sizes.end()).size(), sizes.size()) << "all differ";
+    bool odd = false, is_short = false, neighbour = false;
+    for (const auto& set : sizes) {
+      const int row = std::stoi(set.at("ROWS")), column = std::stoi(set.at("COLUMNS"));
+      odd = odd || (column + 15) / 16 % 2 == 1;
+      is_short = is_short || row < 4 || column < 4;
+      neighbour = neighbour || row == 63 || row == 65 || column == 1023 || column == 1025;
+    }
+    odd_tiles += odd;
+    shorts += is_short;
+    neighbours += neighbour;
+  }
+  EXPECT_GT(odd_tiles, kSeeds * 3 / 4);
+  EXPECT_GT(shorts, kSeeds * 9 / 10);
+  EXPECT_GT(neighbours, kSeeds / 2);
+}
+
+TEST(OtherSize, ARangeOfOneValueThatIsJudgedAlreadyIsNoOtherSize) {
+  ProblemRequest problem;
+  problem.set = {{"N", "5"}};
+  problem.ragged = {{"N", {5, 5}}};
+  EXPECT_TRUE(DrawSizes(problem, 7, 3).empty());
+}
+
 TEST(OtherSize, ASeedGivesTheSameSize) {
-  EXPECT_EQ(DrawSizes(Softmax(), 7), DrawSizes(Softmax(), 7));
+  EXPECT_EQ(DrawSizes(Softmax(), 7, 3), DrawSizes(Softmax(), 7, 3));
 }
 
 TEST(OtherSize, AProblemWithoutRangesHasOneSize) {
   ProblemRequest problem = Softmax();
   problem.ragged.clear();
-  EXPECT_TRUE(DrawSizes(problem, 7).empty());
+  EXPECT_TRUE(DrawSizes(problem, 7, 3).empty());
 }
 
 }  // namespace

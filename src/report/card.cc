@@ -142,6 +142,7 @@ class CardWriter {
     }
     frame_.Section("gate 1: correctness", Passed(correctness->passed, "passed", "failed"));
     frame_.Labelled("checked", Checked(*correctness));
+    if (correctness->passed) frame_.Labelled("sizes", Sizes(*correctness));
     if (correctness->tolerance.starts_with("allclose"))
       frame_.Labelled("tolerance", Safe(correctness->tolerance));
     frame_.Labelled("errors", Errors(*correctness));
@@ -173,6 +174,24 @@ class CardWriter {
     if (!failed.empty()) return text + fmt::format(", failed: {}", fmt::join(failed, ", "));
     if (!dropped.empty()) text += fmt::format("; not applicable: {}", fmt::join(dropped, ", "));
     return text;
+  }
+
+  // The sizes at which it was right.
+  std::string Sizes(const Correctness& correctness) const {
+    std::vector<std::string> others;
+    for (const DrawRecord& draw : correctness.draws) {
+      std::vector<std::string> constants;
+      for (const auto& [name, value] : draw.set) {
+        const auto asked = verdict_.problem.set.find(name);
+        if (asked == verdict_.problem.set.end() || asked->second != value)
+          constants.push_back(Safe(fmt::format("{}={}", name, value)));
+      }
+      std::string text = fmt::format("{}", fmt::join(constants, " "));
+      if (!text.empty() && std::find(others.begin(), others.end(), text) == others.end())
+        others.push_back(std::move(text));
+    }
+    if (others.empty()) return "right at this size alone; --ragged NAME=LO:HI checks others";
+    return fmt::format("right at this one and at {}", fmt::join(others, "; "));
   }
 
   static std::string Errors(const Correctness& correctness) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -74,6 +75,25 @@ Result<void> AddBaselines(const std::string& asked, SessionTerms* terms) {
 
 }  // namespace
 
+Result<std::pair<std::string, std::pair<int64_t, int64_t>>> ParseRange(const std::string& text) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  const size_t equals = text.find('=');
+  const size_t colon = text.find(':', equals == std::string::npos ? 0 : equals);
+  const auto number = [&](size_t begin, size_t end) -> int64_t {
+    int64_t value = 0;
+    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, value);
+    return error == std::errc() && stop == text.data() + end ? value : 0;
+  };
+  if (equals != 0 && equals != std::string::npos && colon != std::string::npos) {
+    const int64_t least = number(equals + 1, colon), most = number(colon + 1, text.size());
+    if (least >= 1 && most >= least && most <= kMost)
+      return std::pair(text.substr(0, equals), std::pair(least, most));
+  }
+  return UsageError(fmt::format(
+      "--ragged {}: give a constant of the problem's file and a range of sizes, such as N=1:67",
+      text));
+}
+
 Result<uint64_t> ParseBytes(const std::string& text, const std::string& option) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -137,6 +157,13 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
   if (!asked.weights.empty()) terms.problem.weights = asked.weights;
   if (!asked.special_values.empty()) terms.problem.special_values = asked.special_values;
   ASSAY_RETURN_IF_ERROR(AddSkippedDraws(asked.skip_draws, &terms.problem));
+
+  terms.ragged_asked = !asked.ragged.empty();
+  if (terms.ragged_asked) terms.problem.ragged.clear();
+  for (const std::string& text : asked.ragged) {
+    ASSAY_ASSIGN_OR_RETURN(auto range, ParseRange(text));
+    terms.problem.ragged.insert_or_assign(std::move(range.first), range.second);
+  }
   if (asked.one_size) terms.problem.ragged.clear();
   terms.effort = asked.effort;
   terms.effort.replay = !asked.no_replay;

@@ -25,6 +25,7 @@ struct AskedTerms {
   std::string against;              // a candidate's file
   double threshold = 1;
   int threads = 0;
+  std::vector<std::string> ragged;  // NAME=LO:HI, as typed
   std::string python, precision, tolerance, weights, device;
   std::string special_values;  // "required", "noted", or empty: as the problem has it
   std::string skip_draws;      // kinds, with commas
@@ -46,6 +47,9 @@ Result<void> AddSkippedDraws(const std::string& kinds, ProblemRequest* problem);
 // Returns folders with installed suites, nearest first: the working folder's problems/, then those
 // beside the program.
 std::vector<std::string> SuiteFolders();
+
+// Parses NAME=LO:HI, whole numbers from 1 on. Errors (kUsage) say how it is written.
+Result<std::pair<std::string, std::pair<int64_t, int64_t>>> ParseRange(const std::string& text);
 
 // Parses "512M", "4G", "4GiB" or plain bytes. Errors (kUsage) name `option`.
 Result<uint64_t> ParseBytes(const std::string& text, const std::string& option);

@@ -24,22 +24,30 @@ DrawBudget BudgetOf(Workbench& bench) {
           }};
 }
 
+// On a device each size is compiled for, in the device form, and starts CUDA anew.
+constexpr size_t kSizesOnProcessor = 3, kSizesOnDevice = 1;
+
 }  // namespace
 
-Result<std::unique_ptr<OtherSize>> MakeBatchSize(const Workbench& bench, uint64_t seed,
-                                                 std::shared_ptr<Host> host,
-                                                 const DrawProgress& progress) {
+Result<OtherSizes> MakeBatchSizes(const Workbench& bench, uint64_t seed,
+                                  const std::shared_ptr<Host>& host, const DrawProgress& progress) {
   const SessionTerms& terms = bench.terms;
   const auto rule_for = [&](const Oracle& oracle) {
     return RuleFor(terms.problem, terms.precision, terms.tolerance, FinestClass(oracle.plan()));
   };
   const uint64_t own_seed = DeriveSeed(seed, SeedStream::kOtherSize);
-  return MakeOtherSize(bench.oracle_options, DrawSizes(terms.problem, own_seed), std::move(host),
-                       bench.device.get(), rule_for, own_seed, progress);
+  OtherSizes sizes;
+  for (auto& set :
+       DrawSizes(terms.problem, own_seed, bench.on_device() ? kSizesOnDevice : kSizesOnProcessor)) {
+    ASSAY_ASSIGN_OR_RETURN(
+        auto size, MakeOtherSize(bench.oracle_options, std::move(set), host, bench.device.get(),
+                                 rule_for, own_seed + sizes.size(), terms.ragged_asked, progress));
+    if (size) sizes.push_back(std::move(size));
+  }
+  return sizes;
 }
 
-Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed,
-                                         std::unique_ptr<OtherSize> other_size,
+Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed, OtherSizes other_sizes,
                                          const DrawProgress& progress) {
   const ProblemRequest& problem = bench.terms.problem;
   Oracle& oracle = *bench.oracle;
@@ -55,7 +63,7 @@ Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed,
   ValuePool values(oracle, first, ValuePool::CapacityFor(oracle, first),
                    DeriveSeed(seed, SeedStream::kValues), draws->Kept());
   return std::make_unique<Batch>(
-      Batch{std::move(other_size), std::move(*draws), std::move(values)});
+      Batch{std::move(other_sizes), std::move(*draws), std::move(values)});
 }
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// The values for judging one batch of frozen sources: draws, another size, and values for timed
+// The values for judging one batch of frozen sources: draws, other sizes, and values for timed
 // blocks. They judge no candidate that is handed in after one of the batch's verdicts.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace assay {
 
 struct Batch {
-  std::unique_ptr<OtherSize> other_size;  // null if the problem has one size
+  OtherSizes other_sizes;  // none if the problem has one size
   DrawSet draws;
   ValuePool values;
 };
@@ -23,15 +23,14 @@ struct Batch {
 // Gets the progress of drawing: draws that are done, of how many.
 using DrawProgress = std::function<void(size_t done, size_t all)>;
 
-// Makes a batch's other size under `seed`, loaded into `host`; null if the problem has one size.
-Result<std::unique_ptr<OtherSize>> MakeBatchSize(const Workbench& bench, uint64_t seed,
-                                                 std::shared_ptr<Host> host,
-                                                 const DrawProgress& progress);
+// Makes a batch's other sizes under `seed`, loaded into `host` one after the other; none if the
+// problem has one size.
+Result<OtherSizes> MakeBatchSizes(const Workbench& bench, uint64_t seed,
+                                  const std::shared_ptr<Host>& host, const DrawProgress& progress);
 
 // Makes the batch under `seed`. No host under test may run. Errors (kUsage):
 // the reference cannot be judged, or memory holds too few of the problem's tensors.
-Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed,
-                                         std::unique_ptr<OtherSize> other_size,
+Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed, OtherSizes other_sizes,
                                          const DrawProgress& progress);
 
 }  // namespace assay

@@ -20,9 +20,9 @@ void HostSchedule::MeetOracle() {
 }
 
 void HostSchedule::BeginBatch(std::span<const BuiltCandidate> candidates,
-                              const OtherSize* other_size, bool correctness_only) {
+                              const OtherSizes& other_sizes, bool correctness_only) {
   candidates_ = candidates;
-  other_size_ = other_size;
+  other_sizes_ = other_sizes;
   correctness_only_ = correctness_only;
   expects_speed_ = true;
 }
@@ -31,7 +31,7 @@ void HostSchedule::EndBatch() {
   ahead_.clear();
   ending_.Await();
   candidates_ = {};
-  other_size_ = nullptr;
+  other_sizes_ = {};
 }
 
 CandidateHostSetup HostSchedule::SetupOf(const BuiltCandidate& candidate) const {
@@ -48,13 +48,13 @@ std::unique_ptr<HostsOfCandidate> HostSchedule::Make(const BuiltCandidate& candi
                                     *bench_.live,  bench_.correctness_settings,
                                     bench_.gpu(),  threads,
                                     bench_.stop,   true};
-  auto hosts = std::make_unique<HostsOfCandidate>(CandidateHosts(of_correctness),
-                                                  CandidateHosts(setup), std::nullopt);
-  if (other_size_ != nullptr)
-    hosts->other_size.emplace(CandidateHostSetup{
-        candidate.at_other_size ? *candidate.at_other_size : candidate, bench_.terms.limits,
-        bench_.python, other_size_->oracle, other_size_->live, other_size_->settings, bench_.gpu(),
-        threads, bench_.stop, true});
+  auto hosts = std::make_unique<HostsOfCandidate>(
+      CandidateHosts(of_correctness), CandidateHosts(setup), std::deque<CandidateHosts>{});
+  for (const auto& size : other_sizes_)
+    hosts->other_sizes.emplace_back(
+        CandidateHostSetup{candidate.at_other_size ? *candidate.at_other_size : candidate,
+                           bench_.terms.limits, bench_.python, size->oracle, size->live,
+                           size->settings, bench_.gpu(), threads, bench_.stop, true});
   return hosts;
 }
 
@@ -63,7 +63,7 @@ std::unique_ptr<HostsOfCandidate> HostSchedule::Begin(size_t index) {
   facts.on_device = bench_.on_device();
   facts.alone = alone_;
   facts.imports = candidates_[index].source.form == CandidateForm::kPython;
-  facts.has_other_size = other_size_ != nullptr;
+  facts.has_other_size = !other_sizes_.empty();
   facts.expects_speed = expects_speed_;
   facts.correctness_only = correctness_only_;
   facts.usable_cores = UsableCpus().size();
@@ -77,7 +77,7 @@ std::unique_ptr<HostsOfCandidate> HostSchedule::Begin(size_t index) {
     auto& made = begin.candidate == index ? hosts : later[begin.candidate];
     if (!made) made = Make(candidates_[begin.candidate]);
     CandidateHosts& some = begin.use == HostUse::kPairs       ? made->pairs
-                           : begin.use == HostUse::kOtherSize ? *made->other_size
+                           : begin.use == HostUse::kOtherSize ? made->other_sizes.front()
                                                               : made->correctness;
     some.Prefetch(begin.first_pair, begin.count);
   }
@@ -88,7 +88,7 @@ std::unique_ptr<HostsOfCandidate> HostSchedule::Begin(size_t index) {
 void HostSchedule::AwaitImports() {
   for (auto& [next, hosts] : ahead_) {
     hosts->correctness.AwaitImports();
-    if (hosts->other_size) hosts->other_size->AwaitImports();
+    for (CandidateHosts& some : hosts->other_sizes) some.AwaitImports();
   }
 }
 

@@ -3,6 +3,7 @@
 // the device's memory is short.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,7 +22,7 @@ namespace assay {
 // A candidate's hosts, by use.
 struct HostsOfCandidate {
   CandidateHosts correctness, pairs;
-  std::optional<CandidateHosts> other_size;
+  std::deque<CandidateHosts> other_sizes;  // beside the batch's
 };
 
 class HostSchedule {
@@ -32,8 +33,8 @@ class HostSchedule {
   Result<void> BeginOpponents();
   // Call once oracle and live slots exist: reference hosts load their problem.
   void MeetOracle();
-  // Begins a batch. `candidates` and `other_size` must stay until EndBatch().
-  void BeginBatch(std::span<const BuiltCandidate> candidates, const OtherSize* other_size,
+  // Begins a batch. `candidates` and `other_sizes` must stay until EndBatch().
+  void BeginBatch(std::span<const BuiltCandidate> candidates, const OtherSizes& other_sizes,
                   bool correctness_only);
   void EndBatch();
 
@@ -77,7 +78,7 @@ class HostSchedule {
   const Workbench& bench_;
   std::map<std::string, std::unique_ptr<ReferencePool>> pools_;  // by baseline
   std::span<const BuiltCandidate> candidates_;
-  const OtherSize* other_size_ = nullptr;
+  std::span<const std::unique_ptr<OtherSize>> other_sizes_;
   bool correctness_only_ = false;
   std::map<size_t, std::unique_ptr<HostsOfCandidate>> ahead_;  // of later candidates, by index
   bool expects_speed_ = true;

@@ -33,6 +33,10 @@ void Building(const JudgeEvents& events, size_t done, size_t all) {
                    static_cast<double>(done) / static_cast<double>(all), done, all});
 }
 
+const OtherSize* FirstOf(const OtherSizes& sizes) {
+  return sizes.empty() ? nullptr : sizes.front().get();
+}
+
 DrawProgress Drawing(const JudgeEvents& events) {
   return [&events](size_t done, size_t all) {
     events.progress({JudgeStage::kDrawing, "drawing inputs",
@@ -104,7 +108,7 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
   bench_.host_start_s = Seconds(MonotonicNs() - starting_ns);
   if (bench_.on_device() && UsableCpus().size() >= kManyCores)
     ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents());
-  ASSAY_ASSIGN_OR_RETURN(first_size_, MakeBatchSize(bench_, bench_.seed, host, Drawing(events)));
+  ASSAY_ASSIGN_OR_RETURN(first_sizes_, MakeBatchSizes(bench_, bench_.seed, host, Drawing(events)));
   ASSAY_ASSIGN_OR_RETURN(bench_.oracle, Oracle::Open(bench_.oracle_options, std::move(host)));
   ASSAY_ASSIGN_OR_RETURN(bench_.rule, RuleFor(terms.problem, terms.precision, terms.tolerance,
                                               FinestClass(bench_.oracle->plan())));
@@ -117,14 +121,14 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
 }
 
 Result<std::unique_ptr<Batch>> Session::MakeNextBatch(uint64_t seed) {
-  std::unique_ptr<OtherSize> other_size = std::move(first_size_);
+  OtherSizes other_sizes = std::move(first_sizes_);
   if (seed != bench_.seed && !bench_.terms.problem.ragged.empty()) {
     if (!size_host_) {
       ASSAY_ASSIGN_OR_RETURN(size_host_, StartOracleHost(bench_.oracle_options));
     }
-    ASSAY_ASSIGN_OR_RETURN(other_size, MakeBatchSize(bench_, seed, size_host_, drawing_));
+    ASSAY_ASSIGN_OR_RETURN(other_sizes, MakeBatchSizes(bench_, seed, size_host_, drawing_));
   }
-  return MakeBatch(bench_, seed, std::move(other_size), drawing_);
+  return MakeBatch(bench_, seed, std::move(other_sizes), drawing_);
 }
 
 Result<void> Session::PrepareNext(const std::function<void()>& between) {
@@ -184,7 +188,7 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   }
   // All builds end before anything is timed: a compiler beside a measurement would be noise.
   ASSAY_ASSIGN_OR_RETURN(
-      auto built, builds.Finish(BuildSetup(first ? first_size_.get() : batch->other_size.get()),
+      auto built, builds.Finish(BuildSetup(FirstOf(first ? first_sizes_ : batch->other_sizes)),
                                 [&](size_t done) { Building(events, done, builds.size()); }));
   ASSAY_RETURN_IF_ERROR(BuildOpponent());
   BatchAtWork work{nullptr, std::move(built), KernelListings(work.built, bench_.gpu(), bench_.stop),
@@ -196,7 +200,7 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
     ASSAY_ASSIGN_OR_RETURN(batch, batches_.Take());
   }
   work.batch = std::move(batch);
-  schedule_.BeginBatch(work.built, work.batch->other_size.get(),
+  schedule_.BeginBatch(work.built, work.batch->other_sizes,
                        asked.correctness_only || bench_.terms.effort.correctness_only);
   auto judged = JudgeBatch(work);
   schedule_.EndBatch();
@@ -287,7 +291,7 @@ Result<Verdict> Session::RunTrial(BatchAtWork& work, size_t index, bool* wants_r
   const BuiltCandidate& candidate = work.built[index];
   if (candidate.failure) return VerdictOnFailure(work, index);
   bench_.live->BeginCandidate();
-  if (work.batch->other_size) work.batch->other_size->live.BeginCandidate();
+  for (const auto& size : work.batch->other_sizes) size->live.BeginCandidate();
   Trial trial({bench_, *work.batch, schedule_, candidate, against_ ? &*against_ : nullptr,
                work.asked.correctness_only || bench_.terms.effort.correctness_only,
                [&](JudgeStage stage, const std::string& text, double fraction) {
@@ -313,7 +317,7 @@ Result<Verdict> Session::JudgeWithRoom(BatchAtWork& work, size_t index) {
   auto verdict = RunTrial(work, index, &wants_room);
   const bool others_waited =
       !schedule_.alone() &&
-      (!work.asked.correctness_only || work.batch->other_size != nullptr || schedule_.any_ahead());
+      (!work.asked.correctness_only || !work.batch->other_sizes.empty() || schedule_.any_ahead());
   schedule_.set_alone(false);
   if (!bench_.on_device() || !others_waited) return verdict;
   if (!(verdict ? wants_room : LackedMemoryEarly(work, verdict.error()))) return verdict;
@@ -345,8 +349,9 @@ bool Session::LackedMemoryEarly(const BatchAtWork& work, const Error& error) {
 
 std::optional<std::string> Session::MemoryTaken(const BatchAtWork& work) const {
   auto seen = bench_.live->MemoryTaken();
-  const auto& other_size = work.batch->other_size;
-  return seen || !other_size ? seen : other_size->live.MemoryTaken();
+  for (const auto& size : work.batch->other_sizes)
+    if (!seen) seen = size->live.MemoryTaken();
+  return seen;
 }
 
 Result<Verdict> Session::ForWantOfMemory(BatchAtWork& work, size_t index, const Error& error) {

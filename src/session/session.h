@@ -85,9 +85,9 @@ class Session {
 
   Workbench bench_;
   HostSchedule schedule_;
-  // The oracle's host loads the first batch's other size, before the problem itself. `size_host_`
+  // The oracle's host loads the first batch's other sizes, before the problem itself. `size_host_`
   // loads those of later batches.
-  std::unique_ptr<OtherSize> first_size_;
+  OtherSizes first_sizes_;
   std::shared_ptr<Host> size_host_;
   FreshBatches<Batch> batches_;
   DrawProgress drawing_;                   // of the present wait for a batch

@@ -46,6 +46,7 @@ struct ToolChoice {
 
 struct SessionTerms {
   ProblemRequest problem;
+  bool ragged_asked = false;  // the user named the problem's ranges
   OpponentChoice opponent;
   Effort effort;
   ToolChoice tools;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
@@ -42,12 +43,10 @@ Result<bool> Trial::PassGates(HostsOfCandidate& hosts, Verdict* verdict) {
   HostSchedule& schedule = setup_.schedule;
   ASSAY_ASSIGN_OR_RETURN(bool final, PassCorrectness(hosts.correctness, verdict));
   if (final) return true;
-  if (hosts.other_size && !schedule.alone()) hosts.other_size->Prefetch(0, 1);
+  if (!hosts.other_sizes.empty() && !schedule.alone()) hosts.other_sizes.front().Prefetch(0, 1);
   if (AsksForSpeed() && !schedule.alone()) hosts.pairs.Prefetch(0, kPairsMin);
-  if (hosts.other_size) {
-    ASSAY_ASSIGN_OR_RETURN(final, PassOtherSize(*hosts.other_size, verdict));
-    if (final) return true;
-  }
+  ASSAY_ASSIGN_OR_RETURN(final, PassOtherSizes(hosts, verdict));
+  if (final) return true;
   schedule.set_expects_speed(true);
   if (EndsCorrect(verdict) || EndsForTime(verdict)) return true;
   verdict->speed.emplace();
@@ -131,10 +130,24 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
   return true;
 }
 
-Result<bool> Trial::PassOtherSize(CandidateHosts& hosts, Verdict* verdict) {
+Result<bool> Trial::PassOtherSizes(HostsOfCandidate& hosts, Verdict* verdict) {
+  // Importing PyTorch takes a second for each, so a host in Python has one, unless they were asked
+  // for.
+  const bool all =
+      setup_.candidate.source.form != CandidateForm::kPython || setup_.bench.terms.ragged_asked;
+  const size_t count =
+      all ? hosts.other_sizes.size() : std::min<size_t>(1, hosts.other_sizes.size());
+  for (size_t i = 0; i < count; ++i) {
+    ASSAY_ASSIGN_OR_RETURN(const bool final, PassOtherSize(hosts.other_sizes[i],
+                                                           *setup_.batch.other_sizes[i], verdict));
+    if (final) return true;
+  }
+  return false;
+}
+
+Result<bool> Trial::PassOtherSize(CandidateHosts& hosts, OtherSize& other, Verdict* verdict) {
   // The correctness gate's host gives its memory back first.
   if (setup_.schedule.alone()) setup_.schedule.ending().Await();
-  OtherSize& other = *setup_.batch.other_size;
   const std::string where = " at " + other.text;
   const AtSize size{other.oracle, other.options, other.live, other.draws, other.rule, hosts, where};
   ASSAY_ASSIGN_OR_RETURN(auto result, RunAtSize(size, OtherSizeTerms(), verdict));

@@ -41,7 +41,8 @@ class Trial {
   // Each returns true if the verdict is final.
   Result<bool> PassGates(HostsOfCandidate& hosts, Verdict* verdict);
   Result<bool> PassCorrectness(CandidateHosts& hosts, Verdict* verdict);
-  Result<bool> PassOtherSize(CandidateHosts& hosts, Verdict* verdict);
+  Result<bool> PassOtherSizes(HostsOfCandidate& hosts, Verdict* verdict);
+  Result<bool> PassOtherSize(CandidateHosts& hosts, OtherSize& other, Verdict* verdict);
   // Ends the verdict as `correct` and returns true if no speed is asked for.
   bool EndsCorrect(Verdict* verdict) const;
   // Ends it unsettled, and says what would do, if the time for speed does not hold one pair.
