@@ -21,6 +21,14 @@ std::string CappedLog(std::string text) {
   return text;
 }
 
+std::string MemoryText(uint64_t bytes) {
+  constexpr std::pair<uint64_t, char> kUnits[] = {
+      {uint64_t{1} << 30, 'G'}, {uint64_t{1} << 20, 'M'}, {uint64_t{1} << 10, 'K'}};
+  for (const auto& [unit, letter] : kUnits)
+    if (bytes >= unit && bytes % unit == 0) return fmt::format("{}{}", bytes / unit, letter);
+  return fmt::format("{}", bytes);
+}
+
 void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,
                         BuiltCandidate* built) {
   if (run.timed_out) {
@@ -28,8 +36,7 @@ void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_by
         "building took longer than {:.0f} s (--build-timeout) and was stopped", timeout_s);
     built->timed_out = true;
   } else if (run.exit.out_of_memory) {
-    built->failure = fmt::format("building took more than {:.1f} GB of memory",
-                                 static_cast<double>(memory_bytes) / 1e9);
+    built->failure = fmt::format("building took more than {} of memory", MemoryText(memory_bytes));
   } else {
     built->failure = FirstDiagnostic(run.output);
     if (built->failure->empty())

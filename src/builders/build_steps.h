@@ -1,6 +1,7 @@
 // Steps that the builders of candidates share.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace assay {
 
 // Cuts a tool's output to the length of a verdict's log.
 std::string CappedLog(std::string text);
+
+// Returns this much memory as --memory takes it: "4G", "256M".
+std::string MemoryText(uint64_t bytes);
 
 // Sets `failure` from the end of a tool that failed.
 void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,

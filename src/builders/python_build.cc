@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "builders/build_steps.h"
@@ -151,6 +152,11 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
                                    const std::string& settings, const DeviceTarget* target,
                                    StopToken stop) {
   built.compiler = "Python " + python.version;
+  if (IsBlank(built.source.content)) {
+    built.failure = fmt::format("{} is empty: a candidate in Python defines a class ModelNew",
+                                std::filesystem::path(built.source.path).filename().string());
+    return built;
+  }
   Build build{limits, python, target, "", "", stop};
   // PyTorch and Triton do without nvcc; a candidate that needs it is told by them.
   if (target != nullptr) {

@@ -242,9 +242,10 @@ std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost
   if (!Stands(Defence::kGuards)) return std::nullopt;
   if (const auto damage = live.FindDamage(host.outputs, called)) {
     const int64_t distance = damage->distance_bytes;
-    return fmt::format(
-        "it wrote out of bounds: {} bytes {} {}", std::abs(distance) + (distance >= 0 ? 1 : 0),
-        distance >= 0 ? "past the end of output" : "before the start of output", damage->output);
+    return fmt::format("it wrote out of bounds: {} {} {} {}", std::abs(distance),
+                       std::abs(distance) == 1 ? "byte" : "bytes",
+                       distance >= 0 ? "past the end of output" : "before the start of output",
+                       damage->output);
   }
   if (!Stands(Defence::kPoison)) return std::nullopt;
   std::vector<bool> was_called(plan.slot_count);

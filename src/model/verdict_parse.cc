@@ -262,8 +262,7 @@ BaselineResult ReadBaseline(const JsonNode& node) {
   std::vector<double> interval;
   node.At("ci").ForEach([&](const JsonNode& item) { interval.push_back(item.Number()); }, 2);
   interval.resize(2);
-  result.ci_low = interval[0];
-  result.ci_high = interval[1];
+  result.ci_low = interval[0], result.ci_high = interval[1];
   result.confidence = node.At("confidence").Number();
   result.decision = node.At("decision").OneOf({"faster", "slower", "tie", "unsettled"});
   result.smallest_visible = node.At("smallest_visible").Number();
@@ -274,16 +273,12 @@ BaselineResult ReadBaseline(const JsonNode& node) {
   result.pairs = node.At("pairs").Whole<int>();
   result.rounds = node.At("rounds").Whole<int>();
   result.calls_per_block = node.At("calls_per_block").Whole<int>();
-  if (const JsonNode launched = node.Find("launched"); !launched.IsNull())
-    result.launched =
-        LaunchedTimes{launched.At("time_ns").Number(), launched.At("candidate_time_ns").Number()};
+  if (const JsonNode times = node.Find("launched"); !times.IsNull())
+    result.launched = {times.At("time_ns").Number(), times.At("candidate_time_ns").Number()};
   result.copies = node.Find("copies").OneOfOrNull({"nobody", "candidate", "opponent", "both"});
   result.note = node.At("note").TextOrNull();
-  if (const JsonNode why_unsettled = node.Find("why_unsettled"); !why_unsettled.IsNull())
-    result.why_unsettled = WhyUnsettled{
-        why_unsettled.At("cause").OneOf({"noise", "disturbed", "budget", "charges", "copies",
-                                         "blocks", "memory", "alone", "libraries"}),
-        why_unsettled.At("budget_s").NumberOrZero()};
+  if (const JsonNode why = node.Find("why_unsettled"); !why.IsNull())
+    result.why_unsettled = WhyUnsettled{why.At("cause").Text(), why.At("budget_s").NumberOrZero()};
   return result;
 }
 

@@ -204,13 +204,20 @@ class CardWriter {
     else if (std::isfinite(ratio))
       text = fmt::format("{:.1e} times what is allowed", ratio);
     if (std::isfinite(correctness.max_abs_error))
-      text += fmt::format("; the largest is {:.2g}", correctness.max_abs_error);
+      text += correctness.passed
+                  ? fmt::format("; {:.2g} on ordinary values", correctness.max_abs_error)
+                  : fmt::format("; the largest is {:.2g}", correctness.max_abs_error);
     return text;
   }
 
+  // tf32 and float16 are one class, which has the name of what the problem computes in.
+  std::string ClassName(const std::string& name) const {
+    return name == "tf32" && verdict_.problem.dtype == "float16" ? "float16" : Safe(name);
+  }
+
   void Precision(const Correctness& correctness) {
-    const std::string shown = Safe(correctness.precision_class);
-    const std::string required = Safe(correctness.required_class);
+    const std::string shown = ClassName(correctness.precision_class);
+    const std::string required = ClassName(correctness.required_class);
     if (shown.empty() && required.empty()) return;
     if (shown == required)
       frame_.Labelled("precision", shown + ", as required");
@@ -307,6 +314,11 @@ class CardWriter {
     frame_.Row({{Padded("speedup"), Tone::kFaint},
                 {FormatRatio(result.speedup), Tone::kStrong},
                 {", " + IntervalText(result), Tone::kPlain}});
+    if (TimesDisagree(result))
+      frame_.Labelled("",
+                      "the median of pairs, whose sides ran beside each other; the times are "
+                      "medians of all blocks",
+                      Tone::kFaint);
     frame_.Labelled(
         "decision",
         fmt::format("{} {}: {}", unicode_ ? face.symbol : face.ascii_symbol, Safe(result.decision),
@@ -321,6 +333,13 @@ class CardWriter {
                               FormatGain(result.smallest_visible));
     frame_.Labelled("rests on", rests_on);
     if (!result.note.empty()) frame_.Labelled("note", Safe(result.note));
+  }
+
+  // Their ratio is another than the speedup's median, by more than a reader would round away.
+  static bool TimesDisagree(const BaselineResult& result) {
+    constexpr double kApart = 0.02;
+    if (!(result.time_ns > 0 && result.candidate_time_ns > 0 && result.speedup > 0)) return false;
+    return std::abs(std::log(result.time_ns / result.candidate_time_ns / result.speedup)) > kApart;
   }
 
   static std::string Padded(std::string_view label) {

@@ -59,7 +59,8 @@ TEST(Card, Faster) {
 |                                                                              |
 +- gate 1: correctness --------------------------------------------- + passed -+
 |  checked      412 calls; 11 of 11 draws passed; not applicable: huge-scale   |
-|  errors       at most 0.44 of what is allowed; the largest is 1.2e-07        |
+|  sizes        right at this size alone; --ragged NAME=LO:HI checks others    |
+|  errors       at most 0.44 of what is allowed; 1.2e-07 on ordinary values    |
 |  precision    float32, as required                                           |
 +- gate 2: speed --------------------------------------------------- + passed -+
 |  eager        4.02 ms  ####################################################  |
@@ -95,7 +96,8 @@ TEST(Card, Slower) {
 |                                                                              |
 +- gate 1: correctness --------------------------------------------- + passed -+
 |  checked      412 calls; 11 of 11 draws passed; not applicable: huge-scale   |
-|  errors       at most 0.44 of what is allowed; the largest is 1.2e-07        |
+|  sizes        right at this size alone; --ragged NAME=LO:HI checks others    |
+|  errors       at most 0.44 of what is allowed; 1.2e-07 on ordinary values    |
 |  precision    float32, as required                                           |
 |  note         weights were matched by order, not by name                     |
 +- gate 2: speed above 1.50x ----------------------------------- x not passed -+
@@ -220,7 +222,8 @@ TEST(Card, Foul) {
 |                                                                              |
 +- gate 1: correctness --------------------------------------------- + passed -+
 |  checked      412 calls; 11 of 11 draws passed; not applicable: huge-scale   |
-|  errors       at most 0.44 of what is allowed; the largest is 1.2e-07        |
+|  sizes        right at this size alone; --ragged NAME=LO:HI checks others    |
+|  errors       at most 0.44 of what is allowed; 1.2e-07 on ordinary values    |
 |  precision    float32, as required                                           |
 +- gate 2: speed ----------------------------------------------- not finished -+
 +- foul -----------------------------------------------------------------------+
@@ -250,7 +253,8 @@ TEST(Card, Unsettled) {
 |                                                                              |
 +- gate 1: correctness --------------------------------------------- + passed -+
 |  checked      412 calls; 11 of 11 draws passed; not applicable: huge-scale   |
-|  errors       at most 0.44 of what is allowed; the largest is 1.2e-07        |
+|  sizes        right at this size alone; --ragged NAME=LO:HI checks others    |
+|  errors       at most 0.44 of what is allowed; 1.2e-07 on ordinary values    |
 |  precision    float32, as required                                           |
 +- gate 2: speed ----------------------------------------------- x not passed -+
 |  eager        4.02 ms  ####################################################  |

@@ -149,6 +149,7 @@ std::string FormatDuration(double time_ns) {
 
 std::string FormatRatio(double ratio) {
   if (!std::isfinite(ratio) || ratio < 0) return "?";
+  if (ratio >= 999'999.5) return fmt::format("{:.2g}x", ratio);
   if (ratio >= 99.95) return fmt::format("{:.0f}x", ratio);
   if (ratio >= 9.995) return fmt::format("{:.1f}x", ratio);
   if (ratio >= 1.0995) return fmt::format("{:.2f}x", ratio);

@@ -93,6 +93,8 @@ TEST(FormatRatio, KeepsWhatMatters) {
   EXPECT_EQ(FormatRatio(0.0123), "0.012x");
   EXPECT_EQ(FormatRatio(48.24), "48.2x");
   EXPECT_EQ(FormatRatio(123.4), "123x");
+  EXPECT_EQ(FormatRatio(999'999), "999999x");
+  EXPECT_EQ(FormatRatio(1.7e308), "1.7e+308x");  // it had 309 digits
   EXPECT_EQ(FormatRatio(kInfinity), "?");
 }
 

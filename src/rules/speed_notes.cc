@@ -13,6 +13,11 @@ constexpr double kSavedByCopy = 2;
 // A host on a device has its inputs 0.12 to 0.6 ms before the clock (bench/results/NOTES.md).
 // Blocks are 1 ms; where memory held their calls the shortest were 0.48, but for an early judge's.
 constexpr double kWorkedAheadNs = 4e5;
+// What any processor does: bytes and operations a nanosecond, of one core.
+constexpr double kSlowBytesNs = 5, kSlowOperationsNs = 1;
+// PyTorch takes about a microsecond to call one operator, and tens for a small model's.
+constexpr double kWorthACallNs = 500, kLongCallNs = 1e5;
+constexpr double kFarFromBound = 1;  // percent
 
 }  // namespace
 
@@ -59,6 +64,18 @@ std::string NoteOfShortBlocks(uint32_t calls, double block_ns) {
       "clock, so whether it worked ahead cannot be told: the GPU's memory that is left holds no "
       "more calls' values; end other programs there",
       calls == 1 ? std::string("1 call") : fmt::format("{} calls", calls), block_ns / 1e6);
+}
+
+std::string NoteOfBaseline(const Work& work, double bound_ns, double reference_ns) {
+  const double slow_core_ns =
+      std::max(work.bytes / kSlowBytesNs, work.operations / kSlowOperationsNs);
+  if (slow_core_ns < kWorthACallNs && reference_ns < kLongCallNs)
+    return "call overhead decides here: the work of a call takes less time than calling does, so "
+           "this says little about larger sizes";
+  const double percent = 100 * (bound_ns > 0 ? bound_ns : slow_core_ns) / reference_ns;
+  if (percent >= kFarFromBound) return {};
+  return fmt::format("the baseline reaches {:.2g}% of {}: most of the gain is its own slowness",
+                     percent, bound_ns > 0 ? "the bound" : "what a slow core could do");
 }
 
 std::string NoteOfCharges(double speedup_without) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "model/verdict.h"
+
 namespace assay {
 
 // Returns true if the candidate is faster than a reference that did without the copy of its
@@ -38,6 +40,12 @@ std::string NoteOfOwnCopies(double reference_ns, double candidate_ns, double cop
 // which last `block_ns` for its opponent: it could have computed a whole block before the clock.
 // Empty if blocks last long enough.
 std::string NoteOfShortBlocks(uint32_t calls, double block_ns);
+
+// Returns what a win over this baseline says little about: calls that do less work than it takes to
+// call, or a baseline that reaches a hundredth of the bound, as loops in Python do. Empty if there
+// is nothing of the kind. `bound_ns`: by the machine's ceilings; 0 if they were not measured, then
+// a slow core stands in for them.
+std::string NoteOfBaseline(const Work& work, double bound_ns, double reference_ns);
 
 // Returns why a candidate is not called `slower`: it is so by charges alone.
 std::string NoteOfCharges(double speedup_without);

@@ -172,8 +172,10 @@ Error Sandbox::State::StartFailure() {
   std::string said = output_text.substr(0, 1000);
   while (!said.empty() && said.back() == '\n') said.pop_back();
   if (said.empty())
-    said = past_deadline ? fmt::format("nothing within {:.0f} s", kStartTimeoutSeconds)
-                         : "it ended without a word";
+    said = past_deadline
+               ? fmt::format("nothing within {:.0f} s", kStartTimeoutSeconds)
+               : "it ended before it was ready, and printed nothing: assay doctor tests the "
+                 "sandbox";
   if (uid && said.find("Permission denied") != std::string::npos)
     said +=
         " (started by root, a sandbox has a user id of its own, which may not look below private "

@@ -57,9 +57,9 @@ Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed, OtherS
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), problem.path));
   const uint32_t first = draws->slots_used();
   if (oracle.slots_max() < first + 2)
-    return UsageError(
-        "this problem is too large for the machine's memory, which must hold several sets of its "
-        "tensors: lower its sizes with --set");
+    return EnvironmentError(
+        "this problem is too large for the memory that is free, which must hold several sets of "
+        "its tensors: lower its sizes with --set");
   ValuePool values(oracle, first, ValuePool::CapacityFor(oracle, first),
                    DeriveSeed(seed, SeedStream::kValues), draws->Kept());
   return std::make_unique<Batch>(

@@ -28,8 +28,9 @@ using DrawProgress = std::function<void(size_t done, size_t all)>;
 Result<OtherSizes> MakeBatchSizes(const Workbench& bench, uint64_t seed,
                                   const std::shared_ptr<Host>& host, const DrawProgress& progress);
 
-// Makes the batch under `seed`. No host under test may run. Errors (kUsage):
-// the reference cannot be judged, or memory holds too few of the problem's tensors.
+// Makes the batch under `seed`. No host under test may run. Errors:
+// the reference cannot be judged (kUsage), or memory holds too few of the problem's tensors
+// (kEnvironment).
 Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed, OtherSizes other_sizes,
                                          const DrawProgress& progress);
 

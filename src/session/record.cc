@@ -199,6 +199,7 @@ void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
     correctness->differs_on_special_values = std::move(other.differs_on_special_values);
   if (other.passed) return;
   correctness->passed = false;
+  correctness->max_abs_error = std::max(correctness->max_abs_error, other.max_abs_error);
   correctness->first_mismatch = other.first_mismatch;
   correctness->hint = other.hint;
 }

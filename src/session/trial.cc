@@ -7,8 +7,10 @@
 
 #include "base/check.h"
 #include "base/trace.h"
+#include "builders/build_steps.h"
 #include "hosts/blame.h"
 #include "machine/meter.h"
+#include "rules/speed_notes.h"
 #include "session/record.h"
 
 namespace assay {
@@ -29,7 +31,15 @@ Result<Verdict> Trial::Run(HostsOfCandidate& hosts) {
     if (setup_.against == nullptr)
       verdict.roofline =
           RooflineOf(verdict, bench.terms.machine, bench.oracle->account(), bench.gpu());
+    NoteBaseline(&verdict);
   }
+  // A device's memory has no such limit.
+  const uint64_t limit = bench.terms.limits.memory_bytes;
+  if (verdict.outcome == Outcome::kOutOfMemory && verdict.message.contains("its memory limit"))
+    verdict.message += fmt::format(
+        "; the limit is --memory {}, the judge's slots not counted: --memory {} "
+        "allows it twice as much",
+        MemoryText(limit), MemoryText(2 * limit));
   if (verdict.correctness) {
     std::string& note = verdict.correctness->note;
     for (const std::string& more : {NoteOfLeftOut(verdict.correctness->draws),
@@ -159,6 +169,17 @@ Result<bool> Trial::PassOtherSize(CandidateHosts& hosts, OtherSize& other, Verdi
       fmt::format("right at the size that was asked for, but{}: {}", where, correctness.hint);
   ASSAY_RETURN_IF_ERROR(SayWhatFailed(*result, verdict));
   return true;
+}
+
+// On a GPU the roofline says what launches take.
+void Trial::NoteBaseline(Verdict* verdict) const {
+  const bool known = verdict->roofline && verdict->roofline->regime != "overhead";
+  if (setup_.against != nullptr || !verdict->work || (setup_.bench.on_device() && !known)) return;
+  BaselineResult& headline = verdict->speed->baselines.at(verdict->speed->headline);
+  if (headline.speedup <= 1) return;
+  const std::string note =
+      NoteOfBaseline(*verdict->work, known ? verdict->roofline->bound_ns : 0, headline.time_ns);
+  if (!note.empty()) headline.note += (headline.note.empty() ? "" : "; ") + note;
 }
 
 // The headline baseline decides the outcome.

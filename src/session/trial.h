@@ -61,7 +61,10 @@ class Trial {
   Terms TermsBeside(const std::string& baseline, bool cheap, const CandidateHosts& hosts,
                     const Verdict& verdict) const;
   void Settle(Verdict* verdict) const;
-  // Describes the failing call in the verdict, as its outcome. Errors (kUnjudged): the candidate needs what is not here.
+  // Adds a note on a win over a baseline that is easy to beat.
+  void NoteBaseline(Verdict* verdict) const;
+  // Describes the failing call in the verdict, as its outcome. Errors (kUnjudged): the candidate
+  // needs what is not here.
   Result<void> SayWhatFailed(const Gate1Result& result, Verdict* verdict);
   SizeRunTerms OtherSizeTerms() const;
   bool AsksForSpeed() const;

@@ -17,8 +17,6 @@ namespace {
 constexpr double kSideBySideStart = 2;
 // What starting a pair takes where neither side is native, to which its rounds are fitted [s].
 constexpr double kSlowPairS = 0.4;
-// Most verdicts stand by then.
-constexpr double kPairsOfSecondLook = 9;
 
 // Whether a look at what runs on a device is worth its time. A native candidate may load libraries
 // that it does not link: that is for the problem to forbid.
@@ -68,8 +66,9 @@ Terms Trial::TermsBeside(const std::string& baseline, bool cheap, const Candidat
   if (verdict.speed->baselines.empty()) terms.sustained_s = bench.terms.effort.sustained_s;
   terms.progress = [this](int pairs, const SpeedEstimate& estimate) {
     setup_.progress(JudgeStage::kSpeed,
-                    fmt::format("speed (gate 2): pair {}, {:.3g}x so far", pairs, estimate.speedup),
-                    std::min(1.0, pairs / kPairsOfSecondLook));
+                    fmt::format("speed (gate 2): pair {} of {} at most, {:.3g}x so far", pairs,
+                                Looks().back().pairs, estimate.speedup),
+                    static_cast<double>(pairs) / Looks().back().pairs);
   };
   terms.sustains = [this](bool is_candidate, double fraction) {
     setup_.progress(

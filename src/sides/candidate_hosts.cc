@@ -45,7 +45,7 @@ std::unexpected<HostTrouble> Environment(const Error& error) {
 HostTrouble AsTheCandidates(HostTrouble trouble) {
   if (trouble.kind != Kind::kFailed) return trouble;
   if (trouble.message.find_first_not_of(" \t\n") == std::string::npos)
-    trouble.message = "it failed without a word";
+    trouble.message = "it could not be loaded, and its process did not say why";
   if (trouble.failure < wire::Failure::kCandidateLoad ||
       trouble.failure > wire::Failure::kCandidateOutput) {
     trouble.kind = Kind::kDied;
@@ -117,10 +117,12 @@ HostResult<LiveHost> CandidateHosts::Spawn(int pair_index) const {
     if (!created) return Environment(created.error());
     outputs = std::move(*created);
     const uint64_t outputs_bytes = outputs.memory.size_bytes();
+    // Slots are the judge's, but count for the process that touches them first.
+    const uint64_t slots = setup_.live.shared_bytes() + outputs_bytes;
+    limits.memory_bytes += slots;
     // A block's results may stay with it.
     if (IsPython()) limits.memory_bytes += outputs_bytes;
-    const uint64_t shared = setup_.live.shared_bytes() + outputs_bytes;
-    limits.address_space_bytes = 2 * limits.memory_bytes + shared + (uint64_t{1} << 30);
+    limits.address_space_bytes = 2 * limits.memory_bytes + (uint64_t{1} << 30);
     if (IsPython()) limits.address_space_bytes += uint64_t{16} << 30;
   }
   auto host = Host::Spawn(std::move(*options));

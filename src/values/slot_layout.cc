@@ -83,6 +83,17 @@ const std::byte* FindChange(const std::byte* begin, const std::byte* end, uint64
   return end;
 }
 
+// Returns the end of the last change of [at, end), whose pattern starts at `begin`; the byte at
+// `at` is changed.
+const std::byte* ChangesEnd(const std::byte* at, const std::byte* end, const std::byte* begin,
+                            uint64_t guard) {
+  std::byte pattern[sizeof guard];
+  std::memcpy(pattern, &guard, sizeof guard);
+  const std::byte* last = end - 1;
+  while (last > at && *last == pattern[static_cast<size_t>(last - begin) % sizeof guard]) --last;
+  return last + 1;
+}
+
 bool IsKnown(Role role) {
   return role == Role::kInput || role == Role::kParameter || role == Role::kOutput;
 }
@@ -240,14 +251,15 @@ std::optional<GuardDamage> FindGuardDamage(const Plan& plan, const std::byte* ou
       if (const std::byte* at = FindChange(end, start, guard); at != start) {
         const bool after = previous != nullptr && at - end < start - at;
         return GuardDamage{slot, after ? previous->name : argument.name,
-                           after ? at - end : at - start};
+                           after ? ChangesEnd(at, start, end, guard) - end : at - start};
       }
       end = start + argument.size_bytes;
       previous = &argument;
     }
     const std::byte* stop = base + plan.output_stride;
     if (const std::byte* at = FindChange(end, stop, guard); at != stop)
-      return GuardDamage{slot, previous != nullptr ? previous->name : "", at - end};
+      return GuardDamage{slot, previous != nullptr ? previous->name : "",
+                         ChangesEnd(at, stop, end, guard) - end};
   }
   return std::nullopt;
 }

@@ -60,10 +60,12 @@ void ReadOutputs(const wire::Plan& plan, const std::byte* outputs, uint32_t slot
 
 struct GuardDamage {
   uint32_t slot;
-  std::string output;      // the nearest output
-  int64_t distance_bytes;  // from its end (positive) or its start (negative)
+  std::string output;  // the nearest output
+  // From its end to behind the last changed byte (positive), or from its start to the first one
+  // (negative), as far as the guard reaches.
+  int64_t distance_bytes;
 };
-// Returns the first changed byte of a guard in these slots, or nullopt.
+// Returns the first changed guard in these slots, or nullopt.
 std::optional<GuardDamage> FindGuardDamage(const wire::Plan& plan, const std::byte* outputs,
                                            std::span<const uint32_t> slots, uint64_t guard);
 

@@ -86,8 +86,18 @@ TEST_F(SlotsTest, AByteJustPastAnOutputIsFoundAndNamed) {
   ASSERT_TRUE(damage);
   EXPECT_EQ(damage->slot, 1u);
   EXPECT_EQ(damage->output, "out");
-  EXPECT_EQ(damage->distance_bytes, 0);
+  EXPECT_EQ(damage->distance_bytes, 1);
   EXPECT_FALSE(FindGuardDamage(*plan_, outputs_, other, kGuard));
+}
+
+// Fifteen floats past the end were said to be one byte.
+TEST_F(SlotsTest, AWriteIsMeasuredToItsEnd) {
+  for (int byte = 0; byte < 60; ++byte) Output(1, 2)[33 * 4 + byte] ^= std::byte{1};
+  const uint32_t slots[] = {1};
+  const auto damage = FindGuardDamage(*plan_, outputs_, slots, kGuard);
+  ASSERT_TRUE(damage);
+  EXPECT_EQ(damage->output, "out");
+  EXPECT_EQ(damage->distance_bytes, 60);
 }
 
 TEST_F(SlotsTest, AByteJustBeforeAnOutputIsFoundAndNamed) {

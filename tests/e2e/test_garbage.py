@@ -69,7 +69,7 @@ def test_a_candidate_that_forges_a_silent_failure_of_its_own_gets_a_message(assa
     forged = write("forged.cpp", HEAD + FORGED.replace("FAILURE", "20") + ENTRY)
     run = assay.judge(SOFTMAX, forged, "--size", "tiny")
     assert run.code == BUILD_FAILED, run
-    assert run.verdict["message"] == "it failed without a word"
+    assert run.verdict["message"] == "it could not be loaded, and its process did not say why"
 
 
 PYTHON = {

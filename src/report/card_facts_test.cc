@@ -1,0 +1,48 @@
+// Single facts on cards; card_test.cc has whole cards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/sample_verdicts.h"
+#include "report/card.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr CardStyle kAscii{.colour = false, .unicode = false, .width = 80};
+
+TEST(Card, SaysAtWhichSizesItWasRight) {
+  Verdict verdict = SampleVerdict(Outcome::kCorrect);
+  for (const char* rows : {"3", "65"}) {
+    DrawRecord draw = verdict.correctness->draws.front();
+    draw.set = verdict.problem.set;
+    draw.set["ROWS"] = rows;
+    verdict.correctness->draws.push_back(draw);
+  }
+  const std::string card = RenderCard(verdict, kAscii);
+  EXPECT_THAT(card, HasSubstr("right at this one and at ROWS=3; ROWS=65"));
+  EXPECT_THAT(card, Not(HasSubstr("at this size alone")));
+}
+
+// Eager 36.8 us, candidate 36.6 us, and 0.971x on one card.
+TEST(Card, SaysWhichFigureIsWhichWhereTimesAndSpeedupDisagree) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  EXPECT_THAT(RenderCard(verdict, kAscii), Not(HasSubstr("medians of all blocks")));
+  BaselineResult& result = verdict.speed->baselines["eager"];
+  result.time_ns = 36'800;
+  result.candidate_time_ns = 36'600;
+  result.speedup = 0.971;
+  EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("medians of all blocks"));
+}
+
+TEST(Card, OfAFloat16ProblemSpeaksOfFloat16) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  verdict.problem.dtype = "float16";
+  verdict.correctness->precision_class = verdict.correctness->required_class = "tf32";
+  EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("float16, as required"));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,208 @@
+"""Ordinary files that a single size, a single thread or a small limit judged wrongly; and words."""
+import pytest
+
+from conftest import BUILD_FAILED, USAGE, fits
+
+ROW_SUM = """import torch
+N = 2000000
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.abs().sum().reshape(1)
+def get_inputs():
+    return [torch.randn(N)]
+def get_init_inputs():
+    return []
+"""
+# Milliseconds of work, so that threads meet on a busy machine, too.
+SUM = """//! flags -fopenmp
+#include <assay/kernel.h>
+#include <cmath>
+ASSAY_KERNEL(assay::Tensor<const float, 1> x, assay::Tensor<float, 1> out) {
+  double total = 0;
+#pragma omp parallel for%s
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    volatile double& sum = total;
+    sum = sum + std::fabs(x(i));
+  }
+  out(0) = static_cast<float>(total);
+}
+"""
+
+
+def test_a_race_between_threads_is_wrong_though_it_is_timed_with_one(judge_many, write):
+    problem = write("row_sum.py", ROW_SUM)
+    race, right = write("race.cpp", SUM % ""), write("right.cpp", SUM % " reduction(+ : total)")
+    found = judge_many(problem, [race, right], ["--correctness-only", "--threads", "1"])
+    assert [verdict["outcome"] for verdict in found] == ["wrong", "correct"], found
+
+
+GEMM = """import torch
+M = 32
+K = 64
+N = 32
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return a @ b
+def get_inputs():
+    return [torch.randn(M, K), torch.randn(K, N)]
+def get_init_inputs():
+    return []
+"""
+# Two buffers; each tile of K adds into the other one.
+TILED = """#include <assay/kernel.h>
+ASSAY_KERNEL(assay::Tensor<const float, 2> a, assay::Tensor<const float, 2> b,
+             assay::Tensor<float, 2> out) {
+  const int64_t tile = 16, inner = a.size(1), tiles = (inner + tile - 1) / tile;
+  for (int64_t r = 0; r < out.size(0); ++r)
+    for (int64_t c = 0; c < out.size(1); ++c) {
+      float sum[2] = {0, 0};
+      for (int64_t t = 0; t < tiles; ++t) {
+        float next = sum[t %% 2];
+        for (int64_t k = t * tile; k < inner && k < (t + 1) * tile; ++k) next += a(r, k) * b(k, c);
+        sum[1 - t %% 2] = next;
+      }
+      out(r, c) = sum[%s];
+    }
+}
+"""
+# Groups of four rows, the last of which moves back to be whole: fewer rows are in none.
+GROUPS = """#include <assay/kernel.h>
+#include <algorithm>
+ASSAY_KERNEL(assay::Tensor<const float, 2> a, assay::Tensor<const float, 2> b,
+             assay::Tensor<float, 2> out) {
+  const int64_t rows = out.size(0);
+  for (int64_t first = 0; rows >= 4 && first < rows; first += 4)
+    for (int64_t r = std::min(first, rows - 4); r < std::min(first, rows - 4) + 4; ++r)
+      for (int64_t c = 0; c < out.size(1); ++c) {
+        float sum = 0;
+        for (int64_t k = 0; k < a.size(1); ++k) sum += a(r, k) * b(k, c);
+        out(r, c) = sum;
+      }
+}
+"""
+
+
+def test_ranges_of_ones_own_file_find_what_one_size_hides(judge_many, assay, write):
+    problem = write("gemm.py", GEMM)
+    odd, right = write("odd.cpp", TILED % "0"), write("tiled.cpp", TILED % "tiles % 2")
+    groups = write("groups.cpp", GROUPS)
+    one = judge_many(problem, [odd, groups, right], ["--correctness-only"])
+    assert {verdict["outcome"] for verdict in one} == {"correct"}, one
+    assert not any(draw.get("set") for draw in one[0]["correctness"]["draws"])
+    # Up to 16 columns of K are an odd number of tiles, fewer than four rows are no group.
+    short = ["--ragged", "K=1:16", "--ragged", "M=1:3", "--ragged", "N=1:67"]
+    found = judge_many(problem, [odd, groups, right], ["--correctness-only", *short])
+    assert [verdict["outcome"] for verdict in found] == ["wrong", "wrong", "correct"], found
+    assert found[0]["message"].startswith("wrong: right at the size that was asked for, but at K ")
+    sizes = {str(draw["set"]) for draw in found[2]["correctness"]["draws"] if draw.get("set")}
+    assert 2 <= len(sizes) <= 3, sizes
+    card = assay("judge", problem, right, "--correctness-only", "-q", *short, "--no-save")
+    assert "right at this one and at K=" in card.out, card
+    alone = assay("judge", problem, right, "--correctness-only", "-q", "--no-save")
+    assert "right at this size alone" in alone.out, alone
+
+
+@pytest.mark.parametrize(
+    ("ragged", "said"),
+    (
+        (["--ragged", "Q=1:4"], "it has M, K, N"),
+        (["--ragged", "K=0:4"], "such as N=1:67"),
+        (["--ragged", "K=1:4", "--one-size"], "excludes"),
+    ),
+)
+def test_ranges_that_are_none_get_one_error(assay, write, ragged, said):
+    run = assay("judge", write("gemm.py", GEMM), write("a.cpp", TILED % "0"), *ragged)
+    assert run.code == USAGE and said in run.err, run
+
+
+LARGE = """import torch
+N = 8000000
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x[:2].clone()
+def get_inputs():
+    return [torch.full((N,), 1.0).uniform_()]
+def get_init_inputs():
+    return []
+"""
+FIRST_TWO = """#include <assay/kernel.h>
+ASSAY_KERNEL(assay::Tensor<const float, 1> x, assay::Tensor<float, 1> out) {
+  out(0) = x(0);
+  out(1) = x(1);
+}
+"""
+HOG = """#include <assay/kernel.h>
+#include <cstring>
+#include <vector>
+ASSAY_KERNEL(assay::Tensor<const float, 1> x, assay::Tensor<float, 1> out) {
+  static std::vector<char> hog;
+  for (int i = 0; i < 20; ++i) hog.resize(hog.size() + (64 << 20), 1);
+  out(0) = x(0);
+  out(1) = x(1) + hog[5] - 1;
+}
+"""
+
+
+def test_slots_are_no_memory_of_the_candidates(judge_many, write):
+    """Two slots of 32 MB, of a candidate that may take 32."""
+    problem, limit = write("large.py", LARGE), ["--correctness-only", "--memory", "32M"]
+    small, hog = judge_many(problem, [write("a.cpp", FIRST_TWO), write("hog.cpp", HOG)], limit)
+    assert small["outcome"] == "correct", small["message"]
+    assert hog["outcome"] in ("out_of_memory", "crashed"), hog["message"]
+    if hog["outcome"] == "out_of_memory":
+        assert "--memory 32M" in hog["message"] and "--memory 64M" in hog["message"], hog
+
+
+RELU = """import torch
+N = 10
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(N)]
+def get_init_inputs():
+    return []
+"""
+NATIVE_RELU = """#include <assay/kernel.h>
+ASSAY_KERNEL(assay::Tensor<const float, 1> x, assay::Tensor<float, 1> out) {
+  for (int64_t i = 0; i < x.size(0)%s; ++i) out.data()[i] = x.data()[i] < 0 ? 0 : x.data()[i];
+}
+"""
+REUSES = """import torch
+class ModelNew(torch.nn.Module):
+    result = None
+    def forward(self, x):
+        if self.result is None or self.result.shape != x.shape:
+            self.result = torch.empty_like(x)
+        return torch.clamp(x, min=0, out=self.result)
+"""
+
+
+def test_a_correct_candidate_is_correct_and_faults_are_named_as_they_are(assay, write):
+    astray = write("astray.cpp", NATIVE_RELU % " + 15")
+    files = [write("reuses.py", REUSES), astray, write("empty.py", "\n")]
+    run = assay("judge", write("relu.py", RELU), *files, "--correctness-only", "--json")
+    right, stray, empty = run.verdict
+    assert right["outcome"] == "correct", right["message"]
+    assert "60 bytes past the end of output" in stray["message"], stray["message"]
+    assert "empty.py is empty" in empty["message"], empty["message"]
+    assert run.code == BUILD_FAILED, run
+
+
+def test_a_win_by_the_overhead_of_calls_and_shared_memory_are_noted(assay, write):
+    problem = write("relu.py", RELU)
+    files = [write("relu.cpp", NATIVE_RELU % ""), write("reuses.py", REUSES)]
+    run = assay("judge", problem, *files, "--json", "--budget", "1")
+    native, reuses = run.verdict
+    for verdict in (native, reuses):
+        fits(verdict, "verdict")
+        assert verdict["correctness"]["passed"], verdict["message"]
+    results = [verdict["speed"]["baselines"]["eager"] for verdict in (native, reuses)]
+    assert "call overhead decides here" in results[0]["note"], results[0]
+    # Its opponent pays for copies as it does.
+    assert results[1]["copies"] == "both", results[1]
+    for result in results:
+        assert (result["decision"] == "unsettled") == (result["why_unsettled"] is not None), result
+        why = result["why_unsettled"]
+        if why and why["cause"] == "budget":
+            assert why["budget_s"] > 1, result
