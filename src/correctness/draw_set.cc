@@ -243,10 +243,26 @@ std::vector<Draw> DrawSet::Kept() const {
 HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
   const Draw& draw = draws_[index];
   if (slots_used_ > 1) return draw.master;
-  if (auto shown = oracle.ShowWeights(draw.seed); !shown) return std::unexpected(shown.error());
-  if (auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true); !filled)
+  return FillFirst(oracle, draw, draw.seed);
+}
+
+HostResult<uint32_t> DrawSet::MasterOfConstant(Oracle& oracle, size_t index) const {
+  return FillFirst(oracle, draws_[index], 0);
+}
+
+HostResult<void> DrawSet::Restore(Oracle& oracle) const {
+  if (slots_used_ == 1) return {};
+  auto filled = FillFirst(oracle, draws_.front(), draws_.front().seed);
+  if (!filled) return std::unexpected(filled.error());
+  return {};
+}
+
+HostResult<uint32_t> DrawSet::FillFirst(Oracle& oracle, const Draw& draw, uint64_t version) const {
+  const uint32_t master = draws_.front().master;
+  if (auto shown = oracle.ShowWeights(version); !shown) return std::unexpected(shown.error());
+  if (auto filled = oracle.Fill(master, draw.seed, draw.kind, true); !filled)
     return std::unexpected(filled.error());
-  return draw.master;
+  return master;
 }
 
 }  // namespace assay

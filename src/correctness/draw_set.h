@@ -45,8 +45,14 @@ class DrawSet {
   // Returns the master slot with this draw's values, made anew if it is not kept, and sets the
   // draw's version of the weights.
   HostResult<uint32_t> Master(Oracle& oracle, size_t index) const;
+  // The same with the weights as the reference constructed them, made anew in the master of the
+  // first draw. Call Restore() before that one is used again.
+  HostResult<uint32_t> MasterOfConstant(Oracle& oracle, size_t index) const;
+  HostResult<void> Restore(Oracle& oracle) const;
 
  private:
+  HostResult<uint32_t> FillFirst(Oracle& oracle, const Draw& draw, uint64_t version) const;
+
   std::vector<Draw> draws_;
   uint32_t slots_used_ = 0;
   std::vector<ReferenceError> errors_;

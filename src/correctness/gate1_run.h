@@ -17,6 +17,8 @@ struct Gate1Result {
   Correctness correctness;
   bool lacked_memory = false;  // the reason for its failure
   bool could_not_ask = false;  // as CallCheck's
+  bool wrong_values = false;   // its outputs of an ordinary draw have wrong values
+  WeightsMatch weights;        // of its host
   double call_ns = 0;          // shortest single call, for calibration alone
   int64_t timed_ns = 0;        // inside blocks
 };
@@ -31,6 +33,7 @@ struct Gate1Setup {
   CompareRule rule;
   std::string tolerance_text;
   double call_timeout_s = 10;
+  bool constant_weights = false;  // of all draws: as the reference constructed them
   std::function<void(size_t, size_t)> progress;
 };
 HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host);

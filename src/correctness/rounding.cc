@@ -74,7 +74,8 @@ HostResult<void> Ask(const RoundingSetup& setup, const Draw& draw, uint32_t mast
   const Span span("ask what rounding moves");
   auto second = OpenSecond(setup.options);
   if (!second) return std::unexpected(second.error());
-  if (auto shown = second->ShowWeights(draw.seed); !shown) return shown;
+  const uint64_t version = setup.oracle.weights_of(master);
+  if (auto shown = second->ShowWeights(version); !shown) return shown;
   if (auto filled = second->Fill(0, draw.seed, draw.kind, true); !filled)
     return std::unexpected(filled.error());
   const auto failed = [](const char* message) {

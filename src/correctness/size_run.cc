@@ -21,6 +21,7 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
                          size.rule,
                          terms.tolerance,
                          terms.call_timeout_s,
+                         size.constant_weights,
                          [&](size_t done, size_t all) {
                            terms.progress(fmt::format("{}: draw {} of {}", stage, done + 1, all),
                                           static_cast<double>(done) / static_cast<double>(all));
@@ -39,12 +40,8 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
   verdict->cost.timed_s += Seconds(result->timed_ns);
   verdict->cost.fill_s += Seconds(MonotonicNs() - begin_ns - result->timed_ns);
   Correctness& correctness = result->correctness;
-  correctness.note = host.note;
-  if (!correctness.passed && host.weights_are_its_own && !terms.weights_as_constructed)
-    correctness.hint +=
-        "; its weights fit the reference's neither by name nor by shape, so it runs on those that "
-        "it made itself, and the reference's are changed as it is judged: name them as the "
-        "reference does, or judge with --weights constructed";
+  correctness.note = NoteOf(host.weights);
+  result->weights = host.weights;
   return std::move(*result);
 }
 

@@ -20,13 +20,13 @@ struct AtSize {
   CompareRule rule;
   CandidateHosts& hosts;
   std::string where;
+  bool constant_weights = false;  // all calls have the weights that the host loaded
 };
 
 // Terms that are the same at all sizes.
 struct SizeRunTerms {
   const std::string& tolerance;
   double call_timeout_s;
-  bool weights_as_constructed;  // they never change
   StopToken stop;
   EndingHosts* ending;  // takes the host at the end; null: it ends at once
   std::function<void(const std::string& stage, double fraction)> progress;

@@ -23,6 +23,7 @@ struct ProblemRecord {
   std::map<std::string, std::string> set;  // constants that were changed, as given
   std::string dtype;                       // of the first output
   std::vector<std::string> signature;      // one line an argument: "input x float32[1024, 1024]"
+  std::string weights;  // "varied", "constant", "constructed"; empty in older records
 };
 
 // A candidate's source, by name and content.
@@ -71,6 +72,8 @@ struct Correctness {
   // How outputs differ where inputs are NaN or infinite; empty: nowhere, or not looked at.
   std::string differs_on_special_values;
   std::string note;  // a remark on how it ran ("weights were matched by order"); may be empty
+  // Where it was judged once more: the treatment of weights with which it is right; else empty.
+  std::string right_with_weights;
   std::vector<DrawRecord> draws;
 };
 

@@ -25,7 +25,8 @@ Json ToJson(const ProblemRecord& problem) {
           {"size", TextOrNull(problem.size)},
           {"set", set},
           {"dtype", TextOrNull(problem.dtype)},
-          {"signature", signature}};
+          {"signature", signature},
+          {"weights", TextOrNull(problem.weights)}};
 }
 
 Json ToJson(const CandidateRecord& candidate) {
@@ -61,6 +62,7 @@ Json ToJson(const Correctness& correctness) {
           {"hint", TextOrNull(correctness.hint)},
           {"differs_on_special_values", TextOrNull(correctness.differs_on_special_values)},
           {"note", TextOrNull(correctness.note)},
+          {"right_with_weights", TextOrNull(correctness.right_with_weights)},
           {"draws", draws}};
 }
 

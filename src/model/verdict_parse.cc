@@ -183,6 +183,7 @@ ProblemRecord ReadProblem(const JsonNode& node) {
   node.At("signature").ForEach([&](const JsonNode& line) {
     problem.signature.push_back(line.Text());
   });
+  problem.weights = node.Find("weights").OneOfOrNull({"varied", "constant", "constructed"});
   return problem;
 }
 
@@ -240,6 +241,8 @@ Correctness ReadCorrectness(const JsonNode& node) {
   if (const JsonNode differs = node.Find("differs_on_special_values"); !differs.IsNull())
     correctness.differs_on_special_values = differs.Text();
   correctness.note = node.At("note").TextOrNull();
+  correctness.right_with_weights =
+      node.Find("right_with_weights").OneOfOrNull({"constant", "constructed"});
   node.At("draws").ForEach(
       [&](const JsonNode& draw) { correctness.draws.push_back(ReadDraw(draw)); });
   return correctness;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "model/dtype.h"
 #include "report/text.h"
@@ -76,6 +77,8 @@ std::string JudgeCommand(const Verdict& verdict, const std::string& candidate,
     for (const auto& [name, value] : problem.set)
       command += " --set " + ShellQuoted(name + "=" + value);
   if (verdict.correctness) command += ComparisonFlags(problem, *verdict.correctness);
+  if (problem.weights == "constant" || problem.weights == "constructed")
+    command += " --weights " + problem.weights;
   if (verdict.speed && !extra.starts_with("--against")) command += BaselineFlag(*verdict.speed);
   if (!extra.empty()) command += " " + extra;
   return command;
@@ -99,6 +102,15 @@ NextStep CompareWithNextVersion(const Verdict& verdict) {
     return {"write the next version, then", JudgeCommand(verdict, NextVersion(path), "")};
   return {"write the next version: does it beat this one?",
           JudgeCommand(verdict, NextVersion(path), "--against " + ShellQuoted(path))};
+}
+
+// Of a candidate that is right with other weights.
+std::optional<NextStep> AllowedWeights(const Verdict& verdict) {
+  if (!verdict.correctness || verdict.correctness->right_with_weights.empty()) return std::nullopt;
+  Verdict allowing = verdict;
+  allowing.problem.weights = verdict.correctness->right_with_weights;
+  return NextStep{"allow it to prepare its weights once",
+                  JudgeCommand(allowing, verdict.candidate.path, "")};
 }
 
 // If speed was not measured, the problem tells no kernel from one that computes nothing.
@@ -152,11 +164,13 @@ NextStep NextStepAfter(const Verdict& verdict, bool saved) {
     case Outcome::kUnsettled:
       return AfterUnsettled(verdict, again);
     case Outcome::kWrong:
+      if (const auto allowed = AllowedWeights(verdict)) return *allowed;
       if (saved && HasFailedDraw(verdict) && verdict.candidate.language != "cuda" &&
           verdict.machine.gpu.empty())
         return {"see the failing call", "assay explain " + ShellQuoted(verdict.id)};
       return {fmt::format("fix {}, then", file), again};
     case Outcome::kWeightsDiffer:
+      if (const auto allowed = AllowedWeights(verdict)) return *allowed;
       return {"name its parameters as the reference does, then", again};
     case Outcome::kBuildFailed: {
       const std::string line = LineNumber(verdict.message);

@@ -27,6 +27,7 @@ ProblemRecord RecordOf(const ProblemRequest& request, const ProblemDescription& 
   problem.level = request.level;
   problem.size = request.size;
   problem.set = request.set;
+  problem.weights = WeightsTreatment(request);
   for (const wire::ArgumentSpec& argument : description.arguments) {
     problem.signature.push_back(DescribeArgument(argument));
     if (problem.dtype.empty() && argument.role == wire::Role::kOutput)

@@ -60,7 +60,8 @@ Session::Session(SessionTerms terms, StopToken stop)
     : bench_{.terms = std::move(terms), .stop = stop},
       schedule_(bench_),
       batches_(bench_.terms.seed != 0 ? bench_.terms.seed : FreshSeed(), FreshSeed,
-               [this](uint64_t seed) { return MakeNextBatch(seed); }) {}
+               [this](uint64_t seed) { return MakeNextBatch(seed); }),
+      constructed_weights_(bench_) {}
 
 Result<std::unique_ptr<Session>> Session::Open(SessionTerms terms, StopToken stop,
                                                const JudgeEvents& events) {
@@ -305,10 +306,28 @@ Result<Verdict> Session::RunTrial(BatchAtWork& work, size_t index, bool* wants_r
   auto verdict = trial.Run(*hosts);
   *wants_room = trial.wants_room();
   if (!verdict) return verdict;
+  if (const auto& match = trial.asks_for_constructed())
+    verdict = JudgeOnConstructed(work, index, *match, std::move(*verdict));
+  if (!verdict) return verdict;
   ASSAY_RETURN_IF_ERROR(work.listings.AddTo(index, &*verdict));
   if (bench_.on_device() && trial.settled())
     verdict->bottleneck = BottleneckOf(*verdict, bench_.gpu()->facts().multiprocessors);
   return verdict;
+}
+
+Result<Verdict> Session::JudgeOnConstructed(BatchAtWork& work, size_t index,
+                                            const WeightsMatch& match, Verdict verdict) {
+  schedule_.ending().Await();
+  schedule_.AwaitImports();
+  JudgeEvents events;
+  events.progress = [&](ProgressEvent event) {
+    event.candidate = index;
+    event.candidates = work.built.size();
+    work.events.progress(event);
+  };
+  const bool correctness_only = work.asked.correctness_only || bench_.terms.effort.correctness_only;
+  return constructed_weights_.Judge(work.built[index].source, match, correctness_only, events,
+                                    std::move(verdict));
 }
 
 Result<Verdict> Session::JudgeWithRoom(BatchAtWork& work, size_t index) {

@@ -10,6 +10,7 @@
 #include "model/event.h"
 #include "session/batch.h"
 #include "session/candidate_builds.h"
+#include "session/constructed_weights.h"
 #include "session/fresh_batches.h"
 #include "session/host_schedule.h"
 #include "session/terms.h"
@@ -69,6 +70,10 @@ class Session {
   static Result<void> Ended(const BatchAtWork& work);
   Result<Verdict> JudgeOne(BatchAtWork& work, size_t index);
   Result<Verdict> RunTrial(BatchAtWork& work, size_t index, bool* wants_room);
+  // Judges a candidate with wrong values on the weights that its constructor makes; returns the
+  // verdict to give.
+  Result<Verdict> JudgeOnConstructed(BatchAtWork& work, size_t index, const WeightsMatch& match,
+                                     Verdict verdict);
   // Runs a trial. If the device's memory was short before the candidate was timed, runs it again
   // without the judge's waiting hosts. If only few hosts fit, ends waiting hosts first and starts
   // hosts one by one.
@@ -92,6 +97,7 @@ class Session {
   FreshBatches<Batch> batches_;
   DrawProgress drawing_;                   // of the present wait for a batch
   std::optional<BuiltCandidate> against_;  // the opponent candidate, once built
+  ConstructedWeights constructed_weights_;
 };
 
 }  // namespace assay

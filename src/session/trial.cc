@@ -11,6 +11,7 @@
 #include "hosts/blame.h"
 #include "machine/meter.h"
 #include "rules/speed_notes.h"
+#include "session/constructed_weights.h"
 #include "session/record.h"
 
 namespace assay {
@@ -102,10 +103,7 @@ bool Trial::EndsForTime(Verdict* verdict) const {
 
 SizeRunTerms Trial::OtherSizeTerms() const {
   const Workbench& bench = setup_.bench;
-  return {bench.tolerance,
-          bench.terms.limits.call_timeout_s,
-          WeightsTreatment(bench.terms.problem) == "constructed",
-          bench.stop,
+  return {bench.tolerance, bench.terms.limits.call_timeout_s, bench.stop,
           bench.on_device() ? &setup_.schedule.ending() : nullptr,
           [this](const std::string& text, double fraction) {
             setup_.progress(JudgeStage::kCorrectness, text, fraction);
@@ -137,7 +135,43 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
   call_ns_ = result->call_ns;
   if (verdict->correctness->passed) return false;
   ASSAY_RETURN_IF_ERROR(SayWhatFailed(*result, verdict));
+  if (result->wrong_values) ASSAY_RETURN_IF_ERROR(LookAtWeights(size, *result, verdict));
   return true;
+}
+
+Result<void> Trial::LookAtWeights(const AtSize& size, const Gate1Result& result, Verdict* verdict) {
+  const Oracle& oracle = *setup_.bench.oracle;
+  const bool is_constructed = WeightsTreatment(setup_.bench.terms.problem) == "constructed";
+  const WeightsMatch& match = result.weights;
+  // Where it lacks some, the others say nothing.
+  if (match.missing_count == 0 && oracle.varied_weights()->any_vary()) {
+    ASSAY_ASSIGN_OR_RETURN(const bool right, IsRightWithConstant(size, verdict));
+    if (right) {
+      SayRightWithConstant(verdict);
+      return {};
+    }
+  }
+  if (match.differs()) {
+    verdict->outcome = Outcome::kWeightsDiffer;
+    verdict->message = DifferingWeights(match) + ": " + verdict->correctness->hint;
+  }
+  const bool is_python = setup_.candidate.source.form == CandidateForm::kPython;
+  if (is_python && !is_constructed && (match.differs() || oracle.randomised_weights()))
+    asks_for_constructed_ = match;
+  return {};
+}
+
+Result<bool> Trial::IsRightWithConstant(AtSize size, Verdict* verdict) {
+  setup_.schedule.ending().Await();
+  size.constant_weights = true;
+  Verdict aside = *verdict;
+  const auto again = RunAtSize(size, OtherSizeTerms(), &aside);
+  verdict->cost = aside.cost;
+  if (!again && again.error().kind == ErrorKind::kInterrupted)
+    return std::unexpected(again.error());
+  if (auto restored = setup_.batch.draws.Restore(size.oracle); !restored)
+    return std::unexpected(TroubleAsError(restored.error(), "the reference failed"));
+  return again && *again && (*again)->correctness.passed;
 }
 
 Result<bool> Trial::PassOtherSizes(HostsOfCandidate& hosts, Verdict* verdict) {

@@ -36,6 +36,8 @@ class Trial {
   bool wants_room() const { return wants_room_; }
   // True if its speed was measured to a decision.
   bool settled() const { return settled_; }
+  // Set if its values were wrong, and may be right on the weights that its constructor makes.
+  const std::optional<WeightsMatch>& asks_for_constructed() const { return asks_for_constructed_; }
 
  private:
   // Each returns true if the verdict is final.
@@ -66,6 +68,10 @@ class Trial {
   // Describes the failing call in the verdict, as its outcome. Errors (kUnjudged): the candidate
   // needs what is not here.
   Result<void> SayWhatFailed(const Gate1Result& result, Verdict* verdict);
+  // Finds out whether wrong values come from the weights, and says so.
+  Result<void> LookAtWeights(const AtSize& size, const Gate1Result& result, Verdict* verdict);
+  // Runs gate 1 again, with the same weights in all calls.
+  Result<bool> IsRightWithConstant(AtSize size, Verdict* verdict);
   SizeRunTerms OtherSizeTerms() const;
   bool AsksForSpeed() const;
 
@@ -73,6 +79,7 @@ class Trial {
   double call_ns_ = 0;  // from the correctness gate, rough
   bool wants_room_ = false;
   bool settled_ = false;
+  std::optional<WeightsMatch> asks_for_constructed_;
 };
 
 }  // namespace assay

@@ -146,13 +146,7 @@ HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
                                     python ? "--build-timeout" : "--timeout");
     return std::unexpected(std::move(trouble));
   }
-  if (python) {
-    constexpr const char* kNotes[] = {
-        "", "weights were matched by order, not by name",
-        "weights are the candidate's own, made under the reference's seed", ""};
-    started.note = kNotes[loaded->args[0] & 3];
-    started.weights_are_its_own = loaded->args[0] == 2;
-  }
+  if (python) started.weights = ReadWeightsMatch(loaded->args, setup_.live.plan());
   return Stands(Defence::kWaitingHosts) ? started.host.Sleep() : HostResult<void>{};
 }
 

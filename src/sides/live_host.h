@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hosts/host.h"
+#include "sides/weights_match.h"
 #include "values/live_slots.h"
 
 namespace assay {
@@ -12,8 +13,7 @@ namespace assay {
 struct LiveHost {
   Host host;
   HostOutputs outputs;
-  std::string note;                  // "weights matched by order", for the card
-  bool weights_are_its_own = false;  // they fit the reference's neither by name nor by shape
+  WeightsMatch weights;  // of a Python candidate
   // The judge may read its memory: known before it loads what is judged, which could make itself
   // unreadable.
   bool may_be_read = false;

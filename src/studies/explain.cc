@@ -128,6 +128,7 @@ Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   OracleOptions options;
   options.problem = request.problem;
   if (!draw.set.empty()) options.problem.set = draw.set;
+  if (!verdict.problem.weights.empty()) options.problem.weights = verdict.problem.weights;
   ASSAY_ASSIGN_OR_RETURN(options.python, FindPython(request.python));
   options.threads = std::max(1, verdict.machine.threads);
   options.weights_seed = DeriveSeed(verdict.seed, SeedStream::kWeights);

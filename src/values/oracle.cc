@@ -83,6 +83,7 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
     return EnvironmentError("the reference host described too many arguments");
   description_.arguments.assign(report.arguments, report.arguments + count);
   description_.float64_supported = (reply->args[1] & 2) != 0;
+  randomised_weights_ = (reply->args[1] & 8) != 0;
   if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound) ||
       !TwinsAreSound(description_.arguments))
     return EnvironmentError("the reference host described an argument that cannot be");
@@ -300,12 +301,24 @@ HostResult<void> Oracle::ShowWeights(uint64_t version) {
     varied_->Write(version, false, weights_.data());
     return {};
   }
+  const auto shown = ShowOnDevice(version);
+  if (!shown) return HostFailed(HostTrouble::Kind::kEnvironment, shown.error().message);
+  return {};
+}
+
+Result<void> Oracle::ShowOnDevice(uint64_t version) {
+  if (version == 0) {
+    const Gpu& gpu = options_.device->gpu();
+    ASSAY_RETURN_IF_ERROR(gpu.Check(
+        gpu.driver().copy_on_device(device_weights_.address(), device_constructed_.address(),
+                                    plan().weights_stride, nullptr),
+        "copy on the GPU"));
+    return gpu.Synchronize();
+  }
   std::vector<gpu::VariedTensor> tensors;
   PlaceVersion(*varied_, version, device_constructed_.address(), device_weights_.address(),
                &tensors);
-  if (auto written = options_.device->kernels().Vary(tensors); !written)
-    return HostFailed(HostTrouble::Kind::kEnvironment, written.error().message);
-  return {};
+  return options_.device->kernels().Vary(tensors);
 }
 
 HostResult<void> Oracle::BeginFill(uint32_t first, uint32_t count) {

@@ -67,13 +67,15 @@ class Oracle {
   // from `seed` on. If weights vary, each is computed with the version of its seed.
   HostResult<void> FillOrdinary(uint32_t first, uint32_t count, uint64_t seed);
 
-  // Sets the version of the weights (values/varied_weights.h) with which Fill computes; not 0.
+  // Sets the version of the weights (values/varied_weights.h) with which Fill computes.
   HostResult<void> ShowWeights(uint64_t version);
   // Returns the version with which a master was computed.
   uint64_t weights_of(uint32_t slot) const {
     return slot < fills_.size() ? fills_[slot].weights : 0;
   }
   const std::shared_ptr<const VariedWeights>& varied_weights() const { return varied_; }
+  // Some weights that the constructor makes all equal got random values.
+  bool randomised_weights() const { return randomised_weights_; }
   // Without a device: the weights of the present version.
   const std::byte* weights() const { return weights_.data(); }
 
@@ -161,6 +163,7 @@ class Oracle {
   // Computes the first master with a version of the weights. Returns how many elements of its
   // outputs are NaN or infinite; nullopt: the reference failed.
   Result<std::optional<uint64_t>> NonFiniteWith(uint64_t version);
+  Result<void> ShowOnDevice(uint64_t version);
   // On a device: copies the host's weights, and keeps them there, too.
   Result<void> KeepConstructed(std::vector<std::byte>* constructed);
   HostResult<void> FillSlots(uint32_t first, uint32_t count, uint64_t seed);
@@ -186,6 +189,7 @@ class Oracle {
   mutable Fetched fetched_inputs_, fetched_outputs_, fetched_oracle_;
   mutable std::optional<Error> device_error_;
   std::shared_ptr<const VariedWeights> varied_ = std::make_shared<VariedWeights>();
+  bool randomised_weights_ = false;
   uint64_t shown_version_ = 0;  // in the host's weights
   bool float64_weights_stale_ = false;
   HostResult<std::optional<SelectedValues>> AskWhatIsSelected(uint32_t slot, size_t output,

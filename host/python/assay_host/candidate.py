@@ -4,8 +4,9 @@ problem's own `class Model`: two processes that load in different ways differ by
 short call, whatever they call.
 
 Untrusted from the import on: every word of this process is a diagnostic. Requests:
-  kLoad    [0 weights by name, 1 by order, 2 as constructed under the seed, 3 no weights]; a
-           descriptor that comes with it holds the construction record, which else is a file
+  kLoad    a descriptor that comes with it holds the construction record, which else is a file
+           [how weights were matched (weights.py), the candidate's tensors that stand for none of
+           the reference's, how many of the reference's it has not, the first 64 as bits]
   kBlocks  [calls that failed, Failure of the first]; the first one's text is in the report
 Inputs are mapped read-only, except on a device: a forward that writes to them ends the process,
 unless the reference's does so, too.
@@ -22,8 +23,6 @@ import torch
 from assay_host import blocks, copies, device, extensions, failure, problem, record, values, weights
 from assay_host import wire
 from assay_host.failure import Failure
-
-BY_NAME, BY_ORDER, BY_SEED, NO_WEIGHTS = range(4)
 
 
 class Part(typing.NamedTuple):
@@ -132,28 +131,6 @@ def construct(module, record, seed, path, part=CANDIDATE):
     return model
 
 
-def load_weights(model, names, views):
-    """Gives the model the reference's weights: by name, else by order, else not at all. Returns
-    which, and the model's tensors in the order of the views.
-    """
-    if not views:
-        return NO_WEIGHTS, []
-    state = weights.state_tensors(model) if hasattr(model, "state_dict") else {}
-    if list(sorted(state)) == list(sorted(names)) and all(
-        state[name].shape == view.shape for name, view in zip(names, views)
-    ):
-        tensors, how = [state[name] for name in names], BY_NAME
-    elif len(state) == len(views) and all(
-        tensor.shape == view.shape for tensor, view in zip(state.values(), views)
-    ):
-        tensors, how = list(state.values()), BY_ORDER
-    else:
-        return BY_SEED, []
-    for tensor, view in zip(tensors, views):
-        tensor.detach().copy_(view)
-    return how, tensors
-
-
 class Candidate:
     def __init__(self, context, lockdown_fd, part=CANDIDATE):
         self._context = context
@@ -161,6 +138,7 @@ class Candidate:
         self._part = part
         self._path = context.path(part.module, f"{part.module}.py")
         self._copies = None
+        self._match = None
         # (tensor, value) of the state that the reference's forward changes.
         self._state = []
 
@@ -185,7 +163,7 @@ class Candidate:
             self._lock_down()
         seed = int(settings.get("weights_seed", 0))
         module = import_file(self._path, settings.get("set", {}), seed, self._part)
-        model, how, tensors = self._made(module, seed)
+        model, tensors = self._made(module, seed)
         places = copies.places(
             tensors, self._record["parameters"], self._views(0), self._record["changed"]
         )
@@ -195,10 +173,13 @@ class Candidate:
             lambda slot: [self._views(slot)[index] for index in places],
             lambda: self._made_again(module, seed, places),
         )
-        return (how,)
+        missing = self._match.missing()
+        bits = sum(1 << index for index in missing if index < 64)
+        return self._match.how, self._match.left_over, len(missing), bits
 
     def _made(self, module, seed):
-        """Constructs the model. Returns it, how it got the weights, and its tensors in their order.
+        """Constructs the model and gives it the reference's weights. Returns it, and its tensors in
+        their order, None where it has none. What the first one shows of the match holds for all.
         """
         model = construct(module, self._record, seed, self._path, self._part)
         if device.name(self._context.settings) != device.CPU:
@@ -206,7 +187,14 @@ class Candidate:
         torch.set_grad_enabled(False)  # foreign code may have changed it
         try:
             self._materialise_lazy_parameters(model)
-            how, tensors = load_weights(model, self._record["parameters"], self._views(0))
+            views = self._views(0)
+            state = weights.state_tensors(model) if hasattr(model, "state_dict") else {}
+            if self._match is None:
+                self._match = weights.match(state, self._record["parameters"], views)
+            tensors = self._match.tensors(state)
+            for tensor, view in zip(tensors, views):
+                if tensor is not None:
+                    tensor.detach().copy_(view)
             self._keep_state(model)
         except Exception as error:
             raise Failure(
@@ -214,10 +202,10 @@ class Candidate:
                 f"{self._part.class_name} does not take the weights: "
                 f"{failure.describe_exception(error)}",
             ) from error
-        return model, how, tensors
+        return model, tensors
 
     def _made_again(self, module, seed, places):
-        model, _, tensors = self._made(module, seed)
+        model, tensors = self._made(module, seed)
         return model, [tensors[index] for index in places]
 
     def _views(self, slot):

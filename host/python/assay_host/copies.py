@@ -157,12 +157,14 @@ def _like(tensor, view):
 
 def places(tensors, names, views, changed_names):
     """Returns the indices of the tensors that can lie in slots: of the view's dtype and device, and
-    none that forward changes. `names`, `views`: of the weights, in the order of `tensors`.
+    none that forward changes. `names`, `views`: of the weights, in the order of `tensors`, which
+    are None where there is none.
     """
     return [
         index
         for index, (tensor, name, view) in enumerate(zip(tensors, names, views))
-        if name not in changed_names
+        if tensor is not None
+        and name not in changed_names
         and tensor.dtype == view.dtype
         and tensor.device == view.device
     ]

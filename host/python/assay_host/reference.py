@@ -11,7 +11,8 @@ Requests (results of kDone in brackets):
                  Carries a writable memfd for the candidates' construction record. args[1]: bytes
                  of JSON that stand in it, constants in the place of those of the settings.
                  [argument count, flags, 0, bytes written to that memfd]
-                 flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state
+                 flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state;
+                 8 some weights got random values
   kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
                  from now on; 1: it takes its weights from the first slot there, and blocks call a
                  module for each slot (copies.py); 2: the judge has changed them since float64
@@ -37,7 +38,7 @@ from assay_host import float64, forward, inplace, mends, mutants, nan_outputs, p
 from assay_host import record, selections, structure, values, weights, wire
 from assay_host.failure import Failure
 
-FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE = 1, 2, 4
+FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE, FLAG_RANDOMISED = 1, 2, 4, 8
 
 
 class Reference:
@@ -100,8 +101,11 @@ class Reference:
         self._input_rows = signature.of_role(wire.INPUT)
         self._materialise_lazy_parameters(leaves)
         treatment = settings.get("weights", weights.VARIED)
-        if args[0] == 0 and treatment != weights.CONSTRUCTED:
-            weights.randomise_constant(self._model, seed)
+        randomised = (
+            args[0] == 0
+            and treatment != weights.CONSTRUCTED
+            and weights.randomise_constant(self._model, seed)
+        )
         outputs, changed_bytes = self._first_run(leaves, check_random=args[0] == 0)
         parameter_names = []
         for name, tensor in weights.state_tensors(self._model).items():
@@ -121,6 +125,7 @@ class Reference:
         flags = (FLAG_CHANGES_INPUTS if self._changes.inputs else 0) | (
             FLAG_CHANGES_STATE if self._changed_names else 0
         )
+        flags |= FLAG_RANDOMISED if randomised else 0
         if args[0] == 0 and self._float64_works(leaves):
             flags |= FLAG_FLOAT64
         self._timed = self._baseline(leaves, settings.get("baseline", "eager"))

@@ -5,12 +5,19 @@ parameters get random values. A kernel could also repack weights once, outside o
 call has weights of its own, in which the judge changes some elements (copies.py).
 """
 
+import collections
+import typing
+
 import torch
 
 # How the problem wants its weights treated ("weights" in the settings).
 VARIED, CONSTANT, CONSTRUCTED = "varied", "constant", "constructed"
 
 _RUNNING = ("running_mean", "running_var")
+
+# How a candidate's weights were matched with the reference's. BY_SEED: none were, and it has those
+# that its constructor made under the reference's seed.
+BY_NAME, BY_ORDER, BY_SEED, NO_WEIGHTS, BY_SHAPE = range(5)
 
 
 def has_lazy(model):
@@ -65,8 +72,10 @@ class Restorer:
 
 def randomise_constant(model, seed):
     """Gives random values to parameters and running statistics whose elements are all equal:
-    between 0.5 and 1.5 times the element if it is not zero, otherwise within 0.25 of zero.
+    between 0.5 and 1.5 times the element if it is not zero, otherwise within 0.25 of zero. Returns
+    True if there were some.
     """
+    any_changed = False
     generator = torch.Generator().manual_seed(seed & (2**63 - 1))
     seen = set()
     for name, tensor in state_tensors(model).items():
@@ -82,6 +91,8 @@ def randomise_constant(model, seed):
             continue
         share = torch.rand(data.shape, generator=generator, dtype=torch.float32) - 0.5
         data.copy_(value * (1 + share) if value != 0 else 0.5 * share)
+        any_changed = True
+    return any_changed
 
 
 def varies(name, tensor, changed_names, device):
@@ -90,3 +101,59 @@ def varies(name, tensor, changed_names, device):
     """
     is_parameter = isinstance(tensor, torch.nn.Parameter) and tensor.dtype.is_floating_point
     return is_parameter and tensor.device.type == device and name not in changed_names
+
+
+class Match(typing.NamedTuple):
+    """Which tensors of a candidate stand for the reference's."""
+
+    how: int
+    names: list  # the candidate's, one for each of the reference's; None where it has none
+    left_over: int  # tensors of the candidate that stand for none
+
+    def tensors(self, state):
+        return [None if name is None else state[name] for name in self.names]
+
+    def missing(self):
+        """Returns the indices of the reference's tensors that the candidate has not."""
+        return [index for index, name in enumerate(self.names) if name is None]
+
+
+def match(state, names, views):
+    """Matches a candidate's state with the reference's weights, of which `views` hold the values
+    that its constructor made. Names decide wherever any is the same; then shapes must agree, too.
+    Where none is, the order decides if all shapes agree in it, else the shapes if none is there
+    twice.
+    """
+    if not views:
+        return Match(NO_WEIGHTS, [], len(state))
+    if set(names) & set(state):
+        found = [
+            name if name in state and _fits(state[name], view) else None
+            for name, view in zip(names, views)
+        ]
+        if any(found):
+            return Match(BY_NAME, found, len(state) - sum(name is not None for name in found))
+    elif [tensor.shape for tensor in state.values()] == [view.shape for view in views]:
+        return Match(BY_ORDER, list(state), 0)
+    else:
+        counts = collections.Counter(tensor.shape for tensor in state.values())
+        wanted = collections.Counter(view.shape for view in views)
+        if all(counts[shape] == number == 1 for shape, number in wanted.items()):
+            by_shape = {tensor.shape: name for name, tensor in state.items()}
+            found = [by_shape[view.shape] for view in views]
+            return Match(BY_SHAPE, found, len(state) - len(found))
+    return Match(BY_SEED, [None] * len(names), len(state))
+
+
+def _fits(tensor, view):
+    """Returns True if a tensor may hold a weight: it has its shape, and is not its transpose."""
+    if tensor.shape != view.shape:
+        return False
+    own = tensor.detach()
+    may_be_transposed = (
+        view.dim() == 2
+        and view.shape[0] == view.shape[1]
+        and own.dtype == view.dtype
+        and own.device == view.device
+    )
+    return not (may_be_transposed and torch.equal(own, view.t()) and not torch.equal(own, view))
