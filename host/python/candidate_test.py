@@ -161,13 +161,28 @@ class ModelNew(nn.Module):
             "x @ self.w.T + self.b",
         )
         # The same module, constructed under the same seed, but with one more parameter.
-        seeded = template % (
+        more = template % (
             "self.layer = nn.Linear(width, out_features); self.more = nn.Parameter(torch.zeros(1))",
             "self.layer(x) + self.more",
         )
-        for candidate, expected in ((named, 0), (ordered, 1), (seeded, 2)):
-            judge, how, failed, _ = self.run_candidate(candidate)
-            self.assertEqual((how, failed), (expected, 0))
+        # Its weight is stored transposed.
+        seeded = template % (
+            "layer = nn.Linear(width, out_features); "
+            "self.w = nn.Parameter(layer.weight.detach().t().contiguous()); "
+            "self.b = nn.Parameter(layer.bias.detach())",
+            "x @ self.w + self.b",
+        )
+        for candidate, expected in (
+            (named, [0, 0, 0, 0]),
+            (ordered, [1, 0, 0, 0]),
+            (more, [0, 1, 0, 0]),
+            (seeded, [2, 2, 2, 3]),
+        ):
+            judge = self.start(candidate)
+            self.assertEqual(list(self.load(judge)[:4]), expected)
+            judge.enter_blocks()
+            judge.run_block([1, 0])
+            self.assertEqual(judge.leave_blocks()[0], 0)
             self.assert_agrees(judge)
 
     def test_nested_inputs_numbers_constants_and_several_outputs(self):

@@ -20,7 +20,7 @@ constexpr std::array<OutcomeFacts, 13> kOutcomes{{
      "correct, but whether it is faster cannot be said"},
     {Outcome::kWrong, "wrong", 3, Reached::kRan, "an output is wrong"},
     {Outcome::kWeightsDiffer, "weights_differ", 3, Reached::kBuilt,
-     "its parameters cannot be matched with the reference's"},
+     "its outputs are wrong, and its parameters cannot be matched with the reference's"},
     {Outcome::kBuildFailed, "build_failed", 4, Reached::kNothing, "it does not build or load"},
     {Outcome::kCrashed, "crashed", 5, Reached::kBuilt, "its process died"},
     {Outcome::kTimedOut, "timed_out", 5, Reached::kBuilt, "a step took longer than its limit"},

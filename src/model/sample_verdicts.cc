@@ -210,7 +210,7 @@ Verdict SampleVerdict(Outcome outcome) {
     }
     case Outcome::kWeightsDiffer:
       return Broken(outcome, "other_names.py",
-                    "its parameters fit the reference's neither by name nor by shape", "");
+                    "its weights differ from the reference's, of which it lacks norm_weight", "");
     case Outcome::kUnsettled: {
       Verdict verdict =
           Timed(outcome, "jumpy.cpp", 1.04, "32 pairs were too noisy to say which is faster.");

@@ -180,8 +180,8 @@ ProblemRecord ReadProblem(const JsonNode& node) {
   node.At("set").ForEachMember(
       [&](const std::string& name, const JsonNode& value) { problem.set[name] = value.Text(); });
   problem.dtype = node.At("dtype").TextOrNull();
-  node.At("signature").ForEach([&](const JsonNode& line) {
-    problem.signature.push_back(line.Text());
+  node.At("signature").ForEach([&](const JsonNode& one) {
+    problem.signature.push_back(one.Text());
   });
   problem.weights = node.Find("weights").OneOfOrNull({"varied", "constant", "constructed"});
   return problem;
@@ -241,8 +241,7 @@ Correctness ReadCorrectness(const JsonNode& node) {
   if (const JsonNode differs = node.Find("differs_on_special_values"); !differs.IsNull())
     correctness.differs_on_special_values = differs.Text();
   correctness.note = node.At("note").TextOrNull();
-  correctness.right_with_weights =
-      node.Find("right_with_weights").OneOfOrNull({"constant", "constructed"});
+  correctness.right_with_weights = node.Find("right_with_weights").TextOrNull();
   node.At("draws").ForEach(
       [&](const JsonNode& draw) { correctness.draws.push_back(ReadDraw(draw)); });
   return correctness;
@@ -372,9 +371,7 @@ SanitizerRecord ReadSanitizer(const JsonNode& node) {
   record.tool = node.At("tool").OneOf({"memcheck", "racecheck", "initcheck", "synccheck"});
   record.failure = node.At("failure").TextOrNull();
   record.errors = node.At("errors").Whole<int64_t>();
-  node.At("findings").ForEach([&](const JsonNode& line) {
-    record.findings.push_back(line.Text());
-  });
+  node.At("findings").ForEach([&](const JsonNode& one) { record.findings.push_back(one.Text()); });
   return record;
 }
 

@@ -208,6 +208,22 @@ std::string JudgeCommand(const ProblemRequest& request, Form form) {
   return command;
 }
 
+// Says whether weights may be prepared once, if there are any.
+void AddRuleOfWeights(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
+                      std::vector<std::string>* lines) {
+  if (std::none_of(arguments.begin(), arguments.end(), [](const StubArgument& argument) {
+        return argument.spec->role == Role::kParameter;
+      }))
+    return;
+  if (request.weights == "constant" || request.weights == "constructed") {
+    lines->push_back("Parameters are the same in all calls: they may be prepared once.");
+    return;
+  }
+  lines->push_back(
+      "Each call has parameters with values of its own: what is prepared from them in a");
+  lines->push_back("constructor or an earlier call is wrong, unless --weights constant allows it.");
+}
+
 // The header: problem, sizes, every argument with shape and dtype, the rules in short, the command.
 std::vector<std::string> HeaderLines(const ProblemRequest& request,
                                      const std::vector<StubArgument>& arguments, Form form) {
@@ -252,6 +268,7 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request,
   if (form == Form::kPython) {
     lines.push_back(
         "Parameters are set by name from the reference's state_dict after construction.");
+    AddRuleOfWeights(request, arguments, &lines);
   } else {
     lines.push_back(
         fmt::format("Tensors are contiguous, row-major and 64-byte aligned. {} and parameters are "
@@ -260,6 +277,7 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request,
     lines.push_back(
         "every element of every output must be written. As it stands it is judged wrong: never "
         "written.");
+    AddRuleOfWeights(request, arguments, &lines);
   }
   lines.push_back("");
   lines.push_back("  " + JudgeCommand(request, form));

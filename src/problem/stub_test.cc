@@ -156,6 +156,20 @@ TEST(Stub, ThePythonStubIsTheReferenceUnderTheCandidatesName) {
                               "nn.Model, ModelNew\n"));
 }
 
+TEST(Stub, SaysWhetherWeightsMayBePreparedOnce) {
+  ProblemRequest request = Softmax();
+  for (const char* form : {"native", "c", "python", "cuda", "device"}) {
+    request.weights = "";
+    EXPECT_THAT(*WriteStub(request, Everything(), form),
+                HasSubstr("wrong, unless --weights constant allows it."));
+    request.weights = "constant";
+    EXPECT_THAT(*WriteStub(request, Everything(), form), HasSubstr("they may be prepared once."));
+  }
+  ProblemDescription without;
+  without.arguments = {Tensor("out", Role::kOutput, DType::kFloat16, {4, 16})};
+  EXPECT_THAT(*WriteStub(request, without, "native"), Not(HasSubstr("prepared once")));
+}
+
 TEST(Stub, NamesEveryArgumentWithShapeAndDtypeAndTheCommandThatJudgesIt) {
   ProblemDescription description;
   description.arguments = {Tensor("x", Role::kInput, DType::kFloat32, {4, 16}),

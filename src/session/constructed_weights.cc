@@ -11,7 +11,7 @@
 namespace assay {
 
 std::string DifferingWeights(const WeightsMatch& match) {
-  if (match.missing_count == 0)
+  if (!match.lacks_floats)
     return "its weights have other names than the reference's, and two of one shape may have "
            "changed places";
   return fmt::format("its weights differ from the reference's, of which it lacks {}",
@@ -32,13 +32,15 @@ constexpr const char* kHowJudged =
     "judged as by --weights constructed, on the weights that its constructor makes under the "
     "reference's seed";
 
-void TakeBackWin(Verdict* verdict) {
+// A candidate that chose other weights would otherwise choose its rule, too.
+void TakeBackGain(Verdict* verdict) {
   Speed& speed = *verdict->speed;
-  verdict->outcome = Outcome::kUnsettled;
-  verdict->message = fmt::format(
-      "right, and {:.2f}x the speed of {} on weights as constructed; there it may prepare them "
-      "once, which counts only where --weights constructed is asked for",
-      speed.baselines.at(speed.headline).speedup, speed.headline);
+  if (verdict->outcome == Outcome::kFaster) {
+    verdict->outcome = Outcome::kUnsettled;
+    verdict->message +=
+        ", but on weights as constructed, which it may prepare once: that counts only where "
+        "--weights constructed is asked for";
+  }
   speed.passed = false;
   for (auto& [name, baseline] : speed.baselines) {
     baseline.certified_speedup = 0;
@@ -107,7 +109,7 @@ Verdict ConcludeConstructed(Verdict first, Verdict constructed, const Constructe
       constructed.correctness->right_with_weights = right ? kConstructed : "";
       AddNote(kHowJudged, &constructed.correctness->note);
     }
-    if (constructed.outcome == Outcome::kFaster && !finding.may_prepare) TakeBackWin(&constructed);
+    if (constructed.speed && !finding.may_prepare) TakeBackGain(&constructed);
     return constructed;
   }
   AddCosts(constructed.cost, &first.cost);

@@ -144,7 +144,7 @@ Result<void> Trial::LookAtWeights(const AtSize& size, const Gate1Result& result,
   const bool is_constructed = WeightsTreatment(setup_.bench.terms.problem) == "constructed";
   const WeightsMatch& match = result.weights;
   // Where it lacks some, the others say nothing.
-  if (match.missing_count == 0 && oracle.varied_weights()->any_vary()) {
+  if (!match.lacks_floats && oracle.varied_weights()->any_vary()) {
     ASSAY_ASSIGN_OR_RETURN(const bool right, IsRightWithConstant(size, verdict));
     if (right) {
       SayRightWithConstant(verdict);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "model/dtype.h"
+
 namespace assay {
 namespace {
 
@@ -34,9 +36,14 @@ WeightsMatch ReadWeightsMatch(std::span<const uint64_t> reply, const wire::Plan&
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
     const wire::ArgumentSpec& argument = plan.arguments[i];
     if (argument.role != wire::Role::kParameter) continue;
-    if (index < 64 && (reply[3] >> index & 1) != 0) match.missing.emplace_back(argument.name);
+    if (index < 64 && (reply[3] >> index & 1) != 0) {
+      match.missing.emplace_back(argument.name);
+      match.lacks_floats = match.lacks_floats || IsFloatingPoint(argument.dtype);
+    }
     ++index;
   }
+  // Of those beyond the first 64 nothing is known.
+  match.lacks_floats = match.lacks_floats || match.missing_count > match.missing.size();
   match.is_guess = match.how == WeightsMatch::How::kByOrder && TwoHaveOneShape(plan);
   return match;
 }

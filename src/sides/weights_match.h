@@ -17,10 +17,11 @@ struct WeightsMatch {
   uint64_t left_over = 0;            // tensors of the candidate that stand for none
   uint64_t missing_count = 0;        // parameters of the reference that it has not
   std::vector<std::string> missing;  // the first of them
+  bool lacks_floats = false;         // others never change, and the missing ones hold the same
   bool is_guess = false;             // by order, though two have one shape: they may be swapped
 
   // The reference's weights could not be set in it for sure.
-  bool differs() const { return missing_count > 0 || is_guess; }
+  bool differs() const { return lacks_floats || is_guess; }
 };
 
 // Reads a host's reply to kLoad, of which nothing is believed: a wrong one harms its candidate.

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <array>
-#include <cstring>
 #include <memory>
+#include <string_view>
 
 namespace assay {
 namespace {
@@ -18,8 +18,9 @@ std::unique_ptr<wire::Plan> PlanOf(std::initializer_list<const char*> parameters
   auto plan = std::make_unique<wire::Plan>();
   const auto add = [&](const char* name, wire::Role role) {
     wire::ArgumentSpec& argument = plan->arguments[plan->argument_count++];
-    std::strcpy(argument.name, name);
+    std::string_view(name).copy(argument.name, wire::kNameBytes - 1);
     argument.role = role;
+    argument.dtype = wire::DType::kFloat32;
   };
   add("x", wire::Role::kInput);
   for (const char* name : parameters) add(name, wire::Role::kParameter);
@@ -35,6 +36,14 @@ TEST(WeightsMatch, ReadsTheReplyOfAHost) {
   EXPECT_EQ(match.left_over, 2u);
   EXPECT_THAT(match.missing, ElementsAre("a", "c"));
   EXPECT_TRUE(match.differs());
+}
+
+TEST(WeightsMatch, WholeNumbersThatAreMissingDoNotMatter) {
+  const auto plan = PlanOf({"a", "steps"});
+  plan->arguments[2].dtype = wire::DType::kInt64;
+  const std::array<uint64_t, 4> reply{0, 0, 1, 0b10}, more{0, 0, 2, 0b10};
+  EXPECT_FALSE(ReadWeightsMatch(reply, *plan).differs());
+  EXPECT_TRUE(ReadWeightsMatch(more, *plan).differs());
 }
 
 TEST(WeightsMatch, BelievesNoBitBeyondTheParameters) {
@@ -56,14 +65,15 @@ TEST(WeightsMatch, TheOrderIsAGuessWhereTwoHaveOneShape) {
 }
 
 TEST(WeightsMatch, NotesWhatIsNotAsInTheReference) {
-  EXPECT_EQ(NoteOf({How::kByName, 0, 0, {}, false}), "");
-  EXPECT_EQ(NoteOf({How::kNoWeights, 3, 0, {}, false}), "");
-  EXPECT_EQ(NoteOf({How::kByName, 1, 0, {}, false}),
+  EXPECT_EQ(NoteOf({How::kByName, 0, 0, {}, false, false}), "");
+  EXPECT_EQ(NoteOf({How::kNoWeights, 3, 0, {}, false, false}), "");
+  EXPECT_EQ(NoteOf({How::kByName, 1, 0, {}, false, false}),
             "weights were set by name; 1 of its own stays as its constructor made it");
-  EXPECT_THAT(NoteOf({How::kByName, 2, 70, {"a", "b", "c", "d", "e"}, false}),
+  EXPECT_THAT(NoteOf({How::kByName, 2, 70, {"a", "b", "c", "d", "e"}, false, false}),
               HasSubstr("it lacks the reference's a, b, c, d and 66 more; 2 of its own stay"));
-  EXPECT_EQ(NoteOf({How::kByOrder, 0, 0, {}, false}), "weights were matched by order, not by name");
-  EXPECT_EQ(NoteOf({How::kFromSeed, 2, 1, {"a"}, false}),
+  EXPECT_EQ(NoteOf({How::kByOrder, 0, 0, {}, false, false}),
+            "weights were matched by order, not by name");
+  EXPECT_EQ(NoteOf({How::kFromSeed, 2, 1, {"a"}, true, false}),
             "weights are the candidate's own, made under the reference's seed");
 }
 

@@ -101,11 +101,8 @@ class Reference:
         self._input_rows = signature.of_role(wire.INPUT)
         self._materialise_lazy_parameters(leaves)
         treatment = settings.get("weights", weights.VARIED)
-        randomised = (
-            args[0] == 0
-            and treatment != weights.CONSTRUCTED
-            and weights.randomise_constant(self._model, seed)
-        )
+        keeps = args[0] != 0 or treatment == weights.CONSTRUCTED
+        randomised = not keeps and weights.randomise_constant(self._model, seed)
         outputs, changed_bytes = self._first_run(leaves, check_random=args[0] == 0)
         parameter_names = []
         for name, tensor in weights.state_tensors(self._model).items():
@@ -122,9 +119,8 @@ class Reference:
             signature.add_changed(number, tensor, changed_bytes[number])
         self._nan = nan_outputs.NanOutputs(outputs)
         del outputs
-        flags = (FLAG_CHANGES_INPUTS if self._changes.inputs else 0) | (
-            FLAG_CHANGES_STATE if self._changed_names else 0
-        )
+        flags = FLAG_CHANGES_INPUTS if self._changes.inputs else 0
+        flags |= FLAG_CHANGES_STATE if self._changed_names else 0
         flags |= FLAG_RANDOMISED if randomised else 0
         if args[0] == 0 and self._float64_works(leaves):
             flags |= FLAG_FLOAT64

@@ -1,0 +1,80 @@
+"""Tests how a candidate's weights are matched with the reference's."""
+
+import os
+import sys
+import unittest
+
+import torch
+from torch import nn
+
+SUPPORT = os.environ["ASSAY_SUPPORT"]
+sys.path.insert(0, os.path.join(SUPPORT, "python"))
+
+from assay_host import weights  # noqa: E402
+
+
+def tensors(**shapes):
+    return {name: torch.randn(shape) for name, shape in shapes.items()}
+
+
+def match(state, reference):
+    return weights.match(state, list(reference), list(reference.values()))
+
+
+class Match(unittest.TestCase):
+    def test_names_decide_in_any_order_beside_others(self):
+        reference = tensors(a=(2, 3), b=(2, 3), c=(4,))
+        found = match(tensors(b=(2, 3), more=(1,), c=(4,), a=(2, 3)), reference)
+        self.assertEqual(found, (weights.BY_NAME, ["a", "b", "c"], 1))
+        self.assertEqual(found.missing(), [])
+
+    def test_what_a_candidate_lacks_stays_open(self):
+        reference = tensors(a=(2, 3), b=(2, 3), c=(4,))
+        state = tensors(a=(2, 3), b=(3, 2), other=(4,))
+        found = match(state, reference)
+        self.assertEqual(found, (weights.BY_NAME, ["a", None, None], 2))
+        self.assertEqual(found.missing(), [1, 2])
+        self.assertIs(found.tensors(state)[0], state["a"])
+        self.assertEqual(found.tensors(state)[1:], [None, None])
+
+    def test_the_order_counts_only_if_no_name_agrees(self):
+        reference = tensors(a=(2, 3), b=(2, 3))
+        self.assertEqual(
+            match(tensors(x=(2, 3), y=(2, 3)), reference), (weights.BY_ORDER, ["x", "y"], 0)
+        )
+        self.assertEqual(
+            match(tensors(x=(2, 3), a=(2, 3)), reference), (weights.BY_NAME, ["a", None], 1)
+        )
+
+    def test_shapes_count_only_if_none_is_there_twice(self):
+        reference = tensors(a=(2, 3), b=(4,))
+        self.assertEqual(
+            match(tensors(y=(4,), z=(5,), x=(2, 3)), reference), (weights.BY_SHAPE, ["x", "y"], 1)
+        )
+        twice = match(tensors(y=(4,), z=(4,), x=(2, 3)), reference)
+        self.assertEqual(twice, (weights.BY_SEED, [None, None], 3))
+
+    def test_a_square_matrix_that_is_stored_transposed_is_left_alone(self):
+        reference = tensors(a=(3, 3), b=(4,))
+        state = {"a": nn.Parameter(reference["a"].t().clone()), "b": torch.randn(4)}
+        self.assertEqual(match(state, reference), (weights.BY_NAME, [None, "b"], 1))
+        state["a"] = nn.Parameter(torch.randn(3, 3))
+        self.assertEqual(match(state, reference).names, ["a", "b"])
+        symmetric = {"a": torch.eye(3)}
+        self.assertEqual(match({"a": torch.eye(3)}, symmetric).names, ["a"])
+
+    def test_a_module_without_weights(self):
+        self.assertEqual(match({}, tensors(a=(2,))), (weights.BY_SEED, [None], 0))
+        self.assertEqual(match(tensors(a=(2,)), {}), (weights.NO_WEIGHTS, [], 1))
+
+
+class RandomiseConstant(unittest.TestCase):
+    def test_says_whether_there_was_any(self):
+        self.assertFalse(weights.randomise_constant(nn.Linear(3, 4), 1))
+        norm = nn.LayerNorm(8)
+        self.assertTrue(weights.randomise_constant(norm, 1))
+        self.assertGreater(norm.weight.std().item(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
