@@ -4,7 +4,8 @@
 // shared memory, made once a block, says for each k how far from the pixel's corner its value lies.
 // What is left for an element is an addition and the tests of two borders.
 // Prediction: 45% of the library. Some 10 instructions an element copied, not 40.
-// Measured: not measured: the call ran out of its time before the judge had a verdict.
+// Measured: 906 us on an H100, 120% of the library, 131% of compiled, 35% of the peak: 1.23 times as
+// fast as rung 02, where 1.5 were predicted.
 //! constant BATCH = x.size(0)
 //! constant CHANNELS_IN = x.size(1)
 //! constant HEIGHT = x.size(2)

@@ -6,7 +6,8 @@
 // share. The border is tested when a value is copied, and the tile of pixels is 7 a thread.
 // Prediction: 60% of the library. 42 multiplies need 13 loads from shared memory, in which lanes
 // four floats apart collide in pairs; copying is small, but nothing hides it.
-// Measured: not measured: the call ran out of its time before the judge had a verdict.
+// Measured: 821 us on an H100, 133% of the library, 144% of compiled, 39% of the peak: 1.10 times as
+// fast as rung 03, where 1.33 were predicted.
 //! constant BATCH = x.size(0)
 //! constant CHANNELS_IN = x.size(1)
 //! constant HEIGHT = x.size(2)

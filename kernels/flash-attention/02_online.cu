@@ -7,7 +7,9 @@
 //     all at once: e^(1-5) + e^(3-5) + e^(2-5) + e^(5-5) = 1.2034
 // Prediction: 4% of the library: some 28 instructions of a warp for each key of a query, most of
 //   them for the dot product across lanes; 30 ms.
-// Measured: not measured: the time on the card ended before its turn.
+// Measured: 82.6 ms on an H100, 1.0% of the library, 0.7% of the peak, 6.7 TFLOP/s: 7.4 times as
+//   fast as rung 1. The loop has 68 instructions (assay sass), 11 of them for a larger score, not
+//   28: at one a clock the rest take about 60 ms.
 // Sizes: HEAD_DIM a multiple of 32.
 //! constant HEADS = query.size(0) * query.size(1)
 //! constant LENGTH = query.size(2)

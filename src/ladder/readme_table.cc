@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -68,26 +69,30 @@ std::string Caption(const Ladder& ladder, const LadderSize& size, const std::str
   std::string card = ladder.device == "cuda" ? last.machine.gpu : last.machine.cpu;
   card = card.substr(0, card.find(" ("));
   std::set<std::string> dates, judges;
-  double fastest_ns = 0, slowest_ns = 0, confidence = 1;
+  double fastest_ns = 0, slowest_ns = 0;
+  std::optional<double> confidence;  // the least of all intervals
   for (const LadderRow* row : timed) {
     dates.insert(row->date.substr(0, 10));
     judges.insert(row->judge);
     const RungSpeed speed = *SpeedOf(row->verdict, ladder.baseline);
     fastest_ns = fastest_ns > 0 ? std::min(fastest_ns, speed.library_ns) : speed.library_ns;
     slowest_ns = std::max(slowest_ns, speed.library_ns);
-    if (speed.confidence > 0) confidence = std::min(confidence, speed.confidence);
+    if (speed.confidence > 0) confidence = std::min(confidence.value_or(1), speed.confidence);
   }
   std::vector<std::string> days;
   for (const std::string& date : dates) days.push_back(DayText(date));
   const auto pytorch = last.toolchain.find("pytorch");
+  const std::string interval =
+      confidence ? fmt::format("In brackets the judge's interval (confidence {:.0f}% or more).",
+                               std::floor(100 * *confidence + 1e-6))
+                 : "One pair was timed, too few for an interval.";
   const std::string text = fmt::format(
       "{}, {}; {}; {}, judge {}. Library: {} PyTorch {}, {} to {}, timed beside each rung. Peak: "
-      "{}. In brackets the judge's interval (confidence {:.0f}% or more). The fastest rung is "
-      "bold. Measured by",
+      "{}. {} The fastest rung is bold. Measured by",
       DescribeSize(size), last.problem.dtype, card, fmt::join(days, " and "),
       fmt::join(judges, ", "), ladder.baseline,
       pytorch != last.toolchain.end() ? pytorch->second : "", TimeText(fastest_ns),
-      TimeText(slowest_ns), PeakText(ladder, timed), 100 * confidence);
+      TimeText(slowest_ns), PeakText(ladder, timed), interval);
   return fmt::format("{}\n`assay ladder {}{}`.\n\n", fmt::join(Wrapped(text, kColumns), "\n"),
                      folder, ladder.device == "cpu" ? " --device cpu" : "");
 }
@@ -98,8 +103,8 @@ std::vector<std::string> Cells(const RungResult& result, const std::string& base
   const Verdict& verdict = result.row->verdict;
   const auto speed = SpeedOf(verdict, baseline);
   if (!speed) return {std::string(OutcomeName(verdict.outcome)), "", ""};
-  std::string percent =
-      fmt::format("{:.1f} [{:.1f}, {:.1f}]", speed->percent, speed->low, speed->high);
+  std::string percent = fmt::format("{:.1f}", speed->percent);
+  if (speed->confidence > 0) percent += fmt::format(" [{:.1f}, {:.1f}]", speed->low, speed->high);
   if (verdict.outcome == Outcome::kUnsettled) percent += " unsettled";
   return {
       TimeText(speed->time_ns), percent,

@@ -40,6 +40,21 @@ TEST(ReadmeTable, WhatWasNotTimedSaysSo) {
   EXPECT_THAT(ReadmeTable(ladder, ladder.folder, {}), HasSubstr("| a loop | not measured |"));
 }
 
+TEST(ReadmeTable, OnePairHasNoInterval) {
+  const Ladder ladder = TestLadder();
+  LadderRow noisy = TestRow("02_tiles.cpp", 0.8, Outcome::kUnsettled);
+  BaselineResult& result = noisy.verdict.speed->baselines["eager"];
+  result.confidence = 0;
+  std::string table = ReadmeTable(ladder, ladder.folder, {noisy});
+  EXPECT_THAT(table, HasSubstr("| **80.0 unsettled** |"));
+  EXPECT_THAT(table, HasSubstr("One pair\nwas timed, too few for an interval."));
+  EXPECT_EQ(table.find("confidence"), std::string::npos);
+  // A confidence is not rounded up.
+  result.confidence = 0.996;
+  table = ReadmeTable(ladder, ladder.folder, {noisy});
+  EXPECT_THAT(table, HasSubstr("confidence 99%"));
+}
+
 TEST(ReadmeTable, OtherSizesFollowWhereTheyWereJudged) {
   const Ladder ladder = TestLadder();
   LadderRow other = TestRow("02_tiles.cpp", 0.8);
