@@ -71,7 +71,8 @@ class EstimateTest(unittest.TestCase):
         self.assertEqual(other.message(), "")
         done = self.estimate(LARGE, 2**20)
         options = dict(re.findall(r"--set (\w+)=(\d+)", self.judge.message()))
-        self.assertLessEqual(4 * 1024 * int(options["batch_size"]) * int(options["features"]), 2**20)
+        elements = int(options["batch_size"]) * int(options["features"])
+        self.assertLessEqual(4 * 1024 * elements, 2**20)
 
     def test_what_cannot_be_followed_is_left_out(self):
         source = LARGE.replace("16384", "64").replace(

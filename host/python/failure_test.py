@@ -83,7 +83,8 @@ class Explains(unittest.TestCase):
 
     def test_an_extension_without_the_headers_of_cuda(self):
         text = "Error building extension 'e'\nmain.cpp:1:10: fatal error: {}: No such file\n"
-        self.assertIn("needs CUDA", explained(f"raise RuntimeError({text.format('cuda_fp16.h')!r})"))
+        said = explained(f"raise RuntimeError({text.format('cuda_fp16.h')!r})")
+        self.assertIn("needs CUDA", said)
         said = explained(f"raise RuntimeError({text.format('mine.h')!r})")
         self.assertIn("the extension does not compile", said)
         self.assertNotIn("CUDA", said)

@@ -166,8 +166,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   const auto wanted = static_cast<uint32_t>(set.draws_.size());
   const uint32_t room = std::min(oracle.slots_max() / 2, oracle.oracle_slots_max());
   set.slots_used_ = room >= wanted ? wanted : 1;
-  const auto outputs = OutputViews(oracle, 0, nullptr, false).size();
-  set.errors_.resize(outputs);
+  set.errors_.resize(OutputViews(oracle, 0, nullptr, false).size());
   Impostors impostors(oracle.plan());
   bool not_finite_by_design = false;  // on ordinary values: scores that a mask hides
   const int64_t begin_ns = MonotonicNs();

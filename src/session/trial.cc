@@ -85,9 +85,9 @@ bool Trial::EndsCorrect(Verdict* verdict) const {
 
 bool Trial::EndsForTime(Verdict* verdict) const {
   const Workbench& bench = setup_.bench;
-  // Calls of each side in a pair, at least, and values that it takes. A draw of gate 1 takes about
-  // three times as long as the reference's call.
-  constexpr double kCalls = 9, kDraws = 10;
+  // Calls of the candidate in a pair, at least; and the pair's values and the reference's calls, in
+  // draws of gate 1: 34 of them where calls are a plain wait.
+  constexpr double kCalls = 9, kDraws = 25;
   const double pair_s = kCalls * call_ns_ / 1e9 + kDraws * setup_.batch.draws.draw_s();
   const double budget_s = bench.terms.effort.speed_budget_s;
   if (bench.on_device() || pair_s <= budget_s) return false;

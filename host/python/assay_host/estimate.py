@@ -306,13 +306,16 @@ def account(need):
     return json.dumps(document)
 
 
-def estimate(tree, path, settings, limit, expressions=None, on_device=False):
-    """See the module's text. Raises Failure(kProblemSet) for settings that do not apply."""
+def estimate(tree, path, settings, limit, host_settings=None):
+    """See the module's text. `host_settings`: of the host, for the suite's figures and the device.
+    Raises Failure(kProblemSet) for settings that do not apply.
+    """
+    host_settings = host_settings or {}
     tree = problem.apply_settings(tree, settings)
-    need = measure(tree, path, expressions)
+    need = measure(tree, path, host_settings.get("figures"))
     if need is None or limit == 0 or need.total() <= limit:
         return Result(need, "")
-    if on_device:
+    if host_settings.get("device", "cpu") != "cpu":
         return Result(need, _suggest(tree, path, settings, need, lambda n: n.total() <= limit))
     comfort = min(limit, _COMFORT_BYTES)
     return Result(need, _suggest(tree, path, settings, need, lambda n: n.is_comfortable(comfort)))

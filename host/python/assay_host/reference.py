@@ -469,12 +469,7 @@ class Reference:
         tree = problem.parse(self._path)
         settings = self._context.settings
         result = estimate.estimate(
-            tree,
-            self._path,
-            settings.get("set", {}),
-            args[0],
-            settings.get("figures"),
-            device.name(settings) != device.CPU,
+            tree, self._path, settings.get("set", {}), args[0], settings
         )
         self._context.say(result.suggestion)
         return (*result.as_args(), wire.write_text(fd, estimate.account(result.need)))
