@@ -87,13 +87,23 @@ class Refuses(ReferenceTest):
         self.refused(problem("return x @ x"), failure.PROBLEM_FORWARD, "problem.py line 9", "4x6")
         self.refused(problem("return x", inputs="[]"), failure.PROBLEM_FORWARD, "missing")
 
-    def test_a_reference_that_gives_nan(self):
-        self.refused(
-            problem("return x, torch.log(-x.abs() - 1)"),
-            failure.PROBLEM_FORWARD,
-            "the reference itself gives NaN on its own inputs",
-            "out1",
+    def test_nan_by_design_is_filled_and_nan_of_rounding_is_refused(self):
+        self.load(problem("return x, torch.log(-x.abs() - 1)"))
+        self.judge.lay_out(2)
+        self.judge.fill(1, 0, 2)
+        # Right as it loads; of later inputs the large sum leaves nothing.
+        self.load(
+            problem(
+                "return torch.sqrt((x + 1e8) - 1e8 - x + 1e-3)",
+                inputs="[torch.full((4, 6), next(sizes))]",
+                extra="import itertools\nsizes = itertools.chain([8.0], itertools.repeat(0.03))",
+            )
         )
+        self.judge.lay_out(2)
+        with self.assertRaises(Refused) as caught:
+            self.judge.fill(1, 0, 2)
+        self.assertEqual(caught.exception.number, failure.PROBLEM_FORWARD)
+        self.assertIn("where float64 gives none", self.judge.message())
 
     def test_outputs_that_cannot_be_judged(self):
         self.refused(problem("return 'text'"), failure.PROBLEM_OUTPUT, "str")
@@ -114,6 +124,11 @@ class Refuses(ReferenceTest):
             "drop drops values at random",
         )
         self.refused(problem("return x + torch.rand(6)"), failure.PROBLEM_RANDOM, "random")
+        self.refused(
+            problem("return x + torch.rand(6)", init="self.drop = nn.Dropout(0.5)"),
+            failure.PROBLEM_RANDOM,
+            "inputs; it draws random numbers",
+        )
         self.refused(
             problem("self.calls += 1\n        return x + self.calls", init="self.calls = 0"),
             failure.PROBLEM_RANDOM,

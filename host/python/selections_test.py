@@ -1,4 +1,4 @@
-"""Tests what indices select: which outputs are indices of a selection, and the values behind them."""
+"""Tests which outputs are the indices of a selection, and the values behind them."""
 
 import os
 import tempfile

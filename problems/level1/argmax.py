@@ -1,7 +1,7 @@
 """Position of the largest element of each row of a matrix, as int64.
 
-Of equal maxima the first one counts (the lowest index). A NaN counts as larger than every number,
-and of several NaN the first one counts.
+Of equal maxima any one counts. A NaN counts as larger than every number, and of several NaN any one
+counts.
 """
 
 import torch

@@ -5,6 +5,14 @@
 namespace assay {
 namespace {
 
+TEST(Blame, TheTextOfAnUncaughtExceptionIsFound) {
+  EXPECT_EQ(UncaughtException("terminate called after throwing an instance of "
+                              "'std::runtime_error'\n  what():  no room\nmore"),
+            "std::runtime_error: no room");
+  EXPECT_EQ(UncaughtException("x\nterminate called after throwing an instance of 'int'\n"), "int");
+  EXPECT_EQ(UncaughtException("what():  nothing"), "");
+}
+
 TEST(Blame, WantOfMemoryIsSaidByCudaPyTorchAndLibraries) {
   for (const char* text : {"line 4: OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB.",
                            "CUDA_ERROR_OUT_OF_MEMORY", "DefaultCPUAllocator: can't allocate memory",

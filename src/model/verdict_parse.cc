@@ -15,9 +15,8 @@
 namespace assay {
 namespace {
 
-// A place in a document, with its path. The first failure is kept in the shared error and every
-// later access gives a default value, so a reader is written without a check a field and asks once
-// at its end. A Node borrows the document and the error: both must outlive it. Never throws.
+// A place in a document, with its path. The first failure is kept in the shared error, and every
+// later access gives a default: a reader asks once, at its end. Both must outlive it. Never throws.
 class JsonNode {
  public:
   // `error` must be empty; `what` names the document's root in messages ("the verdict").
@@ -237,9 +236,7 @@ Correctness ReadCorrectness(const JsonNode& node) {
   if (const JsonNode first = node.At("first_mismatch"); !first.IsNull())
     correctness.first_mismatch = ReadMismatch(first);
   correctness.hint = node.At("hint").TextOrNull();
-  // Older verdicts have none.
-  if (const JsonNode differs = node.Find("differs_on_special_values"); !differs.IsNull())
-    correctness.differs_on_special_values = differs.Text();
+  correctness.differs_on_special_values = node.Find("differs_on_special_values").TextOrNull();
   correctness.note = node.At("note").TextOrNull();
   correctness.right_with_weights = node.Find("right_with_weights").TextOrNull();
   node.At("draws").ForEach(

@@ -75,7 +75,9 @@ class SuiteTest : public testing::Test {
 TEST_F(SuiteTest, ReadsWhatTheJudgeAndTheListsWantToKnow) {
   Write("suite.toml",
         "name = 's'\ndescription = 'd'\n[[problem]]\nname='a'\nfile='a.py'\nlesson='l'\n"
-        "flops='2 * N'\nbytes='N'\nskip_draws=['ties']\n[problem.ragged]\nN = [1, 67]\n");
+        "flops='2 * "
+        "N'\nbytes='N'\nskip_draws=['ties']\nspecial_values='required'\n[problem.ragged]\nN = [1, "
+        "67]\n");
   const auto suite = LoadSuite(Folder());
   ASSERT_TRUE(suite) << suite.error().message;
   EXPECT_EQ(suite->description, "d");
@@ -87,6 +89,7 @@ TEST_F(SuiteTest, ReadsWhatTheJudgeAndTheListsWantToKnow) {
   EXPECT_EQ(request->flops, "2 * N");
   EXPECT_EQ(request->bytes, "N");
   EXPECT_THAT(request->skip_draws, ElementsAre("ties"));
+  EXPECT_EQ(request->special_values, "required");
   EXPECT_EQ(FindInSuite(Path("a.py"))->lesson, "l");
   EXPECT_FALSE(FindInSuite(Path("b.py")));
 }
@@ -104,6 +107,7 @@ TEST_F(SuiteTest, RangesAndListsAreChecked) {
         "ragged = {N = [0, 2]}", "ragged = {N = [1.0, 2]}", "ragged = {'A-B' = [1, 2]}"})
     EXPECT_THAT(LoadError(head + ragged), HasSubstr("line 4: 'ragged' is a table")) << ragged;
   EXPECT_THAT(LoadError(head + "skip_draws = 'ties'"), HasSubstr("must be a list of strings"));
+  EXPECT_THAT(LoadError(head + "special_values = 'yes'"), HasSubstr("must be \"required\""));
   EXPECT_THAT(LoadError(head + "skip_draws = ['ties', 3]"), HasSubstr("must be a list of strings"));
 }
 

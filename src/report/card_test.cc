@@ -428,6 +428,14 @@ TEST(Card, ShowsTheThresholdTheNoteAndTheOtherSide) {
   EXPECT_THAT(text, HasSubstr("note         weights were matched by order"));
 }
 
+TEST(Card, SpecialValuesHaveALineOfTheirOwn) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  EXPECT_THAT(RenderCard(verdict, kUnicode), Not(HasSubstr("special values")));
+  verdict.correctness->differs_on_special_values = "2 elements are NaN";
+  EXPECT_THAT(RenderCard(verdict, kUnicode),
+              HasSubstr("special      differs on special values, which were not demanded: 2"));
+}
+
 TEST(Card, DoesNotSayTheSameTwice) {
   Verdict wrong = SampleVerdict(Outcome::kWrong);
   wrong.message = "wrong: " + wrong.correctness->hint;

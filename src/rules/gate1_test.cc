@@ -437,6 +437,25 @@ TEST(Gate1, DrawsWithoutMeaningAreNamed) {
   EXPECT_NE(reason.find("off by"), std::string::npos) << reason;
 }
 
+TEST(Gate1, CountsTheNumbersAmongTheReferencesOutputs) {
+  TestOutput output = Right({8, 40});
+  EXPECT_EQ(CountNumbers(output.View()), 320);
+  output.reference[42] = -kInf;
+  output.reference[7] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(CountNumbers(output.View()), 318);
+}
+
+TEST(Gate1, UnderAllCloseNanMustBeWhereTheReferenceHasNan) {
+  CompareRule rule;
+  rule.allclose = AllClose{1e-4, 1e-4};
+  TestOutput output = Right({8, 40});
+  output.reference[42] = output.candidate[42] = std::numeric_limits<float>::quiet_NaN();
+  output.reference[43] = output.candidate[43] = -kInf;
+  EXPECT_TRUE(CompareWithReference(output.View(), rule, {}).passed);
+  output.candidate[42] = 0;
+  EXPECT_FALSE(CompareWithReference(output.View(), rule, {}).passed);
+}
+
 // Judged against itself, an instance norm of a public suite was 'wrong': one instance of 128 held a
 // value so small that float32 normalised it to something else than float64. The norm over all
 // instances hid it, and no bound reaches over a quarter.

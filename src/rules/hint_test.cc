@@ -155,6 +155,19 @@ TEST(FailureHint, NamesScatteredElements) {
               HasSubstr("3 scattered elements (0.5%)"));
 }
 
+// The difference from an infinity is infinite, and so are all shares of it: the sign was said to be
+// flipped.
+TEST(FailureHint, NamesNumbersWhereInfinitiesBelong) {
+  TestOutput output = Fresh();
+  for (size_t i = 0; i < output.candidate.size(); i += 2) {
+    output.reference[i] = -std::numeric_limits<float>::infinity();
+    output.truth[i] = -std::numeric_limits<double>::infinity();
+    output.candidate[i] = -1e30F;
+  }
+  EXPECT_THAT(Hint(output),
+              HasSubstr("50.0% of the elements are finite where NaN or an infinity belongs"));
+}
+
 TEST(FailureHint, NamesLowerPrecision) {
   TestOutput output = Fresh();
   output.candidate = RoundToBits(output.reference, 11);

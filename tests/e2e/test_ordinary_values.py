@@ -4,7 +4,7 @@ results depend on more than their inputs.
 
 import json
 
-from conftest import GOOD, USAGE, WRONG, Assay, fits
+from conftest import USAGE, fits
 
 HEAD = "import torch\nimport torch.nn as nn\n"
 
@@ -87,20 +87,20 @@ def renamed(problem):
 
 
 def test_outputs_that_hold_infinities_and_nan_by_design(assay, write):
-    candidates = {
-        "right.py": renamed(MASKED),
-        "finite.py": renamed(MASKED).replace('float("-inf")', "-1e30"),
-        "no_nan.py": renamed(MASKED).replace("dim=-1)", "dim=-1).nan_to_num()"),
-        "other.py": renamed(MASKED).replace("softmax(masked", "softmax(masked * 0.9"),
+    right = renamed(MASKED)
+    wrong = {
+        "finite.py": (right.replace('float("-inf")', "-1e30"), ()),
+        "no_nan.py": (
+            right.replace("dim=-1)", "dim=-1).nan_to_num()"),
+            ("--tolerance", "allclose:1e-4"),
+        ),
     }
-    for options in ((), ("--tolerance", "allclose:1e-4")):
-        verdicts = judged(assay, write, MASKED, candidates, *options)
+    for name, (text, options) in wrong.items():
+        verdicts = judged(assay, write, MASKED, {"right.py": right, name: text}, *options)
         assert verdicts["right.py"]["outcome"] == "correct", verdicts["right.py"]
         assert verdicts["right.py"]["correctness"]["draws"][5]["result"] == "passed"
-        for name in ("finite.py", "no_nan.py", "other.py"):
-            assert verdicts[name]["outcome"] == "wrong", verdicts[name]
-        hint = verdicts["finite.py"]["correctness"]["hint"]
-        assert "are finite where NaN or an infinity belongs" in hint
+        assert verdicts[name]["outcome"] == "wrong", verdicts[name]
+        assert "are finite where NaN" in verdicts[name]["correctness"]["hint"], verdicts[name]
 
 
 def test_a_reference_without_a_single_number_is_refused(assay, write):
@@ -127,9 +127,7 @@ return v, (x.unsqueeze(1) == v.unsqueeze(2)).to(torch.uint8).argmax(-1)
         {
             "last_first.py": model(last_first),
             "twice.py": model(twice),
-            "order.py": model("v, i = torch.topk(x, 4)\nreturn v, i.flip(-1).contiguous()"),
             "range.py": model("v, i = torch.topk(x, 4)\nreturn v, i + 32"),
-            "values.py": model("v, i = torch.topk(x, 4)\nreturn v.flip(-1).contiguous(), i"),
         },
     )
     right = verdicts.pop("last_first.py")
@@ -137,9 +135,7 @@ return v, (x.unsqueeze(1) == v.unsqueeze(2)).to(torch.uint8).argmax(-1)
     assert all(verdict["outcome"] == "wrong" for verdict in verdicts.values()), verdicts
     hints = {name: verdict["correctness"]["hint"] for name, verdict in verdicts.items()}
     assert "stand twice along the axis" in hints["twice.py"], hints
-    assert "where the right one" in hints["order.py"], hints
     assert "32 of the 32 indices are out of range" in hints["range.py"], hints
-    assert verdicts["values.py"]["correctness"]["first_mismatch"]["output"] == "out"
 
 
 def test_indices_into_what_forward_computes_and_a_draw_left_out(assay, write):
@@ -152,6 +148,7 @@ def test_indices_into_what_forward_computes_and_a_draw_left_out(assay, write):
     verdicts = judged(assay, write, ROUTER, candidates, "--skip-draws", "ties,outlier")
     assert verdicts["last.py"]["outcome"] == "correct", verdicts["last.py"]
     assert verdicts["second.py"]["outcome"] == "wrong", verdicts["second.py"]
+    assert "where the right one" in verdicts["second.py"]["correctness"]["hint"]
     draws = {draw["kind"]: draw for draw in verdicts["last.py"]["correctness"]["draws"]}
     assert draws["ties"]["result"] == draws["outlier"]["result"] == "dropped"
     assert draws["ties"]["reason"] == "such draws are left out of this problem"
@@ -215,14 +212,10 @@ def test_special_values_and_calls_that_depend_on_more_than_their_inputs(assay, w
 
 
 def test_special_values_where_they_are_demanded(assay, write):
-    candidates = {"mask.py": model("return x * (x > 0)"), "right.py": renamed(RELU)}
-    verdicts = judged(assay, write, RELU, candidates, "--special-values", "required")
-    assert verdicts["mask.py"]["outcome"] == "wrong", verdicts["mask.py"]
-    assert verdicts["right.py"]["outcome"] == "correct", verdicts["right.py"]
-    assert verdicts["mask.py"]["correctness"]["differs_on_special_values"] is None
-    run = assay("judge", write("problem.py", HEAD + RELU), write("mask.py", candidates["mask.py"]),
-                "--correctness-only")
-    assert run.code == GOOD and "differs on special values" in run.out, run
+    mask = {"mask.py": model("return x * (x > 0)")}
+    verdict = judged(assay, write, RELU, mask, "--special-values", "required")["mask.py"]
+    assert verdict["outcome"] == "wrong", verdict
+    assert verdict["correctness"]["differs_on_special_values"] is None
 
 
 def test_a_dropout_that_forward_never_calls_is_not_blamed(assay, write):
