@@ -155,7 +155,11 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
   if (!asked.precision.empty()) terms.problem.precision = asked.precision;
   terms.tolerance = asked.tolerance;
   if (!asked.weights.empty()) terms.problem.weights = asked.weights;
-  if (!asked.special_values.empty()) terms.problem.special_values = asked.special_values;
+  if (!asked.special_values.empty()) {
+    if (asked.special_values != "noted" && asked.special_values != "required")
+      return UsageError("--special-values takes noted or required");
+    terms.problem.special_values = asked.special_values;
+  }
   ASSAY_RETURN_IF_ERROR(AddSkippedDraws(asked.skip_draws, &terms.problem));
 
   terms.ragged_asked = !asked.ragged.empty();
