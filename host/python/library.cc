@@ -68,6 +68,7 @@ constexpr uint64_t kLayout[] = {
     offsetof(Control, replay),
     offsetof(Control, profile),
     offsetof(Control, trace),
+    offsetof(Control, inputs_of),
     offsetof(Control, go),
     offsetof(Control, call_count),
     offsetof(Control, order),

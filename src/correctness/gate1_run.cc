@@ -13,16 +13,26 @@ using wire::DrawKind;
 
 namespace {
 
-// One call of the candidate in `slot`, where all slots hold the draw in `master`.
+// Slots of a call: its module and its outputs are those of `slot`, its inputs those of `inputs`.
+// Other slots hold the draw of the call before, if any, in `master_before`.
+struct Place {
+  uint32_t slot = 0, inputs = 0;
+  std::optional<uint32_t> master_before;
+};
+
+// One call of the candidate on the draw in `master`.
 HostResult<BlockResult> Call(const Gate1Setup& setup, LiveHost& host, uint32_t master,
-                             uint32_t slot) {
-  const std::vector<uint32_t> masters(setup.live.plan().slot_count, master);
+                             const Place& place) {
+  std::vector<uint32_t> masters(setup.live.plan().slot_count, place.master_before.value_or(master));
+  masters[place.slot] = masters[place.inputs] = master;
   setup.live.FillInputs(setup.oracle, masters);
   setup.live.Poison(host.outputs);
-  const uint32_t order[] = {slot};
+  const uint32_t order[] = {place.slot};
+  host.host.TakeInputsOf(place.inputs);
   auto block = setup.live.RunBlock(host.host, host.outputs, order, setup.call_timeout_s);
+  host.host.TakeInputsOf(std::nullopt);
   if (!block && block.error().kind == HostTrouble::Kind::kVoid)
-    return Call(setup, host, master, slot);
+    return Call(setup, host, master, place);
   return block;
 }
 
@@ -40,8 +50,9 @@ std::vector<std::byte> WrittenBytes(const Gate1Setup& setup, const LiveHost& hos
 
 // Makes the draw's call again, and that of the first draw. Returns how a wrong call depends on more
 // than its inputs; empty: it does not, or nothing could be found out.
-std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index, uint32_t slot,
-                           const HintContext& context) {
+std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index,
+                           const Place& place, const HintContext& context) {
+  const uint32_t slot = place.slot;
   const auto passes = [&](uint32_t master, const HintContext& of) {
     return CheckCall(setup.oracle, setup.live, host, slot, master, true, setup.rule,
                      setup.draws.reference_errors(), of)
@@ -50,7 +61,7 @@ std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index
   const std::vector<std::byte> before = WrittenBytes(setup, host, slot);
   std::string text;
   auto master = setup.draws.Master(setup.oracle, index);
-  if (!master || !Call(setup, host, *master, slot)) return {};
+  if (!master || !Call(setup, host, *master, place)) return {};
   if (WrittenBytes(setup, host, slot) != before)
     text = passes(*master, context)
                ? "differs from run to run: the same call, made again, is right"
@@ -59,7 +70,7 @@ std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index
   HintContext of_first;
   of_first.draw_kind = DrawKindName(DrawKind::kOrdinary);
   master = setup.draws.Master(setup.oracle, 0);
-  if (!master || !Call(setup, host, *master, slot)) return text;
+  if (!master || !Call(setup, host, *master, place)) return text;
   if (!passes(*master, of_first))
     return (text.empty() ? "" : text + "; ") +
            "the first call was right, and is wrong when it is made again: something is left of "
@@ -68,14 +79,15 @@ std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index
 }
 
 // One call of the candidate on one draw, checked against the oracle.
-HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t index, uint32_t slot,
-                              bool ordinary_passed, Gate1Result* result) {
+HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t index,
+                              const Place& place, bool ordinary_passed, Gate1Result* result) {
   const Draw& draw = setup.draws.draws()[index];
   auto master = setup.constant_weights ? setup.draws.MasterOfConstant(setup.oracle, index)
                                        : setup.draws.Master(setup.oracle, index);
   if (!master) return std::unexpected(master.error());
+  const uint32_t slot = place.slot;
   const uint32_t order[] = {slot};
-  const auto block = Call(setup, host, *master, slot);
+  const auto block = Call(setup, host, *master, place);
   if (!block) return std::unexpected(block.error());
   result->timed_ns += block->time_ns;
   const auto call_ns = static_cast<double>(block->time_ns);
@@ -100,7 +112,7 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check = std::move(*again);
   }
   if (!check.mismatch || check.stray || check.could_not_ask) return check;
-  if (std::string differs = HowCallsDiffer(setup, host, index, slot, context); !differs.empty())
+  if (std::string differs = HowCallsDiffer(setup, host, index, place, context); !differs.empty())
     check.hint = std::move(differs);
   else
     result->wrong_values = !check.passed && draw.kind == DrawKind::kOrdinary;
@@ -135,6 +147,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
   std::mt19937 random(std::random_device{}());
   const auto& draws = setup.draws.draws();
   bool ordinary_passed = false;
+  Place place{static_cast<uint32_t>(random() % setup.live.plan().slot_count), 0, std::nullopt};
   for (size_t i = 0; i < draws.size(); ++i) {
     setup.progress(i, draws.size());
     DrawRecord record{std::string(DrawKindName(draws[i].kind)), draws[i].seed, "passed", "", 0};
@@ -144,8 +157,10 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
       correctness.draws.push_back(std::move(record));
       continue;
     }
-    const auto slot = static_cast<uint32_t>(random() % setup.live.plan().slot_count);
-    auto check = RunDraw(setup, host, i, slot, ordinary_passed, &result);
+    place.inputs = static_cast<uint32_t>(random() % setup.live.plan().slot_count);
+    if (!setup.moves_inputs) place.slot = place.inputs;
+    auto check = RunDraw(setup, host, i, place, ordinary_passed, &result);
+    place.master_before = draws[i].master;
     if (!check) return std::unexpected(check.error());
     ++correctness.calls_checked;
     if (OnlyDiffers(*check, draws[i].kind, setup.rule)) {

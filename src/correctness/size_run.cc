@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/trace.h"
 #include "hosts/blame.h"
@@ -9,6 +11,10 @@
 
 namespace assay {
 namespace {
+
+bool ChangesInputs(const wire::Plan& plan) {
+  return std::any_of(plan.arguments, plan.arguments + plan.argument_count, wire::IsChangedInput);
+}
 
 Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTerms& terms,
                                              LiveHost& host, Verdict* verdict) {
@@ -22,6 +28,7 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
                          terms.tolerance,
                          terms.call_timeout_s,
                          size.constant_weights,
+                         size.hosts.IsPython() && !ChangesInputs(size.live.plan()),
                          [&](size_t done, size_t all) {
                            terms.progress(fmt::format("{}: draw {} of {}", stage, done + 1, all),
                                           static_cast<double>(done) / static_cast<double>(all));

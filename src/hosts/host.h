@@ -156,6 +156,12 @@ class Host {
   void SetResults(wire::Results results) { control_.as<wire::Control>()->results = results; }
   wire::Results results() const { return control_.as<wire::Control>()->results; }
 
+  // From the next block on a Python host's one call gets the inputs of this slot, and the module
+  // and the outputs of the slot in its order; nullopt: the inputs of that slot.
+  void TakeInputsOf(std::optional<uint32_t> slot) {
+    control_.as<wire::Control>()->inputs_of = slot ? *slot + 1 : 0;
+  }
+
   // From the next block on a trusted host on a device gets its order before it wakes, captures its
   // calls as a CUDA graph and launches that at go. Only if neither side's host runs a candidate's
   // code: that would know its work ahead, and the time before go is not charged.

@@ -148,6 +148,8 @@ struct Control {
                               // before done, and ends by exit() on kQuit
   uint32_t trace;             // 1: a host on a device has CUPTI record the kernels of the block's
                               // calls, and writes kTrace before done
+  uint32_t inputs_of;         // a Python host's one call gets the inputs of slot inputs_of - 1, and
+                              // the module and the outputs of its own; 0: all of its own
   alignas(64) uint32_t go;    // block to run; futex word
   uint32_t call_count;        // written before go
   uint32_t order[kCallsMax];  // slots to run, in this order; written before go

@@ -451,7 +451,10 @@ def run_blocks(library, loop, slots, forwards, same, restore, first_failure):
             _run_keeping(order, forwards, arguments, kept, failures)
             return 0
         there = on_device is not None
-        return _run(order, forwards, arguments, checks.targets, checks, failures, there)
+        given = arguments
+        if control.inputs_of != 0:
+            given = [arguments[control.inputs_of - 1]] * slots.count
+        return _run(order, forwards, given, checks.targets, checks, failures, there)
 
     gc.collect()
     gc.freeze()

@@ -81,7 +81,8 @@ class Control(ctypes.Structure):
         ("replay", _u32),
         ("profile", _u32),
         ("trace", _u32),
-        ("padding", _u32 * 10),
+        ("inputs_of", _u32),
+        ("padding", _u32 * 9),
         ("go", _u32),
         ("call_count", _u32),
         ("order", _u32 * CALLS_MAX),
@@ -128,7 +129,7 @@ def _sizes_and_offsets():
             "role kind dtype rank shape size_bytes offset oracle_offset varies twin changed_bytes",
         ),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_stride arguments"),
-        (Control, "armed spin results replay profile trace go call_count order"),
+        (Control, "armed spin results replay profile trace inputs_of go call_count order"),
         (
             Report,
             "ready done settle_ns replays fault fault_signal fault_region fault_address fault_call "
