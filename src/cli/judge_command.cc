@@ -162,7 +162,9 @@ int RunJudge(const JudgeOptions& options) {
   if (!judged) {
     const Error error = UnlessInterrupted(judged.error());
     codes.push_back(ExitCodeOf(error.kind));
-    if (error.kind != ErrorKind::kUnjudged) output.Failed(error);
+    // What was judged before an interrupt stands alone; candidates that lack something were told.
+    if (error.kind == ErrorKind::kUsage || error.kind == ErrorKind::kEnvironment)
+      output.Failed(error);
   }
   const int code = CombineExitCodes(codes);
   if (!output.verdicts().empty())

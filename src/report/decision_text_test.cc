@@ -86,12 +86,20 @@ TEST(DecisionText, ALaterTieRisksMore) {
 }
 
 TEST(DecisionText, NoDecisionClaimsNothing) {
-  const std::string text = Decided({0.8, 1.3});
-  EXPECT_THAT(text, HasSubstr("after 2 pairs nothing is claimed, so no error is risked"));
+  const std::string text = Decided({0.8, 1, 1.3});
+  EXPECT_THAT(text, HasSubstr("after 3 pairs nothing is claimed, so no error is risked"));
   EXPECT_THAT(text, HasSubstr("a gain under 28% could not have been seen"));
   BaselineResult none;
   none.decision = "unsettled";
   EXPECT_THAT(DecisionText(none, 1), Not(HasSubstr("gain")));
+}
+
+TEST(DecisionText, FewPairsClaimNoInterval) {
+  EXPECT_THAT(Decided({0.8, 1.3}), Not(HasSubstr("gain")));
+  BaselineResult few = Concluded({0.8, 1.3}, 1);
+  EXPECT_EQ(IntervalText(few), "and 2 pairs are too few for an interval");
+  few = Concluded({1.003}, 1);
+  EXPECT_EQ(IntervalText(few), "and 1 pair is too few for an interval");
 }
 
 TEST(IntervalText, IsRoundedOutwards) {
