@@ -124,6 +124,26 @@ TEST_F(PlanTest, RefusesEachBadField) {
   ExpectRefused("does not fit its region", [&] { plan_->slot_count = 4; });
 }
 
+TEST_F(PlanTest, AChangedInputIsPassedOnceAndLiesAmongTheOutputs) {
+  plan_->arguments[4] = Tensor("x_after", Role::kOutput, DType::kFloat32, {8, 16});
+  plan_->arguments[4].offset = 512;
+  plan_->argument_count = 5;
+  plan_->arguments[0].twin = 5;
+  plan_->arguments[4].twin = 1;
+  ASSERT_TRUE(Sound()) << message_;
+  ExpectRefused("a twin that is none", [&] { plan_->arguments[0].twin = 4; });
+  ExpectRefused("a twin that is none", [&] { plan_->arguments[0].twin = 6; });
+  ExpectRefused("a twin that is none", [&] { plan_->arguments[4].twin = 2; });
+  ExpectRefused("a twin that is none", [&] { plan_->arguments[4].dtype = DType::kInt32; });
+  ExpectRefused("a twin that is none", [&] { plan_->arguments[2].twin = 1; });
+  EXPECT_EQ(AddressOf(plan_->arguments[0], *plan_, regions_, 1) - memory_, 4096 + 512);
+  Text text(message_, sizeof message_);
+  AddDeclaration(*plan_, ASSAY_LANGUAGE_CPP, false, text);
+  EXPECT_STREQ(message_,
+               "ASSAY_KERNEL(assay::Tensor<float, 2> x, int64_t n, assay::Tensor<const int8_t, 1> "
+               "w, assay::Tensor<double, 0> y)");
+}
+
 TEST_F(PlanTest, TensorsWithoutElementsAndNoSlotsAreSound) {
   plan_->arguments[0] = Tensor("x", Role::kInput, DType::kFloat32, {0, INT64_MAX});
   EXPECT_TRUE(Sound()) << message_;

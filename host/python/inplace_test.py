@@ -65,7 +65,7 @@ class InPlace(unittest.TestCase):
             ["output out float32[2]", "output cache_after float32[2, 8, 4]"],
         )
         cache, after = self.judge.spec("cache"), self.judge.spec("cache_after")
-        self.assertEqual((cache.twin, after.twin, after.changed_bytes), (5, 1, 2 * 4 * 4))
+        self.assertEqual((cache.twin, after.twin, after.used_bytes), (5, 1, 2 * 4 * 4))
         before = [self.judge.tensor("cache", slot).clone() for slot in range(3)]
         self.assertEqual(self.run_blocks([2, 0]), 0)
         for slot in (0, 2):
@@ -99,7 +99,7 @@ class InPlace(unittest.TestCase):
 
     def test_a_change_that_leaves_the_values_as_they_are_counts(self):
         self.prepare(problem("return x.clamp_(-100, 100) + 1"))
-        self.assertEqual(self.judge.spec("x_after").changed_bytes, 0)
+        self.assertEqual(self.judge.spec("x_after").used_bytes, 0)
 
     def test_changes_that_no_slot_can_show_are_refused(self):
         for body, words in (

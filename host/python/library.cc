@@ -53,7 +53,7 @@ constexpr uint64_t kLayout[] = {
     offsetof(ArgumentSpec, oracle_offset),
     offsetof(ArgumentSpec, varies),
     offsetof(ArgumentSpec, twin),
-    offsetof(ArgumentSpec, changed_bytes),
+    offsetof(ArgumentSpec, used_bytes),
     sizeof(Plan),
     offsetof(Plan, slot_count),
     offsetof(Plan, input_stride),

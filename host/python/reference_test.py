@@ -335,7 +335,7 @@ class LoadsAndEvaluates(ReferenceTest):
             )
         )
         self.run_once()
-        self.assertTrue(torch.equal(self.judge.tensor("out", 1), self.judge.tensor("x", 1) + 1))
+        self.assertTrue(torch.equal(self.judge.tensor("out", 1), self.judge.tensor("x", 1).t() + 1))
         self.assertTrue(torch.equal(self.judge.tensor("out2", 1), self.judge.tensor("z", 1) * 2))
 
     def test_a_brief_load_describes_the_same_without_float64(self):

@@ -33,12 +33,12 @@ class Call(unittest.TestCase):
         rehearsal.call(
             lambda *arguments: seen.extend(arguments),
             self.DESCRIPTIONS,
-            None,
+            {"template": None, "layouts": {0: ((4, 5), (5, 4), (1, 5))}},
             "cpu",
             lambda: waited.append(True),
         )
         halves, count, indices, flag, scale = seen
-        self.assertEqual((halves.dtype, tuple(halves.shape)), (torch.float16, (4, 5)))
+        self.assertEqual((halves.dtype, tuple(halves.shape)), (torch.float16, (5, 4)))
         self.assertTrue(bool(((halves >= 0) & (halves <= 1)).all()))
         self.assertGreater(len(set(halves.flatten().tolist())), 5)
         self.assertEqual((indices.dtype, indices.tolist()), (torch.int64, [0, 0, 0]))
@@ -51,7 +51,7 @@ class Call(unittest.TestCase):
         rehearsal.call(
             lambda pair, mode: seen.append((len(pair), mode)),
             self.DESCRIPTIONS[:2],
-            template,
+            {"template": template, "layouts": {}},
             "cpu",
             lambda: None,
         )
@@ -67,7 +67,10 @@ class Call(unittest.TestCase):
                 exec(compile(file.read(), path, "exec"), names)
             said = ""
             try:
-                rehearsal.call(names["forward"], self.DESCRIPTIONS[:1], None, "cpu", lambda: None)
+                record = {"template": None, "layouts": {}}
+                rehearsal.call(
+                    names["forward"], self.DESCRIPTIONS[:1], record, "cpu", lambda: None
+                )
             except ValueError as error:
                 said = rehearsal.explain(error, path)
             self.assertEqual(

@@ -262,8 +262,8 @@ inline constexpr bool kIsConst<const T> = true;
 }  // namespace detail
 
 // A view of one argument: contiguous, row-major, 64-byte aligned, never overlapping another
-// argument. `const T` for inputs and parameters, `T` for outputs. Cheap to copy. Indices are not
-// checked.
+// argument. `const T` for inputs and parameters, `T` for outputs and for inputs that the reference
+// changes. Cheap to copy. Indices are not checked.
 template <typename T, int Rank>
 class Tensor {
   static_assert(detail::kDType<T> != 0,

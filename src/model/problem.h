@@ -38,6 +38,7 @@ struct ProblemRequest {
 struct ProblemDescription {
   std::vector<wire::ArgumentSpec> arguments;
   bool float64_supported = true;
+  std::string layouts;  // what verdicts say about inputs that are not contiguous; or empty
 };
 
 // One operator of the reference: sums over its calls in one forward.

@@ -226,7 +226,8 @@ void AddRuleOfWeights(const ProblemRequest& request, const std::vector<StubArgum
 
 // The header: problem, sizes, every argument with shape and dtype, the rules in short, the command.
 std::vector<std::string> HeaderLines(const ProblemRequest& request,
-                                     const std::vector<StubArgument>& arguments, Form form) {
+                                     const std::vector<StubArgument>& arguments,
+                                     const std::string& layouts, Form form) {
   std::vector<std::string> lines;
   const bool copies = form == Form::kPython;
   lines.push_back(
@@ -257,6 +258,7 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request,
                                 changed ? "  (changed in place)" : ""));
   }
   lines.push_back("");
+  if (!layouts.empty()) lines.push_back(layouts + ".");
   const bool changes =
       std::any_of(arguments.begin(), arguments.end(), [](const StubArgument& argument) {
         return argument.spec->role == Role::kInput && argument.spec->twin != 0;
@@ -306,8 +308,8 @@ std::string HalfHeaders(const std::vector<StubArgument>& arguments) {
 }
 
 std::string WriteNative(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
-                        Form form) {
-  std::string text = Comment(HeaderLines(request, arguments, form), "//");
+                        const std::string& layouts, Form form) {
+  std::string text = Comment(HeaderLines(request, arguments, layouts, form), "//");
   text += "#include <assay/kernel.h>\n";
   text += form == Form::kCuda ? HalfHeaders(arguments) + "\n" : "\n";
   const std::string_view macro = form == Form::kC ? "ASSAY_KERNEL_C(" : "ASSAY_KERNEL(";
@@ -337,8 +339,9 @@ std::string WriteNative(const ProblemRequest& request, const std::vector<StubArg
 }
 
 // A kernel and its launch line.
-std::string WriteDevice(const ProblemRequest& request, const std::vector<StubArgument>& arguments) {
-  std::string text = Comment(HeaderLines(request, arguments, Form::kDevice), "//");
+std::string WriteDevice(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
+                        const std::string& layouts) {
+  std::string text = Comment(HeaderLines(request, arguments, layouts, Form::kDevice), "//");
   std::vector<std::string> given, taken;
   for (const StubArgument& argument : arguments) {
     const ArgumentSpec& spec = *argument.spec;
@@ -364,13 +367,14 @@ std::string WriteDevice(const ProblemRequest& request, const std::vector<StubArg
 }
 
 // The problem's own file with `class Model`, wherever it is named, as ModelNew.
-std::string WritePython(const ProblemRequest& request, const std::vector<StubArgument>& arguments) {
+std::string WritePython(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
+                        const std::string& layouts) {
   const auto in_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
   };
   constexpr std::string_view kName = "Model";
   const std::string& source = request.source;
-  std::string text = Comment(HeaderLines(request, arguments, Form::kPython), "#");
+  std::string text = Comment(HeaderLines(request, arguments, layouts, Form::kPython), "#");
   size_t done = 0;
   for (size_t at = source.find(kName); at != std::string::npos; at = source.find(kName, at + 1)) {
     const size_t end = at + kName.size();
@@ -419,9 +423,10 @@ Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescri
         "--form cuda",
         description.arguments.size(), wire::kLaunchArgumentsMax));
   const std::vector<StubArgument> arguments = NameArguments(description, form);
-  return form == Form::kPython   ? WritePython(request, arguments)
-         : form == Form::kDevice ? WriteDevice(request, arguments)
-                                 : WriteNative(request, arguments, form);
+  const std::string& layouts = description.layouts;
+  return form == Form::kPython   ? WritePython(request, arguments, layouts)
+         : form == Form::kDevice ? WriteDevice(request, arguments, layouts)
+                                 : WriteNative(request, arguments, layouts, form);
 }
 
 }  // namespace assay

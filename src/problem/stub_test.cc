@@ -74,6 +74,30 @@ void ExpectCompiles(const std::string& stub, const std::string& suffix,
   EXPECT_EQ(StatusOf(command), 0) << command << "\n" << stub;
 }
 
+TEST(Stub, AChangedInputIsWrittenWhereItComes) {
+  ProblemDescription description;
+  description.arguments = {Tensor("cache", Role::kInput, DType::kFloat32, {4, 16}),
+                           Tensor("k", Role::kInput, DType::kFloat32, {16}),
+                           Tensor("out", Role::kOutput, DType::kFloat32, {4}),
+                           Tensor("cache_after", Role::kOutput, DType::kFloat32, {4, 16})};
+  description.arguments[0].twin = 4;
+  description.arguments[3].twin = 1;
+  description.layouts = "input k is [16] with strides [2]: both sides get it contiguous";
+  const auto cpp = WriteStub(Softmax(), description, "native");
+  ASSERT_TRUE(cpp) << cpp.error().message;
+  EXPECT_THAT(*cpp, HasSubstr("assay::Tensor<float, 2> cache,"));
+  EXPECT_THAT(*cpp, HasSubstr("assay::Tensor<const float, 1> k,"));
+  EXPECT_THAT(*cpp, HasSubstr("[4, 16]  (changed in place)"));
+  EXPECT_THAT(*cpp, HasSubstr("Each call has its own."));
+  EXPECT_THAT(*cpp, HasSubstr("// input k is [16] with strides [2]"));
+  EXPECT_THAT(*cpp, Not(HasSubstr("cache_after")));
+  ExpectCompiles(*cpp, ".cpp", "g++ -std=c++20");
+  const auto device = WriteStub(Softmax(), description, "device");
+  ASSERT_TRUE(device);
+  EXPECT_THAT(*device, HasSubstr("float* cache, const float* k, float* out"));
+  EXPECT_THAT(*device, HasSubstr("args=(cache, k, out)"));
+}
+
 TEST(Stub, CompilesWithoutWarningsForEveryTypeAndAwkwardName) {
   const auto cpp = WriteStub(Softmax(), Everything(), "native");
   ASSERT_TRUE(cpp) << cpp.error().message;

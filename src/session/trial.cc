@@ -127,8 +127,10 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
   if (!result) return true;
   verdict->correctness = std::move(result->correctness);
   const CandidateSource& source = setup_.candidate.source;
+  std::string& note = verdict->correctness->note;
+  const std::string& layouts = bench.oracle->description().layouts;
+  if (!layouts.empty()) note += (note.empty() ? "" : "; ") + layouts;
   if (source.form == CandidateForm::kPython) {
-    std::string& note = verdict->correctness->note;
     const std::string constants = ConstantsNote(source.content, bench.terms.problem.set);
     if (!constants.empty()) note += (note.empty() ? "" : "; ") + constants;
   }

@@ -47,14 +47,18 @@ class DeviceSlotsTest : public testing::Test {
     auto device = JudgeDevice::Open(std::move(*gpu), wire::WriteDeviceImage(names, *library));
     ASSERT_TRUE(device) << device.error().message;
     device_ = std::move(*device);
-    ProblemDescription description;
-    description.arguments = {
+    Open({
         Argument("x", wire::Role::kInput, wire::DType::kFloat32, {3, 7}),
         Argument("out", wire::Role::kOutput, wire::DType::kFloat32, {3, 7}),
         Argument("out1", wire::Role::kOutput, wire::DType::kUInt8, {13}),
         Argument("weight", wire::Role::kParameter, wire::DType::kFloat32, {11}),
-    };
-    description.arguments.back().varies = 1;
+    });
+  }
+  void Open(std::vector<wire::ArgumentSpec> arguments) {
+    ProblemDescription description;
+    description.arguments = std::move(arguments);
+    for (wire::ArgumentSpec& argument : description.arguments)
+      argument.varies = argument.role == wire::Role::kParameter ? 1 : 0;
     auto plan = LayOutSlots(description);
     ASSERT_TRUE(plan);
     plan_ = *plan;
@@ -113,6 +117,35 @@ TEST_F(DeviceSlotsTest, PoisonIsThatOfTheProcessorsSlots) {
   PoisonSlot(plan_, expected.data(), 0, kGuard);
   for (uint32_t slot = 0; slot < kCapacity; ++slot)
     EXPECT_EQ(std::memcmp(Output(slot), expected.data(), expected.size()), 0) << slot;
+}
+
+TEST_F(DeviceSlotsTest, ChangedInputsLieAmongTheOutputs) {
+  auto cache = Argument("cache", wire::Role::kInput, wire::DType::kFloat32, {4, 8});
+  auto after = Argument("cache_after", wire::Role::kOutput, wire::DType::kFloat32, {4, 8});
+  cache.twin = 3;
+  after.twin = 1;
+  outputs_.reset();
+  slots_.reset();
+  Open({cache, Argument("out", wire::Role::kOutput, wire::DType::kFloat32, {4}), after});
+  std::vector<std::byte> master(plan_.input_stride, std::byte{5});
+  ASSERT_TRUE(slots_->FillInput(3, reinterpret_cast<cuda::Pointer>(master.data())));
+  ASSERT_TRUE(slots_->Poison(*outputs_, 0, kCapacity));
+  const uint64_t begin = plan_.arguments[2].offset;
+  EXPECT_EQ(Output(3)[begin], std::byte{5});
+  EXPECT_EQ(Output(3)[EndOf(2) - 1], std::byte{5});
+  const uint32_t called[] = {3};
+  EXPECT_TRUE(*slots_->AreUntouched(*outputs_, called));
+  EXPECT_TRUE(*slots_->GuardsStand(*outputs_, called));
+  // They stay where they are, wherever results are.
+  auto memory = slots_->CreateResults(LeftResultsBytes(plan_, kCapacity, 0));
+  ASSERT_TRUE(memory);
+  const uint64_t nowhere[] = {0};
+  slots_->PlanLeft(*outputs_, called);
+  ASSERT_TRUE(slots_->SampleLeft(*memory, memory->address(), nowhere));
+  EXPECT_TRUE(*slots_->SampleStillHolds());
+  Output(3)[EndOf(2) - 1] = std::byte{6};
+  EXPECT_FALSE(*slots_->SampleStillHolds());
+  EXPECT_FALSE(*slots_->AreUntouched(*outputs_, called));
 }
 
 TEST_F(DeviceSlotsTest, EveryByteThatIsWrittenShows) {

@@ -84,6 +84,7 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
   description_.arguments.assign(report.arguments, report.arguments + count);
   description_.float64_supported = (reply->args[1] & 2) != 0;
   randomised_weights_ = (reply->args[1] & 8) != 0;
+  description_.layouts = host_->Message();
   if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound) ||
       !TwinsAreSound(description_.arguments))
     return EnvironmentError("the reference host described an argument that cannot be");

@@ -192,6 +192,65 @@ TEST(Descriptions, WhatTheWireDoesNotDefineIsNotSound) {
   EXPECT_FALSE(IsSound(argument));
 }
 
+// x and out, and a cache that forward changes.
+class ChangedInputsTest : public ::testing::Test {
+ protected:
+  ChangedInputsTest() {
+    description_.arguments = {Tensor("x", Role::kInput, DType::kFloat32, 9),
+                              Tensor("cache", Role::kInput, DType::kFloat32, 40),
+                              Tensor("out", Role::kOutput, DType::kFloat32, 5),
+                              Tensor("cache_after", Role::kOutput, DType::kFloat32, 40)};
+    description_.arguments[1].twin = 4;
+    description_.arguments[3].twin = 2;
+  }
+  ProblemDescription description_;
+};
+
+TEST_F(ChangedInputsTest, TwinsArePairsOfOneShapeThatStandLast) {
+  const auto sound_after = [&](auto change) {
+    auto arguments = description_.arguments;
+    change(arguments);
+    return TwinsAreSound(arguments);
+  };
+  EXPECT_TRUE(sound_after([](auto&) {}));
+  EXPECT_FALSE(sound_after([](auto& all) { all[1].twin = 0; }));
+  EXPECT_FALSE(sound_after([](auto& all) { all[1].twin = 9; }));
+  EXPECT_FALSE(sound_after([](auto& all) { all[0].twin = 4; }));
+  EXPECT_FALSE(sound_after([](auto& all) { all[3].dtype = DType::kInt32; }));
+  EXPECT_FALSE(sound_after([](auto& all) { all[3].shape[0] = 39; }));
+  EXPECT_FALSE(sound_after([](auto& all) {
+    std::swap(all[2], all[3]);
+    all[1].twin = 3;
+  }));
+}
+
+TEST_F(ChangedInputsTest, TheyLieAmongTheOutputsAndChangesShow) {
+  const auto plan = std::make_unique<wire::Plan>(LayOutSlots(description_).value());
+  plan->slot_count = 1;
+  EXPECT_EQ(wire::PassedCount(*plan), 3u);
+  EXPECT_EQ(&wire::PlaceOf(*plan, plan->arguments[1]), &plan->arguments[3]);
+  EXPECT_EQ(&wire::PlaceOf(*plan, plan->arguments[0]), &plan->arguments[0]);
+  std::vector<std::byte> inputs(plan->input_stride, std::byte{7}), memory(plan->output_stride + 64);
+  std::byte* outputs = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+  PoisonOutputs(*plan, outputs, 1, kGuard);
+  EXPECT_FALSE(ChangedInputsStand(*plan, inputs.data(), outputs));
+  LayChangedInputs(*plan, inputs.data(), outputs);
+  EXPECT_TRUE(ChangedInputsStand(*plan, inputs.data(), outputs));
+  EXPECT_TRUE(SlotIsUntouched(*plan, outputs, 0, kGuard));
+  const uint32_t slots[] = {0};
+  using enum OutputSample::Of;
+  const auto of_all = OutputSample::Take(*plan, outputs, slots, 64, 1, kAll);
+  const auto of_changed = OutputSample::Take(*plan, outputs, slots, 64, 1, kChangedInputs);
+  outputs[plan->arguments[2].offset] = std::byte{0};
+  EXPECT_FALSE(of_all.StillHolds());
+  EXPECT_TRUE(of_changed.StillHolds());
+  EXPECT_FALSE(SlotIsUntouched(*plan, outputs, 0, kGuard));
+  for (uint64_t i = 0; i < plan->arguments[3].size_bytes; ++i)
+    outputs[plan->arguments[3].offset + i] = std::byte{8};
+  EXPECT_FALSE(of_changed.StillHolds());
+  EXPECT_FALSE(ChangedInputsStand(*plan, inputs.data(), outputs));
+}
+
 // Found as the fuzzers were written: sizes that are sound one by one add up past 2^64, and a slot's
 // stride came out smaller than its tensors.
 TEST(Descriptions, SumsThatNoProcessCanAddressAreRefused) {

@@ -97,9 +97,9 @@ Work WorkOf(const ProblemDescription& description, const WorkAccount& account) {
   for (const wire::ArgumentSpec& argument : description.arguments) {
     // Of a changed input forward may read as little as nothing.
     if (argument.role == wire::Role::kOutput)
-      written += argument.twin != 0 ? argument.changed_bytes : argument.size_bytes;
+      written += argument.twin != 0 ? argument.used_bytes : argument.size_bytes;
     else if (argument.twin == 0)
-      read += argument.size_bytes;
+      read += argument.used_bytes != 0 ? argument.used_bytes : argument.size_bytes;
   }
   return WorkOf(read, written, account);
 }

@@ -52,6 +52,25 @@ TEST(WorkAccount, WhatTheSuiteSaysGoesFirst) {
   EXPECT_EQ(work.bytes_from, "suite");
 }
 
+TEST(WorkAccount, ViewsAndChangedInputsCountByWhatMustBeTouched) {
+  const auto tensor = [](wire::Role role, uint64_t size_bytes, uint64_t used_bytes, uint64_t twin) {
+    wire::ArgumentSpec argument{};
+    argument.role = role;
+    argument.size_bytes = size_bytes;
+    argument.used_bytes = used_bytes;
+    argument.twin = twin;
+    return argument;
+  };
+  ProblemDescription description;
+  description.arguments = {
+      tensor(wire::Role::kInput, 1000, 0, 5), tensor(wire::Role::kInput, 400, 100, 0),
+      tensor(wire::Role::kInput, 8, 0, 0), tensor(wire::Role::kOutput, 16, 0, 0),
+      tensor(wire::Role::kOutput, 1000, 32, 1)};
+  const Work work = WorkOf(description, ParseWorkAccount("{}").value());
+  EXPECT_EQ(work.bytes, 100 + 8 + 16 + 32);
+  EXPECT_EQ(work.written_bytes, 16 + 32);
+}
+
 TEST(WorkAccount, AForwardThatCannotBeFollowedHasNoOperations) {
   const WorkAccount account =
       ParseWorkAccount(With(R"("forward_known": true)", R"("forward_known": false)")).value();

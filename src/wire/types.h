@@ -75,8 +75,10 @@ struct ArgumentSpec {
                            // (float64 copies)
   uint64_t varies;         // parameters only: 1 = the judge may change it between calls
   // An input that forward changes in place has a twin, the output that holds it after the call.
-  uint64_t twin;           // of either: 1 + the other's index; else 0
-  uint64_t changed_bytes;  // of such an output: of elements that the first draw changed
+  uint64_t twin;  // of either: 1 + the other's index; else 0
+  // Bytes that a call must touch. Inputs: 0, or of a view without the gaps in its memory. Outputs
+  // with a twin: of the elements that the first draw changed.
+  uint64_t used_bytes;
 };
 static_assert(sizeof(ArgumentSpec) == kNameBytes + 16 + 8 * kRankMax + 48);
 

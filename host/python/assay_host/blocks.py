@@ -96,8 +96,8 @@ def _refuse_slot(targets):
 
 
 class _Checks:
-    """Checks results against the outputs of all slots. `same`: the input's number by the number of a result that is an
-    input which forward changes (inplace.py).
+    """Checks results against the outputs of all slots. `same`: the input's number by the number of
+    a result that is an input which forward changes (inplace.py).
     """
 
     def __init__(self, slots, same):

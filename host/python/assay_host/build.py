@@ -111,7 +111,7 @@ def _build(root, settings, say):
         return 1
     try:
         torch.set_grad_enabled(False)  # foreign code may have changed it
-        rehearsal.call(model, inputs, made["template"], place, torch.cuda.synchronize)
+        rehearsal.call(model, inputs, made, place, torch.cuda.synchronize)
     except BaseException as error:
         say(rehearsal.explain(error, path))
     try:

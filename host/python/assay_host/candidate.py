@@ -20,8 +20,8 @@ import typing
 
 import torch
 
-from assay_host import blocks, copies, device, extensions, failure, problem, record, values, weights
-from assay_host import wire
+from assay_host import blocks, copies, device, extensions, failure, layout, problem, record, values
+from assay_host import weights, wire
 from assay_host.failure import Failure
 
 
@@ -215,7 +215,11 @@ class Candidate:
         return values.parameter_views(context.plan, context.region(wire.WEIGHTS), slot)
 
     def _slots(self):
-        return values.Slots(self._context.plan, self._context.regions, self._record["template"])
+        record = self._record
+        layouts = {n: layout.Layout(*found) for n, found in record["layouts"].items()}
+        return values.Slots(
+            self._context.plan, self._context.regions, record["template"], layouts
+        )
 
     def _materialise_lazy_parameters(self, model):
         if hasattr(model, "state_dict") and weights.has_lazy(model):

@@ -1,6 +1,7 @@
 """The problem's signature as argument specs: names that are C identifiers, shapes, dtypes."""
 
 import inspect
+import math
 import re
 
 import torch
@@ -68,7 +69,8 @@ class Signature:
         self._names = Names()
         self.rows = []  # (name, role, kind, dtype number, shape, size in bytes)
         self._varies = set()  # indices of rows that the judge may change between calls
-        self._twins = {}  # by index of a row: the other's index, and bytes changed (inplace.py)
+        self._twins = {}  # by index of a row: the other's index (inplace.py)
+        self._used = {}  # by index of a row: ArgumentSpec.used_bytes
 
     def add(self, role, name, value, number, varies=False):
         """Adds a tensor or a number; raises Failure(number) for one that a slot cannot hold."""
@@ -108,11 +110,19 @@ class Signature:
                 f"the problem has more than {wire.ARGUMENTS_MAX} inputs, parameters " "and outputs",
             )
 
-    def add_changed(self, number, value, changed_bytes):
+    def lay_out(self, number, memory):
+        """Gives input number `number`, a view, the shape of its memory (layout.py)."""
+        name, role, kind, dtype, shape, size_bytes = self.rows[number]
+        elements, count = math.prod(shape), math.prod(memory)
+        self._used[number] = size_bytes
+        self.rows[number] = (name, role, kind, dtype, memory, size_bytes // elements * count)
+
+    def add_changed(self, number, value, used_bytes):
         """Adds the output that holds input number `number` after the call."""
         self.add(wire.OUTPUT, f"{self.rows[number][0]}_after", value, failure.PROBLEM_OUTPUT)
         output = len(self.rows) - 1
-        self._twins[number], self._twins[output] = (output, 0), (number, changed_bytes)
+        self._twins[number], self._twins[output] = output, number
+        self._used[output] = used_bytes
 
     def of_role(self, role):
         return [row for row in self.rows if row[1] == role]
@@ -129,8 +139,8 @@ class Signature:
                 varies=int(index in self._varies),
             )
             spec.shape[: len(shape)] = shape
-            if index in self._twins:
-                spec.twin, spec.changed_bytes = self._twins[index][0] + 1, self._twins[index][1]
+            spec.twin = self._twins[index] + 1 if index in self._twins else 0
+            spec.used_bytes = self._used.get(index, 0)
             report.arguments[index] = spec
         report.argument_count = len(self.rows)
 

@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from assay_host import failure, wire
+from assay_host import failure, layout, wire
 from assay_host.failure import Failure
 
 CPU, CUDA = "cpu", "cuda"
@@ -103,18 +103,17 @@ class Placement:
         return value
 
     def copy(self, value):
-        """Returns a copy as slots hand it over: contiguous, without autograd, in its own memory."""
+        """Returns a copy as slots hand it over: laid out as there, without autograd, in its own
+        memory.
+        """
         if not isinstance(value, torch.Tensor):
             return value
-        value = value.detach()
-        if value.device.type != self.device:
-            return value.to(self.device, memory_format=torch.contiguous_format)
-        return value.clone(memory_format=torch.contiguous_format)
+        return layout.copy(value.detach(), self.device)
 
     def double_copy(self, value):
         """Returns such a copy, with floating-point tensors in float64."""
         if isinstance(value, torch.Tensor) and value.dtype.is_floating_point:
-            return value.detach().to(self.device, torch.float64, copy=True)
+            return layout.copy(value.detach(), self.device, torch.float64)
         return self.copy(value)
 
     def misplaced(self, tensor):

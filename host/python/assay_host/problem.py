@@ -250,8 +250,8 @@ def execute(tree, path):
     if not callable(getattr(module, "get_inputs", None)):
         raise Failure(
             failure.PROBLEM_LOAD,
-            "the problem file defines no get_inputs: it returns forward's arguments in a list, such "
-            "as [torch.randn(64, 64)]",
+            "the problem file defines no get_inputs: it returns forward's arguments in a list, "
+            "such as [torch.randn(64, 64)]",
         )
     return module
 

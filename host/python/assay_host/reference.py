@@ -34,8 +34,8 @@ import os
 import torch
 
 from assay_host import blocks, compiled, copies, describe, device, draws, estimate, failure
-from assay_host import float64, forward, inplace, mends, mutants, nan_outputs, problem, profile
-from assay_host import record, selections, structure, values, weights, wire
+from assay_host import float64, forward, inplace, layout, mends, mutants, nan_outputs, problem
+from assay_host import profile, record, selections, structure, values, weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE, FLAG_RANDOMISED = 1, 2, 4, 8
@@ -103,7 +103,7 @@ class Reference:
         treatment = settings.get("weights", weights.VARIED)
         keeps = args[0] != 0 or treatment == weights.CONSTRUCTED
         randomised = not keeps and weights.randomise_constant(self._model, seed)
-        outputs, changed_bytes = self._first_run(leaves, check_random=args[0] == 0)
+        outputs, used_bytes = self._first_run(leaves, check_random=args[0] == 0)
         parameter_names = []
         for name, tensor in weights.state_tensors(self._model).items():
             varies = treatment == weights.VARIED and weights.varies(
@@ -111,12 +111,14 @@ class Reference:
             )
             signature.add(wire.PARAMETER, name, tensor.detach(), failure.PROBLEM_LOAD, varies)
             parameter_names.append(name)
+        self._layouts, said = layout.lay_out(leaves, self._changes.inputs, signature)
+        self._context.say(said)
         results = len(outputs) - len(self._changes.inputs)
         for index, tensor in enumerate(outputs[:results]):
             name = f"out{index}" if index else "out"
             signature.add(wire.OUTPUT, name, tensor, failure.PROBLEM_OUTPUT)
         for number, tensor in zip(self._changes.inputs, outputs[results:]):
-            signature.add_changed(number, tensor, changed_bytes[number])
+            signature.add_changed(number, tensor, used_bytes[number])
         self._nan = nan_outputs.NanOutputs(outputs)
         del outputs
         flags = FLAG_CHANGES_INPUTS if self._changes.inputs else 0
@@ -133,6 +135,7 @@ class Reference:
                 "template": self._template,
                 "parameters": parameter_names,
                 "same": self._changes.same,
+                "layouts": {n: tuple(found) for n, found in self._layouts.items()},
                 "class_name": self._module.class_name,
                 "changed": self._changed_names,
             },
@@ -161,8 +164,8 @@ class Reference:
         return forward.call(self._model, arguments, self._place, self._path)
 
     def _forward(self, leaves):
-        """Returns the outputs: forward's results, then the inputs that it changes. Raises Failure as
-        _results() does.
+        """Returns the outputs: forward's results, then the inputs that it changes. Raises Failure
+        as _results() does.
         """
         return self._changes.outputs(self._results(leaves), leaves)
 
@@ -185,7 +188,7 @@ class Reference:
                 failure.PROBLEM_OUTPUT,
                 "forward returns nothing and changes none of its inputs; outputs must be tensors",
             )
-        changed_bytes = {
+        used_bytes = {
             number: inplace.changed_bytes(before[number], given[number])
             for number in self._changes.inputs
         }
@@ -199,7 +202,7 @@ class Reference:
         for name in self._changed_names:
             state[name].copy_(saved[name])
         self._restorer = weights.Restorer(self._model, self._changed_names)
-        return outputs, changed_bytes
+        return outputs, used_bytes
 
     def _under(self, seed, leaves):
         torch.manual_seed(seed)
@@ -260,7 +263,10 @@ class Reference:
             raise Failure(failure.ENVIRONMENT, "no problem is loaded")
         torch.set_grad_enabled(False)
         if self._slots is None:
-            self._slots = values.Slots(self._context.plan, self._context.regions, self._template)
+            context = self._context
+            self._slots = values.Slots(
+                context.plan, context.regions, self._template, self._layouts
+            )
         return self._slots
 
     def _store_weights(self, args, _fd):

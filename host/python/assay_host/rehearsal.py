@@ -6,7 +6,7 @@ import json
 
 import torch
 
-from assay_host import failure, structure, values, wire
+from assay_host import failure, layout, structure, values, wire
 
 _NUMBERS = {wire.INT: 1, wire.FLOAT: 1.0, wire.BOOL: False}
 
@@ -27,9 +27,14 @@ def _made(description, place):
     return torch.zeros(shape, dtype=dtype, device=place)
 
 
-def call(model, descriptions, template, place, wait_for_all):
-    """Calls the model once with inputs of these descriptions. Any exception is the candidate's."""
+def call(model, descriptions, record, place, wait_for_all):
+    """Calls the model once with inputs of these descriptions. `record`: the construction record.
+    Any exception is the candidate's.
+    """
+    template = record["template"]
     leaves = [_made(description, place) for description in descriptions]
+    for number, found in record["layouts"].items():
+        leaves[number] = layout.view(layout.Layout(*found), leaves[number])
     model(*(leaves if template is None else structure.rebuild(template, leaves)))
     wait_for_all()
 

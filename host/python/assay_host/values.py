@@ -5,7 +5,7 @@ import struct
 
 import torch
 
-from assay_host import structure, wire
+from assay_host import layout, structure, wire
 
 DTYPES = {
     1: torch.float64,
@@ -126,7 +126,8 @@ class Slots:
     a bad plan.
     """
 
-    def __init__(self, plan, regions, template):
+    def __init__(self, plan, regions, template, layouts=None):
+        """`layouts`: those of inputs that are views, by number (layout.py)."""
         specs = [plan.arguments[index] for index in range(plan.argument_count)]
         self.input_specs = [spec for spec in specs if spec.role == wire.INPUT]
         self.output_specs = [spec for spec in specs if spec.role == wire.OUTPUT]
@@ -138,6 +139,7 @@ class Slots:
         # Numbers lie apart where the inputs lie on a device.
         self._numbers = regions.get(wire.NUMBERS) or regions.get(wire.INPUTS)
         self._template = template
+        self._layouts = layouts or {}
         self._tensors = {}
         self._outputs = {}
 
@@ -172,6 +174,8 @@ class Slots:
                 else None
                 for spec in self.input_specs
             ]
+            for number, found in self._layouts.items():
+                self._tensors[slot][number] = layout.view(found, self._tensors[slot][number])
         return self._tensors[slot]
 
     def arguments(self, slot, convert=None):

@@ -57,7 +57,7 @@ class ArgumentSpec(ctypes.Structure):
         ("oracle_offset", _u64),
         ("varies", _u64),
         ("twin", _u64),
-        ("changed_bytes", _u64),
+        ("used_bytes", _u64),
     ]
 
 
@@ -126,7 +126,7 @@ def _sizes_and_offsets():
         (Frame, "kind args"),
         (
             ArgumentSpec,
-            "role kind dtype rank shape size_bytes offset oracle_offset varies twin changed_bytes",
+            "role kind dtype rank shape size_bytes offset oracle_offset varies twin used_bytes",
         ),
         (Plan, "slot_count input_stride output_stride oracle_stride weights_stride arguments"),
         (Control, "armed spin results replay profile trace inputs_of go call_count order"),
