@@ -148,7 +148,8 @@ class Build(unittest.TestCase):
         self.tar = build._product(self.root)
         for name in ("candidate", "tmp"):
             os.makedirs(os.path.join(self.root, name))
-        self.write("init.pickle", pickle.dumps({"init_inputs": pickle.dumps([]), "template": None}))
+        record = {"init_inputs": pickle.dumps([]), "template": None, "layouts": {}}
+        self.write("init.pickle", pickle.dumps({**record, "class_name": "Model"}))
 
     def write(self, name, content):
         with open(os.path.join(self.root, "candidate", name), "wb") as file:

@@ -115,7 +115,7 @@ def test_a_cache_that_forward_updates_is_output(judge):
         {
             "right.cpp": CACHE_NATIVE.replace("WRITE", "cache(b, h, pos, d) ="),
             "never.cpp": CACHE_NATIVE.replace("WRITE", ""),
-            "const.cpp": CACHE_NATIVE.replace("WRITE", "").replace("<float, 4>", "<const float, 4>"),
+            "const.cpp": CACHE_NATIVE.replace("WRITE", "").replace("<float, 4", "<const float, 4"),
             "elsewhere.cpp": CACHE_NATIVE.replace("WRITE", "cache(b, h, pos + 1, d) ="),
             "right.py": NEW.format("cache, k, pos", "cache[:, :, pos] = k; return k.sum(-1)"),
             "never.py": NEW.format("cache, k, pos", "return k.sum(-1)"),
