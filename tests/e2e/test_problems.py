@@ -39,7 +39,7 @@ def get_init_inputs():
 
 BAD = {
     "not_python": ("int main() { return 0; }", USAGE, "line 1"),
-    "no_model": (GOOD_PROBLEM.replace("class Model(", "class Other("), USAGE, "Model"),
+    "no_model": (GOOD_PROBLEM.replace("class Model(nn.Module)", "class Other"), USAGE, "Model"),
     "no_get_inputs": (GOOD_PROBLEM.replace("def get_inputs", "def inputs"), USAGE, "get_inputs"),
     "inputs_throw": (
         GOOD_PROBLEM.replace(
