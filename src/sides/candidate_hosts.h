@@ -49,12 +49,13 @@ class CandidateHosts {
   // Seconds since hosts that nobody took yet began to start; 0 where there are none.
   double BegunForS() const;
 
+  bool IsPython() const { return setup_.candidate.source.form == CandidateForm::kPython; }
+
  private:
   struct Begun {
     LiveHost host;
     bool greeted = false;
   };
-  bool IsPython() const { return setup_.candidate.source.form == CandidateForm::kPython; }
   // PyTorch is imported, or CUDA starts.
   bool StartsSlowly() const { return IsPython() || setup_.gpu != nullptr; }
   // How many of `wanted` hosts start at the same time; `ahead`: of those that load later.
