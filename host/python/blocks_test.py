@@ -101,33 +101,48 @@ class BlocksTest(unittest.TestCase):
         self.judge.evaluate(1, 0)
         self.assertTrue(torch.equal(self.judge.tensor("out", 1), other.tensor("out", 1)))
 
+    def second_host(self, source):
+        """Returns a host in blocks of three slots, each with weights and inputs of its own."""
+        self.prepare(source, slots=3)
+        self.judge.store_weights()
+        for slot in range(3):
+            self.judge.tensor("layer_weight", slot).mul_(slot + 1)
+            self.judge.tensor("x", slot).add_(slot)
+        other = Judge(settings={"weights_seed": 99})
+        self.addCleanup(other.close)
+        other.load(source, brief=True)
+        other.lay_out(
+            3,
+            weights=self.judge.regions[wire.WEIGHTS],
+            inputs=self.judge.regions[wire.INPUTS],
+            inputs_writable=False,
+        )
+        other.request(wire.STORE_WEIGHTS, 1)
+        other.enter_blocks()
+        return other
+
     def test_each_slot_has_weights_of_its_own(self):
         closes = LINEAR.replace("def forward(", "def compute(").replace(
             "super().__init__()",
             "super().__init__()\n        self.forward = lambda x: self.compute(x)",
         )
         for source in (LINEAR, closes):
-            self.prepare(source, slots=3)
-            self.judge.store_weights()
-            for slot in range(3):
-                self.judge.tensor("layer_weight", slot).mul_(slot + 1)
-            other = Judge(settings={"weights_seed": 99})
-            self.addCleanup(other.close)
-            other.load(source, brief=True)
-            other.lay_out(
-                3,
-                weights=self.judge.regions[wire.WEIGHTS],
-                inputs=self.judge.regions[wire.INPUTS],
-                inputs_writable=False,
-            )
-            other.request(wire.STORE_WEIGHTS, 1)
-            other.enter_blocks()
+            other = self.second_host(source)
             other.run_block([2, 0, 1])
             self.assertEqual(other.leave_blocks()[0], 0, other.message())
             for slot in range(3):
                 weight, bias = other.tensor("layer_weight", slot), other.tensor("layer_bias", slot)
                 expected = torch.relu(other.tensor("x", slot) @ weight.T + bias)
                 self.assertTrue(torch.allclose(other.tensor("out", slot), expected, atol=1e-5))
+
+    def test_a_call_may_get_the_inputs_of_another_slot(self):
+        other = self.second_host(LINEAR)
+        other.control.inputs_of = 3
+        other.run_block([1])
+        self.assertEqual(other.leave_blocks()[0], 0, other.message())
+        weight, bias = other.tensor("layer_weight", 1), other.tensor("layer_bias", 1)
+        expected = torch.relu(other.tensor("x", 2) @ weight.T + bias)
+        self.assertTrue(torch.allclose(other.tensor("out", 1), expected, atol=1e-5))
 
     def test_buffers_are_put_back_before_each_block(self):
         # The count of calls is not a part of the result at the first call, so the problem passes as

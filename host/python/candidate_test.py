@@ -56,6 +56,11 @@ def has_extension_headers():
     )
 
 
+needs_extensions = unittest.skipUnless(
+    has_extension_headers(), "PyTorch's and pybind11's headers, ninja or a compiler are missing"
+)
+
+
 class CandidateTest(unittest.TestCase):
     """The reference host describes the problem and fills the slots; a fresh candidate host runs on
     them.
@@ -467,9 +472,7 @@ class Builder(CandidateTest):
         )
         self.assertFalse(os.path.exists(self.tar_path()))
 
-    @unittest.skipUnless(
-        has_extension_headers(), "PyTorch's and pybind11's headers, ninja or a compiler are missing"
-    )
+    @needs_extensions
     def test_an_extension_is_built_once_and_its_hosts_never_compile(self):
         built = self.build(EXTENSION % "")
         self.assertEqual((built.returncode, built.stderr), (0, ""))
@@ -488,9 +491,7 @@ class Builder(CandidateTest):
         with open(f"/proc/{judge.pid}/maps", encoding="ascii") as file:
             self.assertIn(os.path.join(folder, "row_softmax.so"), file.read())
 
-    @unittest.skipUnless(
-        has_extension_headers(), "PyTorch's and pybind11's headers, ninja or a compiler are missing"
-    )
+    @needs_extensions
     def test_an_extension_that_does_not_compile_gives_its_first_error(self):
         built = self.build(EXTENSION % " + no_such_name")
         self.assertEqual(built.returncode, 1)

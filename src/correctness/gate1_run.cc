@@ -157,8 +157,11 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
       correctness.draws.push_back(std::move(record));
       continue;
     }
-    place.inputs = static_cast<uint32_t>(random() % setup.live.plan().slot_count);
-    if (!setup.moves_inputs) place.slot = place.inputs;
+    const uint32_t slots = setup.live.plan().slot_count;
+    if (setup.moves_inputs)
+      place.inputs = static_cast<uint32_t>((place.slot + 1 + random() % (slots - 1)) % slots);
+    else
+      place.slot = place.inputs = static_cast<uint32_t>(random() % slots);
     auto check = RunDraw(setup, host, i, place, ordinary_passed, &result);
     place.master_before = draws[i].master;
     if (!check) return std::unexpected(check.error());

@@ -34,8 +34,8 @@ struct Gate1Setup {
   std::string tolerance_text;
   double call_timeout_s = 10;
   bool constant_weights = false;  // of all draws: as the reference constructed them
-  // Its calls may get the inputs of another slot than their module's: a Python host's, of a problem
-  // that changes none of its inputs. What keeps the addresses of inputs is then wrong.
+  // Its calls get the inputs of another slot than their module's: a Python host's, of a problem
+  // that changes none of its inputs, with three slots at least. Who keeps inputs is then wrong.
   bool moves_inputs = false;
   std::function<void(size_t, size_t)> progress;
 };

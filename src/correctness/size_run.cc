@@ -12,8 +12,13 @@
 namespace assay {
 namespace {
 
-bool ChangesInputs(const wire::Plan& plan) {
-  return std::any_of(plan.arguments, plan.arguments + plan.argument_count, wire::IsChangedInput);
+// A call's module has a slot of its own, and its inputs come from either of two others.
+constexpr uint32_t kSlots = 2, kSlotsWhereInputsMove = 3;
+
+bool MovesInputs(const AtSize& size) {
+  const wire::Plan& plan = size.live.plan();
+  return size.hosts.IsPython() && size.live.capacity() >= kSlotsWhereInputsMove &&
+         std::none_of(plan.arguments, plan.arguments + plan.argument_count, wire::IsChangedInput);
 }
 
 Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTerms& terms,
@@ -28,7 +33,7 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
                          terms.tolerance,
                          terms.call_timeout_s,
                          size.constant_weights,
-                         size.hosts.IsPython() && !ChangesInputs(size.live.plan()),
+                         MovesInputs(size),
                          [&](size_t done, size_t all) {
                            terms.progress(fmt::format("{}: draw {} of {}", stage, done + 1, all),
                                           static_cast<double>(done) / static_cast<double>(all));
@@ -58,7 +63,7 @@ Result<std::optional<Gate1Result>> RunAtSize(const AtSize& size, const SizeRunTe
                                              Verdict* verdict) {
   const Span span(size.where.empty() ? "gate 1" : "gate 1 at another size");
   const int64_t begin_ns = MonotonicNs();
-  size.live.SetSlotCount(2);
+  size.live.SetSlotCount(MovesInputs(size) ? kSlotsWhereInputsMove : kSlots);
   size.live.Clear();
   auto host = size.hosts.Take(0, 1);
   verdict->cost.start_s += Seconds(MonotonicNs() - begin_ns);

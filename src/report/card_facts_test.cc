@@ -44,5 +44,15 @@ TEST(Card, OfAFloat16ProblemSpeaksOfFloat16) {
   EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("float16, as required"));
 }
 
+TEST(Card, SaysWhoseCodeTheTimeGoesBy) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  const CardStyle style;
+  EXPECT_EQ(RenderCard(verdict, style).find("libraries"), std::string::npos) << "a trifle";
+  verdict.libraries =
+      LibraryTime{100, 0.93, {{"libopenblas.so.0", 0.9}, {"libtorch_cpu.so", 0.03}}};
+  const std::string card = RenderCard(verdict, style);
+  EXPECT_NE(card.find("93% of its time is spent in libopenblas.so.0, "), std::string::npos) << card;
+}
+
 }  // namespace
 }  // namespace assay
