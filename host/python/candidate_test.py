@@ -56,15 +56,11 @@ def has_extension_headers():
     )
 
 
-needs_extensions = unittest.skipUnless(
-    has_extension_headers(), "PyTorch's and pybind11's headers, ninja or a compiler are missing"
-)
+needs_extensions = unittest.skipUnless(has_extension_headers(), "headers or tools are missing")
 
 
 class CandidateTest(unittest.TestCase):
-    """The reference host describes the problem and fills the slots; a fresh candidate host runs on
-    them.
-    """
+    """The reference host describes the problem and fills slots; fresh candidates run on them."""
 
     @classmethod
     def setUpClass(cls):
@@ -496,9 +492,8 @@ class Builder(CandidateTest):
         built = self.build(EXTENSION % " + no_such_name")
         self.assertEqual(built.returncode, 1)
         self.assertEqual(len(built.stderr.splitlines()), 1, built.stderr)
-        self.assertRegex(
-            built.stderr, r"candidate.py line 8: .*main.cpp:4:\d+: error: .*no_such_name"
-        )
+        first = r"candidate.py line 8: .*main.cpp:4:\d+: error: .*no_such_name"
+        self.assertRegex(built.stderr, first)
 
 
 if __name__ == "__main__":

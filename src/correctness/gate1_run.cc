@@ -66,7 +66,8 @@ std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index
     text = passes(*master, context)
                ? "differs from run to run: the same call, made again, is right"
                : "differs from run to run: the same call, made again, gives other results";
-  if (index == 0) return text.empty() ? text : text + "; a race, or memory that it never set";
+  constexpr const char* kCauses = "; a race, random numbers, or memory that it never set";
+  if (index == 0) return text.empty() ? text : text + kCauses;
   HintContext of_first;
   of_first.draw_kind = DrawKindName(DrawKind::kOrdinary);
   master = setup.draws.Master(setup.oracle, 0);
@@ -75,7 +76,7 @@ std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index
     return (text.empty() ? "" : text + "; ") +
            "the first call was right, and is wrong when it is made again: something is left of "
            "earlier calls, such as scratch that is not cleared";
-  return text.empty() ? text : text + "; a race, or memory that it never set";
+  return text.empty() ? text : text + kCauses;
 }
 
 // One call of the candidate on one draw, checked against the oracle.

@@ -433,7 +433,7 @@ HostResult<void> Host::AwaitWord(const uint32_t& word, uint32_t value, Deadline 
     pollfd ended{sandbox_->pidfd(), POLLIN, 0};
     if (::poll(&ended, 1, 0) > 0) {
       if (wire::LoadAcquire(word) == value) return {};
-      return std::unexpected(Death(fmt::format("while {}", doing)));
+      return std::unexpected(Death(fmt::format("while {}", doing.substr(0, doing.find(" (--")))));
     }
     if (auto stays = LookForFrames(doing); !stays) return stays;
     if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");

@@ -26,7 +26,7 @@ sys.path.insert(0, FOLDER)
 
 import torch
 
-from assay_host import candidate, inplace, record, structure
+from assay_host import candidate, inplace, layout, record, structure, weights
 
 )python";
 
@@ -65,6 +65,13 @@ def compare(name, got, expected, tolerance):
     return wrong.numel() > 0
 
 
+def give_weights(model, names, views):
+    state = weights.state_tensors(model) if hasattr(model, "state_dict") else {}
+    for tensor, view in zip(weights.match(state, names, views).tensors(state), views):
+        if tensor is not None:
+            tensor.detach().copy_(view)
+
+
 def main():
     torch.set_num_threads(THREADS)
     torch.set_grad_enabled(False)
@@ -72,8 +79,10 @@ def main():
     made = record.read(os.path.join(FOLDER, "init.pickle"))
     module = candidate.import_file(path, SET, SEED)
     model = candidate.construct(module, made, SEED, path)
-    candidate.load_weights(model, made["parameters"], [load(*each) for each in PARAMETERS])
+    give_weights(model, made["parameters"], [load(*each) for each in PARAMETERS])
     leaves = [leaf(each) for each in INPUTS]
+    for number, found in made["layouts"].items():
+        leaves[number] = layout.view(layout.Layout(*found), leaves[number])
     before = [each.clone() if torch.is_tensor(each) else each for each in leaves]
     template = made["template"]
     result = model(*(leaves if template is None else structure.rebuild(template, leaves)))

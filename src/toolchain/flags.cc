@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <sstream>
+#include <utility>
 
 #include "toolchain/build.h"
 #include "toolchain/device_program.h"
@@ -292,6 +294,25 @@ std::optional<std::string> SetCompiler(const Directive& directive, Tool tool,
   return std::nullopt;
 }
 
+bool Has(const std::vector<std::string>& flags, std::string_view flag) {
+  return std::find(flags.begin(), flags.end(), flag) != flags.end();
+}
+
+// Returns true if a line is a directive of OpenMP, or includes its header.
+bool UsesOpenMp(std::string_view source) {
+  while (!source.empty()) {
+    const size_t end = std::min(source.find('\n'), source.size());
+    std::istringstream line(std::string(source.substr(0, end)));
+    source.remove_prefix(std::min(end + 1, source.size()));
+    std::string first, second, third;
+    line >> first >> second >> third;
+    if (first == "#") first += std::exchange(second, std::exchange(third, ""));
+    if (first == "#pragma" && second == "omp") return true;
+    if (first == "#include" && second == "<omp.h>") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::expected<BuildOptions, std::string> ParseBuildOptions(std::string_view source,
@@ -319,6 +340,11 @@ std::expected<BuildOptions, std::string> ParseBuildOptions(std::string_view sour
     }
     if (problem) return std::unexpected(*std::move(problem));
   }
+  // Without the flag a compiler leaves the directives out without a word.
+  const bool compiles = tool == Tool::kCCompiler || tool == Tool::kCppCompiler;
+  if (compiles && UsesOpenMp(source) && !Has(options.flags, "-fopenmp") &&
+      !Has(options.flags, "-fopenmp-simd"))
+    options.flags.emplace_back("-fopenmp");
   return options;
 }
 

@@ -66,6 +66,20 @@ TEST(Flags, AllowedFamilies) {
   EXPECT_EQ(ErrorOf("//! flags -std=c17", "c"), "");
 }
 
+// Without -fopenmp a loop of threads runs on one, and a race in it cannot show.
+TEST(Flags, OpenMpIsSetWhereTheFileUsesIt) {
+  const auto flags = [](std::string_view source, std::string_view language) {
+    return ParseBuildOptions(source, language)->flags;
+  };
+  EXPECT_THAT(flags("int f() {\n  #pragma omp parallel for\n}", "cpp"), ElementsAre("-fopenmp"));
+  EXPECT_THAT(flags("# pragma omp barrier", "c"), ElementsAre("-fopenmp"));
+  EXPECT_THAT(flags("#include <omp.h>", "cpp"), ElementsAre("-fopenmp"));
+  EXPECT_THAT(flags("//! flags -fopenmp-simd\n#pragma omp simd", "cpp"),
+              ElementsAre("-fopenmp-simd"));
+  EXPECT_THAT(flags("//! flags -fopenmp\n#pragma omp parallel", "cpp"), ElementsAre("-fopenmp"));
+  EXPECT_THAT(flags("// no #pragma omp here", "cpp"), IsEmpty());
+}
+
 TEST(Flags, ParameterMayStandInASecondWord) {
   const auto options = ParseBuildOptions("//! flags --param max-unroll-times=4 -O2", "cpp");
   ASSERT_TRUE(options) << options.error();

@@ -22,6 +22,8 @@ def read_source(path):
     try:
         with open(path, "rb") as file:
             data = file.read(SOURCE_BYTES_MAX + 1)
+    except FileNotFoundError as error:  # nothing was written
+        raise Failure(failure.PROBLEM_LOAD, "the problem file is empty") from error
     except OSError as error:
         raise Failure(
             failure.PROBLEM_LOAD, f"the problem file cannot be read: {error.strerror}"
