@@ -152,7 +152,7 @@ def audit(assay, *arguments, **keywords):
     run = assay("audit", *arguments, "--json", "--seed", 3, **keywords)
     if run.out:
         run.audit = json.loads(run.out)
-        fits(run.audit, "audit")
+        fits(run.audit, "error" if run.audit["schema"] == "assay.error/1" else "audit")
         assert run.audit["exit_code"] == run.code, run
     return run
 
