@@ -1,6 +1,8 @@
 """Every way in which a problem or the machine can be unusable is said once, clearly, with the right
 exit code.
 """
+
+import json
 import os
 import subprocess
 import textwrap
@@ -81,7 +83,7 @@ def test_bad_problem(assay, write, name):
     run = assay.judge(write("problem.py", source), write("copy.cpp", COPY))
     assert run.code == code, run
     assert text in run.err, run
-    assert run.out == "", run
+    assert text in json.loads(run.out)["message"], run
 
 
 def test_missing_file_and_unknown_name(assay, write):

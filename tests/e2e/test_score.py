@@ -75,6 +75,7 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "calls_per_block": 24,
         "launched": None,
         "copies": "nobody",
+        "why_unsettled": None,
         "note": None,
     }
     correctness = {
@@ -85,9 +86,8 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "precision_class": "float32" if timed else None,
         "required_class": "float32",
         "tolerance": "error-ratio",
-        "first_mismatch": None,
-        "hint": None,
-        "note": None,
+        **dict.fromkeys(["first_mismatch", "hint", "note"]),
+        **dict.fromkeys(["differs_on_special_values", "right_with_weights"]),
         "draws": [],
     }
     speed = {"passed": outcome == "faster", "threshold": 1.0, "headline": "eager", "against": None}
@@ -104,6 +104,7 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
             "level": 1,
             "size": "small",
             "set": {"ROWS": "512"},
+            "weights": "varied",
             "dtype": "float32",
             "signature": ["input x float32[512]", "output out float32[512]"],
         },
