@@ -78,7 +78,7 @@ class JudgeOutput {
     documents_.push_back(VerdictToJson(verdict, 2));
     verdicts_.push_back(verdict);
   }
-  // What ended the call, or stands in the place of a verdict.
+  // The error that ended the call, or stands in the place of a verdict.
   void Failed(const Error& error) {
     progress_.Clear();
     if (options_.jsonl) std::fputs(ErrorEvent(error).c_str(), stdout);
@@ -162,7 +162,7 @@ int RunJudge(const JudgeOptions& options) {
   if (!judged) {
     const Error error = UnlessInterrupted(judged.error());
     codes.push_back(ExitCodeOf(error.kind));
-    // What was judged before an interrupt stands alone; candidates that lack something were told.
+    // Verdicts from before an interrupt stand alone; candidates that lack something were told.
     if (error.kind == ErrorKind::kUsage || error.kind == ErrorKind::kEnvironment)
       output.Failed(error);
   }

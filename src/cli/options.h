@@ -185,7 +185,7 @@ bool KeepVerdict(const Verdict& verdict);
 // Ctrl-C reaches every process of the terminal's group: what failed after it failed because of it.
 Error UnlessInterrupted(Error error);
 
-// What a command's --json and --jsonl ask for on stdout.
+// The form of stdout that a command's --json and --jsonl ask for.
 enum class JsonForm { kNone, kDocument, kLines };
 
 // Prints "assay: MESSAGE" on stderr, and with JSON asked for the error on stdout, too; returns the

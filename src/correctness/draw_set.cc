@@ -115,7 +115,7 @@ std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
   return std::unexpected(std::move(trouble));
 }
 
-// What the reference gives on one draw. `reason`: why nothing can be judged by it; empty: it can.
+// The reference's results on one draw. `reason`: why nothing can be judged by it; empty: it can.
 struct DrawOutputs {
   std::string reason;
   bool has_numbers = true;  // finite elements

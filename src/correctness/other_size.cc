@@ -24,7 +24,7 @@ std::string TextOf(const ProblemRequest& problem, const std::map<std::string, st
   return text;
 }
 
-// What a kernel that is right at round sizes tends to miss.
+// Sizes that a kernel which is right at round ones tends to miss.
 enum class Kind { kLeast, kMost, kShort, kNeighbour, kOddTiles, kPrime, kAny };
 
 constexpr size_t kMixed = 8;

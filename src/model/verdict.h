@@ -72,7 +72,7 @@ struct Correctness {
   // How outputs differ where inputs are NaN or infinite; empty: nowhere, or not looked at.
   std::string differs_on_special_values;
   std::string note;  // a remark on how it ran ("weights were matched by order"); may be empty
-  // Where it was judged once more: the treatment of weights with which it is right; else empty.
+  // The treatment of weights with which a second look found it right; empty: none.
   std::string right_with_weights;
   std::vector<DrawRecord> draws;
 };

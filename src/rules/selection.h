@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// What such indices stand for (host/python/assay_host/selections.py): one value for each.
+// The values that such indices stand for, one each (host/python/assay_host/selections.py).
 struct SelectedValues {
   DType dtype = DType::kFloat32;
   bool exact = false;        // the values come from no arithmetic: they are equal or wrong

@@ -13,7 +13,7 @@ constexpr double kSavedByCopy = 2;
 // A host on a device has its inputs 0.12 to 0.6 ms before the clock (bench/results/NOTES.md).
 // Blocks are 1 ms; where memory held their calls the shortest were 0.48, but for an early judge's.
 constexpr double kWorkedAheadNs = 4e5;
-// What any processor does: bytes and operations a nanosecond, of one core.
+// Any processor's core reaches these: bytes and operations a nanosecond.
 constexpr double kSlowBytesNs = 5, kSlowOperationsNs = 1;
 // PyTorch takes about a microsecond to call one operator, and tens for a small model's.
 constexpr double kWorthACallNs = 500, kLongCallNs = 1e5;

@@ -234,7 +234,7 @@ class _Left:
         self._room = room
         names, same = checks.names, checks.same
         self._alone = len(names) == 1 and len(self._outputs) > 0 and not same
-        # What forward returns in each slot, if that is one input that it changes.
+        # In each slot the one input that forward changes and returns, if it does.
         self._expected = None
         if not names and set(same) == {0}:
             self._expected = [changed[same[0]] for changed in checks.changed]

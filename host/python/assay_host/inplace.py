@@ -1,6 +1,6 @@
 """Inputs that forward changes in place: what they hold after the call is output, as results are.
 
-Who owns which bytes, when:
+The owners of the bytes, in time:
   oracle  forward gets copies of a master's inputs. The changed ones go to the outputs, after the
           results.
   judge   lays the value of each changed input among the outputs of its slot before a block, where
