@@ -1,13 +1,7 @@
 #include "ladder/rows.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
@@ -46,9 +40,9 @@ std::string RowToJson(const LadderRow& row) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Result<RowsRead> ParseRows(std::string_view text, const std::string& path,
-                           const std::string& ladder) {
-  RowsRead read;
+Result<std::vector<LadderRow>> ParseRows(std::string_view text, const std::string& path,
+                                         const std::string& ladder) {
+  std::vector<LadderRow> rows;
   int number = 0;
   for (size_t at = 0; at < text.size();) {
     ++number;
@@ -56,69 +50,36 @@ Result<RowsRead> ParseRows(std::string_view text, const std::string& path,
     const bool ended = end != std::string_view::npos;
     const std::string_view line = text.substr(at, ended ? end - at : end);
     const Json json = Json::parse(line, nullptr, false);
-    if (json.is_discarded() && !ended) {
-      read.torn = true;
-      return read;
-    }
-    const auto row = json.is_discarded() ? UsageError("not JSON") : RowOf(json, ladder);
+    if (json.is_discarded() && !ended) return rows;
+    auto row = json.is_discarded() ? UsageError("not JSON") : RowOf(json, ladder);
     if (!row)
       return UsageError(fmt::format("{} line {}: {}: mend or remove the line", path, number,
                                     row.error().message));
-    if (*row) read.rows.push_back(std::move(**row));
-    read.unended = !ended;
+    if (*row) rows.push_back(std::move(**row));
     at = ended ? end + 1 : text.size();
-    read.whole_bytes = at;
   }
-  return read;
+  return rows;
 }
 
 Result<std::vector<LadderRow>> ReadRows(const std::string& path, const std::string& ladder) {
   ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kRowsBytesMax));
-  ASSAY_ASSIGN_OR_RETURN(RowsRead read, ParseRows(text, path, ladder));
-  return std::move(read.rows);
+  return ParseRows(text, path, ladder);
 }
 
 Result<RowFile> RowFile::Open(const std::string& path) {
-  std::error_code code;
-  if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty())
-    std::filesystem::create_directories(folder, code);
-  const auto failed = [&](std::string_view what) {
-    return EnvironmentError(fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
-  };
-  RowFile file(path, UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)));
-  if (file.fd_.get() < 0) return failed("open");
-  if (::flock(file.fd_.get(), LOCK_EX | LOCK_NB) != 0)
-    return EnvironmentError(
-        fmt::format("{} is in use: another assay ladder adds to it; wait for its end, or give "
-                    "another --out",
-                    path));
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kRowsBytesMax));
-  ASSAY_ASSIGN_OR_RETURN(RowsRead read, ParseRows(text, path, ""));
-  file.rows_ = std::move(read.rows);
-  file.was_torn_ = read.torn;
-  if (read.torn && ::ftruncate(file.fd_.get(), static_cast<off_t>(read.whole_bytes)) != 0)
-    return failed("cut the torn row off");
-  if (read.unended) ASSAY_RETURN_IF_ERROR(file.Write("\n"));
+  ASSAY_ASSIGN_OR_RETURN(LineFile lines,
+                         LineFile::Open(path, "assay ladder",
+                                        [](std::string_view line) { return Json::accept(line); }));
+  RowFile file(std::move(lines));
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, file.file_.Read());
+  ASSAY_ASSIGN_OR_RETURN(file.rows_, ParseRows(text, path, ""));
   return file;
 }
 
 Result<void> RowFile::Append(const LadderRow& row) {
-  ASSAY_RETURN_IF_ERROR(Write(RowToJson(row) + "\n"));
-  if (::fdatasync(fd_.get()) != 0 && errno != EINVAL && errno != EROFS)
-    return EnvironmentError(fmt::format("cannot flush {}: {}", path_, std::strerror(errno)));
+  ASSAY_RETURN_IF_ERROR(file_.Append(RowToJson(row)));
   rows_.push_back(row);
   rows_.back().verdict.samples.clear();
-  return {};
-}
-
-Result<void> RowFile::Write(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = ::write(fd_.get(), text.data(), text.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0)
-      return EnvironmentError(fmt::format("cannot write to {}: {}", path_, std::strerror(errno)));
-    text.remove_prefix(static_cast<size_t>(size));
-  }
   return {};
 }
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/line_file.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "model/verdict.h"
 
 namespace assay {
@@ -23,18 +23,11 @@ struct LadderRow {
 // One line, without its end.
 std::string RowToJson(const LadderRow& row);
 
-struct RowsRead {
-  std::vector<LadderRow> rows;  // of one ladder, in the order of the file
-  size_t whole_bytes = 0;       // of the text, up to the end of its last whole row
-  bool torn = false;            // a row that a killed process began stands behind them
-  bool unended = false;         // the last whole row lacks its line break
-};
-
-// Rows of the ladder of that name; of every one where `ladder` is empty. Errors (kUsage) name the
-// file, the line and the field.
-Result<RowsRead> ParseRows(std::string_view text, const std::string& path,
-                           const std::string& ladder);
-// The same of a file, whose torn end is passed over.
+// Rows of the ladder of that name; of every one where `ladder` is empty. A row that a killed
+// process began, at the end, is passed over. Errors (kUsage) name the file, the line and the field.
+Result<std::vector<LadderRow>> ParseRows(std::string_view text, const std::string& path,
+                                         const std::string& ladder);
+// The same of a file.
 Result<std::vector<LadderRow>> ReadRows(const std::string& path, const std::string& ladder);
 
 // The file that a call of `assay ladder` adds to. One process at a time has it.
@@ -43,20 +36,17 @@ class RowFile {
   // Makes the file where there is none, and cuts off a torn row. Errors: its text is none of rows
   // (kUsage), another process has it, or it cannot be written (kEnvironment).
   static Result<RowFile> Open(const std::string& path);
-  bool was_torn() const { return was_torn_; }
+  bool was_torn() const { return file_.was_torn(); }
   const std::vector<LadderRow>& rows() const { return rows_; }
 
   // On disk when this returns. Errors: kEnvironment.
   Result<void> Append(const LadderRow& row);
 
  private:
-  RowFile(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
-  Result<void> Write(std::string_view text);
+  explicit RowFile(LineFile file) : file_(std::move(file)) {}
 
-  std::string path_;
-  UniqueFd fd_;
+  LineFile file_;
   std::vector<LadderRow> rows_;
-  bool was_torn_ = false;
 };
 
 // A rung is not judged again if a row agrees with it in all of these.

@@ -1,0 +1,42 @@
+// A file of lines that grows: one process at a time adds to it, and a line that was added survives
+// the end of that process.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay {
+
+class LineFile {
+ public:
+  // Makes the file and its folder where they are missing. A last line without a line break is what
+  // a killed process left: it stays if `whole` says that nothing of it is missing, and is cut off
+  // otherwise. Errors (kEnvironment): another process has the file ("another `user` adds to it"),
+  // or it cannot be opened, read or written.
+  static Result<LineFile> Open(const std::string& path, std::string_view user,
+                               const std::function<bool(std::string_view)>& whole);
+
+  const std::string& path() const { return path_; }
+  bool was_torn() const { return was_torn_; }
+
+  // Reads all lines, each with its line break.
+  Result<std::string> Read() const;
+  // Adds a line, given without its line break. It is on disk when this returns. After an error the
+  // file ends with the last whole line. Errors: kEnvironment.
+  Result<void> Append(std::string_view line);
+
+ private:
+  LineFile(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  std::unexpected<Error> Failed(std::string_view what) const;
+  Result<void> Write(std::string_view text);
+
+  std::string path_;
+  UniqueFd fd_;
+  bool was_torn_ = false;
+};
+
+}  // namespace assay

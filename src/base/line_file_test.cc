@@ -1,0 +1,74 @@
+#include "base/line_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/files.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LineFiles : public ::testing::Test {
+ protected:
+  LineFiles() : folder_(TemporaryFolder::Create().value()) {}
+  std::string Path() const { return (folder_.path() / "new" / "lines").string(); }
+  std::string Text() const { return ReadFile(Path(), 1 << 20).value(); }
+  Result<LineFile> Open() const {
+    return LineFile::Open(Path(), "assay run",
+                          [](std::string_view line) { return line.ends_with("}"); });
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(LineFiles, GrowsByALine) {
+  {
+    auto file = Open();
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_TRUE(file->Append("{1}"));
+    EXPECT_TRUE(file->Append("{2}"));
+    EXPECT_EQ(file->Read(), "{1}\n{2}\n");
+    EXPECT_FALSE(file->was_torn());
+  }
+  EXPECT_EQ(Open()->Read(), "{1}\n{2}\n");
+}
+
+TEST_F(LineFiles, OneProcessAtATimeHasIt) {
+  const auto file = Open();
+  const auto second = Open();
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message, HasSubstr("is in use: another assay run adds to it"));
+}
+
+TEST_F(LineFiles, ATornLineIsCutOffAndNoOther) {
+  ASSERT_TRUE(Open()->Append("{1}"));
+  std::ofstream(Path(), std::ios::app) << "{2";
+  auto file = Open();
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE(file->was_torn());
+  EXPECT_TRUE(file->Append("{3}"));
+  EXPECT_EQ(Text(), "{1}\n{3}\n");
+}
+
+TEST_F(LineFiles, AWholeLineWithoutItsLineBreakStays) {
+  ASSERT_TRUE(Open()->Append("{1}"));
+  std::ofstream(Path(), std::ios::app) << "{2}";
+  auto file = Open();
+  EXPECT_FALSE(file->was_torn());
+  EXPECT_TRUE(file->Append("{3}"));
+  EXPECT_EQ(Text(), "{1}\n{2}\n{3}\n");
+}
+
+TEST_F(LineFiles, WhatCannotBeOpenedIsNamed) {
+  std::ofstream(folder_.path() / "new");
+  const auto file = Open();
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().message, HasSubstr("cannot open " + Path()));
+}
+
+}  // namespace
+}  // namespace assay
