@@ -85,6 +85,8 @@ void CommandLine::AddAll() {
   Add<JudgeOptions>(app, "judge", "Judge candidates against a PyTorch reference", RunJudge);
   Add<WorkerCommandOptions>(
       app, "worker", "Judge candidates that come as JSON lines, in warm sessions", RunWorker);
+  Add<RunOptions>(app, "run", "Judge many candidates over many problems, and keep all results",
+                  RunRun);
   Add<LadderOptions>(app, "ladder", "Judge the rungs of a ladder, and draw its table and chart",
                      RunLadder);
   Add<SassOptions>(app, "sass",

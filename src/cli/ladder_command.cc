@@ -12,8 +12,8 @@
 #include "base/files.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
-#include "cuda/driver.h"
 #include "doctor/doctor.h"
+#include "gpu/gpu.h"
 #include "ladder/climb.h"
 #include "ladder/judge_name.h"
 #include "ladder/ladder_chart.h"
@@ -29,18 +29,6 @@ namespace {
 void Print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
-}
-
-// The name of the GPU that CUDA shows first; empty: none.
-std::string GpuName() {
-  cuda::Driver driver;
-  char why[300], name[256] = "";
-  cuda::Device device = 0;
-  if (!cuda::OpenDriver(&driver, nullptr, why, sizeof why)) return {};
-  if (driver.init(0) != cuda::kSuccess || driver.device_get(&device, 0) != cuda::kSuccess ||
-      driver.device_name(name, sizeof name, device) != cuda::kSuccess)
-    return {};
-  return name;
 }
 
 // Returns the ladders for one device: the one asked for, else the GPU if there is one, else the
@@ -244,7 +232,8 @@ int RunReadmes(const LadderOptions& options) {
 int RunLadder(const LadderOptions& options) {
   if (options.readme || options.check) return RunReadmes(options);
   const std::atomic<bool>& interrupted = InstallInterruptHandler();
-  const std::string gpu = GpuName();
+  const std::vector<std::string> gpus = GpuNames();
+  const std::string gpu = gpus.empty() ? "" : gpus.front();
   const auto ladders = LaddersOf(options, gpu);
   if (!ladders) return ReportError(ladders.error());
   if (!options.chart.empty() && ladders->size() > 1)

@@ -1,5 +1,5 @@
-// The options of every subcommand. They stand in one file because parsing them is the one use of
-// CLI11, which takes five seconds to compile in each file that includes it.
+// The options of the subcommands. They stand in few files, since CLI11 takes five seconds to compile
+// in each file that includes it.
 #include "cli/options.h"
 
 #include <fmt/format.h>
@@ -330,6 +330,9 @@ void WorkerCommandOptions::AddTo(CLI::App& command) {
   command.add_option(
       "--memory", memory,
       "Memory that open sessions may take, such as 8G (default: half of what is free)");
+  command.add_option("--sessions", sessions, "Problems that stay open at a time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "Reads requests and writes events as JSON lines (docs/worker.md). It ends when its input "

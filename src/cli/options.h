@@ -120,7 +120,20 @@ struct DemoOptions {
 struct WorkerCommandOptions {
   std::string device, memory;
   std::vector<int> cores;
+  size_t sessions = 16;
   bool allow_weak_sandbox = false;
+
+  void AddTo(CLI::App& command);
+};
+
+struct RunOptions {
+  std::vector<std::string> paths;  // a folder, candidates, or a manifest
+  std::string problems, size, sizes, only;
+  std::string results;               // folder; empty: the one with the candidates
+  std::vector<std::string> devices;  // "cpu", "cuda:0"; empty: the GPU where there is one
+  AskedTerms asked;                  // but for the problem and the device
+  bool dry_run = false, again = false;
+  bool quiet = false, verbose = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
 };
@@ -172,6 +185,7 @@ int RunDemo(const DemoOptions& options);
 int RunJudge(const JudgeOptions& options);
 int RunNew(const NewOptions& options);
 int RunWorker(const WorkerCommandOptions& options);
+int RunRun(const RunOptions& options);
 int RunLadder(const LadderOptions& options);
 int RunSass(const SassOptions& options);
 int RunExplain(const ExplainOptions& options);

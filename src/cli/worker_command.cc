@@ -34,6 +34,7 @@ int RunWorker(const WorkerCommandOptions& options) {
   HeedWeakSandboxFlag(options.allow_weak_sandbox);
   WorkerOptions worker;
   worker.device = options.device;
+  worker.sessions_max = options.sessions;
   worker.memory_bytes = AvailableMemoryBytes() / 2;
   if (!options.memory.empty()) {
     const auto bytes = ParseBytes(options.memory, "--memory");

@@ -37,6 +37,23 @@ Result<void> Gpu::Check(cuda::Result result, std::string_view what) const {
   return EnvironmentError(fmt::format("cannot {}: {}", what, text));
 }
 
+std::vector<std::string> GpuNames() {
+  cuda::Driver driver;
+  char why[300], name[256] = "";
+  int count = 0;
+  if (!cuda::OpenDriver(&driver, nullptr, why, sizeof why)) return {};
+  if (driver.init(0) != cuda::kSuccess || driver.device_count(&count) != cuda::kSuccess) return {};
+  std::vector<std::string> names;
+  for (int number = 0; number < count; ++number) {
+    cuda::Device device = 0;
+    if (driver.device_get(&device, number) != cuda::kSuccess ||
+        driver.device_name(name, sizeof name, device) != cuda::kSuccess)
+      break;
+    names.emplace_back(name);
+  }
+  return names;
+}
+
 Result<Gpu> Gpu::Open(const char* library) {
   Gpu gpu;
   gpu.driver_ = std::make_unique<cuda::Driver>();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -27,6 +28,9 @@ struct GpuFacts {
   uint64_t memory_bytes = 0, l2_bytes = 0;
   std::optional<int> node_number;  // N of /dev/nvidiaN; nullopt: unknown
 };
+
+// Names of the GPUs that CUDA shows here, in its order; empty: none, or no driver.
+std::vector<std::string> GpuNames();
 
 class Gpu {
  public:

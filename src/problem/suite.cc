@@ -87,6 +87,21 @@ std::optional<std::string> PythonLiteral(const toml::node& node, int depth = 0) 
   return "[" + list + "]";
 }
 
+// {CONSTANT = value, ...} of the file at `path`.
+Result<ProblemSettings> ConstantsOf(const toml::table& table, const std::string& path) {
+  ProblemSettings set;
+  for (const auto& [name, value] : table) {
+    const auto literal = PythonLiteral(value);
+    if (!IsIdentifier(name.str()) || !literal) {
+      return UsageError(fmt::format(
+          "{}: '{}' must be a Python name with a number, a string, true, false or a list",
+          At(path, name.source()), name.str()));
+    }
+    set[std::string(name.str())] = *literal;
+  }
+  return set;
+}
+
 // Reads one table of a suite file; each taker errs with the line.
 class TableReader {
  public:
@@ -151,16 +166,8 @@ class TableReader {
         return UsageError(fmt::format("{}: a size is written NAME = {{CONSTANT = value}}",
                                       At(path_, size.source())));
       }
-      auto& set = sizes[std::string(size.str())];
-      for (const auto& [name, value] : *constants.as_table()) {
-        const auto literal = PythonLiteral(value);
-        if (!IsIdentifier(name.str()) || !literal) {
-          return UsageError(fmt::format(
-              "{}: '{}' must be a Python name with a number, a string, true, false or a list",
-              At(path_, name.source()), name.str()));
-        }
-        set[std::string(name.str())] = *literal;
-      }
+      ASSAY_ASSIGN_OR_RETURN(sizes[std::string(size.str())],
+                             ConstantsOf(*constants.as_table(), path_));
     }
     return sizes;
   }
@@ -298,6 +305,17 @@ Result<Suite> ReadSuite(const std::string& folder, const std::string& path,
   return suite;
 }
 
+Result<toml::table> ParseToml(std::string_view content, const std::string& path) {
+  if (const int line = LineWithTooManyDots(content); line > 0)
+    return UsageError(fmt::format("{} line {}: more than {} dots", path, line, kLineDotsMax));
+  try {
+    return toml::table(toml::parse(content, path));
+  } catch (const toml::parse_error& error) {
+    return UsageError(
+        fmt::format("{}: not TOML: {}", At(path, error.source()), error.description()));
+  }
+}
+
 }  // namespace
 
 Result<Suite> LoadSuite(const std::string& folder) {
@@ -308,15 +326,28 @@ Result<Suite> LoadSuite(const std::string& folder) {
 
 Result<Suite> ParseSuite(std::string_view content, const std::string& folder) {
   const std::string path = (fs::path(folder) / "suite.toml").string();
-  if (const int line = LineWithTooManyDots(content); line > 0)
-    return UsageError(fmt::format("{} line {}: more than {} dots", path, line, kLineDotsMax));
-  try {
-    const toml::table table = toml::parse(content, path);
-    return ReadSuite(folder, path, table);
-  } catch (const toml::parse_error& error) {
-    return UsageError(
-        fmt::format("{}: not TOML: {}", At(path, error.source()), error.description()));
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(content, path));
+  return ReadSuite(folder, path, table);
+}
+
+Result<std::map<std::string, ProblemSettings>> ReadSizesFile(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string content, ReadFile(path, kSuiteBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(content, path));
+  std::map<std::string, ProblemSettings> sizes;
+  for (const auto& [level, problems] : table) {
+    if (!problems.is_table())
+      return UsageError(
+          fmt::format("{}: write [level1], and below it PROBLEM = {{CONSTANT = value}}",
+                      At(path, level.source())));
+    for (const auto& [problem, constants] : *problems.as_table()) {
+      if (!constants.is_table())
+        return UsageError(fmt::format("{}: a size is written PROBLEM = {{CONSTANT = value}}",
+                                      At(path, problem.source())));
+      const std::string key = fmt::format("{}/{}", level.str(), problem.str());
+      ASSAY_ASSIGN_OR_RETURN(sizes[key], ConstantsOf(*constants.as_table(), path));
+    }
   }
+  return sizes;
 }
 
 Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text) {

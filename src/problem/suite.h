@@ -44,6 +44,14 @@ Result<Suite> LoadSuite(const std::string& folder);
 // The same for the text of such a file; the problems' files must lie in the folder.
 Result<Suite> ParseSuite(std::string_view content, const std::string& folder);
 
+// NAME -> Python literal.
+using ProblemSettings = std::map<std::string, std::string>;
+
+// Reads a file with constants for problems that no suite describes: [level1] has a line
+// `23_Softmax = { dim = 4096 }` for each problem. The keys of the result are "level1/23_Softmax".
+// Errors (kUsage) name the file and the line.
+Result<std::map<std::string, ProblemSettings>> ReadSizesFile(const std::string& path);
+
 struct ProblemChoice {
   std::string problem;                     // path to a .py file, or a name in an installed suite
   std::string size;                        // may be empty

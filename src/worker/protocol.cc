@@ -110,6 +110,30 @@ Result<AskedTerms> TermsFrom(const Json& object) {
   return terms;
 }
 
+Json JsonOf(const AskedTerms& terms) {
+  return {{"problem", terms.problem.problem},
+          {"size", terms.problem.size},
+          {"set", terms.problem.set},
+          {"device", terms.device},
+          {"baseline", terms.baselines},
+          {"against", terms.against},
+          {"p", terms.threshold},
+          {"threads", terms.threads},
+          {"python", terms.python},
+          {"precision", terms.precision},
+          {"tolerance", terms.tolerance},
+          {"weights", terms.weights},
+          {"special_values", terms.special_values},
+          {"skip_draws", terms.skip_draws},
+          {"one_size", terms.one_size},
+          {"no_replay", terms.no_replay},
+          {"timeout_s", terms.limits.timeout_s},
+          {"build_timeout_s", terms.limits.build_timeout_s},
+          {"budget_s", terms.effort.speed_budget_s},
+          {"sustained_s", terms.effort.sustained_s},
+          {"memory", terms.limits.memory}};
+}
+
 // {"path": "mine.cpp"}, or {"name": "mine.cpp", "source": "..."}.
 Result<CandidateSource> CandidateFrom(const Json& object) {
   if (!object.is_object())
@@ -164,6 +188,23 @@ Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* i
     request.candidates.push_back(std::move(source));
   }
   return request;
+}
+
+std::string JudgeLine(const std::string& id, const AskedTerms& terms,
+                      const std::vector<const CandidateSource*>& candidates) {
+  Json line = {{"id", id},
+               {"request", terms.effort.correctness_only ? "check" : "judge"},
+               {"terms", JsonOf(terms)},
+               {"candidates", Json::array()}};
+  for (const CandidateSource* candidate : candidates)
+    line["candidates"].push_back({{"name", candidate->path}, {"source", candidate->content}});
+  return Dump(line);
+}
+
+std::string TermsText(const AskedTerms& terms) {
+  Json json = JsonOf(terms);
+  json["correctness_only"] = terms.effort.correctness_only;
+  return Dump(json);
 }
 
 std::string ReadyLine(std::string_view version) {

@@ -25,6 +25,13 @@ struct WorkerRequest {
 // Parses a request's line. Errors (kUsage) name the field; `id` is set if it could be read.
 Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* id);
 
+// For clients: the line of a request to judge these candidates, or to check them alone, without its
+// end.
+std::string JudgeLine(const std::string& id, const AskedTerms& terms,
+                      const std::vector<const CandidateSource*>& candidates);
+// The terms as a request has them; equal terms have equal text.
+std::string TermsText(const AskedTerms& terms);
+
 // Return lines of events, without the end of line.
 std::string ReadyLine(std::string_view version);
 std::string ProgressLine(const std::string& id, const ProgressEvent& event);

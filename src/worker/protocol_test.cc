@@ -35,6 +35,33 @@ TEST(WorkerProtocol, ReadsARequestToJudgeASource) {
   EXPECT_EQ(request->candidates[0].form, CandidateForm::kNative);
 }
 
+TEST(WorkerProtocol, AClientsLineSaysWhatItMeant) {
+  AskedTerms terms;
+  terms.problem = {"softmax", "tiny", {{"ROWS", "64"}, {"NAME", "'x'"}}};
+  terms.device = "cpu";
+  terms.baselines = "eager,compiled";
+  terms.weights = "constant";
+  terms.skip_draws = "ties";
+  terms.one_size = true;
+  terms.threads = 2;
+  terms.limits = {3, 40, "2G"};
+  terms.effort.speed_budget_s = 7;
+  const CandidateSource candidate = CandidateFromText("a b.cpp", "int x; // \"é\"").value();
+  std::string id;
+  const auto request = ParseWorkerRequest(JudgeLine("7", terms, {&candidate}), &id);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(id, "7");
+  EXPECT_EQ(request->kind, WorkerRequest::Kind::kJudge);
+  EXPECT_EQ(TermsText(request->terms), TermsText(terms));
+  ASSERT_EQ(request->candidates.size(), 1u);
+  EXPECT_EQ(request->candidates[0].path, "a b.cpp");
+  EXPECT_EQ(request->candidates[0].hash, candidate.hash);
+  terms.effort.correctness_only = true;
+  EXPECT_EQ(ParseWorkerRequest(JudgeLine("7", terms, {&candidate}), &id)->kind,
+            WorkerRequest::Kind::kCheck);
+  EXPECT_NE(TermsText(request->terms), TermsText(terms));
+}
+
 TEST(WorkerProtocol, ErrorsNameTheField) {
   EXPECT_THAT(ErrorOf("no JSON"), HasSubstr("one JSON object"));
   EXPECT_THAT(ErrorOf(R"({"id": "1", "request": "guess"})"), HasSubstr("use judge, check"));

@@ -32,6 +32,7 @@ ROOMS = [
     "doctor",
     "report",
     "ladder",
+    "run",
     "cli",
 ]
 LAYERS = {

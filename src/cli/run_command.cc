@@ -1,0 +1,249 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "cli/exit_code.h"
+#include "cli/options.h"
+#include "gpu/gpu.h"
+#include "report/progress.h"
+#include "report/terminal.h"
+#include "report/text.h"
+#include "run/conductor.h"
+#include "run/eval_results.h"
+#include "run/run_report.h"
+#include "worker/protocol.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRowsName = "verdicts.jsonl";
+constexpr size_t kEvalResultsBytesMax = size_t{256} << 20;
+constexpr size_t kDisagreementsShown = 20;
+
+void Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// The folder for results: as asked for, or beside the candidates.
+std::string ResultsFolder(const RunOptions& options) {
+  if (!options.results.empty()) return options.results;
+  std::error_code code;
+  const fs::path first(options.paths.front());
+  if (fs::is_directory(first, code)) return first.string();
+  const fs::path folder = first.parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+// The devices to judge on, all of one kind.
+Result<std::vector<WorkerPlace>> PlacesOf(const RunOptions& options) {
+  std::vector<WorkerPlace> places;
+  const std::vector<std::string> gpus = GpuNames();
+  if (options.devices.empty())
+    return std::vector<WorkerPlace>{{gpus.empty() ? std::string("cpu") : std::string("cuda"), ""}};
+  for (const std::string& device : options.devices) {
+    if (device == "cpu" || device == "cuda") {
+      places.push_back({device, ""});
+      continue;
+    }
+    const std::string number = device.starts_with("cuda:") ? device.substr(5) : "";
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos)
+      return UsageError(
+          fmt::format("--devices {}: give cpu, or GPUs such as cuda:0,cuda:1", device));
+    if (number.size() > 4 || std::stoul(number) >= gpus.size())
+      return EnvironmentError(fmt::format("--devices {}: this machine shows {}", device,
+                                          Counted(static_cast<long long>(gpus.size()), "GPU")));
+    places.push_back({"cuda", number});
+  }
+  for (const WorkerPlace& place : places)
+    if (place.device != places.front().device)
+      return UsageError(
+          "--devices takes either cpu or GPUs: what is timed on both at once is noise");
+  if (places.size() > 1 && places.front().visible_gpu.empty())
+    return UsageError("--devices names a device twice: give GPUs as cuda:0,cuda:1");
+  return places;
+}
+
+// One call of assay run.
+class RunCall {
+ public:
+  RunCall(const RunOptions& options, const std::atomic<bool>& interrupted)
+      : options_(options),
+        interrupted_(interrupted),
+        style_(CardStyleFor(DetectTerminal(STDOUT_FILENO))),
+        progress_(OptionsFor(options)),
+        folder_(ResultsFolder(options)) {}
+
+  Result<int> Run() {
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<WorkerPlace> places, PlacesOf(options_));
+    terms_ = options_.asked;
+    terms_.device = places.front().device;
+    terms_.problem = {};
+    settings_ = TermsText(terms_);
+    ASSAY_ASSIGN_OR_RETURN(plan_, MakeRunPlan({options_.paths, options_.problems, options_.size,
+                                               options_.sizes, options_.only, SuiteFolders()}));
+    if (options_.dry_run) return ShowPlan();
+    ASSAY_ASSIGN_OR_RETURN(rows_, RunRows::Open((fs::path(folder_) / kRowsName).string()));
+    if (rows_->was_torn())
+      Notice(fmt::format("{}/{}: the last row was torn, and is dropped", folder_, kRowsName));
+    for (const std::string& trouble : plan_.troubles) Notice(trouble);
+    return Conduct(places);
+  }
+
+ private:
+  static ProgressOptions OptionsFor(const RunOptions& options) {
+    ProgressOptions progress;
+    if (!options.quiet) progress.terminal = DetectTerminal(STDERR_FILENO);
+    progress.verbose = options.verbose && !options.quiet;
+    return progress;
+  }
+
+  // Reads what is there; makes and locks nothing.
+  Result<int> ShowPlan() {
+    std::vector<bool> judged(plan_.items.size());
+    const std::string path = (fs::path(folder_) / kRowsName).string();
+    std::error_code code;
+    if (fs::exists(path, code)) {
+      ASSAY_ASSIGN_OR_RETURN(const std::vector<RunRow> rows, ReadRunRows(path));
+      const auto known = RowsOfPlan(plan_, rows, settings_);
+      for (size_t i = 0; i < known.size(); ++i)
+        judged[i] = known[i] != nullptr && known[i]->verdict;
+    }
+    Print(RenderPlan(plan_, judged, style_));
+    return plan_.troubles.empty() ? kExitGood : kExitUsage;
+  }
+
+  // Items without a verdict. An error in its place is tried again.
+  std::vector<size_t> Todo() const {
+    const auto known = RowsOfPlan(plan_, rows_->rows(), settings_);
+    std::vector<size_t> todo;
+    for (size_t i = 0; i < known.size(); ++i)
+      if (options_.again || known[i] == nullptr || !known[i]->verdict) todo.push_back(i);
+    return todo;
+  }
+
+  Result<int> Conduct(const std::vector<WorkerPlace>& places) {
+    const std::vector<size_t> todo = Todo();
+    if (todo.size() < plan_.items.size())
+      Notice(fmt::format("{} of {} were judged before: {}/{}", plan_.items.size() - todo.size(),
+                         plan_.items.size(), folder_, kRowsName));
+    std::vector<std::string> more{"--sessions", "1"};
+    if (options_.allow_weak_sandbox) more.push_back(fmt::format("--{}", kAllowWeakSandbox));
+    std::error_code code;
+    WorkerProcesses workers(fs::read_symlink("/proc/self/exe", code).string(), places, more);
+    RunPace pace(todo.size(), MonotonicNs());
+    ConductEvents events;
+    events.date = UtcTimestamp;
+    events.notice = [&](const std::string& text) {
+      progress_.Clear();
+      Notice(text);
+    };
+    events.progress = [&](const RunProgress& progress) {
+      progress_.Update(
+          fmt::format("{} | {}{}: {}", pace.Text(MonotonicNs()), progress.problem->name,
+                      progress.item == nullptr ? "" : fmt::format(" #{}", progress.item->sample),
+                      progress.text),
+          pace.fraction());
+    };
+    events.row = [&](RunRow row, size_t) -> Result<void> {
+      progress_.Clear();
+      pace.Add(row);
+      const std::string line = RenderRunRow(row, style_);
+      if (row.verdict) KeepVerdict(*row.verdict);
+      ASSAY_RETURN_IF_ERROR(rows_->Append(std::move(row)));
+      Print(line);
+      return {};
+    };
+    ConductEnd end{0, std::nullopt};
+    if (!todo.empty())
+      end = Conductor(plan_, terms_, workers, std::move(events)).Run(todo, StopToken(interrupted_));
+    progress_.Clear();
+    ASSAY_RETURN_IF_ERROR(Finish());
+    if (end.error) return std::unexpected(*end.error);
+    return ExitCode();
+  }
+
+  int ExitCode() const {
+    if (!plan_.troubles.empty()) return kExitUsage;
+    for (const RunRow* row : RowsOfPlan(plan_, rows_->rows(), settings_))
+      if (row == nullptr || !row->verdict)
+        return row != nullptr && row->error->kind == ErrorKind::kUsage ? kExitUsage
+                                                                       : kExitEnvironment;
+    return kExitGood;
+  }
+
+  // The sums, and the results in KernelBench's layout.
+  Result<void> Finish() {
+    const auto rows = RowsOfPlan(plan_, rows_->rows(), settings_);
+    Print(fmt::format("{}: {}\n", Counted(static_cast<long long>(rows.size()), "candidate"),
+                      OutcomeCounts(rows)));
+    std::map<int, std::vector<const RunRow*>> by_level;
+    for (const RunRow* row : rows)
+      if (row != nullptr && row->problem_number > 0) by_level[row->level].push_back(row);
+    for (const auto& [level, of_level] : by_level) {
+      const std::string name =
+          by_level.size() == 1 ? "eval_results" : fmt::format("eval_results_level_{}", level);
+      ASSAY_RETURN_IF_ERROR(WriteEvalResults(name, of_level));
+    }
+    return {};
+  }
+
+  // Never over a file of somebody else's: then ours stands beside it.
+  Result<void> WriteEvalResults(const std::string& name, const std::vector<const RunRow*>& rows) {
+    const fs::path folder(folder_);
+    fs::path path = folder / (name + ".json");
+    std::error_code code;
+    if (fs::exists(path, code)) {
+      const auto text = ReadFile(path, kEvalResultsBytesMax);
+      const auto theirs = text ? ReadEvalResults(*text) : std::unexpected(text.error());
+      if (!theirs || !theirs->ours) {
+        if (theirs) ShowDisagreements(path.string(), *theirs, rows);
+        path = folder / (name + "_assay.json");
+      }
+    }
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, EvalResultsText(rows)));
+    Notice("wrote " + path.string());
+    return {};
+  }
+
+  void ShowDisagreements(const std::string& path, const EvalResults& theirs,
+                         const std::vector<const RunRow*>& rows) const {
+    const std::vector<std::string> lines = Disagreements(theirs, rows);
+    Print(fmt::format("{}: {} of {} samples end otherwise here\n", path, lines.size(),
+                      theirs.samples.size()));
+    for (size_t i = 0; i < lines.size() && i < kDisagreementsShown; ++i)
+      Print(fmt::format("  {}\n", Printable(lines[i], style_.unicode)));
+    if (lines.size() > kDisagreementsShown)
+      Print(fmt::format("  and {} more\n", lines.size() - kDisagreementsShown));
+  }
+
+  const RunOptions& options_;
+  const std::atomic<bool>& interrupted_;
+  const CardStyle style_;
+  Progress progress_;
+  const std::string folder_;
+  AskedTerms terms_;
+  std::string settings_;
+  RunPlan plan_;
+  std::optional<RunRows> rows_;
+};
+
+}  // namespace
+
+int RunRun(const RunOptions& options) {
+  const std::atomic<bool>& interrupted = InstallInterruptHandler();
+  HeedWeakSandboxFlag(options.allow_weak_sandbox);
+  const auto code = RunCall(options, interrupted).Run();
+  if (!code) return ReportError(code.error());
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return ReportError({ErrorKind::kEnvironment, "cannot write the results to stdout"});
+  return *code;
+}
+
+}  // namespace assay

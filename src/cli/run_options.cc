@@ -1,0 +1,81 @@
+// The options of assay run.
+#include <CLI/CLI.hpp>
+
+#include "cli/options.h"
+
+namespace assay {
+
+void RunOptions::AddTo(CLI::App& command) {
+  command
+      .add_option("CANDIDATES", paths,
+                  "A KernelBench run folder, a folder of candidates named as their problems, "
+                  "candidates, or a manifest (.jsonl)")
+      ->required();
+  command.add_option("--problems", problems,
+                     "A checkout of KernelBench, a suite, or a folder of problems (default: the "
+                     "installed suites)");
+  command.add_option("--size", size, "Named size of a suite's problems, such as small");
+  command.add_option("--sizes", sizes,
+                     "A file with constants of problems: [level1] and 23_Softmax = { dim = 4096 }");
+  command.add_option("--only", only,
+                     "Only candidates whose file names fit, such as 'level_1_problem_2?_*'");
+  command.add_option("--results", results,
+                     "Folder for the results (default: the one with the candidates)");
+  command
+      .add_option("--devices", devices,
+                  "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: the first GPU, "
+                  "where there is one)")
+      ->delimiter(',');
+  command.add_flag("--dry-run", dry_run, "Judge nothing: print the plan");
+  command.add_flag("--again", again, "Judge what was judged before, too");
+  command
+      .add_option("--baseline", asked.baselines,
+                  "The reference to beat, as in assay judge: eager, compiled, best...")
+      ->capture_default_str();
+  command.add_option("--p", asked.threshold, "Speedup that candidates must exceed")
+      ->capture_default_str();
+  command
+      .add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
+      ->check(CLI::Range(1, 4096));
+  command
+      .add_option("--weights", asked.weights,
+                  "Weights of timed calls, as in assay judge: varied, constant or constructed")
+      ->check(CLI::IsMember({"varied", "constant", "constructed"}));
+  command.add_option("--tolerance", asked.tolerance,
+                     "How outputs are compared: error-ratio (default), or allclose:1e-4 for "
+                     "KernelBench's rule");
+  command.add_option("--timeout", asked.limits.timeout_s, "Seconds that one call may take")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--build-timeout", asked.limits.build_timeout_s,
+                  "Seconds that building may take (default: 60, or 300 where PyTorch compiles an "
+                  "extension)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--memory", asked.limits.memory, "Memory that a candidate may take")
+      ->capture_default_str();
+  command
+      .add_option("--budget", asked.effort.speed_budget_s,
+                  "Seconds for gate 2, speed, of each candidate against each baseline")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--one-size", asked.one_size,
+                   "Check each problem's own size alone: candidates may be wrong at others");
+  command.add_flag("--correctness-only", asked.effort.correctness_only,
+                   "Stop after gate 1, correctness");
+  command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
+  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
+  command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
+  command.footer(
+      "Every verdict is kept the moment it stands; the same command again goes on.\n"
+      "Examples:\n"
+      "  assay run runs/NAME --problems KernelBench\n"
+      "  assay run runs/NAME --problems KernelBench --dry-run\n"
+      "  assay run kernels/softmax --size small --correctness-only\n\n"
+      "Exit codes: 0 every candidate has its verdict, good or bad; 2 usage, or some of what was "
+      "asked for cannot be judged;\n"
+      "8 this machine lacks something; 130 interrupted.");
+}
+
+}  // namespace assay

@@ -1,0 +1,102 @@
+// Conducts a run: gives the workers of a fleet batches of candidates, and keeps what becomes of
+// each as soon as it is known.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/stop_token.h"
+#include "run/fleet.h"
+#include "run/plan.h"
+#include "run/rows.h"
+#include "session/asked_terms.h"
+
+namespace assay {
+
+struct RunProgress {
+  size_t worker = 0;
+  const RunItem* item = nullptr;  // in hand; null: the problem's start, or a build
+  const RunProblem* problem = nullptr;
+  std::string text;
+  double fraction = 0;
+};
+
+struct ConductEvents {
+  // Keeps a row. An error ends the run.
+  std::function<Result<void>(RunRow row, size_t item)> row;
+  std::function<void(const RunProgress&)> progress = [](const RunProgress&) {};
+  std::function<void(const std::string&)> notice = [](const std::string&) {};
+  std::function<std::string()> date;
+};
+
+struct ConductEnd {
+  size_t left = 0;             // items that have no row of this call
+  std::optional<Error> error;  // why, if not all were done
+};
+
+class Conductor {
+ public:
+  // `terms` without a problem. All arguments must outlive this object. Items of one problem are
+  // judged together, at most `batch_max` at a time.
+  Conductor(const RunPlan& plan, const AskedTerms& terms, Fleet& fleet, ConductEvents events,
+            size_t batch_max = 16);
+
+  // Judges these items of the plan. A worker that ends is started again. What it had in hand is
+  // tried once more, and after a second end in the same place has an error for a row. A worker that
+  // fails three times without a verdict is given up. Ends when all items have their row, no worker
+  // is left, a row cannot be kept, or `stop` is set.
+  ConductEnd Run(const std::vector<size_t>& items, StopToken stop);
+
+ private:
+  // Candidates of one problem, for one request.
+  struct Batch {
+    std::vector<size_t> items;
+    bool tried = false;  // a request on it failed
+  };
+  struct Request {
+    std::string id;
+    Batch batch;
+    std::vector<bool> judged;  // of each item
+  };
+  struct WorkerState {
+    std::deque<Request> requests;  // the first is being served
+    int failures = 0;              // in a row, without a verdict
+    int64_t heard_ns = 0;          // last word
+    bool given_up = false;
+  };
+
+  void Queue(const std::vector<size_t>& items);
+  void Feed(size_t worker);
+  void Heard(size_t worker, const std::string& line);
+  void Ended(size_t worker, const std::string& end);
+  void Verdicts(WorkerState& state, Request& request, const std::string& line);
+  // Takes the served request away; its items without a row are queued again, or get this error.
+  void Failed(size_t worker, const Error& error);
+  void Keep(size_t item, std::optional<Verdict> verdict, std::optional<Error> error);
+  void WatchForSilence();
+  void CountFailure(size_t worker, const std::string& why);
+  // Ends all workers; takes the verdicts that come meanwhile.
+  void StopAll();
+  bool AnyWork() const;
+
+  const RunPlan& plan_;
+  const AskedTerms& terms_;
+  Fleet& fleet_;
+  const ConductEvents events_;
+  const size_t batch_max_;
+  const std::string settings_;  // TermsText
+  std::deque<Batch> waiting_;
+  std::vector<WorkerState> workers_;
+  std::vector<int> ends_in_hand_;  // of each item: how often a worker ended over it
+  size_t left_ = 0;
+  size_t next_id_ = 0;
+  std::optional<Error> error_;  // that ends the run
+  std::string last_trouble_;    // of a worker
+};
+
+}  // namespace assay

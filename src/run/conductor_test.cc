@@ -1,0 +1,196 @@
+#include "run/conductor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run/run_testing.h"
+#include "worker/protocol.h"
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+// Workers that answer as a function of the test says.
+class FakeFleet : public Fleet {
+ public:
+  using Answer = std::function<std::vector<std::string>(const Json& request)>;
+  static constexpr const char* kEnds = "it ends";  // in place of a line
+
+  FakeFleet(size_t workers, Answer answer) : answer_(std::move(answer)), started_(workers) {}
+  size_t size() const override { return started_.size(); }
+  std::string Name(size_t worker) const override { return fmt::format("cuda:{}", worker); }
+  Result<void> Start(size_t worker) override {
+    ++started_[worker];
+    return {};
+  }
+  void Send(size_t worker, const std::string& line) override {
+    requests_.push_back(Json::parse(line));
+    for (const std::string& said : answer_(requests_.back())) {
+      if (said == kEnds) {
+        said_.push_back({worker, std::nullopt, "was killed by signal 9"});
+        break;
+      }
+      said_.push_back({worker, said, ""});
+    }
+  }
+  void Kill(size_t worker) override {
+    std::erase_if(said_, [&](const Said& said) { return said.worker == worker; });
+  }
+  void Interrupt(size_t worker) override { said_.push_back({worker, std::nullopt, "ended"}); }
+  std::optional<Said> Wait(int) override {
+    if (said_.empty()) return std::nullopt;
+    Said said = said_.front();
+    said_.pop_front();
+    // What a dead worker said after that was said by nobody.
+    if (!said.line)
+      std::erase_if(said_, [&](const Said& other) { return other.worker == said.worker; });
+    return said;
+  }
+
+  std::vector<Json> requests_;
+  std::vector<int> starts() const { return started_; }
+
+ private:
+  Answer answer_;
+  std::vector<int> started_;
+  std::deque<Said> said_;
+};
+
+std::string VerdictOn(const Json& request, size_t candidate) {
+  return VerdictLine(request["id"], candidate, SampleVerdict(Outcome::kSlower));
+}
+
+std::vector<std::string> AllJudged(const Json& request) {
+  std::vector<std::string> lines{
+      ProgressLine(request["id"], {JudgeStage::kBuilding, "building", 0, 0, 0})};
+  for (size_t i = 0; i < request["candidates"].size(); ++i) lines.push_back(VerdictOn(request, i));
+  lines.push_back(DoneLine(request["id"]));
+  return lines;
+}
+
+class Conducting : public ::testing::Test {
+ protected:
+  Conducting() : plan_(TestPlan()) { terms_.device = "cuda"; }
+
+  ConductEnd Conduct(FakeFleet& fleet, std::vector<size_t> items = {0, 1, 2},
+                     StopToken stop = StopToken()) {
+    ConductEvents events;
+    events.date = [] { return "2026-11-27T10:00:00Z"; };
+    events.notice = [&](const std::string& text) { notices_.push_back(text); };
+    events.progress = [&](const RunProgress& progress) {
+      EXPECT_NE(progress.problem, nullptr);
+      ++progresses_;
+    };
+    events.row = [&](RunRow row, size_t item) -> Result<void> {
+      if (full_) return EnvironmentError("no space left");
+      rows_.push_back(fmt::format(
+          "{}: {}", item,
+          row.verdict ? OutcomeName(row.verdict->outcome) : std::string_view(row.error->message)));
+      return {};
+    };
+    return Conductor(plan_, terms_, fleet, std::move(events)).Run(items, stop);
+  }
+
+  RunPlan plan_;
+  AskedTerms terms_;
+  bool full_ = false;
+  std::vector<std::string> rows_, notices_;
+  int progresses_ = 0;
+};
+
+TEST_F(Conducting, AProblemsCandidatesAreOneRequest) {
+  FakeFleet fleet(1, AllJudged);
+  const ConductEnd end = Conduct(fleet);
+  EXPECT_FALSE(end.error);
+  EXPECT_EQ(end.left, 0u);
+  EXPECT_THAT(rows_, ElementsAre("0: slower", "1: slower", "2: slower"));
+  ASSERT_EQ(fleet.requests_.size(), 2u);
+  EXPECT_EQ(fleet.requests_[0]["terms"]["problem"], "KernelBench/level1/23_Softmax.py");
+  EXPECT_EQ(fleet.requests_[0]["terms"]["device"], "cuda");
+  EXPECT_EQ(fleet.requests_[0]["candidates"].size(), 2u);
+  EXPECT_EQ(fleet.requests_[1]["candidates"][0]["source"], "third");
+  EXPECT_EQ(progresses_, 2);
+}
+
+TEST_F(Conducting, SeveralWorkersShareTheWork) {
+  FakeFleet fleet(2, AllJudged);
+  EXPECT_FALSE(Conduct(fleet).error);
+  EXPECT_EQ(rows_.size(), 3u);
+  EXPECT_THAT(fleet.starts(), ElementsAre(1, 1));
+}
+
+TEST_F(Conducting, AWorkersEndCostsNoVerdict) {
+  int ends = 0;
+  FakeFleet fleet(1, [&](const Json& request) -> std::vector<std::string> {
+    if (ends++ == 0) return {VerdictOn(request, 0), FakeFleet::kEnds};
+    return AllJudged(request);
+  });
+  const ConductEnd end = Conduct(fleet);
+  EXPECT_FALSE(end.error);
+  EXPECT_THAT(rows_, ElementsAre("0: slower", "1: slower", "2: slower"));
+  EXPECT_THAT(fleet.starts(), ElementsAre(2));
+  EXPECT_THAT(notices_, ElementsAre(HasSubstr("was killed by signal 9; it is started again")));
+}
+
+TEST_F(Conducting, WhatEndsTheWorkerTwiceIsLeftBehind) {
+  FakeFleet fleet(1, [](const Json& request) -> std::vector<std::string> {
+    if (request["candidates"][0]["source"] == "second") return {FakeFleet::kEnds};
+    if (request["candidates"].size() == 2) return {VerdictOn(request, 0), FakeFleet::kEnds};
+    return AllJudged(request);
+  });
+  const ConductEnd end = Conduct(fleet);
+  EXPECT_FALSE(end.error);
+  EXPECT_THAT(rows_, ElementsAre("0: slower", HasSubstr("1: the worker of cuda:0 was killed"),
+                                 "2: slower"));
+}
+
+TEST_F(Conducting, AWrongRequestIsNotRepeatedAndAFaultOfTheMachineOnce) {
+  int environment = 0;
+  FakeFleet fleet(1, [&](const Json& request) -> std::vector<std::string> {
+    if (request["candidates"].size() == 2)
+      return {ErrorLine(request["id"], {ErrorKind::kUsage, "its forward cannot run"})};
+    if (environment++ == 0)
+      return {ErrorLine(request["id"], {ErrorKind::kEnvironment, "no memory"})};
+    return AllJudged(request);
+  });
+  EXPECT_FALSE(Conduct(fleet).error);
+  EXPECT_THAT(rows_,
+              ElementsAre("0: its forward cannot run", "1: its forward cannot run", "2: slower"));
+  EXPECT_EQ(fleet.requests_.size(), 3u);
+}
+
+TEST_F(Conducting, AWorkerThatOnlyFailsIsGivenUp) {
+  FakeFleet fleet(1, [](const Json&) -> std::vector<std::string> { return {FakeFleet::kEnds}; });
+  const ConductEnd end = Conduct(fleet);
+  ASSERT_TRUE(end.error);
+  EXPECT_EQ(end.error->kind, ErrorKind::kEnvironment);
+  EXPECT_THAT(end.error->message, HasSubstr("no worker is left that can judge"));
+  EXPECT_GT(end.left, 0u);
+  EXPECT_THAT(notices_.back(), HasSubstr("cuda:0 is given up"));
+}
+
+TEST_F(Conducting, ARowThatCannotBeKeptEndsTheRun) {
+  full_ = true;
+  FakeFleet fleet(1, AllJudged);
+  const ConductEnd end = Conduct(fleet);
+  ASSERT_TRUE(end.error);
+  EXPECT_EQ(end.error->message, "no space left");
+  EXPECT_EQ(end.left, 3u);
+}
+
+TEST_F(Conducting, AnInterruptEndsTheWorkers) {
+  const std::atomic<bool> stop{true};
+  FakeFleet fleet(1, AllJudged);
+  const ConductEnd end = Conduct(fleet, {0, 1, 2}, StopToken(stop));
+  ASSERT_TRUE(end.error);
+  EXPECT_EQ(end.error->kind, ErrorKind::kInterrupted);
+  EXPECT_EQ(end.left, 3u);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,83 @@
+// The workers of a run: processes that judge, one for each device (docs/worker.md). They talk in
+// lines of JSON.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay {
+
+class Fleet {
+ public:
+  virtual ~Fleet() = default;
+  virtual size_t size() const = 0;
+  virtual std::string Name(size_t worker) const = 0;  // "cpu", "cuda:0"
+  // Starts a worker, or starts it again after its end. Errors: kEnvironment.
+  virtual Result<void> Start(size_t worker) = 0;
+  // Sends a line, given without its end. A worker that has ended is told by Wait.
+  virtual void Send(size_t worker, const std::string& line) = 0;
+  // Ends a worker at once, and all that it runs.
+  virtual void Kill(size_t worker) = 0;
+  // Asks a worker to end by itself.
+  virtual void Interrupt(size_t worker) = 0;
+
+  struct Said {
+    size_t worker = 0;
+    std::optional<std::string> line;  // nullopt: it has ended, as `end` says
+    std::string end;                  // "ended with exit code 70", "was killed by signal 9"
+  };
+  // Waits for the next line or end of any worker; nullopt: none came in time.
+  virtual std::optional<Said> Wait(int timeout_ms) = 0;
+};
+
+struct WorkerPlace {
+  std::string device;       // "cpu" or "cuda"
+  std::string visible_gpu;  // of CUDA_VISIBLE_DEVICES; empty: as it is
+  std::string Name() const { return visible_gpu.empty() ? device : device + ":" + visible_gpu; }
+};
+
+// Workers as child processes: `program` with the arguments `worker --device ... MORE`. They end
+// with this process, also if it is killed.
+class WorkerProcesses : public Fleet {
+ public:
+  WorkerProcesses(std::string program, std::vector<WorkerPlace> places,
+                  std::vector<std::string> more_arguments);
+  ~WorkerProcesses() override;
+  size_t size() const override { return workers_.size(); }
+  std::string Name(size_t worker) const override { return workers_[worker].place.Name(); }
+  Result<void> Start(size_t worker) override;
+  void Send(size_t worker, const std::string& line) override;
+  void Kill(size_t worker) override;
+  void Interrupt(size_t worker) override;
+  std::optional<Said> Wait(int timeout_ms) override;
+
+ private:
+  struct Worker {
+    explicit Worker(WorkerPlace at) : place(std::move(at)) {}
+
+    WorkerPlace place;
+    pid_t pid = 0;  // 0: not running
+    UniqueFd input, output;
+    std::string sending;   // not written yet
+    std::string received;  // not returned yet
+  };
+  // Returns a line that has come whole.
+  std::optional<Said> TakeLine();
+  // Waits until a worker can be read from or written to.
+  void Move(int timeout_ms);
+  void Write(Worker& worker);
+  void Read(Worker& worker);
+  Said Reap(size_t worker);
+
+  const std::string program_;
+  const std::vector<std::string> more_arguments_;
+  std::vector<Worker> workers_;
+};
+
+}  // namespace assay

@@ -1,0 +1,87 @@
+#include "run/fleet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "base/clock.h"
+#include "base/files.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Workers that are scripts.
+class WorkerFleet : public ::testing::Test {
+ protected:
+  WorkerFleet() : folder_(TemporaryFolder::Create().value()) { ::signal(SIGPIPE, SIG_IGN); }
+  std::string Script(const std::string& body) const {
+    const std::filesystem::path path = folder_.path() / "worker";
+    std::ofstream(path) << "#!/bin/sh\n" << body;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path.string();
+  }
+  static Fleet::Said Next(Fleet& fleet) {
+    for (const Deadline end = Deadline::AfterSeconds(20); end.RemainingNs() > 0;)
+      if (auto said = fleet.Wait(100)) return *said;
+    return {99, "nothing came", ""};
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(WorkerFleet, TalksInLines) {
+  WorkerProcesses fleet(Script("echo \"$@ $CUDA_VISIBLE_DEVICES\"\n"
+                               "while read line; do echo \"got $line\"; done\n"),
+                        {{"cuda", "1"}, {"cuda", "0"}}, {"--sessions", "1"});
+  EXPECT_EQ(fleet.size(), 2u);
+  EXPECT_EQ(fleet.Name(0), "cuda:1");
+  ASSERT_TRUE(fleet.Start(0));
+  EXPECT_EQ(Next(fleet).line, "worker --device cuda --sessions 1 1");
+  // More than a pipe holds.
+  const std::string long_line(300'000, 'x');
+  fleet.Send(0, long_line);
+  fleet.Send(0, "second");
+  EXPECT_EQ(Next(fleet).line, "got " + long_line);
+  EXPECT_EQ(Next(fleet).line, "got second");
+  EXPECT_FALSE(fleet.Wait(0));
+}
+
+TEST_F(WorkerFleet, ToldOfAnEndAfterTheLastLine) {
+  WorkerProcesses fleet(Script("echo last; exit 7\n"), {{"cpu", ""}}, {});
+  ASSERT_TRUE(fleet.Start(0));
+  EXPECT_EQ(Next(fleet).line, "last");
+  const Fleet::Said said = Next(fleet);
+  EXPECT_FALSE(said.line);
+  EXPECT_EQ(said.end, "ended with exit code 7");
+  fleet.Send(0, "to nobody");
+  ASSERT_TRUE(fleet.Start(0));
+  EXPECT_EQ(Next(fleet).line, "last");
+}
+
+TEST_F(WorkerFleet, AnInterruptAndAKillEndIt) {
+  WorkerProcesses fleet(Script("trap 'echo bye; exit 0' TERM\n"
+                               "echo ready; while :; do sleep 0.02; done\n"),
+                        {{"cpu", ""}}, {});
+  ASSERT_TRUE(fleet.Start(0));
+  EXPECT_EQ(Next(fleet).line, "ready");
+  fleet.Interrupt(0);
+  EXPECT_EQ(Next(fleet).line, "bye");
+  EXPECT_FALSE(Next(fleet).line);
+  ASSERT_TRUE(fleet.Start(0));
+  EXPECT_EQ(Next(fleet).line, "ready");
+  fleet.Kill(0);
+  EXPECT_FALSE(fleet.Wait(0));
+}
+
+TEST_F(WorkerFleet, AProgramThatIsNotThereEndsAtOnce) {
+  WorkerProcesses fleet((folder_.path() / "gone").string(), {{"cpu", ""}}, {});
+  ASSERT_TRUE(fleet.Start(0));
+  EXPECT_THAT(Next(fleet).end, HasSubstr("exit code 127"));
+}
+
+}  // namespace
+}  // namespace assay
