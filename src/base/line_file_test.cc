@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <fstream>
 
@@ -61,6 +63,24 @@ TEST_F(LineFiles, AWholeLineWithoutItsLineBreakStays) {
   EXPECT_FALSE(file->was_torn());
   EXPECT_TRUE(file->Append("{3}"));
   EXPECT_EQ(Text(), "{1}\n{2}\n{3}\n");
+}
+
+// As on a full disk: a part of the line was written when the rest did not fit.
+TEST_F(LineFiles, ALineThatDoesNotFitLeavesNothing) {
+  auto file = Open();
+  ASSERT_TRUE(file->Append("{1}"));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit few{20, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &few), 0);
+  const auto added = file->Append("{" + std::string(100, '2') + "}");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_FALSE(added);
+  EXPECT_THAT(added.error().message, HasSubstr("cannot write to " + Path()));
+  EXPECT_EQ(Text(), "{1}\n");
+  EXPECT_TRUE(file->Append("{3}"));
+  EXPECT_EQ(Text(), "{1}\n{3}\n");
 }
 
 TEST_F(LineFiles, WhatCannotBeOpenedIsNamed) {

@@ -14,6 +14,7 @@
 #include "report/text.h"
 #include "run/conductor.h"
 #include "run/eval_results.h"
+#include "run/run_record.h"
 #include "run/run_report.h"
 #include "worker/protocol.h"
 
@@ -22,7 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRowsName = "verdicts.jsonl";
 constexpr size_t kEvalResultsBytesMax = size_t{256} << 20;
 constexpr size_t kDisagreementsShown = 20;
 
@@ -89,10 +89,13 @@ class RunCall {
     ASSAY_ASSIGN_OR_RETURN(plan_, MakeRunPlan({options_.paths, options_.problems, options_.size,
                                                options_.sizes, options_.only, SuiteFolders()}));
     if (options_.dry_run) return ShowPlan();
-    ASSAY_ASSIGN_OR_RETURN(rows_, RunRows::Open((fs::path(folder_) / kRowsName).string()));
+    ASSAY_ASSIGN_OR_RETURN(rows_, RunRows::Open((fs::path(folder_) / kRunRowsName).string()));
     if (rows_->was_torn())
-      Notice(fmt::format("{}/{}: the last row was torn, and is dropped", folder_, kRowsName));
+      Notice(fmt::format("{}/{}: the last row was torn, and is dropped", folder_, kRunRowsName));
     for (const std::string& trouble : plan_.troubles) Notice(trouble);
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<AskedProblem> before, ReadRunRecord(folder_));
+    ASSAY_RETURN_IF_ERROR(
+        WriteFileAtomically(fs::path(folder_) / kRunRecordName, RunRecordText(plan_, before)));
     return Conduct(places);
   }
 
@@ -107,7 +110,7 @@ class RunCall {
   // Reads what is there; makes and locks nothing.
   Result<int> ShowPlan() {
     std::vector<bool> judged(plan_.items.size());
-    const std::string path = (fs::path(folder_) / kRowsName).string();
+    const std::string path = (fs::path(folder_) / kRunRowsName).string();
     std::error_code code;
     if (fs::exists(path, code)) {
       ASSAY_ASSIGN_OR_RETURN(const std::vector<RunRow> rows, ReadRunRows(path));
@@ -132,7 +135,7 @@ class RunCall {
     const std::vector<size_t> todo = Todo();
     if (todo.size() < plan_.items.size())
       Notice(fmt::format("{} of {} were judged before: {}/{}", plan_.items.size() - todo.size(),
-                         plan_.items.size(), folder_, kRowsName));
+                         plan_.items.size(), folder_, kRunRowsName));
     std::vector<std::string> more{"--sessions", "1"};
     if (options_.allow_weak_sandbox) more.push_back(fmt::format("--{}", kAllowWeakSandbox));
     std::error_code code;

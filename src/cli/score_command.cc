@@ -16,6 +16,7 @@
 #include "report/score_report.h"
 #include "report/terminal.h"
 #include "report/text.h"
+#include "run/run_record.h"
 #include "score/score.h"
 #include "score/score_json.h"
 
@@ -108,6 +109,10 @@ Result<Scored> ScoreFiles(const ScoreOptions& options) {
       return UsageError(
           "no verdict was saved yet: judge a candidate first, with assay judge, or give files");
     paths.push_back(saved.string());
+  }
+  // What a run was asked for, where its folder alone is scored.
+  if (paths.size() == 1 && options.suite.empty() && options.problems == 0) {
+    ASSAY_ASSIGN_OR_RETURN(selection_rules.asked, ReadRunRecord(paths.front()));
   }
   ASSAY_ASSIGN_OR_RETURN(VerdictFiles files, ReadVerdictFiles(paths, options.skip_broken));
   for (const std::string& line : files.skipped) Notice(PrintableLines("skipped " + line));

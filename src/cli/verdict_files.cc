@@ -11,6 +11,8 @@
 
 #include "base/files.h"
 #include "model/verdict_outline.h"
+#include "run/rows.h"
+#include "run/run_record.h"
 
 namespace assay {
 namespace {
@@ -27,6 +29,13 @@ bool HoldsVerdicts(const fs::path& path) {
   return path.extension() == ".json" || path.extension() == ".jsonl";
 }
 
+// A run's folder has other files of that kind beside its verdicts.
+bool InRunFolder(const fs::path& path) {
+  std::error_code unknown;
+  return path.filename() != kRunRowsName &&
+         fs::exists(path.parent_path() / kRunRecordName, unknown);
+}
+
 // The folder's verdict files, sorted: what a folder holds must not depend on its file system.
 Result<std::vector<fs::path>> FilesUnder(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -35,7 +44,8 @@ Result<std::vector<fs::path>> FilesUnder(const fs::path& folder) {
        entry.increment(code)) {
     if (entry.depth() >= kDepthMax) entry.disable_recursion_pending();
     std::error_code unknown;
-    if (HoldsVerdicts(entry->path()) && entry->is_regular_file(unknown))
+    if (HoldsVerdicts(entry->path()) && !InRunFolder(entry->path()) &&
+        entry->is_regular_file(unknown))
       files.push_back(entry->path());
   }
   if (code) return UsageError(fmt::format("cannot list {}: {}", folder.string(), code.message()));
@@ -60,6 +70,14 @@ Result<std::vector<fs::path>> FilesOf(const std::vector<std::string>& paths) {
   return files;
 }
 
+// The verdict of a document; nullopt for a run's row on a candidate that nobody judged.
+Result<std::optional<Verdict>> VerdictOf(std::string_view document) {
+  if (!IsRunRow(document)) return VerdictOutlineFromJson(document);
+  ASSAY_ASSIGN_OR_RETURN(RunRow row, RunRowFromJson(std::string(document)));
+  if (row.verdict && row.verdict->problem.level == 0) row.verdict->problem.level = row.level;
+  return std::move(row.verdict);
+}
+
 // A fault costs its file, or in a file of several verdicts that verdict.
 VerdictFiles ReadOne(const fs::path& path) {
   VerdictFiles read;
@@ -71,9 +89,11 @@ VerdictFiles ReadOne(const fs::path& path) {
   const bool lines = path.extension() == ".jsonl";
   const VerdictTexts texts = SplitVerdicts(*text, lines);
   for (size_t i = 0; i < texts.documents.size(); ++i) {
-    auto verdict = VerdictOutlineFromJson(texts.documents[i]);
-    if (verdict)
-      read.verdicts.push_back(std::move(*verdict));
+    auto verdict = VerdictOf(texts.documents[i]);
+    if (verdict && *verdict)
+      read.verdicts.push_back(std::move(**verdict));
+    else if (verdict)
+      continue;
     else if (texts.documents.size() == 1)
       read.skipped.push_back(fmt::format("{}: {}", path.string(), verdict.error().message));
     else

@@ -228,28 +228,28 @@ void Conductor::WatchForSilence() {
 
 void Conductor::StopAll() {
   const int64_t end_ns = MonotonicNs() + kFarewellNs;
-  const auto busy = [&](const WorkerState& state) { return !state.requests.empty(); };
+  size_t running = 0;
   for (size_t i = 0; i < workers_.size(); ++i) {
-    if (busy(workers_[i]))
-      fleet_.Interrupt(i);
+    if (workers_[i].given_up) continue;
+    ++running;
+    if (workers_[i].requests.empty())
+      fleet_.Release(i);
     else
-      fleet_.Kill(i);
+      fleet_.Interrupt(i);
   }
   // A verdict that stands is not thrown away.
-  size_t ended = 0;
-  const auto at_work = static_cast<size_t>(std::count_if(workers_.begin(), workers_.end(), busy));
-  while (ended < at_work && MonotonicNs() < end_ns && !error_) {
+  while (running > 0 && MonotonicNs() < end_ns) {
     const auto said = fleet_.Wait(kWaitMs);
     if (!said) continue;
     if (!said->line) {
-      ++ended;
-    } else {
-      WorkerState& state = workers_[said->worker];
-      const Json event = Json::parse(*said->line, nullptr, false);
-      if (event.is_object() && event.value("event", "") == "verdict" && !state.requests.empty() &&
-          event.value("id", "") == state.requests.front().id)
-        Verdicts(state, state.requests.front(), *said->line);
+      --running;
+      continue;
     }
+    WorkerState& state = workers_[said->worker];
+    const Json event = Json::parse(*said->line, nullptr, false);
+    if (!error_ && event.is_object() && event.value("event", "") == "verdict" &&
+        !state.requests.empty() && event.value("id", "") == state.requests.front().id)
+      Verdicts(state, state.requests.front(), *said->line);
   }
   for (size_t i = 0; i < workers_.size(); ++i) fleet_.Kill(i);
 }

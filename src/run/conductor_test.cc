@@ -41,7 +41,8 @@ class FakeFleet : public Fleet {
   void Kill(size_t worker) override {
     std::erase_if(said_, [&](const Said& said) { return said.worker == worker; });
   }
-  void Interrupt(size_t worker) override { said_.push_back({worker, std::nullopt, "ended"}); }
+  void Release(size_t worker) override { said_.push_back({worker, std::nullopt, "ended"}); }
+  void Interrupt(size_t worker) override { Release(worker); }
   std::optional<Said> Wait(int) override {
     if (said_.empty()) return std::nullopt;
     Said said = said_.front();

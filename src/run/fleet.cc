@@ -105,11 +105,14 @@ void WorkerProcesses::Kill(size_t index) {
   worker = Worker(worker.place);
 }
 
+void WorkerProcesses::Release(size_t index) { workers_[index].input = UniqueFd(); }
+
 void WorkerProcesses::Interrupt(size_t index) {
   if (workers_[index].pid != 0) ::kill(workers_[index].pid, SIGTERM);
 }
 
 void WorkerProcesses::Write(Worker& worker) {
+  if (worker.input.get() < 0) return worker.sending.clear();
   while (!worker.sending.empty()) {
     const ssize_t size = ::write(worker.input.get(), worker.sending.data(), worker.sending.size());
     if (size < 0 && errno == EINTR) continue;

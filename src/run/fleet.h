@@ -24,7 +24,9 @@ class Fleet {
   virtual void Send(size_t worker, const std::string& line) = 0;
   // Ends a worker at once, and all that it runs.
   virtual void Kill(size_t worker) = 0;
-  // Asks a worker to end by itself.
+  // Tells a worker that no more requests come: it ends once it has served those it has.
+  virtual void Release(size_t worker) = 0;
+  // Asks a worker to end now, by itself.
   virtual void Interrupt(size_t worker) = 0;
 
   struct Said {
@@ -54,6 +56,7 @@ class WorkerProcesses : public Fleet {
   Result<void> Start(size_t worker) override;
   void Send(size_t worker, const std::string& line) override;
   void Kill(size_t worker) override;
+  void Release(size_t worker) override;
   void Interrupt(size_t worker) override;
   std::optional<Said> Wait(int timeout_ms) override;
 

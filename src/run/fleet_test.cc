@@ -77,6 +77,16 @@ TEST_F(WorkerFleet, AnInterruptAndAKillEndIt) {
   EXPECT_FALSE(fleet.Wait(0));
 }
 
+TEST_F(WorkerFleet, AReleasedWorkerEndsByItself) {
+  WorkerProcesses fleet(Script("while read line; do echo \"got $line\"; done; exit 3\n"),
+                        {{"cpu", ""}}, {});
+  ASSERT_TRUE(fleet.Start(0));
+  fleet.Send(0, "one");
+  fleet.Release(0);
+  EXPECT_EQ(Next(fleet).line, "got one");
+  EXPECT_EQ(Next(fleet).end, "ended with exit code 3");
+}
+
 TEST_F(WorkerFleet, AProgramThatIsNotThereEndsAtOnce) {
   WorkerProcesses fleet((folder_.path() / "gone").string(), {{"cpu", ""}}, {});
   ASSERT_TRUE(fleet.Start(0));

@@ -45,6 +45,10 @@ RunRow RowOf(const RunPlan& plan, const RunItem& item, const std::string& settin
   return row;
 }
 
+bool IsRunRow(std::string_view text) {
+  return text.starts_with(fmt::format(R"({{"schema":"{}")", kSchema));
+}
+
 std::string RunRowToJson(const RunRow& row) {
   Json json = {{"schema", kSchema},
                {"key", row.key},

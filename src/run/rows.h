@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/line_file.h"
@@ -31,6 +32,10 @@ std::string RunKey(const RunPlan& plan, const RunItem& item, const std::string& 
 // The row of an item, without verdict or error.
 RunRow RowOf(const RunPlan& plan, const RunItem& item, const std::string& settings);
 
+inline constexpr const char* kRunRowsName = "verdicts.jsonl";
+
+// Returns true for the text of a row, whole or not.
+bool IsRunRow(std::string_view text);
 // One line, without its end: schema assay.run/1.
 std::string RunRowToJson(const RunRow& row);
 // Errors (kUsage) name the field.

@@ -44,6 +44,8 @@ TEST_F(RunRowFiles, RowsAreReadAsTheyWereWritten) {
   const auto file = RunRows::Open(Path());
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_EQ(file->rows().size(), 2u);
+  EXPECT_TRUE(IsRunRow(RunRowToJson(file->rows()[1])));
+  EXPECT_FALSE(IsRunRow(R"({"schema":"assay.verdict/1"})"));
   const RunRow& row = file->rows()[0];
   EXPECT_EQ(row.key, RunKey(plan_, plan_.items[1], "terms"));
   EXPECT_EQ(row.level, 1);
