@@ -116,8 +116,8 @@ void Conductor::Heard(size_t worker, const std::string& line) {
       progress.item = &plan_.items[request.batch.items[candidate]];
     progress.problem = &plan_.problems[plan_.items[request.batch.items.front()].problem];
     events_.progress(progress);
-  } else if (kind == "verdict") {
-    Verdicts(state, request, line);
+  } else if (kind == "verdict" || kind == "unjudged") {
+    Judged(state, line);
   } else if (kind == "done") {
     Failed(worker, {ErrorKind::kEnvironment, "the worker gave no verdict on it"});
   } else if (kind == "error") {
@@ -127,14 +127,17 @@ void Conductor::Heard(size_t worker, const std::string& line) {
   }
 }
 
-void Conductor::Verdicts(WorkerState& state, Request& request, const std::string& line) {
+void Conductor::Judged(WorkerState& state, const std::string& line) {
   const Json event = Json::parse(line);
+  Request& request = state.requests.front();
   const size_t candidate = event.value("candidate", request.batch.items.size());
   if (candidate >= request.batch.items.size() || request.judged[candidate]) return;
-  auto verdict = VerdictFromJson(event.at("verdict").dump());
   request.judged[candidate] = true;
   state.failures = 0;
   const size_t item = request.batch.items[candidate];
+  if (event.value("event", "") == "unjudged")
+    return Keep(item, std::nullopt, Error{ErrorKind::kEnvironment, event.value("message", "")});
+  auto verdict = VerdictFromJson(event.at("verdict").dump());
   if (verdict)
     Keep(item, std::move(*verdict), std::nullopt);
   else
@@ -249,7 +252,7 @@ void Conductor::StopAll() {
     const Json event = Json::parse(*said->line, nullptr, false);
     if (!error_ && event.is_object() && event.value("event", "") == "verdict" &&
         !state.requests.empty() && event.value("id", "") == state.requests.front().id)
-      Verdicts(state, state.requests.front(), *said->line);
+      Judged(state, *said->line);
   }
   for (size_t i = 0; i < workers_.size(); ++i) fleet_.Kill(i);
 }

@@ -74,7 +74,8 @@ class Conductor {
   void Feed(size_t worker);
   void Heard(size_t worker, const std::string& line);
   void Ended(size_t worker, const std::string& end);
-  void Verdicts(WorkerState& state, Request& request, const std::string& line);
+  // Keeps what an event says of one candidate: its verdict, or why it has none.
+  void Judged(WorkerState& state, const std::string& line);
   // Takes the served request away; its items without a row are queued again, or get this error.
   void Failed(size_t worker, const Error& error);
   void Keep(size_t item, std::optional<Verdict> verdict, std::optional<Error> error);

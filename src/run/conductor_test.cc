@@ -165,6 +165,20 @@ TEST_F(Conducting, AWrongRequestIsNotRepeatedAndAFaultOfTheMachineOnce) {
   EXPECT_EQ(fleet.requests_.size(), 3u);
 }
 
+TEST_F(Conducting, WhatNeedsAnotherMachineIsNotTriedAgain) {
+  FakeFleet fleet(1, [](const Json& request) -> std::vector<std::string> {
+    const Error error{ErrorKind::kUnjudged, "it needs CUDA"};
+    std::vector<std::string> lines;
+    for (size_t i = 0; i < request["candidates"].size(); ++i)
+      lines.push_back(UnjudgedLine(request["id"], i, error));
+    lines.push_back(ErrorLine(request["id"], error));
+    return lines;
+  });
+  EXPECT_FALSE(Conduct(fleet).error);
+  EXPECT_THAT(rows_, ElementsAre("0: it needs CUDA", "1: it needs CUDA", "2: it needs CUDA"));
+  EXPECT_EQ(fleet.requests_.size(), 2u);
+}
+
 TEST_F(Conducting, AWorkerThatOnlyFailsIsGivenUp) {
   FakeFleet fleet(1, [](const Json&) -> std::vector<std::string> { return {FakeFleet::kEnds}; });
   const ConductEnd end = Conduct(fleet);

@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 
 #include "report/text.h"
 
 namespace assay {
 namespace {
 
-constexpr int kProblemWidth = 30, kSampleWidth = 4, kOutcomeWidth = 13;
+constexpr int kProblemWidth = 26, kSampleWidth = 4, kOutcomeWidth = 13;
 constexpr size_t kTroublesShown = 20;
 
 std::string Padded(const std::string& text, int width) {
@@ -21,16 +23,31 @@ Tone ToneOf(Outcome outcome) {
   return IsCorrect(outcome) ? Tone::kPlain : Tone::kBad;
 }
 
-// "2.31x [2.28x, 2.35x]", or why there is none.
+// "2.31x [2.28x, 2.35x], 40.6 us"; empty: it was not timed.
 std::string FigureOf(const Verdict& verdict) {
-  if (!IsCorrect(verdict.outcome)) return verdict.message;
   if (!verdict.speed) return "";
   const auto headline = verdict.speed->baselines.find(verdict.speed->headline);
-  if (headline == verdict.speed->baselines.end()) return verdict.message;
+  if (headline == verdict.speed->baselines.end()) return "";
   const BaselineResult& result = headline->second;
-  return fmt::format("{} [{}, {}]  {} of {}", FormatRatio(result.speedup),
-                     FormatRatio(result.ci_low), FormatRatio(result.ci_high),
-                     FormatDuration(result.candidate_time_ns), FormatDuration(result.time_ns));
+  std::string text = FormatRatio(result.speedup);
+  if (result.ci_low > 0 && std::isfinite(result.ci_high))
+    text += fmt::format(" [{}, {}]", FormatRatio(result.ci_low), FormatRatio(result.ci_high));
+  return text + ", " + FormatDuration(result.candidate_time_ns);
+}
+
+// A message without the candidate's own name: the line has it already.
+std::string WithoutName(std::string message, const std::string& candidate) {
+  const std::string name = std::filesystem::path(candidate).filename().string();
+  for (const std::string& part : {candidate + " is not judged: ", name + ": ", name + " "})
+    for (size_t at; !name.empty() && (at = message.find(part)) != std::string::npos;)
+      message.erase(at, part.size());
+  return message;
+}
+
+std::string WhyOf(const RunRow& row) {
+  if (row.error) return WithoutName(row.error->message, row.candidate);
+  if (IsCorrect(row.verdict->outcome)) return FigureOf(*row.verdict);
+  return WithoutName(row.verdict->message, row.candidate);
 }
 
 std::string LevelAndName(int level, const std::string& name) {
@@ -53,8 +70,7 @@ std::string RenderRunRow(const RunRow& row, const CardStyle& style) {
              kProblemWidth) +
       " " + Padded(fmt::format("#{}", row.sample), kSampleWidth) + " ";
   const int left = style.width - kProblemWidth - kSampleWidth - kOutcomeWidth - 4;
-  const std::string figure =
-      Printable(row.verdict ? FigureOf(*row.verdict) : row.error->message, style.unicode);
+  const std::string figure = Printable(WhyOf(row), style.unicode);
   return Printable(head, style.unicode) +
          Painted({Padded(outcome, kOutcomeWidth),
                   row.verdict ? ToneOf(row.verdict->outcome) : Tone::kWarning},

@@ -24,9 +24,12 @@ TEST(RunReport, ARowSaysWhatBecameOfACandidate) {
                           EndsWith("\n")));
   row.verdict = SampleVerdict(Outcome::kWrong);
   EXPECT_THAT(RenderRunRow(row, {.width = 300}), HasSubstr(row.verdict->message));
+  row.verdict->message = "second.py line 3: NameError: no such name";
+  EXPECT_THAT(RenderRunRow(row, {.width = 300}), HasSubstr("wrong         line 3: NameError"));
   row.verdict.reset();
-  row.error = Error{ErrorKind::kEnvironment, "needs CUDA\nwhich is not here"};
-  EXPECT_THAT(RenderRunRow(row, {.width = 100}), HasSubstr("not judged    needs CUDA which"));
+  row.error = Error{ErrorKind::kEnvironment,
+                    "runs/x/second.py is not judged: it needs CUDA\nwhich is not here"};
+  EXPECT_THAT(RenderRunRow(row, {.width = 100}), HasSubstr("not judged    it needs CUDA which"));
 }
 
 TEST(RunReport, ThePlanListsProblemsAndTroubles) {
@@ -34,8 +37,8 @@ TEST(RunReport, ThePlanListsProblemsAndTroubles) {
   plan.problems[1].choice.set["dim"] = "64";
   EXPECT_EQ(RenderPlan(plan, {true, false, false}, {}),
             "3 candidates for 2 problems (3 Python); 1 judged before\n"
-            "  1/23_Softmax                   2 candidates\n"
-            "  2/40_Matmul                    1 candidate  dim=64\n");
+            "  1/23_Softmax               2 candidates\n"
+            "  2/40_Matmul                1 candidate  dim=64\n");
   for (int i = 0; i < 22; ++i) plan.troubles.push_back(fmt::format("file {}: fault", i));
   EXPECT_THAT(RenderPlan(plan, {}, {}), AllOf(HasSubstr("22 cannot be judged:\n  file 0: fault\n"),
                                               EndsWith("file 19: fault\n  and 2 more\n")));

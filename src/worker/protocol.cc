@@ -227,6 +227,13 @@ std::string VerdictLine(const std::string& id, size_t candidate, const Verdict& 
   return Dump(line);
 }
 
+std::string UnjudgedLine(const std::string& id, size_t candidate, const Error& error) {
+  Json line = EventOf(id, "unjudged");
+  line["candidate"] = candidate;
+  line["message"] = error.message;
+  return Dump(line);
+}
+
 std::string DescriptionLine(const std::string& id, const ProblemRequest& problem,
                             const ProblemDescription& description) {
   Json line = EventOf(id, "description");

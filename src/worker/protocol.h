@@ -36,6 +36,8 @@ std::string TermsText(const AskedTerms& terms);
 std::string ReadyLine(std::string_view version);
 std::string ProgressLine(const std::string& id, const ProgressEvent& event);
 std::string VerdictLine(const std::string& id, size_t candidate, const Verdict& verdict);
+// In place of a verdict: the candidate needs what this machine lacks.
+std::string UnjudgedLine(const std::string& id, size_t candidate, const Error& error);
 // Describes the session's problem: arguments with shapes and dtypes.
 std::string DescriptionLine(const std::string& id, const ProblemRequest& problem,
                             const ProblemDescription& description);

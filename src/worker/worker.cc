@@ -143,7 +143,7 @@ Result<void> Worker::Judge(Task& task) {
   events.verdict = [&](const Verdict& verdict) {
     Write(VerdictLine(request.id, next++, WithFileNames(verdict, terms.problem)));
   };
-  events.unjudged = [&](const Error&) { ++next; };
+  events.unjudged = [&](const Error& error) { Write(UnjudgedLine(request.id, next++, error)); };
   ASSAY_ASSIGN_OR_RETURN(Session * session, sessions_.Get(task.key, [&] {
     return Session::Open(terms, StopToken(queue_.stop_flag()), events);
   }));
