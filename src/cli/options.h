@@ -132,7 +132,7 @@ struct RunOptions {
   std::string results;               // folder; empty: the one with the candidates
   std::vector<std::string> devices;  // "cpu", "cuda:0"; empty: the GPU where there is one
   AskedTerms asked;                  // but for the problem and the device
-  bool dry_run = false, again = false;
+  bool dry_run = false, again = false, full = false;
   bool quiet = false, verbose = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

@@ -85,6 +85,7 @@ class RunCall {
     terms_ = options_.asked;
     terms_.device = places.front().device;
     terms_.problem = {};
+    terms_.effort.futility = !options_.full;
     settings_ = TermsText(terms_);
     ASSAY_ASSIGN_OR_RETURN(plan_, MakeRunPlan({options_.paths, options_.problems, options_.size,
                                                options_.sizes, options_.only, SuiteFolders()}));

@@ -59,6 +59,8 @@ void RunOptions::AddTo(CLI::App& command) {
                   "Seconds for gate 2, speed, of each candidate against each baseline")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  command.add_flag("--full", full,
+                   "Measure what cannot win to the end: whether it is slower, or a tie");
   command.add_flag("--one-size", asked.one_size,
                    "Check each problem's own size alone: candidates may be wrong at others");
   command.add_flag("--correctness-only", asked.effort.correctness_only,

@@ -198,7 +198,7 @@ Verdict SampleVerdict(Outcome outcome) {
     case Outcome::kNotFaster: {
       Verdict verdict = Timed(outcome, "early.cpp", 0.7,
                               "early.cpp is correct, and is not going to be faster than eager.");
-      verdict.speed->baselines["eager"].decision = "slower";
+      verdict.speed->baselines["eager"].decision = "not_faster";
       return verdict;
     }
     case Outcome::kCorrect: {

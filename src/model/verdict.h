@@ -95,7 +95,7 @@ struct BaselineResult {
   double speedup = 0;  // median over pairs of t_reference / t_candidate
   double ci_low = 0, ci_high = 0;
   double confidence = 0;        // of that interval, by exact order statistics
-  std::string decision;         // "faster", "slower", "tie", "unsettled"
+  std::string decision;         // "faster", "slower", "tie", "not_faster", "unsettled"
   double smallest_visible = 0;  // smallest gain that could have been seen, as a factor (1.01)
   // The largest p for which these pairs decide `faster`; 0: none.
   double certified_speedup = 0;

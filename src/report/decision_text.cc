@@ -118,6 +118,10 @@ std::string DecisionText(const BaselineResult& result, double threshold) {
   if (result.decision == "faster") return Won(result, threshold, true);
   if (result.decision == "slower") return Won(result, threshold, false);
   if (result.decision == "tie") return Tied(result, threshold);
+  if (result.decision == "not_faster")
+    return fmt::format(
+        "a win was out of reach after {}; a slower candidate or a tie is not pursued",
+        Counted(result.pairs, "pair"));
   return fmt::format("after {} nothing is claimed, so no error is risked{}",
                      Counted(result.pairs, "pair"), Unseen(result));
 }

@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::array<Look, 4> kLooks{{{9, 9}, {14, 13}, {24, 20}, {32, 25}}};
 constexpr int kClearPairsMin = 3;
+
+// Pairs that are no success, by the number of pairs, from which on a win is out of reach. From 20
+// on 8 of them make every look ahead fail; before, they are the fewest that lose less than 1% of
+// power at any chance of a success (gate2_test computes the loss; docs/measurement.md).
+constexpr std::array<int, 33> kFutileFailures{99, 99, 99, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7,
+                                              7,  7,  7,  8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8};
 constexpr double kCoverageMin = 0.99;
 
 // A tie is called where the interval lies within this distance of the threshold: what two deltas,
@@ -178,6 +184,8 @@ std::string_view DecisionName(Decision decision) {
       return "slower";
     case Decision::kTie:
       return "tie";
+    case Decision::kNotFaster:
+      return "not_faster";
     case Decision::kUnsettled:
       return "unsettled";
   }
@@ -246,6 +254,35 @@ std::vector<double> UnchargedLogRatios(std::span<const PairSamples> pairs) {
 
 std::span<const Look> Looks() { return kLooks; }
 
+bool IsFutile(int successes, int pairs) {
+  ASSAY_CHECK(pairs >= 0 && successes >= 0 && successes <= pairs);
+  const size_t at = std::min(static_cast<size_t>(pairs), kFutileFailures.size() - 1);
+  return pairs - successes >= kFutileFailures[at];
+}
+
+double WinProbability(double success, bool futility) {
+  // chance[k]: of k successes so far, and no end yet.
+  std::vector<double> chance{1};
+  double won = 0;
+  for (int pairs = 1; pairs <= kLooks.back().pairs; ++pairs) {
+    std::vector<double> next(chance.size() + 1);
+    for (size_t k = 0; k < chance.size(); ++k) {
+      next[k] += chance[k] * (1 - success);
+      next[k + 1] += chance[k] * success;
+    }
+    chance = std::move(next);
+    const auto look = std::find_if(kLooks.begin(), kLooks.end(),
+                                   [=](const Look& at) { return at.pairs == pairs; });
+    for (size_t k = 0; k < chance.size(); ++k) {
+      const int successes = static_cast<int>(k);
+      const bool wins = look != kLooks.end() && successes >= look->needed;
+      if (wins) won += chance[k];
+      if (wins || (futility && IsFutile(successes, pairs))) chance[k] = 0;
+    }
+  }
+  return won;
+}
+
 Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,
                 bool last) {
   ASSAY_CHECK(rule.threshold > 0 && rule.delta >= 0 && rule.clear_margin >= rule.delta);
@@ -263,6 +300,8 @@ Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, 
     if (tally.faster == pairs) return Decision::kFaster;
     if (tally.slower == pairs) return Decision::kSlower;
   }
+  if (rule.futility && IsFutile(Count(pair_log_ratios, center, rule.delta).faster, pairs))
+    return Decision::kNotFaster;
   if (last || pairs >= rule.pairs_max) return Undecided(pair_log_ratios, rule, center);
   return Decision::kContinue;
 }
@@ -271,8 +310,13 @@ Decision DecideCharged(std::span<const double> charged, std::span<const double> 
                        const SpeedRule& rule, bool enough_spent, bool last) {
   ASSAY_CHECK(charged.size() == uncharged.size());
   const Decision decision = Decide(charged, rule, enough_spent, last);
-  if (decision != Decision::kSlower) return decision;
+  if (decision != Decision::kSlower && decision != Decision::kNotFaster) return decision;
   const Decision without = Decide(uncharged, rule, enough_spent, last);
+  if (decision == Decision::kNotFaster) {
+    if (without == Decision::kContinue) return without;
+    return without == Decision::kFaster || without == Decision::kUnsettled ? Decision::kUnsettled
+                                                                           : decision;
+  }
   const bool agrees = without == Decision::kSlower || without == Decision::kContinue;
   return agrees ? without : Decision::kUnsettled;
 }
@@ -325,26 +369,6 @@ bool BlocksBearOut(double pairs_speedup, double reference_ns, double candidate_n
   return of_blocks >= of_pairs / 2;
 }
 
-double FalseWinBound() {
-  // probability[k]: k successes so far, and no look has called a win.
-  std::vector<double> probability{1.0};
-  double won = 0;
-  int pairs = 0;
-  for (const Look& look : kLooks) {
-    for (; pairs < look.pairs; ++pairs) {
-      std::vector<double> next(probability.size() + 1, 0.0);
-      for (size_t k = 0; k < probability.size(); ++k) {
-        next[k] += probability[k] / 2;
-        next[k + 1] += probability[k] / 2;
-      }
-      probability = std::move(next);
-    }
-    for (size_t k = static_cast<size_t>(look.needed); k < probability.size(); ++k) {
-      won += probability[k];
-      probability[k] = 0;
-    }
-  }
-  return won;
-}
+double FalseWinBound() { return WinProbability(0.5, false); }
 
 }  // namespace assay

@@ -13,7 +13,7 @@
 
 namespace assay {
 
-enum class Decision { kContinue, kFaster, kSlower, kTie, kUnsettled };
+enum class Decision { kContinue, kFaster, kSlower, kTie, kNotFaster, kUnsettled };
 std::string_view DecisionName(Decision decision);
 
 struct SpeedRule {
@@ -22,6 +22,9 @@ struct SpeedRule {
   double clear_margin =
       0.25;  // ln-ratio beyond the largest pair bias ever measured: three pairs suffice
   int pairs_max = 32;
+  // Stop as soon as a win is out of reach (IsFutile): kNotFaster. Whether the candidate is slower,
+  // or a tie, is not pursued then.
+  bool futility = false;
 };
 
 // The kind of comparison, which decides its noise. kHosts: at least one side's code, a candidate's
@@ -57,6 +60,16 @@ struct Look {
 };
 std::span<const Look> Looks();
 
+// Returns true if a win is out of reach after `pairs` pairs of which `successes` were over the
+// threshold by more than delta: the number of the others is at the boundary of docs/measurement.md.
+// Whatever the chance of a success, stopping there loses less than 1% of power.
+bool IsFutile(int successes, int pairs);
+
+// Returns the probability that the looks call a candidate faster whose pairs are successes with
+// probability `success`, each by itself; with or without stops for futility. Exact, by dynamic
+// programming. The clear case is left out.
+double WinProbability(double success, bool futility);
+
 // Decides after these pairs. `enough_spent`: a clear case may stop from three pairs on. `last`:
 // time or budget allows no more pairs, so kContinue is not returned.
 Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, bool enough_spent,
@@ -64,7 +77,8 @@ Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, 
 
 // Decides where the candidate is charged for work that it could have done before the clock ran. A
 // charge prevents a win by such work, and must not cause a loss: kSlower stands only if the ratios
-// without the charges give it, too. Otherwise the decision is kUnsettled.
+// without the charges give it, too, and kNotFaster only if they give that, a tie or kSlower.
+// Otherwise the decision is kUnsettled.
 Decision DecideCharged(std::span<const double> charged, std::span<const double> uncharged,
                        const SpeedRule& rule, bool enough_spent, bool last);
 
@@ -90,9 +104,8 @@ struct SpeedEstimate {
   double low = 0, high = 0;  // interval by exact order statistics, as factors; NaN: none
   double confidence = 0;     // the interval's exact coverage for the median; the narrowest with at
                              // least 0.99, else the widest
-  double smallest_visible =
-      0;  // exp(delta + half width): the smallest factor that these pairs can show;
-          // NaN without an interval
+  double smallest_visible = 0;  // exp(delta + half width): the smallest factor that these pairs can
+                                // show; NaN without an interval
 };
 SpeedEstimate Estimate(std::span<const double> pair_log_ratios, const SpeedRule& rule);
 

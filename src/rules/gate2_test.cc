@@ -355,6 +355,48 @@ TEST(Gate2, AGainOfFewBlocksIsNotBorneOut) {
   EXPECT_TRUE(BlocksBearOut(2.6, 2'500, 1'000, 2));
 }
 
+// A win is given up only where it is all but impossible.
+TEST(Gate2, FutilityLosesLessThanOnePercentOfPower) {
+  double worst = 0;
+  for (int percent = 0; percent <= 100; ++percent) {
+    const double without = WinProbability(percent / 100.0, false);
+    const double with = WinProbability(percent / 100.0, true);
+    EXPECT_LE(with, without + 1e-12);
+    worst = std::max(worst, without - with);
+  }
+  EXPECT_LT(worst, 0.01);
+  EXPECT_GT(worst, 0.005);  // the boundary is not wider than it must be
+  EXPECT_NEAR(WinProbability(1, true), 1, 1e-12);
+}
+
+TEST(Gate2, FutilityEndsWhatCannotWin) {
+  SpeedRule rule{.delta = 0.01};
+  const std::vector<double> slower(3, -0.1), faster(3, 0.1);
+  EXPECT_EQ(Decide(slower, rule, false, false), Decision::kContinue);
+  rule.futility = true;
+  EXPECT_EQ(Decide(slower, rule, false, false), Decision::kNotFaster);
+  EXPECT_EQ(Decide(std::vector<double>(2, -0.1), rule, false, false), Decision::kContinue);
+  EXPECT_EQ(Decide(faster, rule, false, false), Decision::kContinue);
+  // Clearly slower is said where it can be.
+  EXPECT_EQ(Decide(std::vector<double>(3, -0.4), rule, true, false), Decision::kSlower);
+  // One pair of four was a success.
+  EXPECT_EQ(Decide(std::vector{0.1, -0.1, -0.1, -0.1}, rule, false, false), Decision::kContinue);
+  // What is measured against another threshold.
+  rule.threshold = 2;
+  EXPECT_EQ(Decide(faster, rule, false, false), Decision::kNotFaster);
+}
+
+TEST(Gate2, AChargeDoesNotMakeAWinFutile) {
+  SpeedRule rule{.delta = 0.01, .futility = true};
+  const std::vector<double> charged(3, -0.1), even(3, 0.0), faster(3, 0.1), slower(3, -0.1);
+  EXPECT_EQ(DecideCharged(charged, faster, rule, false, false), Decision::kContinue);
+  EXPECT_EQ(DecideCharged(charged, even, rule, false, false), Decision::kNotFaster);
+  EXPECT_EQ(DecideCharged(charged, slower, rule, false, false), Decision::kNotFaster);
+  EXPECT_EQ(
+      DecideCharged(std::vector<double>(9, -0.1), std::vector<double>(9, 0.1), rule, false, false),
+      Decision::kUnsettled);
+}
+
 TEST(Gate2, EveryDecisionHasItsName) {
   EXPECT_EQ(DecisionName(Decision::kFaster), "faster");
   EXPECT_EQ(DecisionName(Decision::kSlower), "slower");

@@ -261,6 +261,10 @@ std::string OutcomeMessage(Outcome outcome, const Speed& speed, const std::strin
       return fmt::format("correct, and as fast as {}{}: {:.3f}x",
                          at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent,
                          speedup);
+    case Outcome::kNotFaster:
+      return fmt::format("correct, and out of reach of being faster than {}{}: {:.2f}x its speed",
+                         at_one ? "" : fmt::format("{:g} times ", speed.threshold), opponent,
+                         speedup);
     default:
       return UnsettledMessage(
           speed.baselines.at(speed.headline),

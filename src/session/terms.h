@@ -34,6 +34,7 @@ struct OpponentChoice {
 struct Effort {
   double speed_budget_s = 60;     // of the speed gate, for each candidate and baseline
   double sustained_s = 0;         // run of both sides without pauses afterwards; 0: none
+  bool futility = false;          // gate 2 ends as not_faster once a win is out of reach
   bool replay = true;             // blocks may be replays of CUDA graphs
   bool correctness_only = false;  // no candidate is ever timed
 };

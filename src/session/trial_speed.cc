@@ -51,6 +51,7 @@ Terms Trial::TermsBeside(const std::string& baseline, bool cheap, const Candidat
       setup_.against != nullptr ? kClearPairs : setup_.schedule.Pool(baseline).size();
   terms.clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
   terms.threshold = bench.terms.opponent.threshold;
+  terms.futility = bench.terms.effort.futility;
   terms.noise = bench.terms.machine.noise;
   // In the device form nothing but its own image runs.
   terms.libraries_forbidden = !bench.terms.problem.allow_libraries && Stands(Defence::kLibraries) &&

@@ -126,8 +126,11 @@ SpeedRule RuleNow(const Gate2Setup& setup, const GateParts& parts) {
                         : of_device             ? NoiseOf::kDevice
                                                 : NoiseOf::kHosts;
   const bool as_measured = noise == NoiseOf::kHosts;
-  return RuleForDuration(parts.call_ns, setup.terms.threshold,
-                         as_measured ? setup.terms.noise : std::span<const NoisePoint>(), noise);
+  SpeedRule rule =
+      RuleForDuration(parts.call_ns, setup.terms.threshold,
+                      as_measured ? setup.terms.noise : std::span<const NoisePoint>(), noise);
+  rule.futility = setup.terms.futility;
+  return rule;
 }
 
 // BaselineResult::copies. A native candidate writes into slots as it computes.

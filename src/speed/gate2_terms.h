@@ -88,6 +88,7 @@ inline constexpr double kDevicePairS = 0.06;
 // The decision that is asked for, and the work that it may take.
 struct Terms {
   double threshold = 1;
+  bool futility = false;             // a candidate that cannot win is not measured further
   bool libraries_forbidden = false;  // faster is then only what was seen to do without
   // On a device, where that is looked at: which of its calls' kernels are the candidate's.
   const OwnKernels* own_kernels = nullptr;

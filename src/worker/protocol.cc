@@ -101,6 +101,7 @@ Result<AskedTerms> TermsFrom(const Json& object) {
   fields.Read("no_replay", &terms.no_replay);
   fields.Read("timeout_s", &terms.limits.timeout_s);
   fields.Read("build_timeout_s", &terms.limits.build_timeout_s);
+  fields.Read("futility", &terms.effort.futility);
   fields.Read("budget_s", &terms.effort.speed_budget_s);
   fields.Read("sustained_s", &terms.effort.sustained_s);
   fields.Read("memory", &terms.limits.memory);
@@ -129,6 +130,7 @@ Json JsonOf(const AskedTerms& terms) {
           {"no_replay", terms.no_replay},
           {"timeout_s", terms.limits.timeout_s},
           {"build_timeout_s", terms.limits.build_timeout_s},
+          {"futility", terms.effort.futility},
           {"budget_s", terms.effort.speed_budget_s},
           {"sustained_s", terms.effort.sustained_s},
           {"memory", terms.limits.memory}};

@@ -46,6 +46,7 @@ TEST(WorkerProtocol, AClientsLineSaysWhatItMeant) {
   terms.threads = 2;
   terms.limits = {3, 40, "2G"};
   terms.effort.speed_budget_s = 7;
+  terms.effort.futility = true;
   const CandidateSource candidate = CandidateFromText("a b.cpp", "int x; // \"é\"").value();
   std::string id;
   const auto request = ParseWorkerRequest(JudgeLine("7", terms, {&candidate}), &id);
