@@ -7,6 +7,8 @@ import tempfile
 import textwrap
 import unittest
 
+import torch
+
 from assay_host import failure
 
 NOT_HERE = ", which is not here ("
@@ -80,6 +82,13 @@ class Explains(unittest.TestCase):
             "x = [][0]",
         ):
             self.assertNotIn(NOT_HERE, explained(source), source)
+
+    def test_what_this_pytorch_lacks(self):
+        self.assertIn(
+            f"no attribute 'compiled'; this is PyTorch {torch.__version__}",
+            explained("import torch\ntorch.compiled()"),
+        )
+        self.assertNotIn("PyTorch", explained("import os\nos.compiled()"))
 
     def test_an_extension_without_the_headers_of_cuda(self):
         text = "Error building extension 'e'\nmain.cpp:1:10: fatal error: {}: No such file\n"

@@ -108,7 +108,11 @@ class Refuses(ReferenceTest):
     def test_outputs_that_cannot_be_judged(self):
         self.refused(problem("return 'text'"), failure.PROBLEM_OUTPUT, "str")
         self.refused(problem("return None"), failure.PROBLEM_OUTPUT, "nothing")
-        self.refused(problem("return torch.complex(x, x)"), failure.PROBLEM_OUTPUT, "complex64")
+        self.refused(
+            problem("return torch.complex(x, x)"),
+            failure.PROBLEM_OUTPUT,
+            "complex64; use torch.view_as_real",
+        )
         self.refused(problem("return x.to_sparse()"), failure.PROBLEM_OUTPUT, "sparse")
         self.refused(
             problem("return torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)"),
@@ -121,7 +125,7 @@ class Refuses(ReferenceTest):
         self.refused(
             problem("return self.drop(x)", init="self.drop = nn.Dropout(0.5)"),
             failure.PROBLEM_RANDOM,
-            "drop drops values at random",
+            "drop drops values at random: call self.eval()",
         )
         self.refused(problem("return x + torch.rand(6)"), failure.PROBLEM_RANDOM, "random")
         self.refused(

@@ -91,19 +91,23 @@ class JudgeOutput {
     } else if (options_.json) {
       Documents();
     } else if (asked_ > 1 && !verdicts_.empty()) {
-      const auto asked = static_cast<int64_t>(asked_);
-      std::fputs(
-          fmt::format("{}; {}\n",
-                      RenderFastP(PlainFastP(verdicts_, options_.asked.threshold, asked)),
-                      RenderFastP(CertifiedFastP(verdicts_, options_.asked.threshold, asked)))
-              .c_str(),
-          stdout);
+      std::fputs((Summary() + "\n").c_str(), stdout);
     }
   }
   const std::vector<Verdict>& verdicts() const { return verdicts_; }
 
  private:
   using Json = nlohmann::ordered_json;
+
+  // Of several candidates.
+  std::string Summary() const {
+    const auto asked = static_cast<int64_t>(asked_);
+    if (options_.asked.effort.correctness_only)
+      return fmt::format("{} of {} correct", PlainFastP(verdicts_, 0, asked).count, asked);
+    return fmt::format("{}; {}",
+                       RenderFastP(PlainFastP(verdicts_, options_.asked.threshold, asked)),
+                       RenderFastP(CertifiedFastP(verdicts_, options_.asked.threshold, asked)));
+  }
 
   static ProgressOptions OptionsFor(const JudgeOptions& options) {
     ProgressOptions progress;

@@ -33,7 +33,7 @@ int RunNew(const NewOptions& options) {
   oracle_options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
   auto oracle = Oracle::Open(std::move(oracle_options));
   if (!oracle) return ReportError(oracle.error());
-  auto stub = WriteStub(*request, oracle->description(), options.form);
+  auto stub = WriteStub(*request, oracle->description(), options.form, output == "-" ? "" : output);
   if (!stub) return ReportError(stub.error());
   if (output == "-") {
     std::fputs(stub->c_str(), stdout);

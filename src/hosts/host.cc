@@ -415,6 +415,8 @@ HostResult<void> Host::AwaitWord(const uint32_t& word, uint32_t value, Deadline 
                                  std::string_view doing) {
   const int64_t begin_ns = MonotonicNs();
   int64_t next_look_ns = begin_ns + LookAliveIntervalNs();
+  // The option that follows in brackets sets the limit: it is no part of how the process died.
+  const std::string_view without_option = doing.substr(0, doing.find(" (--"));
   while (true) {
     if (spin) {
       for (int look = 0; look < 2000; ++look) {
@@ -433,9 +435,9 @@ HostResult<void> Host::AwaitWord(const uint32_t& word, uint32_t value, Deadline 
     pollfd ended{sandbox_->pidfd(), POLLIN, 0};
     if (::poll(&ended, 1, 0) > 0) {
       if (wire::LoadAcquire(word) == value) return {};
-      return std::unexpected(Death(fmt::format("while {}", doing.substr(0, doing.find(" (--")))));
+      return std::unexpected(Death(fmt::format("while {}", without_option)));
     }
-    if (auto stays = LookForFrames(doing); !stays) return stays;
+    if (auto stays = LookForFrames(without_option); !stays) return stays;
     if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
     if (deadline.Expired())
       return std::unexpected(TimedOut(doing, static_cast<double>(now_ns - begin_ns) / 1e9));

@@ -49,6 +49,12 @@ struct StubArgument {
   std::string name;
 };
 
+// What the header says beside the problem and its arguments.
+struct HeaderFacts {
+  std::string layouts;  // of views; empty: none
+  std::string file;     // the stub's
+};
+
 // Words that cannot name a parameter in C or C++, and type names that the signature itself uses.
 constexpr auto kReservedWords =
     std::to_array<std::string_view>({"alignas",    "alignof",       "and",
@@ -199,9 +205,8 @@ std::string ShellWord(std::string_view word) {
 
 // The command that judges the stub at the same size. A named size stands for its constants:
 // ResolveProblem drops the name as soon as one differs.
-std::string JudgeCommand(const ProblemRequest& request, Form form) {
-  std::string command = fmt::format("assay judge {} {}", ShellWord(request.path),
-                                    ShellWord(request.name + std::string(FactsOf(form).suffix)));
+std::string JudgeCommand(const ProblemRequest& request, const std::string& file) {
+  std::string command = fmt::format("assay judge {} {}", ShellWord(request.path), ShellWord(file));
   if (!request.size.empty()) return command + " --size " + ShellWord(request.size);
   for (const auto& [name, value] : request.set)
     command += fmt::format(" --set {}", ShellWord(name + "=" + value));
@@ -227,7 +232,7 @@ void AddRuleOfWeights(const ProblemRequest& request, const std::vector<StubArgum
 // The header: problem, sizes, every argument with shape and dtype, the rules in short, the command.
 std::vector<std::string> HeaderLines(const ProblemRequest& request,
                                      const std::vector<StubArgument>& arguments,
-                                     const std::string& layouts, Form form) {
+                                     const HeaderFacts& facts, Form form) {
   std::vector<std::string> lines;
   const bool copies = form == Form::kPython;
   lines.push_back(
@@ -258,7 +263,7 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request,
                                 changed ? "  (changed in place)" : ""));
   }
   lines.push_back("");
-  if (!layouts.empty()) lines.push_back(layouts + ".");
+  if (!facts.layouts.empty()) lines.push_back(facts.layouts + ".");
   const bool changes =
       std::any_of(arguments.begin(), arguments.end(), [](const StubArgument& argument) {
         return argument.spec->role == Role::kInput && argument.spec->twin != 0;
@@ -282,7 +287,7 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request,
     AddRuleOfWeights(request, arguments, &lines);
   }
   lines.push_back("");
-  lines.push_back("  " + JudgeCommand(request, form));
+  lines.push_back("  " + JudgeCommand(request, facts.file));
   return lines;
 }
 
@@ -308,8 +313,8 @@ std::string HalfHeaders(const std::vector<StubArgument>& arguments) {
 }
 
 std::string WriteNative(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
-                        const std::string& layouts, Form form) {
-  std::string text = Comment(HeaderLines(request, arguments, layouts, form), "//");
+                        const HeaderFacts& facts, Form form) {
+  std::string text = Comment(HeaderLines(request, arguments, facts, form), "//");
   text += "#include <assay/kernel.h>\n";
   text += form == Form::kCuda ? HalfHeaders(arguments) + "\n" : "\n";
   const std::string_view macro = form == Form::kC ? "ASSAY_KERNEL_C(" : "ASSAY_KERNEL(";
@@ -340,8 +345,8 @@ std::string WriteNative(const ProblemRequest& request, const std::vector<StubArg
 
 // A kernel and its launch line.
 std::string WriteDevice(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
-                        const std::string& layouts) {
-  std::string text = Comment(HeaderLines(request, arguments, layouts, Form::kDevice), "//");
+                        const HeaderFacts& facts) {
+  std::string text = Comment(HeaderLines(request, arguments, facts, Form::kDevice), "//");
   std::vector<std::string> given, taken;
   for (const StubArgument& argument : arguments) {
     const ArgumentSpec& spec = *argument.spec;
@@ -368,13 +373,13 @@ std::string WriteDevice(const ProblemRequest& request, const std::vector<StubArg
 
 // The problem's own file with `class Model`, wherever it is named, as ModelNew.
 std::string WritePython(const ProblemRequest& request, const std::vector<StubArgument>& arguments,
-                        const std::string& layouts) {
+                        const HeaderFacts& facts) {
   const auto in_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
   };
   constexpr std::string_view kName = "Model";
   const std::string& source = request.source;
-  std::string text = Comment(HeaderLines(request, arguments, layouts, Form::kPython), "#");
+  std::string text = Comment(HeaderLines(request, arguments, facts, Form::kPython), "#");
   size_t done = 0;
   for (size_t at = source.find(kName); at != std::string::npos; at = source.find(kName, at + 1)) {
     const size_t end = at + kName.size();
@@ -396,7 +401,7 @@ std::string_view StubSuffix(std::string_view form) {
 }
 
 Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
-                              std::string_view form_name) {
+                              std::string_view form_name, std::string_view file) {
   const auto found = std::find_if(std::begin(kForms), std::end(kForms),
                                   [&](const FormFacts& facts) { return facts.name == form_name; });
   if (found == std::end(kForms))
@@ -423,10 +428,12 @@ Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescri
         "--form cuda",
         description.arguments.size(), wire::kLaunchArgumentsMax));
   const std::vector<StubArgument> arguments = NameArguments(description, form);
-  const std::string& layouts = description.layouts;
-  return form == Form::kPython   ? WritePython(request, arguments, layouts)
-         : form == Form::kDevice ? WriteDevice(request, arguments, layouts)
-                                 : WriteNative(request, arguments, layouts, form);
+  const HeaderFacts facts{
+      description.layouts,
+      file.empty() ? request.name + std::string(FactsOf(form).suffix) : std::string(file)};
+  return form == Form::kPython   ? WritePython(request, arguments, facts)
+         : form == Form::kDevice ? WriteDevice(request, arguments, facts)
+                                 : WriteNative(request, arguments, facts, form);
 }
 
 }  // namespace assay

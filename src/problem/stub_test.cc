@@ -208,6 +208,8 @@ TEST(Stub, NamesEveryArgumentWithShapeAndDtypeAndTheCommandThatJudgesIt) {
       *stub,
       HasSubstr("assay judge 'my problems/softmax.py' softmax.cpp --set COLUMNS=16 --set ROWS=4"));
   EXPECT_THAT(*stub, HasSubstr("COLUMNS = 16, ROWS = 4"));
+  EXPECT_THAT(*WriteStub(Softmax(), description, "native", "my kernels/mine.cpp"),
+              HasSubstr("softmax.py' 'my kernels/mine.cpp' --set COLUMNS=16"));
 }
 
 TEST(Stub, ANamedSizeStandsForItsConstants) {

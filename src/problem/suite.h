@@ -71,9 +71,10 @@ Result<std::pair<std::string, std::string>> ParseSetting(std::string_view text);
 
 // Returns the stub that `assay new` writes: it compiles, names every argument with its shape and
 // dtype, and computes nothing; in Python it is a copy of the reference. `form`: "native" (C++),
-// "c", "python", "cuda" (native CUDA) or "device" (CUDA with launch lines). Errors: kUsage.
+// "c", "python", "cuda" (native CUDA) or "device" (CUDA with launch lines). `file`: its name in the
+// command that judges it; empty: the problem's with the form's suffix. Errors: kUsage.
 Result<std::string> WriteStub(const ProblemRequest& request, const ProblemDescription& description,
-                              std::string_view form);
+                              std::string_view form, std::string_view file = {});
 // Returns the file suffix of a form, such as ".cu"; empty: an unknown form.
 std::string_view StubSuffix(std::string_view form);
 

@@ -89,8 +89,19 @@ class CardWriter {
     frame_.Blank();
     frame_.Row(line);
     frame_.Blank();
-    frame_.Prose(Safe(verdict_.message), Tone::kPlain);
+    Message();
     frame_.Blank();
+  }
+
+  // Lines of the message stay lines: declarations are set below each other.
+  void Message() {
+    constexpr int kLinesMax = 16;
+    std::string_view rest = verdict_.message;
+    for (int line = 1; line < kLinesMax && rest.contains('\n'); ++line) {
+      frame_.Prose(Safe(rest.substr(0, rest.find('\n'))), Tone::kPlain);
+      rest.remove_prefix(rest.find('\n') + 1);
+    }
+    frame_.Prose(Safe(rest), Tone::kPlain);
   }
 
   void Gate1() {
@@ -190,12 +201,20 @@ class CardWriter {
       frame_.Labelled("precision", fmt::format("{}; {} is required", shown, required));
   }
 
+  // The sign of a NaN says nothing.
+  static std::string Number(double value) {
+    return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
+  }
+
   void Mismatched(const Correctness& correctness) {
     if (!correctness.first_mismatch) return;
     const Mismatch& mismatch = *correctness.first_mismatch;
-    frame_.Labelled("first wrong",
-                    fmt::format("{}[{}]: expected {:.6g}, got {:.6g}", Safe(mismatch.output),
-                                fmt::join(mismatch.index, ", "), mismatch.expected, mismatch.got));
+    std::string first = Safe(mismatch.output);
+    if (!mismatch.index.empty()) first += fmt::format("[{}]", fmt::join(mismatch.index, ", "));
+    const std::string expected = Number(mismatch.expected), got = Number(mismatch.got);
+    // An index that stands twice may equal the reference's.
+    first += expected == got ? ": got " + got : fmt::format(": expected {}, got {}", expected, got);
+    frame_.Labelled("first wrong", first);
     frame_.Labelled("share wrong",
                     fmt::format("{} of the elements of {}", FormatShare(mismatch.share_wrong),
                                 Safe(mismatch.output)));

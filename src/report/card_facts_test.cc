@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "model/sample_verdicts.h"
 #include "report/card.h"
 
@@ -35,6 +37,29 @@ TEST(Card, SaysWhichFigureIsWhichWhereTimesAndSpeedupDisagree) {
   result.candidate_time_ns = 36'600;
   result.speedup = 0.971;
   EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("medians of all blocks"));
+}
+
+TEST(Card, KeepsTheLinesOfAMessage) {
+  Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
+  verdict.message = "the candidate declares:\n  KERNEL(a)\nthe problem needs:\n  KERNEL(b)";
+  const std::string card = RenderCard(verdict, kAscii);
+  EXPECT_THAT(card, HasSubstr("|  the candidate declares:  "));
+  EXPECT_THAT(card, HasSubstr("|  KERNEL(a)  "));
+  verdict.message.assign(5000, '\n');  // foreign text may hold any number
+  EXPECT_LT(RenderCard(verdict, kAscii).size(), 5000U);
+}
+
+TEST(Card, ShowsTheFirstWrongElementAsPeopleWriteIt) {
+  Verdict verdict = SampleVerdict(Outcome::kWrong);
+  Mismatch& first = *verdict.correctness->first_mismatch;
+  first.output = "out1";
+  first.index = {};
+  first.expected = -std::numeric_limits<double>::quiet_NaN();
+  first.got = 2;
+  EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("first wrong  out1: expected nan, got 2 "));
+  first.index = {0, 1};
+  first.expected = 2;  // an index that stands twice
+  EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("first wrong  out1[0, 1]: got 2 "));
 }
 
 TEST(Card, OfAFloat16ProblemSpeaksOfFloat16) {

@@ -109,7 +109,9 @@ std::optional<NextStep> AllowedWeights(const Verdict& verdict) {
   if (!verdict.correctness || verdict.correctness->right_with_weights.empty()) return std::nullopt;
   Verdict allowing = verdict;
   allowing.problem.weights = verdict.correctness->right_with_weights;
-  return NextStep{"allow it to prepare its weights once",
+  const bool constructed = allowing.problem.weights == "constructed";
+  return NextStep{constructed ? "judge it on the weights that constructors make"
+                              : "allow it to prepare its weights once",
                   JudgeCommand(allowing, verdict.candidate.path, "")};
 }
 

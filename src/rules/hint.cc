@@ -41,7 +41,9 @@ constexpr std::array<DrawSentence, 10> kDrawSentences{{
      "squaring",
      true},
     {"signed-zeros",
-     "wrong on zeros of both signs: a zero is taken for 'nothing there', or divided by", false},
+     "wrong on zeros of both signs: a zero is taken for 'nothing there', divided by, or on the "
+     "wrong side of a comparison",
+     false},
     {"ties", "wrong where values are equal: ties are broken in another order, or counted twice",
      false},
     {"small-integers",
@@ -141,6 +143,7 @@ std::string DescribePrecision(const OutputView& output, const OutputComparison& 
 std::string DescribeRest(const OutputComparison& comparison, const WrongSet& wrong) {
   if (wrong.count == 0)
     return "each element is close, but together the errors are larger than this precision explains";
+  if (wrong.elements == 1) return fmt::format("off by {:.3g}", comparison.max_abs_error);
   const double share = Share(wrong.count, wrong.elements);
   if (share <= kScattered)
     return fmt::format(

@@ -155,6 +155,12 @@ TEST(FailureHint, NamesScatteredElements) {
               HasSubstr("3 scattered elements (0.5%)"));
 }
 
+TEST(FailureHint, SpeaksOfNoShareOfASingleElement) {
+  TestOutput loss = Fresh(1, 1);
+  loss.candidate[0] += 0.25F;
+  EXPECT_EQ(Hint(loss), "off by 0.25");
+}
+
 // The difference from an infinity is infinite, and so are all shares of it: the sign was said to be
 // flipped.
 TEST(FailureHint, NamesNumbersWhereInfinitiesBelong) {

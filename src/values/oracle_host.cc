@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/defences.h"
+#include "hosts/blame.h"
 #include "hosts/device_access.h"
 #include "machine/machine.h"
 
@@ -24,7 +25,8 @@ Error OracleError(const HostTrouble& trouble) {
   using Kind = HostTrouble::Kind;
   if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
   if (trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad)
-    return {ErrorKind::kUsage, trouble.message};
+    return {SaysItIsNotHere(trouble.message) ? ErrorKind::kEnvironment : ErrorKind::kUsage,
+            trouble.message};
   std::string message = "the reference host failed: " + trouble.message;
   if (!trouble.output.empty()) message += "\n" + trouble.output;
   return {ErrorKind::kEnvironment, message};

@@ -134,9 +134,8 @@ class _Checks:
         targets = self.targets[slot]
         expected = len(targets) + len(self.same)
         if len(tensors) != expected:
-            raise OutputMismatch(
-                f"forward returns {len(tensors)} outputs; the problem has {expected}"
-            )
+            outputs = failure.counted(len(tensors), "output")
+            raise OutputMismatch(f"forward returns {outputs}; the problem has {expected}")
         if self.same:
             tensors = self._without_changed(tensors, slot)
         for tensor, target, name in zip(tensors, targets, self.names):

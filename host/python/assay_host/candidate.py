@@ -124,7 +124,8 @@ def construct(module, record, seed, path, part=CANDIDATE):
     except BaseException as error:
         raise Failure(
             part.load,
-            f"{name}({len(arguments)} arguments) fails: {failure.explain(error, path)}",
+            f"{name}({failure.counted(len(arguments), 'argument')}) fails: "
+            f"{failure.explain(error, path)}",
         ) from error
     if not callable(model):
         raise Failure(part.entry, f"{part.class_name} has no forward")

@@ -197,7 +197,10 @@ def _agree(first, second):
 
 def _why_random(model, again):
     if not _agree(again(1), again(1)):
-        return "its result depends on earlier calls"
+        return (
+            "its result depends on earlier calls: call self.eval() in the constructor, or make the "
+            "state an input that forward changes"
+        )
     dropouts = {
         name or type(module).__name__: module
         for name, module in model.named_modules()
@@ -208,5 +211,8 @@ def _why_random(model, again):
     # One that forward never calls is not why.
     if dropouts and _agree(again(1), again(2)):
         name = next(iter(dropouts))
-        return f"{name} drops values at random, in the training mode that the model is in"
+        return (
+            f"{name} drops values at random: call self.eval() in the constructor, or set its "
+            "probability to 0"
+        )
     return "it draws random numbers"

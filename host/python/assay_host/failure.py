@@ -5,6 +5,7 @@ import importlib.util
 import linecache
 import os
 import re
+import sys
 import traceback
 
 PROBLEM_LOAD = 1
@@ -44,6 +45,11 @@ _CUDA_FOLDERS = re.compile(r"[/\\](torch[/\\]cuda|triton)[/\\]")
 
 # True in a process that was given a CUDA device (device.start).
 cuda_is_here = False
+
+
+def counted(count, noun):
+    """Returns '1 output', '2 outputs'."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 class Failure(Exception):
@@ -106,6 +112,9 @@ def describe_exception(error):
             "; forward runs without autograd: compute gradients within `with torch.enable_grad():` "
             "by torch.autograd.grad, as docs/problems.md shows"
         )
+    torch = sys.modules.get("torch")
+    if torch and isinstance(error, AttributeError) and text.startswith("module 'torch"):
+        lines[0] += f"; this is PyTorch {torch.__version__}"
     return (f"{name}: {lines[0]}" if lines else name)[:TEXT_LENGTH_MAX]
 
 

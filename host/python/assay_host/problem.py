@@ -301,7 +301,7 @@ def construct(module, arguments, path):
     except BaseException as error:
         raise Failure(
             failure.PROBLEM_LOAD,
-            f"{module.class_name}({len(arguments)} arguments) fails: "
+            f"{module.class_name}({failure.counted(len(arguments), 'argument')}) fails: "
             f"{failure.explain(error, path)}",
         ) from error
     if not isinstance(model, torch.nn.Module):

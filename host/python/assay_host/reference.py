@@ -439,7 +439,8 @@ class Reference:
             if tensor.shape != target.shape or (precision == 0 and tensor.dtype != target.dtype):
                 raise Failure(
                     failure.PROBLEM_FORWARD,
-                    "forward gives outputs of other shapes or types from call to call",
+                    "forward gives outputs of other shapes or types from call to call: they "
+                    "must not depend on values",
                 )
             target.copy_(tensor)
 

@@ -35,6 +35,8 @@ def unsupported(tensor, device="cpu"):
         return f"a sparse tensor ({tensor.layout})"
     if getattr(tensor, "is_nested", False):
         return "a nested tensor"
+    if tensor.is_complex():
+        return f"{str(tensor.dtype).replace('torch.', '')}; use torch.view_as_real of it"
     if tensor.dtype not in DTYPE_NUMBERS:
         return f"{str(tensor.dtype).replace('torch.', '')}; supported are {DTYPE_NAMES}"
     if tensor.device.type not in ("cpu", device):
