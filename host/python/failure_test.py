@@ -52,6 +52,10 @@ class Explains(unittest.TestCase):
             "line 3: it needs CUDA",
             explained("class T:\n    is_cuda = False\nassert T().is_cuda\n"),
         )
+        self.assertIn(
+            "line 2: it needs CUDA", explained("import torch\nassert torch.cuda.is_available()\n")
+        )
+        self.assertIn("it needs CUDA", explained("raise RuntimeError('a GPU is required')"))
 
     def test_cuda_by_the_function_that_raises(self):
         source = """

@@ -20,9 +20,15 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(StopToken stop) {
   const Span span("open the device");
   if (auto refused = FindQuarantine(QuarantineFolder(), std::getenv("CUDA_VISIBLE_DEVICES")))
     return EnvironmentError(std::move(*refused));
-  ASSAY_ASSIGN_OR_RETURN(Gpu gpu, Gpu::Open());
-  ASSAY_ASSIGN_OR_RETURN(const std::string image, JudgeKernelImage(gpu.facts().architecture, stop));
-  return Open(std::move(gpu), image);
+  auto gpu = Gpu::Open();
+  if (!gpu)
+    return EnvironmentError(fmt::format(
+        "a .cu file, or --device cuda, needs an NVIDIA GPU, which this machine lacks or cannot "
+        "use: {}",
+        gpu.error().message));
+  ASSAY_ASSIGN_OR_RETURN(const std::string image,
+                         JudgeKernelImage(gpu->facts().architecture, stop));
+  return Open(std::move(*gpu), image);
 }
 
 Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::string& image) {

@@ -36,7 +36,8 @@ _COMPILATION_ERRORS = (
 # Modules that are of no use without a GPU, installed or not.
 _CUDA_MODULES = {"triton", "cupy", "pycuda", "cuda", "cutlass", "flash_attn", "tensorrt"}
 # Of exceptions that say it in words: PyTorch's, CUDA's, and those of a candidate's own checks.
-_CUDA_WORDS = re.compile(r"\bCUDA|NVIDIA driver|(?i:\bcuda (tensor|device|error))")
+_CUDA_WORDS = re.compile(r"\bCUDA|\bGPU\b|NVIDIA driver|(?i:\bcuda (tensor|device|error))")
+_CUDA_CHECKS = re.compile(r"\bis_cuda\b|\bcuda\.is_available\b")
 _CUDA_HEADERS = re.compile(
     r"(cu(da|blas|dnn|rand|solver|sparse|tlass)|ATen/cuda|c10/cuda|nccl)[\w/.]*: No such file"
     r"|cannot find -l(cu|c10_cuda|torch_cuda|nccl)"
@@ -156,7 +157,7 @@ def _why_cuda(error, line):
             return "it compiles CUDA sources"
     if text.startswith("the extension does not compile"):
         return text if _CUDA_HEADERS.search(text) else None
-    return text if _CUDA_WORDS.search(text) or "is_cuda" in line else None
+    return text if _CUDA_WORDS.search(text) or _CUDA_CHECKS.search(line) else None
 
 
 def needs_cuda(why):
