@@ -80,6 +80,9 @@ std::string JudgeCommand(const Verdict& verdict, const std::string& candidate,
   if (problem.weights == "constant" || problem.weights == "constructed")
     command += " --weights " + problem.weights;
   if (verdict.speed && !extra.starts_with("--against")) command += BaselineFlag(*verdict.speed);
+  if (verdict.speed && verdict.speed->headline == "against" && verdict.speed->against &&
+      !extra.starts_with("--against"))
+    command += " --against " + ShellQuoted(verdict.speed->against->path);
   if (!extra.empty()) command += " " + extra;
   return command;
 }

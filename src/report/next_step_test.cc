@@ -31,7 +31,13 @@ TEST(JudgeCommand, AnotherCandidateIsNoBaseline) {
   Verdict verdict = SampleVerdict(Outcome::kTie);
   verdict.speed->baselines = {{"against", verdict.speed->baselines.at("eager")}};
   verdict.speed->headline = "against";
+  verdict.speed->against.reset();
   EXPECT_THAT(JudgeCommand(verdict, "a.cpp", ""), Not(HasSubstr("against")));
+  verdict.speed->against.emplace().path = "their b.cpp";
+  EXPECT_THAT(JudgeCommand(verdict, "a.cpp", "--p 2"),
+              EndsWith(" --size small --against 'their b.cpp' --p 2"));
+  EXPECT_THAT(JudgeCommand(verdict, "a.cpp", "--against c.cpp"),
+              EndsWith(" --size small --against c.cpp"));
 }
 
 TEST(NextStep, FasterAsksForWhatTheIntervalStillAllows) {
