@@ -1,9 +1,9 @@
 // Theory of operation. The handler may run in any thread, at any point of foreign code, with a
 // broken heap: it allocates nothing, takes no lock, and writes to the Report alone. It describes
 // the address by the regions: a fault in the inputs or weights is a write, since they are mapped
-// read-only; a fault in the guards beside a region is an access past its end. Then it restores the
-// default action and sends the signal again, so that the exit status is true: a processor's fault
-// recurs on return, but abort()'s signal does not.
+// read-only; a fault in the guards beside a region, or behind the slots in use, is an access past
+// its end. Then it restores the default action and sends the signal again, so that the exit status
+// is true: a processor's fault recurs on return, but abort()'s signal does not.
 #include "faults.h"
 
 #include <errno.h>
@@ -79,13 +79,14 @@ constexpr KnownRegion kKnownRegions[] = {
     {wire::Region::kWeights, wire::Role::kParameter, "parameters"},
 };
 
-// Names the argument whose start is nearest below (or else first above) an offset in a region.
+// Names the argument whose start is nearest below (or else first above) an offset in a region, as
+// seen from the slot of the call that runs.
 void AddNearestArgument(const KnownRegion& known, int64_t offset, Text& text) {
   const wire::Plan* plan = fault_context.plan;
   if (plan == nullptr) return;
   const int64_t stride = static_cast<int64_t>(StrideOf(*plan, known.role));
-  int64_t slot = 0;
-  if (stride > 0 && plan->slot_count > 0 && offset > 0) {
+  int64_t slot = fault_context.call == kNoCall ? 0 : int64_t{fault_context.slot};
+  if (fault_context.call == kNoCall && stride > 0 && plan->slot_count > 0 && offset > 0) {
     slot = offset / stride;
     if (slot >= plan->slot_count) slot = plan->slot_count - 1;
   }
@@ -115,7 +116,7 @@ void AddNearestArgument(const KnownRegion& known, int64_t offset, Text& text) {
 }
 
 // Describes the address, and puts it into the Report: from the start of a region where it lies in
-// one.
+// one or in the guards beside it.
 void AddAddress(const void* fault_address, const void* context, Text& text) {
   const uint64_t address = reinterpret_cast<uint64_t>(fault_address);
   constexpr uint64_t kNullPageBytes = 4096;
@@ -134,10 +135,8 @@ void AddAddress(const void* fault_address, const void* context, Text& text) {
     if (address < begin - kNearBytes || address >= begin + mapping.size_bytes + kNearBytes)
       continue;
     const bool inside = address >= begin && address < begin + mapping.size_bytes;
-    if (inside) {
-      fault_context.report->fault_region = known.region;
-      fault_context.report->fault_address = address - begin;
-    }
+    fault_context.report->fault_region = known.region;
+    fault_context.report->fault_address = address - begin;
     if (inside && !mapping.writable)
       text.Add("write to the ").Add(known.name).Add(", which are read-only (");
     else

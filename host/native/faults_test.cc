@@ -53,6 +53,35 @@ TEST(Faults, SaysWhatACrashTouched) {
               HasSubstr("the stack is probably full"));
 }
 
+// A region has room for far more slots than are in use: 20 kB past a small output lay in one of
+// them and was never seen.
+TEST(Faults, MemoryBehindTheSlotsInUseIsClosed) {
+  const CompiledCandidate candidate(WithBody("if (x(0, 0) != 0) y.data()[20000] = 1;"), "cpp", "");
+  JudgeDouble judge(XToY(64, 64), 16);
+  judge.plan().slot_count = 2;
+  judge.StartLoaded(candidate.path());
+  judge.EnterBlocks();
+  EXPECT_TRUE(judge.RunBlock({0, 1}));
+  EXPECT_EQ(judge.LeaveBlocks().kind, FrameKind::kDone);
+  // It is open again once the slots there are in use.
+  judge.plan().slot_count = 16;
+  *judge.At<float>("x", 1) = 1;
+  judge.EnterBlocks();
+  EXPECT_TRUE(judge.RunBlock({1}));
+  EXPECT_EQ(judge.LeaveBlocks().kind, FrameKind::kDone);
+  judge.plan().slot_count = 2;
+  judge.EnterBlocks();
+  EXPECT_FALSE(judge.RunBlock({0, 1}));
+  const int status = judge.Wait();
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) << status;
+  EXPECT_THAT(judge.message(), HasSubstr(fmt::format("write to memory beside the outputs ({} bytes "
+                                                     "past the end of y)",
+                                                     4 * (20000 - 64 * 64))));
+  EXPECT_EQ(judge.report().fault_region, Region::kOutputs);
+  EXPECT_EQ(judge.report().fault_address,
+            judge.plan().output_stride + judge.plan().arguments[1].offset + 4 * 20000);
+}
+
 TEST(Faults, ReportsOtherDeadlySignals) {
   EXPECT_THAT(Crash("throw 1;", SIGABRT), HasSubstr("abort() was called"));
   EXPECT_THAT(Crash("__builtin_trap();", SIGILL), HasSubstr("SIGILL"));

@@ -284,9 +284,14 @@ bool AnswerBlocks(Host& host) {
         [](const wire::Control&) { return false; });
     return Answer(wire::FrameKind::kDone);
   }
-  wire::Prefault(*PlanOf(host), host.regions[wire::Region::kInputs].data,
-                 host.regions[wire::Region::kOutputs].data,
-                 host.regions[wire::Region::kWeights].data);
+  const bool opened = OpenOutputs(host.regions);
+  if (opened)
+    wire::Prefault(*PlanOf(host), host.regions[wire::Region::kInputs].data,
+                   host.regions[wire::Region::kOutputs].data,
+                   host.regions[wire::Region::kWeights].data);
+  if (!opened || !CloseUnusedSlots(*PlanOf(host), host.regions))
+    return AnswerFailed(host, wire::Failure::kEnvironment, "the guards behind the outputs",
+                        strerror(errno));
   RunBlocks(host.loop, *host.kernel, host.calls);
   return Answer(wire::FrameKind::kDone);
 }

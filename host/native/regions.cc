@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "wire/launches.h"
 
 namespace assay::native {
@@ -12,8 +14,15 @@ namespace {
 
 // An access that runs off a region by up to this much faults instead of reaching the next mapping.
 constexpr uint64_t kGuardBytes = uint64_t{1} << 20;
+// As far past an output the judge looks for changed bytes: there they are named, and an access is
+// no fault.
+constexpr uint64_t kComparedGuardBytes = 1024;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46;
+
+uint64_t RoundUpToPages(uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 // What a region must hold at least: the host reads and writes fixed structs in these.
 uint64_t BytesMin(wire::Region region) {
@@ -44,7 +53,7 @@ bool MapRegion(Mapping& mapping, wire::Region region, uint64_t size_bytes, bool 
     errno = EINVAL;
     return false;
   }
-  const uint64_t rounded = (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const uint64_t rounded = RoundUpToPages(size_bytes);
   void* reserved = mmap(nullptr, rounded + 2 * kGuardBytes, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return false;
@@ -100,6 +109,26 @@ bool MayLieOnDevice(uint64_t region) {
   return region == static_cast<uint64_t>(wire::Region::kInputs) ||
          region == static_cast<uint64_t>(wire::Region::kOutputs) ||
          region == static_cast<uint64_t>(wire::Region::kWeights);
+}
+
+bool CloseUnusedSlots(const wire::Plan& plan, const Regions& regions) {
+  const Mapping& outputs = regions[wire::Region::kOutputs];
+  if (outputs.data == nullptr || outputs.on_device) return true;
+  uint64_t end = 0;  // of the last slot's tensors and of the guard that the judge compares
+  for (uint32_t i = 0; i < plan.argument_count && plan.slot_count > 0; ++i)
+    if (const wire::ArgumentSpec& argument = plan.arguments[i];
+        argument.role == wire::Role::kOutput)
+      end = std::max(end, (plan.slot_count - 1) * plan.output_stride + argument.offset +
+                              argument.size_bytes + kComparedGuardBytes);
+  const uint64_t all = RoundUpToPages(outputs.size_bytes);
+  const uint64_t open = std::min(RoundUpToPages(end), all);
+  return open == all || mprotect(outputs.data + open, all - open, PROT_NONE) == 0;
+}
+
+bool OpenOutputs(const Regions& regions) {
+  const Mapping& outputs = regions[wire::Region::kOutputs];
+  return outputs.data == nullptr || outputs.on_device ||
+         mprotect(outputs.data, RoundUpToPages(outputs.size_bytes), PROT_READ | PROT_WRITE) == 0;
 }
 
 bool Attach(Regions& regions, const wire::Frame& frame, int fd) {

@@ -39,6 +39,12 @@ enum class Memory : uint64_t { kHost = 0, kDevice = 1 };
 // Returns true if a region of this number may be device memory.
 bool MayLieOnDevice(uint64_t region);
 
+// CloseUnusedSlots takes all access to the outputs' memory behind the plan's slots away, in whole
+// pages: the region may hold far more slots, and an access far past a small output then faults.
+// OpenOutputs gives it back. Both return false (with errno) if the system refuses.
+bool CloseUnusedSlots(const wire::Plan& plan, const Regions& regions);
+bool OpenOutputs(const Regions& regions);
+
 // Maps `fd` shared, between two guards that no access survives, and closes it. Pages exist only
 // once touched: a region may be far larger than its used part. Replaces an earlier mapping of the
 // same region in `regions`, which stays mapped. Returns false (with errno) if the frame's values

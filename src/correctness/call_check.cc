@@ -253,9 +253,13 @@ std::optional<std::string> FindStrayWrites(const LiveSlots& live, const LiveHost
   std::vector<uint32_t> others;
   for (uint32_t slot = 0; slot < plan.slot_count; ++slot)
     if (!was_called[slot]) others.push_back(slot);
-  if (!live.AreUntouched(host.outputs, others))
-    return "it wrote into the outputs of a call that it was not asked to make";
-  return std::nullopt;
+  if (live.AreUntouched(host.outputs, others)) return std::nullopt;
+  if (called.size() == 1)
+    if (const auto offset = live.FirstTouchedFrom(called.front(), host.outputs, others))
+      return fmt::format("it wrote out of bounds: {}",
+                         DistanceText(plan, wire::Role::kOutput, *offset));
+  return "it wrote into the memory of another call: its outputs, or an input that is changed in "
+         "place";
 }
 
 }  // namespace assay

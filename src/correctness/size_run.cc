@@ -43,7 +43,7 @@ Result<std::optional<Gate1Result>> RunOnHost(const AtSize& size, const SizeRunTe
     size.live.NoteTrouble();
     HostTrouble trouble = result.error();
     if (const std::string fault = DescribeFault(host, size.live); !fault.empty())
-      trouble.message += "; " + fault;
+      trouble.message = fault + "; " + trouble.message;
     ASSAY_RETURN_IF_ERROR(Blame(trouble, "gate 1" + size.where, terms.stop, verdict));
     return std::nullopt;
   }

@@ -321,6 +321,12 @@ void Host::SetOrder(std::span<const uint32_t> order) {
   __atomic_store_n(&control->call_count, static_cast<uint32_t>(order.size()), __ATOMIC_RELEASE);
 }
 
+std::optional<uint32_t> Host::SlotOfCall(uint32_t call) const {
+  const auto* control = control_.as<wire::Control>();
+  if (call >= std::min(control->call_count, wire::kCallsMax)) return std::nullopt;
+  return control->order[call];
+}
+
 HostResult<void> Host::WatchBlock(std::span<const uint32_t> order, double timeout_s,
                                   LibraryClock* clock) {
   ASSAY_CHECK(in_blocks_ && freezer_->frozen() && order.size() <= wire::kCallsMax);
@@ -377,10 +383,12 @@ HostResult<BlockResult> Host::RunBlock(const OutputWatch& watch, std::span<const
 
   const int64_t start_ns = MonotonicNs();
   wire::Ring(control_.as<wire::Control>()->go, sequence_, !spin_);
-  if (auto done =
-          AwaitWord(report().done, sequence_, deadline, spin_, "running its calls (--timeout)");
-      !done)
-    return std::unexpected(done.error());
+  if (auto done = AwaitWord(report().done, sequence_, deadline, spin_, "running its calls");
+      !done) {
+    HostTrouble trouble = std::move(done).error();
+    if (trouble.kind == Kind::kTimedOut) trouble.message += " (--timeout)";
+    return std::unexpected(std::move(trouble));
+  }
   const int64_t block_ns = MonotonicNs() - start_ns;
   const int64_t own_wait_ns = OwnWaitNs() - own_wait_before_ns;
   result.time_ns = block_ns;

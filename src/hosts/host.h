@@ -180,6 +180,8 @@ class Host {
   int64_t PageFaults() const { return ProcessPageFaults(pid_); }
   const wire::Report& report() const { return *report_.as<wire::Report>(); }
   pid_t pid() const { return pid_; }
+  // Returns the slot of one call of the last block; nullopt if it had no such call.
+  std::optional<uint32_t> SlotOfCall(uint32_t call) const;
   // Returns the host's last message, made safe: bounded and printable.
   std::string Message() const;
   std::string Output() { return sandbox_->Output(); }

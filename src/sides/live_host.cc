@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <cstdlib>
+
 namespace assay {
 
 HostResult<void> EnterBlocks(LiveHost& host, const LiveSlots& live, double timeout_s) {
@@ -16,28 +18,63 @@ HostResult<void> EnterBlocks(LiveHost& host, const LiveSlots& live, double timeo
   return {};
 }
 
-std::string DescribeFault(const LiveHost& live_host, const LiveSlots& live) {
-  const wire::Report& report = live_host.host.report();
+namespace {
+
+struct FaultPlace {
+  wire::Role role;
+  uint64_t stride;
+};
+
+// The memory of a region; nullopt: its addresses say nothing.
+std::optional<FaultPlace> PlaceOf(wire::Region region, const wire::Plan& plan) {
+  if (region == wire::Region::kInputs) return FaultPlace{wire::Role::kInput, plan.input_stride};
+  if (region == wire::Region::kOutputs) return FaultPlace{wire::Role::kOutput, plan.output_stride};
+  if (region == wire::Region::kWeights)
+    return FaultPlace{wire::Role::kParameter, plan.weights_stride};
+  return std::nullopt;
+}
+
+// A fault in memory that is read-only; "": it lies elsewhere.
+std::string ReadOnlyText(const wire::Plan& plan, const FaultPlace& place, uint64_t address) {
+  if (place.role == wire::Role::kOutput || place.stride == 0 ||
+      address >= plan.slot_count * place.stride)
+    return {};
+  const bool is_input = place.role == wire::Role::kInput;
+  const uint64_t within = address % place.stride;
+  for (uint32_t i = 0; i < plan.argument_count; ++i) {
+    const wire::ArgumentSpec& argument = plan.arguments[i];
+    if (argument.role == place.role && within >= argument.offset &&
+        within < argument.offset + argument.size_bytes)
+      return fmt::format("it wrote to its {} {}, which is read-only{}: work on a copy",
+                         is_input ? "input" : "parameter", argument.name,
+                         is_input ? ", as the reference does not change it" : "");
+  }
+  return fmt::format("it wrote beside its {0}s: {0}s are read-only",
+                     is_input ? "input" : "parameter");
+}
+
+}  // namespace
+
+std::string FaultText(const wire::Report& report, const wire::Plan& plan,
+                      std::optional<uint32_t> slot) {
   if (report.fault != wire::Fault::kSignal) return {};
   // Other signals carry no address of memory.
   if (report.fault_signal != SIGSEGV && report.fault_signal != SIGBUS) return {};
-  // The host's addresses are not the judge's; it reports faults in its regions as region-relative
-  // (docs/protocol.md).
+  // The host's addresses are not the judge's; it reports faults in its regions, and beside them, as
+  // region-relative (docs/protocol.md).
   const uint64_t address = report.fault_address;
-  const uint64_t stride = live.plan().input_stride;
-  if (report.fault_region == wire::Region::kInputs && stride > 0) {
-    for (uint32_t i = 0; i < live.plan().argument_count; ++i) {
-      const wire::ArgumentSpec& argument = live.plan().arguments[i];
-      const uint64_t within = address % stride;
-      if (argument.role == wire::Role::kInput && within >= argument.offset &&
-          within < argument.offset + argument.size_bytes)
-        return fmt::format("it wrote to its input {}: inputs are read-only", argument.name);
-    }
-    return "it wrote beside its inputs: inputs are read-only";
-  }
-  if (report.fault_region == wire::Region::kWeights)
-    return "it wrote to a parameter: parameters are read-only";
-  return fmt::format("it touched address {:#x}, outside of every buffer", address);
+  const auto place = PlaceOf(report.fault_region, plan);
+  if (!place) return fmt::format("it touched address {:#x}, outside of every buffer", address);
+  if (std::string text = ReadOnlyText(plan, *place, address); !text.empty()) return text;
+  const auto from_slot = static_cast<int64_t>(address - slot.value_or(0) * place->stride);
+  if (!slot || std::abs(from_slot / 2) > static_cast<int64_t>(kRegionBytesMax))
+    return "it went out of bounds";
+  return "it went out of bounds: " + DistanceText(plan, place->role, from_slot);
+}
+
+std::string DescribeFault(const LiveHost& live_host, const LiveSlots& live) {
+  const wire::Report& report = live_host.host.report();
+  return FaultText(report, live.plan(), live_host.host.SlotOfCall(report.fault_call));
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 // A host attached to the live slots, whichever side it is on.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "hosts/host.h"
@@ -24,8 +25,12 @@ struct LiveHost {
 // or leaves them and enters anew.
 HostResult<void> EnterBlocks(LiveHost& host, const LiveSlots& live, double timeout_s);
 
-// A fault that the host reported, in words: "it wrote to its input x (inputs are read-only)" or "it
-// read or wrote at 0x10, outside of every buffer"; empty when it reported none.
+// A fault that the host reported, in words: "it wrote to its input x, which is read-only", "it went
+// out of bounds: 20 bytes past the end of output out" or "it touched address 0x10, outside of every
+// buffer"; empty when it reported none.
 std::string DescribeFault(const LiveHost& host, const LiveSlots& live);
+// The same, of a report that may say anything. `slot`: of the call that ran, if known.
+std::string FaultText(const wire::Report& report, const wire::Plan& plan,
+                      std::optional<uint32_t> slot);
 
 }  // namespace assay

@@ -381,6 +381,16 @@ std::optional<GuardDamage> LiveSlots::FindDamage(const HostOutputs& outputs,
   return std::nullopt;
 }
 
+std::optional<int64_t> LiveSlots::FirstTouchedFrom(uint32_t slot, const HostOutputs& outputs,
+                                                   std::span<const uint32_t> slots) const {
+  if (device_ != nullptr) return std::nullopt;
+  for (const uint32_t other : slots)
+    if (const auto offset = FirstTouched(plan(), outputs.memory.data(), other, guard_))
+      return (int64_t{other} - int64_t{slot}) * static_cast<int64_t>(plan().output_stride) +
+             static_cast<int64_t>(*offset);
+  return std::nullopt;
+}
+
 bool LiveSlots::AreUntouched(const HostOutputs& outputs, std::span<const uint32_t> slots) const {
   if (device_ != nullptr) return NoteOr(device_->AreUntouched(*outputs.device, slots), true);
   return std::all_of(slots.begin(), slots.end(), [&](uint32_t slot) {

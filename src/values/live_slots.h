@@ -120,6 +120,10 @@ class LiveSlots {
   std::optional<GuardDamage> FindDamage(const HostOutputs& outputs,
                                         std::span<const uint32_t> slots) const;
   bool AreUntouched(const HostOutputs& outputs, std::span<const uint32_t> slots) const;
+  // Returns the first changed byte of these slots as an offset from the start of `slot`, or
+  // nullopt: there is none, or the slots lie on a device.
+  std::optional<int64_t> FirstTouchedFrom(uint32_t slot, const HostOutputs& outputs,
+                                          std::span<const uint32_t> slots) const;
 
  private:
   LiveSlots() = default;

@@ -264,18 +264,57 @@ std::optional<GuardDamage> FindGuardDamage(const Plan& plan, const std::byte* ou
   return std::nullopt;
 }
 
-bool SlotIsUntouched(const Plan& plan, const std::byte* outputs, uint32_t slot, uint64_t guard) {
-  if (FindGuardDamage(plan, outputs, std::span(&slot, 1), guard)) return false;
+std::optional<uint64_t> FirstTouched(const Plan& plan, const std::byte* outputs, uint32_t slot,
+                                     uint64_t guard) {
+  const std::byte* base = outputs + slot * plan.output_stride;
+  const auto offset = [&](const std::byte* at) { return static_cast<uint64_t>(at - base); };
+  const std::byte* end = base;
   for (const ArgumentSpec& argument : Arguments(plan)) {
-    if (argument.role != Role::kOutput || wire::IsChangedInput(argument)) continue;
-    const std::byte* start = outputs + slot * plan.output_stride + argument.offset;
-    if (argument.size_bytes == 0) continue;
+    if (argument.role != Role::kOutput) continue;
+    const std::byte* start = base + argument.offset;
+    if (const std::byte* at = FindChange(end, start, guard); at != start) return offset(at);
+    end = start + argument.size_bytes;
+    if (wire::IsChangedInput(argument) || argument.size_bytes == 0) continue;
+    const std::byte poison = PoisonByte(argument.dtype);
     // All bytes equal the first: the range equals itself moved by one byte.
-    if (*start != PoisonByte(argument.dtype) ||
-        std::memcmp(start, start + 1, argument.size_bytes - 1) != 0)
-      return false;
+    if (*start != poison || std::memcmp(start, start + 1, argument.size_bytes - 1) != 0)
+      return offset(std::find_if(start, end, [&](std::byte byte) { return byte != poison; }));
   }
-  return true;
+  const std::byte* stop = base + plan.output_stride;
+  if (const std::byte* at = FindChange(end, stop, guard); at != stop) return offset(at);
+  return std::nullopt;
+}
+
+std::string DistanceText(const Plan& plan, Role role, int64_t offset) {
+  const ArgumentSpec* nearest = nullptr;
+  const auto start = [](const ArgumentSpec& argument) {
+    return static_cast<int64_t>(argument.offset);
+  };
+  for (const ArgumentSpec& argument : Arguments(plan)) {
+    if (argument.role != role) continue;
+    const bool nearer = nearest != nullptr && start(argument) > start(*nearest);
+    const bool is_below = start(argument) <= offset;
+    if (nearest == nullptr ||
+        (is_below ? nearer || start(*nearest) > offset : !nearer && start(*nearest) > offset))
+      nearest = &argument;
+  }
+  if (nearest == nullptr) return {};
+  const char* name = role == Role::kInput    ? "input"
+                     : role == Role::kOutput ? "output"
+                                             : "parameter";
+  const int64_t from_start = offset - start(*nearest);
+  const int64_t past_end = from_start - static_cast<int64_t>(nearest->size_bytes);
+  const auto bytes = [](int64_t count) {
+    return fmt::format("{} {}", count, count == 1 ? "byte" : "bytes");
+  };
+  if (from_start < 0)
+    return fmt::format("{} before the start of {} {}", bytes(-from_start), name, nearest->name);
+  if (past_end < 0) return fmt::format("byte {} of {} {}", from_start, name, nearest->name);
+  return fmt::format("{} past the end of {} {}", bytes(past_end + 1), name, nearest->name);
+}
+
+bool SlotIsUntouched(const Plan& plan, const std::byte* outputs, uint32_t slot, uint64_t guard) {
+  return !FirstTouched(plan, outputs, slot, guard);
 }
 
 #if defined(__x86_64__)

@@ -69,6 +69,16 @@ struct GuardDamage {
 std::optional<GuardDamage> FindGuardDamage(const wire::Plan& plan, const std::byte* outputs,
                                            std::span<const uint32_t> slots, uint64_t guard);
 
+// Returns the offset in a poisoned slot of its first changed byte, guards included, or nullopt.
+// Passes over changed inputs.
+std::optional<uint64_t> FirstTouched(const wire::Plan& plan, const std::byte* outputs,
+                                     uint32_t slot, uint64_t guard);
+
+// Says how far an offset in a slot lies from the argument of this role that is nearest below it:
+// "20 bytes past the end of output out", "4 bytes before the start of output out", "byte 3 of
+// output out". The offset may lie before or behind the slot. "": there is no such argument.
+std::string DistanceText(const wire::Plan& plan, wire::Role role, int64_t offset);
+
 // Returns true if a poisoned slot is unchanged, as a slot that the block does not name must be.
 // Passes over changed inputs.
 bool SlotIsUntouched(const wire::Plan& plan, const std::byte* outputs, uint32_t slot,

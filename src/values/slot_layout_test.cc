@@ -1,5 +1,6 @@
 #include "values/slot_layout.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,6 +119,32 @@ TEST_F(SlotsTest, TheLastByteOfASlotIsGuardedToo) {
 TEST_F(SlotsTest, AWriteToASlotThatWasNotCalledIsSeen) {
   Output(0, 3)[39] = std::byte{0};
   EXPECT_FALSE(SlotIsUntouched(*plan_, outputs_, 0, kGuard));
+}
+
+TEST_F(SlotsTest, TheFirstTouchedByteOfASlotIsFound) {
+  EXPECT_FALSE(FirstTouched(*plan_, outputs_, 1, kGuard));
+  outputs_[2 * plan_->output_stride - 1] ^= std::byte{1};
+  EXPECT_EQ(FirstTouched(*plan_, outputs_, 1, kGuard), plan_->output_stride - 1);
+  Output(1, 3)[39] = std::byte{0};
+  EXPECT_EQ(FirstTouched(*plan_, outputs_, 1, kGuard), plan_->arguments[3].offset + 39);
+  Output(1, 2)[-1] ^= std::byte{1};
+  EXPECT_EQ(FirstTouched(*plan_, outputs_, 1, kGuard), plan_->arguments[2].offset - 1);
+}
+
+TEST_F(SlotsTest, DistancesAreFromTheNearestArgument) {
+  const auto out = static_cast<int64_t>(plan_->arguments[2].offset);
+  const auto index = static_cast<int64_t>(plan_->arguments[3].offset);
+  const auto text = [&](int64_t offset) { return DistanceText(*plan_, Role::kOutput, offset); };
+  EXPECT_EQ(text(out - 4), "4 bytes before the start of output out");
+  EXPECT_EQ(text(-100000), fmt::format("{} bytes before the start of output out", out + 100000));
+  EXPECT_EQ(text(out + 131), "byte 131 of output out");
+  EXPECT_EQ(text(out + 132), "1 byte past the end of output out");
+  EXPECT_EQ(text(index + 40 + 7), "8 bytes past the end of output index");
+  EXPECT_THAT(text(1 << 20), ::testing::EndsWith(" past the end of output nothing"));
+  EXPECT_EQ(DistanceText(*plan_, Role::kParameter, 0),
+            fmt::format("{} bytes before the start of parameter w", plan_->arguments[1].offset));
+  plan_->argument_count = 0;
+  EXPECT_EQ(text(0), "");
 }
 
 TEST_F(SlotsTest, ASampleHoldsUntilALineOfItChanges) {

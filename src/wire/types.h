@@ -172,7 +172,8 @@ struct Report {
   alignas(64) Fault fault;  // reason why the process is about to die, if it knows one
   int32_t fault_signal;
   Region fault_region;                    // region of the address, if the host knows it; else 0
-  uint64_t fault_address;                 // from the start of that region, or absolute
+  uint64_t fault_address;                 // from the start of that region (before it: less than 0,
+                                          // modulo 2^64), or absolute
   uint32_t fault_call;                    // index in order[] of the call that ran, if known
   uint32_t argument_count;                // of `arguments`
   char message[kMessageBytes];            // NUL-terminated text of the last failure

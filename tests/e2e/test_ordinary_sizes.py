@@ -1,7 +1,7 @@
 """Ordinary files that a single size, a single thread or a small limit judged wrongly; and words."""
 import pytest
 
-from conftest import BUILD_FAILED, USAGE, fits
+from conftest import DIED, USAGE, fits
 
 ROW_SUM = """import torch
 N = 2000000
@@ -168,6 +168,16 @@ ASSAY_KERNEL(assay::Tensor<const float, 1> x, assay::Tensor<float, 1> out) {
   for (int64_t i = 0; i < x.size(0)%s; ++i) out.data()[i] = x.data()[i] < 0 ? 0 : x.data()[i];
 }
 """
+FAR = {
+    f"far_{element}": f"x.data()[i]; out.data()[{element}] = 1;"
+    for element in (1105, 5000, 1 << 20)
+}
+FAR["into_input"] = "x.data()[i]; const_cast<float*>(x.data())[0] = 1;"
+IN_PLACE = """import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return x.clamp_(min=0)
+"""
 REUSES = """import torch
 class ModelNew(torch.nn.Module):
     result = None
@@ -181,12 +191,23 @@ class ModelNew(torch.nn.Module):
 def test_a_correct_candidate_is_correct_and_faults_are_named_as_they_are(assay, write):
     astray = write("astray.cpp", NATIVE_RELU % " + 15")
     files = [write("reuses.py", REUSES), astray, write("empty.py", "\n")]
+    # Elements that are written besides: far past the end, in memory of other calls, in the input.
+    for name, also in FAR.items():
+        files.append(write(f"{name}.cpp", NATIVE_RELU.replace("x.data()[i];", also) % ""))
+    files.append(write("in_place.py", IN_PLACE))
     run = assay("judge", write("relu.py", RELU), *files, "--correctness-only", "--json")
-    right, stray, empty = run.verdict
+    right, stray, empty, *far, into_input, in_place = run.verdict
     assert right["outcome"] == "correct", right["message"]
     assert "60 bytes past the end of output" in stray["message"], stray["message"]
     assert "empty.py is empty" in empty["message"], empty["message"]
-    assert run.code == BUILD_FAILED, run
+    for verdict in far:
+        assert verdict["outcome"] in ("wrong", "crashed"), verdict["message"]
+        assert "out of bounds: " in verdict["message"], verdict["message"]
+        assert " bytes past the end of output out" in verdict["message"], verdict["message"]
+    for verdict in (into_input, in_place):
+        assert verdict["outcome"] == "crashed", verdict["message"]
+        assert verdict["message"].startswith("it wrote to its input x, which is read-only"), verdict
+    assert run.code == DIED, run
 
 
 def test_a_win_by_the_overhead_of_calls_and_shared_memory_are_noted(assay, write):
@@ -204,5 +225,12 @@ def test_a_win_by_the_overhead_of_calls_and_shared_memory_are_noted(assay, write
     for result in results:
         assert (result["decision"] == "unsettled") == (result["why_unsettled"] is not None), result
         why = result["why_unsettled"]
+        # Before the first look at the pairs nothing else can end it, on a busy machine either.
+        if why and result["pairs"] < 3:
+            assert why["cause"] == "budget", result
         if why and why["cause"] == "budget":
             assert why["budget_s"] > 1, result
+    for verdict, result in zip((native, reuses), results):
+        if result["why_unsettled"] and result["pairs"] < 3:
+            assert "the budget ended after" in verdict["message"], verdict["message"]
+            assert "--budget " in verdict["message"], verdict["message"]
