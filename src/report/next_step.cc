@@ -136,9 +136,13 @@ NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
   const bool known = result != verdict.speed->baselines.end();
   if (known && result->second.why_unsettled) {
     const WhyUnsettled& why = *result->second.why_unsettled;
-    if (why.cause == "budget")
-      return {"give it more time", JudgeCommand(verdict, verdict.candidate.path,
-                                                fmt::format("--budget {:g}", why.budget_s))};
+    if (why.cause == "budget") {
+      const bool disturbed = result->second.note.contains("other processes");
+      return {disturbed ? "stop other programs on this machine, and give it more time"
+                        : "give it more time",
+              JudgeCommand(verdict, verdict.candidate.path,
+                           fmt::format("--budget {:g}", why.budget_s))};
+    }
     const bool noisy = why.cause == "noise" || why.cause == "disturbed";
     return {noisy ? "stop other programs on this machine, then" : "read the note above, then",
             again};

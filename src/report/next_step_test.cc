@@ -101,6 +101,8 @@ TEST(NextStep, UnsettledDependsOnTheReason) {
   result.why_unsettled = {"copies", 0};
   EXPECT_EQ(NextStepAfter(verdict).advice, "read the note above, then");
   result.why_unsettled = {"budget", 25};
+  EXPECT_THAT(NextStepAfter(verdict).advice, EndsWith(", and give it more time"));
+  result.note.clear();
   EXPECT_EQ(NextStepAfter(verdict).advice, "give it more time");
   EXPECT_THAT(NextStepAfter(verdict).command, EndsWith(" --budget 25"));
   verdict.speed.reset();

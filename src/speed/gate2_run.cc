@@ -94,8 +94,13 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const GateParts&
   BaselineResult& speed = result->result;
   if (auto doubt = DoubtOf(decision, setup, parts, in_a_row, *result)) {
     speed.certified_speedup = 0;
-    speed.note = std::move(doubt->note);
-    speed.why_unsettled = WhyUnsettled{doubt->cause, 0};
+    // So few pairs decide nothing on a quiet machine either.
+    if (speed.why_unsettled && speed.why_unsettled->cause == "budget") {
+      AddNote(doubt->note, &speed);
+    } else {
+      speed.note = std::move(doubt->note);
+      speed.why_unsettled = WhyUnsettled{doubt->cause, 0};
+    }
     return Decision::kUnsettled;
   }
   if (in_a_row) {
