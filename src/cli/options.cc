@@ -5,10 +5,54 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <type_traits>
 
 #include "cli/config.h"
 
 namespace assay {
+namespace {
+
+// CLI11's own validators print both ends of a range with all their digits, and let NaN pass.
+CLI::Validator AboveZero() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0)
+          return std::string();
+        return fmt::format("must be a number above 0, not {}", text);
+      },
+      "above 0");
+}
+
+template <typename Number>
+CLI::Validator Between(Number low, Number high) {
+  const char* kind = std::is_integral_v<Number> ? "whole number" : "number";
+  return CLI::Validator(
+      [=](std::string& text) {
+        Number value{};
+        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high)
+          return std::string();
+        return fmt::format("must be a {} from {} to {}, not {}", kind, low, high, text);
+      },
+      fmt::format("{} to {}", low, high));
+}
+
+void AddPython(std::string* python, CLI::App& command) {
+  command.add_option("--python", *python, "Python interpreter that has PyTorch");
+}
+
+void AddThreadsOfASide(int* threads, CLI::App& command) {
+  command.add_option("--threads", *threads, "Threads of each side (default: all cores but one)")
+      ->check(Between(1, 4096));
+}
+
+void AddProgressFlags(bool* quiet, bool* verbose, CLI::App& command) {
+  command.add_flag("-q,--quiet", *quiet, "No progress on stderr");
+  command.add_flag("-v,--verbose", *verbose, "Progress as plain lines");
+}
+
+}  // namespace
 
 void AddWeakSandboxFlag(CLI::App& command, bool* allowed) {
   command.add_flag(std::string("--") + kAllowWeakSandbox, *allowed,
@@ -45,25 +89,25 @@ void AddEffort(AskedTerms* asked, bool* profile, std::string* sanitize, CLI::App
                      "Seed of all inputs (default: a fresh one, on the card)");
   command.add_option("--timeout", asked->limits.timeout_s, "Seconds that one call may take")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command
       .add_option("--build-timeout", asked->limits.build_timeout_s,
                   "Seconds that building may take: a compiler, or a Python file's import "
                   "(default: 60, or 300 where PyTorch compiles an extension)")
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command.add_option("--memory", asked->limits.memory, "Memory that a candidate may take")
       ->capture_default_str();
   command
       .add_option("--budget", asked->effort.speed_budget_s,
                   "Seconds for gate 2, speed, of each candidate against each baseline")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command
       .add_option(
           "--sustained", asked->effort.sustained_s,
           "After the verdict, run each side for this many seconds without a pause, and show what "
           "a call takes in the end")
-      ->check(CLI::Range(0.5, 600.0));
+      ->check(Between(0.5, 600.0));
 }
 
 }  // namespace
@@ -84,9 +128,7 @@ void JudgeOptions::AddTo(CLI::App& command) {
   command.add_option("--against", asked.against, "Judge against this candidate instead of PyTorch");
   command.add_option("--p", asked.threshold, "Speedup that the candidate must exceed")
       ->capture_default_str();
-  command
-      .add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
-      ->check(CLI::Range(1, 4096));
+  AddThreadsOfASide(&asked.threads, command);
   command.add_option(
       "--precision", asked.precision,
       "Precision that is enough: float64, float32, tf32, float16 or bfloat16 (default: the "
@@ -118,7 +160,7 @@ void JudgeOptions::AddTo(CLI::App& command) {
                 "Check this size alone: the candidate may be wrong at others")
       ->excludes("--ragged");
   AddEffort(&asked, &profile, &sanitize, command);
-  command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
+  AddPython(&asked.python, command);
   command
       .add_flag("--correctness-only", asked.effort.correctness_only,
                 "Stop after gate 1, correctness")
@@ -128,8 +170,7 @@ void JudgeOptions::AddTo(CLI::App& command) {
   command.add_flag("--jsonl", jsonl, "Events as JSON lines on stdout: progress, verdict, end")
       ->excludes("--json");
   command.add_flag("--no-save", no_save, "Do not keep the verdict for assay explain");
-  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
-  command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
+  AddProgressFlags(&quiet, &verbose, command);
   command.footer(
       "Examples:\n"
       "  assay judge softmax mine.cpp --size small\n"
@@ -153,7 +194,7 @@ void NewOptions::AddTo(CLI::App& command) {
       ->check(CLI::IsMember({"native", "c", "python", "cuda", "device"}));
   command.add_option("-o,--output", output,
                      "File to write (default: the problem's name); - for stdout");
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  AddPython(&python, command);
   command.add_flag("--force", force, "Overwrite the file");
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
@@ -167,7 +208,7 @@ void ExplainOptions::AddTo(CLI::App& command) {
                   "A verdict's JSON file, the id on its card, or 'last' for the newest")
       ->required();
   command.add_option("-o,--output", output, "Folder to write (default: explain-ID)");
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  AddPython(&python, command);
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer("Example:\n  assay explain 3f2a9c01d4e7");
 }
@@ -181,12 +222,12 @@ void ScoreOptions::AddTo(CLI::App& command) {
       "--suite", suite, "Folder with a suite.toml: score over all of its problems");
   command.add_option("--level", level, "Only problems of this level of the suite")
       ->needs(suite_option)
-      ->check(CLI::Range(1, 99));
+      ->check(Between(1, 99));
   command
       .add_option("--problems", problems,
                   "How many problems were asked for; those without a verdict count as not correct")
       ->excludes(suite_option)
-      ->check(CLI::Range(int64_t{1}, int64_t{1000000}));
+      ->check(Between(int64_t{1}, int64_t{1000000}));
   command
       .add_option("--p", thresholds,
                   "Speedups p of fast_p, such as 1,2 (default: 0,0.5,0.8,1,1.5,2,4)")
@@ -215,7 +256,7 @@ void ScoreOptions::AddTo(CLI::App& command) {
 
 void ProblemListOptions::AddTo(CLI::App& command) {
   command.add_option("--suite", suite, "A folder with a suite.toml, instead of the installed ones");
-  command.add_option("--level", level, "Only problems of this level")->check(CLI::Range(1, 9));
+  command.add_option("--level", level, "Only problems of this level")->check(Between(1, 9));
   command.add_option("--mechanism", mechanism, "Only problems of this mechanism, such as fusion");
   command.add_flag("--json", json, "A list as JSON on stdout");
   command.add_flag("--names", names, "Names alone, one a line");
@@ -228,8 +269,8 @@ void ProblemShowOptions::AddTo(CLI::App& command) {
   command.add_flag("--profile", profile,
                    "Run the reference, and show where its time goes, operator by operator");
   command.add_option("--threads", threads, "Threads (default: as many as a judgement gives)")
-      ->check(CLI::Range(1, 4096));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
+      ->check(Between(1, 4096));
+  AddPython(&python, command);
   command.add_flag("--json", json, "One JSON document on stdout");
   command.footer(
       "Examples:\n"
@@ -262,17 +303,16 @@ void AuditOptions::AddTo(CLI::App& command) {
   command.add_option("--seed", seed, "Seed of all inputs (default: a fresh one, in the JSON)");
   command.add_option("--threads", threads, "Threads of each reference")
       ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
+      ->check(Between(1, 4096));
   command
       .add_option("--jobs", jobs,
                   "Problems audited at a time (default: two where there are two cores)")
-      ->check(CLI::Range(1, 64));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
+      ->check(Between(1, 64));
+  AddPython(&python, command);
   command.add_flag("--json", json, "One JSON document on stdout");
   command.add_flag("--jsonl", jsonl, "A JSON line for each problem on stdout, as it ends")
       ->excludes("--json");
-  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
-  command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
+  AddProgressFlags(&quiet, &verbose, command);
   command.footer(
       "Examples:\n"
       "  assay audit problems --size tiny\n"
@@ -295,7 +335,7 @@ void DoctorOptions::AddTo(CLI::App& command) {
       .add_option("--device", device,
                   "cpu: ignore GPUs; cuda: require one (default: measure a GPU where there is one)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  AddPython(&python, command);
   command.add_flag("--json", json, "One JSON document on stdout");
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");
   command.footer(
@@ -310,7 +350,7 @@ void DemoOptions::AddTo(CLI::App& command) {
   command.add_option("NAME", name, "gap, warmup, off-by-one or online-softmax")
       ->required()
       ->check(CLI::IsMember({"gap", "warmup", "off-by-one", "online-softmax"}));
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  AddPython(&python, command);
   command.add_option("--device", device, "cpu or cuda; gap and warmup run on a GPU, too")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command.footer(
@@ -326,7 +366,7 @@ void WorkerCommandOptions::AddTo(CLI::App& command) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command.add_option("--cores", cores, "Cores that it may use, such as 0,1 (default: all)")
       ->delimiter(',')
-      ->check(CLI::Range(0, 1023));
+      ->check(Between(0, 1023));
   command.add_option(
       "--memory", memory,
       "Memory that open sessions may take, such as 8G (default: half of what is free)");
@@ -382,22 +422,19 @@ void LadderOptions::AddTo(CLI::App& command) {
                      "again");
   command.add_flag("--again", again, "Judge the rungs that stand in --out, too");
   command.add_option("--minutes", minutes, "Begin no rung after so many minutes")
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command.add_option("--chart", chart, "Write the chart of the first size as a picture (SVG)");
   AddLadderPapers(this, command);
-  command
-      .add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
-      ->check(CLI::Range(1, 4096));
+  AddThreadsOfASide(&asked.threads, command);
   command
       .add_option("--budget", asked.effort.speed_budget_s,
                   "Seconds for gate 2, a rung and baseline")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command.add_flag("--correctness-only", asked.effort.correctness_only, "Stop after gate 1");
-  command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
+  AddPython(&asked.python, command);
   command.add_flag("--no-save", no_save, "Do not keep the verdicts for assay explain");
-  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
-  command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
+  AddProgressFlags(&quiet, &verbose, command);
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "Examples:\n"
@@ -427,7 +464,7 @@ void SassOptions::AddTo(CLI::App& command) {
   command.add_option("--architecture", architecture,
                      "Compile for this GPU (default: the one here, or else sm_90a)");
   command.add_flag("--whole", whole, "Show the whole kernel, not its hot loop alone");
-  command.add_option("--python", python, "Python interpreter that has PyTorch");
+  AddPython(&python, command);
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "Examples:\n"
