@@ -90,10 +90,12 @@ class ProblemWriter {
     if (work.operations_from == "unknown")
       frame_.Labelled("operations", "not known: forward cannot be followed without running it");
     else
-      frame_.Labelled("operations",
-                      fmt::format("{} ({}), {:.3g} a byte", FormatCount(work.operations),
-                                  work.operations_from == "suite" ? "by suite.toml" : "counted",
-                                  work.operations / work.bytes));
+      frame_.Labelled(
+          "operations",
+          fmt::format("{} ({}){}", FormatCount(work.operations),
+                      work.operations_from == "suite" ? "by suite.toml" : "counted",
+                      work.bytes > 0 ? fmt::format(", {:.3g} a byte", work.operations / work.bytes)
+                                     : std::string()));
     if (!card_.bound) {
       frame_.Labelled("bound", "not known: run assay doctor once");
       return;

@@ -66,6 +66,16 @@ TEST(RenderProblem, SaysWhatOneCallDoesAndWhatBoundsIt) {
   EXPECT_THAT(RenderProblem(card, {}), HasSubstr("cannot be followed"));
 }
 
+TEST(RenderProblem, WithoutElementsNothingIsDividedByThem) {
+  const Inspection inspection = Looked();
+  ProblemCard card = CardOf(inspection);
+  card.work = {0, "counted", 0, 0, "signature", 0, 0};
+  const std::string text = RenderProblem(card, {});
+  EXPECT_THAT(text, HasSubstr("(counted)"));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+  EXPECT_THAT(text, Not(HasSubstr("a byte")));
+}
+
 TEST(RenderProblem, EveryLineFitsTheWidth) {
   const Inspection inspection = Looked();
   for (const int width : {60, 80, 100}) {
