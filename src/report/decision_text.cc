@@ -118,12 +118,15 @@ std::string DecisionText(const BaselineResult& result, double threshold) {
   if (result.decision == "faster") return Won(result, threshold, true);
   if (result.decision == "slower") return Won(result, threshold, false);
   if (result.decision == "tie") return Tied(result, threshold);
+  const std::string open = threshold == 1
+                               ? std::string("which is faster")
+                               : fmt::format("whether it is more than {:g}x as fast", threshold);
   if (result.decision == "not_faster")
     return fmt::format(
         "a win was out of reach after {}; a slower candidate or a tie is not pursued",
         Counted(result.pairs, "pair"));
-  return fmt::format("after {} nothing is claimed, so no error is risked{}",
-                     Counted(result.pairs, "pair"), Unseen(result));
+  return fmt::format("after {} it is open {}{}", Counted(result.pairs, "pair"), open,
+                     Unseen(result));
 }
 
 }  // namespace assay

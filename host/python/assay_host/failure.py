@@ -110,8 +110,9 @@ def describe_exception(error):
         return ("out of memory: " + (lines[0] if lines else name))[:TEXT_LENGTH_MAX]
     if "does not require grad" in text:
         lines[0] += (
-            "; forward runs without autograd: compute gradients within `with torch.enable_grad():` "
-            "by torch.autograd.grad, as docs/problems.md shows"
+            "; forward runs without autograd: within `with torch.enable_grad():` take "
+            "`x = x.detach().requires_grad_()` and return `torch.autograd.grad(loss, x)[0]` "
+            "(docs/problems.md has a whole file under Gradients)"
         )
     torch = sys.modules.get("torch")
     if torch and isinstance(error, AttributeError) and text.startswith("module 'torch"):
