@@ -72,11 +72,12 @@ void Say(const std::string& cause, Verdict* first) {
 
 }  // namespace
 
-void SayRightWithConstant(Verdict* verdict) {
+void SayRightWithConstant(bool has_other_sizes, Verdict* verdict) {
   Correctness& correctness = *verdict->correctness;
   correctness.right_with_weights = "constant";
   correctness.hint =
       "right with constant weights: it prepares them once; `--weights constant` allows it";
+  if (has_other_sizes) correctness.hint += ", and checks it at other sizes, which is still to do";
   verdict->outcome = Outcome::kWrong;
   verdict->message = "wrong where each call has weights of its own; " + correctness.hint;
 }

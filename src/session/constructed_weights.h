@@ -23,7 +23,8 @@ std::vector<std::string> UniformParameters(const wire::Plan& plan,
 std::string DifferingWeights(const WeightsMatch& match);
 
 // Says in a wrong verdict that the candidate is right with the same weights in all calls.
-void SayRightWithConstant(Verdict* verdict);
+// `has_other_sizes`: there are such, at which it was not tried.
+void SayRightWithConstant(bool has_other_sizes, Verdict* verdict);
 
 // What was found on the weights as constructed.
 struct ConstructedFinding {

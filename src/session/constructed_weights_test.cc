@@ -12,6 +12,7 @@ namespace assay {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 Verdict Judged(Outcome outcome, const std::string& hint = "") {
@@ -85,9 +86,11 @@ TEST(ConcludeConstructed, AWrongCandidateStaysWhatItWas) {
 
 TEST(SayRightWithConstant, NamesTheRule) {
   Verdict verdict = Judged(Outcome::kWrong, "off by 2");
-  SayRightWithConstant(&verdict);
+  SayRightWithConstant(false, &verdict);
   EXPECT_EQ(verdict.outcome, Outcome::kWrong);
-  EXPECT_THAT(verdict.message, HasSubstr("`--weights constant` allows it"));
+  EXPECT_THAT(verdict.message, EndsWith("`--weights constant` allows it"));
+  SayRightWithConstant(true, &verdict);
+  EXPECT_THAT(verdict.message, HasSubstr("allows it, and checks it at other sizes"));
   EXPECT_EQ(verdict.correctness->right_with_weights, "constant");
 }
 

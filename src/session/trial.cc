@@ -149,7 +149,7 @@ Result<void> Trial::LookAtWeights(const AtSize& size, const Gate1Result& result,
   if (!match.lacks_floats && oracle.varied_weights()->any_vary()) {
     ASSAY_ASSIGN_OR_RETURN(const bool right, IsRightWithConstant(size, verdict));
     if (right) {
-      SayRightWithConstant(verdict);
+      SayRightWithConstant(!setup_.batch.other_sizes.empty(), verdict);
       return {};
     }
   }
