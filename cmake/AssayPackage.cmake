@@ -27,6 +27,7 @@ install(FILES src/gpu/judge_kernels.cu src/gpu/judge_tasks.h src/gpu/ceiling_ker
   src/gpu/ceiling_matrix.cu src/gpu/ceiling_wgmma.cu DESTINATION lib/assay/gpu)
 install(FILES $<TARGET_FILE:assay_host> $<TARGET_FILE:no_driver> DESTINATION lib/assay)
 install(DIRECTORY host/python/assay_host DESTINATION lib/assay/python FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY host/python/lean DESTINATION lib/assay)
 install(FILES include/assay/kernel.h DESTINATION lib/assay/include/assay)
 install(FILES include/assay/kernel.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/assay/include/dlpack DESTINATION lib/assay/include)

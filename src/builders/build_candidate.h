@@ -28,6 +28,7 @@ struct BuiltCandidate {
   std::string toolkit;   // CUDA's folder, if its hosts read it
   std::string flags;
   std::string compiler;
+  std::string headers;  // PyTorch's, of extensions: "lean", "full"; empty: nothing was built so
   std::map<std::string, InstructionMix> instructions;  // by kernel; GPU with nvdisasm only
   double build_s = 0;
   bool cached = false;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "builders/build_steps.h"
+#include "builders/lean_headers.h"
 #include "hosts/device_access.h"
 #include "toolchain/nvcc.h"
 
@@ -68,6 +69,7 @@ struct Build {
   const PythonRuntime& python;
   const DeviceTarget* target;
   std::string toolkit, compiler_version;  // of CUDA; empty: none
+  LeanHeaders lean;                       // empty: it loads no extensions
   StopToken stop;
 
   std::string Key(const BuiltCandidate& built, const Size& size) const;
@@ -76,13 +78,9 @@ struct Build {
 };
 
 std::string Build::Key(const BuiltCandidate& built, const Size& size) const {
-  std::vector<std::string> parts{"python",
-                                 built.source.content,
-                                 python.executable,
-                                 python.torch_version,
-                                 size.init_arguments,
-                                 ProcessorIdentity(),
-                                 SetConstants(size.settings)};
+  std::vector<std::string> parts{
+      "python",  built.source.content, python.executable,   python.torch_version,
+      lean.hash, size.init_arguments,  ProcessorIdentity(), SetConstants(size.settings)};
   if (target != nullptr)
     parts.insert(parts.end(), {target->gpu.Describe(), toolkit, compiler_version,
                                DescribeInputs(*size.plan), built.artifact});
@@ -93,6 +91,7 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
   const std::string key = Key(*built, size);
   if (auto artifact = Artifacts().Get(key)) {
     built->artifact = std::move(*artifact);
+    built->headers = HeadersOf(built->artifact);
     built->cached = true;
     return {};
   }
@@ -109,6 +108,9 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
     request.files.push_back({"/candidate/inputs.json", DescribeInputs(*size.plan), false});
     AllowCompilersForDevice(*target, toolkit, &request);
   }
+  // To precompile pays after some ten extensions, which are many on a CPU.
+  if (!lean.files.empty())
+    PreferLeanHeaders(lean, target != nullptr ? PrecompiledHeaders(python, lean) : "", &request);
   const double timeout_s = BuildTimeoutS(built->source, limits, target != nullptr);
   ASSAY_ASSIGN_OR_RETURN(
       ToolRun run, RunToolInSandbox(request, kOutput, Deadline::AfterSeconds(timeout_s), stop));
@@ -123,6 +125,7 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
     return {};
   }
   built->artifact = std::move(run.artifact);
+  built->headers = HeadersOf(built->artifact);
   // Where its call failed something may be missing: gate 1 finds out, and the next build tries
   // again.
   if (target == nullptr || IsBlank(run.output)) [[maybe_unused]]
@@ -157,7 +160,10 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
                                 std::filesystem::path(built.source.path).filename().string());
     return built;
   }
-  Build build{limits, python, target, "", "", stop};
+  Build build{limits, python, target, "", "", {}, stop};
+  if (built.source.content.contains("cpp_extension")) {
+    ASSAY_ASSIGN_OR_RETURN(build.lean, ReadLeanHeaders());
+  }
   // PyTorch and Triton do without nvcc; a candidate that needs it is told by them.
   if (target != nullptr) {
     if (const auto nvcc = FindNvcc()) {

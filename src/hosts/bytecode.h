@@ -7,19 +7,16 @@
 #include <filesystem>
 #include <string>
 
+#include "hosts/made_once.h"
 #include "hosts/python_runtime.h"
 
 namespace assay {
-
-// Returns the folder with the bytecode of all interpreters: below the cache folder; for root below
-// /var/cache, since root's sandboxes run as another user, who cannot read root's home.
-std::filesystem::path BytecodeFolder();
 
 // Returns the folder in `all` with bytecode for this interpreter and PyTorch, laid out for
 // PYTHONPYCACHEPREFIX. Makes it if it is missing, by one import outside of any sandbox, which takes
 // some seconds. `missing`: the path of PyTorch's own bytecode, which does not exist. Returns an
 // empty string if the folder cannot be made; hosts then run without.
 std::string BytecodeOf(const PythonRuntime& python, const std::string& missing,
-                       const std::filesystem::path& all = BytecodeFolder());
+                       const std::filesystem::path& all = MadeFolders("bytecode"));
 
 }  // namespace assay

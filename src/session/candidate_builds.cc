@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace assay {
+namespace {
+
+// An empty file's message names it.
+bool BuildsTheSame(const CandidateSource& a, const CandidateSource& b) {
+  const bool empty = a.content.find_first_not_of(" \t\n") == std::string::npos;
+  return a.hash == b.hash && a.form == b.form && a.language == b.language &&
+         (!empty || a.path == b.path);
+}
+
+}  // namespace
 
 CandidateBuilds::CandidateBuilds(std::vector<const CandidateSource*> sources,
                                  const CandidateLimits& limits, StopToken stop)
@@ -15,7 +25,7 @@ CandidateBuilds::CandidateBuilds(std::vector<const CandidateSource*> sources,
 size_t CandidateBuilds::SameAs(size_t index) const {
   const CandidateSource& source = *sources_[index];
   for (size_t i = 0; i < index; ++i)
-    if (sources_[i]->path == source.path && sources_[i]->hash == source.hash) return i;
+    if (BuildsTheSame(*sources_[i], source)) return i;
   return index;
 }
 
@@ -44,6 +54,7 @@ Result<std::vector<BuiltCandidate>> CandidateBuilds::Finish(
     progress(i);
     if (const size_t same = SameAs(i); same != i) {
       built.push_back(built[same]);
+      built.back().source = *sources_[i];
       built.back().cached = true;
       built.back().build_s = 0;
       continue;

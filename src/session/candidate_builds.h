@@ -14,7 +14,7 @@ namespace assay {
 
 class CandidateBuilds {
  public:
-  // Begins those that need only their source. Builds each file once. `sources` and `limits` must
+  // Begins those that need only their source. Builds each content once. `sources` and `limits` must
   // outlive this object.
   CandidateBuilds(std::vector<const CandidateSource*> sources, const CandidateLimits& limits,
                   StopToken stop);
@@ -27,9 +27,9 @@ class CandidateBuilds {
 
  private:
   using Builds = SideBySide<CandidateSource, Result<BuiltCandidate>>;
-  // Returns the first source with the same file as this one; usually this one itself.
+  // Returns the first source with the same content as this one; usually this one itself.
   size_t SameAs(size_t index) const;
-  // Returns the sources to build, each file once: those that build alone, or the others.
+  // Returns the sources to build, each content once: those that build alone, or the others.
   std::vector<const CandidateSource*> Distinct(bool alone) const;
 
   std::vector<const CandidateSource*> sources_;

@@ -60,6 +60,7 @@ Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, c
                        {"compiler", candidate.compiler},
                        {"python", python.version},
                        {"pytorch", python.torch_version}};
+  if (!candidate.headers.empty()) verdict.toolchain["headers"] = candidate.headers;
   if (const std::string kernels = OpenBlasKernels(); !kernels.empty())
     verdict.toolchain["openblas_kernels"] = kernels;
   verdict.log = candidate.log;

@@ -327,13 +327,48 @@ def test_several_candidates_keep_their_order_and_the_gravest_code(assay, write):
 
 def test_the_same_file_twice_is_built_once_and_judged_twice(assay, write):
     paths = [write("zeros.cpp", CANDIDATES["zeros"][0]), write("right.cpp", CANDIDATES["right"][0])]
+    copy = write("zeros_too.cpp", CANDIDATES["zeros"][0])
     options = ["--size", "tiny", "--correctness-only"]
-    first, right, second = assay.judge(SOFTMAX, *paths, paths[0], *options).verdict
-    assert [v["outcome"] for v in (first, second)] == ["wrong", "wrong"]
+    first, right, second, copied = assay.judge(SOFTMAX, *paths, paths[0], copy, *options).verdict
+    assert [v["outcome"] for v in (first, second, copied)] == ["wrong"] * 3
     assert first["cost"]["build_s"] > 0 and right["correctness"]["passed"]
     # Not from the cache, which takes its time to look.
     assert second["cost"]["build_cached"] and second["cost"]["build_s"] == 0
     assert first["id"] != second["id"] and first["candidate"] == second["candidate"]
+    assert copied["cost"]["build_cached"] and copied["candidate"]["path"] == copy
+
+
+def inline_extension(body):
+    return f"""
+import torch
+from torch.utils.cpp_extension import load_inline
+SOURCE = "torch::Tensor rows(torch::Tensor x) {{ return {body}; }}"
+module = load_inline(name="rows", cpp_sources=SOURCE, functions=["rows"])
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return module.rows(x)
+"""
+
+
+def test_an_extension_is_built_with_a_part_of_the_headers(assay, write):
+    path = write("inline.py", inline_extension("at::softmax(x, 1)"))
+    options = ["--size", "tiny", "--correctness-only"]
+    for cached in (False, True):
+        verdict = assay.judge(SOFTMAX, path, *options).verdict
+        assert verdict["outcome"] == "correct" and verdict["toolchain"]["headers"] == "lean"
+        assert verdict["cost"]["build_cached"] == cached
+
+
+@pytest.mark.thorough
+def test_an_extension_that_needs_all_headers_is_built_with_them(assay, write):
+    rare = inline_extension("at::special_softmax(x, 1, c10::nullopt)")
+    wrong = inline_extension("at::no_such_operator(x)")
+    paths = [write("rare.py", rare), write("wrong.py", wrong)]
+    options = ["--size", "tiny", "--correctness-only"]
+    found, failed = assay.judge(SOFTMAX, *paths, *options, timeout=280).verdict
+    assert found["outcome"] == "correct" and found["toolchain"]["headers"] == "full"
+    assert failed["outcome"] == "build_failed" and "no_such_operator" in failed["message"]
+    assert "headers" not in failed["toolchain"]
 
 
 def test_the_best_baseline_is_the_hardest_to_beat(assay, write):

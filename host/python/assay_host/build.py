@@ -78,7 +78,7 @@ def _build(root, settings, say):
     except ImportError as error:
         say(f"PyTorch cannot be imported by {sys.executable}: {error}")
         return 1
-    from assay_host import candidate, device, extensions, failure, host, record, rehearsal
+    from assay_host import candidate, device, extensions, failure, host, lean, record, rehearsal
 
     host.set_threads(torch, settings)
     torch.set_grad_enabled(False)
@@ -86,6 +86,7 @@ def _build(root, settings, say):
     path = os.path.join(root, "candidate", "candidate.py")
     try:
         device.start(settings)
+        lean.prefer(root, os.environ.get("ASSAY_LEAN_HEADERS", ""))
         # What was built for another size of the problem.
         if extensions.unpack(os.path.join(root, "candidate", "extensions.tar"), root):
             extensions.skip_finished_builds()

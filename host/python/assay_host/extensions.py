@@ -8,12 +8,15 @@ folder.
 
 import glob
 import hashlib
+import io
 import os
 import re
 import sys
 import tarfile
 
 _STAMP = ".assay_built"
+# The tar's first file, if an extension was built: "lean" or "full" (src/builders/lean_headers.h).
+_HEADERS = ".assay_headers"
 _LEFT_OUT = re.compile(r"(\.o|\.o\.d|/lock|/\.ninja_log|/\.ninja_deps)$")
 
 
@@ -35,6 +38,20 @@ def prepare(root):
     os.environ["TRITON_CACHE_DIR"] = _triton_folder(root)
 
 
+def read_sources(build_folder):
+    """Returns the rule and the content of each source that build.ninja names: ("compile", b"...").
+    Errors: OSError, UnicodeDecodeError.
+    """
+    with open(os.path.join(build_folder, "build.ninja"), encoding="utf-8") as file:
+        text = file.read()
+    sources = []
+    for rule, line in re.findall(r"(?m)^build [^:\n]+: (compile|cuda_compile) (.+)$", text):
+        path = line.strip().replace("$ ", " ").replace("$:", ":")
+        with open(os.path.join(build_folder, path), "rb") as file:
+            sources.append((rule, file.read()))
+    return sources
+
+
 def _digest(build_folder):
     """Returns the SHA-256 of build.ninja and the sources that it names; None if they cannot be
     read.
@@ -42,14 +59,9 @@ def _digest(build_folder):
     digest = hashlib.sha256()
     try:
         with open(os.path.join(build_folder, "build.ninja"), "rb") as file:
-            text = file.read()
-        digest.update(text)
-        for line in re.findall(
-            r"(?m)^build [^:\n]+: (?:compile|cuda_compile) (.+)$", text.decode()
-        ):
-            path = line.strip().replace("$ ", " ").replace("$:", ":")
-            with open(os.path.join(build_folder, path), "rb") as file:
-                digest.update(file.read() + b"\0")
+            digest.update(file.read())
+        for _, content in read_sources(build_folder):
+            digest.update(content + b"\0")
     except (OSError, UnicodeDecodeError):
         return None
     return digest.hexdigest()
@@ -72,6 +84,28 @@ def hold_cuda(root):
     return False
 
 
+def note_headers(root, which):
+    """Notes the headers that an extension was built with; "full" stays once noted."""
+    if _noted_headers(root) != "full":
+        with open(os.path.join(folder(root), _HEADERS), "w", encoding="ascii") as file:
+            file.write(which)
+
+
+def _noted_headers(root):
+    try:
+        with open(os.path.join(folder(root), _HEADERS), encoding="ascii") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _pack_note(archive, which):
+    content = which.encode()
+    entry = tarfile.TarInfo(_HEADERS)
+    entry.size = len(content)
+    archive.addfile(entry, io.BytesIO(content))
+
+
 def pack(root, path):
     """Writes the folder as a tar, whole or not at all; an empty one if nothing was built. Leaves
     out objects and locks.
@@ -89,7 +123,10 @@ def pack(root, path):
 
     unfinished = path + ".unfinished"
     with tarfile.open(unfinished, "w") as archive:
-        for name in sorted(os.listdir(folder(root))):
+        noted = _noted_headers(root)
+        if noted is not None:
+            _pack_note(archive, noted)
+        for name in sorted(set(os.listdir(folder(root))) - {_HEADERS}):
             archive.add(os.path.join(folder(root), name), arcname=name, filter=keep)
     os.replace(unfinished, path)
 

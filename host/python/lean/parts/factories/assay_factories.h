@@ -1,0 +1,2 @@
+// Tells that CUDA sources want factories with gradients (assay_host/lean.py).
+#pragma once

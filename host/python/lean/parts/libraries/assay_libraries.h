@@ -1,0 +1,2 @@
+// Tells that CUDA sources want CUDA's libraries (assay_host/lean.py).
+#pragma once
