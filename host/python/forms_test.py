@@ -2,7 +2,8 @@
 
 import unittest
 
-from fake_judge import Judge, Refused, torch, wire
+from fake_judge import torch
+from judge_case import JudgeCase
 from assay_host import failure, forms
 
 KERNELBOOK = """
@@ -24,22 +25,7 @@ def get_init_inputs():
 """
 
 
-class FormsTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.judge = Judge()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.judge.close()
-
-    def refused(self, source, number, *parts):
-        with self.assertRaises(Refused) as caught:
-            self.judge.load(source)
-        self.assertEqual(caught.exception.number, number, self.judge.message())
-        for part in parts:
-            self.assertIn(part, self.judge.message())
-
+class FormsTest(JudgeCase):
     def test_a_file_of_kernelbooks_form_is_read(self):
         for inputs in (
             "[torch.rand([4, 3, 2])]",

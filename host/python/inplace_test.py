@@ -2,7 +2,8 @@
 
 import unittest
 
-from fake_judge import Judge, Refused, torch, wire
+from fake_judge import torch, wire
+from judge_case import JudgeCase
 from assay_host import failure, inplace
 from sample_problems import problem
 
@@ -14,15 +15,7 @@ CACHE = problem(
 STEP = "[torch.randn(5), torch.randn(5)]"
 
 
-class InPlace(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.judge = Judge()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.judge.close()
-
+class InPlace(JudgeCase):
     def prepare(self, source, slots=3):
         """Loads, draws and evaluates slot by slot; returns the expected outputs of each."""
         judge = self.judge
@@ -106,10 +99,7 @@ class InPlace(unittest.TestCase):
             ("x.data = x * 2; return x.sum()", "x.copy_(...)"),
             ("return x.unsqueeze_(0).sum()", "the shape or the type of its input x"),
         ):
-            with self.assertRaises(Refused) as caught:
-                self.judge.load(problem(body))
-            self.assertEqual(caught.exception.number, failure.PROBLEM_FORWARD)
-            self.assertIn(words, self.judge.message())
+            self.refused(problem(body), failure.PROBLEM_FORWARD, words)
 
     def test_changed_bytes_are_those_of_elements_that_differ(self):
         before = torch.tensor([[1.0, 2.0], [0.0, float("nan")]])

@@ -6,7 +6,8 @@ import json
 import os
 import unittest
 
-from fake_judge import Judge, torch, wire
+from fake_judge import torch, wire
+from judge_case import JudgeCase
 from sample_problems import LINEAR, SOFTMAX, problem
 from assay_host import mends, mutant_operators
 
@@ -154,15 +155,7 @@ class MendsTest(unittest.TestCase):
         self.assertEqual(len(set(words)), len(mends.KINDS))
 
 
-class RequestsTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.judge = Judge()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.judge.close()
-
+class RequestsTest(JudgeCase):
     def audit(self, source, kind=0):
         """Loads a problem, draws into slot 0, lists its mutants."""
         self.judge.load(source)

@@ -2,7 +2,8 @@
 
 import unittest
 
-from fake_judge import Judge, Refused, failure, wire
+from fake_judge import Refused, failure, wire
+from judge_case import JudgeCase
 
 SOURCE = """
 import torch, torch.nn as nn
@@ -24,21 +25,13 @@ def get_inputs():
 """
 
 
-class SettingsTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.judge = Judge()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.judge.close()
-
+class SettingsTest(JudgeCase):
     def shapes(self, settings, source=SOURCE):
         self.judge.write("problem/problem.py", source)
         self.judge.load(source, settings={"set": settings})
         return [row.split(" ", 2)[2] for row in self.judge.signature() if row.startswith("input")]
 
-    def refused(self, settings, *parts, source=SOURCE):
+    def setting_refused(self, settings, *parts, source=SOURCE):
         with self.assertRaises(Refused) as caught:
             self.shapes(settings, source)
         self.assertEqual(caught.exception.number, failure.PROBLEM_SET)
@@ -64,12 +57,12 @@ class SettingsTest(unittest.TestCase):
         )
 
     def test_an_unknown_name_lists_the_constants_and_the_nearest(self):
-        self.refused(
+        self.setting_refused(
             {"WIDHT": "4"}, "no such constant", "did you mean WIDTH?", "it has N, WIDTH, A, B, P, Q"
         )
-        self.refused({"n": "4"}, "did you mean N?")
-        self.refused({"zzzzz": "4"}, "it has N, WIDTH")
-        self.refused({"N": "4"}, "no constants", source="def get_inputs(): return []")
+        self.setting_refused({"n": "4"}, "did you mean N?")
+        self.setting_refused({"zzzzz": "4"}, "it has N, WIDTH")
+        self.setting_refused({"N": "4"}, "no constants", source="def get_inputs(): return []")
 
     def test_one_of_several_names_on_a_line_changes_alone(self):
         """Public problems write `height, width = 64, 64`."""
@@ -77,8 +70,8 @@ class SettingsTest(unittest.TestCase):
         self.assertEqual(self.shapes({"Q": "3"})[2], "float32[5, 1]")
 
     def test_names_that_cannot_be_replaced_are_explained(self):
-        self.refused({"U": "4"}, "line 7", "several names")
-        self.refused({"S": "4"}, "line 9", "in place")
+        self.setting_refused({"U": "4"}, "line 7", "several names")
+        self.setting_refused({"S": "4"}, "line 9", "in place")
 
     def test_values_that_are_no_constants_are_refused(self):
         for value in (
@@ -93,7 +86,7 @@ class SettingsTest(unittest.TestCase):
             "torch.ones",
             "(" * 1000,
         ):
-            self.refused({"N": value}, "--set N=", "Python literal")
+            self.setting_refused({"N": value}, "--set N=", "Python literal")
 
     def test_a_changed_constant_reaches_the_estimate_too(self):
         self.judge.write("problem/problem.py", SOURCE)

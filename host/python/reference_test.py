@@ -5,6 +5,7 @@ import unittest
 from unittest import mock
 
 from fake_judge import Judge, Refused, failure, torch, wire
+from judge_case import JudgeCase
 from sample_problems import LINEAR, SOFTMAX, problem
 
 from assay_host import compiled  # noqa: E402
@@ -40,30 +41,9 @@ class CompiledBaselines(unittest.TestCase):
         self.assertEqual(asked, ["max-autotune-no-cudagraphs"])
 
 
-class ReferenceTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.judge = Judge()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.judge.close()
-
+class ReferenceTest(JudgeCase):
     def load(self, source, **keywords):
         return self.judge.load(source, **keywords)
-
-    def refused(self, source, number, *parts):
-        """Loads a problem that must be refused with this failure, and with a text that has all
-        parts.
-        """
-        with self.assertRaises(Refused) as caught:
-            self.judge.load(source)
-        self.assertEqual(caught.exception.number, number, caught.exception)
-        text = self.judge.message()
-        for part in parts:
-            self.assertIn(part, text)
-        self.assertNotIn("Traceback", text)
-        self.assertLessEqual(len(text.splitlines()), 2)
 
     def run_once(self, seed=3, kind=0, float64=True):
         self.judge.lay_out(2)

@@ -1,7 +1,7 @@
 """Results of Python are read where they lie, and nobody gains by a copy."""
 import pytest
 
-from conftest import CORRECT, ROOT, SOFTMAX, UNSETTLED
+from conftest import CORRECT, RELU_REUSES, ROOT, SOFTMAX, UNSETTLED
 
 
 @pytest.mark.thorough
@@ -98,14 +98,6 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-RELU_AGAIN = """import torch
-class ModelNew(torch.nn.Module):
-    result = None
-    def forward(self, x):
-        if self.result is None or self.result.shape != x.shape:
-            self.result = torch.empty_like(x)
-        return torch.clamp(x, min=0, out=self.result)
-"""
 NATIVE_RELU = """#include <assay/kernel.h>
 ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> out) {
   for (int64_t r = 0; r < x.size(0); ++r)
@@ -118,7 +110,7 @@ ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> out) {
 def test_a_win_by_the_opponents_copies_alone_is_none(assay, write):
     """Both do the same, and the opponent's results are copied: twice as fast by the clock."""
     problem = write("relu.py", RELU)
-    against = ["--against", write("again.py", RELU_AGAIN)]
+    against = ["--against", write("again.py", RELU_REUSES)]
     run = assay.judge(problem, write("relu.cpp", NATIVE_RELU), *against, "-q", "--budget", "30")
     result = run.verdict["speed"]["baselines"]["against"]
     assert run.code == UNSETTLED and result["copies"] == "opponent", run

@@ -1,7 +1,7 @@
 """Ordinary files that a single size, a single thread or a small limit judged wrongly; and words."""
 import pytest
 
-from conftest import DIED, USAGE, fits
+from conftest import DIED, RELU_REUSES, USAGE, fits
 
 ROW_SUM = """import torch
 N = 2000000
@@ -178,19 +178,11 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return x.clamp_(min=0)
 """
-REUSES = """import torch
-class ModelNew(torch.nn.Module):
-    result = None
-    def forward(self, x):
-        if self.result is None or self.result.shape != x.shape:
-            self.result = torch.empty_like(x)
-        return torch.clamp(x, min=0, out=self.result)
-"""
 
 
 def test_a_correct_candidate_is_correct_and_faults_are_named_as_they_are(assay, write):
     astray = write("astray.cpp", NATIVE_RELU % " + 15")
-    files = [write("reuses.py", REUSES), astray, write("empty.py", "\n")]
+    files = [write("reuses.py", RELU_REUSES), astray, write("empty.py", "\n")]
     # Elements that are written besides: far past the end, in memory of other calls, in the input.
     for name, also in FAR.items():
         files.append(write(f"{name}.cpp", NATIVE_RELU.replace("x.data()[i];", also) % ""))
@@ -212,7 +204,7 @@ def test_a_correct_candidate_is_correct_and_faults_are_named_as_they_are(assay, 
 
 def test_a_win_by_the_overhead_of_calls_and_shared_memory_are_noted(assay, write):
     problem = write("relu.py", RELU)
-    files = [write("relu.cpp", NATIVE_RELU % ""), write("reuses.py", REUSES)]
+    files = [write("relu.cpp", NATIVE_RELU % ""), write("reuses.py", RELU_REUSES)]
     run = assay("judge", problem, *files, "--json", "--budget", "1")
     native, reuses = run.verdict
     for verdict in (native, reuses):
