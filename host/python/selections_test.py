@@ -31,6 +31,7 @@ class FindTest(unittest.TestCase):
             lambda: X.median(dim=0)[1],
             lambda: torch.topk(X * 2, 2)[1].to(torch.int32),
             lambda: X.argmax(-1).view(2, 1),
+            lambda: torch.nn.functional.max_pool1d(X[None], 2, return_indices=True)[1],
         ):
             self.assertIsNotNone(self.found(forward))
 
@@ -74,6 +75,52 @@ class CompareTest(unittest.TestCase):
     def test_the_flat_tensor(self):
         _, arrays = self.compare(lambda: X.argmax(), 7)
         self.assertEqual(arrays[0].tolist(), [5])
+
+
+class PoolingTest(unittest.TestCase):
+    """Windows are checked against those of PyTorch's own pooling of images with one large value."""
+
+    CASES = (
+        ("max_pool1d", 1, dict(kernel_size=3)),
+        ("max_pool1d", 1, dict(kernel_size=2, stride=1, dilation=3)),
+        ("max_pool2d", 2, dict(kernel_size=(3, 2), stride=(2, 1), padding=(1, 0))),
+        ("max_pool2d", 2, dict(kernel_size=2, ceil_mode=True)),
+        ("max_pool3d", 3, dict(kernel_size=2, stride=2, padding=1)),
+        ("adaptive_max_pool1d", 1, dict(output_size=4)),
+        ("adaptive_max_pool2d", 2, dict(output_size=(3, 4))),
+        ("adaptive_max_pool3d", 3, dict(output_size=2)),
+    )
+
+    def pooled(self, name, images, options):
+        pool = getattr(torch.nn.functional, name)
+        _, seen = selections.recorded(lambda: pool(images, return_indices=True, **options)[1])
+        return seen[-1]
+
+    def test_every_index_of_a_window_is_right_and_no_other(self):
+        for name, axes, options in self.CASES:
+            shape = [2, 3, 7][-axes:] if axes == 3 else [5, 7][-axes:]
+            count = torch.Size(shape).numel()
+            # Image i is largest at element i, so its index tells which windows hold element i.
+            images = torch.eye(count).view(count, 1, *shape)
+            selection = self.pooled(name, images, options)
+            outputs = selection.indices[0].numel()
+            for element in range(count):
+                given = torch.full((count, 1, outputs), element)
+                chosen = selection.shaped(selection.indices)[element] == element
+                outside = selection.outside(given)[element]
+                self.assertTrue(torch.equal(~outside, chosen), (name, options, element))
+
+    def test_equal_values_of_overlapping_windows_may_be_chosen_anywhere_in_them(self):
+        x = torch.tensor([[[1.0, 2.0, 2.0, 0.0, 2.0]]])
+        selection = self.pooled("max_pool1d", x, dict(kernel_size=3, stride=1))
+        for given, outside in (([1, 1, 2], 0), ([2, 2, 4], 0), ([1, 4, 9], 2), ([4, 2, -1], 2)):
+            numbers, arrays = selections.compare(selection, None, torch.tensor([[given]]))
+            self.assertEqual(numbers[3:], (outside, 0, 0, 1), given)
+            if not outside:
+                self.assertEqual(arrays[0].flatten().tolist(), [2, 2, 2])
+        numbers, arrays = selections.compare(selection, None, torch.tensor([[[0, 2, 4]]]))
+        self.assertEqual(numbers[3], 0)
+        self.assertEqual(arrays[0].flatten().tolist(), [1, 2, 2])
 
 
 class RequestTest(unittest.TestCase):

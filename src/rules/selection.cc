@@ -31,10 +31,12 @@ OutputComparison Faulty(const OutputView& indices, const SelectedValues& selecte
   const int64_t faults = selected.out_of_range + selected.repeated;
   result.mismatch = IndicesAt(indices, selected.first_fault,
                               static_cast<double>(faults) / static_cast<double>(indices.count));
-  *hint = selected.out_of_range > 0 ? fmt::format("{} of the {} indices are out of range",
-                                                  selected.out_of_range, indices.count)
-                                    : fmt::format("{} of the {} indices stand twice along the axis",
-                                                  selected.repeated, indices.count);
+  const bool outside = selected.out_of_range > 0;
+  *hint = fmt::format("{} of the {} indices {}",
+                      outside ? selected.out_of_range : selected.repeated, indices.count,
+                      !outside               ? "stand twice along the axis"
+                      : selected.has_windows ? "lie outside of their window"
+                                             : "are out of range");
   return result;
 }
 

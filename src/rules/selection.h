@@ -1,5 +1,5 @@
-// Compares integer outputs that are the indices of a selection (argmax, topk, sort) by the values
-// that they select: where values are equal, several orders are right. Pure.
+// Compares integer outputs that are the indices of a selection (argmax, topk, sort, max pooling) by
+// the values that they select: where values are equal, several orders are right. Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,9 @@ struct SelectedValues {
   DType dtype = DType::kFloat32;
   bool exact = false;        // the values come from no arithmetic: they are equal or wrong
   bool has_truth = false;    // float64 ran
+  bool has_windows = false;  // of pooling: each index lies in the window of its element
   int64_t first_fault = 0;   // element whose index is out of range or stands twice
-  int64_t out_of_range = 0;  // indices
+  int64_t out_of_range = 0;  // indices out of range, or of their window
   int64_t repeated = 0;      // indices that stand twice along the axis
   std::vector<std::byte> candidate, reference;  // elements of `dtype`
   std::vector<double> truth;

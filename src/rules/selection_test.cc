@@ -89,6 +89,9 @@ TEST(Selection, IndicesOutOfRangeAndIndicesThatStandTwiceAreWrong) {
   EXPECT_THAT(result.mismatch->index, ElementsAre(0, 1));
   EXPECT_EQ(result.mismatch->got, 99);
   EXPECT_THAT(outside.hint, HasSubstr("1 of the 4 indices are out of range"));
+  outside.selected.has_windows = true;
+  EXPECT_FALSE(outside.Compare().passed);
+  EXPECT_THAT(outside.hint, HasSubstr("1 of the 4 indices lie outside of their window"));
   Case twice({5, 5, 7, 7}, {5, 5, 7, 7}, {5, 5, 7, 7});
   twice.selected.repeated = 2;
   EXPECT_FALSE(twice.Compare().passed);

@@ -29,6 +29,7 @@ std::optional<SelectedValues> ReadReply(const wire::Frame& reply, const std::byt
   selected.out_of_range = static_cast<int64_t>(reply.args[4]);
   selected.repeated = static_cast<int64_t>(reply.args[5]);
   selected.has_truth = reply.args[6] != 0;
+  selected.has_windows = reply.args[7] != 0;
   selected.candidate.assign(data, data + count * element);
   selected.reference.assign(data + count * element, data + 2 * count * element);
   selected.truth.resize(count);

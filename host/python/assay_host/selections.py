@@ -1,12 +1,12 @@
-"""Integer outputs that are the indices of a selection (argmax, topk, sort): several indices may be
-right there, as equal values may come in any order. So the judge compares the values that they
-select.
+"""Integer outputs that are the indices of a selection (argmax, topk, sort, max pooling): several
+indices may be right there, as equal values may come in any order. So the judge compares the values
+that they select.
 
   kSelect  args: slot, number of the output; carries a writable memfd that begins with a
            candidate's indices, as an output holds them
            [1 if the output is such indices, dtype of the values, 1 if they must be equal, first
-           element whose index does not stand for one, indices out of range, indices that stand
-           twice along the axis, 1 if float64 ran]
+           element whose index does not stand for one, indices out of range or of their window,
+           indices that stand twice along the axis, 1 if float64 ran, 1 if there are windows]
 The memfd then holds one value for each index: those that the candidate selects and those that the
 reference selects, both in that dtype, and those that float64 selects. In the place of an index that
 stands for no element, the first array has NaN, or the smallest integer.
@@ -24,16 +24,26 @@ from assay_host.failure import Failure
 # order, and is none of them.
 _PAIRS = frozenset(("topk", "sort", "max", "min", "kthvalue", "median", "nanmedian", "mode"))
 _ALONE = frozenset(("argmax", "argmin", "argsort"))
+# Pooling gives such a pair, too. How many axes it has, whose flat elements the indices count.
+_POOLS = {
+    "max_pool2d_with_indices": 2,
+    "max_pool3d_with_indices": 3,
+    "adaptive_max_pool2d": 2,
+    "adaptive_max_pool3d": 3,
+}
 
 
 class Selection:
-    """A call of such an operator: what it selected from, along which axis, and the indices."""
+    """A call of such an operator: what it selected from, along which axis, and the indices.
+    `windows`: of pooling, see _windows().
+    """
 
-    def __init__(self, source, dim, indices):
+    def __init__(self, source, dim, indices, windows=None):
         self.whole = dim is None  # of the flat tensor
         self.dim = 0 if self.whole else dim % max(1, source.dim())
         self._source, self._version = source, source._version
         self.indices = indices
+        self.windows = windows
 
     def holds(self):
         """Returns False if forward has changed the source since."""
@@ -41,6 +51,8 @@ class Selection:
 
     @property
     def source(self):
+        if self.windows is not None:
+            return self._source.flatten(self.dim)
         return self._source.reshape(-1) if self.whole else self._source
 
     def shaped(self, indices):
@@ -53,11 +65,58 @@ class Selection:
         shape[self.dim : self.dim + 1] = [count // others if others else 0]
         return indices.reshape(shape).long()
 
+    def outside(self, given):
+        """Marks those of a candidate's shaped indices that are out of range or of their window."""
+        found = (given < 0) | (given >= self.source.shape[self.dim])
+        if self.windows is None:
+            return found
+        outputs = [len(first) for first, _, _ in self.windows]
+        rest = given.reshape(*given.shape[: self.dim], *outputs)
+        for axis in reversed(range(len(self.windows))):
+            size = self._source.shape[self.dim + axis]
+            # Along its own axis of the output each window differs.
+            first, end, step = self.windows[axis]
+            along = [-1] + [1] * (len(self.windows) - 1 - axis)
+            first, end = first.view(along), end.view(along)
+            at = rest % size
+            fits = (at >= first) & (at < end) & ((at - first) % step == 0)
+            found |= ~fits.reshape(given.shape)
+            rest = torch.div(rest, size, rounding_mode="floor")
+        return found
+
     def gives(self, output):
         """Returns True if the output is these indices: another shape or integer type may do."""
         return output.numel() == self.indices.numel() and torch.equal(
             output.reshape(-1).long(), self.indices.reshape(-1)
         )
+
+
+def _windows(arguments, axes, indices):
+    """Returns the windows of pooling, for each axis: (first element, end, step), first and end for
+    each element of the output along it.
+    """
+    sizes, given = arguments["self"].shape[-axes:], indices.shape[-axes:]
+
+    def each(name, default):
+        value = arguments.get(name)
+        value = list(value) if isinstance(value, (list, tuple)) else [value]
+        value = default if value in ([], [None]) else value
+        return value * axes if len(value) == 1 else value
+
+    found = []
+    numbers = [torch.arange(count, device=indices.device) for count in given]
+    if "kernel_size" not in arguments:  # adaptive
+        for size, count, number in zip(sizes, given, numbers):
+            ends = [-(-(at + 1) * size // count) for at in range(count)]
+            first = torch.div(number * size, max(1, count), rounding_mode="floor")
+            found.append((first, torch.tensor(ends, device=indices.device), 1))
+        return found
+    kernel = each("kernel_size", [1])
+    stride, padding = each("stride", kernel), each("padding", [0])
+    for axis, step in enumerate(each("dilation", [1])):
+        first = numbers[axis] * stride[axis] - padding[axis]
+        found.append((first, first + (kernel[axis] - 1) * step + 1, step))
+    return found
 
 
 def _selection(function, args, kwargs, result):
@@ -68,6 +127,10 @@ def _selection(function, args, kwargs, result):
         return None
     if name in _PAIRS and isinstance(result, (list, tuple)) and len(result) == 2:
         return Selection(source, arguments.get("dim", -1), result[1])
+    if name in _POOLS:
+        axes = _POOLS[name]
+        windows = _windows(dict(arguments, self=source), axes, result[1])
+        return Selection(source, source.dim() - axes, result[1], windows)
     if name in _ALONE and isinstance(result, torch.Tensor):
         return Selection(source, arguments.get("dim", None if name != "argsort" else -1), result)
     return None
@@ -132,8 +195,13 @@ def compare(selection, truth, given):
     """
     source, dim = selection.source, selection.dim
     given = selection.shaped(given)
-    outside = (given < 0) | (given >= source.shape[dim])
-    repeated = _repeated(given, dim) & ~outside
+    outside = selection.outside(given)
+    # Windows may overlap.
+    repeated = (
+        torch.zeros_like(outside)
+        if selection.windows is not None
+        else _repeated(given, dim) & ~outside
+    )
     faults = (outside | repeated).reshape(-1)
     fine = source.double() if truth is None else truth.source
     mine, theirs = given.masked_fill(outside, 0), selection.shaped(selection.indices)
@@ -151,7 +219,8 @@ def compare(selection, truth, given):
     first = int(faults.to(torch.uint8).argmax()) if bool(faults.any()) else 0
     counts = int(outside.sum()), int(repeated.sum())
     number = values.DTYPE_NUMBERS[source.dtype]
-    return (number, int(exact), first, *counts, int(truth is not None)), arrays
+    flags = int(truth is not None), int(selection.windows is not None)
+    return (number, int(exact), first, *counts, *flags), arrays
 
 
 def _same(a, b):
