@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "correctness/call_check.h"
 #include "correctness/device_checks.h"
+#include "rules/constant_outputs.h"
 #include "rules/draw_choice.h"
 #include "values/slot_layout.h"
 
@@ -47,6 +48,7 @@ class Impostors {
     if (draw.kind == DrawKind::kSpecialValues && !rule.special_values) return;
     const uint32_t master = draw.master;
     const Span span("try impostors");
+    if (!constant_.none_left()) constant_.Add(OutputViews(oracle, master, nullptr, false));
     zeros_pass_ = zeros_pass_ && Pass(oracle, master, zeros_, rule, errors);
     if (first_.empty()) {
       const std::byte* outputs = oracle.outputs(master);
@@ -68,6 +70,7 @@ class Impostors {
       return "forward changes its inputs by less than gate 1 sees: leaving them as they are passes";
     return {};
   }
+  std::string NoteOfConstant() const { return Finding().empty() ? constant_.Note() : ""; }
 
  private:
   static bool Pass(Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
@@ -84,6 +87,7 @@ class Impostors {
     return outputs;
   }
 
+  ConstantOutputs constant_;
   std::vector<std::byte> zeros_, first_;
   bool unchanged_passes_ = false;  // of a problem that changes its inputs
   bool zeros_pass_ = true, first_passes_ = true;
@@ -228,6 +232,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
     if (!draw.dropped) impostors.Try(oracle, draw, rule, set.errors_);
   }
   set.degenerate_ = impostors.Finding();
+  set.constant_outputs_ = impostors.NoteOfConstant();
   return set;
 }
 

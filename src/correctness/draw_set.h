@@ -40,6 +40,8 @@ class DrawSet {
   // Says how the problem can be solved without computing anything ("all zeros pass gate 1"); empty:
   // it cannot.
   const std::string& degenerate() const { return degenerate_; }
+  // Says which outputs are constants in all draws, where others are not; empty: none.
+  const std::string& constant_outputs() const { return constant_outputs_; }
   // Returns the time of the first draw, with its outputs and their float64 side [s].
   double draw_s() const { return draw_s_; }
   // Returns the master slot with this draw's values, made anew if it is not kept, and sets the
@@ -56,7 +58,7 @@ class DrawSet {
   std::vector<Draw> draws_;
   uint32_t slots_used_ = 0;
   std::vector<ReferenceError> errors_;
-  std::string degenerate_;
+  std::string degenerate_, constant_outputs_;
   bool special_values_ = false;  // as the rule has it
   double draw_s_ = 0;
 };

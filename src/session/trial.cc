@@ -128,8 +128,9 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
   verdict->correctness = std::move(result->correctness);
   const CandidateSource& source = setup_.candidate.source;
   std::string& note = verdict->correctness->note;
-  const std::string& layouts = bench.oracle->description().layouts;
-  if (!layouts.empty()) note += (note.empty() ? "" : "; ") + layouts;
+  for (const std::string& more :
+       {bench.oracle->description().layouts, setup_.batch.draws.constant_outputs()})
+    if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
   if (source.form == CandidateForm::kPython) {
     const std::string constants = ConstantsNote(source.content, bench.terms.problem.set);
     if (!constants.empty()) note += (note.empty() ? "" : "; ") + constants;
