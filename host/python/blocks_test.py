@@ -7,6 +7,7 @@ import unittest
 
 from fake_judge import POISON, Judge, torch, values, wire
 from assay_host import blocks
+from judge_case import JudgeCase
 from sample_problems import LINEAR, SOFTMAX, problem
 
 
@@ -14,15 +15,7 @@ def is_poison(tensor):
     return bool((tensor.contiguous().view(-1).view(torch.uint8) == POISON).all())
 
 
-class BlocksTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.judge = Judge()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.judge.close()
-
+class BlocksTest(JudgeCase):
     def prepare(self, source, slots=4, **keywords):
         self.judge.load(source, **keywords)
         self.judge.lay_out(slots)
@@ -244,6 +237,23 @@ class BlocksTest(unittest.TestCase):
                 self.assertEqual(found, bytes(expected.numpy().tobytes()))
         self.judge.leave_blocks()
 
+    def test_a_dictionary_in_another_order_goes_to_the_slots_of_its_keys(self):
+        self.prepare(
+            problem(
+                "self.turn = 1 - self.turn\n"
+                "        result = {'a': x + 1, 'b': x.sum(), 'c': None}\n"
+                "        return dict(reversed(result.items())) if self.turn else result",
+                init="self.turn = 1",
+            )
+        )
+        self.judge.enter_blocks()
+        self.judge.run_block([0, 1, 2, 3])
+        self.assertEqual(self.judge.leave_blocks()[0], 0, self.judge.message())
+        for slot in range(4):
+            x = self.judge.tensor("x", slot)
+            self.assertTrue(torch.equal(self.judge.tensor("out", slot), x + 1))
+            self.assertEqual(self.judge.tensor("out1", slot).item(), x.sum().item())
+
     def test_a_result_of_another_shape_is_seen_in_any_call(self):
         """A check of the block's first result alone missed it."""
         self.prepare(problem("return x.view(-1) if float(x[0, 0]) > 4 else x + 1"))
@@ -335,6 +345,7 @@ def checks_of(targets):
         results=lambda slot: targets,
         changed_inputs=lambda slot: {},
         outputs_region=lambda: range(0),
+        form=None,
     )
     return blocks._Checks(slots, {})
 

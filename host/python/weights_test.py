@@ -10,7 +10,7 @@ from torch import nn
 SUPPORT = os.environ["ASSAY_SUPPORT"]
 sys.path.insert(0, os.path.join(SUPPORT, "python"))
 
-from assay_host import weights  # noqa: E402
+from assay_host import drawn_weights, failure, weights  # noqa: E402
 
 
 def tensors(**shapes):
@@ -69,11 +69,48 @@ class Match(unittest.TestCase):
 
 
 class RandomiseConstant(unittest.TestCase):
-    def test_says_whether_there_was_any(self):
-        self.assertFalse(weights.randomise_constant(nn.Linear(3, 4), 1))
+    def test_says_which_and_what_they_were(self):
+        self.assertEqual(weights.randomise_constant(nn.Linear(3, 4), 1), {})
         norm = nn.LayerNorm(8)
-        self.assertTrue(weights.randomise_constant(norm, 1))
+        self.assertEqual(weights.randomise_constant(norm, 1), {"weight": 1, "bias": 0})
         self.assertGreater(norm.weight.std().item(), 0)
+
+
+class SettleDrawn(unittest.TestCase):
+    X = torch.tensor([-1.5, 2.0, -0.25])
+
+    def settle(self, forward, **constructed):
+        """Returns the tensors after drawing, and those that got their constructed values back."""
+        found = {name: torch.tensor(value) for name, value in constructed.items()}
+        drawn = dict(constructed)
+        for tensor in found.values():
+            tensor.mul_(0.75)
+        result, kept = drawn_weights.settle(found, drawn, lambda: ([forward(**found)], "more"))
+        self.assertEqual(result[1], "more")
+        self.assertTrue(torch.equal(result[0][0].nan_to_num(), forward(**found).nan_to_num()))
+        return {name: tensor.item() for name, tensor in found.items()}, kept
+
+    def test_an_exponent_alone_stays(self):
+        got = self.settle(lambda a, p, q: self.X**p + a * self.X**q, a=2.0, p=3.0, q=1.0)
+        self.assertEqual(got, ({"a": 1.5, "p": 3.0, "q": 1.0}, ["p", "q"]))
+
+    def test_what_is_nan_by_design_has_drawn_values(self):
+        got = self.settle(lambda a: a * self.X.sqrt(), a=2.0)
+        self.assertEqual(got, ({"a": 1.5}, []))
+
+    def test_what_fails_with_a_drawn_value_stays(self):
+        def steps(n):
+            if n != int(n):
+                raise failure.Failure(failure.PROBLEM_FORWARD, "no whole number")
+            return self.X * int(n)
+
+        self.assertEqual(self.settle(steps, n=2.0), ({"n": 2.0}, ["n"]))
+
+        def never(n):
+            raise failure.Failure(failure.PROBLEM_FORWARD, "always")
+
+        with self.assertRaises(failure.Failure):
+            drawn_weights.settle({"n": torch.tensor(1.5)}, {"n": 2.0}, lambda: never(2))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,8 @@ struct ProblemRequest {
 struct ProblemDescription {
   std::vector<wire::ArgumentSpec> arguments;
   bool float64_supported = true;
-  std::string layouts;  // what verdicts say about inputs that are not contiguous; or empty
+  // What verdicts say about inputs that are not contiguous, and weights that never vary; or empty.
+  std::string layouts;
 };
 
 // One operator of the reference: sums over its calls in one forward.

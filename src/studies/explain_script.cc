@@ -87,7 +87,7 @@ def main():
     template = made["template"]
     result = model(*(leaves if template is None else structure.rebuild(template, leaves)))
     changes = inplace.Changes(CHANGED, made["same"])
-    outputs = changes.outputs(structure.flatten_outputs(result, []), leaves)
+    outputs = changes.outputs(structure.flatten_outputs(result, [], made["form"]), leaves)
     wrong = len(outputs) != len(OUTPUTS)
     if wrong:
         print(f"it returns {len(outputs)} outputs; {len(OUTPUTS)} are expected")

@@ -157,6 +157,54 @@ def test_indices_into_what_forward_computes_and_a_draw_left_out(assay, write):
     assert run.code == USAGE and "large-offset" in run.out + run.err, run
 
 
+# Ties within windows that overlap, an exponent, an output that is a constant, all by their keys.
+BY_KEY = """
+import torch.nn.functional as F
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.p = nn.Parameter(torch.tensor(3.0))
+    def forward(self, x):
+        best, at = F.max_pool1d(x, 3, stride=2, return_indices=True)
+        return {"cubes": x ** self.p, "best": best, "at": at, "zero": x * 0 + 1 - 1}
+def get_inputs():
+    return [torch.randint(-2, 3, (2, 3, 17)).float()]
+"""
+LAST_IN_WINDOW = """
+windows = x.unfold(-1, 3, 2)
+k = 2 - windows.flip(-1).argmax(-1)
+best = windows.gather(-1, k.unsqueeze(-1)).squeeze(-1)
+at = k + 2 * torch.arange(8)
+"""
+
+
+def test_outputs_by_key_indices_of_pooling_exponents_and_constants(assay, write):
+    right = 'return {"zero": torch.zeros_like(x), "at": at, "best": best, "cubes": x ** self.p}'
+    exponent = "self.p = nn.Parameter(torch.tensor(3.0))"
+    results = {
+        "right.py": right,
+        "keys.py": right.replace('"zero"', '"none"'),
+        "window.py": right.replace("at,", "at % 3,"),
+        "second.py": right.replace("at,", "2 * torch.arange(8).expand(2, 3, 8),"),
+    }
+    verdicts = judged(
+        assay,
+        write,
+        BY_KEY,
+        {name: model(LAST_IN_WINDOW + result, exponent) for name, result in results.items()},
+    )
+    verdict = verdicts.pop("right.py")
+    assert verdict["outcome"] == "correct", verdict
+    note = verdict["correctness"]["note"]
+    assert "weight p stays as constructed" in note, note
+    assert "output out3 is 0 in all elements of all draws" in note, note
+    assert all(verdict["outcome"] == "wrong" for verdict in verdicts.values()), verdicts
+    hints = {name: verdict["correctness"]["hint"] for name, verdict in verdicts.items()}
+    assert "lacks 'zero' and has besides 'none'; the reference's has the keys" in hints["keys.py"]
+    assert "of the 48 indices lie outside of their window" in hints["window.py"], hints
+    assert ", where the right one, " in hints["second.py"], hints
+
+
 NATIVE = """
 #include <assay/kernel.h>
 #include <cstdlib>

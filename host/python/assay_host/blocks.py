@@ -25,6 +25,8 @@ _view = torch.Tensor.view
 _fill = torch.Tensor.fill_
 _wait = device.wait
 
+OutputMismatch = structure.OutputMismatch
+
 # What an output that does not count is filled with; NaN where it is a float.
 _POISON = 0xFF
 
@@ -35,10 +37,6 @@ _GARBAGE_MAX = 5000
 # outputs so many times the size, for what forward makes on its way, and so much besides. What is
 # not used takes none.
 _SERVED_FACTOR, _SERVED_BYTES = 4, 1 << 30
-
-
-class OutputMismatch(Exception):
-    """A result of the wrong count, shape or dtype, or on another device."""
 
 
 class FirstFailure:
@@ -102,6 +100,7 @@ class _Checks:
 
     def __init__(self, slots, same):
         self.names = [spec.name.decode() for spec in slots.result_specs]
+        self._form = slots.form
         self.targets = [slots.results(slot) for slot in range(slots.count)]
         self.region = slots.outputs_region()
         self.same = same
@@ -128,7 +127,7 @@ class _Checks:
         if not self.names and not self.same:
             return []  # the reference returns nothing, so nobody looks at it
         try:
-            tensors = structure.flatten_outputs(result, [])
+            tensors = structure.flatten_outputs(result, [], self._form)
         except TypeError as error:
             raise OutputMismatch(f"forward returns {error}; tensors are expected") from error
         targets = self.targets[slot]

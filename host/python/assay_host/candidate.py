@@ -219,7 +219,7 @@ class Candidate:
         record = self._record
         layouts = {n: layout.Layout(*found) for n, found in record["layouts"].items()}
         return values.Slots(
-            self._context.plan, self._context.regions, record["template"], layouts
+            self._context.plan, self._context.regions, record["template"], layouts, record["form"]
         )
 
     def _materialise_lazy_parameters(self, model):

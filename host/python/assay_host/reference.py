@@ -33,9 +33,9 @@ import os
 
 import torch
 
-from assay_host import blocks, compiled, copies, describe, device, draws, estimate, failure
-from assay_host import float64, forward, inplace, layout, mends, mutants, nan_outputs, problem
-from assay_host import profile, record, selections, structure, values, weights, wire
+from assay_host import blocks, compiled, copies, describe, device, drawn_weights, draws, estimate
+from assay_host import failure, float64, forward, inplace, layout, mends, mutants, nan_outputs
+from assay_host import problem, profile, record, selections, structure, values, weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE, FLAG_RANDOMISED = 1, 2, 4, 8
@@ -77,7 +77,7 @@ class Reference:
     def _load(self, args, fd):
         torch.set_grad_enabled(False)
         torch.set_default_dtype(torch.float32)
-        self._model = self._doubles = self._slots = self._copies = None
+        self._model = self._doubles = self._slots = self._copies = self._form = None
         settings = self._context.settings
         device.start(settings)
         self._place = device.Placement(settings)
@@ -102,17 +102,19 @@ class Reference:
         self._materialise_lazy_parameters(leaves)
         treatment = settings.get("weights", weights.VARIED)
         keeps = args[0] != 0 or treatment == weights.CONSTRUCTED
-        randomised = not keeps and weights.randomise_constant(self._model, seed)
-        outputs, used_bytes = self._first_run(leaves, check_random=args[0] == 0)
+        drawn = {} if keeps else weights.randomise_constant(self._model, seed)
+        (outputs, used_bytes), kept = drawn_weights.settle(
+            weights.state_tensors(self._model), drawn, lambda: self._first_run(leaves, args[0] == 0)
+        )
         parameter_names = []
         for name, tensor in weights.state_tensors(self._model).items():
             varies = treatment == weights.VARIED and weights.varies(
-                name, tensor, self._changed_names, self._place.device
+                name, tensor, [*self._changed_names, *kept], self._place.device
             )
             signature.add(wire.PARAMETER, name, tensor.detach(), failure.PROBLEM_LOAD, varies)
             parameter_names.append(name)
         self._layouts, said = layout.lay_out(leaves, self._changes.inputs, signature)
-        self._context.say(said)
+        self._context.say("; ".join(filter(None, [said, kept and drawn_weights.words(kept)])))
         results = len(outputs) - len(self._changes.inputs)
         for index, tensor in enumerate(outputs[:results]):
             name = f"out{index}" if index else "out"
@@ -123,7 +125,7 @@ class Reference:
         del outputs
         flags = FLAG_CHANGES_INPUTS if self._changes.inputs else 0
         flags |= FLAG_CHANGES_STATE if self._changed_names else 0
-        flags |= FLAG_RANDOMISED if randomised else 0
+        flags |= FLAG_RANDOMISED if len(drawn) > len(kept) else 0
         if args[0] == 0 and self._float64_works(leaves):
             flags |= FLAG_FLOAT64
         self._timed = self._baseline(leaves, settings.get("baseline", "eager"))
@@ -133,6 +135,7 @@ class Reference:
             pickled,
             {
                 "template": self._template,
+                "form": self._form,
                 "parameters": parameter_names,
                 "same": self._changes.same,
                 "layouts": {n: tuple(found) for n, found in self._layouts.items()},
@@ -161,7 +164,10 @@ class Reference:
     def _results(self, leaves):
         """Returns forward's results as a flat list of tensors. Raises Failure as forward.call."""
         arguments = structure.rebuild(self._template, leaves)
-        return forward.call(self._model, arguments, self._place, self._path)
+        results, self._form = forward.call(
+            self._model, arguments, self._place, self._path, self._form
+        )
+        return results
 
     def _forward(self, leaves):
         """Returns the outputs: forward's results, then the inputs that it changes. Raises Failure
@@ -265,7 +271,7 @@ class Reference:
         if self._slots is None:
             context = self._context
             self._slots = values.Slots(
-                context.plan, context.regions, self._template, self._layouts
+                context.plan, context.regions, self._template, self._layouts, self._form
             )
         return self._slots
 
@@ -390,7 +396,7 @@ class Reference:
         try:
             if precision == 1:
                 outputs = self._forward64(slots.leaves(slot, self._place.double_copy))
-                self._copy_outputs(outputs, slots.oracle_outputs(slot), precision)
+                forward.copy_outputs(outputs, slots.oracle_outputs(slot), precision)
             else:
                 self._evaluate_natively(slots, slot)
             self._place.finish()
@@ -405,7 +411,7 @@ class Reference:
         """Fills the slot's outputs and returns them."""
         self._restorer.restore()
         targets = slots.outputs(slot)
-        self._copy_outputs(self._forward(slots.leaves(slot, self._given)), targets, 0)
+        forward.copy_outputs(self._forward(slots.leaves(slot, self._given)), targets, 0)
         return targets
 
     def _fill(self, args, _fd):
@@ -427,22 +433,6 @@ class Reference:
     def _refuse_nan(self, slots, slot):
         names = [spec.name.decode() for spec in slots.output_specs]
         self._nan.refuse(slots.outputs(slot), names, lambda: self.in_float64(slot))
-
-    def _copy_outputs(self, outputs, targets, precision):
-        if len(outputs) != len(targets):
-            raise Failure(
-                failure.PROBLEM_FORWARD, "forward gives another number of outputs from call to call"
-            )
-        for tensor, target in zip(outputs, targets):
-            if target is None:
-                continue
-            if tensor.shape != target.shape or (precision == 0 and tensor.dtype != target.dtype):
-                raise Failure(
-                    failure.PROBLEM_FORWARD,
-                    "forward gives outputs of other shapes or types from call to call: they "
-                    "must not depend on values",
-                )
-            target.copy_(tensor)
 
     def _blocks(self, _args, _fd):
         self._slots = None  # the judge may have changed the number of slots since the last time

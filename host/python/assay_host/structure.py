@@ -60,11 +60,56 @@ def constants(template):
     return []
 
 
-def flatten_outputs(value, leaves):
-    """Appends the tensors of a result to `leaves` in order. Numbers become 0-dim tensors; None is
-    no output.
+class OutputMismatch(Exception):
+    """A result of the wrong count, keys, shape or dtype, or on another device."""
 
-    Raises TypeError naming the first type that cannot be judged.
+
+def form_of(value):
+    """Returns where a result of the reference has dictionaries, whose outputs are matched by their
+    keys: None, a list of forms, or forms by key. A key of no output counts as missing.
+    """
+    if isinstance(value, (list, tuple)):
+        forms = [form_of(item) for item in value]
+        return forms if any(form is not None for form in forms) else None
+    # Other keys might not reach a candidate's host.
+    if isinstance(value, dict) and all(type(key) in (str, int) for key in value):
+        return {key: form_of(item) for key, item in value.items() if flatten_outputs(item, [])}
+    return None
+
+
+def _items(value, form):
+    """Returns the items of a list, a tuple or a dictionary with their forms, in the order of the
+    reference's outputs. Raises OutputMismatch.
+    """
+    if isinstance(value, dict) and isinstance(form, dict):
+        if value.keys() != form.keys() or any(item is None for item in value.values()):
+            _check_keys(value, form)
+        return [(value[key], part) for key, part in form.items()]
+    items = list(value.values() if isinstance(value, dict) else value)
+    forms = list(form.values() if isinstance(form, dict) else form)
+    return list(zip(items, forms if len(forms) == len(items) else [None] * len(items)))
+
+
+def _check_keys(value, form):
+    missing = [key for key in form if value.get(key) is None]
+    other = [key for key, item in value.items() if key not in form and flatten_outputs(item, [])]
+    if missing or other:
+        texts = [
+            f"{words} {', '.join(map(repr, keys))}"
+            for words, keys in (("lacks", missing), ("has besides", other))
+            if keys
+        ]
+        raise OutputMismatch(
+            f"the dictionary that forward returns {' and '.join(texts)}; the reference's has the "
+            f"keys {', '.join(map(repr, form))}"
+        )
+
+
+def flatten_outputs(value, leaves, form=None):
+    """Appends the tensors of a result to `leaves` in order. Numbers become 0-dim tensors; None is
+    no output. `form`: form_of() the reference's result.
+
+    Raises TypeError naming the first type that cannot be judged, OutputMismatch for other keys.
     """
     if isinstance(value, torch.Tensor):
         leaves.append(value)
@@ -74,11 +119,11 @@ def flatten_outputs(value, leaves):
         )
     elif isinstance(value, float):
         leaves.append(torch.tensor(value, dtype=torch.float64))
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            flatten_outputs(item, leaves)
-    elif isinstance(value, dict):
-        for item in value.values():
+    elif isinstance(value, (list, tuple, dict)) and form is not None:
+        for item, part in _items(value, form):
+            flatten_outputs(item, leaves, part)
+    elif isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
             flatten_outputs(item, leaves)
     elif value is not None:
         raise TypeError(type(value).__name__)

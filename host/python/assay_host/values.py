@@ -128,8 +128,10 @@ class Slots:
     a bad plan.
     """
 
-    def __init__(self, plan, regions, template, layouts=None):
-        """`layouts`: those of inputs that are views, by number (layout.py)."""
+    def __init__(self, plan, regions, template, layouts=None, form=None):
+        """`layouts`: those of inputs that are views, by number (layout.py). `form`: of the results
+        (structure.form_of).
+        """
         specs = [plan.arguments[index] for index in range(plan.argument_count)]
         self.input_specs = [spec for spec in specs if spec.role == wire.INPUT]
         self.output_specs = [spec for spec in specs if spec.role == wire.OUTPUT]
@@ -141,6 +143,7 @@ class Slots:
         # Numbers lie apart where the inputs lie on a device.
         self._numbers = regions.get(wire.NUMBERS) or regions.get(wire.INPUTS)
         self._template = template
+        self.form = form
         self._layouts = layouts or {}
         self._tensors = {}
         self._outputs = {}

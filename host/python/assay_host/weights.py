@@ -73,9 +73,9 @@ class Restorer:
 def randomise_constant(model, seed):
     """Gives random values to parameters and running statistics whose elements are all equal:
     between 0.5 and 1.5 times the element if it is not zero, otherwise within 0.25 of zero. Returns
-    True if there were some.
+    their elements by name.
     """
-    any_changed = False
+    drawn = {}
     generator = torch.Generator().manual_seed(seed & (2**63 - 1))
     seen = set()
     for name, tensor in state_tensors(model).items():
@@ -91,8 +91,8 @@ def randomise_constant(model, seed):
             continue
         share = torch.rand(data.shape, generator=generator, dtype=torch.float32) - 0.5
         data.copy_(value * (1 + share) if value != 0 else 0.5 * share)
-        any_changed = True
-    return any_changed
+        drawn[name] = value
+    return drawn
 
 
 def varies(name, tensor, changed_names, device):

@@ -1,0 +1,60 @@
+"""Random values for weights whose elements are all equal (weights.randomise_constant), except where
+they leave forward without numbers: a drawn exponent gives NaN of negative inputs.
+"""
+
+import math
+
+import torch
+
+from assay_host.failure import Failure
+
+
+def settle(tensors, drawn, run):
+    """Returns run()'s result, and the names of those tensors that have got back the value that the
+    constructor made. `tensors`: a module's by name. `drawn`: the constructed value of all elements
+    of those that have random ones. `run()` calls forward and returns a tuple that begins with its
+    outputs. Raises Failure as `run` does.
+    """
+    result, found = _attempt(run)
+    kept = _kept(tensors, drawn, run, found) if drawn and found else []
+    if kept:
+        result, _ = _attempt(run)
+    if isinstance(result, Failure):
+        raise result
+    return result, kept
+
+
+def words(kept):
+    """Returns what verdicts say about such tensors."""
+    one = len(kept) == 1
+    return (
+        f"weight{'' if one else 's'} {', '.join(kept)} {'stays' if one else 'stay'} as constructed:"
+        " with other values forward gives NaN or infinity, or fails"
+    )
+
+
+def _attempt(run):
+    """Returns run()'s result or its Failure, and how many elements of outputs are no numbers."""
+    try:
+        result = run()
+    except Failure as error:
+        return error, math.inf
+    floats = [tensor for tensor in result[0] if tensor.dtype.is_floating_point]
+    return result, sum(int((~torch.isfinite(tensor)).sum()) for tensor in floats)
+
+
+def _kept(tensors, drawn, run, found):
+    """Puts the constructed values back, then draws one tensor after the other again that does no
+    harm.
+    """
+    random = {name: tensors[name].detach().clone() for name in drawn}
+    for name, value in drawn.items():
+        tensors[name].detach().fill_(value)
+    least = _attempt(run)[1]
+    kept = []
+    for name, value in drawn.items():
+        tensors[name].detach().copy_(random[name])
+        if least < found and _attempt(run)[1] > least:
+            tensors[name].detach().fill_(value)
+            kept.append(name)
+    return kept
