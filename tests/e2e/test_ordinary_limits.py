@@ -131,8 +131,11 @@ def test_a_limit_ends_what_it_says_and_is_named(assay, relu, candidate):
 
 def test_on_a_slow_reference_what_is_known_is_said_first(assay, relu, candidate):
     broken = candidate("broken", init="self.zero = undefined_name")
-    run = assay("judge", relu, broken, "--set", "WAIT=0.1", "--jsonl")
+    later = candidate("later", forward="x = self.undefined_attribute(x)")
+    run = assay("judge", relu, broken, later, "--set", "WAIT=0.1", "--jsonl")
     assert run.code == BUILD_FAILED and "undefined_name" in run.out, run
+    missing = "line 10: AttributeError: 'ModelNew' object has no attribute 'undefined_attribute'"
+    assert missing in run.out, run
     assert "compiling" in run.out and "drawing" not in run.out, "no draw was needed"
     run = assay.judge(relu, candidate("good"), "--set", "WAIT=0.1", "--budget", "1")
     verdict = run.verdict

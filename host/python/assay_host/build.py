@@ -78,7 +78,8 @@ def _build(root, settings, say):
     except ImportError as error:
         say(f"PyTorch cannot be imported by {sys.executable}: {error}")
         return 1
-    from assay_host import candidate, device, extensions, failure, host, lean, record, rehearsal
+    from assay_host import candidate, device, extensions, failure, host, lean, missing_names, record
+    from assay_host import rehearsal
 
     host.set_threads(torch, settings)
     torch.set_grad_enabled(False)
@@ -97,11 +98,15 @@ def _build(root, settings, say):
         place = device.name(settings)
         if place != device.CPU:
             model = device.move(model, failure.CANDIDATE_LOAD, path)
+        if place == device.CPU and extensions.hold_cuda(root):
+            say(failure.needs_cuda("it compiles CUDA sources"))
+            return 1
+        missing = missing_names.find(model, path)
+        if missing:
+            say(f"forward fails: {os.path.basename(path)} {missing}")
+            return 1
         extensions.pack(root, _product(root))
         if place == device.CPU:
-            if extensions.hold_cuda(root):
-                say(failure.needs_cuda("it compiles CUDA sources"))
-                return 1
             return 0
         inputs = rehearsal.read_inputs(os.path.join(root, "candidate", "inputs.json"))
     except failure.Failure as error:
