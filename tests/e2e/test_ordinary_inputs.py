@@ -151,7 +151,7 @@ def test_a_step_in_place_is_timed_and_every_call_checked(judge):
                 "p, g", "self.n = getattr(self, 'n', 0) + 1; return p.sub_(STEP)"
             ).replace("STEP", "0.1 * g if self.n < 30 else torch.zeros_like(g)"),
         },
-        "--budget", "2",
+        "--budget", "1",
     )  # fmt: skip
     correct = [outcome for outcome, code in CODE_OF.items() if code in CORRECT]
     assert verdicts["right.cpp"]["outcome"] in correct

@@ -132,12 +132,12 @@ def test_a_limit_ends_what_it_says_and_is_named(assay, relu, candidate):
 def test_on_a_slow_reference_what_is_known_is_said_first(assay, relu, candidate):
     broken = candidate("broken", init="self.zero = undefined_name")
     later = candidate("later", forward="x = self.undefined_attribute(x)")
-    run = assay("judge", relu, broken, later, "--set", "WAIT=0.1", "--jsonl")
+    run = assay("judge", relu, broken, later, "--set", "WAIT=0.05", "--jsonl")
     assert run.code == BUILD_FAILED and "undefined_name" in run.out, run
     missing = "line 10: AttributeError: 'ModelNew' object has no attribute 'undefined_attribute'"
     assert missing in run.out, run
     assert "compiling" in run.out and "drawing" not in run.out, "no draw was needed"
-    run = assay.judge(relu, candidate("good"), "--set", "WAIT=0.1", "--budget", "1")
+    run = assay.judge(relu, candidate("good"), "--set", "WAIT=0.05", "--budget", "1")
     verdict = run.verdict
     assert run.code == UNSETTLED and verdict["speed"] is None, run
     assert verdict["correctness"]["passed"] and "--budget" in verdict["message"]
@@ -174,5 +174,6 @@ def test_explain_shows_what_was_wrong(assay, relu, candidate, write):
     process = explained(assay, wrong)
     assert process.returncode == 1 and "out[35]: got 7, expected" in process.stdout, process
     # Nothing is offered that is not kept.
-    card = assay("judge", relu, python, "--correctness-only", "--no-save")
+    options = ("--set", "WIDTH=33", "--correctness-only")
+    card = assay("judge", relu, native, *options, "--no-save")
     assert card.code == WRONG and "assay explain" not in card.out, card

@@ -22,17 +22,6 @@ def get_init_inputs():
     return []
 """
 
-TOP_K = """
-B, N, K = 8, 32, 4
-class Model(nn.Module):
-    def forward(self, x):
-        return torch.topk(x, K, dim=-1)
-def get_inputs():
-    return [torch.randn(B, N)]
-def get_init_inputs():
-    return []
-"""
-
 # Probabilities of float32 that come from few bits: ties on ordinary values.
 ROUTER = """
 B, N, E = 32, 16, 16
@@ -111,33 +100,6 @@ def test_a_reference_without_a_single_number_is_refused(assay, write):
     assert "--tolerance" not in run.err, run
 
 
-def test_indices_in_another_valid_order(assay, write):
-    last_first = """
-v, i = torch.sort(x.flip(-1), dim=-1, descending=True, stable=True)
-return v[:, :4].contiguous(), (x.shape[-1] - 1 - i[:, :4]).contiguous()
-"""
-    twice = """
-v, i = torch.topk(x, 4, dim=-1)
-return v, (x.unsqueeze(1) == v.unsqueeze(2)).to(torch.uint8).argmax(-1)
-"""
-    verdicts = judged(
-        assay,
-        write,
-        TOP_K,
-        {
-            "last_first.py": model(last_first),
-            "twice.py": model(twice),
-            "range.py": model("v, i = torch.topk(x, 4)\nreturn v, i + 32"),
-        },
-    )
-    right = verdicts.pop("last_first.py")
-    assert right["outcome"] == "correct", right
-    assert all(verdict["outcome"] == "wrong" for verdict in verdicts.values()), verdicts
-    hints = {name: verdict["correctness"]["hint"] for name, verdict in verdicts.items()}
-    assert "stand twice along the axis" in hints["twice.py"], hints
-    assert "32 of the 32 indices are out of range" in hints["range.py"], hints
-
-
 def test_indices_into_what_forward_computes_and_a_draw_left_out(assay, write):
     gate = "self.gate = nn.Linear(16, 16, bias=False)"
     scores = "p = torch.softmax((self.gate(x) * 8).round(), -1)\n"
@@ -157,7 +119,7 @@ def test_indices_into_what_forward_computes_and_a_draw_left_out(assay, write):
     assert run.code == USAGE and "large-offset" in run.out + run.err, run
 
 
-# Ties within windows that overlap, an exponent, an output that is a constant, all by their keys.
+# Ties, also within windows that overlap; an exponent; an output that is a constant; all by key.
 BY_KEY = """
 import torch.nn.functional as F
 class Model(nn.Module):
@@ -166,43 +128,52 @@ class Model(nn.Module):
         self.p = nn.Parameter(torch.tensor(3.0))
     def forward(self, x):
         best, at = F.max_pool1d(x, 3, stride=2, return_indices=True)
-        return {"cubes": x ** self.p, "best": best, "at": at, "zero": x * 0 + 1 - 1}
+        top, which = torch.topk(x, 4, dim=-1)
+        return {"cubes": x ** self.p, "best": best, "at": at, "top": top, "which": which,
+                "zero": x * 0 + 1 - 1}
 def get_inputs():
     return [torch.randint(-2, 3, (2, 3, 17)).float()]
 """
-LAST_IN_WINDOW = """
+# The last ones of equal values.
+LAST = """
 windows = x.unfold(-1, 3, 2)
 k = 2 - windows.flip(-1).argmax(-1)
 best = windows.gather(-1, k.unsqueeze(-1)).squeeze(-1)
 at = k + 2 * torch.arange(8)
+top, i = torch.sort(x.flip(-1), dim=-1, descending=True, stable=True)
+top, which = top[..., :4].contiguous(), (16 - i[..., :4]).contiguous()
+CHANGE
+return {"zero": torch.zeros_like(x), "at": at, "best": best, "cubes": x ** self.p,
+        "top": top, "which": which}
 """
 
 
-def test_outputs_by_key_indices_of_pooling_exponents_and_constants(assay, write):
-    right = 'return {"zero": torch.zeros_like(x), "at": at, "best": best, "cubes": x ** self.p}'
-    exponent = "self.p = nn.Parameter(torch.tensor(3.0))"
-    results = {
-        "right.py": right,
-        "keys.py": right.replace('"zero"', '"none"'),
-        "window.py": right.replace("at,", "at % 3,"),
-        "second.py": right.replace("at,", "2 * torch.arange(8).expand(2, 3, 8),"),
+def test_outputs_by_key_indices_in_another_valid_order_exponents_and_constants(assay, write):
+    changes = {
+        "right.py": "pass",
+        "keys.py": 'return {"cubes": x ** self.p, "best": best, "at": at, "top": top, "none": x}',
+        "window.py": "at = at % 3",
+        "second.py": "at = 2 * torch.arange(8).expand(2, 3, 8)",
+        "twice.py": "which = (x.unsqueeze(2) == top.unsqueeze(3)).to(torch.uint8).argmax(-1)",
+        "range.py": "which = which + 17",
     }
-    verdicts = judged(
-        assay,
-        write,
-        BY_KEY,
-        {name: model(LAST_IN_WINDOW + result, exponent) for name, result in results.items()},
-    )
+    exponent = "self.p = nn.Parameter(torch.tensor(3.0))"
+    candidates = {
+        name: model(LAST.replace("CHANGE", change), exponent) for name, change in changes.items()
+    }
+    verdicts = judged(assay, write, BY_KEY, candidates)
     verdict = verdicts.pop("right.py")
     assert verdict["outcome"] == "correct", verdict
     note = verdict["correctness"]["note"]
     assert "weight p stays as constructed" in note, note
-    assert "output out3 is 0 in all elements of all draws" in note, note
+    assert "output out5 is 0 in all elements of all draws" in note, note
     assert all(verdict["outcome"] == "wrong" for verdict in verdicts.values()), verdicts
     hints = {name: verdict["correctness"]["hint"] for name, verdict in verdicts.items()}
-    assert "lacks 'zero' and has besides 'none'; the reference's has the keys" in hints["keys.py"]
+    assert "lacks 'which', 'zero' and has besides 'none'; the reference's has" in hints["keys.py"]
     assert "of the 48 indices lie outside of their window" in hints["window.py"], hints
     assert ", where the right one, " in hints["second.py"], hints
+    assert "stand twice along the axis" in hints["twice.py"], hints
+    assert "24 of the 24 indices are out of range" in hints["range.py"], hints
 
 
 NATIVE = """
