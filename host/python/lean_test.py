@@ -115,6 +115,7 @@ class Tried(unittest.TestCase):
         for text, part in (
             ("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}", "binding"),
             ("at::cat({x, y}, 1)", "lists"),
+            ("OptionalCUDAGuard guard(device_of(x))", "lists"),
             ("at::globalContext()", "context"),
             ("options.requires_grad(true)", "factories"),
             ("at::cuda::getCurrentDeviceProperties()", "libraries"),

@@ -18,7 +18,7 @@ LEAN, FULL = "lean", "full"
 _PARTS = {
     "binding": re.compile(rb"PYBIND11|pybind11|\bpy::"),
     "lists": re.compile(
-        rb"\b(cat|concat|index|index_put_)\(|\b(indexing|Slice)\b|ListRef|IValue"
+        rb"\b(cat|concat|index|index_put_)\(|\b(indexing|Slice)\b|device_of|ListRef|IValue"
     ),
     "context": re.compile(rb"globalContext|\bcout\b|\bcerr\b|TensorArg|InferenceMode"),
     "factories": re.compile(rb"requires_grad|\btensor\(|make_variable"),
