@@ -25,7 +25,10 @@ AskedTerms AskedOf(const Ladder& ladder, const LadderSize& size, AskedTerms aske
                    SetOf(size)};
   asked.device = ladder.device;
   asked.precision = ladder.precision;
-  asked.baselines = fmt::format("{}", fmt::join(ladder.Baselines(), ","));
+  // The judge measures all baselines for the best one, those of the other columns among them.
+  asked.baselines = ladder.baseline == kBestBaseline
+                        ? ladder.baseline
+                        : fmt::format("{}", fmt::join(ladder.Baselines(), ","));
   return asked;
 }
 

@@ -8,6 +8,7 @@
 namespace assay {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -143,6 +144,23 @@ TEST_F(ClimbTest, ARowThatCannotBeKeptEndsIt) {
   ASSERT_TRUE(end.error);
   EXPECT_THAT(end.error->message, HasSubstr("disk"));
   EXPECT_EQ(kept_.size(), 1u);
+}
+
+// The baseline "best" is asked for alone, whatever further columns a table has.
+TEST(PlanClimb, EveryLadderOfTheRepositoryCanBeJudged) {
+  const auto ladders = FindLadders(std::string(ASSAY_SOURCE_DIRECTORY) + "/kernels");
+  ASSERT_TRUE(ladders) << ladders.error().message;
+  int beside_best = 0;
+  for (const Ladder& ladder : *ladders) {
+    const auto plan = PlanClimb(ladder, ladder.sizes[0], ladder.rungs, {}, {});
+    ASSERT_TRUE(plan) << ladder.Path() << ": " << plan.error().message;
+    const bool best = ladder.baseline == "best";
+    EXPECT_EQ(plan->request.terms.opponent.best_baseline, best) << ladder.Path();
+    for (const std::string& baseline : ladder.also_against)
+      EXPECT_THAT(plan->request.terms.opponent.baselines, Contains(baseline)) << ladder.Path();
+    beside_best += best;
+  }
+  EXPECT_GE(beside_best, 4);
 }
 
 TEST(NewestResults, ARungIsFoundByItsNameAtItsSize) {

@@ -14,6 +14,7 @@
 
 #include "base/dotted_keys.h"
 #include "base/files.h"
+#include "model/verdict.h"
 #include "problem/nearest.h"
 #include "problem/suite.h"
 
@@ -163,6 +164,11 @@ class LadderReader {
     if (!baseline.empty()) ladder.baseline = baseline;
     ladder.also_against =
         Texts(table, "also_against", "write a list of baselines, as [\"compiled\"]");
+    if (std::find(ladder.also_against.begin(), ladder.also_against.end(), kBestBaseline) !=
+        ladder.also_against.end())
+      Fault(
+          table.get("also_against")->source(), "also_against",
+          "write \"best\" as baseline: it measures all baselines, and also_against names columns");
     ladder.results = Text(table, "results", "write the path of a .jsonl file", false);
     for (const toml::table* size : Tables(table, "size")) ladder.sizes.push_back(Size(*size));
     for (const toml::table* rung : Tables(table, "rung")) {

@@ -68,6 +68,10 @@ TEST(Ladder, FaultsNameFileLineKeyAndRemedy) {
   EXPECT_THAT(FaultOf(With("ROWS = 8", "ROWS = \"8\"")), HasSubstr("is a number"));
   EXPECT_THAT(FaultOf(With("[[rung]]", "[[ring]]")), HasSubstr("did you mean 'rung'"));
   EXPECT_THAT(FaultOf(With("[\"compiled\", \"eager\"]", "[1]")), HasSubstr("also_against"));
+  EXPECT_EQ(FaultOf(With("\"eager\"]", "\"best\"]")),
+            "steps/ladder.toml line 5: also_against: write \"best\" as baseline: it measures all "
+            "baselines, and also_against names columns");
+  EXPECT_EQ(FaultOf(With("bound", "baseline = \"best\"\nbound")), "none");
   EXPECT_THAT(FaultOf("title = "), HasSubstr("not TOML"));
   const std::string twice =
       kWhole + std::string(kWhole).substr(std::string_view(kWhole).find("[[rung]]"));
