@@ -13,8 +13,8 @@
 // best of this class. 91 us were predicted, 150% of a faster library; it takes 875 us. The cause is
 // open. Rung 09 multiplies otherwise and is no faster, and the fused kernel (conv2d-relu-maxpool,
 // 05) writes a quarter and takes 2% less: what all three share is how patches are filled and read.
-// Beside the best baseline (max-autotune, 642 us) 255 us, 252%, of one pair: unsettled. A small
-// ragged size, (5, 2, 229, 241) with 97 filters: 41.5 us, 169% of the library.
+// Beside the best baseline (max-autotune, 645 us) 256 us, 253%. Ragged sizes: (5, 2, 229, 241) with
+// 97 filters 41.5 us, 169% of the library; (97, 3, 225, 233) with 91 filters 425 us, 254%.
 // Sizes: two patches and the weights of 96 channels must fit in shared memory: up to three channels
 // of 11 x 11.
 //! constant BATCH = x.size(0)

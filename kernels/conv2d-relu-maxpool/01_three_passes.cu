@@ -3,7 +3,8 @@
 // Idea: the last float32 rung of conv2d-ladder, then two launches that do what their names say.
 // Prediction: 110% of the library, which makes the same three passes: its convolution is a little
 // slower. ReLU moves 232 MB, 80 us, and the pooling 144 MB, 50 us, to 0.4 ms of convolution.
-// Measured: not measured: the time on the card ended before its turn.
+// Measured: 707 us on an H100, 182% of the library, 176% of compiled, 45% of the peak. 530 us and
+// 110% were predicted: the convolution takes 553 us, not 400, and the library 1.29 ms.
 //! constant BATCH = x.size(0)
 //! constant CHANNELS_IN = x.size(1)
 //! constant HEIGHT = x.size(2)

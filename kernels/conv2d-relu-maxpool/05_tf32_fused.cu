@@ -10,8 +10,8 @@
 // as fast as rung 04, where 1.65 were predicted. 85 us were predicted. It writes a quarter of what
 // rung 09 of conv2d-ladder writes and takes 9% less time: likely neither the writes nor the
 // multiplies are the limit, but how patches are filled and read (README). Beside the best baseline
-// (max-autotune, 718 us) 247 us, 290%, of one pair: unsettled. A small ragged size, (5, 2, 229, 241)
-// with 97 filters: 48.6 us, 168% of the library.
+// (max-autotune, 704 us) 248 us, 284%. Ragged sizes: (5, 2, 229, 241) with 97 filters 48.6 us, 168%
+// of the library; (97, 3, 229, 241) with 91 filters 368 us, 358%.
 // Sizes: two patches and the weights of 96 channels must fit in shared memory: up to three channels
 // of 11 x 11.
 //! constant BATCH = x.size(0)

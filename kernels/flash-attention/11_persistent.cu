@@ -7,8 +7,9 @@
 //   some 3 us for the second kernel.
 // Measured: 808 us on an H100, 101.5% of the library, 76% of the peak, 680 TFLOP/s: 5% faster than
 //   rung 9 and 2% faster than rung 10 in another run, where 5% were predicted. 165% were predicted
-//   of a slower library (README); beside the flash kernel it is 198%. Causal 448 us, 109%: a loss of
-//   1 to 2% on rung 10. Heads of 64: 588 us, 99.8% of the library, a tie, 14% faster than rung 9.
+//   of a slower library (README); beside the flash kernel it is 198%. Causal 448 us, 109%: a loss
+//   of 1 to 2% on rung 10. Heads of 64: 587 us, 98.7% of the library, a tie, 14% faster than rung
+//   9; causal 326 us, 102%.
 // Sizes: any LENGTH; HEAD_DIM 64 or 128.
 //! constant LENGTH = query.size(2)
 //! constant HEAD_DIM = query.size(3)

@@ -6,10 +6,10 @@
 // Measured: 791 and 789 us in two runs on an H100, 104% of the library and of cuDNN, 78% of the
 //   peak, 695 TFLOP/s: 2% faster than rung 11, where 3% were predicted. Causal 437 us, 111%, 629
 //   TFLOP/s. At 16384 3.01 ms, 112% of cuDNN, 731 TFLOP/s; causal 1.61 ms, 119% of cuDNN, 683
-//   TFLOP/s. At 4097 822 us, 112% of the library; causal 495 us, 102.5%. Heads of 64: 638 us, 91%
-//   of the library: a loss, of 8% on rung 11 in another run; causal 334 us, 160% of the flash
-//   kernel. 170% were predicted of a slower library (README); of the flash kernel it is 202%, causal
-//   213%, at 16384 212% and 228%.
+//   TFLOP/s. At 4097 822 us, 112% of the library; causal 495 us, 102.5%. Heads of 64: 640 us, 91%
+//   of the library: a loss, of 8% on rung 11 in the same run, whose cause is open (README); causal
+//   332 us, 101%: a loss of 2%; 160% of the flash kernel. 170% were predicted of a slower library
+//   (README); of the flash kernel it is 202%, causal 213%, at 16384 212% and 228%.
 // Sizes: any LENGTH; HEAD_DIM 64 or 128.
 //! constant LENGTH = query.size(2)
 //! constant HEAD_DIM = query.size(3)

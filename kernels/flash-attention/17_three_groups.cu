@@ -2,11 +2,12 @@
 //   registers each. While one group multiplies two compute powers, and keys and values serve 192
 //   queries.
 // Prediction: 6% faster than rung 16.
-// Measured: 589 us on an H100, 99.1% of the library, a tie, 53% of the peak, 467 TFLOP/s: 9% faster
-//   than rung 16 and 8% faster than rung 12, where 6% were predicted. 153% of the library were
-//   predicted: it was taken for the flash kernel (README). Of that one it is 158% (589 us), of cuDNN
-//   99.8%, a tie (591 us). Two groups without lazy scaling (11) take 588 us. Causal 355 us, 151% of
-//   the flash kernel: 6% longer than rung 12.
+// Measured: 589 and 592 us in two runs on an H100, 99.1% of the library, a tie, and 98.3%, 53% of
+//   the peak, 467 TFLOP/s: 9% faster than rung 16 and 8% faster than rung 12, where 6% were
+//   predicted. 153% of the library were predicted: it was taken for the flash kernel (README). Of
+//   that one it is 158% (589 us), of cuDNN 99.8%, a tie (591 us). Two groups without lazy scaling
+//   (11) take 587 us. Causal 354 us, 95% of the library, 151% of the flash kernel: 6% longer than
+//   rung 12.
 // Sizes: any LENGTH; HEAD_DIM 64.
 //! constant LENGTH = query.size(2)
 //! constant HEAD_DIM = query.size(3)

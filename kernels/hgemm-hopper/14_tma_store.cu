@@ -3,10 +3,10 @@
 //   as two boxes. The threads go on to the next tile while the engine writes whole lines; before,
 //   each store of a warp touched eight rows, 16 bytes in each.
 // Prediction: 104% of the library: 64 stores a thread of partial sectors took about 2% of a tile.
-// Measured: 177 us, 101.5% of the library (a tie), 86.3% of the peak; at 8192 1.38 ms, 107.5%,
-//   88.1%. The level was predicted too high, the step too low: 10% instead of 2%. Likely: pairs
-//   written by lanes fill half a sector at a time, and these many writes stood in the way of the
-//   reads of A and B.
+// Measured: 177 and 181 us in two runs, 101.5% and 100.8% of the library (ties), 86.3% and 85.3% of
+//   the peak; at 8192 1.38 and 1.44 ms, 107.5% and 109.2%, 88.1% and 85.5%. The level was predicted
+//   too high, the step too low: 10% instead of 2%. Likely: pairs written by lanes fill half a
+//   sector at a time, and these many writes stood in the way of the reads of A and B.
 // Sizes: INNER % 8 == 0 and COLUMNS % 8 == 0, since rows of A, B and C must be a multiple of 16
 //   bytes long.
 //! constant ROWS = a.size(0)

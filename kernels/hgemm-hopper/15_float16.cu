@@ -3,12 +3,12 @@
 //   of its wires switch.
 // Prediction: 100% of the library: 176 us at 4096, as in bfloat16; 1 to 3% slower at 8192, where
 //   power is the limit.
-// Measured: 187 and 185 us at 4096 in two runs on an H100, 101.7% and 100.9% of the library
-//   (faster, then a tie; 100% was predicted), 80% and 88% of the peak, which was 916 and then 843
-//   TFLOP/s: 4% slower than bfloat16, which takes 180 and 178 us in the same runs. cuBLAS is slower
-//   as well, 190 us in place of 183. Likely power, which was predicted to count at 8192 alone. At
-//   8192 1.47 ms, 109.3% of the library, 89% of the peak of 843; bfloat16 took 1.41 ms in another
-//   run.
+// Measured: 187, 185 and 188 us at 4096 in three runs on an H100, 101.7%, 100.9% and 99.6% of the
+//   library (faster, then ties; 100% was predicted), 80%, 88% and 83% of the peak, which was 916,
+//   843 and 879 TFLOP/s: 4% slower than bfloat16, which takes 180, 178 and 181 us in the same runs.
+//   cuBLAS is slower as well, 190 us in place of 183. Likely power, which was predicted to count at
+//   8192 alone. At 8192 1.47 ms, 109.3% of the library, 89% of the peak of 843; bfloat16 took 1.41
+//   ms in another run.
 // Sizes: INNER % 8 == 0 and COLUMNS % 8 == 0, since rows of A, B and C must be a multiple of 16
 //   bytes long.
 //! constant ROWS = a.size(0)

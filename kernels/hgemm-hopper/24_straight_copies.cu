@@ -8,8 +8,9 @@
 //   instructions a task. At 4097 219 us, 81%: 8 us less than rung 23 by the copies, 9 by the edges,
 //   6% of the 1.1 GB that the product reads from the cache. At 4096 nothing changes.
 // Measured: 215.1 us at 4095 and 229.1 us at 4097 on an H100, 83% and 78% of the rate of rung 15 at
-//   4096; rung 21 took 213.3 and 271.0 us in the same run, rung 23 221.8 and 235.5 us. With four thin rows
-//   68 bytes a thread are spilled.
+//   4096; rung 21 took 213.3 and 271.0 us in the same run, rung 23 221.8 and 235.5 us. In another
+//   run 217.2 and 231.3 us, at 4096 181.7 us, 99.8% of the library, a tie, and at 8192 1.45 ms,
+//   108.8%. With four thin rows 68 bytes a thread are spilled.
 // Sizes: all with at least 8 elements in A, in B and in C.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -8,8 +8,9 @@
 // a better one. BLOCK_INNER = 8 halves the loop to 18 KB, should the cache for instructions matter;
 // a block of 256 columns is rung 14's shape.
 // Prediction: 105% of the library: 2315 clocks instead of 2387 by the count of the rung before.
-// Measured: 2.89 ms, 99.7% of the library (98.4 to 100.7: a tie), 72.4% of the peak: a gain of
-// 1.3%, where 3% were predicted. By the count 2435 us are explained; the other 450 us (likely
+// Measured: 2.89 and 2.87 ms in two runs, 99.7% (98.4 to 100.7: a tie) and 96.7% (95.4 to 98.8) of
+// the library, which took 2.87 and 2.77 ms; 72% and 73% of the peak: gains of 1.3% and 2.3%, where
+// 3% were predicted. By the count 2435 us are explained; the other 450 us (likely
 // waits, ends of blocks and a lower clock under this load) are open.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

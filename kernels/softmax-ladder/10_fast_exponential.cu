@@ -6,9 +6,9 @@
 // allows about 2e-5.
 // Prediction: 200% of the library, 93% of the speed of a copy: the sums cost an SM some 75 us of
 // 720 instead of 90, and other blocks hide most of that already.
-// Measured: 0.787 and 0.789 ms in two runs on an H100, 199% and 192% of the library, 91% of the
-// speed of a copy, not 93%: no gain on rung 9 (0.788 ms) to be seen. Likely: other blocks hid the
-// exponentials already.
+// Measured: 0.787, 0.789 and 0.781 ms in three runs on an H100, 199%, 192% and 195% of the library,
+// 91% of the speed of a copy, not 93%: a gain of 1% on rung 9 (0.789 ms) in the last run alone.
+// Likely: other blocks hid the exponentials already.
 // Rows longer than 32 * BLOCK * CLUSTER columns (65536) do not fit in registers: right, but slow.
 //! constant ROWS = x.size(0)
 //! constant COLUMNS = x.size(1)
