@@ -1,4 +1,4 @@
-// The options of the subcommands. They stand in few files, since CLI11 takes five seconds to compile
+// The options of the subcommands. They stand in few files: CLI11 takes five seconds to compile
 // in each file that includes it.
 #include "cli/options.h"
 

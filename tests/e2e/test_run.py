@@ -29,7 +29,10 @@ def get_init_inputs():
     return []
 """
 SCALE = RELU.replace("torch.relu(x)", "x * 3.0")
-RIGHT = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return {}\n"
+RIGHT = (
+    "import torch\nclass ModelNew(torch.nn.Module):\n"
+    "    def forward(self, x):\n        return {}\n"
+)
 
 
 @pytest.fixture
@@ -39,7 +42,9 @@ def run_folder(tmp_path):
         path = tmp_path / "KernelBench" / "KernelBench" / "level1" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    (tmp_path / "sizes.toml").write_text("[level1]\n19_ReLU = { dim = 256 }\n5_Scale = { dim = 256 }\n")
+    (tmp_path / "sizes.toml").write_text(
+        "[level1]\n19_ReLU = { dim = 256 }\n5_Scale = { dim = 256 }\n"
+    )
     run = tmp_path / "runs" / "model"
     run.mkdir(parents=True)
     for problem, sample, text in (
