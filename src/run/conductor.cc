@@ -18,7 +18,7 @@ constexpr int kWaitMs = 200;
 // Requests that a worker has at a time: while it serves the first, it need not prepare values that
 // nobody will ask for.
 constexpr size_t kRequestsPerWorker = 2;
-constexpr int kFailuresMax = 3;
+constexpr int kFailuresMax = 4;
 // No event of a judgement is further from the last one than this.
 constexpr int64_t kSilenceMaxNs = int64_t{30} * 60 * 1'000'000'000;
 constexpr int64_t kFarewellNs = int64_t{10} * 1'000'000'000;
@@ -177,6 +177,8 @@ void Conductor::Failed(size_t worker, const Error& error) {
 void Conductor::CountFailure(size_t worker, const std::string& why) {
   WorkerState& state = workers_[worker];
   last_trouble_ = why;
+  if (why != state.last_failure) state.failures = 0;
+  state.last_failure = why;
   if (++state.failures < kFailuresMax || state.given_up) return;
   state.given_up = true;
   fleet_.Kill(worker);
@@ -213,6 +215,7 @@ void Conductor::Ended(size_t worker, const std::string& end) {
   CountFailure(worker, why);
   if (state.given_up) return;
   if (const auto started = fleet_.Start(worker); !started) {
+    state.last_failure = started.error().message;
     state.failures = kFailuresMax;
     CountFailure(worker, started.error().message);
   }

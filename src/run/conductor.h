@@ -48,8 +48,9 @@ class Conductor {
 
   // Judges these items of the plan. A worker that ends is started again. What it had in hand is
   // tried once more, and after a second end in the same place has an error for a row. A worker that
-  // fails three times without a verdict is given up. Ends when all items have their row, no worker
-  // is left, a row cannot be kept, or `stop` is set.
+  // fails four times in a row in the same words, without a verdict between, is given up: its device
+  // is lost, while one problem that is too large differs from the next. Ends when all items have
+  // their row, no worker is left, a row cannot be kept, or `stop` is set.
   ConductEnd Run(const std::vector<size_t>& items, StopToken stop);
 
  private:
@@ -65,8 +66,9 @@ class Conductor {
   };
   struct WorkerState {
     std::deque<Request> requests;  // the first is being served
-    int failures = 0;              // in a row, without a verdict
-    int64_t heard_ns = 0;          // last word
+    int failures = 0;              // in a row in the same words, without a verdict
+    std::string last_failure;
+    int64_t heard_ns = 0;  // last word
     bool given_up = false;
   };
 

@@ -179,6 +179,24 @@ TEST_F(Conducting, WhatNeedsAnotherMachineIsNotTriedAgain) {
   EXPECT_EQ(fleet.requests_.size(), 2u);
 }
 
+// Of KernelBench's problems at their own sizes, three in a row did not fit a GPU, and the run
+// ended.
+TEST_F(Conducting, ProblemsThatAreTooLargeDoNotEndTheRun) {
+  for (int i = 0; i < 8; ++i) {
+    plan_.problems.push_back(plan_.problems[0]);
+    plan_.problems.back().name = fmt::format("{}_Large", i);
+    plan_.items.push_back({plan_.problems.size() - 1, 0, plan_.items[0].source});
+  }
+  FakeFleet fleet(1, [](const Json& request) -> std::vector<std::string> {
+    static int count = 0;
+    return {ErrorLine(request["id"],
+                      {ErrorKind::kEnvironment, fmt::format("it needs {} GB", ++count / 2)})};
+  });
+  const ConductEnd end = Conduct(fleet, {3, 4, 5, 6, 7, 8, 9, 10});
+  EXPECT_FALSE(end.error);
+  EXPECT_EQ(rows_.size(), 8u);
+}
+
 TEST_F(Conducting, AWorkerThatOnlyFailsIsGivenUp) {
   FakeFleet fleet(1, [](const Json&) -> std::vector<std::string> { return {FakeFleet::kEnds}; });
   const ConductEnd end = Conduct(fleet);
