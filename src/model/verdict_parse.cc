@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -263,7 +262,8 @@ BaselineResult ReadBaseline(const JsonNode& node) {
   interval.resize(2);
   result.ci_low = interval[0], result.ci_high = interval[1];
   result.confidence = node.At("confidence").Number();
-  result.decision = node.At("decision").OneOf({"faster", "slower", "tie", "not_faster", "unsettled"});
+  result.decision =
+      node.At("decision").OneOf({"faster", "slower", "tie", "not_faster", "unsettled"});
   result.smallest_visible = node.At("smallest_visible").Number();
   result.certified_speedup = node.Find("certified_speedup").NumberOrZero();
   result.delta = node.Find("delta").NumberOrZero();
