@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -89,6 +90,13 @@ class RunCall {
     settings_ = TermsText(terms_);
     ASSAY_ASSIGN_OR_RETURN(plan_, MakeRunPlan({options_.paths, options_.problems, options_.size,
                                                options_.sizes, options_.only, SuiteFolders()}));
+    if (plan_.problems.empty()) {
+      Print(RenderPlan(plan_, {}, style_));
+      return UsageError("nothing is left to judge");
+    }
+    AskedTerms first = terms_;
+    first.problem = plan_.problems.front().choice;
+    ASSAY_RETURN_IF_ERROR(ResolveTerms(first, {}));
     if (options_.dry_run) return ShowPlan();
     ASSAY_ASSIGN_OR_RETURN(rows_, RunRows::Open((fs::path(folder_) / kRunRowsName).string()));
     if (rows_->was_torn())
@@ -111,15 +119,18 @@ class RunCall {
   // Reads what is there; makes and locks nothing.
   Result<int> ShowPlan() {
     std::vector<bool> judged(plan_.items.size());
+    std::vector<RunRow> rows;
     const std::string path = (fs::path(folder_) / kRunRowsName).string();
     std::error_code code;
     if (fs::exists(path, code)) {
-      ASSAY_ASSIGN_OR_RETURN(const std::vector<RunRow> rows, ReadRunRows(path));
+      ASSAY_ASSIGN_OR_RETURN(rows, ReadRunRows(path));
       const auto known = RowsOfPlan(plan_, rows, settings_);
       for (size_t i = 0; i < known.size(); ++i)
         judged[i] = known[i] != nullptr && known[i]->verdict;
     }
     Print(RenderPlan(plan_, judged, style_));
+    const auto left = static_cast<size_t>(std::count(judged.begin(), judged.end(), false));
+    Print(RenderEstimate(rows, left));
     return plan_.troubles.empty() ? kExitGood : kExitUsage;
   }
 

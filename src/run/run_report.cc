@@ -44,6 +44,12 @@ std::string WithoutName(std::string message, const std::string& candidate) {
   return message;
 }
 
+std::string Minutes(double minutes) {
+  return minutes < 1    ? fmt::format("{:.0f} s", 60 * minutes)
+         : minutes < 90 ? fmt::format("{:.0f} min", minutes)
+                        : fmt::format("{:.1f} h", minutes / 60);
+}
+
 std::string WhyOf(const RunRow& row) {
   if (row.error) return WithoutName(row.error->message, row.candidate);
   if (IsCorrect(row.verdict->outcome)) return FigureOf(*row.verdict);
@@ -114,6 +120,21 @@ std::string RenderPlan(const RunPlan& plan, const std::vector<bool>& judged,
   return text;
 }
 
+std::string RenderEstimate(const std::vector<RunRow>& rows, size_t left) {
+  double seconds = 0;
+  size_t count = 0;
+  for (const RunRow& row : rows) {
+    if (!row.verdict) continue;
+    seconds += row.verdict->cost.total_s;
+    ++count;
+  }
+  if (count == 0 || left == 0) return {};
+  const double each_s = seconds / static_cast<double>(count);
+  return fmt::format("{} left: about {}, at {:.3g} s each as those judged before\n",
+                     Counted(static_cast<long long>(left), "candidate"),
+                     Minutes(static_cast<double>(left) * each_s / 60), each_s);
+}
+
 std::string OutcomeCounts(const std::vector<const RunRow*>& rows) {
   std::map<Outcome, size_t> counts;
   size_t unjudged = 0;
@@ -141,11 +162,8 @@ std::string RunPace::Text(int64_t now_ns) const {
   const double minutes = static_cast<double>(now_ns - begin_ns_) / 60e9;
   if (done_ == 0 || minutes <= 0) return text;
   const double rate = static_cast<double>(done_) / minutes;
-  const double left = static_cast<double>(all_ - done_) / rate;
   return text + fmt::format(", {:.3g} a minute, {} left", rate,
-                            left < 1    ? fmt::format("{:.0f} s", 60 * left)
-                            : left < 90 ? fmt::format("{:.0f} min", left)
-                                        : fmt::format("{:.1f} h", left / 60));
+                            Minutes(static_cast<double>(all_ - done_) / rate));
 }
 
 }  // namespace assay

@@ -15,6 +15,9 @@ namespace assay {
 std::string RenderPlan(const RunPlan& plan, const std::vector<bool>& judged,
                        const CardStyle& style);
 
+// How long what is left will take, by what the verdicts of `rows` took; empty without such rows.
+std::string RenderEstimate(const std::vector<RunRow>& rows, size_t left);
+
 // One line, with its end: problem, sample, outcome, ratio; and why it is no better.
 std::string RenderRunRow(const RunRow& row, const CardStyle& style);
 

@@ -44,6 +44,16 @@ TEST(RunReport, ThePlanListsProblemsAndTroubles) {
                                               EndsWith("file 19: fault\n  and 2 more\n")));
 }
 
+TEST(RunReport, AnEstimateRestsOnWhatWasJudged) {
+  RunRow row;
+  row.verdict = SampleVerdict(Outcome::kFaster);
+  row.verdict->cost.total_s = 30;
+  EXPECT_EQ(RenderEstimate({row, RunRow{}}, 10),
+            "10 candidates left: about 5 min, at 30 s each as those judged before\n");
+  EXPECT_EQ(RenderEstimate({row}, 0), "");
+  EXPECT_EQ(RenderEstimate({RunRow{}}, 3), "");
+}
+
 TEST(RunReport, CountsOutcomesInOneOrder) {
   RunRow faster, wrong, unjudged;
   faster.verdict = SampleVerdict(Outcome::kFaster);

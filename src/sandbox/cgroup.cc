@@ -64,7 +64,8 @@ std::vector<pid_t> Members(const std::string& group) {
 
 // ---- names of owners
 
-// Start time of a process in clock ticks since boot: with the pid it names a process for good.
+// Start time of a process in clock ticks since boot: with the pid it names a process for good. None
+// of one that has ended and waits for its parent to ask.
 std::optional<uint64_t> StartTime(pid_t pid) {
   const auto text = ReadFile(fmt::format("/proc/{}/stat", pid), 4096);
   if (!text) return std::nullopt;
@@ -72,7 +73,9 @@ std::optional<uint64_t> StartTime(pid_t pid) {
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text->substr(name_end + 1));
   std::string field;
-  for (int i = 3; i <= 22; ++i) fields >> field;  // field 22 of stat(5)
+  fields >> field;  // field 3 of stat(5): the state
+  if (field == "Z" || field == "X") return std::nullopt;
+  for (int i = 4; i <= 22; ++i) fields >> field;
   return fields ? std::optional(std::strtoull(field.c_str(), nullptr, 10)) : std::nullopt;
 }
 

@@ -74,5 +74,20 @@ TEST_F(ControlGroupsTest, OfADeadJudgeAreRemovedByTheNext) {
   EXPECT_EQ(GroupsOf(::getpid()), 1);  // a living judge's stays
 }
 
+// The first process of a container may ask for the dead late, or never.
+TEST_F(ControlGroupsTest, OfADeadJudgeThatNobodyAskedForAreRemoved) {
+  const pid_t judge = ::fork();
+  if (judge == 0) {
+    auto groups = ControlGroups::Create(folders_, 64 << 20, 8);
+    ::_exit(groups ? 0 : 1);
+  }
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(judge), &ended, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(GroupsOf(judge), 1);
+  FindGroupFolders();
+  EXPECT_EQ(GroupsOf(judge), 0);
+  ::waitpid(judge, nullptr, 0);
+}
+
 }  // namespace
 }  // namespace assay

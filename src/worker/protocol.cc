@@ -204,8 +204,11 @@ std::string JudgeLine(const std::string& id, const AskedTerms& terms,
 }
 
 std::string TermsText(const AskedTerms& terms) {
-  Json json = JsonOf(terms);
-  json["correctness_only"] = terms.effort.correctness_only;
+  const Json defaults = JsonOf(AskedTerms()), all = JsonOf(terms);
+  Json json = Json::object();
+  for (const auto& [name, value] : all.items())
+    if (value != defaults[name]) json[name] = value;
+  if (terms.effort.correctness_only) json["correctness_only"] = true;
   return Dump(json);
 }
 

@@ -29,7 +29,8 @@ Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* i
 // end.
 std::string JudgeLine(const std::string& id, const AskedTerms& terms,
                       const std::vector<const CandidateSource*>& candidates);
-// The terms as a request has them; equal terms have equal text.
+// The terms that differ from the defaults, as a request has them: equal terms have equal text, also
+// from another version of Assay with more of them.
 std::string TermsText(const AskedTerms& terms);
 
 // Return lines of events, without the end of line.

@@ -61,6 +61,7 @@ TEST(WorkerProtocol, AClientsLineSaysWhatItMeant) {
   EXPECT_EQ(ParseWorkerRequest(JudgeLine("7", terms, {&candidate}), &id)->kind,
             WorkerRequest::Kind::kCheck);
   EXPECT_NE(TermsText(request->terms), TermsText(terms));
+  EXPECT_EQ(TermsText(AskedTerms()), "{}");
 }
 
 TEST(WorkerProtocol, ErrorsNameTheField) {

@@ -73,7 +73,7 @@ BAD = {
         USAGE,
         "random",
     ),
-    "imports_missing": ("import no_such_module\n" + GOOD_PROBLEM, USAGE, "no_such_module"),
+    "imports_missing": ("import no_such_module\n" + GOOD_PROBLEM, ENVIRONMENT, "no_such_module"),
 }
 
 

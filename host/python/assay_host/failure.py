@@ -179,7 +179,7 @@ def _not_here(error, line):
         return (
             f"it imports the module {module}, which is not here (No module named '{module}'): "
             "install it for the Python that has PyTorch, or use --python; a file of one's own must "
-            "be part of the candidate, which is one file"
+            "be part of this one"
         )
     if module:
         return needs_cuda(f"it imports {module}")
