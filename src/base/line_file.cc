@@ -18,12 +18,29 @@ constexpr size_t kFileBytesMax = size_t{1} << 30;
 
 }  // namespace
 
+Result<void> ForEachLine(std::string_view text, const std::string& path, const IsWholeLine& whole,
+                         const std::function<Result<void>(std::string_view)>& take) {
+  int number = 0;
+  for (size_t at = 0; at < text.size();) {
+    ++number;
+    const size_t end = text.find('\n', at);
+    const bool ended = end != std::string_view::npos;
+    const std::string_view line = text.substr(at, ended ? end - at : end);
+    if (!ended && !whole(line)) return {};
+    if (const auto taken = take(line); !taken)
+      return Fail(taken.error().kind, fmt::format("{} line {}: {}: mend or remove the line", path,
+                                                  number, taken.error().message));
+    at = ended ? end + 1 : text.size();
+  }
+  return {};
+}
+
 std::unexpected<Error> LineFile::Failed(std::string_view what) const {
   return EnvironmentError(fmt::format("cannot {} {}: {}", what, path_, std::strerror(errno)));
 }
 
 Result<LineFile> LineFile::Open(const std::string& path, std::string_view user,
-                                const std::function<bool(std::string_view)>& whole) {
+                                const IsWholeLine& whole) {
   std::error_code code;
   if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty())
     std::filesystem::create_directories(folder, code);
@@ -52,7 +69,7 @@ Result<std::string> LineFile::Read() const { return ReadFile(path_, kFileBytesMa
 Result<void> LineFile::Append(std::string_view line) {
   const off_t before = ::lseek(fd_.get(), 0, SEEK_END);
   if (auto written = Write(std::string(line) + "\n"); !written) {
-    // What fits of the line, as on a full disk, must not stay.
+    // The part of the line that fits, as on a full disk, must not stay.
     if (before >= 0 && ::ftruncate(fd_.get(), before) != 0) return Failed("take a torn line from");
     return written;
   }

@@ -11,14 +11,22 @@
 
 namespace assay {
 
+// Says of a last line without a line break, which a killed process may have left, whether nothing
+// of it is missing.
+using IsWholeLine = std::function<bool(std::string_view)>;
+
+// Gives `take` each line of a text, without its line break; passes over a torn last line. An error
+// of `take` ends it, and gets the place: "`path` line 3: ...: mend or remove the line".
+Result<void> ForEachLine(std::string_view text, const std::string& path, const IsWholeLine& whole,
+                         const std::function<Result<void>(std::string_view)>& take);
+
 class LineFile {
  public:
-  // Makes the file and its folder where they are missing. A last line without a line break is what
-  // a killed process left: it stays if `whole` says that nothing of it is missing, and is cut off
-  // otherwise. Errors (kEnvironment): another process has the file ("another `user` adds to it"),
-  // or it cannot be opened, read or written.
+  // Makes the file and its folder where they are missing. A torn last line is cut off. Errors
+  // (kEnvironment): another process has the file ("another `user` adds to it"), or it cannot be
+  // opened, read or written.
   static Result<LineFile> Open(const std::string& path, std::string_view user,
-                               const std::function<bool(std::string_view)>& whole);
+                               const IsWholeLine& whole);
 
   const std::string& path() const { return path_; }
   bool was_torn() const { return was_torn_; }

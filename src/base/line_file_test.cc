@@ -12,6 +12,7 @@
 namespace assay {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class LineFiles : public ::testing::Test {
@@ -81,6 +82,27 @@ TEST_F(LineFiles, ALineThatDoesNotFitLeavesNothing) {
   EXPECT_EQ(Text(), "{1}\n");
   EXPECT_TRUE(file->Append("{3}"));
   EXPECT_EQ(Text(), "{1}\n{3}\n");
+}
+
+TEST(Lines, AreTakenOneByOneAndATornOneIsNot) {
+  const auto lines_of = [](std::string_view text) {
+    std::vector<std::string> lines;
+    const auto read = ForEachLine(
+        text, "rows", [](std::string_view line) { return line.ends_with("}"); },
+        [&](std::string_view line) -> Result<void> {
+          if (line.empty()) return UsageError("it is empty");
+          lines.emplace_back(line);
+          return {};
+        });
+    if (!read) lines.push_back(read.error().message);
+    return lines;
+  };
+  EXPECT_THAT(lines_of("{1}\n{2}\n"), ElementsAre("{1}", "{2}"));
+  EXPECT_THAT(lines_of("{1}\n{2}"), ElementsAre("{1}", "{2}"));
+  EXPECT_THAT(lines_of("{1}\n{2"), ElementsAre("{1}"));
+  EXPECT_THAT(lines_of("{1}\n\n{3}\n"),
+              ElementsAre("{1}", "rows line 2: it is empty: mend or remove the line"));
+  EXPECT_THAT(lines_of(""), ElementsAre());
 }
 
 TEST_F(LineFiles, WhatCannotBeOpenedIsNamed) {

@@ -110,7 +110,7 @@ Result<Scored> ScoreFiles(const ScoreOptions& options) {
           "no verdict was saved yet: judge a candidate first, with assay judge, or give files");
     paths.push_back(saved.string());
   }
-  // What a run was asked for, where its folder alone is scored.
+  // A run's folder says what was asked for.
   if (paths.size() == 1 && options.suite.empty() && options.problems == 0) {
     ASSAY_ASSIGN_OR_RETURN(selection_rules.asked, ReadRunRecord(paths.front()));
   }

@@ -49,7 +49,7 @@ bool MakeFolder(const fs::path& folder) {
   return true;
 }
 
-// What earlier calls that were killed left behind.
+// Removes the folders that killed calls left behind.
 void RemoveUnfinished(const fs::path& all) {
   constexpr auto kSurelyDead = std::chrono::hours(1);
   std::error_code code;

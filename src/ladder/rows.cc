@@ -31,6 +31,8 @@ Result<std::optional<LadderRow>> RowOf(const Json& json, const std::string& ladd
   return row;
 }
 
+bool IsJson(std::string_view text) { return Json::accept(text); }
+
 }  // namespace
 
 std::string RowToJson(const LadderRow& row) {
@@ -43,21 +45,13 @@ std::string RowToJson(const LadderRow& row) {
 Result<std::vector<LadderRow>> ParseRows(std::string_view text, const std::string& path,
                                          const std::string& ladder) {
   std::vector<LadderRow> rows;
-  int number = 0;
-  for (size_t at = 0; at < text.size();) {
-    ++number;
-    const size_t end = text.find('\n', at);
-    const bool ended = end != std::string_view::npos;
-    const std::string_view line = text.substr(at, ended ? end - at : end);
+  ASSAY_RETURN_IF_ERROR(ForEachLine(text, path, IsJson, [&](std::string_view line) -> Result<void> {
     const Json json = Json::parse(line, nullptr, false);
-    if (json.is_discarded() && !ended) return rows;
-    auto row = json.is_discarded() ? UsageError("not JSON") : RowOf(json, ladder);
-    if (!row)
-      return UsageError(fmt::format("{} line {}: {}: mend or remove the line", path, number,
-                                    row.error().message));
-    if (*row) rows.push_back(std::move(**row));
-    at = ended ? end + 1 : text.size();
-  }
+    if (json.is_discarded()) return UsageError("not JSON");
+    ASSAY_ASSIGN_OR_RETURN(std::optional<LadderRow> row, RowOf(json, ladder));
+    if (row) rows.push_back(std::move(*row));
+    return {};
+  }));
   return rows;
 }
 
@@ -67,9 +61,7 @@ Result<std::vector<LadderRow>> ReadRows(const std::string& path, const std::stri
 }
 
 Result<RowFile> RowFile::Open(const std::string& path) {
-  ASSAY_ASSIGN_OR_RETURN(LineFile lines,
-                         LineFile::Open(path, "assay ladder",
-                                        [](std::string_view line) { return Json::accept(line); }));
+  ASSAY_ASSIGN_OR_RETURN(LineFile lines, LineFile::Open(path, "assay ladder", IsJson));
   RowFile file(std::move(lines));
   ASSAY_ASSIGN_OR_RETURN(const std::string text, file.file_.Read());
   ASSAY_ASSIGN_OR_RETURN(file.rows_, ParseRows(text, path, ""));

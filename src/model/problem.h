@@ -38,7 +38,7 @@ struct ProblemRequest {
 struct ProblemDescription {
   std::vector<wire::ArgumentSpec> arguments;
   bool float64_supported = true;
-  // What verdicts say about inputs that are not contiguous, and weights that never vary; or empty.
+  // A note for verdicts on inputs that are not contiguous and weights that never vary; or empty.
   std::string layouts;
 };
 

@@ -49,7 +49,7 @@ struct StubArgument {
   std::string name;
 };
 
-// What the header says beside the problem and its arguments.
+// Facts for the header, beside the problem and its arguments.
 struct HeaderFacts {
   std::string layouts;  // of views; empty: none
   std::string file;     // the stub's

@@ -62,7 +62,7 @@ std::span<const Look> Looks();
 
 // Returns true if a win is out of reach after `pairs` pairs of which `successes` were over the
 // threshold by more than delta: the number of the others is at the boundary of docs/measurement.md.
-// Whatever the chance of a success, stopping there loses less than 1% of power.
+// To stop there loses less than 1% of power, at any chance of a success.
 bool IsFutile(int successes, int pairs);
 
 // Returns the probability that the looks call a candidate faster whose pairs are successes with

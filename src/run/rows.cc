@@ -94,21 +94,15 @@ Result<RunRow> RunRowFromJson(const std::string& line) {
 
 namespace {
 
+bool IsJson(std::string_view text) { return Json::accept(text); }
+
 Result<std::vector<RunRow>> ParseRunRows(const std::string& text, const std::string& path) {
   std::vector<RunRow> rows;
-  int number = 0;
-  for (size_t at = 0; at < text.size();) {
-    ++number;
-    const size_t end = text.find('\n', at);
-    const std::string line = text.substr(at, end - at);
-    if (end == std::string::npos && !Json::accept(line)) return rows;
-    auto row = RunRowFromJson(line);
-    if (!row)
-      return UsageError(fmt::format("{} line {}: {}: mend or remove the line", path, number,
-                                    row.error().message));
-    rows.push_back(std::move(*row));
-    at = end == std::string::npos ? text.size() : end + 1;
-  }
+  ASSAY_RETURN_IF_ERROR(ForEachLine(text, path, IsJson, [&](std::string_view line) -> Result<void> {
+    ASSAY_ASSIGN_OR_RETURN(RunRow row, RunRowFromJson(std::string(line)));
+    rows.push_back(std::move(row));
+    return {};
+  }));
   return rows;
 }
 
@@ -120,9 +114,7 @@ Result<std::vector<RunRow>> ReadRunRows(const std::string& path) {
 }
 
 Result<RunRows> RunRows::Open(const std::string& path) {
-  ASSAY_ASSIGN_OR_RETURN(
-      LineFile lines,
-      LineFile::Open(path, "assay run", [](std::string_view line) { return Json::accept(line); }));
+  ASSAY_ASSIGN_OR_RETURN(LineFile lines, LineFile::Open(path, "assay run", IsJson));
   RunRows rows(std::move(lines));
   ASSAY_ASSIGN_OR_RETURN(const std::string text, rows.file_.Read());
   ASSAY_ASSIGN_OR_RETURN(rows.rows_, ParseRunRows(text, path));

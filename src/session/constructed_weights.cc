@@ -77,7 +77,7 @@ void SayRightWithConstant(bool has_other_sizes, Verdict* verdict) {
   correctness.right_with_weights = "constant";
   correctness.hint =
       "right with constant weights: it prepares them once; `--weights constant` allows it";
-  if (has_other_sizes) correctness.hint += ", and checks it at other sizes, which is still to do";
+  if (has_other_sizes) correctness.hint += ", and then checks it at other sizes, too";
   verdict->outcome = Outcome::kWrong;
   verdict->message = "wrong where each call has weights of its own; " + correctness.hint;
 }

@@ -90,7 +90,7 @@ TEST(SayRightWithConstant, NamesTheRule) {
   EXPECT_EQ(verdict.outcome, Outcome::kWrong);
   EXPECT_THAT(verdict.message, EndsWith("`--weights constant` allows it"));
   SayRightWithConstant(true, &verdict);
-  EXPECT_THAT(verdict.message, HasSubstr("allows it, and checks it at other sizes"));
+  EXPECT_THAT(verdict.message, HasSubstr("allows it, and then checks it at other sizes"));
   EXPECT_EQ(verdict.correctness->right_with_weights, "constant");
 }
 

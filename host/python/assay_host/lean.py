@@ -26,7 +26,7 @@ _PARTS = {
         rb"cublas|cusparse|cusolver|BlasHandle|DeviceProperties|AT_CUDA|warp_size|canDeviceAccess"
     ),
 }
-# What the part leaves out, so that to try it is a waste.
+# Sources with such words need more than the part has: a try would be a waste.
 _LEFT_OUT = re.compile(
     rb"TORCH_LIBRARY|torch/(script|custom_class)\.h|torch::(nn|optim|jit|data|autograd|serialize)::"
 )

@@ -6,7 +6,7 @@ evaluated. Bodies of branches, loops, `with` and `try` are passed over, and noth
 behind one that may leave the function. A name is missing if no global, builtin or local has it, an
 attribute of self if neither the model nor its class has it; and if the file nowhere assigns it or
 has it in a text, which may create it. Files that have means to create names unseen are left alone.
-Whatever is not found shows in the first call.
+A name that this search does not find shows in the first call.
 """
 
 import ast
