@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/files.h"
 #include "hosts/device_access.h"
@@ -39,32 +40,82 @@ TEST(PythonBuild, ArchitecturesAreWrittenAsPyTorchHasThem) {
   EXPECT_EQ(TorchArchitecture("sm_121a"), "12.1a");
 }
 
-// In the real sandbox, with a driver that PyTorch cannot use: what stands before that is in order.
-TEST(PythonBuild, ADeviceThatPyTorchCannotUseIsTold) {
-  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a GPU";
-  const auto python = FindPython("");
-  if (!python) GTEST_SKIP() << python.error().message;
-  // Where every user may read, and no folder of the sandbox's own stands before it.
-  namespace fs = std::filesystem;
-  const fs::path driver = fs::path("/var/tmp") / fmt::format("assay-driver-{}", ::getpid());
-  fs::create_directories(driver);
-  fs::copy(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1", driver / "libcuda.so.1",
-           fs::copy_options::overwrite_existing);
-  const auto gpu = Gpu::Open((driver / "libcuda.so.1").c_str());
-  ASSERT_TRUE(gpu) << gpu.error().message;
-  const auto cache = TemporaryFolder::Create();
-  ASSERT_TRUE(cache);
-  ::setenv("XDG_CACHE_HOME", cache->path().c_str(), 1);
-  const auto plan = std::make_unique<wire::Plan>();
-  const DeviceTarget target{*gpu, *plan, true, {}};
-  BuiltCandidate candidate;
-  candidate.source = {"model.py", "class ModelNew: pass\n", "", CandidateForm::kPython, "python"};
-  const auto built = BuildPython(std::move(candidate), {}, *python, "",
-                                 R"({"device": "cuda", "threads": 1})", &target, {});
-  ::unsetenv("XDG_CACHE_HOME");
-  fs::remove_all(driver);
-  ASSERT_TRUE(built) << built.error().message;
-  EXPECT_THAT(built->failure.value_or(""), testing::HasSubstr("cannot use the CUDA device"));
+// In the real sandbox, with a driver that PyTorch cannot use.
+class BuildWithoutDevice : public testing::Test {
+ protected:
+  // A pickled construction record (assay_host/record.py) of a class Model without arguments.
+  static constexpr const char* kRecord =
+      "(dp0\nVversion\np1\nI1\nsVinit_inputs\np2\nc_codecs\nencode\np3\n(V(lp0\\u000a.\np4\n"
+      "Vlatin1\np5\ntp6\nRp7\nsVclass_name\np8\nVModel\np9\ns.";
+
+  void SetUp() override {
+    if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a GPU";
+    const auto python = FindPython("");
+    if (!python) GTEST_SKIP() << python.error().message;
+    python_ = *python;
+    // Where every user may read, and no folder of the sandbox's own stands before it.
+    namespace fs = std::filesystem;
+    driver_ = fs::path("/var/tmp") / fmt::format("assay-driver-{}", ::getpid());
+    fs::create_directories(driver_);
+    fs::copy(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1", driver_ / "libcuda.so.1",
+             fs::copy_options::overwrite_existing);
+    auto gpu = Gpu::Open((driver_ / "libcuda.so.1").c_str());
+    ASSERT_TRUE(gpu) << gpu.error().message;
+    gpu_.emplace(std::move(*gpu));
+    cache_.emplace(TemporaryFolder::Create().value());
+    ::setenv("XDG_CACHE_HOME", cache_->path().c_str(), 1);
+    ::setenv("XDG_STATE_HOME", cache_->path().c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv("XDG_CACHE_HOME");
+    ::unsetenv("XDG_STATE_HOME");
+    if (!driver_.empty()) std::filesystem::remove_all(driver_);
+  }
+  // Returns why it did not build.
+  std::string Build(const std::string& source) {
+    const auto plan = std::make_unique<wire::Plan>();
+    const DeviceTarget target{*gpu_, *plan, true, {}};
+    BuiltCandidate candidate;
+    candidate.source = {"model.py", source, "", CandidateForm::kPython, "python"};
+    const auto built = BuildPython(std::move(candidate), {}, python_, kRecord,
+                                   R"({"device": "cuda", "threads": 1})", &target, {});
+    if (!built) return built.error().message;
+    return built->failure.value_or("");
+  }
+
+  PythonRuntime python_;
+  std::filesystem::path driver_;
+  std::optional<Gpu> gpu_;
+  std::optional<TemporaryFolder> cache_;
+};
+
+TEST_F(BuildWithoutDevice, ADeviceThatPyTorchCannotUseIsTold) {
+  EXPECT_THAT(Build("class ModelNew: pass\n"), testing::HasSubstr("cannot use the CUDA device"));
+}
+
+// Beside a measurement no build may use the device.
+TEST_F(BuildWithoutDevice, WhatCompilesAtItsImportNeedsNoDevice) {
+  const std::string extension =
+      "import torch\n"
+      "from torch.utils import cpp_extension\n";
+  EXPECT_EQ(Build(extension + "class ModelNew(torch.nn.Module):\n"
+                              "    def forward(self, x): return x\n"),
+            "");
+  // Only the device can tell whether that would do.
+  EXPECT_THAT(Build(extension + "class ModelNew(torch.nn.Module):\n"
+                                "    def __init__(self):\n"
+                                "        super().__init__()\n"
+                                "        self.y = torch.ones(3, device='cuda')\n"),
+              testing::HasSubstr("cannot use the CUDA device"));
+}
+
+TEST_F(BuildWithoutDevice, AnExtensionThatDoesNotCompileIsNotBuiltTwice) {
+  const std::string failure = Build(
+      "import torch\n"
+      "from torch.utils.cpp_extension import load_inline\n"
+      "load_inline(name='bad', cpp_sources='int f( {', functions=['f'])\n"
+      "class ModelNew(torch.nn.Module): pass\n");
+  EXPECT_THAT(failure, testing::HasSubstr("the extension does not compile"));
 }
 
 }  // namespace

@@ -134,8 +134,7 @@ int CommandLine::Run(int argument_count, char** arguments) {
     const std::string command =
         Innermost(*app_) == app_.get() ? "assay" : "assay " + Innermost(*app_)->get_name();
     return ReportError(
-        {ErrorKind::kUsage,
-         fmt::format("{}{}; see {} --help", error.what(), suggestion, command)},
+        {ErrorKind::kUsage, fmt::format("{}{}; see {} --help", error.what(), suggestion, command)},
         form);
   }
   for (auto command = commands_.rbegin(); command != commands_.rend(); ++command)

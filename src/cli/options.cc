@@ -367,6 +367,17 @@ void WorkerCommandOptions::AddTo(CLI::App& command) {
   command.add_option("--cores", cores, "Cores that it may use, such as 0,1 (default: all)")
       ->delimiter(',')
       ->check(Between(0, 1023));
+  command
+      .add_option("--measuring-cores", measuring_cores,
+                  "Cores on which it measures alone, beside those of --cores for all else "
+                  "(default: those of --cores)")
+      ->delimiter(',')
+      ->check(Between(0, 1023));
+  command
+      .add_option("--sharers", sharers,
+                  "Workers that share the device and the memory, this one included")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
   command.add_option(
       "--memory", memory,
       "Memory that open sessions may take, such as 8G (default: half of what is free)");

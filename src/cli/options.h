@@ -119,8 +119,9 @@ struct DemoOptions {
 
 struct WorkerCommandOptions {
   std::string device, memory;
-  std::vector<int> cores;
+  std::vector<int> cores, measuring_cores;
   size_t sessions = 16;
+  int sharers = 1;
   bool allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
@@ -131,6 +132,7 @@ struct RunOptions {
   std::string problems, size, sizes, only;
   std::string results;               // folder; empty: the one with the candidates
   std::vector<std::string> devices;  // "cpu", "cuda:0"; empty: the GPU where there is one
+  size_t workers = 0;                // of each GPU; 0: by the number of cores
   AskedTerms asked;                  // but for the problem and the device
   bool dry_run = false, again = false, full = false;
   bool quiet = false, verbose = false, allow_weak_sandbox = false;

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "gpu/gpu.h"
+#include "machine/machine.h"
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "report/text.h"
@@ -83,6 +84,8 @@ class RunCall {
 
   Result<int> Run() {
     ASSAY_ASSIGN_OR_RETURN(const std::vector<WorkerPlace> places, PlacesOf(options_));
+    if (places.front().device == "cpu" && options_.workers > 1)
+      return UsageError("--workers: on the CPU one worker has all cores");
     terms_ = options_.asked;
     terms_.device = places.front().device;
     terms_.problem = {};
@@ -151,7 +154,8 @@ class RunCall {
     std::vector<std::string> more{"--sessions", "1"};
     if (options_.allow_weak_sandbox) more.push_back(fmt::format("--{}", kAllowWeakSandbox));
     std::error_code code;
-    WorkerProcesses workers(fs::read_symlink("/proc/self/exe", code).string(), places, more);
+    WorkerProcesses workers(fs::read_symlink("/proc/self/exe", code).string(),
+                            PlacesForWorkers(places, options_.workers, UsableCpus()), more);
     RunPace pace(todo.size(), MonotonicNs());
     ConductEvents events;
     events.date = UtcTimestamp;

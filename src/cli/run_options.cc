@@ -26,6 +26,11 @@ void RunOptions::AddTo(CLI::App& command) {
                   "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: the first GPU, "
                   "where there is one)")
       ->delimiter(',');
+  command
+      .add_option("--workers", workers,
+                  "Workers of each GPU: one measures at a time, while the others build and check "
+                  "(default: by the number of cores, 4 at most)")
+      ->check(CLI::Range(1, 16));
   command.add_flag("--dry-run", dry_run, "Judge nothing: print the plan");
   command.add_flag("--again", again, "Judge what was judged before, too");
   command

@@ -35,7 +35,8 @@ int RunWorker(const WorkerCommandOptions& options) {
   WorkerOptions worker;
   worker.device = options.device;
   worker.sessions_max = options.sessions;
-  worker.memory_bytes = AvailableMemoryBytes() / 2;
+  worker.sharers = options.sharers;
+  worker.memory_bytes = AvailableMemoryBytes() / 2 / static_cast<uint64_t>(options.sharers);
   if (!options.memory.empty()) {
     const auto bytes = ParseBytes(options.memory, "--memory");
     if (!bytes) return ReportError(bytes.error());
@@ -50,6 +51,7 @@ int RunWorker(const WorkerCommandOptions& options) {
                           "--cores names a core that this process may not use: taskset -cp $$ "
                           "lists those it may"});
   }
+  SetMeasuringCpus(options.measuring_cores);
   std::string notice;
   worker.machine = LoadMachineProfile(&notice);
   if (!notice.empty()) Notice(notice);

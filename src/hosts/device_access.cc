@@ -33,6 +33,13 @@ std::vector<std::string> DeviceNodes(const std::string& folder, std::optional<in
   return nodes;
 }
 
+void ShowDriver(const Gpu& gpu, SandboxRequest* request) {
+  const std::string& library = gpu.library_folder();
+  if (library.empty()) return;
+  if (!library.starts_with("/usr/")) request->binds.push_back({library, library});
+  request->environment["LD_LIBRARY_PATH"] = library;
+}
+
 void AllowDevice(const Gpu& gpu, SandboxRequest* request, DeviceQueues queues) {
   for (std::string& node : DeviceNodes("/dev", gpu.facts().node_number))
     request->devices.push_back(std::move(node));
@@ -41,11 +48,7 @@ void AllowDevice(const Gpu& gpu, SandboxRequest* request, DeviceQueues queues) {
   for (const char* folder :
        {"/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus/pci", "/sys/devices"})
     if (fs::exists(folder, code)) request->binds.push_back({folder, folder});
-  const std::string& library = gpu.library_folder();
-  if (!library.empty()) {
-    if (!library.starts_with("/usr/")) request->binds.push_back({library, library});
-    request->environment["LD_LIBRARY_PATH"] = library;
-  }
+  ShowDriver(gpu, request);
   request->environment["ASSAY_DEVICE"] = "cuda";
   request->environment["CUDA_VISIBLE_DEVICES"] = gpu.facts().uuid;
   request->environment["CUDA_CACHE_PATH"] = "/tmp/cuda";

@@ -20,6 +20,9 @@ enum class DeviceQueues { kByDefault, kOne };
 // number is not known or has no node.
 std::vector<std::string> DeviceNodes(const std::string& folder, std::optional<int> number);
 
+// Shows a sandboxed command the driver's library, to link with; it cannot use the GPU.
+void ShowDriver(const Gpu& gpu, SandboxRequest* request);
+
 // Lets a sandboxed command use the GPU: shows it the device nodes, the driver's folders, and the
 // system files that the driver reads.
 void AllowDevice(const Gpu& gpu, SandboxRequest* request,

@@ -74,6 +74,25 @@ const std::vector<int>& UsableCpus() {
   return cpus;
 }
 
+namespace {
+
+std::vector<int>& CpusSetApart() {
+  static std::vector<int> cpus;
+  return cpus;
+}
+
+}  // namespace
+
+const std::vector<int>& MeasuringCpus() {
+  return CpusSetApart().empty() ? UsableCpus() : CpusSetApart();
+}
+
+void SetMeasuringCpus(std::vector<int> cpus) { CpusSetApart() = std::move(cpus); }
+
+const std::vector<int>& StartingCpus(const std::vector<int>& pair_cpus) {
+  return CpusSetApart().empty() ? pair_cpus : UsableCpus();
+}
+
 int DefaultThreads(bool on_device) {
   // The host's own thread and the driver's.
   constexpr int kOnDevice = 2;

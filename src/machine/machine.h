@@ -19,6 +19,12 @@ uint64_t ProcessTreeBytes();
 // CPUs that this process may use, ascending; read at the first call, which must come before any
 // thread is bound.
 const std::vector<int>& UsableCpus();
+// CPUs on which pairs of hosts are measured: all usable ones, unless some are set apart for it,
+// before any thread starts. Those need not be usable for anything else.
+const std::vector<int>& MeasuringCpus();
+void SetMeasuringCpus(std::vector<int> cpus);
+// CPUs on which hosts start that are measured on `pair_cpus` later.
+const std::vector<int>& StartingCpus(const std::vector<int>& pair_cpus);
 
 // Threads for each side if the user names none: all cores but one, which is left to the judge and
 // the system. At least one; at most two if the work is on a device.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/clock.h"
 #include "model/verdict_json.h"
@@ -44,7 +45,6 @@ void Conductor::Queue(const std::vector<size_t>& items) {
     if (!fits) waiting_.emplace_back();
     waiting_.back().items.push_back(item);
   }
-  left_ = items.size();
 }
 
 bool Conductor::AnyWork() const {
@@ -53,16 +53,60 @@ bool Conductor::AnyWork() const {
                      [](const WorkerState& worker) { return !worker.requests.empty(); });
 }
 
+bool Conductor::Shares(size_t worker) const {
+  if (alone_) return false;
+  size_t on_device = 0;
+  for (size_t i = 0; i < workers_.size(); ++i)
+    if (fleet_.Name(i) == fleet_.Name(worker)) ++on_device;
+  return on_device > 1;
+}
+
 ConductEnd Conductor::Run(const std::vector<size_t>& items, StopToken stop) {
   Queue(items);
+  left_ = items.size();
   for (size_t i = 0; i < workers_.size(); ++i) {
-    if (const auto started = fleet_.Start(i); !started) return {left_, started.error()};
+    if (const auto started = fleet_.Start(i, !Shares(i)); !started) return {left_, started.error()};
     workers_[i].heard_ns = MonotonicNs();
+    workers_[i].runs = true;
   }
+  Work(stop);
+  if (!for_alone_.empty() && !error_ && !stop.stopped()) {
+    if (const auto begun = GoOnAlone(); !begun) return {left_, begun.error()};
+    Work(stop);
+  }
+  StopAll();
+  if (!error_ && stop.stopped() && left_ > 0)
+    error_ = Error{ErrorKind::kInterrupted, "interrupted"};
+  return {left_, error_};
+}
+
+Result<void> Conductor::GoOnAlone() {
+  events_.notice(fmt::format("{} of them are judged once more, with the device for themselves",
+                             for_alone_.size()));
+  StopAll();
+  alone_ = true;
+  std::sort(for_alone_.begin(), for_alone_.end());
+  Queue(std::exchange(for_alone_, {}));
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const bool first =
+        std::none_of(workers_.begin(), workers_.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&](const WorkerState& other) {
+                       const auto at = static_cast<size_t>(&other - workers_.data());
+                       return other.runs && fleet_.Name(at) == fleet_.Name(i);
+                     });
+    if (workers_[i].given_up || !first) continue;
+    ASSAY_RETURN_IF_ERROR(fleet_.Start(i, true));
+    workers_[i].heard_ns = MonotonicNs();
+    workers_[i].runs = true;
+  }
+  return {};
+}
+
+void Conductor::Work(StopToken stop) {
   while (AnyWork() && !error_ && !stop.stopped()) {
     bool any = false;
     for (size_t i = 0; i < workers_.size(); ++i) {
-      if (workers_[i].given_up) continue;
+      if (!workers_[i].runs) continue;
       any = true;
       Feed(i);
     }
@@ -79,15 +123,13 @@ ConductEnd Conductor::Run(const std::vector<size_t>& items, StopToken stop) {
     }
     WatchForSilence();
   }
-  StopAll();
-  if (!error_ && stop.stopped() && left_ > 0)
-    error_ = Error{ErrorKind::kInterrupted, "interrupted"};
-  return {left_, error_};
 }
 
 void Conductor::Feed(size_t worker) {
   WorkerState& state = workers_[worker];
-  while (state.requests.size() < kRequestsPerWorker && !waiting_.empty()) {
+  // At the end nobody hoards what another could judge now.
+  const size_t most = waiting_.size() < workers_.size() ? 1 : kRequestsPerWorker;
+  while (state.requests.size() < most && !waiting_.empty()) {
     Request request{fmt::format("{}", next_id_++), std::move(waiting_.front()), {}};
     waiting_.pop_front();
     request.judged.resize(request.batch.items.size());
@@ -117,7 +159,7 @@ void Conductor::Heard(size_t worker, const std::string& line) {
     progress.problem = &plan_.problems[plan_.items[request.batch.items.front()].problem];
     events_.progress(progress);
   } else if (kind == "verdict" || kind == "unjudged") {
-    Judged(state, line);
+    Judged(worker, line);
   } else if (kind == "done") {
     Failed(worker, {ErrorKind::kEnvironment, "the worker gave no verdict on it"});
   } else if (kind == "error") {
@@ -127,7 +169,8 @@ void Conductor::Heard(size_t worker, const std::string& line) {
   }
 }
 
-void Conductor::Judged(WorkerState& state, const std::string& line) {
+void Conductor::Judged(size_t worker, const std::string& line) {
+  WorkerState& state = workers_[worker];
   const Json event = Json::parse(line);
   Request& request = state.requests.front();
   const size_t candidate = event.value("candidate", request.batch.items.size());
@@ -138,6 +181,10 @@ void Conductor::Judged(WorkerState& state, const std::string& line) {
   if (event.value("event", "") == "unjudged")
     return Keep(item, std::nullopt, Error{ErrorKind::kEnvironment, event.value("message", "")});
   auto verdict = VerdictFromJson(event.at("verdict").dump());
+  // The others may have had the memory, or the time.
+  if (verdict && Shares(worker) &&
+      (verdict->outcome == Outcome::kOutOfMemory || verdict->outcome == Outcome::kTimedOut))
+    return for_alone_.push_back(item);
   if (verdict)
     Keep(item, std::move(*verdict), std::nullopt);
   else
@@ -164,6 +211,10 @@ void Conductor::Failed(size_t worker, const Error& error) {
   for (size_t i = 0; i < request.batch.items.size(); ++i)
     if (!request.judged[i]) rest.items.push_back(request.batch.items[i]);
   if (rest.items.empty()) return;
+  if (error.kind != ErrorKind::kUsage && Shares(worker)) {
+    for_alone_.insert(for_alone_.end(), rest.items.begin(), rest.items.end());
+    return;
+  }
   // A request that is wrong stays wrong; what the machine did may not happen again.
   if (error.kind == ErrorKind::kUsage || request.batch.tried) {
     for (const size_t item : rest.items) Keep(item, std::nullopt, error);
@@ -181,6 +232,7 @@ void Conductor::CountFailure(size_t worker, const std::string& why) {
   state.last_failure = why;
   if (++state.failures < kFailuresMax || state.given_up) return;
   state.given_up = true;
+  state.runs = false;
   fleet_.Kill(worker);
   for (; !state.requests.empty(); state.requests.pop_back())
     waiting_.push_front(std::move(state.requests.back().batch));
@@ -214,7 +266,7 @@ void Conductor::Ended(size_t worker, const std::string& end) {
   events_.notice(why + "; it is started again");
   CountFailure(worker, why);
   if (state.given_up) return;
-  if (const auto started = fleet_.Start(worker); !started) {
+  if (const auto started = fleet_.Start(worker, !Shares(worker)); !started) {
     state.last_failure = started.error().message;
     state.failures = kFailuresMax;
     CountFailure(worker, started.error().message);
@@ -225,7 +277,7 @@ void Conductor::Ended(size_t worker, const std::string& end) {
 void Conductor::WatchForSilence() {
   for (size_t i = 0; i < workers_.size(); ++i) {
     WorkerState& state = workers_[i];
-    if (state.given_up || state.requests.empty()) continue;
+    if (!state.runs || state.requests.empty()) continue;
     if (MonotonicNs() - state.heard_ns < kSilenceMaxNs) continue;
     fleet_.Kill(i);
     Ended(i, "said nothing for half an hour");
@@ -236,7 +288,7 @@ void Conductor::StopAll() {
   const int64_t end_ns = MonotonicNs() + kFarewellNs;
   size_t running = 0;
   for (size_t i = 0; i < workers_.size(); ++i) {
-    if (workers_[i].given_up) continue;
+    if (!workers_[i].runs) continue;
     ++running;
     if (workers_[i].requests.empty())
       fleet_.Release(i);
@@ -255,9 +307,12 @@ void Conductor::StopAll() {
     const Json event = Json::parse(*said->line, nullptr, false);
     if (!error_ && event.is_object() && event.value("event", "") == "verdict" &&
         !state.requests.empty() && event.value("id", "") == state.requests.front().id)
-      Judged(state, *said->line);
+      Judged(said->worker, *said->line);
   }
-  for (size_t i = 0; i < workers_.size(); ++i) fleet_.Kill(i);
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    fleet_.Kill(i);
+    workers_[i].runs = false;
+  }
 }
 
 }  // namespace assay

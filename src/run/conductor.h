@@ -46,11 +46,13 @@ class Conductor {
   Conductor(const RunPlan& plan, const AskedTerms& terms, Fleet& fleet, ConductEvents events,
             size_t batch_max = 16);
 
-  // Judges these items of the plan. A worker that ends is started again. What it had in hand is
-  // tried once more, and after a second end in the same place has an error for a row. A worker that
-  // fails four times in a row in the same words, without a verdict between, is given up: its device
-  // is lost, while one problem that is too large differs from the next. Ends when all items have
-  // their row, no worker is left, a row cannot be kept, or `stop` is set.
+  // Judges these items of the plan. Where workers share a device, what fails, takes too long or
+  // lacks memory is judged again at the end, by one worker that has the device for itself. A worker
+  // that ends is started again. What it had in hand is tried once more, and after a second end in
+  // the same place has an error for a row. A worker that fails four times in a row in the same
+  // words, without a verdict between, is given up: its device is lost, while one problem that is
+  // too large differs from the next. Ends when all items have their row, no worker is left, a row
+  // cannot be kept, or `stop` is set.
   ConductEnd Run(const std::vector<size_t>& items, StopToken stop);
 
  private:
@@ -70,14 +72,21 @@ class Conductor {
     std::string last_failure;
     int64_t heard_ns = 0;  // last word
     bool given_up = false;
+    bool runs = false;
   };
 
   void Queue(const std::vector<size_t>& items);
+  // True while this worker's device is shared with others that run.
+  bool Shares(size_t worker) const;
+  // Conducts what waits, with the workers that run.
+  void Work(StopToken stop);
+  // Ends all workers, and starts one a device for what is to be judged alone.
+  Result<void> GoOnAlone();
   void Feed(size_t worker);
   void Heard(size_t worker, const std::string& line);
   void Ended(size_t worker, const std::string& end);
   // Keeps what an event says of one candidate: its verdict, or why it has none.
-  void Judged(WorkerState& state, const std::string& line);
+  void Judged(size_t worker, const std::string& line);
   // Takes the served request away; its items without a row are queued again, or get this error.
   void Failed(size_t worker, const Error& error);
   void Keep(size_t item, std::optional<Verdict> verdict, std::optional<Error> error);
@@ -94,6 +103,8 @@ class Conductor {
   const size_t batch_max_;
   const std::string settings_;  // TermsText
   std::deque<Batch> waiting_;
+  std::vector<size_t> for_alone_;  // items
+  bool alone_ = false;             // one worker runs on each device
   std::vector<WorkerState> workers_;
   std::vector<int> ends_in_hand_;  // of each item: how often a worker ended over it
   size_t left_ = 0;

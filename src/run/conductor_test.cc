@@ -21,11 +21,16 @@ class FakeFleet : public Fleet {
   using Answer = std::function<std::vector<std::string>(const Json& request)>;
   static constexpr const char* kEnds = "it ends";  // in place of a line
 
-  FakeFleet(size_t workers, Answer answer) : answer_(std::move(answer)), started_(workers) {}
+  // `shared`: all of them are of one device.
+  FakeFleet(size_t workers, Answer answer, bool shared = false)
+      : answer_(std::move(answer)), started_(workers), shared_(shared) {}
   size_t size() const override { return started_.size(); }
-  std::string Name(size_t worker) const override { return fmt::format("cuda:{}", worker); }
-  Result<void> Start(size_t worker) override {
+  std::string Name(size_t worker) const override {
+    return fmt::format("cuda:{}", shared_ ? 0 : worker);
+  }
+  Result<void> Start(size_t worker, bool alone) override {
     ++started_[worker];
+    alone_ = alone;
     return {};
   }
   void Send(size_t worker, const std::string& line) override {
@@ -54,11 +59,13 @@ class FakeFleet : public Fleet {
   }
 
   std::vector<Json> requests_;
+  bool alone_ = false;  // as the last one was started
   std::vector<int> starts() const { return started_; }
 
  private:
   Answer answer_;
   std::vector<int> started_;
+  const bool shared_;
   std::deque<Said> said_;
 };
 
@@ -123,6 +130,44 @@ TEST_F(Conducting, SeveralWorkersShareTheWork) {
   EXPECT_FALSE(Conduct(fleet).error);
   EXPECT_EQ(rows_.size(), 3u);
   EXPECT_THAT(fleet.starts(), ElementsAre(1, 1));
+}
+
+// Beside others a candidate may lack memory that it has when it is alone.
+TEST_F(Conducting, WhatLacksMemoryBesideOthersIsJudgedAlone) {
+  FakeFleet* fleet_there = nullptr;
+  FakeFleet fleet(
+      3,
+      [&](const Json& request) -> std::vector<std::string> {
+        if (fleet_there->alone_) return AllJudged(request);
+        if (request["candidates"].size() == 1)
+          return {ErrorLine(request["id"], {ErrorKind::kEnvironment, "too large"})};
+        return {VerdictOn(request, 0),
+                VerdictLine(request["id"], 1, SampleVerdict(Outcome::kOutOfMemory)),
+                DoneLine(request["id"])};
+      },
+      true);
+  fleet_there = &fleet;
+  const ConductEnd end = Conduct(fleet);
+  EXPECT_FALSE(end.error);
+  EXPECT_EQ(end.left, 0u);
+  EXPECT_THAT(rows_, ElementsAre("0: slower", "1: slower", "2: slower"));
+  EXPECT_THAT(fleet.starts(), ElementsAre(2, 1, 1));
+  EXPECT_THAT(notices_, ElementsAre(HasSubstr("2 of them are judged once more")));
+}
+
+TEST_F(Conducting, WhatLacksMemoryAloneHasThatForItsVerdict) {
+  FakeFleet fleet(
+      2,
+      [&](const Json& request) -> std::vector<std::string> {
+        std::vector<std::string> lines;
+        for (size_t i = 0; i < request["candidates"].size(); ++i)
+          lines.push_back(VerdictLine(request["id"], i, SampleVerdict(Outcome::kOutOfMemory)));
+        lines.push_back(DoneLine(request["id"]));
+        return lines;
+      },
+      true);
+  EXPECT_FALSE(Conduct(fleet).error);
+  EXPECT_THAT(rows_, ElementsAre("0: out_of_memory", "1: out_of_memory", "2: out_of_memory"));
 }
 
 TEST_F(Conducting, AWorkersEndCostsNoVerdict) {

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -48,6 +50,10 @@ std::vector<std::string> EnvironmentWith(const std::string& visible_gpu) {
   return variables;
 }
 
+std::string List(const std::vector<int>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, ","));
+}
+
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -56,6 +62,33 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 }
 
 }  // namespace
+
+std::vector<WorkerPlace> PlacesForWorkers(const std::vector<WorkerPlace>& devices, size_t workers,
+                                          const std::vector<int>& cpus) {
+  // A pair's hosts have two threads, the judge one; one core is left free.
+  constexpr size_t kMeasuring = 4, kWorkersMax = 4;
+  // A worker keeps about three cores busy with builds and with hosts that start.
+  constexpr size_t kCoresOfWorker = 3;
+  const size_t apart = kMeasuring * devices.size();
+  const size_t others = cpus.size() > apart ? cpus.size() - apart : 0;
+  const bool on_gpu = devices.front().device != "cpu";
+  const size_t by_cores =
+      on_gpu ? std::min(kWorkersMax, others / kCoresOfWorker / devices.size()) : 1;
+  const size_t count = std::max<size_t>(1, workers > 0 ? workers : by_cores);
+  std::vector<WorkerPlace> places;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    WorkerPlace place = devices[i];
+    place.sharers = static_cast<int>(count);
+    if (on_gpu && count > 1 && others >= kCoresOfWorker) {
+      // Interrupts tend to land on the first cores.
+      const auto end = cpus.end() - static_cast<std::ptrdiff_t>(kMeasuring * i);
+      place.measuring_cores.assign(end - kMeasuring, end);
+      place.cores.assign(cpus.begin(), cpus.begin() + static_cast<std::ptrdiff_t>(others));
+    }
+    places.insert(places.end(), count, place);
+  }
+  return places;
+}
 
 WorkerProcesses::WorkerProcesses(std::string program, std::vector<WorkerPlace> places,
                                  std::vector<std::string> more_arguments)
@@ -67,13 +100,17 @@ WorkerProcesses::~WorkerProcesses() {
   for (size_t i = 0; i < workers_.size(); ++i) Kill(i);
 }
 
-Result<void> WorkerProcesses::Start(size_t index) {
+Result<void> WorkerProcesses::Start(size_t index, bool alone) {
   Worker& worker = workers_[index];
   Kill(index);
   ASSAY_ASSIGN_OR_RETURN(Pipe input, MakePipe());
   ASSAY_ASSIGN_OR_RETURN(Pipe output, MakePipe());
   std::vector<std::string> words{program_, "worker", "--device", worker.place.device};
   words.insert(words.end(), more_arguments_.begin(), more_arguments_.end());
+  if (!worker.place.cores.empty())
+    words.insert(words.end(), {"--cores", List(worker.place.cores), "--measuring-cores",
+                               List(worker.place.measuring_cores)});
+  if (!alone) words.insert(words.end(), {"--sharers", fmt::format("{}", worker.place.sharers)});
   std::vector<std::string> variables = EnvironmentWith(worker.place.visible_gpu);
   const std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
   const pid_t parent = ::getpid(), pid = ::fork();

@@ -17,9 +17,11 @@ class Fleet {
  public:
   virtual ~Fleet() = default;
   virtual size_t size() const = 0;
-  virtual std::string Name(size_t worker) const = 0;  // "cpu", "cuda:0"
-  // Starts a worker, or starts it again after its end. Errors: kEnvironment.
-  virtual Result<void> Start(size_t worker) = 0;
+  virtual std::string Name(size_t worker) const = 0;  // of its device: "cpu", "cuda:0"
+  // Starts a worker, or starts it again after its end. Workers whose devices have the same name
+  // share it. `alone`: no other one of its device runs, so that it has all of its memory. Errors:
+  // kEnvironment.
+  virtual Result<void> Start(size_t worker, bool alone) = 0;
   // Sends a line, given without its end. A worker that has ended is told by Wait.
   virtual void Send(size_t worker, const std::string& line) = 0;
   // Ends a worker at once, and all that it runs.
@@ -41,8 +43,18 @@ class Fleet {
 struct WorkerPlace {
   std::string device;       // "cpu" or "cuda"
   std::string visible_gpu;  // of CUDA_VISIBLE_DEVICES; empty: as it is
+  int sharers = 1;          // workers of this device
+  // The cores on which it measures, and those for all else; empty: all.
+  std::vector<int> measuring_cores = {}, cores = {};
   std::string Name() const { return visible_gpu.empty() ? device : device + ":" + visible_gpu; }
 };
+
+// Gives each of `devices`, at least one and all of one kind, `workers` workers; 0: as many as the
+// cores allow, 4 at most. `cpus`: all that may be used. Workers of one GPU measure on cores that
+// are set apart for it, and share the others for all else; where cores are few, a device has one
+// worker, with all of them.
+std::vector<WorkerPlace> PlacesForWorkers(const std::vector<WorkerPlace>& devices, size_t workers,
+                                          const std::vector<int>& cpus);
 
 // Workers as child processes: `program` with the arguments `worker --device ... MORE`. They end
 // with this process, also if it is killed.
@@ -53,7 +65,7 @@ class WorkerProcesses : public Fleet {
   ~WorkerProcesses() override;
   size_t size() const override { return workers_.size(); }
   std::string Name(size_t worker) const override { return workers_[worker].place.Name(); }
-  Result<void> Start(size_t worker) override;
+  Result<void> Start(size_t worker, bool alone) override;
   void Send(size_t worker, const std::string& line) override;
   void Kill(size_t worker) override;
   void Release(size_t worker) override;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
+#include "gpu/turns.h"
 #include "hosts/blame.h"
 #include "machine/machine.h"
 #include "machine/meter.h"
@@ -90,14 +91,15 @@ Result<void> Session::Start(const JudgeEvents& events) {
   options.python = bench_.python;
   options.threads = bench_.threads;
   options.weights_seed = weights_seed;
-  options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
+  options.memory_bytes = AvailableMemoryBytes() / 4 * 3 / static_cast<uint64_t>(terms.sharers);
   if (terms.effort.correctness_only) options.slots_most = kSlotsOfDraws;
   options.stop = bench_.stop;
   if (on_device) {
     ASSAY_ASSIGN_OR_RETURN(bench_.device, JudgeDevice::Open(bench_.stop));
     options.device = bench_.device.get();
-    options.memory_bytes = bench_.device->BytesForValues();
+    options.memory_bytes = bench_.device->BytesForValues(terms.sharers);
   }
+  ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   return OpenReference(events);
 }
 
@@ -135,6 +137,7 @@ Result<std::unique_ptr<Batch>> Session::MakeNextBatch(uint64_t seed) {
 Result<void> Session::PrepareNext(const std::function<void()>& between) {
   drawing_ = [&between](size_t, size_t) { between(); };
   bench_.notice = [](const std::string&) {};
+  ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   return batches_.Prepare();
 }
 
@@ -185,6 +188,7 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   const bool first = batches_.next_seed() == bench_.seed && !batches_.waiting();
   std::unique_ptr<Batch> batch;
   if (!first) {
+    ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
     ASSAY_ASSIGN_OR_RETURN(batch, batches_.Take());
   }
   // All builds end before anything is timed: a compiler beside a measurement would be noise.
@@ -197,6 +201,7 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
                    {}};
   ASSAY_RETURN_IF_ERROR(TellFailedFirst(work));
   if (work.told == work.built.size()) return Ended(work);
+  ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   if (first) {
     ASSAY_ASSIGN_OR_RETURN(batch, batches_.Take());
   }
@@ -300,7 +305,7 @@ Result<Verdict> Session::RunTrial(BatchAtWork& work, size_t index, bool* wants_r
                },
                [&] {
                  schedule_.AwaitImports();
-                 work.listings.Await();
+                 return work.listings.Await();
                }});
   const auto hosts = schedule_.Begin(index);
   auto verdict = trial.Run(*hosts);

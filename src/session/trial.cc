@@ -65,7 +65,7 @@ Result<bool> Trial::PassGates(HostsOfCandidate& hosts, Verdict* verdict) {
   if (const BuiltCandidate* against = setup_.against)
     verdict->speed->against = {against->source.path, against->source.hash};
   const int64_t waiting_ns = MonotonicNs();
-  setup_.before_timing();
+  ASSAY_RETURN_IF_ERROR(setup_.before_timing());
   verdict->cost.start_s += Seconds(MonotonicNs() - waiting_ns);
   return PassBaselines(hosts.pairs, verdict);
 }

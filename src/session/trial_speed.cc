@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/defences.h"
+#include "gpu/turns.h"
 #include "hosts/blame.h"
 #include "machine/meter.h"
 #include "session/record.h"
@@ -22,6 +23,13 @@ constexpr double kSlowPairS = 0.4;
 // that it does not link: that is for the problem to forbid.
 bool MayCallLibraries(const BuiltCandidate& candidate, bool forbidden) {
   return candidate.source.form == CandidateForm::kPython || !candidate.toolkit.empty() || forbidden;
+}
+
+HostResult<void> AsTrouble(Result<void> done) {
+  if (done) return {};
+  return HostFailed(done.error().kind == ErrorKind::kInterrupted ? HostTrouble::Kind::kInterrupted
+                                                                 : HostTrouble::Kind::kEnvironment,
+                    done.error().message);
 }
 
 void AddSpent(const SpentTime& spent, Cost* cost) {
@@ -100,9 +108,17 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
                   TermsBeside(baseline, cheap, hosts, *verdict)};
   std::optional<CandidateHosts> opponents;
   if (against != nullptr) opponents.emplace(schedule.SetupOf(*against));
+  const std::shared_ptr<GpuTurns> turns = GpuTurns::Of(bench.gpu());
+  // No other judge measures while a host starts.
+  const auto host_starts = [&] {
+    return turns ? AsTrouble(turns->ShareAgain(bench.stop)) : HostResult<void>{};
+  };
+  if (turns) gate.sides.measure_alone = [&] { return AsTrouble(turns->Measure(bench.stop)); };
   gate.sides.opponent = [&](int pair_index) -> HostResult<Opponent> {
     Opponent found;
     const int coming = schedule.PairsComing(pair_index);
+    if (opponents ? !opponents->HasReady() : !schedule.Pool(baseline).HasLoaded(pair_index))
+      if (auto shared = host_starts(); !shared) return std::unexpected(shared.error());
     if (opponents) {
       auto own = opponents->Take(pair_index, coming);
       if (!own) return std::unexpected(own.error());
@@ -114,11 +130,15 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
     found.warm = *host;
     return found;
   };
-  gate.sides.candidate = [&](int pair_index) {
+  gate.sides.candidate = [&](int pair_index) -> HostResult<LiveHost> {
+    if (!hosts.HasReady())
+      if (auto shared = host_starts(); !shared) return std::unexpected(shared.error());
     return hosts.Take(pair_index, schedule.PairsComing(pair_index));
   };
   if (bench.on_device() && against == nullptr)
-    gate.sides.begin_hosts = [&](int pair_index) {
+    gate.sides.begin_hosts = [&](int pair_index) -> HostResult<void> {
+      if (!hosts.HasReady())
+        if (auto shared = host_starts(); !shared) return shared;
       return schedule.BeginPairs(pair_index, hosts, baseline, gate.forms.opponent_leaves);
     };
   if (bench.on_device()) gate.sides.ending = &schedule.ending();
@@ -126,6 +146,7 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   if (bench.on_device() && MayCallLibraries(setup_.candidate, gate.terms.libraries_forbidden))
     gate.terms.own_kernels = &own_kernels.emplace(setup_.candidate);
   auto result = RunGate2(gate);
+  if (turns) ASSAY_RETURN_IF_ERROR(turns->ShareAgain(bench.stop));
   if (!result && result.error().of_opponent) return SpeedOutcome{false, result.error()};
   if (!result) {
     ASSAY_RETURN_IF_ERROR(Blame(result.error(), "gate 2", bench.stop, verdict));

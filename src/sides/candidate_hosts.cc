@@ -89,8 +89,8 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
                 one_stream ? DeviceQueues::kOne : DeviceQueues::kByDefault);
   if (setup.gpu != nullptr) ShowToolkit(*setup.gpu, setup.candidate.toolkit, &options.sandbox);
   options.on_device = setup.gpu != nullptr;
-  const CorePlan cores = PlanCores(UsableCpus(), setup.threads, pair_index);
-  options.sandbox.cpus = cores.hosts;
+  const CorePlan cores = PlanCores(MeasuringCpus(), setup.threads, pair_index);
+  options.sandbox.cpus = StartingCpus(cores.hosts);
   options.spin = cores.judge_has_own_core;
   if (cores.hosts.size() == 1 && setup.gpu == nullptr)
     options.wake_allowance_ns =

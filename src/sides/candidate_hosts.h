@@ -44,6 +44,8 @@ class CandidateHosts {
   void Prefetch(int first_pair_index, int count);
   // Waits until those have imported it, and sleep. One that failed to is dropped.
   void AwaitImports();
+  // Returns true if Take() starts no host.
+  bool HasReady() const { return !ready_.empty(); }
   // Ends those that nobody took.
   void Drop();
   // Seconds since hosts that nobody took yet began to start; 0 where there are none.

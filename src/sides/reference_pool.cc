@@ -54,10 +54,10 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   const PythonRole role = on_the_candidates_way_ ? PythonRole::kOpponent : PythonRole::kReference;
   auto request = PythonSandbox(options_.python, role, options_.threads, files);
   if (!request) return Environment(request.error());
-  const CorePlan cores = PlanCores(UsableCpus(), options_.threads, pair_index);
+  const CorePlan cores = PlanCores(MeasuringCpus(), options_.threads, pair_index);
   HostOptions host_options;
   host_options.sandbox = std::move(*request);
-  host_options.sandbox.cpus = cores.hosts;
+  host_options.sandbox.cpus = StartingCpus(cores.hosts);
   host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;

@@ -39,6 +39,8 @@ class ReferencePool {
   // start side by side, as far as the device's memory goes: PyTorch's import uses one core.
   // `leaves`: its results stay where forward puts them.
   HostResult<LiveHost*> Get(int pair_index, int pairs_coming, bool leaves);
+  // Returns true if Get() starts no host for this pair.
+  bool HasLoaded(int pair_index) { return Serves(pair_index) && At(pair_index).loaded; }
   // Lets the hosts of `count` pairs begin to import PyTorch, which needs no oracle; Get() waits for
   // them. `leaves` as there.
   HostResult<void> Prefetch(int first_pair_index, int count, bool leaves);

@@ -73,8 +73,10 @@ HostResult<PairOutcome> RunStartedPair(const Gate2Setup& setup, GateParts& parts
   setup.values.live.Clear();
   auto opponent = StartHosts(setup, index, parts.random, &parts.ledger.spent, host);
   if (!opponent) return std::unexpected(opponent.error());
+  if (auto alone = MeasureAlone(setup.sides, &parts.budget); !alone)
+    return std::unexpected(alone.error());
   if (!MayReadResults(setup, *opponent->host(), **host)) parts.copies.CopyBoth();
-  const BoundThread bound_judge(PlanCores(UsableCpus(), setup.terms.threads, index).judge);
+  const BoundThread bound_judge(PlanCores(MeasuringCpus(), setup.terms.threads, index).judge);
   setup.values.pool.BeginProcess();
   const double timeout_s = setup.terms.call_timeout_s;
   HostSide reference(*opponent->host(), false, setup.values, timeout_s);
@@ -100,7 +102,9 @@ HostResult<void> Calibrate(const Gate2Setup& setup, GateParts& parts) {
   parts.inputs.Prepare(2);
   auto opponent = GetOpponent(setup.sides, 0, &parts.ledger.spent);
   if (!opponent) return std::unexpected(opponent.error());
-  const CorePlan cores = PlanCores(UsableCpus(), setup.terms.threads, 0);
+  if (auto alone = MeasureAlone(setup.sides, &parts.budget); !alone)
+    return std::unexpected(alone.error());
+  const CorePlan cores = PlanCores(MeasuringCpus(), setup.terms.threads, 0);
   if (auto bound = opponent->host()->host.Bind(cores.hosts); !bound)
     return std::unexpected(bound.error());
   const BoundThread bound_judge(cores.judge);

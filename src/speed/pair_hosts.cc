@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "base/trace.h"
 #include "machine/machine.h"
 #include "machine/meter.h"
@@ -51,10 +52,19 @@ HostResult<Opponent> StartHosts(const Gate2Setup& setup, int pair_index, std::mt
   if (trouble) return std::unexpected(std::move(*trouble));
   // Both hosts run on this pair's cores, whichever they were started on: a warm one that shares the
   // judge's core would lose to any candidate.
-  const CorePlan cores = PlanCores(UsableCpus(), setup.terms.threads, pair_index);
+  const CorePlan cores = PlanCores(MeasuringCpus(), setup.terms.threads, pair_index);
   for (LiveHost* host : {opponent->host(), &**candidate})
     if (auto bound = host->host.Bind(cores.hosts); !bound) return std::unexpected(bound.error());
   return opponent;
+}
+
+HostResult<void> MeasureAlone(const Sides& sides, Deadline* budget) {
+  if (!sides.measure_alone) return {};
+  const Span span("await the turn to measure");
+  const int64_t begin_ns = MonotonicNs();
+  auto alone = sides.measure_alone();
+  budget->Extend(MonotonicNs() - begin_ns);
+  return alone;
 }
 
 bool MayReadResults(const Gate2Setup& setup, const LiveHost& opponent, const LiveHost& candidate) {

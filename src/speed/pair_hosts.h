@@ -4,6 +4,7 @@
 #include <optional>
 #include <random>
 
+#include "base/clock.h"
 #include "speed/gate2_terms.h"
 #include "speed/ledger.h"
 
@@ -16,6 +17,10 @@ HostResult<Opponent> GetOpponent(const Sides& sides, int pair_index, SpentTime* 
 // candidate's host started, after an error, too. Errors: trouble, which says whose it is.
 HostResult<Opponent> StartHosts(const Gate2Setup& setup, int pair_index, std::mt19937_64& random,
                                 SpentTime* spent, std::optional<LiveHost>* candidate);
+
+// Waits until nobody else uses the device; the budget does not count that. Errors: kInterrupted,
+// kEnvironment.
+HostResult<void> MeasureAlone(const Sides& sides, Deadline* budget);
 
 // Returns true if the judge can read results where both hosts leave them.
 bool MayReadResults(const Gate2Setup& setup, const LiveHost& opponent, const LiveHost& candidate);

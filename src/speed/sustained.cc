@@ -82,8 +82,11 @@ HostResult<std::optional<SustainedRecord>> SustainStarted(const Gate2Setup& setu
   setup.values.live.Clear();
   auto opponent = StartHosts(setup, kSustainedPair, parts.random, &parts.ledger.spent, host);
   if (!opponent) return std::unexpected(opponent.error());
+  if (auto alone = MeasureAlone(setup.sides, &parts.budget); !alone)
+    return std::unexpected(alone.error());
   if (!MayReadResults(setup, *opponent->host(), **host)) parts.copies.CopyBoth();
-  const BoundThread bound_judge(PlanCores(UsableCpus(), setup.terms.threads, kSustainedPair).judge);
+  const BoundThread bound_judge(
+      PlanCores(MeasuringCpus(), setup.terms.threads, kSustainedPair).judge);
   setup.values.pool.BeginProcess();
   HostSide reference(*opponent->host(), false, setup.values, setup.terms.call_timeout_s);
   HostSide candidate(**host, true, setup.values, setup.terms.call_timeout_s);

@@ -42,8 +42,10 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(Gpu gpu, const std::strin
   return device;
 }
 
-uint64_t JudgeDevice::BytesForValues() const {
-  const uint64_t free_bytes = gpu_.FreeBytes();
+uint64_t JudgeDevice::BytesForValues(int sharers) const {
+  const uint64_t part_bytes = gpu_.facts().memory_bytes / static_cast<uint64_t>(sharers);
+  const uint64_t free_bytes =
+      sharers == 1 ? gpu_.FreeBytes() : std::min(gpu_.FreeBytes(), part_bytes);
   return std::max<uint64_t>(1, (free_bytes - std::min(free_bytes, kContextsBytes)) / 2);
 }
 

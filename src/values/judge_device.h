@@ -28,8 +28,9 @@ class JudgeDevice {
   const Gpu& gpu() const { return gpu_; }
   JudgeKernels& kernels() { return *kernels_; }
   // Returns the memory that a problem's values may take [bytes], at least 1: half of the memory
-  // that is free now less that of contexts. Hosts under test need the rest for their outputs.
-  uint64_t BytesForValues() const;
+  // that is free now less that of contexts; of a part of the device's, where `sharers` judges use
+  // it. Hosts under test need the rest for their outputs.
+  uint64_t BytesForValues(int sharers = 1) const;
   // Checks that the GPU answers, after processes on it were killed. Otherwise puts it under
   // quarantine and fails (kEnvironment). `after`: names the killed work, for the message.
   Result<void> CheckAnswers(const std::string& after);

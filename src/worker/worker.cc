@@ -111,6 +111,7 @@ std::unique_ptr<Worker::Task> Worker::Begin(WorkerRequest request) const {
   auto task = std::make_unique<Task>(Task{std::move(request), std::move(terms), "", nullptr});
   if (!task->terms) return task;
   task->terms->machine = options_.machine;
+  task->terms->sharers = options_.sharers;
   task->key = SessionKey(task->request, *task->terms);
   if (task->request.kind == Kind::kDescribe) return task;
   std::vector<const CandidateSource*> sources;

@@ -19,6 +19,7 @@ struct WorkerOptions {
   uint64_t memory_bytes = 0;  // limit of all open sessions
   MachineProfile machine;     // as measured here; empty parts were not
   size_t sessions_max = 16;
+  int sharers = 1;  // workers that share the device, this one included
 };
 
 class Worker {

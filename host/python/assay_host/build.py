@@ -1,5 +1,6 @@
 """The builder: imports a candidate and constructs ModelNew once, so that its extensions are
 compiled, and packs them. On a device it also calls it once, for code that the first call compiles.
+With the setting `without_device` it compiles for a device that it does not see.
 
 Runs in a builder's sandbox, before any host. Exit status 0, or 1 with one clear message on stderr;
 other output of the candidate and its compilers is dropped. Writes tmp/extensions.tar, empty if
@@ -29,7 +30,7 @@ def main():
 
     root = os.environ.get("ASSAY_HOST_ROOT", "/")
     settings = host.read_settings(os.path.join(root, "problem", "settings.json"))
-    if settings.get("device", "cpu") == "cpu":
+    if settings.get("device", "cpu") == "cpu" or settings.get("without_device"):
         return _build(root, settings, say)
     # The call may end its process, or never end: what was packed before it stands.
     child = os.fork()
@@ -85,8 +86,12 @@ def _build(root, settings, say):
     torch.set_grad_enabled(False)
     extensions.prepare(root)
     path = os.path.join(root, "candidate", "candidate.py")
+    without_device = bool(settings.get("without_device"))
     try:
-        device.start(settings)
+        if without_device:
+            failure.cuda_is_here = True  # it will be, where the file is judged
+        else:
+            device.start(settings)
         lean.prefer(root, os.environ.get("ASSAY_LEAN_HEADERS", ""))
         # What was built for another size of the problem.
         if extensions.unpack(os.path.join(root, "candidate", "extensions.tar"), root):
@@ -95,10 +100,10 @@ def _build(root, settings, say):
         seed = int(settings.get("weights_seed", 0))
         module = candidate.import_file(path, settings.get("set", {}), seed)
         model = candidate.construct(module, made, seed, path)
-        place = device.name(settings)
+        place = device.CPU if without_device else device.name(settings)
         if place != device.CPU:
             model = device.move(model, failure.CANDIDATE_LOAD, path)
-        if place == device.CPU and extensions.hold_cuda(root):
+        if place == device.CPU and not without_device and extensions.hold_cuda(root):
             say(failure.needs_cuda("it compiles CUDA sources"))
             return 1
         missing = missing_names.find(model, path)
