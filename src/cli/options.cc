@@ -360,37 +360,6 @@ void DemoOptions::AddTo(CLI::App& command) {
       "  online-softmax  softmax of 1, 3 | 2, 5 in two tiles: one pass agrees with two");
 }
 
-void WorkerCommandOptions::AddTo(CLI::App& command) {
-  command
-      .add_option("--device", device, "Judge on cpu or cuda alone (default: as each request needs)")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  command.add_option("--cores", cores, "Cores that it may use, such as 0,1 (default: all)")
-      ->delimiter(',')
-      ->check(Between(0, 1023));
-  command
-      .add_option("--measuring-cores", measuring_cores,
-                  "Cores on which it measures alone, beside those of --cores for all else "
-                  "(default: those of --cores)")
-      ->delimiter(',')
-      ->check(Between(0, 1023));
-  command
-      .add_option("--sharers", sharers,
-                  "Workers that share the device and the memory, this one included")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 64));
-  command.add_option(
-      "--memory", memory,
-      "Memory that open sessions may take, such as 8G (default: half of what is free)");
-  command.add_option("--sessions", sessions, "Problems that stay open at a time")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  AddWeakSandboxFlag(command, &allow_weak_sandbox);
-  command.footer(
-      "Reads requests and writes events as JSON lines (docs/worker.md). It ends when its input "
-      "ends, or by SIGTERM.\n"
-      "Example:\n  assay worker < requests.jsonl");
-}
-
 namespace {
 
 // Adds the flags with which `assay ladder` judges nothing.

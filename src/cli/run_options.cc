@@ -1,4 +1,4 @@
-// The options of assay run.
+// The options of assay run and of its workers.
 #include <CLI/CLI.hpp>
 
 #include "cli/options.h"
@@ -29,7 +29,7 @@ void RunOptions::AddTo(CLI::App& command) {
   command
       .add_option("--workers", workers,
                   "Workers of each GPU: one measures at a time, while the others build and check "
-                  "(default: by the number of cores, 4 at most)")
+                  "(default: by the number of cores, 8 at most)")
       ->check(CLI::Range(1, 16));
   command.add_flag("--dry-run", dry_run, "Judge nothing: print the plan");
   command.add_flag("--again", again, "Judge what was judged before, too");
@@ -83,6 +83,37 @@ void RunOptions::AddTo(CLI::App& command) {
       "Exit codes: 0 every candidate has its verdict, good or bad; 2 usage, or some of what was "
       "asked for cannot be judged;\n"
       "8 this machine lacks something; 130 interrupted.");
+}
+
+void WorkerCommandOptions::AddTo(CLI::App& command) {
+  command
+      .add_option("--device", device, "Judge on cpu or cuda alone (default: as each request needs)")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command.add_option("--cores", cores, "Cores that it may use, such as 0,1 (default: all)")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1023));
+  command
+      .add_option("--measuring-cores", measuring_cores,
+                  "Cores on which it measures alone, beside those of --cores for all else "
+                  "(default: those of --cores)")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1023));
+  command
+      .add_option("--sharers", sharers,
+                  "Workers that share the device and the memory, this one included")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+  command.add_option(
+      "--memory", memory,
+      "Memory that open sessions may take, such as 8G (default: half of what is free)");
+  command.add_option("--sessions", sessions, "Problems that stay open at a time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
+  command.footer(
+      "Reads requests and writes events as JSON lines (docs/worker.md). It ends when its input "
+      "ends, or by SIGTERM.\n"
+      "Example:\n  assay worker < requests.jsonl");
 }
 
 }  // namespace assay

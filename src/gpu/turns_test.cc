@@ -1,11 +1,11 @@
 #include "gpu/turns.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -13,7 +13,6 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
 
 // Two judges: each object has its own locks, as each process has.
 class GpuTurnsTest : public testing::Test {
@@ -30,9 +29,11 @@ class GpuTurnsTest : public testing::Test {
     beside_ = std::thread([this, take] {
       if (take()) came_ = true;
     });
-    std::this_thread::sleep_for(milliseconds(100));
+    Pause();
     return came_;
   }
+  // That somebody still waits can only be seen by time.
+  static void Pause() { ::poll(nullptr, 0, 100); }
   bool ComesThen() {
     beside_.join();
     return came_;
@@ -70,7 +71,7 @@ TEST_F(GpuTurnsTest, AMeasurementWaitsForThoseBeforeItAlone) {
   std::thread comes_later([&] {
     if (third.Compute({})) third_came = true;
   });
-  std::this_thread::sleep_for(milliseconds(100));
+  Pause();
   EXPECT_FALSE(third_came);
   second_.Leave();
   EXPECT_TRUE(ComesThen());

@@ -66,9 +66,9 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 std::vector<WorkerPlace> PlacesForWorkers(const std::vector<WorkerPlace>& devices, size_t workers,
                                           const std::vector<int>& cpus) {
   // A pair's hosts have two threads, the judge one; one core is left free.
-  constexpr size_t kMeasuring = 4, kWorkersMax = 4;
-  // A worker keeps about three cores busy with builds and with hosts that start.
-  constexpr size_t kCoresOfWorker = 3;
+  constexpr size_t kMeasuring = 4, kWorkersMax = 8;
+  // A worker keeps about two cores busy with builds and with hosts that start.
+  constexpr size_t kCoresOfWorker = 2;
   const size_t apart = kMeasuring * devices.size();
   const size_t others = cpus.size() > apart ? cpus.size() - apart : 0;
   const bool on_gpu = devices.front().device != "cpu";

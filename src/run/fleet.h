@@ -50,7 +50,7 @@ struct WorkerPlace {
 };
 
 // Gives each of `devices`, at least one and all of one kind, `workers` workers; 0: as many as the
-// cores allow, 4 at most. `cpus`: all that may be used. Workers of one GPU measure on cores that
+// cores allow, 8 at most. `cpus`: all that may be used. Workers of one GPU measure on cores that
 // are set apart for it, and share the others for all else; where cores are few, a device has one
 // worker, with all of them.
 std::vector<WorkerPlace> PlacesForWorkers(const std::vector<WorkerPlace>& devices, size_t workers,

@@ -103,9 +103,9 @@ std::vector<int> Cores(int count) {
 
 TEST(PlacesForWorkers, SetsCoresApartForMeasuring) {
   const auto places = PlacesForWorkers({{"cuda", ""}}, 0, Cores(16));
-  ASSERT_EQ(places.size(), 4u);
+  ASSERT_EQ(places.size(), 6u);
   for (const WorkerPlace& place : places) {
-    EXPECT_EQ(place.sharers, 4);
+    EXPECT_EQ(place.sharers, 6);
     EXPECT_EQ(place.measuring_cores, (std::vector<int>{12, 13, 14, 15}));
     EXPECT_EQ(place.cores, Cores(12));
   }
@@ -113,11 +113,11 @@ TEST(PlacesForWorkers, SetsCoresApartForMeasuring) {
 
 TEST(PlacesForWorkers, TwoDevicesMeasureOnCoresOfTheirOwn) {
   const auto places = PlacesForWorkers({{"cuda", "0"}, {"cuda", "1"}}, 0, Cores(32));
-  ASSERT_EQ(places.size(), 8u);
+  ASSERT_EQ(places.size(), 12u);
   EXPECT_EQ(places[0].measuring_cores, (std::vector<int>{28, 29, 30, 31}));
-  EXPECT_EQ(places[7].measuring_cores, (std::vector<int>{24, 25, 26, 27}));
+  EXPECT_EQ(places[11].measuring_cores, (std::vector<int>{24, 25, 26, 27}));
   EXPECT_EQ(places[0].cores, Cores(24));
-  EXPECT_EQ(places[7].Name(), "cuda:1");
+  EXPECT_EQ(places[11].Name(), "cuda:1");
 }
 
 TEST(PlacesForWorkers, OneWorkerHasAllCores) {

@@ -99,7 +99,6 @@ Result<void> Session::Start(const JudgeEvents& events) {
     options.device = bench_.device.get();
     options.memory_bytes = bench_.device->BytesForValues(terms.sharers);
   }
-  ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   return OpenReference(events);
 }
 
@@ -109,6 +108,7 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
   const int64_t starting_ns = MonotonicNs();
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(bench_.oracle_options));
   bench_.host_start_s = Seconds(MonotonicNs() - starting_ns);
+  ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   if (bench_.on_device() && UsableCpus().size() >= kManyCores)
     ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents());
   ASSAY_ASSIGN_OR_RETURN(first_sizes_, MakeBatchSizes(bench_, bench_.seed, host, Drawing(events)));

@@ -109,7 +109,7 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   std::optional<CandidateHosts> opponents;
   if (against != nullptr) opponents.emplace(schedule.SetupOf(*against));
   const std::shared_ptr<GpuTurns> turns = GpuTurns::Of(bench.gpu());
-  // No other judge measures while a host starts.
+  // Other judges may measure while a host imports PyTorch.
   const auto host_starts = [&] {
     return turns ? AsTrouble(turns->ShareAgain(bench.stop)) : HostResult<void>{};
   };

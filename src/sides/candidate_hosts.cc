@@ -16,6 +16,7 @@
 #include "hosts/device_access.h"
 #include "hosts/host_tool.h"
 #include "machine/machine.h"
+#include "sides/host_starts.h"
 #include "values/left_results.h"
 
 namespace assay {
@@ -232,6 +233,21 @@ double CandidateHosts::BegunForS() const {
   return begun_.empty() ? 0 : static_cast<double>(MonotonicNs() - begun_ns_) / 1e9;
 }
 
+// What fails here fails again as it loads, and is told then.
+HostResult<void> CandidateHosts::AwaitStart() {
+  if (!IsPython() || setup_.gpu == nullptr) return {};
+  std::vector<Host*> hosts;
+  auto rested = ImportOffDevice(setup_.gpu, setup_.stop, [&] {
+    for (Begun& begun : begun_) {
+      if (!begun.greeted) begun.greeted = begun.host.host.Greet().has_value();
+      if (begun.greeted) hosts.push_back(&begun.host.host);
+    }
+  });
+  if (!rested) return rested;
+  StartDevices(hosts);
+  return {};
+}
+
 // Each step is done for all hosts before the next: they import PyTorch and load the candidate at
 // the same time.
 HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
@@ -243,6 +259,7 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
     if (!host) return std::unexpected(host.error());
     begun_.push_back({std::move(*host)});
   }
+  if (auto started = AwaitStart(); !started) return started;
   for (size_t i = 0; i < begun_.size(); ++i) {
     auto posted = Load(begun_[i]);
     if (!posted && setup_.gpu != nullptr) {

@@ -65,6 +65,8 @@ class CandidateHosts {
   HostResult<LiveHost> Spawn(int pair_index) const;
   HostResult<void> AttachImage(Host& host) const;
   HostResult<void> Load(Begun& begun) const;
+  // Waits for the imports of those that began, and lets all of them start CUDA.
+  HostResult<void> AwaitStart();
   HostResult<void> Finish(LiveHost& host) const;
   HostResult<void> StartBatch(int first_pair_index, int count);
 

@@ -8,6 +8,7 @@
 #include "hosts/device_access.h"
 #include "machine/machine.h"
 #include "rules/gate2.h"
+#include "sides/host_starts.h"
 #include "values/left_results.h"
 
 namespace assay {
@@ -71,7 +72,7 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   if (!host) return std::unexpected(host.error());
   auto live_host = std::make_unique<LiveHost>(LiveHost{std::move(*host), {}, {}});
   live_host->host.set_stop(options_.stop);
-  At(pair_index) = {std::move(live_host), false, pair_index};
+  At(pair_index) = {std::move(live_host), false, false, pair_index};
   return {};
 }
 
@@ -79,8 +80,24 @@ HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
   return live_->Attach(live_host.host, live_host.outputs, false);
 }
 
-HostResult<void> ReferencePool::BeginLoading(LiveHost& live_host) const {
-  if (auto greeted = live_host.host.Greet(); !greeted) return greeted;
+HostResult<void> ReferencePool::AwaitStart(const std::vector<Entry*>& started) const {
+  if (options_.gpu == nullptr) return {};
+  std::vector<Host*> hosts;
+  auto rested = ImportOffDevice(options_.gpu, options_.stop, [&] {
+    for (Entry* entry : started) {
+      entry->greeted = entry->host->host.Greet().has_value();
+      if (entry->greeted) hosts.push_back(&entry->host->host);
+    }
+  });
+  if (!rested) return rested;
+  StartDevices(hosts);
+  return {};
+}
+
+HostResult<void> ReferencePool::BeginLoading(Entry& entry) const {
+  LiveHost& live_host = *entry.host;
+  if (!entry.greeted)
+    if (auto greeted = live_host.host.Greet(); !greeted) return greeted;
   live_host.may_be_read = MayReadMemory(live_host.host.pid());
   auto outputs = live_->CreateTrustedOutputs();
   if (!outputs) return Environment(outputs.error());
@@ -104,12 +121,12 @@ HostResult<void> ReferencePool::PostLoad(LiveHost& live_host) const {
 
 // It began to start beside builds, one of which may have had all of the device's memory.
 HostResult<void> ReferencePool::BeginOrRestart(Entry& entry) {
-  auto begun = BeginLoading(*entry.host);
+  auto begun = BeginLoading(entry);
   if (begun || options_.gpu == nullptr) return begun;
   const int pair_index = entry.pair_index;
   entry = {};
   if (auto spawned = Spawn(pair_index); !spawned) return spawned;
-  return BeginLoading(*entry.host);
+  return BeginLoading(entry);
 }
 
 HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
@@ -173,6 +190,7 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
     }
     if (!entry.loaded) started.push_back(&entry);
   }
+  if (auto imported = AwaitStart(started); !imported) return imported;
   for (Entry* entry : started)
     if (auto begun = BeginOrRestart(*entry); !begun) return begun;
   for (Entry* entry : started) {

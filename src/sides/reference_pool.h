@@ -54,7 +54,7 @@ class ReferencePool {
  private:
   struct Entry {
     std::unique_ptr<LiveHost> host;
-    bool loaded = false;
+    bool greeted = false, loaded = false;
     int pair_index = -1;
   };
   // Where the host of a pair is kept, or was. Pairs beyond the pool's size take the place of
@@ -67,7 +67,9 @@ class ReferencePool {
   HostResult<void> Load(int first_pair_index, int count);
   HostResult<void> Attach(LiveHost& host) const;
   HostResult<void> LendResults(LiveHost& host) const;
-  HostResult<void> BeginLoading(LiveHost& host) const;
+  // Waits for their imports, and lets all of them start CUDA.
+  HostResult<void> AwaitStart(const std::vector<Entry*>& started) const;
+  HostResult<void> BeginLoading(Entry& entry) const;
   HostResult<void> PostLoad(LiveHost& host) const;
   HostResult<void> BeginOrRestart(Entry& entry);
   HostResult<void> Finish(LiveHost& host) const;

@@ -46,8 +46,8 @@ struct Sides {
   // If set, called before both: begins to start the hosts that a pair lacks, so that one side's do
   // not wait for the other's.
   std::function<HostResult<void>(int pair_index)> begin_hosts;
-  // If set, called once both hosts are there: waits until no other judge uses the device. A host that
-  // starts ends that.
+  // If set, called once both hosts are there: waits until no other judge uses the device. A host
+  // that starts ends that.
   std::function<HostResult<void>()> measure_alone;
   EndingHosts* ending = nullptr;  // takes the hosts of pairs that are done; null: they end at once
 };

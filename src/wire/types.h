@@ -220,6 +220,8 @@ enum class FrameKind : uint32_t {
   kMutate = 11,   // oracle: args: number in that list, slot of the draw, slot to write to
   kFill = 12,     // oracle: args: seed, first slot, count: ordinary draws and their native outputs
   kSelect = 13,   // oracle: compare indices by what they select; see selections.py
+  kStartDevice = 14,  // python hosts: start CUDA now; otherwise the first request that may need it
+                      // does
   // host to judge
   kHello = 100,   // args: kVersion, role; the kernel attaches the sender's pid
   kDone = 101,    // args: as the request defines

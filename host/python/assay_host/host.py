@@ -36,6 +36,7 @@ class Context:
         self.regions = {}
         self.on_attach = []
         self.loop = wire.BlockLoop()
+        self._device_started = False
         self._padding = random_padding()
 
     def path(self, *parts):
@@ -53,6 +54,16 @@ class Context:
     @property
     def plan(self):
         return self.region(wire.PLAN).as_struct(wire.Plan)
+
+    def start_device(self):
+        """Starts the settings' device, once: not before the judge asks for something, since
+        PyTorch's import may run beside another judge's measurement. Raises Failure(kEnvironment).
+        """
+        if not self._device_started:
+            from assay_host import device
+
+            device.start(self.settings)
+            self._device_started = True
 
     def region(self, number):
         if number not in self.regions:
@@ -160,10 +171,7 @@ def _imported_role(role, context):
             f"PyTorch cannot be imported by {sys.executable}: "
             f"{failure.describe_exception(error)}",
         ) from error
-    from assay_host import device
-
     set_threads(torch, context.settings)
-    device.start(context.settings)
     torch.set_grad_enabled(False)
     if role == "reference":
         from assay_host.reference import Reference
@@ -180,8 +188,13 @@ def _answer(handlers, context, frame, fd):
     reply = wire.Frame(magic=wire.MAGIC, kind=wire.DONE)
     try:
         works = not isinstance(handlers, _Unavailable)
-        if frame.kind == wire.ATTACH and (works or frame.args[0] in (wire.CONTROL, wire.REPORT)):
+        greets = frame.kind == wire.ATTACH and frame.args[0] in (wire.CONTROL, wire.REPORT)
+        if works and not greets:
+            context.start_device()
+        if greets or (works and frame.kind == wire.ATTACH):
             handler = context.attach
+        elif works and frame.kind == wire.START_DEVICE:
+            handler = _nothing_more
         elif frame.kind in handlers:
             handler = handlers[frame.kind]
         else:
@@ -206,10 +219,13 @@ def _answer(handlers, context, frame, fd):
     return reply
 
 
+def _nothing_more(_args, _fd):
+    return ()
+
+
 class _Unavailable(dict):
-    """Handlers of a host without PyTorch, or without its device: every request fails with the
-    reason, as the report exists by then. The judge learns it before a candidate is loaded, while
-    the host is still trusted.
+    """Handlers of a host without PyTorch: every request fails with the reason, as the report exists
+    by then. The judge learns it before a candidate is loaded, while the host is still trusted.
     """
 
     def __init__(self, error):
