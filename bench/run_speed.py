@@ -1,0 +1,424 @@
+#!/usr/bin/env python3
+"""How long `assay run` takes for a candidate, and KernelBench's own evaluation beside it. Both
+parts append rows to one file of JSON lines, and `table` prints what they say:
+
+    bench/run_speed.py kernelbench --problems CHECKOUT --out ROWS.jsonl
+    bench/run_speed.py assay tests/answers --forms cuda --problems CHECKOUT --results FOLDER \\
+        --out ROWS.jsonl -- --budget 6 --devices cuda:0
+    bench/run_speed.py table ROWS.jsonl
+
+kernelbench   each candidate in a fresh process with caches and build folder of its own, as
+              KernelBench's scripts/eval_from_generations.py judges one sample
+              (bench/kernelbench_sample.py): a row has its wall seconds and its verdict
+assay         one cold call of `assay run` over a folder, with a cache and a state folder of its
+              own: a row has its wall seconds and outcomes. Words after `--` go to `assay run`
+
+Both have the problems at the sizes of --sizes. A constant is set in the file's syntax tree by the
+judge's own code, in the problem and in a candidate that has it, too, before the clock starts. What
+--minutes leaves out is printed and kept as a row.
+"""
+import argparse
+import ast
+import collections
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "host" / "python")]
+
+import rows
+
+ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
+PYTHON = os.environ.get("ASSAY_PYTHON", sys.executable)
+SAMPLE = ROOT / "bench" / "kernelbench_sample.py"
+SIZES = ROOT / "scripts" / "kernelbench_sizes.toml"
+ANSWERS = ROOT / "tests" / "answers"
+NAME = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
+# A matrix product, a softmax, a reduction, a convolution and a fused linear layer.
+CANDIDATES = [
+    f"level_{level}_problem_{number}_sample_0_kernel.py"
+    for level, number in ((1, 1), (1, 23), (1, 47), (1, 50), (2, 12))
+]
+KERNELBENCH_TIMEOUT_S = 180  # of its script
+INTERRUPTED = 130  # exit code of `assay run`
+STOP_S = 30  # what `assay run` has to end after SIGINT
+ERROR_LENGTH_MAX = 400
+
+
+def cards():
+    """The names of this machine's GPUs."""
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        process = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
+    except OSError:
+        return []
+    return process.stdout.splitlines() if process.returncode == 0 else []
+
+
+def common(arguments):
+    """What each row says of where and how it was measured."""
+    return {
+        "sizes": arguments.sizes.name if arguments.sizes else None,
+        "cores": len(os.sched_getaffinity(0)),
+        "cards": cards(),
+    }
+
+
+def forms_of(folder):
+    """{file name: form} of a folder with provenance.jsonl, {} of any other."""
+    return {row["file"]: row["form"] for row in rows.read(folder / "provenance.jsonl")}
+
+
+def problem_of(checkout, name):
+    """The file of the problem that a candidate's name says. ValueError: there is none."""
+    match = NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name} is not named level_L_problem_P_sample_S_kernel.py")
+    level, number, _ = match.groups()
+    for root in (checkout / "KernelBench", checkout):
+        for path in sorted((root / f"level{level}").glob(f"{number}_*.py")):
+            return path
+    raise ValueError(f"{checkout} has no problem {number} of level {level}: name the checkout")
+
+
+def sized(path, settings, every=False):
+    """The file's text with its constants set; unchanged if it has none of them. With `every` it has
+    to have all. ValueError says what is wrong.
+    """
+    from assay_host import problem  # it imports PyTorch, which the other parts do not need
+    from assay_host.failure import Failure
+
+    texts = {name: repr(value) for name, value in settings.items()}
+    try:
+        tree = problem.parse(str(path))
+        if not (texts if every else texts.keys() & set(problem.constant_names(tree))):
+            return path.read_text(encoding="utf-8")
+        change = problem.apply_settings if every else problem.apply_known_settings
+        return ast.unparse(change(tree, texts))
+    except Failure as error:
+        if every:
+            raise ValueError(f"{path}: {error}") from error
+        return path.read_text(encoding="utf-8")  # no Python: KernelBench's verdict says so
+
+
+def cold(folder):
+    """The environment, with empty caches in the folder."""
+    names = {
+        "CUDA_CACHE_PATH": "cuda",
+        "TORCHINDUCTOR_CACHE_DIR": "inductor",
+        "TORCH_EXTENSIONS_DIR": "extensions",
+        "TRITON_CACHE_DIR": "triton",
+        "XDG_CACHE_HOME": "cache",
+        "XDG_STATE_HOME": "state",
+    }
+    return dict(os.environ, **{name: str(folder / part) for name, part in names.items()})
+
+
+def left_out(arguments, part, names):
+    """Prints and keeps what --minutes left out."""
+    if names:
+        print(f"left out by --minutes {arguments.minutes:g}: {', '.join(names)}", flush=True)
+        rows.append(arguments.out, {"what": "left_out", "part": part, "candidates": names})
+
+
+def run_sample(arguments, name, form, settings, seconds):
+    """The row of a candidate by KernelBench's way; None if `seconds` ended before its verdict."""
+    problem = problem_of(arguments.problems, name)
+    with tempfile.TemporaryDirectory(prefix="run-speed-") as temporary:
+        folder = pathlib.Path(temporary)
+        texts = {"problem.py": sized(problem, settings, every=True)}
+        texts["candidate.py"] = sized(arguments.answers / name, settings)
+        for file, text in texts.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        command = [PYTHON, SAMPLE, arguments.kernelbench or arguments.problems]
+        command += [folder / file for file in texts]
+        command += ["--build", folder / "build", "--out", folder / "row.json"]
+        command += ["--backend", "triton" if form == "triton" else "cuda"]
+        command += ["--arch", arguments.arch]
+        limit_s = min(arguments.timeout, seconds)
+        begin = time.monotonic()
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=cold(folder),
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            if limit_s < arguments.timeout:
+                return None
+            ended = {"compiled": False, "correct": False, "error": "Evaluation timed out"}
+        else:
+            ended = read_ended(folder / "row.json", process.returncode, output)
+        wall_s = round(time.monotonic() - begin, 2)
+    return {"candidate": name, "form": form, "set": settings, "wall_s": wall_s, **ended}
+
+
+def read_ended(path, code, output):
+    """What KernelBench's process has left. ValueError: KernelBench does not run here."""
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
+    end = output[-ERROR_LENGTH_MAX:]
+    if code >= 0:  # exceptions of a candidate are verdicts
+        raise ValueError(f"KernelBench's evaluation does not run here: {end}")
+    error = f"signal {-code} ended the process: {end}"
+    return {"compiled": False, "correct": False, "error": error}
+
+
+def kernelbench(arguments):
+    end = time.monotonic() + 60 * arguments.minutes
+    table = tomllib.loads(arguments.sizes.read_text()) if arguments.sizes else {}
+    forms = forms_of(arguments.answers)
+    measured = common(arguments)
+    out = []
+    for name in arguments.candidates or CANDIDATES:
+        if not (arguments.answers / name).is_file():
+            raise ValueError(f"{arguments.answers} has no {name}")
+        problem = problem_of(arguments.problems, name)
+        settings = table.get(problem.parent.name, {}).get(problem.stem, {})
+        left_s = end - time.monotonic()
+        row = None
+        if left_s > 0:
+            row = run_sample(arguments, name, forms.get(name), settings, left_s)
+        if row is None:
+            out.append(name)
+            continue
+        rows.append(arguments.out, {"what": "kernelbench", **measured, **row})
+        said = {key: row.get(key) for key in ("compiled", "correct", "runtime_ms", "error")}
+        print(f"{name}: {row['wall_s']:.1f} s, {json.dumps(said)}", flush=True)
+    left_out(arguments, "kernelbench", out)
+
+
+def selection(folder, forms, problems_min):
+    """The folder's candidates of these forms, by name. ValueError: not enough of them."""
+    known = forms_of(folder)
+    if forms and not known:
+        raise ValueError(f"--forms needs {folder / 'provenance.jsonl'}, which has a form a file")
+    names = sorted(path.name for path in folder.glob("*.py") if NAME.fullmatch(path.name))
+    chosen = [name for name in names if not forms or known.get(name) in forms]
+    problems = {NAME.fullmatch(name).groups()[:2] for name in chosen}
+    if len(problems) < problems_min:
+        raise ValueError(
+            f"{len(chosen)} candidates for {len(problems)} problems are selected of {folder}, and "
+            f"{problems_min} problems are wanted: give more --forms, or a lower --problems-at-least"
+        )
+    return chosen, len(problems)
+
+
+def kept_rows(path):
+    """The rows that a run wrote whole; of a candidate that it tried again the last."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    lines = map(json.loads, text[: text.rfind("\n") + 1].splitlines())
+    return list({row["candidate"]: row for row in lines}.values())
+
+
+def outcomes(kept):
+    """The sums of a run's rows; an error's kind stands in a verdict's place."""
+    counts = collections.Counter(
+        row["verdict"]["outcome"] if "verdict" in row else f"error: {row['error']['kind']}"
+        for row in kept
+    )
+    verdicts = [row["verdict"] for row in kept if "verdict" in row]
+    costs = ("build_s", "start_s", "fill_s", "timed_s", "overhead_s", "total_s")
+    return {
+        "judged": len(verdicts),
+        "outcomes": dict(counts.most_common()),
+        "costs": {
+            name: round(math.fsum(verdict["cost"][name] or 0 for verdict in verdicts), 1)
+            for name in costs
+        },
+        "gpu": verdicts[0]["machine"]["gpu"] if verdicts else None,
+        "toolchain": verdicts[0]["toolchain"] if verdicts else None,
+    }
+
+
+def assay(arguments, more):
+    if not os.access(ASSAY, os.X_OK):
+        raise ValueError(f"{ASSAY} is no program: scripts/build builds it, $ASSAY_BINARY names it")
+    if (arguments.results / "verdicts.jsonl").exists():
+        raise ValueError(f"{arguments.results} has verdicts: a cold run needs a fresh folder")
+    chosen, problems = selection(arguments.folder, arguments.forms, arguments.problems_at_least)
+    with tempfile.TemporaryDirectory(prefix="run-speed-") as temporary:
+        folder = pathlib.Path(temporary) / "candidates"
+        folder.mkdir()
+        for name in chosen:
+            shutil.copy(arguments.folder / name, folder)
+        command = [ASSAY, "run", str(folder), "--problems", str(arguments.problems)]
+        command += ["--results", str(arguments.results)]
+        command += ["--sizes", str(arguments.sizes)] if arguments.sizes else []
+        command += more
+        environment = dict(os.environ)
+        for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+            environment[name] = str(pathlib.Path(temporary) / name)
+        begin = time.monotonic()
+        code = run_bounded(command, environment, 60 * arguments.minutes)
+        wall_s = time.monotonic() - begin
+    kept = kept_rows(arguments.results / "verdicts.jsonl")
+    sums = outcomes(kept)
+    row = {
+        "what": "assay",
+        **common(arguments),
+        "command": ["assay", "run", "CANDIDATES", *command[3:]],
+        "options": more,
+        "forms": arguments.forms,
+        "candidates": len(chosen),
+        "problems": problems,
+        "wall_s": round(wall_s, 2),
+        "s_a_candidate": round(wall_s / sums["judged"], 3) if sums["judged"] else None,
+        "exit": code,
+        **sums,
+    }
+    rows.append(arguments.out, row)
+    print(json.dumps({key: row[key] for key in ("wall_s", "s_a_candidate", "outcomes", "exit")}))
+    if code == INTERRUPTED or code < 0:
+        judged = {pathlib.Path(one["candidate"]).name for one in kept}
+        left_out(arguments, "assay", [name for name in chosen if name not in judged])
+
+
+def run_bounded(command, environment, seconds):
+    """Runs it for so long, then interrupts it. Returns its exit code, or -SIGNAL."""
+    process = subprocess.Popen(command, env=environment)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    try:
+        return process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def beside(row, others):
+    """KernelBench's verdicts beside a row of `assay run`: of the same cards, sizes and forms."""
+    return [
+        other
+        for other in others
+        if "parts" in other
+        and set(other["cards"]) == set(row["cards"]) != set()
+        and other["sizes"] == row["sizes"]
+        and (not row["forms"] or other["form"] in row["forms"])
+    ]
+
+
+def name_of(row):
+    """What was measured, in words."""
+    forms = ", ".join(row["forms"]) if row["forms"] else "all forms"
+    places = collections.Counter(row["cards"])
+    where = ", ".join(f"{count} x {card}" for card, count in places.items()) or "no GPU"
+    judged = f"{row['judged']} candidates"
+    if row["judged"] < row["candidates"]:
+        judged = f"{row['judged']} of {row['candidates']} candidates"
+    options = f", `{' '.join(row['options'])}`" if row["options"] else ""
+    return (
+        f"`assay run`, {judged} ({forms}) for {row['problems']} problems, "
+        f"on a machine with {where} and {row['cores']} cores{options}"
+    )
+
+
+def table(all_rows, today):
+    """The table in Markdown: seconds a candidate, all of a run's wall time over those it judged.
+    `today`: {forms: seconds} of an earlier judge.
+    """
+    theirs = [row for row in all_rows if row["what"] == "kernelbench"]
+    lines = ["| what | today | measured | KernelBench beside | ratio |", "|---|---|---|---|---|"]
+    for row in (row for row in all_rows if row["what"] == "assay"):
+        before = today.get(",".join(row["forms"]))
+        seconds = row["s_a_candidate"]
+        same = beside(row, theirs)
+        words = "-"
+        if same:
+            wall_s = statistics.fmean(other["wall_s"] for other in same)
+            build_s = statistics.fmean(other["parts"].get("build_s", 0) for other in same)
+            compiled, correct = (
+                sum(other[name] is True for other in same) for name in ("compiled", "correct")
+            )
+            words = (
+                f"{wall_s:.1f} s, mean of {len(same)} ({compiled} compiled, {correct} correct); "
+                f"{build_s:.1f} s of it building"
+            )
+        cells = (
+            name_of(row),
+            "-" if before is None else f"{before:g} s",
+            "-" if seconds is None else f"{seconds:.2f} s",
+            words,
+            f"{wall_s / seconds:.1f}" if same and seconds else "-",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    out = [row for row in all_rows if row["what"] == "left_out"]
+    lines += [f"\nLeft out of {row['part']}: {', '.join(row['candidates'])}" for row in out]
+    return "\n".join(lines)
+
+
+def today_of(words):
+    """{"cuda": 24.0} of ["cuda=24"]."""
+    try:
+        return {forms: float(value) for forms, value in (word.split("=") for word in words)}
+    except ValueError as error:
+        raise ValueError("--today takes FORMS=SECONDS, such as cuda=24") from error
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = parser.add_subparsers(dest="part", required=True)
+    both = argparse.ArgumentParser(add_help=False)
+    both.add_argument("--problems", type=pathlib.Path, required=True, help="KernelBench's checkout")
+    both.add_argument("--out", type=pathlib.Path, required=True, help="JSON lines; appended to")
+    both.add_argument("--sizes", type=pathlib.Path, default=SIZES)
+    both.add_argument("--own-sizes", dest="sizes", action="store_const", const=None)
+    both.add_argument("--minutes", type=float, default=600)
+    theirs = parts.add_parser("kernelbench", parents=[both])
+    theirs.add_argument("candidates", nargs="*", help="file names (default: five)")
+    theirs.add_argument("--answers", type=pathlib.Path, default=ANSWERS, help="their folder")
+    theirs.add_argument("--kernelbench", type=pathlib.Path, help="its sources, if elsewhere")
+    theirs.add_argument("--timeout", type=float, default=KERNELBENCH_TIMEOUT_S)
+    theirs.add_argument("--arch", default="Hopper", help="KernelBench's gpu_arch")
+    ours = parts.add_parser("assay", parents=[both])
+    ours.add_argument("folder", type=pathlib.Path)
+    ours.add_argument("--results", type=pathlib.Path, required=True, help="a fresh folder")
+    ours.add_argument("--forms", type=lambda text: text.split(","), default=[])
+    ours.add_argument("--problems-at-least", type=int, default=1)
+    shown = parts.add_parser("table")
+    shown.add_argument("rows", nargs="+", type=pathlib.Path)
+    shown.add_argument("--today", action="append", default=[], metavar="FORMS=SECONDS")
+    return parser.parse_args(words)
+
+
+def main(words):
+    cut = words.index("--") if "--" in words else len(words)
+    arguments, more = parse(words[:cut]), words[cut + 1 :]
+    try:
+        if more and arguments.part != "assay":
+            raise ValueError("words after -- are options of `assay run`: give them to part assay")
+        if arguments.part == "kernelbench":
+            kernelbench(arguments)
+        elif arguments.part == "assay":
+            assay(arguments, more)
+        else:
+            all_rows = [row for path in arguments.rows for row in rows.read(path)]
+            print(table(all_rows, today_of(arguments.today)))
+    except (OSError, ValueError) as error:
+        sys.exit(f"run_speed: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
