@@ -245,6 +245,9 @@ struct Machine {
 // The reason of a draw that is left out for the time that it would take begins so.
 inline constexpr std::string_view kLeftOutForTime = "left out for the time";
 
+// The hint of a candidate that passes ordinary draws and fails on unusual values begins so.
+inline constexpr std::string_view kRightOnOrdinary = "right on ordinary values";
+
 // The line in a verdict's log that the candidate's own output follows.
 inline constexpr std::string_view kPrintedHeading = "--- printed by the candidate ---\n";
 

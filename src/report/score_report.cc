@@ -42,6 +42,7 @@ class ScoreWriter {
     Table();
     Chart();
     Funnel();
+    FailureTable();
     Draws();
     Circumstances();
     frame_.Bottom();
@@ -100,6 +101,7 @@ class ScoreWriter {
         "plain: the median ratio is over p. certified: gate 2 decides that it is; by luck it does "
         "so in less than one of a hundred verdicts.",
         Tone::kFaint);
+    for (const std::string& sentence : ApartSentences(score_)) frame_.Prose(sentence, Tone::kPlain);
   }
 
   void Chart() {
@@ -167,17 +169,45 @@ class ScoreWriter {
     FunnelLine("all", score_.funnel, label_width, Tone::kStrong);
     if (score_.by_level.size() > 1)
       for (const FunnelRow& row : score_.by_level)
-        FunnelLine(row.level == 0 ? "no level" : fmt::format("level {}", row.level), row,
-                   label_width, Tone::kPlain);
+        FunnelLine(LevelLabel(row.level), row, label_width, Tone::kPlain);
     for (const FunnelRow& row : score_.by_mechanism)
-      FunnelLine(row.mechanism.empty() ? "no mechanism" : Safe(row.mechanism), row, label_width,
-                 Tone::kPlain);
+      FunnelLine(Safe(MechanismLabel(row.mechanism)), row, label_width, Tone::kPlain);
   }
 
   void FunnelLine(const std::string& label, const FunnelRow& row, int label_width, Tone tone) {
     std::string text = Padded(label, label_width);
     for (const Stage stage : kAllStages) text += fmt::format("{:>8}", row.at(stage));
     frame_.Row({{text, tone}});
+  }
+
+  // A column a group, in several blocks where they are many; the first block has all.
+  void FailureTable() {
+    const Fingerprint& table = score_.fingerprint;
+    if (table.rows.empty()) return;
+    frame_.Section(
+        table.by.empty() ? "outcomes of candidates" : "outcomes of candidates, by " + table.by, {});
+    int width = 6;  // of a column
+    for (const std::string& group : table.groups)
+      width = std::clamp(DisplayWidth(Safe(group)) + 2, width, 13);
+    const int label_width = std::min(34, frame_.inner_width() - 2 * width);
+    const auto columns_max = static_cast<size_t>((frame_.inner_width() - label_width) / width);
+    const size_t columns = 1 + table.groups.size();  // the first: all
+    for (size_t first = 0; first < columns; first += columns_max) {
+      const size_t last = std::min(first + columns_max, columns);
+      const auto line = [&](const std::string& label, Tone tone, auto value_of) {
+        std::string text = Padded(label, label_width);
+        for (size_t i = first; i < last; ++i) {
+          const std::string value = Shortened(value_of(i), width - 1, unicode_);
+          text += std::string(static_cast<size_t>(width - DisplayWidth(value)), ' ') + value;
+        }
+        frame_.Row({{text, tone}});
+      };
+      line("", Tone::kFaint,
+           [&](size_t i) { return i == 0 ? std::string("all") : Safe(table.groups[i - 1]); });
+      for (const FingerprintRow& row : table.rows)
+        line(Safe(FingerprintLabel(row)), Tone::kPlain,
+             [&](size_t i) { return std::to_string(i == 0 ? row.count : row.by_group[i - 1]); });
+    }
   }
 
   // The worth of k attempts a problem: a column a k.
@@ -242,6 +272,50 @@ class ScoreWriter {
 };
 
 }  // namespace
+
+std::vector<std::string> ApartSentences(const Score& score) {
+  const Apart& apart = score.apart;
+  std::vector<std::string> sentences;
+  if (apart.prepared_problems > 0) {
+    std::string text = fmt::format(
+        "{} of these {} right only with weights prepared once: plain counts {}, as KernelBench "
+        "does, certified never.",
+        apart.prepared_problems, apart.prepared_problems == 1 ? "is" : "are",
+        apart.prepared_problems == 1 ? "it" : "them");
+    if (apart.prepared_untimed > 0)
+      text += fmt::format(" {} never timed, so that p = 0 alone counts {}.",
+                          apart.prepared_untimed == apart.prepared_problems
+                              ? (apart.prepared_problems == 1 ? "It was" : "They were")
+                              : fmt::format("{} of them {}", apart.prepared_untimed,
+                                            apart.prepared_untimed == 1 ? "was" : "were"),
+                          apart.prepared_untimed == 1 ? "it" : "them");
+    sentences.push_back(std::move(text));
+  } else if (apart.prepared > 0) {
+    sentences.push_back(fmt::format(
+        "{} right only with weights prepared once, for problems that others solve: pass@k counts "
+        "{}.",
+        apart.prepared == 1 ? std::string("1 candidate is")
+                            : fmt::format("{} candidates are", apart.prepared),
+        apart.prepared == 1 ? "it" : "them"));
+  }
+  if (apart.right_on_ordinary > 0)
+    sentences.push_back(fmt::format(
+        "Not correct: {} right on ordinary values, and wrong on unusual ones alone.",
+        apart.right_on_ordinary == 1 ? std::string("1 candidate is")
+                                     : fmt::format("{} candidates are", apart.right_on_ordinary)));
+  if (apart.differ_on_special > 0)
+    sentences.push_back(
+        fmt::format("Correct all the same: {} from the reference where inputs are NaN or infinite.",
+                    apart.differ_on_special == 1
+                        ? std::string("1 candidate differs")
+                        : fmt::format("{} candidates differ", apart.differ_on_special)));
+  return sentences;
+}
+
+std::string FingerprintLabel(const FingerprintRow& row) {
+  const std::string name(OutcomeName(row.outcome));
+  return row.kind.empty() ? name : name + ": " + row.kind;
+}
 
 std::string RenderScore(const Score& score, const CardStyle& style) {
   return ScoreWriter(score, style).Write();

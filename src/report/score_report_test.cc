@@ -10,7 +10,9 @@
 namespace assay {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr CardStyle kAscii{.colour = false, .unicode = false, .width = 80};
@@ -54,6 +56,12 @@ TEST(ScoreReport, FiveProblems) {
 +- funnel: problems by how far their best attempt came ------------------------+
 |                             asked  judged   built     ran correct  faster    |
 |  all                            5       5       4       4       3       2    |
++- outcomes of candidates -----------------------------------------------------+
+|                                       all                                    |
+|  build_failed                           1                                    |
+|  wrong: other values                    1                                    |
+|  slower                                 1                                    |
+|  faster                                 2                                    |
 +------------------------------------------------------------------------------+
 |  machine      AMD EPYC 7B13, 2 cores, 1 thread a side, PyTorch unknown: 5    |
 |               verdicts                                                       |
@@ -94,6 +102,42 @@ TEST(ScoreReport, WhatWasNotJudgedIsListed) {
   counted.asked_count = 8;
   EXPECT_THAT(RenderScore(Scored(FiveProblems(), counted), kAscii),
               HasSubstr("not judged   3; counted as not correct"));
+}
+
+TEST(ScoreReport, WhatCountsInPartIsSaid) {
+  std::vector<Verdict> verdicts = FiveProblems();
+  EXPECT_THAT(ApartSentences(Scored(verdicts)), IsEmpty());
+  verdicts.push_back(Judged("gelu", Outcome::kWrong));
+  verdicts.back().correctness->right_with_weights = "constant";
+  EXPECT_THAT(ApartSentences(Scored(verdicts)),
+              ElementsAre("1 candidate is right only with weights prepared once, for problems that "
+                          "others solve: pass@k counts it."));
+  verdicts.pop_back();
+  verdicts.push_back(Judged("lstm", Outcome::kWrong));
+  verdicts.back().correctness->right_with_weights = "constant";
+  verdicts[0].correctness->hint = "right on ordinary values, wrong on huge values";
+  verdicts[1].correctness->differs_on_special_values = "wrong on NaN or infinity";
+  EXPECT_THAT(
+      ApartSentences(Scored(verdicts)),
+      ElementsAre("1 of these is right only with weights prepared once: plain counts it, as "
+                  "KernelBench does, certified never. It was never timed, so that p = 0 "
+                  "alone counts it.",
+                  "Not correct: 1 candidate is right on ordinary values, and wrong on "
+                  "unusual ones alone.",
+                  "Correct all the same: 1 candidate differs from the reference where "
+                  "inputs are NaN or infinite."));
+  const std::string text = RenderScore(Scored(verdicts), kAscii);
+  EXPECT_THAT(text, HasSubstr("1 of these is right only with weights prepared once"));
+  EXPECT_THAT(text, HasSubstr("wrong: huge values alone"));
+}
+
+TEST(ScoreReport, ManyGroupsTakeSeveralBlocks) {
+  SelectionRules rules;
+  for (const Verdict& verdict : FiveProblems())
+    rules.asked.push_back({verdict.problem.name, 1, "mechanism of " + verdict.problem.name});
+  const std::string text = RenderScore(Scored(FiveProblems(), rules), kAscii);
+  EXPECT_THAT(text, HasSubstr("outcomes of candidates, by mechanism"));
+  EXPECT_THAT(text, HasSubstr("         all"));
 }
 
 TEST(ScoreReport, NoSpeedNeedsNoChart) {

@@ -166,7 +166,7 @@ std::string FailureHint(const OutputView& output, const OutputComparison& compar
   const std::string content = DescribeContent(output, wrong);
   const std::string place = DescribePlace(wrong);
   if (draw != nullptr && (draw->before_precision || !comparison.meets_a_class))
-    return Join(Join(fmt::format("right on ordinary values, {}", draw->sentence), content), place);
+    return Join(Join(fmt::format("{}, {}", kRightOnOrdinary, draw->sentence), content), place);
 
   // A class explains errors that are everywhere; values that are off by a rule are told first.
   const std::string values = content.empty() ? DescribeValues(output, wrong) : "";

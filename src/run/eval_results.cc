@@ -7,12 +7,19 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "score/attempt.h"
+
 namespace assay {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kJudge = "assay";
+
+// As KernelBench counts: weights may be prepared once.
+bool CountsAsCorrect(const Verdict& verdict) {
+  return IsCorrect(verdict.outcome) || RightWithPreparedWeights(verdict);
+}
 
 // A call's time in each pair of the headline baseline [ms]: the mean of the candidate's blocks.
 std::vector<double> PairTimesMs(const Verdict& verdict) {
@@ -59,7 +66,10 @@ Json MetadataOf(const Verdict& verdict) {
       {"outcome", OutcomeName(verdict.outcome)},
       {"message", verdict.message},
       {"hardware", verdict.machine.gpu.empty() ? verdict.machine.cpu : verdict.machine.gpu}};
-  const Reached reached = FactsOf(verdict.outcome).reached;
+  const Reached reached =
+      CountsAsCorrect(verdict) ? Reached::kCorrect : FactsOf(verdict.outcome).reached;
+  if (RightWithPreparedWeights(verdict))
+    metadata["right_with_weights"] = verdict.correctness->right_with_weights;
   if (reached == Reached::kNothing) metadata["compilation_error"] = verdict.message;
   if (reached == Reached::kBuilt) metadata["runtime_error"] = verdict.message;
   if (reached == Reached::kRan) metadata["correctness_issue"] = verdict.message;
@@ -106,7 +116,7 @@ std::string EvalResultsText(const std::vector<const RunRow*>& rows) {
     if (samples.is_null()) samples = Json::array();
     samples.push_back({{"sample_id", row->sample},
                        {"compiled", FactsOf(verdict.outcome).reached != Reached::kNothing},
-                       {"correctness", IsCorrect(verdict.outcome)},
+                       {"correctness", CountsAsCorrect(verdict)},
                        {"metadata", MetadataOf(verdict)},
                        {"runtime", RuntimeMs(verdict)},
                        {"runtime_stats", StatsOf(verdict)}});
@@ -153,7 +163,7 @@ std::vector<std::string> Disagreements(const EvalResults& theirs,
     if (found == theirs.samples.end()) continue;
     const Verdict& verdict = *row->verdict;
     const bool compiled = FactsOf(verdict.outcome).reached != Reached::kNothing;
-    const bool correct = IsCorrect(verdict.outcome);
+    const bool correct = CountsAsCorrect(verdict);
     if (found->second.compiled == compiled && found->second.correct == correct) continue;
     lines.push_back(fmt::format(
         "{} #{}: theirs {}; ours {}{}", row->problem, row->sample,

@@ -45,6 +45,20 @@ TEST(EvalResultsFile, HasKernelBenchsLayout) {
   EXPECT_TRUE(ReadEvalResults(text)->ours);
 }
 
+TEST(EvalResultsFile, WeightsPreparedOnceAreCorrectAsInKernelBench) {
+  RunRow row = Row(0, Outcome::kWrong);
+  row.verdict->correctness->right_with_weights = "constant";
+  const Json sample = Json::parse(EvalResultsText({&row}))["23"][0];
+  EXPECT_EQ(sample["correctness"], true);
+  EXPECT_EQ(sample["runtime"], -1);
+  EXPECT_EQ(sample["metadata"]["outcome"], "wrong");
+  EXPECT_EQ(sample["metadata"]["right_with_weights"], "constant");
+  EXPECT_FALSE(sample["metadata"].contains("correctness_issue"));
+  const auto theirs = ReadEvalResults(
+      R"({"23": [{"sample_id": 0, "compiled": true, "correctness": true, "runtime": 1}]})");
+  EXPECT_TRUE(Disagreements(*theirs, {&row}).empty());
+}
+
 TEST(EvalResultsFile, StatsAreThoseOfThePairs) {
   RunRow row = Row(0, Outcome::kFaster);
   BaselineResult& eager = row.verdict->speed->baselines["eager"];

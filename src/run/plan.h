@@ -18,7 +18,8 @@ struct RunProblem {
   int level = 0;       // 0: none
   int64_t number = 0;  // KernelBench's, of its level; 0: none
   ProblemChoice choice;
-  std::string hash;  // SHA-256 of the file
+  std::string hash;            // SHA-256 of the file
+  std::string mechanism = {};  // as suite.toml names it; or empty
 };
 
 struct RunItem {

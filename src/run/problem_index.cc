@@ -64,8 +64,9 @@ Result<ProblemIndex> ProblemIndex::Open(const std::string& folder,
   for (const std::string& place : suites) {
     ASSAY_ASSIGN_OR_RETURN(const Suite suite, LoadSuite(place));
     for (const SuiteProblem& problem : suite.problems)
-      index.by_name_.emplace(problem.name, Found{(fs::path(place) / problem.file).string(),
-                                                 problem.name, problem.level, 0});
+      index.by_name_.emplace(problem.name,
+                             Found{(fs::path(place) / problem.file).string(), problem.name,
+                                   problem.level, 0, problem.mechanism});
   }
   if (index.by_name_.empty())
     return UsageError(fmt::format(

@@ -24,6 +24,7 @@ class ProblemIndex {
     std::string name;
     int level = 0;
     int64_t number = 0;
+    std::string mechanism = {};  // as suite.toml names it
   };
   std::optional<Found> ByNumber(int level, int64_t number) const;
   std::optional<Found> ByName(const std::string& name) const;

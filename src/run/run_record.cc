@@ -25,13 +25,15 @@ std::string RunRecordText(const RunPlan& plan, const std::vector<AskedProblem>& 
     });
     if (!known) asked.push_back(problem);
   };
-  for (const RunProblem& problem : plan.problems) add({problem.name, problem.level, ""});
+  for (const RunProblem& problem : plan.problems)
+    add({problem.name, problem.level, problem.mechanism});
   for (const AskedProblem& problem : before) add(problem);
   std::stable_sort(asked.begin(), asked.end(),
                    [](const auto& one, const auto& other) { return one.level < other.level; });
   Json json = {{"schema", kSchema}, {"problems", Json::array()}};
   for (const AskedProblem& problem : asked)
-    json["problems"].push_back({{"name", problem.name}, {"level", problem.level}});
+    json["problems"].push_back(
+        {{"name", problem.name}, {"level", problem.level}, {"mechanism", problem.mechanism}});
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -51,7 +53,10 @@ Result<std::vector<AskedProblem>> ReadRunRecord(const std::string& folder) {
     if (!problem.is_object() || !problem.value("name", Json()).is_string() ||
         !problem.value("level", Json()).is_number_integer())
       return refusal;
-    problems.push_back({problem["name"].get<std::string>(), problem["level"].get<int>(), ""});
+    const Json mechanism = problem.value("mechanism", Json(""));
+    if (!mechanism.is_string()) return refusal;
+    problems.push_back({problem["name"].get<std::string>(), problem["level"].get<int>(),
+                        mechanism.get<std::string>()});
   }
   return problems;
 }

@@ -27,6 +27,12 @@ TEST(RunRecord, KeepsTheProblemsOfEveryCall) {
   ASSERT_EQ(read->size(), 2u);
   EXPECT_EQ((*read)[1].name, "40_Matmul");
   EXPECT_EQ((*read)[1].level, 2);
+  EXPECT_EQ((*read)[1].mechanism, "");
+  plan.problems[1].mechanism = "tiling";
+  write(RunRecordText(plan, {}));
+  read = ReadRunRecord(folder.path());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ((*read)[1].mechanism, "tiling");
   plan.problems.pop_back();
   plan.problems[0].name = "1_Square";
   write(RunRecordText(plan, *read));

@@ -23,6 +23,42 @@ TEST(Attempt, EachOutcomeReachesItsStage) {
   EXPECT_EQ(stage(Outcome::kFaster), Stage::kFaster);
 }
 
+TEST(Attempt, WeightsPreparedOnceAreCorrectInPlainAlone) {
+  for (const Outcome outcome : {Outcome::kWrong, Outcome::kWeightsDiffer}) {
+    Verdict verdict = SampleVerdict(outcome);
+    verdict.correctness.emplace().right_with_weights = "constant";
+    const Attempt attempt = AttemptOf(verdict);
+    EXPECT_TRUE(attempt.prepares_weights);
+    EXPECT_EQ(attempt.stage, Stage::kCorrect);
+    EXPECT_TRUE(Qualifies(attempt, 0, false));
+    EXPECT_FALSE(Qualifies(attempt, 0, true));
+    EXPECT_FALSE(Qualifies(attempt, 0.1, false));  // it was never timed
+    verdict.outcome = Outcome::kFoul;
+    EXPECT_FALSE(AttemptOf(verdict).correct());
+  }
+  // Had it a speed, plain would count that, too.
+  Verdict timed = SampleVerdict(Outcome::kFaster);
+  timed.outcome = Outcome::kWrong;
+  timed.correctness->right_with_weights = "constant";
+  EXPECT_TRUE(Qualifies(AttemptOf(timed), 1, false));
+  EXPECT_FALSE(Qualifies(AttemptOf(timed), 1, true));
+  EXPECT_EQ(AttemptOf(timed).certified_speedup, 0);
+}
+
+TEST(Attempt, UnusualValuesAloneAreToldApartAndNotCorrect) {
+  Verdict verdict = SampleVerdict(Outcome::kWrong);
+  EXPECT_FALSE(AttemptOf(verdict).right_on_ordinary);
+  verdict.correctness->hint = "right on ordinary values, wrong on huge values: likely overflow";
+  EXPECT_TRUE(AttemptOf(verdict).right_on_ordinary);
+  EXPECT_FALSE(AttemptOf(verdict).correct());
+  EXPECT_EQ(AttemptOf(verdict).message, verdict.correctness->hint);
+  // NaN and infinity alone do not make it wrong.
+  Verdict differing = SampleVerdict(Outcome::kTie);
+  differing.correctness->differs_on_special_values = "wrong on NaN or infinity";
+  EXPECT_TRUE(AttemptOf(differing).differs_on_special);
+  EXPECT_TRUE(AttemptOf(differing).correct());
+}
+
 TEST(Attempt, AFoulHasNoSpeedHoweverFast) {
   Verdict verdict = SampleVerdict(Outcome::kFaster);
   verdict.outcome = Outcome::kFoul;

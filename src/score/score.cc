@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <tuple>
 
 #include "base/check.h"
 #include "score/at_k.h"
@@ -31,10 +32,17 @@ ProblemScore Summary(const ProblemAttempts& problem) {
   score.attempts = static_cast<int64_t>(problem.attempts.size());
   for (const Attempt& attempt : problem.attempts) {
     score.correct += attempt.correct() ? 1 : 0;
+    score.prepared += attempt.prepares_weights ? 1 : 0;
     score.stage = std::max(score.stage, attempt.stage);
     score.speedup = std::max(score.speedup, attempt.speedup);
     score.certified_speedup = std::max(score.certified_speedup, attempt.certified_speedup);
   }
+  const auto best = std::max_element(problem.attempts.begin(), problem.attempts.end(),
+                                     [](const Attempt& one, const Attempt& other) {
+                                       return std::tie(one.speedup, one.stage) <
+                                              std::tie(other.speedup, other.stage);
+                                     });
+  if (best != problem.attempts.end()) score.best = *best;
   return score;
 }
 
@@ -128,6 +136,54 @@ void AddFunnels(Score* score) {
   }
 }
 
+Apart ApartOf(const Selection& selection, const std::vector<ProblemScore>& problems) {
+  Apart apart;
+  for (const ProblemAttempts& problem : selection.problems) {
+    for (const Attempt& attempt : problem.attempts) {
+      apart.prepared += attempt.prepares_weights ? 1 : 0;
+      apart.right_on_ordinary += attempt.right_on_ordinary ? 1 : 0;
+      apart.differ_on_special += attempt.differs_on_special ? 1 : 0;
+    }
+  }
+  for (const ProblemScore& problem : problems) {
+    if (!problem.only_prepared()) continue;
+    ++apart.prepared_problems;
+    if (problem.speedup <= 0) ++apart.prepared_untimed;
+  }
+  return apart;
+}
+
+// By mechanism where any is known, else by level where there are several. Groups without attempts
+// are left out.
+Fingerprint FingerprintOf(const Selection& selection, const Score& score) {
+  Fingerprint table;
+  table.by = !score.by_mechanism.empty() ? "mechanism" : score.by_level.size() > 1 ? "level" : "";
+  const bool by_mechanism = table.by == "mechanism";
+  if (!table.by.empty())
+    for (const FunnelRow& row : by_mechanism ? score.by_mechanism : score.by_level)
+      if (row.at(Stage::kJudged) > 0)
+        table.groups.push_back(by_mechanism ? MechanismLabel(row.mechanism)
+                                            : LevelLabel(row.level));
+  std::map<std::pair<Outcome, std::string>, FingerprintRow> rows;
+  for (const ProblemAttempts& problem : selection.problems) {
+    const std::string group = by_mechanism ? MechanismLabel(problem.problem.mechanism)
+                                           : LevelLabel(problem.problem.level);
+    const auto place = static_cast<size_t>(
+        std::find(table.groups.begin(), table.groups.end(), group) - table.groups.begin());
+    for (const Attempt& attempt : problem.attempts) {
+      FingerprintRow& row = rows[{attempt.outcome, attempt.kind}];
+      row.outcome = attempt.outcome;
+      row.kind = attempt.kind;
+      row.by_group.resize(table.groups.size());
+      ++row.count;
+      if (place < table.groups.size()) ++row.by_group[place];
+    }
+  }
+  for (auto& [key, row] : rows) table.rows.push_back(std::move(row));
+  SortRows(&table.rows);
+  return table;
+}
+
 Curve CurveOf(const std::vector<ProblemScore>& problems, double ProblemScore::*speedup) {
   std::vector<double> ratios;
   for (const ProblemScore& problem : problems)
@@ -146,6 +202,14 @@ Curve CurveOf(const std::vector<ProblemScore>& problems, double ProblemScore::*s
 }
 
 }  // namespace
+
+std::string LevelLabel(int level) {
+  return level == 0 ? "no level" : "level " + std::to_string(level);
+}
+
+std::string MechanismLabel(const std::string& mechanism) {
+  return mechanism.empty() ? "no mechanism" : mechanism;
+}
 
 Share ShareOf(int64_t count, int64_t asked) {
   ASSAY_CHECK(0 <= count && count <= asked);
@@ -182,6 +246,8 @@ Score ComputeScore(const Selection& selection, const ScoreRules& rules) {
   score.baseline = selection.baseline;
   score.machines = selection.machines;
   score.set_aside = selection.set_aside;
+  score.from = selection.from;
+  score.to = selection.to;
   for (const ProblemAttempts& problem : selection.problems) {
     score.problems.push_back(Summary(problem));
     score.attempts += score.problems.back().attempts;
@@ -193,6 +259,8 @@ Score ComputeScore(const Selection& selection, const ScoreRules& rules) {
   AddMeans(&score);
   AddAtK(selection, rules, &score);
   AddFunnels(&score);
+  score.apart = ApartOf(selection, score.problems);
+  score.fingerprint = FingerprintOf(selection, score);
   score.plain = CurveOf(score.problems, &ProblemScore::speedup);
   score.certified = CurveOf(score.problems, &ProblemScore::certified_speedup);
   return score;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "score/fingerprint.h"
 #include "score/selection.h"
 
 namespace assay {
@@ -65,6 +66,10 @@ struct FunnelRow {
   int64_t at(Stage stage) const { return reached[static_cast<size_t>(stage)]; }
 };
 
+// "level 1", "no level"; "fusion", "no mechanism".
+std::string LevelLabel(int level);
+std::string MechanismLabel(const std::string& mechanism);
+
 // For every threshold t from p (inclusive) to the next step, `count` problems are more than t times
 // as fast.
 struct CurveStep {
@@ -77,10 +82,25 @@ int64_t CountAt(const Curve& curve, double p);
 struct ProblemScore {
   AskedProblem problem;
   int64_t attempts = 0;
-  int64_t correct = 0;  // correct attempts
+  int64_t correct = 0;   // correct attempts
+  int64_t prepared = 0;  // of these, right only with weights prepared once
   Stage stage = Stage::kAsked;
   double speedup = 0;            // the best of the correct attempts; 0: none was measured
   double certified_speedup = 0;  // likewise
+  // The attempt with the best speed, else the one that came farthest. Without attempts it says
+  // nothing.
+  Attempt best;
+
+  bool only_prepared() const { return correct > 0 && correct == prepared; }
+};
+
+// Kinds of attempts that scores show apart.
+struct Apart {
+  int64_t prepared = 0;           // right only with weights prepared once
+  int64_t prepared_problems = 0;  // those that count as correct for such attempts alone
+  int64_t prepared_untimed = 0;   // of these problems, without any speed
+  int64_t right_on_ordinary = 0;  // not correct: wrong on unusual values alone
+  int64_t differ_on_special = 0;  // correct; other results where inputs are NaN or infinite
 };
 
 struct Score {
@@ -90,8 +110,9 @@ struct Score {
   std::string baseline;
   std::vector<MachineCount> machines;
   SetAside set_aside;
+  std::string from, to;  // as in Selection
 
-  Share correct;
+  Share correct;  // plain: with weights prepared once, too
   std::vector<FastPRow> fast_p;
   // Geometric means of the problems' best speedups. `clamped` is over all problems asked for; one
   // without a correct, faster attempt counts 1, as the reference stays in use. 0: no problem.
@@ -104,6 +125,8 @@ struct Score {
   std::vector<FunnelRow> by_level;      // over those known by name
   std::vector<FunnelRow> by_mechanism;  // likewise; empty where no mechanism is known
   Curve plain, certified;
+  Apart apart;
+  Fingerprint fingerprint;  // of attempts
   std::vector<ProblemScore> problems;
 
   std::vector<std::string> NotJudged() const;  // known names

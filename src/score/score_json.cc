@@ -48,6 +48,36 @@ Json FunnelOf(const Score& score) {
   return {{"all", StagesOf(score.funnel)}, {"by_level", by_level}, {"by_mechanism", by_mechanism}};
 }
 
+Json ToJson(const Apart& apart) {
+  return {{"prepared_weights",
+           {{"attempts", apart.prepared},
+            {"problems", apart.prepared_problems},
+            {"problems_without_speed", apart.prepared_untimed}}},
+          {"right_on_ordinary_values", {{"attempts", apart.right_on_ordinary}}},
+          {"differ_on_special_values", {{"attempts", apart.differ_on_special}}}};
+}
+
+Json ToJson(const Fingerprint& fingerprint) {
+  Json rows = Json::array();
+  for (const FingerprintRow& row : fingerprint.rows)
+    rows.push_back({{"outcome", OutcomeName(row.outcome)},
+                    {"kind", TextOrNull(row.kind)},
+                    {"count", row.count},
+                    {"by_group", row.by_group}});
+  return {{"by", TextOrNull(fingerprint.by)}, {"groups", fingerprint.groups}, {"rows", rows}};
+}
+
+// The attempt that stands for a problem.
+Json ToJson(const Attempt& best) {
+  const bool timed = best.speedup > 0 && best.ci_low > 0 && best.ci_high > 0;
+  return {{"outcome", OutcomeName(best.outcome)},
+          {"kind", TextOrNull(best.kind)},
+          {"speedup", RatioOrNull(best.speedup)},
+          {"interval", timed ? Json::array({best.ci_low, best.ci_high}) : Json()},
+          {"time_ns", RatioOrNull(best.time_ns)},
+          {"message", TextOrNull(best.message)}};
+}
+
 Json ToJson(const Curve& curve) {
   Json steps = Json::array();
   for (const CurveStep& step : curve) steps.push_back(Json::array({step.p, step.count}));
@@ -60,9 +90,11 @@ Json ToJson(const ProblemScore& score) {
           {"mechanism", TextOrNull(score.problem.mechanism)},
           {"attempts", score.attempts},
           {"correct", score.correct},
+          {"prepared_weights", score.prepared},
           {"stage", StageName(score.stage)},
           {"speedup", RatioOrNull(score.speedup)},
-          {"certified_speedup", RatioOrNull(score.certified_speedup)}};
+          {"certified_speedup", RatioOrNull(score.certified_speedup)},
+          {"best", score.attempts > 0 ? ToJson(score.best) : Json()}};
 }
 
 Json ToJson(const SetAside& set_aside, const std::vector<std::string>& skipped) {
@@ -99,6 +131,8 @@ std::string ScoreToJson(const Score& score, const std::vector<std::string>& skip
       {"attempts", score.attempts},
       {"not_judged", score.NotJudged()},
       {"baseline", TextOrNull(score.baseline)},
+      {"judged_from", TextOrNull(score.from)},
+      {"judged_to", TextOrNull(score.to)},
       {"machines", machines},
       {"correct", ToJson(score.correct)},
       {"fast_p", fast_p},
@@ -108,7 +142,9 @@ std::string ScoreToJson(const Score& score, const std::vector<std::string>& skip
         {"clamped", RatioOrNull(score.mean_clamped)}}},
       {"at_k", at_k},
       {"at_k_left_out", left_out},
+      {"apart", ToJson(score.apart)},
       {"funnel", FunnelOf(score)},
+      {"fingerprint", ToJson(score.fingerprint)},
       {"curve", {{"plain", ToJson(score.plain)}, {"certified", ToJson(score.certified)}}},
       {"problems", problems},
       {"set_aside", ToJson(score.set_aside, skipped)},

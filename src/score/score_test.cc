@@ -62,6 +62,48 @@ TEST(Score, TheFunnelIsBrokenDownByLevelAndMechanism) {
   EXPECT_THAT(score.by_mechanism[3].reached, ElementsAre(2, 2, 2, 2, 2, 2));
 }
 
+TEST(Score, WeightsPreparedOnceAreShownApart) {
+  Verdict prepared = Judged("lstm", Outcome::kWrong);
+  prepared.correctness->right_with_weights = "constant";
+  Verdict beside = Judged("conv2d", Outcome::kWrong);  // its problem is solved in any case
+  beside.correctness->right_with_weights = "constructed";
+  std::vector<Verdict> verdicts = FiveProblems();
+  verdicts.push_back(prepared);
+  verdicts.push_back(beside);
+  const Score score = Scored(verdicts);
+  EXPECT_EQ(score.correct.count, 4);
+  EXPECT_EQ(At(score, 0).plain.count, 4);
+  EXPECT_EQ(At(score, 0).certified.count, 3);
+  EXPECT_EQ(At(score, 0.5).plain.count, 3);
+  EXPECT_EQ(score.apart.prepared, 2);
+  EXPECT_EQ(score.apart.prepared_problems, 1);
+  EXPECT_EQ(score.apart.prepared_untimed, 1);
+  EXPECT_EQ(score.funnel.at(Stage::kCorrect), 4);
+}
+
+TEST(Score, OutcomesAreCountedByMechanismOrLevel) {
+  SelectionRules rules;
+  rules.asked = {{"softmax", 1, "reduction"},
+                 {"gelu", 1, "fusion"},
+                 {"matmul", 2, "reuse"},
+                 {"conv2d", 2, "reuse"},
+                 {"attention", 2, ""}};
+  std::vector<Verdict> verdicts = FiveProblems();
+  verdicts[0].correctness->hint = "all zeros";
+  const Fingerprint table = Scored(verdicts, rules).fingerprint;
+  EXPECT_EQ(table.by, "mechanism");
+  EXPECT_THAT(table.groups, ElementsAre("no mechanism", "fusion", "reduction", "reuse"));
+  ASSERT_EQ(table.rows.size(), 4u);
+  EXPECT_EQ(table.rows[0].outcome, Outcome::kBuildFailed);
+  EXPECT_EQ(table.rows[1].kind, "one value everywhere");
+  EXPECT_THAT(table.rows[1].by_group, ElementsAre(0, 0, 1, 0));
+  EXPECT_EQ(table.rows[3].count, 2);
+  EXPECT_THAT(table.rows[3].by_group, ElementsAre(0, 0, 0, 2));
+  for (AskedProblem& problem : rules.asked) problem.mechanism.clear();
+  EXPECT_THAT(Scored(verdicts, rules).fingerprint.groups, ElementsAre("level 1", "level 2"));
+  EXPECT_THAT(Scored(verdicts).fingerprint.groups, IsEmpty());
+}
+
 TEST(Score, ProblemsThatNobodyJudgedStayInTheDenominator) {
   SelectionRules rules;
   rules.asked_count = 10;

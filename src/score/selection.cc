@@ -223,6 +223,12 @@ Result<Selection> SelectVerdicts(const std::vector<Verdict>& verdicts,
             : fmt::format("no verdict is of a problem asked for; there are verdicts of: {}",
                           Listed(strangers, ", ")));
   }
+  const auto [first, last] =
+      std::minmax_element(kept.begin(), kept.end(), [](const Verdict* one, const Verdict* other) {
+        return SortableTime(*one) < SortableTime(*other);
+      });
+  selection.from = (*first)->created;
+  selection.to = (*last)->created;
   ASSAY_ASSIGN_OR_RETURN(selection.machines, CountMachines(kept, rules.any_machine));
   if (!rules.any_size) ASSAY_RETURN_IF_ERROR(CheckSizes(kept));
   ASSAY_RETURN_IF_ERROR(CheckRules(kept));

@@ -52,6 +52,7 @@ struct Selection {
   int64_t asked = 0;                      // at least problems.size()
   std::string baseline;                   // empty if nothing was measured
   std::vector<MachineCount> machines;     // most verdicts first
+  std::string from, to;                   // the first and the last verdict's time: ISO 8601, UTC
   SetAside set_aside;
 };
 

@@ -290,6 +290,26 @@ def test_the_picture_is_a_picture(assay, run, tmp_path):
     assert result.code == 8, result
 
 
+def test_weights_prepared_once_count_in_plain_alone(assay, run, scores):
+    prepared = changed(verdict("lstm", "wrong"), "correctness", "right_with_weights", to="constant")
+    ordinary = changed(
+        verdict("norm", "wrong"),
+        *("correctness", "hint"),
+        to="right on ordinary values, wrong on huge values: likely overflow",
+    )
+    folder = run(*five(), prepared, ordinary)
+    document = scores(folder)
+    assert document["correct"]["count"] == 4
+    assert document["fast_p"][0]["certified"]["count"] == 3
+    assert document["apart"]["prepared_weights"]["problems_without_speed"] == 1
+    assert document["apart"]["right_on_ordinary_values"]["attempts"] == 1
+    kinds = {(row["outcome"], row["kind"]) for row in document["fingerprint"]["rows"]}
+    assert {("wrong", "prepared weights"), ("wrong", "huge values alone")} <= kinds
+    text = assay("score", folder)
+    assert "1 of these is right only with weights prepared once" in text.out, text
+    assert "1 candidate is right on ordinary values" in text.out, text
+
+
 @pytest.mark.parametrize(
     "content, reason",
     [
