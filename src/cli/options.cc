@@ -241,6 +241,7 @@ void ScoreOptions::AddTo(CLI::App& command) {
   command.add_option("--baseline", baseline,
                      "Count the results against this baseline (default: the one that decided)");
   command.add_option("--svg", svg, "Write the fast_p curve as a picture");
+  command.add_option("--html", html, "Write the scores as a page");
   command.add_flag("--json", json, "One JSON document on stdout");
   command.add_flag("--any-machine", any_machine, "Allow verdicts of several machines in one table");
   command.add_flag("--any-size", any_size,
@@ -250,7 +251,7 @@ void ScoreOptions::AddTo(CLI::App& command) {
       "Examples:\n"
       "  assay score\n"
       "  assay score run/ --suite problems --level 1\n"
-      "  assay score run/*.json --problems 100 --p 1,2 --svg curve.svg\n\n"
+      "  assay score run/*.json --problems 100 --p 1,2 --html score.html\n\n"
       "Exit codes: 0 the scores are printed; 2 the request or a file is wrong.");
 }
 

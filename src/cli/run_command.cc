@@ -12,12 +12,14 @@
 #include "gpu/gpu.h"
 #include "machine/machine.h"
 #include "report/progress.h"
+#include "report/score_page.h"
 #include "report/terminal.h"
 #include "report/text.h"
 #include "run/conductor.h"
 #include "run/eval_results.h"
 #include "run/run_record.h"
 #include "run/run_report.h"
+#include "score/score.h"
 #include "worker/protocol.h"
 
 namespace assay {
@@ -27,6 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kEvalResultsBytesMax = size_t{256} << 20;
 constexpr size_t kDisagreementsShown = 20;
+constexpr size_t kPageBytesMax = size_t{64} << 20;
+constexpr const char* kPageName = "report.html";
 
 void Print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
@@ -210,7 +214,41 @@ class RunCall {
           by_level.size() == 1 ? "eval_results" : fmt::format("eval_results_level_{}", level);
       ASSAY_RETURN_IF_ERROR(WriteEvalResults(name, of_level));
     }
+    return WritePage();
+  }
+
+  // The page of assay score, over all that the folder has. What does not go together in one score
+  // has no page.
+  Result<void> WritePage() {
+    std::vector<Verdict> verdicts;
+    for (const RunRow& row : rows_->rows()) {
+      if (!row.verdict) continue;
+      verdicts.push_back(*row.verdict);
+      if (verdicts.back().problem.level == 0) verdicts.back().problem.level = row.level;
+    }
+    if (verdicts.empty()) return {};
+    SelectionRules rules;
+    ASSAY_ASSIGN_OR_RETURN(rules.asked, ReadRunRecord(folder_));
+    const auto selection = SelectVerdicts(verdicts, rules);
+    if (!selection) {
+      Notice(
+          fmt::format("{}/{} is not written: {}", folder_, kPageName, selection.error().message));
+      return {};
+    }
+    const fs::path path = PagePath();
+    ASSAY_RETURN_IF_ERROR(
+        WriteFileAtomically(path, RenderScorePage(ComputeScore(*selection, {}), folder_)));
+    Notice("wrote " + path.string());
     return {};
+  }
+
+  // Never over a file of somebody else's: then ours stands beside it.
+  fs::path PagePath() const {
+    const fs::path path = fs::path(folder_) / kPageName;
+    std::error_code code;
+    if (!fs::exists(path, code)) return path;
+    const auto text = ReadFile(path, kPageBytesMax);
+    return text && IsScorePage(*text) ? path : fs::path(folder_) / "report_assay.html";
   }
 
   // Never over a file of somebody else's: then ours stands beside it.

@@ -13,6 +13,7 @@
 #include "cli/verdict_files.h"
 #include "problem/suite.h"
 #include "report/score_chart.h"
+#include "report/score_page.h"
 #include "report/score_report.h"
 #include "report/terminal.h"
 #include "report/text.h"
@@ -125,17 +126,29 @@ Result<Scored> ScoreFiles(const ScoreOptions& options) {
   return Scored{ComputeScore(selection, rules), std::move(files.skipped)};
 }
 
+// Writes the files that --svg and --html name.
+Result<void> WritePictures(const ScoreOptions& options, const Score& score) {
+  const auto write = [](const std::string& path, const std::string& text) -> Result<void> {
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, text));
+    Notice(PrintableLines("wrote " + path));
+    return {};
+  };
+  if (!options.svg.empty()) ASSAY_RETURN_IF_ERROR(write(options.svg, RenderCurveSvg(score)));
+  if (options.html.empty()) return {};
+  const std::string subject = options.paths.empty()
+                                  ? std::string("all saved verdicts")
+                                  : fmt::format("{}", fmt::join(options.paths, ", "));
+  return write(options.html, RenderScorePage(score, subject));
+}
+
 }  // namespace
 
 int RunScore(const ScoreOptions& options) {
   const auto scored = ScoreFiles(options);
   const JsonForm form = options.json ? JsonForm::kDocument : JsonForm::kNone;
   if (!scored) return Refuse(scored.error(), form);
-  if (!options.svg.empty()) {
-    if (auto written = WriteFileAtomically(options.svg, RenderCurveSvg(scored->score)); !written)
-      return ReportError(written.error(), form);
-    Notice(PrintableLines("wrote " + options.svg));
-  }
+  if (const auto written = WritePictures(options, scored->score); !written)
+    return ReportError(written.error(), form);
   const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
   const std::string text = options.json ? ScoreToJson(scored->score, scored->skipped) + "\n"
                                         : RenderScore(scored->score, style);

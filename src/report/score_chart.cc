@@ -13,10 +13,20 @@ namespace {
 
 constexpr int kWidth = 760, kHeight = 440;
 constexpr int kLeft = 66, kRight = 736, kTop = 116, kBottom = 376;  // of the plot
-constexpr const char* kCertifiedColour = "#14548c";
-constexpr const char* kPlainColour = "#c4500b";
-constexpr const char* kInk = "#24292f";
-constexpr const char* kFaintInk = "#57606a";
+
+struct Colours {
+  const char* certified;
+  const char* plain;
+  const char* ink;
+  const char* faint;
+  const char* grid;
+  const char* mark;  // of the line at p = 1
+  const char* page;
+};
+constexpr Colours kLight{"#14548c", "#c4500b", "#24292f", "#57606a",
+                         "#e3e7eb", "#8c959f", "#ffffff"};
+constexpr Colours kOfPage{"var(--certified)", "var(--plain)", "var(--ink)", "var(--faint)",
+                          "var(--grid)",      "var(--mark)",  "var(--page)"};
 
 // Places in the picture, in pixels.
 class Scale {
@@ -50,8 +60,8 @@ std::string TextAt(double x, double y, const char* anchor, int size, const char*
       x, y, anchor, size, colour, XmlEscaped(text));
 }
 
-std::string Grid(const CurveAxis& axis, const Scale& scale) {
-  std::string svg = "<g stroke=\"#e3e7eb\">\n";
+std::string Grid(const CurveAxis& axis, const Scale& scale, const Colours& colours) {
+  std::string svg = fmt::format("<g stroke=\"{}\">\n", colours.grid);
   for (int tenths = 2; tenths <= 10; tenths += 2)
     svg +=
         fmt::format("<path d=\"M{} {:.1f}H{}\"/>\n", kLeft, Scale::YOfShare(tenths / 10.0), kRight);
@@ -59,23 +69,25 @@ std::string Grid(const CurveAxis& axis, const Scale& scale) {
     svg += fmt::format("<path d=\"M{:.1f} {}V{}\"/>\n", scale.X(std::exp2(octave)), kTop, kBottom);
   svg += "</g>\n";
   const double one = scale.X(1);
-  svg += fmt::format("<path d=\"M{:.1f} {}V{}\" stroke=\"#8c959f\"/>\n", one, kTop - 16, kBottom);
+  svg += fmt::format("<path d=\"M{:.1f} {}V{}\" stroke=\"{}\"/>\n", one, kTop - 16, kBottom,
+                     colours.mark);
   svg += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"{4}\"/>\n", kLeft, kTop,
-                     kBottom, kRight, kInk);
-  svg += TextAt(one + 6, kTop - 7, "start", 11, kFaintInk, "faster than the baseline \u2192");
+                     kBottom, kRight, colours.ink);
+  svg += TextAt(one + 6, kTop - 7, "start", 11, colours.faint, "faster than the baseline \u2192");
   for (int tenths = 0; tenths <= 10; tenths += 2)
-    svg += TextAt(kLeft - 8, Scale::YOfShare(tenths / 10.0) + 4, "end", 12, kInk,
+    svg += TextAt(kLeft - 8, Scale::YOfShare(tenths / 10.0) + 4, "end", 12, colours.ink,
                   fmt::format("{}%", 10 * tenths));
   for (int octave = axis.low; octave <= axis.high; ++octave)
-    svg += TextAt(scale.X(std::exp2(octave)), kBottom + 18, "middle", 12, kInk,
+    svg += TextAt(scale.X(std::exp2(octave)), kBottom + 18, "middle", 12, colours.ink,
                   fmt::format("{:g}", std::exp2(octave)));
   return svg;
 }
 
-std::string Legend(double x, const char* colour, const char* dashes, const std::string& text) {
+std::string Legend(double x, const char* colour, const char* dashes, const std::string& text,
+                   const char* ink) {
   return fmt::format("<path d=\"M{} 80h34\" stroke=\"{}\" stroke-width=\"3\"{}/>\n", x, colour,
                      dashes) +
-         TextAt(x + 42, 84, "start", 13, kInk, text);
+         TextAt(x + 42, 84, "start", 13, ink, text);
 }
 
 std::string Described(const Score& score) {
@@ -117,7 +129,8 @@ std::string FormatPercent(double share) {
   return fmt::format("{:.0f}%", 100 * share);
 }
 
-std::string RenderCurveSvg(const Score& score) {
+std::string RenderCurveSvg(const Score& score, CurveTheme theme) {
+  const Colours& colours = theme == CurveTheme::kLight ? kLight : kOfPage;
   const CurveAxis axis = AxisOf(score);
   const Scale scale(score, axis);
   const std::string baseline =
@@ -135,25 +148,26 @@ std::string RenderCurveSvg(const Score& score) {
       "height=\"{1}\" role=\"img\" aria-labelledby=\"title description\" font-family=\"system-ui, "
       "-apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n"
       "<title id=\"title\">{2}</title>\n<desc id=\"description\">{3}</desc>\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
-      kWidth, kHeight, XmlEscaped(title), XmlEscaped(Described(score)));
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"{4}\"/>\n",
+      kWidth, kHeight, XmlEscaped(title), XmlEscaped(Described(score)), colours.page);
+  svg += fmt::format("<g font-weight=\"600\">\n{}</g>\n",
+                     TextAt(kLeft, 32, "start", 18, colours.ink, title));
   svg +=
-      fmt::format("<g font-weight=\"600\">\n{}</g>\n", TextAt(kLeft, 32, "start", 18, kInk, title));
-  svg +=
-      TextAt(kLeft, 54, "start", 13, kFaintInk,
+      TextAt(kLeft, 54, "start", 13, colours.faint,
              "Share of the problems asked for that are solved correctly and more than p times as "
              "fast");
-  svg += Legend(kLeft, kCertifiedColour, "", named("certified", score.certified));
-  svg += Legend(kLeft + 250, kPlainColour, dashes, named("plain: the median ratio", score.plain));
-  svg += Grid(axis, scale);
+  svg += Legend(kLeft, colours.certified, "", named("certified", score.certified), colours.ink);
+  svg += Legend(kLeft + 250, colours.plain, dashes, named("plain: the median ratio", score.plain),
+                colours.ink);
+  svg += Grid(axis, scale, colours);
   svg += fmt::format("<path d=\"{}V{}H{}Z\" fill=\"{}\" fill-opacity=\"0.09\"/>\n", certified,
-                     kBottom, kLeft, kCertifiedColour);
+                     kBottom, kLeft, colours.certified);
   svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"3\"/>\n", certified,
-                     kCertifiedColour);
+                     colours.certified);
   // Dashes on top: where the curves are one, both still show.
   svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"3\"{}/>\n",
-                     PathOf(score.plain, scale, axis.Start()), kPlainColour, dashes);
-  svg += TextAt((kLeft + kRight) / 2.0, kHeight - 18, "middle", 13, kInk,
+                     PathOf(score.plain, scale, axis.Start()), colours.plain, dashes);
+  svg += TextAt((kLeft + kRight) / 2.0, kHeight - 18, "middle", 13, colours.ink,
                 fmt::format("p: times as fast as {} (logarithmic)", baseline));
   return svg + "</svg>\n";
 }

@@ -19,8 +19,12 @@ CurveAxis AxisOf(const Score& score);
 // "60%", for a share from 0 to 1; "<1%" and ">99%" where rounding would claim none or all.
 std::string FormatPercent(double share);
 
-// A picture for documents and pages, light, with a title and a description for those who cannot see
+// A picture for documents and pages, with a title and a description for those who cannot see
 // it. Both curves, told apart by their strokes and their names as well as by colour.
-std::string RenderCurveSvg(const Score& score);
+enum class CurveTheme {
+  kLight,   // its own colours, on white
+  kOfPage,  // the CSS variables of the page that it stands in (report/score_page.cc)
+};
+std::string RenderCurveSvg(const Score& score, CurveTheme theme = CurveTheme::kLight);
 
 }  // namespace assay

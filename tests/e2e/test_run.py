@@ -100,6 +100,9 @@ def test_a_run_folder_is_judged_gone_on_with_and_scored(run, run_folder, assay):
     assert [sample["correctness"] for sample in theirs["19"]] == [True, False]
     assert theirs["5"][1]["compiled"] is False and theirs["5"][1]["runtime"] == -1
 
+    page = run_folder / "report.html"
+    assert "19_ReLU" in page.read_text() and f"wrote {page}" in first.err, first
+
     # Nothing is judged twice; a changed file is judged anew.
     before = (run_folder / "verdicts.jsonl").read_bytes()
     again = run()
@@ -119,6 +122,8 @@ def test_a_run_folder_is_judged_gone_on_with_and_scored(run, run_folder, assay):
 
 
 def test_results_of_others_stay_and_are_compared(run, run_folder):
+    page = run_folder / "report.html"
+    page.write_text("<html>mine</html>")
     path = run_folder / "eval_results.json"
     text = '{"19": [{"sample_id": 1, "compiled": true, "correctness": true, "runtime": 1.5}]}'
     path.write_text(text)
@@ -129,6 +134,8 @@ def test_results_of_others_stay_and_are_compared(run, run_folder):
     assert "19_ReLU #1: theirs correct, 1.5 ms; ours not correct: wrong" in ended.out, ended
     ours = json.loads((run_folder / "eval_results_assay.json").read_text())
     assert len(ours["19"]) == 2
+    assert page.read_text() == "<html>mine</html>"
+    assert "19_ReLU" in (run_folder / "report_assay.html").read_text()
 
 
 def test_a_killed_run_goes_on_where_it_was(run, run_folder, leftovers):

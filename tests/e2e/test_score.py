@@ -310,6 +310,17 @@ def test_weights_prepared_once_count_in_plain_alone(assay, run, scores):
     assert "1 candidate is right on ordinary values" in text.out, text
 
 
+def test_the_page_is_one_safe_file(assay, run, tmp_path):
+    evil = changed(verdict("<script>x</script>", "wrong"), "correctness", "hint", to="<script>")
+    result = assay("score", run(*five(), evil), "--html", tmp_path / "score.html")
+    assert result.code == GOOD and "wrote" in result.err, result
+    page = (tmp_path / "score.html").read_text()
+    assert page.startswith("<!doctype html>") and "<script" not in page
+    assert "&lt;script&gt;x&lt;/script&gt;" in page and "3 of 6" in page
+    result = assay("score", run(*five()), "--html", "/proc/none/score.html")
+    assert result.code == 8, result
+
+
 @pytest.mark.parametrize(
     "content, reason",
     [
