@@ -152,6 +152,8 @@ def main():
     from kernelbench import eval as evaluation
     from kernelbench import utils
 
+    if not torch.cuda.is_available():
+        sys.exit("PyTorch sees no GPU, and KernelBench evaluates on a GPU alone")
     parts = Parts()
     parts.seconds["import_s"] = time.perf_counter() - BEGIN
     parts.watch(evaluation)
@@ -161,7 +163,7 @@ def main():
     parts.seconds["process_s"] = time.perf_counter() - BEGIN
     row |= {
         "parts": {name: round(seconds, 3) for name, seconds in parts.seconds.items()},
-        "card": torch.cuda.get_device_name(device) if torch.cuda.is_available() else None,
+        "card": torch.cuda.get_device_name(device),
         "python": platform.python_version(),
         "pytorch": torch.__version__,
         "cuda": torch.version.cuda,

@@ -54,6 +54,7 @@ KERNELBENCH_TIMEOUT_S = 180  # of its script
 INTERRUPTED = 130  # exit code of `assay run`
 STOP_S = 30  # what `assay run` has to end after SIGINT
 ERROR_LENGTH_MAX = 400
+LEFT_OUT_SHOWN = 10
 
 
 def cards():
@@ -363,7 +364,10 @@ def table(all_rows, today):
         )
         lines.append(f"| {' | '.join(cells)} |")
     out = [row for row in all_rows if row["what"] == "left_out"]
-    lines += [f"\nLeft out of {row['part']}: {', '.join(row['candidates'])}" for row in out]
+    for row in out:
+        names = row["candidates"]
+        few = f": {', '.join(names)}" if len(names) <= LEFT_OUT_SHOWN else ""
+        lines.append(f"\nLeft out of {row['part']}: {len(names)} candidates{few}")
     return "\n".join(lines)
 
 

@@ -221,6 +221,10 @@ class KernelBench(Case):
 
     def test_a_kernelbench_that_does_not_run_is_an_error(self):
         name = self.answer(7, 0, "cuda")
+        torch = self.folder / "src" / "torch.py"
+        torch.write_text(TORCH.replace("lambda: True", "lambda: False"))
+        with self.assertRaisesRegex(SystemExit, "does not run here: PyTorch sees no GPU"):
+            self.part(name)
         (self.folder / "src" / "kernelbench" / "utils.py").write_text("import no_such_module\n")
         with self.assertRaisesRegex(SystemExit, r"does not run here(.|\n)*no_such_module"):
             self.part(name)
@@ -339,7 +343,9 @@ class Table(unittest.TestCase):
     def test_what_was_left_out_is_named_below(self):
         left = {"what": "left_out", "part": "kernelbench", "candidates": ["a.py", "b.py"]}
         text = run_speed.table([row_of_run(), left], {})
-        self.assertTrue(text.endswith("\nLeft out of kernelbench: a.py, b.py"), text)
+        self.assertTrue(text.endswith("\nLeft out of kernelbench: 2 candidates: a.py, b.py"))
+        text = run_speed.table([left | {"candidates": ["a.py"] * 53}], {})
+        self.assertTrue(text.endswith("\nLeft out of kernelbench: 53 candidates"), text)
 
     def test_today_is_forms_and_seconds(self):
         self.assertEqual(run_speed.today_of(["triton,torch=24"]), {"triton,torch": 24.0})
