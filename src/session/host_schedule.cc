@@ -4,6 +4,7 @@
 #include "machine/machine.h"
 #include "machine/seeds.h"
 #include "session/host_plan.h"
+#include "sides/host_starts.h"
 
 namespace assay {
 
@@ -64,7 +65,7 @@ std::unique_ptr<HostsOfCandidate> HostSchedule::Begin(size_t index) {
   facts.alone = alone_;
   facts.imports = candidates_[index].source.form == CandidateForm::kPython;
   facts.has_other_size = !other_sizes_.empty();
-  facts.expects_speed = expects_speed_;
+  facts.expects_speed = expects_speed_ && !bench_.saves_cores();
   facts.correctness_only = correctness_only_;
   facts.usable_cores = UsableCpus().size();
   const auto built = std::make_unique<bool[]>(candidates_.size());
@@ -83,6 +84,16 @@ std::unique_ptr<HostsOfCandidate> HostSchedule::Begin(size_t index) {
   }
   ahead_.merge(later);
   return hosts;
+}
+
+Result<void> HostSchedule::AwaitFirstImports(HostsOfCandidate& hosts) const {
+  if (!bench_.on_device() || !hosts.correctness.IsPython()) return {};
+  const auto imported = ImportOffDevice(bench_.gpu(), bench_.stop, [&] {
+    hosts.correctness.AwaitImports();
+    if (!hosts.other_sizes.empty()) hosts.other_sizes.front().AwaitImports();
+  });
+  if (!imported) return std::unexpected(TroubleAsError(imported.error(), "a host starts"));
+  return {};
 }
 
 void HostSchedule::AwaitImports() {
@@ -128,6 +139,22 @@ HostResult<void> HostSchedule::BeginPairs(int pair_index, CandidateHosts& hosts,
   const int coming = PairsComing(pair_index);
   hosts.Prefetch(pair_index, coming);
   return Pool(baseline).Prefetch(pair_index, coming, opponent_leaves);
+}
+
+void HostSchedule::StartPairs(CandidateHosts& hosts, const std::string& baseline,
+                              bool opponent_leaves) {
+  if (!BeginPairs(0, hosts, baseline, opponent_leaves)) return;
+  ReferencePool& opponents = Pool(baseline);
+  const auto imported = ImportOffDevice(bench_.gpu(), bench_.stop, [&] {
+    hosts.AwaitImports();
+    opponents.AwaitImports();
+  });
+  if (!imported) return;
+  std::vector<Host*> starting = hosts.Imported();
+  for (Host* host : opponents.Imported()) starting.push_back(host);
+  StartDevices(starting);
+  opponents.Prepare(0, PairsComing(0), opponent_leaves);
+  hosts.Prepare(0, PairsComing(0));
 }
 
 ReferencePool& HostSchedule::Pool(const std::string& baseline) {

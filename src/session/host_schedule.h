@@ -40,6 +40,9 @@ class HostSchedule {
 
   // Begins candidate `index`: begins to start its hosts, and those of some later candidates.
   std::unique_ptr<HostsOfCandidate> Begin(size_t index);
+  // On a device: waits until those of the correctness checks have imported PyTorch. Other judges
+  // may measure meanwhile. Errors: kInterrupted, kEnvironment.
+  Result<void> AwaitFirstImports(HostsOfCandidate& hosts) const;
   // True if the present candidate was timed: then the next one may be, too.
   void set_expects_speed(bool expects) { expects_speed_ = expects; }
   bool expects_speed() const { return expects_speed_; }
@@ -63,6 +66,9 @@ class HostSchedule {
   // Begins to start hosts of this and the following pairs, on a device.
   HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const std::string& baseline,
                               bool opponent_leaves);
+  // Starts the hosts of the first pairs, both sides' at once, and has them load. What fails is told
+  // when they are taken.
+  void StartPairs(CandidateHosts& hosts, const std::string& baseline, bool opponent_leaves);
   // If hosts start one by one: ends warm reference hosts, except this pair's, so that the candidate
   // can have their memory.
   void EndWarmReferences(const std::string& baseline, int pair_index);

@@ -2,7 +2,6 @@
 // a measurement.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -21,18 +20,15 @@ class KernelListings {
   // object, and their artifacts must not change until they are listed.
   KernelListings(std::vector<BuiltCandidate>& candidates, const Gpu* gpu, StopToken stop);
   // Waits for all: nothing may run beside a measurement.
-  Result<void> Await() const;
+  void Await() const;
   // Waits for one candidate's listing, and adds its kernels' records to the verdict.
   Result<void> AddTo(size_t index, Verdict* verdict);
 
  private:
   using Listings = SideBySide<std::string, Result<std::map<std::string, InstructionMix>>>;
 
-  Result<void> AwaitOffDevice(const std::function<void()>& wait) const;
-
   std::vector<BuiltCandidate>& candidates_;
   const Gpu* gpu_;
-  StopToken stop_;
   std::unique_ptr<Listings> listings_;
 };
 

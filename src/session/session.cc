@@ -108,11 +108,16 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
   const int64_t starting_ns = MonotonicNs();
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Host> host, StartOracleHost(bench_.oracle_options));
   bench_.host_start_s = Seconds(MonotonicNs() - starting_ns);
+  // Until here the host used the processor alone.
+  const OracleOptions& options = bench_.oracle_options;
+  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate,
+                         EstimateProblem(*host, options.memory_bytes, options.timeout_s));
   ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
-  if (bench_.on_device() && UsableCpus().size() >= kManyCores)
+  if (bench_.on_device() && !bench_.saves_cores() && UsableCpus().size() >= kManyCores)
     ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents());
   ASSAY_ASSIGN_OR_RETURN(first_sizes_, MakeBatchSizes(bench_, bench_.seed, host, Drawing(events)));
-  ASSAY_ASSIGN_OR_RETURN(bench_.oracle, Oracle::Open(bench_.oracle_options, std::move(host)));
+  ASSAY_ASSIGN_OR_RETURN(bench_.oracle,
+                         Oracle::Open(options, std::move(host), std::move(estimate)));
   ASSAY_ASSIGN_OR_RETURN(bench_.rule, RuleFor(terms.problem, terms.precision, terms.tolerance,
                                               FinestClass(bench_.oracle->plan())));
   bench_.tolerance = !bench_.rule.allclose     ? "error-ratio"
@@ -120,7 +125,7 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
                                                : terms.tolerance;
   ASSAY_ASSIGN_OR_RETURN(bench_.live, LiveSlots::Create(*bench_.oracle, bench_.device.get()));
   schedule_.MeetOracle();
-  return schedule_.BeginOpponents();
+  return bench_.saves_cores() ? Result<void>{} : schedule_.BeginOpponents();
 }
 
 Result<std::unique_ptr<Batch>> Session::MakeNextBatch(uint64_t seed) {
@@ -305,9 +310,10 @@ Result<Verdict> Session::RunTrial(BatchAtWork& work, size_t index, bool* wants_r
                },
                [&] {
                  schedule_.AwaitImports();
-                 return work.listings.Await();
+                 work.listings.Await();
                }});
   const auto hosts = schedule_.Begin(index);
+  ASSAY_RETURN_IF_ERROR(schedule_.AwaitFirstImports(*hosts));
   auto verdict = trial.Run(*hosts);
   *wants_room = trial.wants_room();
   if (!verdict) return verdict;

@@ -55,7 +55,10 @@ Result<bool> Trial::PassGates(HostsOfCandidate& hosts, Verdict* verdict) {
   ASSAY_ASSIGN_OR_RETURN(bool final, PassCorrectness(hosts.correctness, verdict));
   if (final) return true;
   if (!hosts.other_sizes.empty() && !schedule.alone()) hosts.other_sizes.front().Prefetch(0, 1);
-  if (AsksForSpeed() && !schedule.alone()) hosts.pairs.Prefetch(0, kPairsMin);
+  if (AsksForSpeed() && !schedule.alone()) {
+    hosts.pairs.Prefetch(0, kPairsMin);
+    if (setup_.bench.saves_cores()) ASSAY_RETURN_IF_ERROR(schedule.BeginOpponents());
+  }
   ASSAY_ASSIGN_OR_RETURN(final, PassOtherSizes(hosts, verdict));
   if (final) return true;
   schedule.set_expects_speed(true);
@@ -65,7 +68,7 @@ Result<bool> Trial::PassGates(HostsOfCandidate& hosts, Verdict* verdict) {
   if (const BuiltCandidate* against = setup_.against)
     verdict->speed->against = {against->source.path, against->source.hash};
   const int64_t waiting_ns = MonotonicNs();
-  ASSAY_RETURN_IF_ERROR(setup_.before_timing());
+  setup_.before_timing();
   verdict->cost.start_s += Seconds(MonotonicNs() - waiting_ns);
   return PassBaselines(hosts.pairs, verdict);
 }

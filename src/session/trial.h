@@ -23,8 +23,7 @@ struct TrialSetup {
   const BuiltCandidate* against = nullptr;  // the opponent; null: the baselines of the terms
   bool correctness_only = false;
   std::function<void(JudgeStage stage, const std::string& text, double fraction)> progress;
-  std::function<Result<void>()>
-      before_timing;  // waits for work that would run beside a measurement
+  std::function<void()> before_timing;  // waits for work that would run beside a measurement
 };
 
 class Trial {

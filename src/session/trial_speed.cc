@@ -141,6 +141,11 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
         if (auto shared = host_starts(); !shared) return shared;
       return schedule.BeginPairs(pair_index, hosts, baseline, gate.forms.opponent_leaves);
     };
+  // So one turn to measure holds for all of them.
+  if (bench.on_device() && against == nullptr && !schedule.alone())
+    gate.sides.start_first = [&] {
+      schedule.StartPairs(hosts, baseline, gate.forms.opponent_leaves);
+    };
   if (bench.on_device()) gate.sides.ending = &schedule.ending();
   std::optional<OwnKernels> own_kernels;
   if (bench.on_device() && MayCallLibraries(setup_.candidate, gate.terms.libraries_forbidden))

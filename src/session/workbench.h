@@ -37,6 +37,8 @@ struct Workbench {
 
   const Gpu* gpu() const { return device ? &device->gpu() : nullptr; }
   bool on_device() const { return device != nullptr; }
+  // Others need the cores: no host starts that a wrong candidate would not need.
+  bool saves_cores() const { return terms.sharers > 1; }
 };
 
 }  // namespace assay

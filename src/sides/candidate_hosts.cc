@@ -218,10 +218,14 @@ void CandidateHosts::Prefetch(int first_pair_index, int count) {
 }
 
 void CandidateHosts::AwaitImports() {
-  std::erase_if(begun_, [](Begun& begun) {
+  GreetAll();
+  std::erase_if(begun_, [](const Begun& begun) { return !begun.greeted; });
+}
+
+// One that fails to greet fails again as it loads, and is told then.
+void CandidateHosts::GreetAll() {
+  for (Begun& begun : begun_)
     if (!begun.greeted) begun.greeted = begun.host.host.Greet().has_value();
-    return !begun.greeted;
-  });
 }
 
 void CandidateHosts::Drop() {
@@ -233,19 +237,20 @@ double CandidateHosts::BegunForS() const {
   return begun_.empty() ? 0 : static_cast<double>(MonotonicNs() - begun_ns_) / 1e9;
 }
 
-// What fails here fails again as it loads, and is told then.
-HostResult<void> CandidateHosts::AwaitStart() {
-  if (!IsPython() || setup_.gpu == nullptr) return {};
+std::vector<Host*> CandidateHosts::Imported() {
   std::vector<Host*> hosts;
-  auto rested = ImportOffDevice(setup_.gpu, setup_.stop, [&] {
-    for (Begun& begun : begun_) {
-      if (!begun.greeted) begun.greeted = begun.host.host.Greet().has_value();
-      if (begun.greeted) hosts.push_back(&begun.host.host);
-    }
-  });
-  if (!rested) return rested;
-  StartDevices(hosts);
-  return {};
+  if (!IsPython() || setup_.gpu == nullptr) return hosts;
+  for (Begun& begun : begun_) {
+    if (!begun.greeted || begun.device_starts) continue;
+    begun.device_starts = true;
+    hosts.push_back(&begun.host.host);
+  }
+  return hosts;
+}
+
+void CandidateHosts::Prepare(int pair_index, int pairs_coming) {
+  if (ready_.empty() && StartsSlowly() && !StartBatch(pair_index, SideBySide(pairs_coming, false)))
+    Drop();
 }
 
 // Each step is done for all hosts before the next: they import PyTorch and load the candidate at
@@ -259,7 +264,12 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
     if (!host) return std::unexpected(host.error());
     begun_.push_back({std::move(*host)});
   }
-  if (auto started = AwaitStart(); !started) return started;
+  const bool imports =
+      std::any_of(begun_.begin(), begun_.end(), [](const Begun& begun) { return !begun.greeted; });
+  if (imports && setup_.gpu != nullptr && IsPython())
+    if (auto imported = ImportOffDevice(setup_.gpu, setup_.stop, [&] { GreetAll(); }); !imported)
+      return imported;
+  StartDevices(Imported());
   for (size_t i = 0; i < begun_.size(); ++i) {
     auto posted = Load(begun_[i]);
     if (!posted && setup_.gpu != nullptr) {

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "builders/build_candidate.h"
 #include "sides/live_host.h"
@@ -46,6 +47,10 @@ class CandidateHosts {
   void AwaitImports();
   // Returns true if Take() starts no host.
   bool HasReady() const { return !ready_.empty(); }
+  // Returns those that have imported it, and were not told yet to start CUDA; tell them now.
+  std::vector<Host*> Imported();
+  // Has the hosts of these pairs load, as Take() would. What fails is told by Take().
+  void Prepare(int pair_index, int pairs_coming);
   // Ends those that nobody took.
   void Drop();
   // Seconds since hosts that nobody took yet began to start; 0 where there are none.
@@ -57,6 +62,7 @@ class CandidateHosts {
   struct Begun {
     LiveHost host;
     bool greeted = false;
+    bool device_starts = false;  // it was told to start CUDA
   };
   // PyTorch is imported, or CUDA starts.
   bool StartsSlowly() const { return IsPython() || setup_.gpu != nullptr; }
@@ -65,8 +71,7 @@ class CandidateHosts {
   HostResult<LiveHost> Spawn(int pair_index) const;
   HostResult<void> AttachImage(Host& host) const;
   HostResult<void> Load(Begun& begun) const;
-  // Waits for the imports of those that began, and lets all of them start CUDA.
-  HostResult<void> AwaitStart();
+  void GreetAll();
   HostResult<void> Finish(LiveHost& host) const;
   HostResult<void> StartBatch(int first_pair_index, int count);
 

@@ -72,7 +72,7 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   if (!host) return std::unexpected(host.error());
   auto live_host = std::make_unique<LiveHost>(LiveHost{std::move(*host), {}, {}});
   live_host->host.set_stop(options_.stop);
-  At(pair_index) = {std::move(live_host), false, false, pair_index};
+  At(pair_index) = {std::move(live_host), false, false, false, pair_index};
   return {};
 }
 
@@ -80,18 +80,37 @@ HostResult<void> ReferencePool::Attach(LiveHost& live_host) const {
   return live_->Attach(live_host.host, live_host.outputs, false);
 }
 
-HostResult<void> ReferencePool::AwaitStart(const std::vector<Entry*>& started) const {
-  if (options_.gpu == nullptr) return {};
+void ReferencePool::AwaitImports() {
+  for (Entry& entry : entries_) {
+    if (!entry.host || entry.greeted) continue;
+    entry.greeted = entry.host->host.Greet().has_value();
+    if (!entry.greeted) entry = {};
+  }
+}
+
+// One that fails to greet fails again as it loads, and is told then.
+void ReferencePool::GreetAll(const std::vector<Entry*>& entries) {
+  for (Entry* entry : entries)
+    if (!entry->greeted) entry->greeted = entry->host->host.Greet().has_value();
+}
+
+std::vector<Host*> ReferencePool::Imported() {
   std::vector<Host*> hosts;
-  auto rested = ImportOffDevice(options_.gpu, options_.stop, [&] {
-    for (Entry* entry : started) {
-      entry->greeted = entry->host->host.Greet().has_value();
-      if (entry->greeted) hosts.push_back(&entry->host->host);
-    }
-  });
-  if (!rested) return rested;
-  StartDevices(hosts);
-  return {};
+  for (Entry& entry : entries_) {
+    if (!entry.host || !entry.greeted || entry.device_starts || entry.loaded) continue;
+    entry.device_starts = true;
+    hosts.push_back(&entry.host->host);
+  }
+  return hosts;
+}
+
+void ReferencePool::Prepare(int pair_index, int pairs_coming, bool leaves) {
+  const int count = AtATime(pairs_coming, false, leaves);
+  for (int index = pair_index; index < pair_index + count; ++index) {
+    if (HasLoaded(index)) continue;
+    [[maybe_unused]] auto loaded = Load(pair_index, count);
+    return;
+  }
 }
 
 HostResult<void> ReferencePool::BeginLoading(Entry& entry) const {
@@ -190,7 +209,15 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
     }
     if (!entry.loaded) started.push_back(&entry);
   }
-  if (auto imported = AwaitStart(started); !imported) return imported;
+  if (options_.gpu != nullptr) {
+    const bool imports = std::any_of(started.begin(), started.end(),
+                                     [](const Entry* entry) { return !entry->greeted; });
+    if (imports)
+      if (auto imported = ImportOffDevice(options_.gpu, options_.stop, [&] { GreetAll(started); });
+          !imported)
+        return imported;
+    StartDevices(Imported());
+  }
   for (Entry* entry : started)
     if (auto begun = BeginOrRestart(*entry); !begun) return begun;
   for (Entry* entry : started) {

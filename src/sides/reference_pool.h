@@ -44,6 +44,12 @@ class ReferencePool {
   // Lets the hosts of `count` pairs begin to import PyTorch, which needs no oracle; Get() waits for
   // them. `leaves` as there.
   HostResult<void> Prefetch(int first_pair_index, int count, bool leaves);
+  // Waits until those that began have imported it. One that failed to is dropped.
+  void AwaitImports();
+  // Returns those that have imported it, and were not told yet to start CUDA; tell them now.
+  std::vector<Host*> Imported();
+  // Has the hosts of these pairs load, as Get() would. What fails is told by Get().
+  void Prepare(int pair_index, int pairs_coming, bool leaves);
   // Ends warm hosts where the device has little memory left, but for that of this pair.
   void MakeRoom(int pair_index);
   // Ends all but this pair's.
@@ -54,7 +60,7 @@ class ReferencePool {
  private:
   struct Entry {
     std::unique_ptr<LiveHost> host;
-    bool greeted = false, loaded = false;
+    bool greeted = false, device_starts = false, loaded = false;
     int pair_index = -1;
   };
   // Where the host of a pair is kept, or was. Pairs beyond the pool's size take the place of
@@ -67,8 +73,7 @@ class ReferencePool {
   HostResult<void> Load(int first_pair_index, int count);
   HostResult<void> Attach(LiveHost& host) const;
   HostResult<void> LendResults(LiveHost& host) const;
-  // Waits for their imports, and lets all of them start CUDA.
-  HostResult<void> AwaitStart(const std::vector<Entry*>& started) const;
+  static void GreetAll(const std::vector<Entry*>& entries);
   HostResult<void> BeginLoading(Entry& entry) const;
   HostResult<void> PostLoad(LiveHost& host) const;
   HostResult<void> BeginOrRestart(Entry& entry);

@@ -9,6 +9,7 @@
 #include "base/defences.h"
 #include "base/median.h"
 #include "base/trace.h"
+#include "machine/meter.h"
 #include "rules/replays.h"
 #include "rules/speed_notes.h"
 #include "speed/pair.h"
@@ -289,6 +290,10 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   std::mt19937_64 random(std::random_device{}());
   PoolInputs inputs(setup.values, random);
   GateParts parts(setup.forms, setup.terms, inputs, random, budget);
+  if (setup.sides.start_first) {
+    const Meter meter(&parts.ledger.spent.start_ns);
+    setup.sides.start_first();
+  }
   if (auto calibrated = Calibrate(setup, parts); !calibrated)
     return OpponentsTrouble(calibrated.error());
   PairTest test;

@@ -46,6 +46,9 @@ struct Sides {
   // If set, called before both: begins to start the hosts that a pair lacks, so that one side's do
   // not wait for the other's.
   std::function<HostResult<void>(int pair_index)> begin_hosts;
+  // If set, called before anything is measured: starts the hosts of both sides of the first pairs,
+  // as far as they fit. What fails is told by the calls above.
+  std::function<void()> start_first;
   // If set, called once both hosts are there: waits until no other judge uses the device. A host
   // that starts ends that.
   std::function<HostResult<void>()> measure_alone;

@@ -50,13 +50,17 @@ Result<Oracle> Oracle::OpenOther(OracleOptions options, std::shared_ptr<Host> ho
 
 Result<Oracle> Oracle::Open(OracleOptions options, std::shared_ptr<Host> host,
                             std::optional<wire::Failure>* refusal) {
+  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate,
+                         EstimateProblem(*host, options.memory_bytes, options.timeout_s));
+  return Open(std::move(options), std::move(host), std::move(estimate), refusal);
+}
+
+Result<Oracle> Oracle::Open(OracleOptions options, std::shared_ptr<Host> host,
+                            ProblemEstimate estimate, std::optional<wire::Failure>* refusal) {
   const Span span("open the oracle");
   Oracle oracle;
   oracle.options_ = std::move(options);
-  const OracleOptions& given = oracle.options_;
   oracle.host_ = std::move(host);
-  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate,
-                         EstimateProblem(*oracle.host_, given.memory_bytes, given.timeout_s));
   oracle.account_ = std::move(estimate.account);
   ASSAY_RETURN_IF_ERROR(oracle.Load(refusal));
   ASSAY_RETURN_IF_ERROR(oracle.ShareSlots());

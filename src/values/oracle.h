@@ -41,6 +41,10 @@ class Oracle {
   // of that size can then no longer draw.
   static Result<Oracle> Open(OracleOptions options, std::shared_ptr<Host> host,
                              std::optional<wire::Failure>* refusal = nullptr);
+  // The same with the host's estimate of the problem.
+  static Result<Oracle> Open(OracleOptions options, std::shared_ptr<Host> host,
+                             ProblemEstimate estimate,
+                             std::optional<wire::Failure>* refusal = nullptr);
   // Opens the problem at the constants `options.problem.set`, other than those of the host's start.
   // It may use less memory: most is for the timed size.
   static Result<Oracle> OpenOther(OracleOptions options, std::shared_ptr<Host> host);

@@ -189,7 +189,7 @@ def _answer(handlers, context, frame, fd):
     try:
         works = not isinstance(handlers, _Unavailable)
         greets = frame.kind == wire.ATTACH and frame.args[0] in (wire.CONTROL, wire.REPORT)
-        if works and not greets:
+        if works and not greets and frame.kind != wire.ESTIMATE:
             context.start_device()
         if greets or (works and frame.kind == wire.ATTACH):
             handler = context.attach
