@@ -239,6 +239,17 @@ class Driver(unittest.TestCase):
             judge.attach(wire.PLAN, 4096, False)
         self.assertIn("cannot use the CUDA device", judge.message())
 
+    # PyTorch's import and an estimate may go on while another judge measures there.
+    @unittest.skipIf(cuda_is_there(), "there is a CUDA device")
+    def test_the_device_starts_when_it_is_asked_for_and_not_for_an_estimate(self):
+        judge = Judge(settings={"device": "cuda"})
+        self.addCleanup(judge.close)
+        judge.write("problem/problem.py", SOFTMAX)
+        judge.request(wire.ESTIMATE, 0)
+        with self.assertRaises(Refused):
+            judge.request(wire.START_DEVICE)
+        self.assertIn("cannot use the CUDA device", judge.message())
+
     @unittest.skipIf(cuda_is_there(), "there is a CUDA device")
     def test_device_memory_without_a_device_is_refused(self):
         judge = Judge()

@@ -90,7 +90,12 @@ Result<void> HostSchedule::AwaitFirstImports(HostsOfCandidate& hosts) const {
   if (!bench_.on_device() || !hosts.correctness.IsPython()) return {};
   const auto imported = ImportOffDevice(bench_.gpu(), bench_.stop, [&] {
     hosts.correctness.AwaitImports();
-    if (!hosts.other_sizes.empty()) hosts.other_sizes.front().AwaitImports();
+    std::vector<Host*> starting = hosts.correctness.Imported();
+    if (!hosts.other_sizes.empty()) {
+      hosts.other_sizes.front().AwaitImports();
+      for (Host* host : hosts.other_sizes.front().Imported()) starting.push_back(host);
+    }
+    StartDevices(starting);
   });
   if (!imported) return std::unexpected(TroubleAsError(imported.error(), "a host starts"));
   return {};
@@ -148,11 +153,11 @@ void HostSchedule::StartPairs(CandidateHosts& hosts, const std::string& baseline
   const auto imported = ImportOffDevice(bench_.gpu(), bench_.stop, [&] {
     hosts.AwaitImports();
     opponents.AwaitImports();
+    std::vector<Host*> starting = hosts.Imported();
+    for (Host* host : opponents.Imported()) starting.push_back(host);
+    StartDevices(starting);
   });
   if (!imported) return;
-  std::vector<Host*> starting = hosts.Imported();
-  for (Host* host : opponents.Imported()) starting.push_back(host);
-  StartDevices(starting);
   opponents.Prepare(0, PairsComing(0), opponent_leaves);
   hosts.Prepare(0, PairsComing(0));
 }

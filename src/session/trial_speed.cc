@@ -68,7 +68,8 @@ Terms Trial::TermsBeside(const std::string& baseline, bool cheap, const Candidat
   if (bench.on_device()) terms.pair_s = kDevicePairS;
   terms.threads = bench.threads;
   terms.call_timeout_s = bench.terms.limits.call_timeout_s;
-  terms.budget_s = bench.terms.effort.speed_budget_s;
+  // Workers that share a device wait for each other.
+  terms.budget_s = bench.terms.effort.speed_budget_s * bench.terms.sharers;
   terms.started_before_s = std::min(hosts.BegunForS(), kSideBySideStart * bench.host_start_s);
   terms.candidate_call_ns = call_ns_;
   // Beside the first baseline alone.
@@ -161,6 +162,7 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   if (result->checks.wrong && bench.stop.stopped())
     return Fail(ErrorKind::kInterrupted, "interrupted");
   AddSpent(result->spent, &verdict->cost);
+  if (auto& why = result->result.why_unsettled) why->budget_s /= bench.terms.sharers;
   return SpeedOutcome{ConcludeGate2(std::move(*result), bench.terms.problem, baseline, verdict),
                       std::nullopt};
 }

@@ -267,7 +267,12 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
   const bool imports =
       std::any_of(begun_.begin(), begun_.end(), [](const Begun& begun) { return !begun.greeted; });
   if (imports && setup_.gpu != nullptr && IsPython())
-    if (auto imported = ImportOffDevice(setup_.gpu, setup_.stop, [&] { GreetAll(); }); !imported)
+    if (auto imported = ImportOffDevice(setup_.gpu, setup_.stop,
+                                        [&] {
+                                          GreetAll();
+                                          StartDevices(Imported());
+                                        });
+        !imported)
       return imported;
   StartDevices(Imported());
   for (size_t i = 0; i < begun_.size(); ++i) {

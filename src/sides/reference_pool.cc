@@ -213,7 +213,11 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
     const bool imports = std::any_of(started.begin(), started.end(),
                                      [](const Entry* entry) { return !entry->greeted; });
     if (imports)
-      if (auto imported = ImportOffDevice(options_.gpu, options_.stop, [&] { GreetAll(started); });
+      if (auto imported = ImportOffDevice(options_.gpu, options_.stop,
+                                          [&] {
+                                            GreetAll(started);
+                                            StartDevices(Imported());
+                                          });
           !imported)
         return imported;
     StartDevices(Imported());
