@@ -2,8 +2,8 @@
 
     python3 bench/gpu_context_noise.py [--out ROWS.jsonl] [--seconds 6] [--rounds 3]
 
-Blocks of one kernel (20 calls, each about 50 us) are timed by the processor's clock, in turns with and
-without four processes that make and end contexts all the time, on other cores. A row for each
+Blocks of one kernel (20 calls of about 95 us) are timed by the processor's clock, in turns with
+and without four processes that make and end contexts all the time, on other cores. A row for each
 turn has the median of its blocks, their 90th and 99th percentile [us], the share of blocks over
 the quiet median by 2% or more, and how many contexts were made. Decides what a judge lets others do
 while it measures (src/gpu/turns.h).
@@ -85,7 +85,7 @@ def main():
     os.sched_setaffinity(0, set(cores[-4:]))
     import torch
 
-    x = torch.ones(32 * 1024 * 1024, device="cuda")  # 128 MiB, read and written: about 100 us
+    x = torch.ones(32 * 1024 * 1024, device="cuda")  # 128 MiB, read and written
     time_blocks(torch, x, 1)
     quiet_us = None
     for turn in range(2 * arguments.rounds):
