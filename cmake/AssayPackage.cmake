@@ -21,7 +21,7 @@ add_custom_command(
 add_custom_target(assay_shell_files ALL DEPENDS ${ASSAY_SHELL_DIRECTORY}/assay.1)
 
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(PROGRAMS $<TARGET_FILE:confine> $<TARGET_FILE:breakout> $<TARGET_FILE:native_host>
+install(PROGRAMS $<TARGET_FILE:confine> $<TARGET_FILE:graft> $<TARGET_FILE:breakout> $<TARGET_FILE:native_host>
   $<TARGET_FILE:nvrtc_build> DESTINATION lib/assay)
 install(FILES src/gpu/judge_kernels.cu src/gpu/judge_tasks.h src/gpu/ceiling_kernels.cu
   src/gpu/ceiling_matrix.cu src/gpu/ceiling_wgmma.cu DESTINATION lib/assay/gpu)

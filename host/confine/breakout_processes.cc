@@ -21,10 +21,17 @@
 namespace assay::breakout {
 namespace {
 
-// The first process of the namespace, and confine.
+// The first process of the namespace is a keeper, and so is confine. Where a nursery forked this
+// process its parent is outside, and confine and graft are the processes that were here before it.
+bool IsKeeper(pid_t pid) {
+  constexpr pid_t kConfine = 2, kGraft = 3;
+  const bool forked = getppid() == 0;
+  return pid == 1 || (forked ? pid == kConfine || pid == kGraft : pid == getppid());
+}
+
 void ForEachKeeper(void (*act)(pid_t keeper, Successes& successes), Successes& successes) {
-  act(1, successes);
-  if (getppid() > 1) act(getppid(), successes);
+  for (pid_t pid = 1; pid < getpid(); ++pid)
+    if (IsKeeper(pid)) act(pid, successes);
 }
 
 void OtherProcesses(const Given&, Successes& successes) {
@@ -32,7 +39,7 @@ void OtherProcesses(const Given&, Successes& successes) {
   if (folder == nullptr) return;
   while (const dirent* entry = readdir(folder)) {
     const pid_t pid = isdigit(entry->d_name[0]) ? atoi(entry->d_name) : 0;
-    if (pid > 1 && pid != getpid() && pid != getppid()) {
+    if (pid > 0 && pid != getpid() && !IsKeeper(pid)) {
       successes.Add("process");
       successes.Add(entry->d_name);
       break;

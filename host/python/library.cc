@@ -3,6 +3,7 @@
 // Python or PyTorch, so any interpreter can load it, and opens the CUDA driver with the first
 // device memory. Call every function from the host's main thread.
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../confine/landlock.h"
 #include "../trace/kernel_trace.h"
 #include "cuda/driver.h"
 #include "wire/block_loop.h"
@@ -350,4 +352,23 @@ ASSAY_EXPORT int AssayLockDown(int fd) {
   const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, kFlags, &program);
   if (result < 0) return errno;
   return result == 0 ? 0 : ESRCH;
+}
+
+// Gives up all privileges of a process that a nursery forked into a sandbox, as bubblewrap and
+// confine do for a program that they execute. `devices`, which ends with a null: nodes that it may
+// open. `filters`: descriptors with seccomp programs, in their order. 0, or errno.
+ASSAY_EXPORT int AssayConfine(const char* const* devices, const int* filters, int filter_count) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2] = {};
+  for (int capability = 0; prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) {
+  }
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  if (syscall(SYS_capset, &header, none) != 0) return errno;
+  // Another user's rights made it unreadable to the judge.
+  if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) return errno;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+  if (const int error = ApplyLandlock(devices, false); error != 0) return error;
+  for (int i = 0; i < filter_count; ++i)
+    if (const int error = AssayLockDown(filters[i]); error != 0) return error;
+  return 0;
 }

@@ -105,6 +105,8 @@ HostResult<Host> Host::Spawn(HostOptions options) {
   if (!lockdown) return environment("cannot create shared memory for the lockdown program");
   options.sandbox.descriptors.emplace_back(theirs.get(), 3);
   options.sandbox.descriptors.emplace_back(lockdown.get(), 4);
+  std::vector<UniqueFd> kept;
+  if (options.nursery) ForkFromNursery(*options.nursery, &options.sandbox, &kept);
   auto sandbox = Sandbox::Begin(options.sandbox, options.artifact_path);
   if (!sandbox) return environment(sandbox.error().message);
   host.sandbox_.emplace(std::move(*sandbox));

@@ -19,6 +19,7 @@
 #include "base/stop_token.h"
 #include "hosts/freezer.h"
 #include "hosts/library_time.h"
+#include "hosts/nursery.h"
 #include "machine/shared_region.h"
 #include "sandbox/sandbox.h"
 #include "wire/types.h"
@@ -59,7 +60,8 @@ inline std::unexpected<HostTrouble> OpponentsTrouble(HostTrouble trouble) {
 
 struct HostOptions {
   SandboxRequest sandbox;  // `descriptors` gets the socket (3) and the lockdown program (4) added
-  std::string lockdown;    // BPF program for descriptor 4; may be empty
+  std::optional<Nursery> nursery;  // forks it, if it is a Python host; null: it is executed
+  std::string lockdown;            // BPF program for descriptor 4; may be empty
   double start_timeout_s = 60;
   double attach_timeout_s = 30;  // for sharing one region
   double end_timeout_s = 2;      // from the close of its socket on

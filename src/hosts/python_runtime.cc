@@ -152,6 +152,14 @@ void NameFiles(const std::string& problem_path, const std::string& candidate_pat
   *message = std::move(named);
 }
 
+std::optional<Nursery> NurseryFor(const std::string& role, int pair_index,
+                                  const PythonRuntime& python) {
+  // The pairs of a verdict's first look, and one for whoever starts ahead.
+  constexpr int kNurseries = 4;
+  if (pair_index >= kNurseries) return std::nullopt;
+  return Nursery{fmt::format("{} {}", role, pair_index), python.executable, python.bytecode};
+}
+
 std::string OpenBlasKernels() {
 #if defined(__x86_64__)
   __builtin_cpu_init();

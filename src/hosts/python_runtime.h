@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,12 @@ constexpr uint64_t kPythonHostBytes = uint64_t{300} << 20;
 // Returns the sandbox request for a python host; the caller sets limits, cpus and descriptors.
 Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole role, int threads,
                                      const PythonHostFiles& files);
+
+// Returns the nursery of the hosts of a role and pair. A verdict's pairs have nurseries of their
+// own, so that no two share a layout of memory; nullopt from the pair on that costs more memory
+// than it saves time: its host is executed.
+std::optional<Nursery> NurseryFor(const std::string& role, int pair_index,
+                                  const PythonRuntime& python);
 
 // Returns the OpenBLAS kernels for this processor's instructions, as OPENBLAS_CORETYPE names them;
 // empty: OpenBLAS chooses. It chooses by model number, and on a processor newer than itself takes

@@ -125,6 +125,7 @@ Result<void> Trial::Run(const std::string& socket_name) {
   request.descriptors = {
       {theirs.get(), 3}, {lockdown.get(), 4}, {sealed.get(), 5}, {sized.get(), 6}};
   request.may_start_processes = !native_;
+  if (!native_) setup_.change(&request);
   ASSAY_ASSIGN_OR_RETURN(run_,
                          RunToolWith(tools_, request, "", Deadline::AfterSeconds(kTimeoutSeconds)));
   uid_ = SenderOf(ours.get());

@@ -2,6 +2,7 @@
 // and python hosts, one as for native hosts. docs/sandbox.md lists the attempts.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -19,6 +20,8 @@ struct SelfTestSetup {
   bool own_uid = UidLease::Needed();  // a sandbox must have one
   int read_only_seals = kReadOnlySeals;
   int size_seals = kSizeSeals;
+  // Changes the request of the sandbox for tools and python hosts, before it begins.
+  std::function<void(SandboxRequest*)> change = [](SandboxRequest*) {};
 };
 
 // Lasts about as long as one sandbox. Errors (kEnvironment): a sandbox does not start, or the

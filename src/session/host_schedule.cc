@@ -36,26 +36,41 @@ void HostSchedule::EndBatch() {
 }
 
 CandidateHostSetup HostSchedule::SetupOf(const BuiltCandidate& candidate) const {
-  return {candidate,       bench_.terms.limits, bench_.python,  *bench_.oracle, *bench_.live,
-          bench_.settings, bench_.gpu(),        bench_.threads, bench_.stop};
+  return {candidate,
+          bench_.terms.limits,
+          bench_.python,
+          *bench_.oracle,
+          *bench_.live,
+          bench_.settings,
+          bench_.gpu(),
+          bench_.threads,
+          bench_.stop,
+          false,
+          bench_.terms.forks_hosts};
 }
 
 std::unique_ptr<HostsOfCandidate> HostSchedule::Make(const BuiltCandidate& candidate) const {
   const CandidateHostSetup setup = SetupOf(candidate);
   const int threads = ThreadsOfCorrectness(bench_.threads);
   // Timed hosts are left as programs are: the fill takes time.
-  CandidateHostSetup of_correctness{candidate,     bench_.terms.limits,
-                                    bench_.python, *bench_.oracle,
-                                    *bench_.live,  bench_.correctness_settings,
-                                    bench_.gpu(),  threads,
-                                    bench_.stop,   true};
+  CandidateHostSetup of_correctness{candidate,
+                                    bench_.terms.limits,
+                                    bench_.python,
+                                    *bench_.oracle,
+                                    *bench_.live,
+                                    bench_.correctness_settings,
+                                    bench_.gpu(),
+                                    threads,
+                                    bench_.stop,
+                                    true,
+                                    bench_.terms.forks_hosts};
   auto hosts = std::make_unique<HostsOfCandidate>(
       CandidateHosts(of_correctness), CandidateHosts(setup), std::deque<CandidateHosts>{});
   for (const auto& size : other_sizes_)
-    hosts->other_sizes.emplace_back(
-        CandidateHostSetup{candidate.at_other_size ? *candidate.at_other_size : candidate,
-                           bench_.terms.limits, bench_.python, size->oracle, size->live,
-                           size->settings, bench_.gpu(), threads, bench_.stop, true});
+    hosts->other_sizes.emplace_back(CandidateHostSetup{
+        candidate.at_other_size ? *candidate.at_other_size : candidate, bench_.terms.limits,
+        bench_.python, size->oracle, size->live, size->settings, bench_.gpu(), threads, bench_.stop,
+        true, bench_.terms.forks_hosts});
   return hosts;
 }
 
@@ -174,6 +189,7 @@ ReferencePool& HostSchedule::Pool(const std::string& baseline) {
     options.hosts_max = ReferencePool::WarmHostsMax();
     options.gpu = bench_.gpu();
     options.stop = bench_.stop;
+    options.forks = bench_.terms.forks_hosts;
     pool = std::make_unique<ReferencePool>(std::move(options));
     if (bench_.live) pool->Meet(*bench_.oracle, *bench_.live);
   }

@@ -1,5 +1,7 @@
 #include "session/judge.h"
 
+#include <algorithm>
+
 #include "hosts/blame.h"
 #include "hosts/python_runtime.h"
 #include "sandbox/sandbox.h"
@@ -35,7 +37,13 @@ Result<void> JudgeInSession(const JudgeRequest& request, const JudgeEvents& even
   std::vector<const CandidateSource*> sources;
   for (const CandidateSource& source : request.candidates) sources.push_back(&source);
   CandidateBuilds builds(std::move(sources), request.terms.limits, stop);
-  ASSAY_ASSIGN_OR_RETURN(const auto session, Session::Open(request.terms, stop, events));
+  SessionTerms terms = request.terms;
+  const auto in_python = [](const CandidateSource& source) {
+    return source.form == CandidateForm::kPython;
+  };
+  terms.forks_hosts =
+      std::count_if(request.candidates.begin(), request.candidates.end(), in_python) > 1;
+  ASSAY_ASSIGN_OR_RETURN(const auto session, Session::Open(std::move(terms), stop, events));
   return session->JudgeAll(builds, {}, events);
 }
 

@@ -94,6 +94,7 @@ Result<void> Session::Start(const JudgeEvents& events) {
   options.memory_bytes = AvailableMemoryBytes() / 4 * 3 / static_cast<uint64_t>(terms.sharers);
   if (terms.effort.correctness_only) options.slots_most = kSlotsOfDraws;
   options.stop = bench_.stop;
+  options.forks = terms.forks_hosts;
   if (on_device) {
     ASSAY_ASSIGN_OR_RETURN(bench_.device, JudgeDevice::Open(bench_.stop));
     options.device = bench_.device.get();

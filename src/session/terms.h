@@ -58,6 +58,8 @@ struct SessionTerms {
   uint64_t seed = 0;       // of the weights and the first batch; 0: a fresh one
   MachineProfile machine;  // as measured here; empty parts were not
   CandidateLimits limits;
+  bool forks_hosts =
+      false;        // Python hosts come from nurseries: pays if candidates follow each other
   int sharers = 1;  // judges that share the device and the memory, this one included
 };
 

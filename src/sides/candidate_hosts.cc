@@ -57,6 +57,7 @@ HostTrouble AsTheCandidates(HostTrouble trouble) {
 
 HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, int pair_index) {
   HostOptions options;
+  bool forks = false;
   if (setup.candidate.source.form == CandidateForm::kPython) {
     PythonHostFiles files;
     files.settings = setup.settings;
@@ -67,6 +68,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
     if (!request) return Environment(request.error());
     options.sandbox = std::move(*request);
     options.lockdown = Stands(Defence::kLockdown) ? LockdownProgram(false) : "";
+    forks = true;
   } else {
     auto support = SupportFolder();
     if (!support) return Environment(support.error());
@@ -99,7 +101,10 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
   options.sandbox.limits.memory_bytes = setup.limits.memory_bytes;
   options.sandbox.limits.processes = ProcessesFor(setup.threads);
   options.sandbox.limits.cpu_seconds *= setup.threads;
-  if (setup.tool != nullptr) PutUnderTool(*setup.tool, &options);
+  if (setup.tool != nullptr)
+    PutUnderTool(*setup.tool, &options);
+  else if (forks && setup.forks)
+    options.nursery = NurseryFor("candidate", pair_index, setup.python);
   return options;
 }
 

@@ -25,6 +25,7 @@ struct CandidateHostSetup {
   int threads = 1;
   StopToken stop;
   bool poison_heap = false;        // what the heap hands out holds no zeros and no old results
+  bool forks = false;              // Python hosts come from nurseries
   const HostTool* tool = nullptr;  // that the hosts run under; null: none
 };
 

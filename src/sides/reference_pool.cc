@@ -68,6 +68,7 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
     ShowToolkit(*options_.gpu, "", &host_options.sandbox);
   host_options.on_device = options_.gpu != nullptr;
   host_options.spin = cores.judge_has_own_core;
+  if (options_.forks) host_options.nursery = NurseryFor("opponent", pair_index, options_.python);
   auto host = Host::Spawn(std::move(host_options));
   if (!host) return std::unexpected(host.error());
   auto live_host = std::make_unique<LiveHost>(LiveHost{std::move(*host), {}, {}});

@@ -23,6 +23,7 @@ class ReferencePool {
     int hosts_max = 9;         // kept warm for later candidates; some 250 MB each
     const Gpu* gpu = nullptr;  // where they run; null: on the CPU
     StopToken stop;
+    bool forks = false;  // hosts come from nurseries
   };
   // As many hosts as the second look takes, where memory is plentiful.
   static int WarmHostsMax();

@@ -70,6 +70,7 @@ Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
   if (options.device != nullptr)
     AllowDevice(options.device->gpu(), &host_options.sandbox, DeviceQueues::kOne);
+  if (options.forks) host_options.nursery = NurseryFor("oracle", 0, options.python);
   auto host = Host::Start(std::move(host_options));
   if (!host) return std::unexpected(OracleError(host.error()));
   host->set_stop(options.stop);

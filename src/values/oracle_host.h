@@ -25,6 +25,7 @@ struct OracleOptions {
   double timeout_s = 120;         // for one evaluation
   JudgeDevice* device = nullptr;  // runs the reference; null: the CPU does
   StopToken stop;
+  bool forks = false;  // its host comes from a nursery
 };
 
 // Starts and greets a trusted host for the reference, with the problem's files in place.

@@ -112,6 +112,7 @@ std::unique_ptr<Worker::Task> Worker::Begin(WorkerRequest request) const {
   if (!task->terms) return task;
   task->terms->machine = options_.machine;
   task->terms->sharers = options_.sharers;
+  task->terms->forks_hosts = true;
   task->key = SessionKey(task->request, *task->terms);
   if (task->request.kind == Kind::kDescribe) return task;
   std::vector<const CandidateSource*> sources;

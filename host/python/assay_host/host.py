@@ -242,9 +242,9 @@ class _Unavailable(dict):
         return fail
 
 
-def main(role):
+def main(role, library=None):
     try:
-        library = wire.Library(wire.library_path())
+        library = library or wire.Library(wire.library_path())
     except (OSError, RuntimeError) as error:
         print(f"assay: the python host cannot use its library: {error}", file=sys.stderr)
         sys.exit(EXIT_BUG)

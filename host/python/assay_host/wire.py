@@ -184,6 +184,13 @@ class Library:
             ctypes.c_int,
             ctypes.POINTER(ctypes.c_int),
         )
+        self._confine = _function(
+            waiting.AssayConfine,
+            ctypes.c_int,
+            ctypes.POINTER(ctypes.c_char_p),
+            ctypes.POINTER(ctypes.c_int),
+            ctypes.c_int,
+        )
         self.unmap = _function(waiting.AssayUnmap, None, ctypes.c_void_p, _u64)
         self._map_device = _function(
             waiting.AssayMapDevice,
@@ -249,6 +256,11 @@ class Library:
         text = ctypes.create_string_buffer(_DEVICE_TEXT_BYTES)
         self._describe_device(result, text, _DEVICE_TEXT_BYTES)
         return text.value.decode("utf-8", "replace")
+
+    def confine(self, devices, filters):
+        """Gives up all privileges; see AssayConfine. Returns 0 or errno."""
+        nodes = (ctypes.c_char_p * (len(devices) + 1))(*(os.fsencode(d) for d in devices), None)
+        return self._confine(nodes, (ctypes.c_int * len(filters))(*filters), len(filters))
 
     @staticmethod
     def _check_layout(library):

@@ -1,0 +1,145 @@
+#include "hosts/nursery.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "base/files.h"
+#include "sandbox/support.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Above the numbers that commands use.
+constexpr int kSocketInside = 50, kFilterInside = 51;
+constexpr const char* kGraft = "/assay/graft";
+
+struct Pair {
+  UniqueFd ours, theirs;
+};
+
+std::optional<Pair> MakePair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::nullopt;
+  return Pair{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+bool SendDescriptor(int socket, int fd) {
+  char byte = 0;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+  iovec part{&byte, 1};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+  return ::sendmsg(socket, &header, MSG_NOSIGNAL) == 1;
+}
+
+// Starts a nursery; returns its control socket.
+UniqueFd StartNursery(const Nursery& nursery, std::map<std::string, std::string> environment) {
+  const auto support = SupportFolder();
+  auto pair = MakePair();
+  if (!support || !pair) return UniqueFd();
+  environment["LD_PRELOAD"] = (fs::path(*support) / "libassay_host.so").string();
+  if (!nursery.bytecode.empty()) environment["PYTHONPYCACHEPREFIX"] = nursery.bytecode;
+  std::vector<std::string> words{
+      nursery.python, "-B", "-s",
+      (fs::path(*support) / "python" / "assay_host" / "nursery.py").string(), "3"};
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  std::vector<char*> arguments, environ_words;
+  for (std::string& word : words) arguments.push_back(word.data());
+  for (std::string& variable : variables) environ_words.push_back(variable.data());
+  arguments.push_back(nullptr);
+  environ_words.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, pair->theirs.get(), 3);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, 4);
+  pid_t pid = 0;
+  const int failed = ::posix_spawn(&pid, words[0].c_str(), &actions, nullptr, arguments.data(),
+                                   environ_words.data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return UniqueFd();
+  return std::move(pair->ours);
+}
+
+UniqueFd MemoryOf(const std::string& content) {
+  UniqueFd fd(::memfd_create("assay-filter", MFD_CLOEXEC));
+  if (fd &&
+      ::pwrite(fd.get(), content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()))
+    return UniqueFd();
+  return fd;
+}
+
+// Hands the end of a socket to a nursery; returns the other end.
+UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
+  static std::mutex mutex;
+  static std::map<std::string, UniqueFd> nurseries;
+  std::string key = nursery.name + "\n" + nursery.python;
+  std::map<std::string, std::string> environment = request.environment;
+  for (const char* own :
+       {"ASSAY_DEVICE", "CUDA_VISIBLE_DEVICES", "CUDA_CACHE_PATH", "CUDA_DEVICE_MAX_CONNECTIONS",
+        "CUDA_HOME", "TORCH_CUDA_ARCH_LIST", "TRITON_LIBCUDA_PATH"})
+    environment.erase(own);
+  for (const auto& [variable, value] : environment) key += "\n" + variable + "=" + value;
+  const std::lock_guard lock(mutex);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    UniqueFd& control = nurseries[key];
+    if (!control) control = StartNursery(nursery, environment);
+    auto pair = MakePair();
+    if (!control || !pair) return UniqueFd();
+    // The kernel names graft's process to the nursery, which may not read yet when it writes.
+    const int on = 1;
+    ::setsockopt(pair->theirs.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+    if (SendDescriptor(control.get(), pair->theirs.get())) return std::move(pair->ours);
+    control = UniqueFd();  // it has ended
+  }
+  return UniqueFd();
+}
+
+}  // namespace
+
+void ForkFromNursery(const Nursery& nursery, SandboxRequest* request, std::vector<UniqueFd>* kept) {
+  const auto support = SupportFolder();
+  if (!support) return;
+  auto program = ReadFile(fs::path(*support) / "graft", 16 << 20);
+  if (!program) return;
+  UniqueFd filter = MemoryOf(ProbedSandboxTools().filters.base);
+  UniqueFd connection = Connect(nursery, *request);
+  if (!filter || !connection) return;
+  std::vector<std::string> words{kGraft, std::to_string(kSocketInside), "--filter",
+                                 std::to_string(kFilterInside)};
+  for (const auto& [ours, inside] : request->descriptors)
+    words.insert(words.end(), {"--pass", std::to_string(inside)});
+  for (const std::string& device : request->devices)
+    words.insert(words.end(), {"--device", device});
+  words.push_back("--");
+  request->arguments.insert(request->arguments.begin(), words.begin(), words.end());
+  request->files.push_back({kGraft, std::move(*program), true});
+  request->descriptors.emplace_back(connection.get(), kSocketInside);
+  request->descriptors.emplace_back(filter.get(), kFilterInside);
+  kept->push_back(std::move(connection));
+  kept->push_back(std::move(filter));
+}
+
+}  // namespace assay

@@ -1,0 +1,119 @@
+#include "hosts/nursery.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "hosts/host.h"
+#include "hosts/python_runtime.h"
+#include "sandbox/self_test.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Processes whose command line holds this text.
+std::vector<pid_t> ProcessesWith(const std::string& text) {
+  std::vector<pid_t> found;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator("/proc", code)) {
+    const auto line = ReadFile(entry.path() / "cmdline", 1 << 16);
+    if (line && line->contains(text)) found.push_back(std::atoi(entry.path().filename().c_str()));
+  }
+  return found;
+}
+
+class NurseryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto python = FindPython("");
+    if (!python) GTEST_SKIP() << python.error().message;
+    python_ = *python;
+  }
+  Nursery Own(const std::string& name) const {
+    return {fmt::format("{} of {}", name, ::getpid()), python_.executable, python_.bytecode};
+  }
+  HostOptions Options(const Nursery& nursery) const {
+    HostOptions options;
+    PythonHostFiles files;
+    files.settings = "{}";
+    options.sandbox = PythonSandbox(python_, PythonRole::kCandidate, 1, files).value();
+    options.nursery = nursery;
+    return options;
+  }
+
+  PythonRuntime python_;
+};
+
+TEST_F(NurseryTest, ForksHostsThatAreInTheirSandbox) {
+  const Nursery nursery = Own("first");
+  for (int i = 0; i < 2; ++i) {
+    auto host = Host::Start(Options(nursery));
+    ASSERT_TRUE(host) << host.error().message;
+    // Its program was executed outside; it is in the namespaces of the sandbox all the same.
+    const auto line = ReadFile(fmt::format("/proc/{}/cmdline", host->pid()), 1 << 16);
+    ASSERT_TRUE(line);
+    EXPECT_TRUE(line->contains("nursery.py"));
+    std::error_code code;
+    for (const char* name : {"user", "mnt", "pid", "net", "ipc", "uts"}) {
+      const auto own = fs::read_symlink(fmt::format("/proc/self/ns/{}", name), code);
+      EXPECT_NE(fs::read_symlink(fmt::format("/proc/{}/ns/{}", host->pid(), name), code), own)
+          << name;
+    }
+    const auto status = ReadFile(fmt::format("/proc/{}/status", host->pid()), 1 << 16).value();
+    for (const char* words : {"CapEff:\t0000000000000000", "CapBnd:\t0000000000000000",
+                              "NoNewPrivs:\t1", "Seccomp:\t2", "Threads:\t1"})
+      EXPECT_THAT(status, testing::HasSubstr(words));
+    EXPECT_TRUE(host->Quit(10));
+  }
+}
+
+// The attempts of the sandbox's own self-test, from a process that a nursery has forked.
+TEST_F(NurseryTest, NothingBreaksOutOfAForkedProcess) {
+  std::vector<UniqueFd> kept;
+  SelfTestSetup setup;
+  setup.change = [&](SandboxRequest* request) {
+    ForkFromNursery(Own("breakout"), request, &kept);
+    ASSERT_EQ(request->arguments[0], "/assay/graft");
+  };
+  const auto report = RunSelfTest(ProbedSandboxTools(), setup);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(DescribeBreaches(*report), "");
+  EXPECT_GT(report->tried, 20);
+}
+
+TEST_F(NurseryTest, AHostIsExecutedWhereTheNurseryIsGone) {
+  const Nursery nursery = Own("killed");
+  auto first = Host::Start(Options(nursery));
+  ASSERT_TRUE(first) << first.error().message;
+  for (const pid_t pid : ProcessesWith("nursery.py")) {
+    const auto status = ReadFile(fmt::format("/proc/{}/status", pid), 1 << 16);
+    if (status && status->contains(fmt::format("PPid:\t{}\n", ::getpid()))) ::kill(pid, SIGKILL);
+  }
+  // Its middle process lives on, and so does the first host.
+  auto second = Host::Start(Options(nursery));
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_TRUE(second->Quit(10));
+  EXPECT_TRUE(first->Quit(10));
+}
+
+// What the host does must reach the judge as if it had been executed there.
+TEST_F(NurseryTest, TheEndOfAForkedHostIsTold) {
+  auto host = Host::Start(Options(Own("end")));
+  ASSERT_TRUE(host) << host.error().message;
+  ::kill(host->pid(), SIGSEGV);
+  const auto answer = host->Request(wire::FrameKind::kBlocks, {}, 10);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind, HostTrouble::Kind::kDied);
+  EXPECT_THAT(answer.error().message, testing::HasSubstr("SIGSEGV"));
+}
+
+}  // namespace
+}  // namespace assay
