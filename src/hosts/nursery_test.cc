@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -29,6 +30,14 @@ std::vector<pid_t> ProcessesWith(const std::string& text) {
   }
   return found;
 }
+
+std::string ParentOf(const std::string& pid) {
+  const auto status = ReadFile(fs::path("/proc") / pid / "status", 1 << 16);
+  if (!status) return "gone";
+  const size_t at = status->find("PPid:\t") + 6;
+  return status->substr(at, status->find('\n', at) - at);
+}
+std::string ParentOf(pid_t pid) { return ParentOf(std::to_string(pid)); }
 
 class NurseryTest : public testing::Test {
  protected:
@@ -73,6 +82,21 @@ TEST_F(NurseryTest, ForksHostsThatAreInTheirSandbox) {
       EXPECT_THAT(status, testing::HasSubstr(words));
     EXPECT_TRUE(host->Quit(10));
   }
+}
+
+// One layout of memory serves few verdicts.
+TEST_F(NurseryTest, AnotherNurseryComesAfterSixteenHosts) {
+  const Nursery nursery = Own("renewed");
+  std::set<std::string> parents;
+  for (int i = 0; i < 17; ++i) {
+    auto host = Host::Start(Options(nursery));
+    ASSERT_TRUE(host) << host.error().message;
+    // The middle process is the nursery's child.
+    const auto middle = ParentOf(host->pid());
+    parents.insert(ParentOf(middle));
+    EXPECT_TRUE(host->Quit(10));
+  }
+  EXPECT_EQ(parents.size(), 2u);
 }
 
 // The attempts of the sandbox's own self-test, from a process that a nursery has forked.

@@ -14,8 +14,10 @@ def sandbox_traces():
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        # Inside a sandbox, Assay's own files lie under /assay.
-        if "bwrap" in words[0] or any(word.startswith("/assay/") for word in words):
+        # Inside a sandbox, Assay's own files lie under /assay; a forked host has its nursery's words.
+        if "bwrap" in words[0] or any(
+            word.startswith("/assay/") or word.endswith("/assay_host/nursery.py") for word in words
+        ):
             found.add(f"{entry.name} {' '.join(words)[:200]}")
     for hierarchy in ("memory", "pids", ""):
         # Unlike rglob, walk bears folders that go while it looks.

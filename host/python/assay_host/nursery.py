@@ -11,7 +11,8 @@ namespace like any other. The host confines itself as confine does, and is as on
 there. The middle process waits for its end, and tells graft.
 
 The nursery itself runs no code of a problem or a candidate, has one thread, never starts CUDA, and
-closes all that it was sent once a host has it. It ends with the control socket.
+closes all that it was sent once a host has it. It ends with the control socket, once the hosts that
+it was told of have come.
 """
 
 import array
@@ -231,13 +232,15 @@ def main():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     library = wire.Library(wire.library_path())
     waiting = {}
-    while True:
-        ready, _, _ = select.select([control, *waiting], [], [])
+    sources = [control]
+    while sources or waiting:
+        ready, _, _ = select.select([*sources, *waiting], [], [])
         for one in ready:
             if one is control:
                 _, numbers, _, _ = socket.recv_fds(control, 16, 1)
                 if not numbers:
-                    return
+                    sources.clear()  # those that are waited for still come
+                    continue
                 connection = socket.socket(fileno=numbers[0])
                 waiting[connection] = _Asked(connection)
                 continue
@@ -257,3 +260,4 @@ def main():
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # nothing of PyTorch's has to be taken down
