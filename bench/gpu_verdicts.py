@@ -49,7 +49,8 @@ def judge(paths, row_count, columns):
     command = [ASSAY, "judge", "softmax", *paths, "--device", "cuda", "--json", "-q"]
     command += ["--set", f"ROWS={row_count}", "--set", f"COLUMNS={columns}"]
     with tempfile.TemporaryDirectory() as state:
-        environment = dict(os.environ, XDG_STATE_HOME=state, XDG_CACHE_HOME=state)
+        folders = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
+        environment = dict(os.environ, **dict.fromkeys(folders, state))
         begin = time.perf_counter()
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=300, env=environment, check=False

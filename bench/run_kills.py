@@ -53,7 +53,8 @@ def main():
         folder = pathlib.Path(temporary) / "run"
         folder.mkdir()
         make_candidates(folder, arguments.candidates)
-        environment = {**os.environ, "XDG_STATE_HOME": temporary, "XDG_CACHE_HOME": temporary}
+        folders = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
+        environment = {**os.environ, **dict.fromkeys(folders, temporary)}
         command = [assay, "run", folder, "--size", "tiny", "--correctness-only", "--devices", "cpu"]
         path = folder / "verdicts.jsonl"
         kept = b""

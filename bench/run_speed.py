@@ -122,6 +122,7 @@ def cold(folder):
         "TRITON_CACHE_DIR": "triton",
         "XDG_CACHE_HOME": "cache",
         "XDG_STATE_HOME": "state",
+        "XDG_DATA_HOME": "data",
     }
     return dict(os.environ, **{name: str(folder / part) for name, part in names.items()})
 
@@ -266,7 +267,7 @@ def assay(arguments, more):
         command += ["--sizes", str(arguments.sizes)] if arguments.sizes else []
         command += more
         environment = dict(os.environ)
-        for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
             environment[name] = str(pathlib.Path(temporary) / name)
         begin = time.monotonic()
         code = run_bounded(command, environment, 60 * arguments.minutes)

@@ -117,5 +117,6 @@ TemporaryFolder::~TemporaryFolder() {
 
 fs::path CacheFolder() { return HomeFolder("XDG_CACHE_HOME", ".cache"); }
 fs::path StateFolder() { return HomeFolder("XDG_STATE_HOME", ".local/state"); }
+fs::path DataFolder() { return HomeFolder("XDG_DATA_HOME", ".local/share"); }
 
 }  // namespace assay

@@ -39,8 +39,10 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// $XDG_CACHE_HOME/assay or ~/.cache/assay; for state $XDG_STATE_HOME or ~/.local/state.
+// $XDG_CACHE_HOME/assay or ~/.cache/assay; for state $XDG_STATE_HOME or ~/.local/state; for data
+// $XDG_DATA_HOME or ~/.local/share.
 std::filesystem::path CacheFolder();
 std::filesystem::path StateFolder();
+std::filesystem::path DataFolder();
 
 }  // namespace assay

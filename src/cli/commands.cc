@@ -8,6 +8,7 @@
 
 #include "base/defences.h"
 #include "base/version.h"
+#include "cli/archive_command.h"
 #include "cli/options.h"
 #include "problem/nearest.h"
 
@@ -96,6 +97,7 @@ void CommandLine::AddAll() {
                       RunExplain);
   Add<ScoreOptions>(app, "score", "Score a set of verdicts: fast_p, its curve, the funnel",
                     RunScore);
+  AddArchive();
   CLI::App* problems = Add<ProblemListOptions>(
       app, "problems", "List the problems of the installed suites", RunProblemList);
   Add<ProblemShowOptions>(*problems, "show",
@@ -116,6 +118,19 @@ void CommandLine::AddAll() {
       [this](const CompletionOptions& options) { return RunCompletion(*app_, options); });
   CLI::App* manual = app.add_subcommand("man", "Print the manual page");
   commands_.push_back({manual, [this] { return RunManual(*app_); }});
+}
+
+void CommandLine::AddArchive() {
+  CLI::App* archive =
+      app_->add_subcommand("archive", "Look at what assay judge and assay run have recorded");
+  archive->require_subcommand(1);
+  Add<ArchiveListOptions>(*archive, "list", "List records, newest first", RunArchiveList);
+  Add<ArchiveShowOptions>(*archive, "show", "Show a record: a verdict with its source",
+                          RunArchiveShow);
+  Add<ArchiveVerifyOptions>(*archive, "verify", "Check that nothing was changed or taken out",
+                            RunArchiveVerify);
+  Add<ArchiveExportOptions>(*archive, "export", "Write all records as JSON lines",
+                            RunArchiveExport);
 }
 
 int CommandLine::Run(int argument_count, char** arguments) {

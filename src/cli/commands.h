@@ -32,6 +32,7 @@ class CommandLine {
   CLI::App* Add(CLI::App& parent, const std::string& name, const std::string& description,
                 std::function<int(const Options&)> run);
   void AddAll();
+  void AddArchive();
 
   std::unique_ptr<CLI::App> app_;
   Origins origins_;                // of defaults that a settings file changed

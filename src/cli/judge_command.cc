@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "cli/recorder.h"
 #include "doctor/doctor.h"
 #include "model/verdict_json.h"
 #include "report/card.h"
@@ -14,6 +15,7 @@
 #include "report/terminal.h"
 #include "score/fast_p.h"
 #include "toolchain/gpu_tools.h"
+#include "worker/protocol.h"
 
 namespace assay {
 namespace {
@@ -46,6 +48,34 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   ASSAY_RETURN_IF_ERROR(AddTools(options, &request));
   return request;
 }
+
+// Records a judgement in the archive.
+class JudgeRecord {
+ public:
+  JudgeRecord(const JudgeOptions& options, const JudgeRequest& request)
+      : request_(request), recorder_(options.archive, options.no_save) {
+    AskedTerms terms = options.asked;
+    if (const auto choice = options.problem.Choice()) terms.problem = *choice;
+    terms.device = request.terms.problem.device;
+    terms_ = TermsText(terms);
+  }
+
+  void Judged(const Verdict& verdict) {
+    JudgedSource judged{verdict.candidate.path, "", verdict.problem.name, terms_};
+    for (const CandidateSource& source : request_.candidates)
+      if (source.hash == verdict.candidate.hash) judged.content = source.content;
+    recorder_.Judged(judged, verdict);
+  }
+  // Of which candidate, the error says.
+  void Unjudged(const Error& error) {
+    recorder_.Unjudged({"", "", request_.terms.problem.name, terms_}, error);
+  }
+
+ private:
+  const JudgeRequest& request_;
+  Recorder recorder_;
+  std::string terms_;
+};
 
 // Shows a judgement as it goes: cards, one document at the end, or a line an event.
 class JudgeOutput {
@@ -153,13 +183,18 @@ int RunJudge(const JudgeOptions& options) {
   request->terms.machine = LoadMachineProfile(&notice);
   if (!notice.empty()) Notice(notice);
   JudgeOutput output(options, request->candidates.size());
+  JudgeRecord record(options, *request);
   JudgeEvents events;
   events.progress = [&](const ProgressEvent& event) { output.Progressed(event); };
   events.verdict = [&](const Verdict& verdict) {
     output.Judged(verdict, !options.no_save && KeepVerdict(verdict));
+    record.Judged(verdict);
   };
   events.notice = [&](const std::string& text) { output.Noticed(text); };
-  events.unjudged = [&](const Error& error) { output.Failed(error); };
+  events.unjudged = [&](const Error& error) {
+    output.Failed(error);
+    record.Unjudged(error);
+  };
   const auto judged = JudgeCandidates(*request, events, StopToken(interrupted));
   std::vector<int> codes;
   for (const Verdict& verdict : output.verdicts()) codes.push_back(ExitCodeOf(verdict.outcome));

@@ -59,6 +59,12 @@ void AddWeakSandboxFlag(CLI::App& command, bool* allowed) {
                    "Go on even if the sandbox's self-test fails: only for code that you trust");
 }
 
+void AddArchiveOption(CLI::App& command, std::string* archive) {
+  command.add_option("--archive", *archive,
+                     "The archive's file (default: $XDG_DATA_HOME/assay/archive.sqlite, below "
+                     "~/.local/share where that is unset)");
+}
+
 void ProblemOptions::AddTo(CLI::App& command) {
   command
       .add_option(
@@ -169,7 +175,9 @@ void JudgeOptions::AddTo(CLI::App& command) {
   command.add_flag("--json", json, "One JSON document on stdout: the verdict, or a list of them");
   command.add_flag("--jsonl", jsonl, "Events as JSON lines on stdout: progress, verdict, end")
       ->excludes("--json");
-  command.add_flag("--no-save", no_save, "Do not keep the verdict for assay explain");
+  command.add_flag("--no-save", no_save,
+                   "Do not keep the verdict for assay explain, nor record it in the archive");
+  AddArchiveOption(command, &archive);
   AddProgressFlags(&quiet, &verbose, command);
   command.footer(
       "Examples:\n"

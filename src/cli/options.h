@@ -33,7 +33,7 @@ struct JudgeOptions {
   ProblemOptions problem;
   std::vector<std::string> candidates;
   AskedTerms asked;  // but for the problem
-  std::string sanitize;
+  std::string sanitize, archive;
   bool json = false, jsonl = false, quiet = false, verbose = false;
   bool no_save = false, profile = false, allow_weak_sandbox = false;
 
@@ -134,7 +134,8 @@ struct RunOptions {
   std::vector<std::string> devices;  // "cpu", "cuda:0"; empty: the GPU where there is one
   size_t workers = 0;                // of each GPU; 0: by the number of cores
   AskedTerms asked;                  // but for the problem and the device
-  bool dry_run = false, again = false, full = false;
+  std::string archive;               // file; empty: the default
+  bool dry_run = false, again = false, full = false, no_save = false;
   bool quiet = false, verbose = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
@@ -216,6 +217,8 @@ void Notice(const std::string& text);
 // --allow-weak-sandbox, of every command that runs foreign code.
 inline constexpr const char* kAllowWeakSandbox = "allow-weak-sandbox";
 void AddWeakSandboxFlag(CLI::App& command, bool* allowed);
+// --archive, of every command that records what it judges, or reads that.
+void AddArchiveOption(CLI::App& command, std::string* archive);
 // If the flag was given, allows a weak sandbox, and says loudly on stderr what that means here.
 void HeedWeakSandboxFlag(bool allowed);
 

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "cli/recorder.h"
 #include "gpu/gpu.h"
 #include "machine/machine.h"
 #include "report/progress.h"
@@ -84,7 +85,8 @@ class RunCall {
         interrupted_(interrupted),
         style_(CardStyleFor(DetectTerminal(STDOUT_FILENO))),
         progress_(OptionsFor(options)),
-        folder_(ResultsFolder(options)) {}
+        folder_(ResultsFolder(options)),
+        recorder_(options.archive, options.no_save) {}
 
   Result<int> Run() {
     ASSAY_ASSIGN_OR_RETURN(const std::vector<WorkerPlace> places, PlacesOf(options_));
@@ -110,8 +112,9 @@ class RunCall {
       Notice(fmt::format("{}/{}: the last row was torn, and is dropped", folder_, kRunRowsName));
     for (const std::string& trouble : plan_.troubles) Notice(trouble);
     ASSAY_ASSIGN_OR_RETURN(const std::vector<AskedProblem> before, ReadRunRecord(folder_));
-    ASSAY_RETURN_IF_ERROR(
-        WriteFileAtomically(fs::path(folder_) / kRunRecordName, RunRecordText(plan_, before)));
+    const std::string record = RunRecordText(plan_, before);
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(fs::path(folder_) / kRunRecordName, record));
+    recorder_.RunBegan(folder_, record, settings_);
     return Conduct(places);
   }
 
@@ -174,11 +177,12 @@ class RunCall {
                       progress.text),
           pace.fraction());
     };
-    events.row = [&](RunRow row, size_t) -> Result<void> {
+    events.row = [&](RunRow row, size_t item) -> Result<void> {
       progress_.Clear();
       pace.Add(row);
       const std::string line = RenderRunRow(row, style_);
-      if (row.verdict) KeepVerdict(*row.verdict);
+      if (row.verdict && !options_.no_save) KeepVerdict(*row.verdict);
+      Archive(row, plan_.items[item]);
       ASSAY_RETURN_IF_ERROR(rows_->Append(std::move(row)));
       Print(line);
       return {};
@@ -190,6 +194,14 @@ class RunCall {
     ASSAY_RETURN_IF_ERROR(Finish());
     if (end.error) return std::unexpected(*end.error);
     return ExitCode();
+  }
+
+  void Archive(const RunRow& row, const RunItem& item) {
+    const JudgedSource judged{row.candidate, item.source.content, row.problem, settings_};
+    if (row.verdict)
+      recorder_.Judged(judged, *row.verdict);
+    else
+      recorder_.Unjudged(judged, *row.error);
   }
 
   int ExitCode() const {
@@ -285,6 +297,7 @@ class RunCall {
   const CardStyle style_;
   Progress progress_;
   const std::string folder_;
+  Recorder recorder_;
   AskedTerms terms_;
   std::string settings_;
   RunPlan plan_;

@@ -31,6 +31,10 @@ void RunOptions::AddTo(CLI::App& command) {
                   "Workers of each GPU: one measures at a time, while the others build and check "
                   "(default: by the number of cores, 8 at most)")
       ->check(CLI::Range(1, 16));
+  command.add_flag("--no-save", no_save,
+                   "Keep the verdicts in the results alone: neither for assay explain, nor in the "
+                   "archive");
+  AddArchiveOption(command, &archive);
   command.add_flag("--dry-run", dry_run, "Judge nothing: print the plan");
   command.add_flag("--again", again, "Judge what was judged before, too");
   command

@@ -153,6 +153,7 @@ class Assay:
             os.environ,
             XDG_CACHE_HOME=str(home / "cache"),
             XDG_STATE_HOME=str(home / "state"),
+            XDG_DATA_HOME=str(home / "data"),
             XDG_CONFIG_HOME=str(home / "config"),
         )
 

@@ -227,9 +227,8 @@ def test_an_ordinary_user_can_judge(assay, tmp_path):
     os.chown(home, 65534, 65534)
     command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     command += [str(ASSAY), "judge", SOFTMAX, str(KERNELS / "off_by_one.cpp"), "--size", "tiny"]
-    environment = dict(
-        os.environ, HOME=str(home), XDG_CACHE_HOME=str(home), XDG_STATE_HOME=str(home)
-    )
+    folders = ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+    environment = dict(os.environ, **dict.fromkeys(folders, str(home)))
     process = subprocess.run(
         command, capture_output=True, text=True, env=environment, cwd="/", timeout=120
     )

@@ -114,7 +114,8 @@ def judge_all(tmp_path, request):
         paths = [tmp_path / name for name, _ in candidates]
         for path, (_, source) in zip(paths, candidates):
             path.write_text(source)
-        environment = dict(os.environ, XDG_STATE_HOME=str(tmp_path / "state"))
+        folders = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_DATA_HOME": str(tmp_path / "data")}
+        environment = dict(os.environ, **folders)
         process = subprocess.run(
             [ASSAY, "judge", problem, *map(str, paths), "--device", "cuda", "--json", "-q"]
             + (["--size", size] if size else [])

@@ -1,0 +1,205 @@
+#include "cli/archive_command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "archive/record_json.h"
+#include "archive/sqlite_store.h"
+#include "base/unique_fd.h"
+#include "cli/exit_code.h"
+#include "cli/options.h"
+#include "cli/recorder.h"
+#include "model/outcome.h"
+#include "model/verdict_json.h"
+#include "report/card.h"
+#include "report/terminal.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kHashShown = 12;
+constexpr size_t kDigitsMin = 4;
+constexpr int64_t kPageRecords = 256;
+
+Result<std::unique_ptr<SqliteStore>> OpenArchive(const std::string& path) {
+  return SqliteStore::OpenToRead(path.empty() ? DefaultArchive() : path);
+}
+
+// Ends a command: its text to stdout, or its error.
+int Ended(const Result<int>& code) {
+  if (!code) return ReportError(code.error());
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return ReportError({ErrorKind::kEnvironment, "cannot write to stdout"});
+  return *code;
+}
+
+void Print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
+std::string ListLine(const Record& record, bool unicode) {
+  const RecordFacts& facts = record.facts;
+  return fmt::format("{:>7}  {}  {:<9}  {}  {:<13}  {:<20}  {}\n", record.sequence, record.time,
+                     RecordKindName(facts.kind), record.hash.substr(0, kHashShown),
+                     facts.outcome.empty() ? "-" : Printable(facts.outcome, unicode),
+                     facts.problem.empty() ? "-" : Printable(facts.problem, unicode),
+                     Printable(facts.name, unicode));
+}
+
+Result<void> CheckOutcome(const std::string& name) {
+  if (name.empty() || OutcomeFromName(name)) return {};
+  std::string known;
+  for (const OutcomeFacts& facts : AllOutcomes())
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", facts.name);
+  return UsageError(fmt::format("--outcome {}: give one of {}", name, known));
+}
+
+Result<int> List(const ArchiveListOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckOutcome(options.outcome));
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenArchive(options.archive));
+  RecordQuery query;
+  query.problem = options.problem;
+  query.outcome = options.outcome;
+  query.limit = options.limit;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> records, store->Find(query));
+  const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
+  for (const Record& record : records) Print(ListLine(record, style.unicode));
+  if (records.empty()) Notice("no such record");
+  return kExitGood;
+}
+
+// The one record that the digits name.
+Result<Record> FindOne(Store& store, const std::string& reference) {
+  std::string digits = reference;
+  std::transform(digits.begin(), digits.end(), digits.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (digits.size() < kDigitsMin ||
+      digits.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return UsageError(fmt::format(
+        "{}: give at least {} digits of a hash, as assay archive list prints it, or a verdict's id",
+        reference, kDigitsMin));
+  RecordQuery query;
+  query.reference = digits;
+  query.oldest_first = true;
+  query.limit = 2;
+  ASSAY_ASSIGN_OR_RETURN(std::vector<Record> found, store.Find(query));
+  if (found.empty())
+    return UsageError(fmt::format("no record has the hash or the id {}", reference));
+  if (found.size() > 1 && found[0].content != digits)
+    return UsageError(
+        fmt::format("several records begin with {}, such as {} and {}: give more "
+                    "digits",
+                    reference, found[0].hash.substr(0, 2 * kHashShown),
+                    found[1].hash.substr(0, 2 * kHashShown)));
+  return std::move(found.front());
+}
+
+std::string PrintableLines(const std::string& text, bool unicode) {
+  std::string lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines += Printable(std::string_view(text).substr(at, end - at), unicode) + "\n";
+    at = end + 1;
+  }
+  return lines;
+}
+
+Result<int> Show(const ArchiveShowOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenArchive(options.archive));
+  ASSAY_ASSIGN_OR_RETURN(const Record record, FindOne(*store, options.hash));
+  ASSAY_ASSIGN_OR_RETURN(const std::string content, store->Get(record.content));
+  const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
+  const auto line = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) Print(fmt::format("{:<9} {}\n", name, Printable(value, style.unicode)));
+  };
+  line("record",
+       fmt::format("{}, {}, {}", record.sequence, RecordKindName(record.facts.kind), record.time));
+  line("hash", record.hash);
+  line("parent", record.parent);
+  line("content", record.content);
+  line("source", record.source);
+  line("name", record.facts.name);
+  line("problem", record.facts.problem);
+  if (!record.terms.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string terms, store->Get(record.terms));
+    line("terms", terms);
+  }
+  Print("\n");
+  if (record.facts.kind == RecordKind::kVerdict) {
+    ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, VerdictFromJson(content));
+    CardStyle plain = style;
+    plain.saved = false;
+    Print(RenderCard(verdict, plain));
+  } else {
+    Print(PrintableLines(content, style.unicode));
+  }
+  if (!record.source.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string source, store->Get(record.source));
+    Print("\n" + PrintableLines(source, style.unicode));
+  }
+  return kExitGood;
+}
+
+Result<int> Verify(const ArchiveVerifyOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenArchive(options.archive));
+  ASSAY_ASSIGN_OR_RETURN(const ChainReport report, VerifyChain(*store));
+  for (const std::string& fault : report.faults) Print(fault + "\n");
+  if (report.faults.size() >= kChainFaultsMax) Print("there may be more\n");
+  if (!report.faults.empty()) return kExitWrong;
+  Print(fmt::format("{}, whole; the last is {}\n", Counted(report.records, "record"), report.head));
+  return kExitGood;
+}
+
+// Writes all records, oldest first.
+Result<int64_t> WriteLines(Store& store, std::FILE* file, const std::string& path) {
+  RecordQuery query;
+  query.oldest_first = true;
+  query.limit = kPageRecords;
+  int64_t count = 0;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> page, store.Find(query));
+    if (page.empty()) break;
+    for (const Record& record : page) {
+      ASSAY_ASSIGN_OR_RETURN(const std::string line, RecordToJson(record, store));
+      std::fputs((line + "\n").c_str(), file);
+      ++count;
+    }
+    query.after = page.back().sequence;
+  }
+  if (std::fflush(file) != 0 || std::ferror(file) != 0)
+    return EnvironmentError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  return count;
+}
+
+Result<int> Export(const ArchiveExportOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenArchive(options.archive));
+  if (options.file == "-") {
+    ASSAY_RETURN_IF_ERROR(WriteLines(*store, stdout, "stdout"));
+    return kExitGood;
+  }
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(options.file.c_str(), "we"));
+  if (!file)
+    return UsageError(fmt::format("cannot write {}: {}", options.file, std::strerror(errno)));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t count, WriteLines(*store, file.get(), options.file));
+  Notice(fmt::format("wrote {} to {}", Counted(count, "record"), options.file));
+  return kExitGood;
+}
+
+}  // namespace
+
+int RunArchiveVerify(const ArchiveVerifyOptions& options) { return Ended(Verify(options)); }
+int RunArchiveList(const ArchiveListOptions& options) { return Ended(List(options)); }
+int RunArchiveShow(const ArchiveShowOptions& options) { return Ended(Show(options)); }
+int RunArchiveExport(const ArchiveExportOptions& options) { return Ended(Export(options)); }
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+// assay archive: the subcommands that look at what was recorded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace assay {
+
+struct ArchiveVerifyOptions {
+  std::string archive;  // file; empty: the default
+
+  void AddTo(CLI::App& command);
+};
+
+struct ArchiveListOptions {
+  std::string archive, problem, outcome;
+  int64_t limit = 20;
+
+  void AddTo(CLI::App& command);
+};
+
+struct ArchiveShowOptions {
+  std::string archive, hash;
+
+  void AddTo(CLI::App& command);
+};
+
+struct ArchiveExportOptions {
+  std::string archive, file;
+
+  void AddTo(CLI::App& command);
+};
+
+int RunArchiveVerify(const ArchiveVerifyOptions& options);
+int RunArchiveList(const ArchiveListOptions& options);
+int RunArchiveShow(const ArchiveShowOptions& options);
+int RunArchiveExport(const ArchiveExportOptions& options);
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/archive_command.h"
+#include "cli/options.h"
+
+namespace assay {
+
+void ArchiveVerifyOptions::AddTo(CLI::App& command) {
+  AddArchiveOption(command, &archive);
+  command.footer(
+      "Exit codes: 0 the archive is whole; 2 there is none; 3 something was changed, or is "
+      "missing; "
+      "8 it cannot be read.");
+}
+
+void ArchiveListOptions::AddTo(CLI::App& command) {
+  AddArchiveOption(command, &archive);
+  command.add_option("--problem", problem, "Only records of this problem, by its name");
+  command.add_option("--outcome", outcome, "Only verdicts with this outcome, such as faster");
+  command.add_option("--limit", limit, "Number of records; 0: all")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}));
+  command.footer(
+      "Examples:\n  assay archive list --problem softmax --outcome faster\n"
+      "  assay archive list --limit 0");
+}
+
+void ArchiveShowOptions::AddTo(CLI::App& command) {
+  command
+      .add_option("HASH", hash,
+                  "The first digits of a record's hash, or of its content's; or a verdict's id")
+      ->required();
+  AddArchiveOption(command, &archive);
+  command.footer("Example:\n  assay archive show 3f2a9c01d4e7");
+}
+
+void ArchiveExportOptions::AddTo(CLI::App& command) {
+  command.add_option("FILE", file, "File to write, .jsonl; - for stdout")->required();
+  AddArchiveOption(command, &archive);
+  command.footer("Example:\n  assay archive export everything.jsonl");
+}
+
+}  // namespace assay

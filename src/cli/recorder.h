@@ -1,0 +1,38 @@
+// Records in the archive what a command judges. A failure to record is told once, in one line, and
+// changes nothing else.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "archive/judged.h"
+#include "archive/sqlite_store.h"
+
+namespace assay {
+
+// $XDG_DATA_HOME/assay/archive.sqlite, or below ~/.local/share.
+std::string DefaultArchive();
+
+class Recorder {
+ public:
+  // `path`: the archive's file; empty: DefaultArchive(). It is opened, and made, at the first
+  // record. With `off` nothing is recorded.
+  Recorder(const std::string& path, bool off);
+
+  void Judged(const JudgedSource& judged, const Verdict& verdict);
+  void Unjudged(const JudgedSource& judged, const Error& error);
+  // The beginning of a run: `text` names its problems.
+  void RunBegan(const std::string& folder, const std::string& text, const std::string& terms);
+
+ private:
+  Result<void> Append(const std::vector<NewRecord>& records);
+  void Keep(const std::vector<NewRecord>& records);
+
+  const std::string path_;
+  const bool off_;
+  bool told_ = false;                   // that recording fails
+  std::unique_ptr<SqliteStore> store_;  // null: not opened yet, or given up after an error
+};
+
+}  // namespace assay
