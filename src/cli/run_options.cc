@@ -4,6 +4,17 @@
 #include "cli/options.h"
 
 namespace assay {
+namespace {
+
+// Where verdicts go besides the results.
+void AddKeeping(RunOptions* options, CLI::App& command) {
+  command.add_flag("--no-save", options->no_save,
+                   "Keep the verdicts in the results alone: neither for assay explain, nor in the "
+                   "archive");
+  AddArchiveOption(command, &options->archive);
+}
+
+}  // namespace
 
 void RunOptions::AddTo(CLI::App& command) {
   command
@@ -31,10 +42,7 @@ void RunOptions::AddTo(CLI::App& command) {
                   "Workers of each GPU: one measures at a time, while the others build and check "
                   "(default: by the number of cores, 8 at most)")
       ->check(CLI::Range(1, 16));
-  command.add_flag("--no-save", no_save,
-                   "Keep the verdicts in the results alone: neither for assay explain, nor in the "
-                   "archive");
-  AddArchiveOption(command, &archive);
+  AddKeeping(this, command);
   command.add_flag("--dry-run", dry_run, "Judge nothing: print the plan");
   command.add_flag("--again", again, "Judge what was judged before, too");
   command

@@ -114,7 +114,8 @@ def judge_all(tmp_path, request):
         paths = [tmp_path / name for name, _ in candidates]
         for path, (_, source) in zip(paths, candidates):
             path.write_text(source)
-        folders = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_DATA_HOME": str(tmp_path / "data")}
+        folders = {"XDG_STATE_HOME": "state", "XDG_DATA_HOME": "data"}
+        folders = {name: str(tmp_path / part) for name, part in folders.items()}
         environment = dict(os.environ, **folders)
         process = subprocess.run(
             [ASSAY, "judge", problem, *map(str, paths), "--device", "cuda", "--json", "-q"]

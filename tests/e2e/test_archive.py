@@ -1,0 +1,100 @@
+"""assay archive: what judge and run record, and how it is found, checked and exported."""
+import hashlib
+import json
+import re
+
+import pytest
+
+from conftest import ENVIRONMENT, GOOD, ROOT, SOFTMAX, USAGE, WRONG, Assay, fits
+
+KERNELS = ROOT / "kernels" / "softmax"
+SHORT = ["--size", "tiny", "--correctness-only", "-q"]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Two candidates judged, one of them in a run, too: with the archive's file."""
+    assay = Assay(tmp_path_factory.mktemp("archive"))
+    judged = assay("judge", SOFTMAX, KERNELS / "fused.cpp", KERNELS / "off_by_one.cpp", *SHORT)
+    assert judged.code == WRONG, judged
+    archive = assay.home / "data" / "assay" / "archive.sqlite"
+    copy = assay.home / "softmax" / "fused.cpp"
+    copy.parent.mkdir()
+    copy.write_bytes((KERNELS / "fused.cpp").read_bytes())
+    run = assay("run", copy, "--devices", "cpu", "--archive", archive, *SHORT)
+    assert run.code == GOOD, run
+    assert not re.search("not recorded", judged.err + run.err)
+    return assay, archive
+
+
+def lines_of(assay):
+    run = assay("archive", "export", "-")
+    assert run.code == GOOD, run
+    return [json.loads(line) for line in run.out.splitlines()]
+
+
+def test_what_was_judged_is_recorded(recorded):
+    assay, _ = recorded
+    lines = lines_of(assay)
+    kinds = [line["kind"] for line in lines]
+    assert kinds == ["candidate", "verdict", "candidate", "verdict", "run", "verdict"], kinds
+    for line in lines:
+        fits(line, "archive")
+    sources = {line["content"]: line["text"] for line in lines if line["kind"] == "candidate"}
+    parent = "0" * 64
+    for line in lines:
+        assert line["parent"] == parent
+        parent = line["hash"]
+        if line["kind"] == "verdict":
+            fits(line["verdict"], "verdict")
+            text = sources[line["source"]]
+            assert hashlib.sha256(text.encode()).hexdigest() == line["verdict"]["candidate"]["hash"]
+            assert line["terms"]["correctness_only"] is True
+    assert lines[1]["verdict"]["outcome"] == lines[1]["outcome"] == "correct"
+    assert lines[1]["terms"]["size"] == "tiny"
+    assert lines[5]["source"] == lines[1]["source"]
+
+
+def test_records_are_listed_and_shown(recorded):
+    assay, _ = recorded
+    listed = assay("archive", "list").out.splitlines()
+    assert [int(line.split()[0]) for line in listed] == [6, 5, 4, 3, 2, 1]
+    wrong = assay("archive", "list", "--problem", "softmax", "--outcome", "wrong").out
+    assert wrong.count("\n") == 1 and "off_by_one.cpp" in wrong, wrong
+    assert assay("archive", "list", "--limit", "2").out.count("\n") == 2
+    assert assay("archive", "list", "--problem", "relu").out == ""
+    shown = assay("archive", "show", wrong.split()[3])
+    assert shown.code == GOOD and "WRONG" in shown.out, shown
+    assert "#include <assay/kernel.h>" in shown.out and '"size":"tiny"' in shown.out, shown
+    by_id = assay("archive", "show", lines_of(assay)[3]["id"])
+    assert by_id.out == shown.out
+    for arguments in (["list", "--outcome", "fast"], ["show", "00000000"], ["show", "x"], []):
+        assert assay("archive", *arguments).code == USAGE
+
+
+def test_a_changed_byte_is_found(recorded, tmp_path):
+    assay, archive = recorded
+    whole = assay("archive", "verify")
+    assert whole.code == GOOD and whole.out.startswith("6 records, whole"), whole
+    changed = tmp_path / "changed.sqlite"
+    content = archive.read_bytes()
+    assert content.count(b'"outcome":"wrong"') == 1
+    changed.write_bytes(content.replace(b'"outcome":"wrong"', b'"outcome":"wrung"'))
+    run = assay("archive", "verify", "--archive", changed)
+    assert run.code == WRONG and run.out.startswith("record 4: "), run
+    changed.write_bytes(content[:8192] + bytes(8192) + content[16384:])
+    run = assay("archive", "verify", "--archive", changed)
+    assert run.code in (WRONG, ENVIRONMENT), run
+    missing = assay("archive", "verify", "--archive", tmp_path / "missing.sqlite")
+    assert missing.code == USAGE and "there is no archive" in missing.err, missing
+
+
+def test_an_archive_that_cannot_be_written_costs_no_verdict(assay, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    command = ["judge", SOFTMAX, KERNELS / "off_by_one.cpp", KERNELS / "off_by_one.cpp", *SHORT]
+    run = assay(*command, "--json", XDG_DATA_HOME=str(blocked))
+    assert run.code == WRONG and len(run.verdict) == 2, run
+    assert run.err.count("not recorded in the archive") == 1, run
+    run = assay(*command, "--no-save", XDG_DATA_HOME=str(blocked))
+    assert run.code == WRONG and "not recorded" not in run.err, run
