@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 namespace assay {
 namespace {
@@ -17,7 +17,7 @@ std::unexpected<Error> Failed(sqlite3* database, const std::string& path) {
   const std::string why =
       of_system ? fmt::format("{} ({})", sqlite3_errmsg(database), std::strerror(system))
                 : std::string(sqlite3_errmsg(database));
-  switch (code) {
+  switch (of_system && system == ENOSPC ? SQLITE_FULL : code) {
     case SQLITE_NOTADB:
       return UsageError(fmt::format("{} is no archive: choose another file", path));
     case SQLITE_CORRUPT:
@@ -32,12 +32,8 @@ std::unexpected<Error> Failed(sqlite3* database, const std::string& path) {
     case SQLITE_READONLY:
       return EnvironmentError(fmt::format(
           "cannot write to {}: it or its folder is read-only; choose another file", path));
-    case SQLITE_CANTOPEN: {
-      std::error_code ignored;
-      return EnvironmentError(fmt::format(
-          "cannot open {}: {}; choose another file", path,
-          std::filesystem::is_directory(path, ignored) ? std::string("it is a folder") : why));
-    }
+    case SQLITE_CANTOPEN:
+      return EnvironmentError(fmt::format("cannot open {}: {}; choose another file", path, why));
     default:
       return EnvironmentError(fmt::format("cannot use {}: {}", path, why));
   }

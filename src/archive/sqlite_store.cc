@@ -39,6 +39,38 @@ Record RecordOf(const SqliteStatement& row) {
   return record;
 }
 
+// The file's name without links: all that write to it must meet at one lock.
+std::string WithoutLinks(const std::string& path) {
+  std::error_code code;
+  const fs::path plain = fs::weakly_canonical(path, code);
+  return code || plain.empty() ? path : plain.string();
+}
+
+Error ForeignError(const std::string& path, std::string_view what) {
+  return {ErrorKind::kUsage,
+          fmt::format("{} is no archive of Assay's, but {}: choose another file", path, what)};
+}
+
+// Looks at the file before anything is made beside it. A file that is missing or empty passes.
+Result<void> CheckHeader(const std::string& path) {
+  std::error_code code;
+  if (fs::is_directory(path, code)) return std::unexpected(ForeignError(path, "a folder"));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno == ENOENT) return {};
+  unsigned char header[100] = {};
+  const ssize_t size = file ? ::read(file.get(), header, sizeof header) : -1;
+  if (size < 0)
+    return EnvironmentError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  if (size == 0) return {};
+  if (size < std::ssize(header) || std::memcmp(header, "SQLite format 3", 16) != 0)
+    return std::unexpected(ForeignError(path, "something else"));
+  int64_t application = 0;
+  for (size_t i = 68; i < 72; ++i) application = application * 256 + header[i];
+  if (application != kArchiveApplicationId)
+    return std::unexpected(ForeignError(path, "a database of another program"));
+  return {};
+}
+
 Result<UniqueFd> OpenLock(const std::string& path) {
   std::error_code code;
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty())
@@ -82,8 +114,10 @@ class SqliteStore::Turn {
   int lock_;
 };
 
-Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path,
+Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& given,
                                                        SqliteStoreOptions options) {
+  const std::string path = WithoutLinks(given);
+  ASSAY_RETURN_IF_ERROR(CheckHeader(path));
   ASSAY_ASSIGN_OR_RETURN(UniqueFd lock, OpenLock(path));
   ASSAY_ASSIGN_OR_RETURN(const Turn turn, Turn::Take(path, lock.get(), options.busy_ms));
   ASSAY_ASSIGN_OR_RETURN(SqliteDatabase database,
@@ -91,9 +125,11 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path,
   std::unique_ptr<SqliteStore> store(
       new SqliteStore(path, std::move(options), std::move(lock), std::move(database)));
   ASSAY_RETURN_IF_ERROR(store->CheckSchema());
+  // The id stands in the file before there is a log: CheckHeader reads the file alone.
   ASSAY_RETURN_IF_ERROR(
-      store->database_.Run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-                           "PRAGMA foreign_keys = ON"));
+      store->database_.Run(fmt::format("PRAGMA application_id = {}; PRAGMA journal_mode = WAL;"
+                                       "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",
+                                       kArchiveApplicationId)));
   ASSAY_RETURN_IF_ERROR(store->Migrate());
   return store;
 }
@@ -104,6 +140,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::OpenToRead(const std::string& 
   if (!fs::exists(path, code))
     return UsageError(fmt::format(
         "there is no archive {}: judge a candidate first, or give --archive FILE", path));
+  ASSAY_RETURN_IF_ERROR(CheckHeader(path));
   for (const SqliteAccess access : {SqliteAccess::kRead, SqliteAccess::kReadUnchanging}) {
     ASSAY_ASSIGN_OR_RETURN(SqliteDatabase database,
                            SqliteDatabase::Open(path, access, options.busy_ms));
@@ -127,15 +164,11 @@ SqliteStore::~SqliteStore() {
 }
 
 Result<void> SqliteStore::CheckSchema() {
-  ASSAY_ASSIGN_OR_RETURN(const int64_t application, database_.Number("PRAGMA application_id"));
   ASSAY_ASSIGN_OR_RETURN(const int64_t version, database_.Number("PRAGMA user_version"));
   ASSAY_ASSIGN_OR_RETURN(const int64_t tables,
                          database_.Number("SELECT count(*) FROM sqlite_schema"));
-  const bool fresh = application == 0 && version == 0 && tables == 0;
-  if (fresh && lock_) return {};
-  if (application != kArchiveApplicationId)
-    return UsageError(fmt::format("{} is no archive of Assay's, but {}: choose another file", path_,
-                                  fresh ? "an empty file" : "a database of another program"));
+  if (version == 0 && tables > 0)
+    return std::unexpected(ForeignError(path_, "a database of another program"));
   const auto known = static_cast<int64_t>(kArchiveMigrations.size());
   if (version > known)
     return UsageError(
@@ -144,7 +177,7 @@ Result<void> SqliteStore::CheckSchema() {
                     path_, version, known));
   if (version < known && !lock_)
     return UsageError(fmt::format(
-        "{} is of an older version of Assay: it is brought up to date when a judgement is recorded",
+        "{} is empty, or of an older version of Assay: recording a judgement brings it up to date",
         path_));
   return {};
 }
@@ -154,8 +187,7 @@ Result<void> SqliteStore::Migrate() {
   for (size_t step = static_cast<size_t>(version); step < kArchiveMigrations.size(); ++step) {
     std::string sql = "BEGIN IMMEDIATE;\n";
     sql += kArchiveMigrations[step];
-    sql += fmt::format("PRAGMA application_id = {};\nPRAGMA user_version = {};\nCOMMIT",
-                       kArchiveApplicationId, step + 1);
+    sql += fmt::format("PRAGMA user_version = {};\nCOMMIT", step + 1);
     if (const auto done = database_.Run(sql); !done) {
       (void)database_.Run("ROLLBACK");
       return std::unexpected(done.error());
@@ -266,9 +298,13 @@ Result<std::vector<Record>> SqliteStore::Find(const RecordQuery& query) {
   if (query.kind) sql += " AND kind = ?";
   if (!query.problem.empty()) sql += " AND problem = ?";
   if (!query.outcome.empty()) sql += " AND outcome = ?";
-  // Hashes are hexadecimal: 'g' follows all that begin with the same digits.
+  // Hashes are hexadecimal: 'g' follows all that begin with the same digits. Each part of the union
+  // has its index.
   if (!query.reference.empty())
-    sql += " AND (hash BETWEEN ? AND ? OR content BETWEEN ? AND ? OR id = ?)";
+    sql +=
+        " AND sequence IN (SELECT sequence FROM records WHERE hash BETWEEN ? AND ?"
+        " UNION SELECT sequence FROM records WHERE content BETWEEN ? AND ?"
+        " UNION SELECT sequence FROM records WHERE id = ?)";
   sql += query.oldest_first ? " ORDER BY sequence" : " ORDER BY sequence DESC";
   sql += " LIMIT ?";
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement select, database_.Prepare(sql));

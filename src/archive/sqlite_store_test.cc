@@ -106,6 +106,8 @@ TEST_F(SqliteFile, AFileThatIsNoneIsRefused) {
   std::ofstream(path_) << std::string(5000, 'x');
   EXPECT_THAT(OpenError().message, HasSubstr("is no archive"));
   EXPECT_EQ(OpenError().kind, ErrorKind::kUsage);
+  EXPECT_THAT(SqliteStore::OpenToRead(path_).error().message, HasSubstr("is no archive"));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));  // nothing is made beside it
   EXPECT_EQ(ReadFile(path_, 10000)->size(), 5000u);
 }
 
@@ -126,7 +128,7 @@ TEST_F(SqliteFile, AnArchiveOfANewerVersionIsLeftAlone) {
 TEST_F(SqliteFile, AFolderOrAMissingFileIsNamed) {
   EXPECT_THAT(SqliteStore::OpenToRead(path_).error().message, HasSubstr("there is no archive"));
   std::filesystem::create_directory(path_);
-  EXPECT_THAT(OpenError().message, HasSubstr("it is a folder"));
+  EXPECT_THAT(OpenError().message, HasSubstr("a folder"));
 }
 
 TEST_F(SqliteFile, ADamagedPageIsAnErrorAndNoCrash) {
@@ -153,6 +155,22 @@ TEST_F(SqliteFile, AnotherProcessThatWritesIsWaitedForThenNamed) {
     EXPECT_TRUE(Faults().empty());  // whoever reads need not wait
   }
   EXPECT_TRUE((*store)->Put("x"));
+}
+
+TEST_F(SqliteFile, WritersThatUseALinkMeetAtOneLock) {
+  Fill();
+  const std::filesystem::path link = folder_.path() / "link.sqlite";
+  std::filesystem::create_symlink("archive.sqlite", link);
+  ASSERT_TRUE(SqliteStore::Open(link.string()).value()->Put("x"));
+  EXPECT_TRUE(std::filesystem::exists(path_ + ".lock"));
+  EXPECT_FALSE(std::filesystem::exists(link.string() + ".lock"));
+}
+
+TEST_F(SqliteFile, AnEmptyFileBecomesAnArchive) {
+  std::ofstream(path_).flush();
+  EXPECT_THAT(SqliteStore::OpenToRead(path_).error().message, HasSubstr("is empty"));
+  Fill();
+  EXPECT_TRUE(Faults().empty());
 }
 
 TEST_F(SqliteFile, AFolderThatIsReadOnlyCanBeReadFrom) {
