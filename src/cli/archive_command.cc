@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "archive/record_json.h"
@@ -157,42 +158,56 @@ Result<int> Verify(const ArchiveVerifyOptions& options) {
   return kExitGood;
 }
 
+struct Written {
+  int64_t records = 0;
+  int64_t left_out = 0;  // their bytes are missing or were changed: a notice says so
+};
+
 // Writes all records, oldest first.
-Result<int64_t> WriteLines(Store& store, std::FILE* file, const std::string& path) {
+Result<Written> WriteLines(Store& store, std::FILE* file, const std::string& path) {
   RecordQuery query;
   query.oldest_first = true;
   query.limit = kPageRecords;
-  int64_t count = 0;
+  Written written;
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> page, store.Find(query));
     if (page.empty()) break;
     for (const Record& record : page) {
-      ASSAY_ASSIGN_OR_RETURN(const std::string line, RecordToJson(record, store));
-      std::fputs((line + "\n").c_str(), file);
-      ++count;
+      const auto line = RecordToJson(record, store);
+      line ? ++written.records : ++written.left_out;
+      if (line)
+        std::fputs((*line + "\n").c_str(), file);
+      else
+        Notice(fmt::format("record {} is left out: {}", record.sequence, line.error().message));
     }
     query.after = page.back().sequence;
   }
   if (std::fflush(file) != 0 || std::ferror(file) != 0)
     return EnvironmentError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  return count;
+  return written;
 }
 
 Result<int> Export(const ArchiveExportOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenArchive(options.archive));
-  if (options.file == "-") {
-    ASSAY_RETURN_IF_ERROR(WriteLines(*store, stdout, "stdout"));
-    return kExitGood;
-  }
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  const std::unique_ptr<std::FILE, Close> file(std::fopen(options.file.c_str(), "we"));
-  if (!file)
-    return UsageError(fmt::format("cannot write {}: {}", options.file, std::strerror(errno)));
-  ASSAY_ASSIGN_OR_RETURN(const int64_t count, WriteLines(*store, file.get(), options.file));
-  Notice(fmt::format("wrote {} to {}", Counted(count, "record"), options.file));
-  return kExitGood;
+  std::unique_ptr<std::FILE, Close> file;
+  const bool to_stdout = options.file == "-";
+  if (!to_stdout) {
+    std::error_code code;
+    const std::string archive = options.archive.empty() ? DefaultArchive() : options.archive;
+    if (std::filesystem::equivalent(options.file, archive, code))
+      return UsageError(fmt::format("{} is the archive itself: name another file", options.file));
+    file.reset(std::fopen(options.file.c_str(), "we"));
+    if (!file)
+      return UsageError(fmt::format("cannot write {}: {}", options.file, std::strerror(errno)));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const Written written,
+                         WriteLines(*store, to_stdout ? stdout : file.get(), options.file));
+  if (!to_stdout)
+    Notice(fmt::format("wrote {} to {}", Counted(written.records, "record"), options.file));
+  return written.left_out == 0 ? kExitGood : kExitWrong;
 }
 
 }  // namespace

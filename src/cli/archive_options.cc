@@ -9,8 +9,7 @@ void ArchiveVerifyOptions::AddTo(CLI::App& command) {
   AddArchiveOption(command, &archive);
   command.footer(
       "Exit codes: 0 the archive is whole; 2 there is none; 3 something was changed, or is "
-      "missing; "
-      "8 it cannot be read.");
+      "missing;\n8 it cannot be read.");
 }
 
 void ArchiveListOptions::AddTo(CLI::App& command) {
@@ -37,7 +36,10 @@ void ArchiveShowOptions::AddTo(CLI::App& command) {
 void ArchiveExportOptions::AddTo(CLI::App& command) {
   command.add_option("FILE", file, "File to write, .jsonl; - for stdout")->required();
   AddArchiveOption(command, &archive);
-  command.footer("Example:\n  assay archive export everything.jsonl");
+  command.footer(
+      "Example:\n  assay archive export everything.jsonl\n\n"
+      "Exit codes: 0 all are written; 3 records whose bytes were changed are left out, and named;\n"
+      "2 usage; 8 the archive cannot be read.");
 }
 
 }  // namespace assay

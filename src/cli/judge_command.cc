@@ -187,8 +187,8 @@ int RunJudge(const JudgeOptions& options) {
   JudgeEvents events;
   events.progress = [&](const ProgressEvent& event) { output.Progressed(event); };
   events.verdict = [&](const Verdict& verdict) {
-    output.Judged(verdict, !options.no_save && KeepVerdict(verdict));
     record.Judged(verdict);
+    output.Judged(verdict, !options.no_save && KeepVerdict(verdict));
   };
   events.notice = [&](const std::string& text) { output.Noticed(text); };
   events.unjudged = [&](const Error& error) {

@@ -82,9 +82,14 @@ def test_a_changed_byte_is_found(recorded, tmp_path):
     changed.write_bytes(content.replace(b'"outcome":"wrong"', b'"outcome":"wrung"'))
     run = assay("archive", "verify", "--archive", changed)
     assert run.code == WRONG and run.out.startswith("record 4: "), run
+    run = assay("archive", "export", "-", "--archive", changed)
+    assert run.code == WRONG and "record 4 is left out" in run.err, run
+    assert [json.loads(line)["sequence"] for line in run.out.splitlines()] == [1, 2, 3, 5, 6]
     changed.write_bytes(content[:8192] + bytes(8192) + content[16384:])
     run = assay("archive", "verify", "--archive", changed)
     assert run.code in (WRONG, ENVIRONMENT), run
+    itself = assay("archive", "export", archive)
+    assert itself.code == USAGE and archive.read_bytes() == content, itself
     missing = assay("archive", "verify", "--archive", tmp_path / "missing.sqlite")
     assert missing.code == USAGE and "there is no archive" in missing.err, missing
 

@@ -28,7 +28,7 @@ def unpacked(tmp_path_factory):
 def test_the_package_names_what_a_judgement_needs(unpacked):
     _, control = unpacked
     depends = next(line for line in control.splitlines() if line.startswith("Depends:"))
-    for needed in ("bubblewrap (>= 0.8)", "g++", "libseccomp2", "libhwloc15"):
+    for needed in ("bubblewrap (>= 0.8)", "g++", "libseccomp2", "libhwloc15", "libsqlite3-0"):
         assert needed in depends, depends
     assert "python3-torch" in control and "libopenblas0-pthread" in control, control
 
