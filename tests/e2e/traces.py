@@ -14,7 +14,8 @@ def sandbox_traces():
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        # Inside a sandbox, Assay's own files lie under /assay; a forked host has its nursery's words.
+        # Inside a sandbox, Assay's own files lie under /assay; a forked host has the words of its
+        # nursery.
         if "bwrap" in words[0] or any(
             word.startswith("/assay/") or word.endswith("/assay_host/nursery.py") for word in words
         ):
