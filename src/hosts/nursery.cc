@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -14,6 +15,8 @@
 #include <optional>
 
 #include "base/files.h"
+#include "hosts/python_runtime.h"
+#include "machine/machine.h"
 #include "sandbox/support.h"
 
 namespace assay {
@@ -26,6 +29,8 @@ constexpr int kSocketInside = 50, kFilterInside = 51;
 constexpr const char* kGraft = "/assay/graft";
 // Then another takes its place: a layout of memory that favours one side does so for few verdicts.
 constexpr int kHostsOfNursery = 16;
+// A nursery is started where this share of the free memory holds a host.
+constexpr uint64_t kMemoryShare = 8;
 
 struct Pair {
   UniqueFd ours, theirs;
@@ -54,11 +59,17 @@ bool SendDescriptor(int socket, int fd) {
   return ::sendmsg(socket, &header, MSG_NOSIGNAL) == 1;
 }
 
-// Starts a nursery; returns its control socket.
-UniqueFd StartNursery(const Nursery& nursery, std::map<std::string, std::string> environment) {
+struct Running {
+  UniqueFd control;
+  pid_t pid = 0;
+  int hosts = 0;
+};
+
+// Starts a nursery; without a control socket if it cannot.
+Running StartNursery(const Nursery& nursery, std::map<std::string, std::string> environment) {
   const auto support = SupportFolder();
   auto pair = MakePair();
-  if (!support || !pair) return UniqueFd();
+  if (!support || !pair || AvailableMemoryBytes() / kMemoryShare < kPythonHostBytes) return {};
   environment["LD_PRELOAD"] = (fs::path(*support) / "libassay_host.so").string();
   if (!nursery.bytecode.empty()) environment["PYTHONPYCACHEPREFIX"] = nursery.bytecode;
   std::vector<std::string> words{
@@ -81,8 +92,8 @@ UniqueFd StartNursery(const Nursery& nursery, std::map<std::string, std::string>
   const int failed = ::posix_spawn(&pid, words[0].c_str(), &actions, nullptr, arguments.data(),
                                    environ_words.data());
   ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return UniqueFd();
-  return std::move(pair->ours);
+  if (failed != 0) return {};
+  return {std::move(pair->ours), pid, 0};
 }
 
 UniqueFd MemoryOf(const std::string& content) {
@@ -96,11 +107,8 @@ UniqueFd MemoryOf(const std::string& content) {
 // Hands the end of a socket to a nursery; returns the other end.
 UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
   static std::mutex mutex;
-  struct Running {
-    UniqueFd control;
-    int hosts = 0;
-  };
   static std::map<std::string, Running> nurseries;
+  static std::vector<pid_t> ending;  // their end is not waited for
   std::string key = nursery.name + "\n" + nursery.python;
   std::map<std::string, std::string> environment = request.environment;
   for (const char* own :
@@ -109,10 +117,14 @@ UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
     environment.erase(own);
   for (const auto& [variable, value] : environment) key += "\n" + variable + "=" + value;
   const std::lock_guard lock(mutex);
+  std::erase_if(ending, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
   for (int attempt = 0; attempt < 2; ++attempt) {
     Running& running = nurseries[key];
-    if (running.hosts == kHostsOfNursery) running = {};
-    if (!running.control) running = {StartNursery(nursery, environment), 0};
+    if (running.hosts == kHostsOfNursery) {
+      ending.push_back(running.pid);
+      running = {};
+    }
+    if (!running.control) running = StartNursery(nursery, environment);
     auto pair = MakePair();
     if (!running.control || !pair) return UniqueFd();
     // The kernel names graft's process to the nursery, which may not read yet when it writes.
@@ -120,7 +132,8 @@ UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
     ::setsockopt(pair->theirs.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     ++running.hosts;
     if (SendDescriptor(running.control.get(), pair->theirs.get())) return std::move(pair->ours);
-    running = {};  // it has ended
+    ending.push_back(running.pid);
+    running = {};
   }
   return UniqueFd();
 }
