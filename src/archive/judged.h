@@ -10,7 +10,7 @@
 
 namespace assay {
 
-// What was judged, and how.
+// A judged source, and the terms.
 struct JudgedSource {
   std::string path;     // of the candidate's file
   std::string content;  // its source; empty: not known

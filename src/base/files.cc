@@ -3,13 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-
-#include "base/unique_fd.h"
 
 namespace assay {
 namespace fs = std::filesystem;
@@ -93,6 +92,15 @@ Result<void> WriteFileAtomically(const fs::path& path, std::string_view content,
   }
   if (durability == Durability::kLasting) SyncFolder(folder);
   return {};
+}
+
+UniqueFd MemoryFile(const std::string& content) {
+  UniqueFd fd(::memfd_create("assay-file", MFD_CLOEXEC));
+  if (fd && !content.empty()) {
+    const ssize_t count = ::pwrite(fd.get(), content.data(), content.size(), 0);
+    if (count != static_cast<ssize_t>(content.size())) return UniqueFd();
+  }
+  return fd;
 }
 
 Result<TemporaryFolder> TemporaryFolder::Create() {

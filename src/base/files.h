@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace assay {
 
@@ -23,6 +24,9 @@ enum class Durability { kLasting, kFleeting };
 // leave `path` as it was.
 Result<void> WriteFileAtomically(const std::filesystem::path& path, std::string_view content,
                                  Durability durability = Durability::kLasting);
+
+// Returns a file in memory with this content; without a descriptor if there is no memory for it.
+UniqueFd MemoryFile(const std::string& content);
 
 // A fresh private folder (mode 0700) under $TMPDIR or /tmp, removed with its content on
 // destruction.

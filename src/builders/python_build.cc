@@ -204,11 +204,11 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
   const Size size{init_arguments, settings, target != nullptr ? &target->plan : nullptr};
   // Such a build may run beside another judge's measurement.
   if (target != nullptr && CompilesAtImport(built.source.content)) {
-    build.without_device = true;
+    Build ahead = build;
+    ahead.without_device = true;
     BuiltCandidate early = built;
-    ASSAY_RETURN_IF_ERROR(build.AddSize(size, &early));
+    ASSAY_RETURN_IF_ERROR(ahead.AddSize(size, &early));
     if (StandsWithoutDevice(early)) return early;
-    build.without_device = false;
   }
   ASSAY_RETURN_IF_ERROR(build.AddSize(size, &built));
   if (built.failure || target == nullptr || !target->other_size ||

@@ -53,7 +53,7 @@ class BuildWithoutDevice : public testing::Test {
     const auto python = FindPython("");
     if (!python) GTEST_SKIP() << python.error().message;
     python_ = *python;
-    // Where every user may read, and no folder of the sandbox's own stands before it.
+    // Every user may read there, and no folder of the sandbox's own stands before it.
     namespace fs = std::filesystem;
     driver_ = fs::path("/var/tmp") / fmt::format("assay-driver-{}", ::getpid());
     fs::create_directories(driver_);

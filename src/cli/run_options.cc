@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-// Where verdicts go besides the results.
+// The places that verdicts go to besides the results.
 void AddKeeping(RunOptions* options, CLI::App& command) {
   command.add_flag("--no-save", options->no_save,
                    "Keep the verdicts in the results alone: neither for assay explain, nor in the "

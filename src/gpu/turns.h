@@ -19,7 +19,7 @@ namespace assay {
 // other one computes.
 class GpuTurns {
  public:
-  // Locks in `folder`, by the GPU's UUID. Where they cannot be made, every turn comes at once.
+  // Locks in `folder`, by the GPU's UUID. If they cannot be made, every turn comes at once.
   GpuTurns(const std::filesystem::path& folder, const std::string& uuid);
   GpuTurns(const GpuTurns&) = delete;
   GpuTurns& operator=(const GpuTurns&) = delete;
@@ -49,8 +49,8 @@ class GpuTurns {
   void GiveBack();
 
   std::mutex mutex_;
-  // Whoever waits for `use_` holds `queue_`: so a measurement comes to its turn although others
-  // compute one after the other.
+  // A process that waits for `use_` holds `queue_`: so a measurement comes to its turn although
+  // others compute one after the other.
   UniqueFd queue_, use_;
   int computing_ = 0;
   Held held_ = Held::kNothing;

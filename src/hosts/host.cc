@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/defences.h"
+#include "base/files.h"
 #include "base/trace.h"
 #include "machine/machine.h"
 #include "wire/channel.h"
@@ -41,15 +42,6 @@ constexpr int kVoidBlocksMax = 3;
 constexpr int64_t kWatchNs = 150'000;
 
 int64_t LookAliveIntervalNs() { return 20'000'000; }
-
-UniqueFd MemoryFile(const std::string& content) {
-  UniqueFd fd(::memfd_create("assay-program", MFD_CLOEXEC));
-  if (fd && !content.empty()) {
-    const ssize_t count = ::pwrite(fd.get(), content.data(), content.size(), 0);
-    if (count != static_cast<ssize_t>(content.size())) return UniqueFd();
-  }
-  return fd;
-}
 
 // For traces.
 std::string_view RequestName(FrameKind kind) {
@@ -80,6 +72,11 @@ std::unexpected<HostTrouble> HostFailed(Kind kind, std::string message) {
   trouble.kind = kind;
   trouble.message = std::move(message);
   return std::unexpected(std::move(trouble));
+}
+
+std::unexpected<HostTrouble> TroubleFrom(const Error& error) {
+  return HostFailed(error.kind == ErrorKind::kInterrupted ? Kind::kInterrupted : Kind::kEnvironment,
+                    error.message);
 }
 
 HostResult<Host> Host::Start(HostOptions options) {

@@ -52,6 +52,8 @@ template <typename T>
 using HostResult = std::expected<T, HostTrouble>;
 
 std::unexpected<HostTrouble> HostFailed(HostTrouble::Kind kind, std::string message);
+// Turns an error into trouble that is not the host's doing: kInterrupted, or kEnvironment.
+std::unexpected<HostTrouble> TroubleFrom(const Error& error);
 // Marks the trouble as the opponent's.
 inline std::unexpected<HostTrouble> OpponentsTrouble(HostTrouble trouble) {
   trouble.of_opponent = true;

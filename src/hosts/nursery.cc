@@ -3,12 +3,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -18,6 +16,7 @@
 #include "hosts/python_runtime.h"
 #include "machine/machine.h"
 #include "sandbox/support.h"
+#include "wire/channel.h"
 
 namespace assay {
 namespace {
@@ -40,23 +39,6 @@ std::optional<Pair> MakePair() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::nullopt;
   return Pair{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-bool SendDescriptor(int socket, int fd) {
-  char byte = 0;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-  iovec part{&byte, 1};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  cmsghdr* rights = CMSG_FIRSTHDR(&header);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-  return ::sendmsg(socket, &header, MSG_NOSIGNAL) == 1;
 }
 
 struct Running {
@@ -96,14 +78,6 @@ Running StartNursery(const Nursery& nursery, std::map<std::string, std::string> 
   return {std::move(pair->ours), pid, 0};
 }
 
-UniqueFd MemoryOf(const std::string& content) {
-  UniqueFd fd(::memfd_create("assay-filter", MFD_CLOEXEC));
-  if (fd &&
-      ::pwrite(fd.get(), content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()))
-    return UniqueFd();
-  return fd;
-}
-
 // Hands the end of a socket to a nursery; returns the other end.
 UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
   static std::mutex mutex;
@@ -131,7 +105,9 @@ UniqueFd Connect(const Nursery& nursery, const SandboxRequest& request) {
     const int on = 1;
     ::setsockopt(pair->theirs.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     ++running.hosts;
-    if (SendDescriptor(running.control.get(), pair->theirs.get())) return std::move(pair->ours);
+    const wire::Frame comes{wire::kMagic, wire::FrameKind::kAttach, {}};
+    if (wire::SendFrame(running.control.get(), comes, pair->theirs.get()))
+      return std::move(pair->ours);
     ending.push_back(running.pid);
     running = {};
   }
@@ -145,7 +121,7 @@ void ForkFromNursery(const Nursery& nursery, SandboxRequest* request, std::vecto
   if (!support) return;
   auto program = ReadFile(fs::path(*support) / "graft", 16 << 20);
   if (!program) return;
-  UniqueFd filter = MemoryOf(ProbedSandboxTools().filters.base);
+  UniqueFd filter = MemoryFile(ProbedSandboxTools().filters.base);
   UniqueFd connection = Connect(nursery, *request);
   if (!filter || !connection) return;
   std::vector<std::string> words{kGraft, std::to_string(kSocketInside), "--filter",

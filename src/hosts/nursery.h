@@ -21,7 +21,7 @@ struct Nursery {
 
 // Has the command of `request`, a Python host or another program, forked by the nursery, which is
 // started if it does not run. `kept`: descriptors that must stay open until the sandbox has begun.
-// Where no nursery can be had the request stays as it is; one that fails later has the command
+// If no nursery can be had the request stays as it is; one that fails later has the command
 // executed.
 void ForkFromNursery(const Nursery& nursery, SandboxRequest* request, std::vector<UniqueFd>* kept);
 

@@ -133,7 +133,7 @@ TEST_F(NurseryTest, AHostIsExecutedWhereTheNurseryIsGone) {
   EXPECT_TRUE(first->Quit(10));
 }
 
-// What the host does must reach the judge as if it had been executed there.
+// The judge must learn of a forked host what it learns of an executed one.
 TEST_F(NurseryTest, TheEndOfAForkedHostIsTold) {
   auto host = Host::Start(Options(Own("end")));
   ASSERT_TRUE(host) << host.error().message;

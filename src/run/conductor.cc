@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
@@ -87,14 +88,9 @@ Result<void> Conductor::GoOnAlone() {
   alone_ = true;
   std::sort(for_alone_.begin(), for_alone_.end());
   Queue(std::exchange(for_alone_, {}));
+  std::set<std::string> devices;
   for (size_t i = 0; i < workers_.size(); ++i) {
-    const bool first =
-        std::none_of(workers_.begin(), workers_.begin() + static_cast<std::ptrdiff_t>(i),
-                     [&](const WorkerState& other) {
-                       const auto at = static_cast<size_t>(&other - workers_.data());
-                       return other.runs && fleet_.Name(at) == fleet_.Name(i);
-                     });
-    if (workers_[i].given_up || !first) continue;
+    if (workers_[i].given_up || !devices.insert(fleet_.Name(i)).second) continue;
     ASSAY_RETURN_IF_ERROR(fleet_.Start(i, true));
     workers_[i].heard_ns = MonotonicNs();
     workers_[i].runs = true;

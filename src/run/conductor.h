@@ -46,8 +46,9 @@ class Conductor {
   Conductor(const RunPlan& plan, const AskedTerms& terms, Fleet& fleet, ConductEvents events,
             size_t batch_max = 16);
 
-  // Judges these items of the plan. Where workers share a device, what fails, takes too long or
-  // lacks memory is judged again at the end, by one worker that has the device for itself. A worker
+  // Judges these items of the plan. Beside workers of the same device a candidate may lack memory
+  // or time, and a request may fail: such are judged again at the end, by one worker that has the
+  // device for itself. A worker
   // that ends is started again. What it had in hand is tried once more, and after a second end in
   // the same place has an error for a row. A worker that fails four times in a row in the same
   // words, without a verdict between, is given up: its device is lost, while one problem that is

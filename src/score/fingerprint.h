@@ -1,4 +1,4 @@
-// What became of candidates, in kinds that a table can count: outcomes, wrong ones by the pattern
+// The ends of candidates, in kinds that a table can count: outcomes, wrong ones by the pattern
 // of their errors, fouls by their rule. Pure.
 #pragma once
 

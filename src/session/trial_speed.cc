@@ -26,10 +26,8 @@ bool MayCallLibraries(const BuiltCandidate& candidate, bool forbidden) {
 }
 
 HostResult<void> AsTrouble(Result<void> done) {
-  if (done) return {};
-  return HostFailed(done.error().kind == ErrorKind::kInterrupted ? HostTrouble::Kind::kInterrupted
-                                                                 : HostTrouble::Kind::kEnvironment,
-                    done.error().message);
+  if (!done) return TroubleFrom(done.error());
+  return {};
 }
 
 void AddSpent(const SpentTime& spent, Cost* cost) {

@@ -17,10 +17,8 @@ HostResult<void> ImportOffDevice(const Gpu* gpu, StopToken stop,
   import();
   if (!turns) return {};
   const auto back = turns->EndRest(stop);
-  if (back) return {};
-  return HostFailed(back.error().kind == ErrorKind::kInterrupted ? HostTrouble::Kind::kInterrupted
-                                                                 : HostTrouble::Kind::kEnvironment,
-                    back.error().message);
+  if (!back) return TroubleFrom(back.error());
+  return {};
 }
 
 void StartDevices(const std::vector<Host*>& hosts) {
