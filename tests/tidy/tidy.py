@@ -33,6 +33,7 @@ ROOMS = [
     "report",
     "ladder",
     "run",
+    "search",
     "cli",
 ]
 LAYERS = {
@@ -41,6 +42,7 @@ LAYERS = {
     "cuda": set(),
     "model": {"base", "wire"},
     "archive": {"base", "model"},
+    "propose": {"base", "model"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},
     "gpu": {"base", "wire", "cuda"},
     **{
@@ -48,7 +50,8 @@ LAYERS = {
         for place, room in enumerate(ROOMS)
     },
 }
-LAYERS["cli"] |= {"archive"}  # what judges knows nothing of it
+for room in ("search", "cli"):
+    LAYERS[room] |= {"archive", "propose"}  # what judges knows nothing of them
 HOST_MAY_USE = {"wire", "cuda"}
 HOST_TESTS_MAY_USE = {"base", "wire", "cuda", "model", "problem"}
 # Pure folders: samples in, conclusions out.
