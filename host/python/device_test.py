@@ -293,6 +293,14 @@ class OnDevice(DeviceHosts):
                 expected = self.oracle.tensor(name, slot)
                 self.assertTrue(torch.allclose(ours, expected, atol=1e-5), (name, ours, expected))
 
+    def lay_changed_inputs(self, judge, slots=(0, 1)):
+        """As the judge does before a block: forward changes them where outputs lie, once a call."""
+        for spec in self.oracle.specs:
+            name = spec.name.decode()
+            if spec.role == wire.OUTPUT and name.endswith("_after"):
+                for slot in slots:
+                    judge.tensor(name, slot).copy_(judge.tensor(name.removesuffix("_after"), slot))
+
     def test_every_role_agrees_with_the_oracle(self):
         for source in (SOFTMAX, LINEAR, BATCH_NORM, NUMBERS, CHANGES):
             self.describe(source)
@@ -300,7 +308,8 @@ class OnDevice(DeviceHosts):
                 own = source.replace("class Model", "class ModelNew")
                 judge = self.start(role, own if role == "candidate" else source)
                 judge.enter_blocks()
-                settle_ns = judge.run_block([1, 0, 1])
+                self.lay_changed_inputs(judge)
+                settle_ns = judge.run_block([1, 0] if source == CHANGES else [1, 0, 1])
                 self.assertEqual(judge.leave_blocks()[0], 0, judge.message())
                 self.assertTrue(0 < settle_ns < 100_000_000, settle_ns)  # others may run beside
                 self.assert_agrees(judge)
@@ -334,6 +343,7 @@ class OnDevice(DeviceHosts):
             judge = self.start("opponent", source)
             judge.enter_blocks()
             for _ in range(2):
+                self.lay_changed_inputs(judge)
                 judge.run_block([1, 0], replay=True)
                 self.assertEqual(judge.report.replays, 0)
             self.assertEqual(judge.leave_blocks()[0], 0, judge.message())

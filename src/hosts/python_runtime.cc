@@ -154,8 +154,8 @@ void NameFiles(const std::string& problem_path, const std::string& candidate_pat
 
 std::optional<Nursery> NurseryFor(const std::string& role, int pair_index,
                                   const PythonRuntime& python) {
-  // The pairs of a verdict's first look, and one for whoever starts ahead.
-  constexpr int kNurseries = 4;
+  // The pairs up to the first look of the test (rules/gate2.h).
+  constexpr int kNurseries = 9;
   if (pair_index >= kNurseries) return std::nullopt;
   return Nursery{fmt::format("{} {}", role, pair_index), python.executable, python.bytecode};
 }

@@ -206,7 +206,8 @@ def _graft(asked, library, others):
         reader, writer = os.pipe()
         child = os.fork()
     except Exception as error:
-        print(f"assay: hosts are executed, not forked: {error}", file=sys.stderr)
+        if os.path.exists(f"/proc/{asked.pid}"):  # else its sandbox was ended meanwhile
+            print(f"assay: hosts are executed, not forked: {error}", file=sys.stderr)
         asked.say(1)
         os._exit(1)
     if child == 0:
