@@ -31,8 +31,7 @@ class Trial {
   explicit Trial(TrialSetup setup) : setup_(std::move(setup)) {}
   // Returns the gates' verdict. Errors: trouble that is not the candidate's doing.
   Result<Verdict> Run(HostsOfCandidate& hosts);
-  // True if the candidate, or a second reference that checked its rounding, lacked memory before
-  // the candidate was timed.
+  // True if the candidate, or a second reference that checked its rounding, lacked memory.
   bool wants_room() const { return wants_room_; }
   // True if its speed was measured to a decision.
   bool settled() const { return settled_; }

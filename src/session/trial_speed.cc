@@ -160,6 +160,8 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   if (result->checks.wrong && bench.stop.stopped())
     return Fail(ErrorKind::kInterrupted, "interrupted");
   AddSpent(result->spent, &verdict->cost);
+  // Hosts of pairs to come have taken memory only now: CUDA starts in them after gate 1.
+  wants_room_ = result->checks.wrong && result->checks.wrong->lacked_memory;
   if (auto& why = result->result.why_unsettled) why->budget_s /= bench.terms.sharers;
   return SpeedOutcome{ConcludeGate2(std::move(*result), bench.terms.problem, baseline, verdict),
                       std::nullopt};

@@ -131,6 +131,7 @@ def judge_all(tmp_path, request):
         verdicts = found if len(paths) > 1 else [found]
         assert len(verdicts) == len(paths), process.stderr
         for verdict in verdicts:
+            assert verdict["schema"] == "assay.verdict/1", verdict  # an error stands in its place
             keep({"test": request.node.nodeid, "verdict": in_brief(verdict)})
             assert "NVIDIA" in verdict["machine"]["gpu"]
         return verdicts
