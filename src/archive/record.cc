@@ -10,12 +10,16 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::pair<RecordKind, std::string_view>, 5> kKindNames = {{
+constexpr std::array<std::pair<RecordKind, std::string_view>, 9> kKindNames = {{
     {RecordKind::kCandidate, "candidate"},
     {RecordKind::kVerdict, "verdict"},
     {RecordKind::kFailure, "failure"},
     {RecordKind::kRun, "run"},
     {RecordKind::kNote, "note"},
+    {RecordKind::kSearch, "search"},
+    {RecordKind::kStep, "step"},
+    {RecordKind::kResult, "result"},
+    {RecordKind::kSteer, "steer"},
 }};
 
 }  // namespace

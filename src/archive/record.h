@@ -15,6 +15,10 @@ enum class RecordKind {
   kFailure,    // content: the error that stands in a verdict's place, as JSON
   kRun,        // content: the problems of a run, as JSON
   kNote,       // content: text
+  kSearch,     // content: the settings of a search, as JSON
+  kStep,       // content: what a search is about to do, as JSON; source: a candidate to judge
+  kResult,     // content: what came of a step, as JSON
+  kSteer,      // content: what a person asks of a search, as JSON
 };
 
 std::string_view RecordKindName(RecordKind kind);
@@ -23,8 +27,8 @@ std::optional<RecordKind> RecordKindFromName(std::string_view name);
 // Words by which a record is found. Empty: it has none.
 struct RecordFacts {
   RecordKind kind = RecordKind::kNote;
-  std::string name;     // a candidate's file, or a run's folder
-  std::string id;       // a verdict's
+  std::string name;     // a candidate's file, a run's folder, or the key of a search's step
+  std::string id;       // a verdict's, or a search's
   std::string problem;  // its name
   std::string outcome;  // a verdict's, as in JSON
 };

@@ -10,7 +10,7 @@ namespace assay {
 inline constexpr int64_t kArchiveApplicationId = 0x41535941;
 
 // Step i leads from version i to i + 1. A step that was released never changes.
-inline constexpr std::array<const char*, 1> kArchiveMigrations = {R"(
+inline constexpr std::array<const char*, 2> kArchiveMigrations = {R"(
 CREATE TABLE blobs(
   hash TEXT NOT NULL PRIMARY KEY,
   bytes BLOB NOT NULL
@@ -48,6 +48,40 @@ CREATE TRIGGER blobs_remain BEFORE DELETE ON blobs
 CREATE TRIGGER blobs_are_new BEFORE INSERT ON blobs
   WHEN EXISTS(SELECT 1 FROM blobs WHERE hash = new.hash)
   BEGIN SELECT RAISE(ABORT, 'a blob is never replaced'); END;
+)",
+                                                                  R"(
+-- SQLite cannot change a CHECK: the table is written anew, with the kinds of searches.
+CREATE TABLE records_with_searches(
+  sequence INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL CHECK(kind IN ('candidate', 'verdict', 'failure', 'run', 'note', 'search',
+                                    'step', 'result', 'steer')),
+  time TEXT NOT NULL,
+  name TEXT NOT NULL,
+  id TEXT NOT NULL,
+  problem TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  content TEXT NOT NULL REFERENCES blobs(hash),
+  source TEXT REFERENCES blobs(hash),
+  terms TEXT REFERENCES blobs(hash),
+  parent TEXT NOT NULL UNIQUE,
+  hash TEXT NOT NULL UNIQUE
+) STRICT;
+INSERT INTO records_with_searches SELECT * FROM records ORDER BY sequence;
+DROP TABLE records;
+ALTER TABLE records_with_searches RENAME TO records;
+CREATE INDEX records_by_problem ON records(problem, sequence);
+CREATE INDEX records_by_outcome ON records(outcome, sequence);
+CREATE INDEX records_by_content ON records(content);
+CREATE INDEX records_by_id ON records(id);
+CREATE INDEX records_by_kind ON records(kind, sequence);
+CREATE TRIGGER records_stay BEFORE UPDATE ON records
+  BEGIN SELECT RAISE(ABORT, 'a record is never changed'); END;
+CREATE TRIGGER records_remain BEFORE DELETE ON records
+  BEGIN SELECT RAISE(ABORT, 'a record is never deleted'); END;
+CREATE TRIGGER records_are_new BEFORE INSERT ON records
+  WHEN EXISTS(SELECT 1 FROM records
+              WHERE sequence = new.sequence OR hash = new.hash OR parent = new.parent)
+  BEGIN SELECT RAISE(ABORT, 'a record is never replaced'); END;
 )"};
 
 }  // namespace assay

@@ -298,6 +298,7 @@ Result<std::vector<Record>> SqliteStore::Find(const RecordQuery& query) {
   if (query.kind) sql += " AND kind = ?";
   if (!query.problem.empty()) sql += " AND problem = ?";
   if (!query.outcome.empty()) sql += " AND outcome = ?";
+  if (!query.id.empty()) sql += " AND id = ?";
   // Hashes are hexadecimal: 'g' follows all that begin with the same digits. Each part of the union
   // has its index.
   if (!query.reference.empty())
@@ -312,6 +313,7 @@ Result<std::vector<Record>> SqliteStore::Find(const RecordQuery& query) {
   if (query.kind) select.Bind(RecordKindName(*query.kind));
   if (!query.problem.empty()) select.Bind(query.problem);
   if (!query.outcome.empty()) select.Bind(query.outcome);
+  if (!query.id.empty()) select.Bind(query.id);
   if (!query.reference.empty()) {
     const std::string end = query.reference + "g";
     select.Bind(query.reference).Bind(end).Bind(query.reference).Bind(end).Bind(query.reference);

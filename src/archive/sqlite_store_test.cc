@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "archive/sqlite_schema.h"
 #include "archive/store_conformance_test.h"
 
 namespace assay {
@@ -125,6 +126,39 @@ TEST_F(SqliteFile, AnArchiveOfANewerVersionIsLeftAlone) {
   EXPECT_THAT(SqliteStore::OpenToRead(path_).error().message, HasSubstr("newer version"));
 }
 
+TEST_F(SqliteFile, AnArchiveOfTheFirstVersionIsBroughtUpToDate) {
+  Record record;
+  record.sequence = 1;
+  record.facts = {RecordKind::kNote, "old", "", "", ""};
+  record.time = "2026-11-27T10:00:00Z";
+  record.content = Sha256Hex("one");
+  record.parent = kFirstParent;
+  record.hash = RecordHash(record);
+  ASSERT_EQ(Sql(fmt::format("{}; PRAGMA user_version = 1; PRAGMA application_id = {};"
+                            "INSERT INTO blobs VALUES('{}', CAST('one' AS BLOB));"
+                            "INSERT INTO records VALUES(1, 'note', '{}', 'old', '', '', '', '{}',"
+                            " NULL, NULL, '{}', '{}')",
+                            kArchiveMigrations[0], kArchiveApplicationId, record.content,
+                            record.time, record.content, record.parent, record.hash)),
+            "");
+  EXPECT_THAT(SqliteStore::OpenToRead(path_).error().message, HasSubstr("older version"));
+  {
+    const auto store = SqliteStore::Open(path_);
+    ASSERT_TRUE(store) << store.error().message;
+    NewRecord search = NoteOf("settings");
+    search.facts.kind = RecordKind::kSearch;
+    search.facts.id = "0123456789ab";
+    ASSERT_TRUE((*store)->Append(std::vector{search}));
+    RecordQuery of_search;
+    of_search.id = "0123456789ab";
+    EXPECT_EQ((*store)->Find(of_search)->size(), 1u);
+    EXPECT_EQ((*store)->Find({})->back().hash, record.hash);
+  }
+  EXPECT_TRUE(Faults().empty());
+  EXPECT_THAT(Sql("DELETE FROM records"), HasSubstr("never deleted"));
+  EXPECT_THAT(Sql("UPDATE records SET name = ''"), HasSubstr("never changed"));
+}
+
 TEST_F(SqliteFile, AFolderOrAMissingFileIsNamed) {
   EXPECT_THAT(SqliteStore::OpenToRead(path_).error().message, HasSubstr("there is no archive"));
   std::filesystem::create_directory(path_);
@@ -133,9 +167,10 @@ TEST_F(SqliteFile, AFolderOrAMissingFileIsNamed) {
 
 TEST_F(SqliteFile, ADamagedPageIsAnErrorAndNoCrash) {
   Fill();
+  const auto size = std::filesystem::file_size(path_) - 4096;  // all but the first page
   std::fstream(path_, std::ios::in | std::ios::out | std::ios::binary)
       .seekp(4096)
-      .write(std::string(4096 * 3, '\x7f').data(), 4096 * 3);
+      .write(std::string(size, '\x7f').data(), static_cast<std::streamsize>(size));
   const auto store = SqliteStore::OpenToRead(path_);
   const auto report =
       store ? VerifyChain(**store) : Result<ChainReport>(std::unexpected(store.error()));

@@ -18,6 +18,7 @@ namespace assay {
 struct RecordQuery {
   std::optional<RecordKind> kind = {};
   std::string problem = {}, outcome = {};
+  std::string id = {};
   std::string reference = {};  // the first digits of a record's hash or content, or a verdict's id
   int64_t after = 0;           // sequence numbers above this one
   bool oldest_first = false;   // else the newest

@@ -23,6 +23,7 @@
 #include "report/card.h"
 #include "report/terminal.h"
 #include "report/text.h"
+#include "search/search_report.h"
 
 namespace assay {
 namespace {
@@ -66,6 +67,13 @@ Result<int> List(const ArchiveListOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckOutcome(options.outcome));
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenArchive(options.archive));
   RecordQuery query;
+  if (!options.kind.empty()) {
+    query.kind = RecordKindFromName(options.kind);
+    if (!query.kind)
+      return UsageError(fmt::format(
+          "--kind {}: give candidate, verdict, failure, run, note, search, step, result or steer",
+          options.kind));
+  }
   query.problem = options.problem;
   query.outcome = options.outcome;
   query.limit = options.limit;
@@ -93,6 +101,8 @@ Result<Record> FindOne(Store& store, const std::string& reference) {
   ASSAY_ASSIGN_OR_RETURN(std::vector<Record> found, store.Find(query));
   if (found.empty())
     return UsageError(fmt::format("no record has the hash or the id {}", reference));
+  // All records of a search have its id: the first has its settings.
+  if (found.size() > 1 && found[0].facts.id == digits) return std::move(found.front());
   if (found.size() > 1 && found[0].content != digits)
     return UsageError(
         fmt::format("several records begin with {}, such as {} and {}: give more "
@@ -112,9 +122,19 @@ std::string PrintableLines(const std::string& text, bool unicode) {
   return lines;
 }
 
+Result<int> ShowTree(Store& store, const Record& record) {
+  if (record.facts.kind != RecordKind::kSearch)
+    return UsageError("--tree: name a search; assay archive list --kind search shows them");
+  ASSAY_ASSIGN_OR_RETURN(const Journal journal, Journal::Open(store, record.facts.id));
+  const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
+  Print(PrintableLines(RenderTree(journal), style.unicode));
+  return kExitGood;
+}
+
 Result<int> Show(const ArchiveShowOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenArchive(options.archive));
   ASSAY_ASSIGN_OR_RETURN(const Record record, FindOne(*store, options.hash));
+  if (options.tree) return ShowTree(*store, record);
   ASSAY_ASSIGN_OR_RETURN(const std::string content, store->Get(record.content));
   const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
   const auto line = [&](std::string_view name, const std::string& value) {

@@ -17,7 +17,7 @@ struct ArchiveVerifyOptions {
 };
 
 struct ArchiveListOptions {
-  std::string archive, problem, outcome;
+  std::string archive, problem, outcome, kind;
   int64_t limit = 20;
 
   void AddTo(CLI::App& command);
@@ -25,6 +25,7 @@ struct ArchiveListOptions {
 
 struct ArchiveShowOptions {
   std::string archive, hash;
+  bool tree = false;
 
   void AddTo(CLI::App& command);
 };

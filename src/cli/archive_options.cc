@@ -16,6 +16,7 @@ void ArchiveListOptions::AddTo(CLI::App& command) {
   AddArchiveOption(command, &archive);
   command.add_option("--problem", problem, "Only records of this problem, by its name");
   command.add_option("--outcome", outcome, "Only verdicts with this outcome, such as faster");
+  command.add_option("--kind", kind, "Only records of this kind, such as verdict or search");
   command.add_option("--limit", limit, "Number of records; 0: all")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}));
@@ -26,11 +27,16 @@ void ArchiveListOptions::AddTo(CLI::App& command) {
 
 void ArchiveShowOptions::AddTo(CLI::App& command) {
   command
-      .add_option("HASH", hash,
-                  "The first digits of a record's hash, or of its content's; or a verdict's id")
+      .add_option(
+          "HASH", hash,
+          "The first digits of a record's hash, or of its content's; or a verdict's id, or a "
+          "search's")
       ->required();
   AddArchiveOption(command, &archive);
-  command.footer("Example:\n  assay archive show 3f2a9c01d4e7");
+  command.add_flag("--tree", tree,
+                   "Of a search: the lineage of its candidates, each under its first parent");
+  command.footer(
+      "Examples:\n  assay archive show 3f2a9c01d4e7\n  assay archive show 8c1f00d2aa31 --tree");
 }
 
 void ArchiveExportOptions::AddTo(CLI::App& command) {

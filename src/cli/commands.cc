@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "cli/archive_command.h"
 #include "cli/options.h"
+#include "cli/search_command.h"
 #include "problem/nearest.h"
 
 namespace assay {
@@ -88,6 +89,9 @@ void CommandLine::AddAll() {
       app, "worker", "Judge candidates that come as JSON lines, in warm sessions", RunWorker);
   Add<RunOptions>(app, "run", "Judge many candidates over many problems, and keep all results",
                   RunRun);
+  Add<SearchOptions>(app, "search",
+                     "Search for faster kernels: propose candidates, judge them, keep all",
+                     RunSearch);
   Add<LadderOptions>(app, "ladder", "Judge the rungs of a ladder, and draw its table and chart",
                      RunLadder);
   Add<SassOptions>(app, "sass",

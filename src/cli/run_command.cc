@@ -9,8 +9,8 @@
 #include "base/files.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "cli/places.h"
 #include "cli/recorder.h"
-#include "gpu/gpu.h"
 #include "machine/machine.h"
 #include "report/progress.h"
 #include "report/score_page.h"
@@ -48,35 +48,6 @@ std::string ResultsFolder(const RunOptions& options) {
   return folder.empty() ? "." : folder.string();
 }
 
-// The devices to judge on, all of one kind.
-Result<std::vector<WorkerPlace>> PlacesOf(const RunOptions& options) {
-  std::vector<WorkerPlace> places;
-  const std::vector<std::string> gpus = GpuNames();
-  if (options.devices.empty())
-    return std::vector<WorkerPlace>{{gpus.empty() ? std::string("cpu") : std::string("cuda"), ""}};
-  for (const std::string& device : options.devices) {
-    if (device == "cpu" || device == "cuda") {
-      places.push_back({device, ""});
-      continue;
-    }
-    const std::string number = device.starts_with("cuda:") ? device.substr(5) : "";
-    if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos)
-      return UsageError(
-          fmt::format("--devices {}: give cpu, or GPUs such as cuda:0,cuda:1", device));
-    if (number.size() > 4 || std::stoul(number) >= gpus.size())
-      return EnvironmentError(fmt::format("--devices {}: this machine shows {}", device,
-                                          Counted(static_cast<long long>(gpus.size()), "GPU")));
-    places.push_back({"cuda", number});
-  }
-  for (const WorkerPlace& place : places)
-    if (place.device != places.front().device)
-      return UsageError(
-          "--devices takes either cpu or GPUs: what is timed on both at once is noise");
-  if (places.size() > 1 && places.front().visible_gpu.empty())
-    return UsageError("--devices names a device twice: give GPUs as cuda:0,cuda:1");
-  return places;
-}
-
 // One call of assay run.
 class RunCall {
  public:
@@ -89,7 +60,7 @@ class RunCall {
         recorder_(options.archive, options.no_save) {}
 
   Result<int> Run() {
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<WorkerPlace> places, PlacesOf(options_));
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<WorkerPlace> places, PlacesOf(options_.devices));
     if (places.front().device == "cpu" && options_.workers > 1)
       return UsageError("--workers: on the CPU one worker has all cores");
     terms_ = options_.asked;

@@ -30,7 +30,7 @@ class Planner {
       if (!tensor.is_number) scope_.tensors[tensor.name] = tensor.shape;
     for (const auto& [name, value] : tuned)
       if (std::none_of(program_.tunes.begin(), program_.tunes.end(),
-                       [&](const DeviceTune& tune) { return tune.name == name; }))
+                       [&](const TuneLine& tune) { return tune.name == name; }))
         return std::unexpected(fmt::format("there is no '//! tune {}' line", name));
     for (const auto& step : {&Planner::Tune, &Planner::Define, &Planner::Scratch,
                              &Planner::TensorMaps, &Planner::Launches})
@@ -60,7 +60,7 @@ class Planner {
   }
 
   Problem Tune(Tuned tuned) {
-    for (const DeviceTune& tune : program_.tunes) {
+    for (const TuneLine& tune : program_.tunes) {
       line_ = tune.line;
       if (auto problem = Shadows(tune.name)) return problem;
       const auto chosen = tuned.find(tune.name);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "toolchain/directives.h"
@@ -13,8 +12,6 @@ namespace assay {
 namespace {
 
 constexpr size_t kDefinitionsMax = 64;
-constexpr size_t kTunesMax = 16;
-constexpr size_t kTuneValuesMax = 64;
 constexpr size_t kNameBytesMax = 60;
 constexpr size_t kKernelBytesMax = 200;
 
@@ -135,23 +132,11 @@ class Reader {
   }
 
   Problem Tune(std::string_view text) {
-    constexpr std::string_view kForm = "//! tune NAME = 128 256 512";
-    auto found = Assignment(text, kForm);
-    if (!found) return found.error();
+    auto tune = ParseTuneLine(line_, text);
+    if (!tune) return tune.error();
     if (program_.tunes.size() == kTunesMax) return fmt::format("more than {} of them", kTunesMax);
-    if (auto problem = Name(found->first)) return problem;
-    DeviceTune tune{line_, std::string(found->first), {}};
-    for (std::string_view rest = found->second; !rest.empty();) {
-      const std::string_view word = TakeWord(rest);
-      int64_t value = 0;
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-      if (error != std::errc() || end != word.data() + word.size())
-        return fmt::format("'{}' is no integer; write it as '{}'", ShownText(word), kForm);
-      if (tune.values.size() == kTuneValuesMax)
-        return fmt::format("more than {} values", kTuneValuesMax);
-      tune.values.push_back(value);
-    }
-    program_.tunes.push_back(std::move(tune));
+    if (auto problem = Name(tune->name)) return problem;
+    program_.tunes.push_back(std::move(*tune));
     return std::nullopt;
   }
 

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "toolchain/size_expression.h"
+#include "toolchain/tune_space.h"
 #include "wire/launches.h"
 
 namespace assay {
@@ -32,12 +33,6 @@ struct DeviceDefinition {
   std::string name;
   std::string expression;
   bool is_macro = false;  // `constant`: also a macro of the compiler's
-};
-
-struct DeviceTune {
-  int line = 0;
-  std::string name;  // a macro, and a name in expressions
-  std::vector<int64_t> values;
 };
 
 struct DeviceScratch {
@@ -67,7 +62,7 @@ struct DeviceLaunch {
 
 struct DeviceProgram {
   std::vector<DeviceDefinition> definitions;  // in order: each may use earlier ones
-  std::vector<DeviceTune> tunes;
+  std::vector<TuneLine> tunes;
   std::vector<DeviceScratch> scratches;
   std::vector<DeviceTensorMap> tensor_maps;
   std::vector<DeviceLaunch> launches;

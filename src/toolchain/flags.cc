@@ -13,6 +13,7 @@
 #include "toolchain/directives.h"
 #include "toolchain/nvcc.h"
 #include "toolchain/nvrtc.h"
+#include "toolchain/tune_space.h"
 
 namespace assay {
 namespace {
@@ -340,6 +341,12 @@ std::expected<BuildOptions, std::string> ParseBuildOptions(std::string_view sour
     }
     if (problem) return std::unexpected(*std::move(problem));
   }
+  const auto space = ParseTuneSpace(source, language);
+  if (!space) return std::unexpected(space.error());
+  // In the device form the launches' plan does the same.
+  if (tool != Tool::kNvrtc)
+    for (const TuneLine& tune : space->tunes)
+      options.flags.push_back(fmt::format("-D{}={}", tune.name, tune.values.front()));
   // Without the flag a compiler leaves the directives out without a word.
   const bool compiles = tool == Tool::kCCompiler || tool == Tool::kCppCompiler;
   if (compiles && UsesOpenMp(source) && !Has(options.flags, "-fopenmp") &&

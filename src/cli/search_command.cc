@@ -1,0 +1,239 @@
+#include "cli/search_command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "archive/sqlite_store.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/unique_fd.h"
+#include "cli/exit_code.h"
+#include "cli/places.h"
+#include "cli/recorder.h"
+#include "machine/machine.h"
+#include "machine/seeds.h"
+#include "report/progress.h"
+#include "report/terminal.h"
+#include "report/text.h"
+#include "search/engine.h"
+#include "search/search_report.h"
+#include "search/tuner.h"
+#include "worker/protocol.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Seconds of gate 2 of a first look: enough where the times differ.
+constexpr double kScreeningBudgetS = 15;
+constexpr size_t kIdDigits = 12;
+
+void Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// Held while a search is run: two processes do not go on with the same one.
+Result<UniqueFd> LockSearch(const std::string& id) {
+  const fs::path path = StateFolder() / "searches" / (id + ".lock");
+  std::error_code code;
+  fs::create_directories(path.parent_path(), code);
+  UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock) return EnvironmentError(fmt::format("cannot make {}", path.string()));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return UsageError(fmt::format("search {} is being run by another process", id));
+  return lock;
+}
+
+// The terms that a search recorded.
+Result<AskedTerms> RecordedTerms(const std::string& terms) {
+  std::string id;
+  ASSAY_ASSIGN_OR_RETURN(WorkerRequest request,
+                         ParseWorkerRequest(nlohmann::json{{"id", "terms"},
+                                                           {"request", "describe"},
+                                                           {"terms", nlohmann::json::parse(terms)}}
+                                                .dump(),
+                                            &id));
+  return request.terms;
+}
+
+AskedTerms ScreeningTerms(AskedTerms terms) {
+  terms.one_size = true;
+  terms.effort.futility = true;
+  terms.effort.speed_budget_s = std::min(terms.effort.speed_budget_s, kScreeningBudgetS);
+  return terms;
+}
+
+// One call of assay search.
+class SearchCall {
+ public:
+  SearchCall(const SearchOptions& options, const std::atomic<bool>& interrupted)
+      : options_(options), interrupted_(interrupted), progress_(OptionsFor(options)) {}
+
+  Result<int> Run() {
+    const std::string path = options_.archive.empty() ? DefaultArchive() : options_.archive;
+    SearchSettings begun;
+    if (!options_.resumes) {
+      // Before an archive is made: what was asked for may be wrong.
+      ASSAY_ASSIGN_OR_RETURN(begun, NewSettings());
+    }
+    ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(path));
+    if (options_.resumes) {
+      ASSAY_ASSIGN_OR_RETURN(begun, ReadSearchSettings(*store, options_.resume));
+    }
+    ASSAY_ASSIGN_OR_RETURN(const UniqueFd lock, LockSearch(begun.id));
+    ASSAY_ASSIGN_OR_RETURN(const auto strategy, StrategyFor(begun));
+    ASSAY_ASSIGN_OR_RETURN(Journal journal, options_.resumes ? Journal::Open(*store, begun.id)
+                                                             : Journal::Begin(*store, begun));
+    Tell(options_.resumes ? "goes on" : "begins", begun);
+    return Search(journal, *strategy);
+  }
+
+ private:
+  static ProgressOptions OptionsFor(const SearchOptions& options) {
+    ProgressOptions progress;
+    if (!options.quiet) progress.terminal = DetectTerminal(STDERR_FILENO);
+    progress.verbose = options.verbose && !options.quiet;
+    return progress;
+  }
+
+  void Tell(const char* what, const SearchSettings& settings) const {
+    if (options_.jsonl) Print(BeginEvent(settings, options_.resumes));
+    if (options_.jsonl || options_.quiet) return;
+    Notice(fmt::format("search {} {}: {}, {} by {}, seed {}", settings.id, what, settings.problem,
+                       settings.strategy, settings.proposer, settings.seed));
+  }
+
+  Result<SearchSettings> NewSettings() const {
+    if (options_.problem.problem.empty())
+      return UsageError("name a problem, or go on with a search by --resume");
+    SearchSettings settings;
+    settings.strategy = options_.strategy;
+    settings.proposer = options_.proposer;
+    if (options_.proposer != "tuner")
+      return UsageError(fmt::format("--proposer {}: there is tuner", options_.proposer));
+    if (options_.from.empty())
+      return UsageError(
+          "--from is missing: a candidate with //! tune lines, which the tuner varies");
+    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from, ReadCandidate(options_.from));
+    ASSAY_ASSIGN_OR_RETURN(settings.budget, ParseBudget(options_.budget));
+    settings.from_name = fs::path(options_.from).filename().string();
+    settings.from_source = from.content;
+    settings.seed = options_.seed != 0 ? options_.seed : FreshSeed();
+    settings.finalists = options_.finalists;
+    settings.width = options_.width;
+    AskedTerms terms = options_.asked;
+    ASSAY_ASSIGN_OR_RETURN(terms.problem, options_.problem.Choice());
+    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(from));
+    terms.device = places.front().device;
+    ASSAY_ASSIGN_OR_RETURN(const SessionTerms resolved, ResolveTerms(terms, std::span(&from, 1)));
+    // The archive may be read from another folder.
+    if (std::error_code code; fs::exists(terms.problem.problem, code))
+      terms.problem.problem = fs::absolute(terms.problem.problem).string();
+    settings.problem = resolved.problem.name;
+    settings.terms = TermsText(terms);
+    settings.id = Sha256Hex(fmt::format("{} {}", FreshSeed(), settings.terms)).substr(0, kIdDigits);
+    return settings;
+  }
+
+  Result<std::vector<WorkerPlace>> PlacesFor(const CandidateSource& from) const {
+    if (options_.devices.empty() && from.form == CandidateForm::kNative && !from.IsCuda())
+      return std::vector<WorkerPlace>{{"cpu", ""}};
+    return PlacesOf(options_.devices);
+  }
+
+  static Result<std::unique_ptr<Strategy>> StrategyFor(const SearchSettings& settings) {
+    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from,
+                           CandidateFromText(settings.from_name, settings.from_source));
+    return Tuner::Make(settings.strategy, settings.from_name, settings.from_source, from.language,
+                       settings.seed, static_cast<size_t>(settings.width));
+  }
+
+  Result<int> Search(Journal& journal, Strategy& strategy) {
+    const SearchSettings& settings = journal.settings();
+    ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
+    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from,
+                           CandidateFromText(settings.from_name, settings.from_source));
+    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(from));
+    std::vector<std::string> more{"--sessions", "2"};
+    if (options_.allow_weak_sandbox) more.push_back(fmt::format("--{}", kAllowWeakSandbox));
+    std::error_code code;
+    // One a device: a search has few candidates at a time.
+    WorkerProcesses workers(fs::read_symlink("/proc/self/exe", code).string(),
+                            PlacesForWorkers(places, 1, UsableCpus()), more);
+    std::string doing;
+    JudgesEvents judging;
+    judging.progress = [&](const std::string& text) { doing = text; };
+    judging.notice = [&](const std::string& text) { Say(text); };
+    Judges judges(workers, ScreeningTerms(terms), terms, judging);
+    SearchEvents events;
+    events.notice = [&](const std::string& text) { Say(text); };
+    events.progress = [&](const SearchView& view) {
+      const double most = static_cast<double>(settings.budget.evaluations);
+      progress_.Update(ProgressText(view) + (doing.empty() ? "" : " | " + doing),
+                       most > 0 ? static_cast<double>(view.ledger.spent().evaluations) / most : -1);
+    };
+    events.result = [&](const Step& step, const StepResult& result, const SearchView& view) {
+      if (result.verdict && result.duplicate_of.empty()) KeepVerdict(*result.verdict);
+      if (options_.jsonl) Print(ResultEvent(step, result, view));
+    };
+    SearchEngine engine({journal, strategy, judges, nullptr}, events);
+    const auto ended = engine.Run(StopToken(interrupted_));
+    progress_.Clear();
+    if (!ended) {
+      Notice(fmt::format("{} evaluations are recorded; to go on: assay search --resume {}{}",
+                         engine.ledger().spent().evaluations, settings.id, ArchiveWords()));
+      return std::unexpected(ended.error());
+    }
+    return End(engine);
+  }
+
+  void Say(const std::string& text) {
+    progress_.Clear();
+    Notice(text);
+  }
+
+  std::string ArchiveWords() const {
+    return options_.archive.empty() ? "" : " --archive " + ShellQuoted(options_.archive);
+  }
+
+  Result<int> End(const SearchEngine& engine) const {
+    const SearchNode* result = engine.table().confirmed();
+    Print(options_.jsonl ? EndEvent(engine.table(), engine.ledger(), engine.budget_ended())
+                         : RenderEnd(engine.table(), engine.ledger()));
+    if (result == nullptr) return engine.budget_ended() ? kExitBudget : kExitNotFaster;
+    if (!options_.out.empty()) {
+      ASSAY_RETURN_IF_ERROR(
+          WriteFileAtomically(options_.out, engine.FindStep(result->key)->source));
+      Notice("wrote " + options_.out);
+    } else if (!options_.jsonl) {
+      Print(
+          fmt::format("source:    assay archive show {}{}\n", result->verdict_id, ArchiveWords()));
+    }
+    return kExitGood;
+  }
+
+  const SearchOptions& options_;
+  const std::atomic<bool>& interrupted_;
+  Progress progress_;
+};
+
+}  // namespace
+
+int RunSearch(const SearchOptions& options) {
+  const std::atomic<bool>& interrupted = InstallInterruptHandler();
+  HeedWeakSandboxFlag(options.allow_weak_sandbox);
+  const auto code = SearchCall(options, interrupted).Run();
+  if (!code) return ReportError(code.error(), options.jsonl ? JsonForm::kLines : JsonForm::kNone);
+  return *code;
+}
+
+}  // namespace assay

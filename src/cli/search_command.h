@@ -1,0 +1,30 @@
+// assay search: proposes candidates for a problem, judges them, and keeps all in the archive.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace assay {
+
+struct SearchOptions {
+  ProblemOptions problem;
+  std::string strategy = "evolve", proposer = "tuner", from;
+  std::string budget = "evals=64";
+  uint64_t seed = 0;  // 0: a fresh one
+  int64_t finalists = 2, width = 8, chains = 4, turns = 4;
+  std::vector<std::string> devices;  // empty: where the candidate's form runs
+  AskedTerms asked;                  // but for the problem and the device
+  std::string archive, out;
+  std::string resume;    // an id; "newest"
+  bool resumes = false;  // --resume was given
+  bool jsonl = false, quiet = false, verbose = false, allow_weak_sandbox = false;
+
+  void AddTo(CLI::App& command);
+};
+
+int RunSearch(const SearchOptions& options);
+
+}  // namespace assay

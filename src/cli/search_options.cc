@@ -1,0 +1,81 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/search_command.h"
+
+namespace assay {
+namespace {
+
+void AddTerms(AskedTerms* asked, CLI::App& command) {
+  command
+      .add_option("--baseline", asked->baselines,
+                  "The reference to beat, as in assay judge: eager, compiled, best...")
+      ->capture_default_str();
+  command.add_option("--p", asked->threshold, "Speedup that a result must exceed")
+      ->capture_default_str();
+  command
+      .add_option("--threads", asked->threads, "Threads of each side (default: all cores but one)")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--timeout", asked->limits.timeout_s, "Seconds that one call may take")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_option("--memory", asked->limits.memory, "Memory that a candidate may take")
+      ->capture_default_str();
+  command.add_option("--python", asked->python, "Python interpreter that has PyTorch");
+}
+
+}  // namespace
+
+void SearchOptions::AddTo(CLI::App& command) {
+  problem.AddTo(command);
+  command.get_option("PROBLEM")->required(false);
+  command.add_option("--from", from, "The candidate to begin with");
+  command
+      .add_option("--strategy", strategy,
+                  "How candidates are found: sample, refine, evolve; of the tuner also surrogate "
+                  "and exhaustive")
+      ->capture_default_str();
+  command
+      .add_option("--proposer", proposer,
+                  "What writes candidates: tuner varies the //! tune lines of --from")
+      ->capture_default_str();
+  command
+      .add_option("--budget", budget,
+                  "What may be spent: evals=60,usd=2,tokens=100000,seconds=600, one or several")
+      ->capture_default_str();
+  command.add_option("--seed", seed, "Seed of the search's own choices (default: a fresh one)");
+  command
+      .add_option("--finalists", finalists,
+                  "Candidates that are judged again at the end: in a new process, on new values, "
+                  "at all sizes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+  command.add_option("--width", width, "Candidates in hand at a time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 32));
+  command
+      .add_option("--devices", devices,
+                  "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: where --from runs)")
+      ->delimiter(',');
+  AddTerms(&asked, command);
+  AddArchiveOption(command, &archive);
+  CLI::Option* resumed = command.add_option(
+      "--resume", resume, "Go on with a search: its id, or the newest one without an id");
+  resumed->expected(0, 1)->default_str("")->each([this](const std::string&) { resumes = true; });
+  command.add_option("--out", out, "File for the source of the result");
+  command.add_flag("--jsonl", jsonl, "Print events as JSON lines");
+  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
+  command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
+  command.footer(
+      "Every step is recorded before it is done, and its result after it: Ctrl-C, or worse, loses\n"
+      "nothing, and --resume goes on with the same run.\n"
+      "Examples:\n"
+      "  assay search softmax --size small --from kernels/softmax/tunable.cpp --budget evals=60\n"
+      "  assay search softmax --size small --from mine.cpp --strategy surrogate --out best.cpp\n"
+      "  assay search --resume\n\n"
+      "Exit codes: 0 a confirmed result; 1 all was tried, and nothing is confirmed as faster; 2 "
+      "usage;\n8 this machine lacks something; 9 the budget ended before anything was confirmed; "
+      "130 interrupted.");
+}
+
+}  // namespace assay

@@ -1,0 +1,342 @@
+#include "search/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "search/normalise.h"
+#include "toolchain/build.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kJudgedInHandMax = 32;
+constexpr int kWaitMs = 200;
+constexpr int kWaitForAnswersMs = 5;
+constexpr int64_t kLookForWishesNs = 1'000'000'000;
+constexpr std::string_view kConfirmPrefix = "confirm/";
+
+Step ConfirmationOf(const Step& step) {
+  Step confirmation = step;
+  confirmation.kind = StepKind::kConfirm;
+  confirmation.key = fmt::format("{}{}", kConfirmPrefix, step.key);
+  confirmation.lineage = {{step.key}, "confirm", step.lineage.note};
+  return confirmation;
+}
+
+// The text by which duplicates are known.
+std::string FingerprintOf(const Step& step) {
+  const auto source = CandidateFromText(step.name, step.source);
+  return Sha256Hex(source ? NormalisedSource(step.source, source->language) : step.source);
+}
+
+Error StrangeJournal(const std::string& key) {
+  return {ErrorKind::kUsage,
+          fmt::format("the search cannot be gone on with: its step {} is not one that this version "
+                      "of Assay would ask for; begin a new search",
+                      key)};
+}
+
+}  // namespace
+
+SearchEngine::SearchEngine(SearchParts parts, SearchEvents events)
+    : parts_(parts), events_(std::move(events)), ledger_(parts.journal.settings().budget) {}
+
+const Step* SearchEngine::FindStep(const std::string& key) const {
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : &found->second.step;
+}
+
+double SearchEngine::Seconds() const {
+  return seconds_before_ + static_cast<double>(events_.now_ns() - begin_ns_) / 1e9;
+}
+
+SearchView SearchEngine::View() const { return {table_, ledger_, in_hand_.size(), doing_}; }
+
+void SearchEngine::Accept(std::vector<Step> steps) {
+  for (Step& step : steps) {
+    Entry entry{std::move(step), {}, "", Entry::State::kWaiting};
+    const std::string key = entry.step.key;
+    if (entry.step.kind == StepKind::kJudge) {
+      const auto [first, is_new] = by_text_.emplace(FingerprintOf(entry.step), key);
+      if (!is_new) entry.duplicate_of = first->second;
+    }
+    const bool added = entries_.emplace(key, std::move(entry)).second;
+    ASSAY_CHECK(added);  // keys are unique
+    waiting_.push_back(key);
+  }
+}
+
+void SearchEngine::Tell(Entry& entry, const StepResult& result) {
+  entry.state = Entry::State::kDone;
+  if (entry.step.kind == StepKind::kConfirm) return table_.Confirmed(entry.step, result);
+  if (entry.step.kind == StepKind::kJudge) {
+    table_.Judged(entry.step, result);
+    if (result.duplicate_of.empty()) {
+      StepResult& kept = verdicts_[entry.step.key] = result;
+      if (kept.verdict) kept.verdict->samples.clear();
+    }
+  }
+  Accept(parts_.strategy.Heard(entry.step, result));
+}
+
+Result<void> SearchEngine::ReplayEvent(const JournalEvent& event,
+                                       std::map<std::string, Spending>* open) {
+  using Kind = JournalEvent::Kind;
+  if (event.kind == Kind::kHeeded) {
+    Accept(parts_.strategy.Steered(event.action, event.text));
+    return {};
+  }
+  if (event.key.starts_with(kConfirmPrefix) && !entries_.contains(event.key)) {
+    const Step* step = FindStep(event.key.substr(kConfirmPrefix.size()));
+    if (step == nullptr) return std::unexpected(StrangeJournal(event.key));
+    Accept({ConfirmationOf(*step)});
+  }
+  const auto found = entries_.find(event.key);
+  if (found == entries_.end()) return std::unexpected(StrangeJournal(event.key));
+  Entry& entry = found->second;
+  if (event.kind == Kind::kReleased) {
+    open->erase(event.key);
+  } else if (event.kind == Kind::kIntent) {
+    if (entry.step.kind != StepKind::kPropose && event.source_hash != Sha256Hex(entry.step.source))
+      return std::unexpected(StrangeJournal(event.key));
+    // An earlier attempt ended with its process.
+    if (const auto earlier = open->find(event.key); earlier != open->end())
+      ledger_.Book(earlier->second);
+    (*open)[event.key] = event.cost;
+  } else {
+    if (entry.state == Entry::State::kDone) return std::unexpected(StrangeJournal(event.key));
+    open->erase(event.key);
+    ledger_.Book(event.cost);
+    seconds_before_ = std::max(seconds_before_, event.seconds);
+    StepResult result = event.result;
+    if (!result.duplicate_of.empty()) {
+      const auto first = verdicts_.find(result.duplicate_of);
+      if (first == verdicts_.end()) return std::unexpected(StrangeJournal(event.key));
+      result = first->second;
+      result.duplicate_of = event.result.duplicate_of;
+    }
+    std::erase(waiting_, event.key);
+    Tell(entry, result);
+  }
+  return {};
+}
+
+Result<void> SearchEngine::Replay() {
+  Accept(parts_.strategy.Begin());
+  std::map<std::string, Spending> open;
+  for (const JournalEvent& event : parts_.journal.events())
+    ASSAY_RETURN_IF_ERROR(ReplayEvent(event, &open));
+  for (const auto& [key, reserved] : open) ledger_.Book(reserved);
+  return {};
+}
+
+Spending SearchEngine::CostOf(const Step& step) const {
+  if (step.kind != StepKind::kPropose) return {0, 0, 1, 0};
+  const Usage usage = parts_.proposals->proposer().Reservation(step.prompt);
+  return {usage.usd, usage.tokens_in + usage.tokens_out, 0, 0};
+}
+
+Spending SearchEngine::Kept() const {
+  const SearchSettings& settings = parts_.journal.settings();
+  const int64_t left = std::max<int64_t>(
+      0, settings.finalists - static_cast<int64_t>(table_.confirmations().size()));
+  Spending kept;
+  if (settings.budget.evaluations > settings.finalists) kept.evaluations = left;
+  if (ledger_.spent().evaluations > 0)
+    kept.seconds = 2 * static_cast<double>(left) * ledger_.spent().seconds /
+                   static_cast<double>(ledger_.spent().evaluations);
+  return kept;
+}
+
+Result<void> SearchEngine::Send(const std::vector<Entry*>& entries) {
+  std::vector<const Step*> steps;
+  std::vector<Spending> reserved;
+  for (Entry* entry : entries) {
+    steps.push_back(&entry->step);
+    reserved.push_back(entry->reserved);
+  }
+  events_.at("before intent");
+  ASSAY_RETURN_IF_ERROR(parts_.journal.Intend(steps, reserved));
+  events_.at("after intent");
+  for (Entry* entry : entries) {
+    entry->state = Entry::State::kInHand;
+    in_hand_.insert(entry->step.key);
+    std::erase(waiting_, entry->step.key);
+    if (entry->step.kind == StepKind::kPropose) {
+      Prompt prompt = entry->step.prompt;
+      prompt.key = entry->step.key;
+      parts_.proposals->Add(prompt);
+      continue;
+    }
+    auto source = CandidateFromText(entry->step.name, entry->step.source);
+    if (source) {
+      parts_.judges.Add(
+          {entry->step.key, std::move(*source), entry->step.kind == StepKind::kConfirm});
+    } else {
+      ASSAY_RETURN_IF_ERROR(
+          Settle(entry->step.key, {std::nullopt, std::nullopt, source.error(), ""}));
+    }
+  }
+  events_.at("after sending");
+  return {};
+}
+
+Result<void> SearchEngine::DispatchDuplicates() {
+  for (bool any = true; std::exchange(any, false);)
+    for (const std::string& key : std::vector<std::string>(waiting_)) {
+      Entry& entry = entries_.at(key);
+      const auto first = verdicts_.find(entry.duplicate_of);
+      if (entry.duplicate_of.empty() || first == verdicts_.end()) continue;
+      StepResult result = first->second;
+      result.duplicate_of = entry.duplicate_of;
+      std::erase(waiting_, key);
+      ASSAY_RETURN_IF_ERROR(Settle(key, result));
+      any = true;
+    }
+  return {};
+}
+
+Result<void> SearchEngine::Dispatch() {
+  ledger_.SetSeconds(Seconds());
+  ASSAY_RETURN_IF_ERROR(DispatchDuplicates());
+  size_t judged = 0, asked = 0;
+  for (const std::string& key : in_hand_)
+    (entries_.at(key).step.kind == StepKind::kPropose ? asked : judged) += 1;
+  const Spending kept = Kept();
+  bool judges_full = false, proposals_full = false;
+  std::vector<Entry*> sent;
+  for (const std::string& key : waiting_) {
+    Entry& entry = entries_.at(key);
+    if (!entry.duplicate_of.empty()) continue;
+    const bool asks = entry.step.kind == StepKind::kPropose;
+    bool& full = asks ? proposals_full : judges_full;
+    const size_t room = asks ? parts_.proposals->threads() : kJudgedInHandMax;
+    entry.reserved = CostOf(entry.step);
+    const bool confirms = entry.step.kind == StepKind::kConfirm;
+    // In order: a later step does not overtake one that does not fit.
+    full = full || (asks ? asked : judged) >= room ||
+           !ledger_.Fits(entry.reserved, confirms ? Spending() : kept);
+    if (full) continue;
+    ledger_.Reserve(entry.reserved);
+    (asks ? asked : judged) += 1;
+    sent.push_back(&entry);
+  }
+  if (sent.empty()) return {};
+  return Send(sent);
+}
+
+void SearchEngine::AddFinalists() {
+  const auto count = static_cast<size_t>(parts_.journal.settings().finalists);
+  std::vector<std::string> confirmations;
+  for (const std::string& key : table_.Finalists(count)) {
+    const Step confirmation = ConfirmationOf(entries_.at(key).step);
+    if (!entries_.contains(confirmation.key)) Accept({confirmation});
+    confirmations.push_back(confirmation.key);
+  }
+  // They go before what the budget has no room for.
+  std::stable_partition(waiting_.begin(), waiting_.end(), [&](const std::string& key) {
+    return std::find(confirmations.begin(), confirmations.end(), key) != confirmations.end();
+  });
+}
+
+Result<void> SearchEngine::Settle(const std::string& key, const StepResult& result) {
+  Entry& entry = entries_.at(key);
+  Spending cost;
+  if (!result.duplicate_of.empty()) {
+    // It costs nothing.
+  } else if (result.answer) {
+    const Usage& usage = result.answer->usage;
+    cost = {usage.usd, usage.tokens_in + usage.tokens_out, 0, 0};
+  } else {
+    // Of a call without an answer nobody knows the cost.
+    cost = entry.reserved;
+  }
+  events_.at("before result");
+  ASSAY_RETURN_IF_ERROR(parts_.journal.Settle(entry.step, result, cost, Seconds()));
+  events_.at("after result");
+  if (in_hand_.erase(key) > 0) ledger_.Settle(entry.reserved, cost);
+  ledger_.SetSeconds(Seconds());
+  Tell(entry, result);
+  events_.result(entry.step, result, View());
+  return {};
+}
+
+Result<void> SearchEngine::HearJudges(int timeout_ms) {
+  ASSAY_ASSIGN_OR_RETURN(std::vector<JudgedTask> judged, parts_.judges.Wait(timeout_ms));
+  for (JudgedTask& task : judged)
+    ASSAY_RETURN_IF_ERROR(
+        Settle(task.key, {std::nullopt, std::move(task.verdict), std::move(task.error), ""}));
+  return {};
+}
+
+Result<void> SearchEngine::HearProposals() {
+  for (Proposed& proposed : parts_.proposals->Take()) {
+    if (proposed.answer) {
+      ASSAY_RETURN_IF_ERROR(
+          Settle(proposed.key, {std::move(*proposed.answer), std::nullopt, std::nullopt, ""}));
+      continue;
+    }
+    const Error& error = proposed.answer.error();
+    if (error.kind == ErrorKind::kEnvironment) {
+      ASSAY_RETURN_IF_ERROR(Settle(proposed.key, {std::nullopt, std::nullopt, error, ""}));
+      continue;
+    }
+    // The same for every prompt: the step waits until the search is gone on with.
+    const Step* step = FindStep(proposed.key);
+    ASSAY_RETURN_IF_ERROR(parts_.journal.Release(std::vector{step}));
+    return std::unexpected(error);
+  }
+  return {};
+}
+
+Result<void> SearchEngine::HeedWishes() {
+  const int64_t now_ns = events_.now_ns();
+  if (looked_ns_ > 0 && now_ns - looked_ns_ < kLookForWishesNs) return {};
+  looked_ns_ = now_ns;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<SteerWish> wishes, parts_.journal.NewWishes());
+  for (const SteerWish& wish : wishes) {
+    ASSAY_RETURN_IF_ERROR(parts_.journal.Heed(wish));
+    Accept(parts_.strategy.Steered(wish.action, wish.text));
+  }
+  return {};
+}
+
+Result<void> SearchEngine::Stop() {
+  for (JudgedTask& task : parts_.judges.Stop())
+    ASSAY_RETURN_IF_ERROR(
+        Settle(task.key, {std::nullopt, std::move(task.verdict), std::move(task.error), ""}));
+  // A call to a proposer may have to be paid for: its intent stands.
+  std::vector<const Step*> released;
+  for (const std::string& key : in_hand_)
+    if (entries_.at(key).step.kind != StepKind::kPropose)
+      released.push_back(&entries_.at(key).step);
+  return parts_.journal.Release(released);
+}
+
+Result<void> SearchEngine::Run(StopToken stop) {
+  begin_ns_ = events_.now_ns();
+  ASSAY_RETURN_IF_ERROR(Replay());
+  while (true) {
+    if (stop.stopped()) {
+      ASSAY_RETURN_IF_ERROR(Stop());
+      return Fail(ErrorKind::kInterrupted, "interrupted");
+    }
+    ASSAY_RETURN_IF_ERROR(HeedWishes());
+    ASSAY_RETURN_IF_ERROR(Dispatch());
+    if (in_hand_.empty()) {
+      AddFinalists();
+      ASSAY_RETURN_IF_ERROR(Dispatch());
+      if (in_hand_.empty()) return {};
+    }
+    const bool asks = parts_.proposals != nullptr && parts_.proposals->busy();
+    ASSAY_RETURN_IF_ERROR(HearJudges(asks ? kWaitForAnswersMs : kWaitMs));
+    if (asks) ASSAY_RETURN_IF_ERROR(HearProposals());
+    events_.progress(View());
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,117 @@
+// Runs a search: asks a strategy for steps, does them within the budget, and writes each into the
+// journal before and after it is done.
+//
+// Theory of operation. A strategy is a function of the results that it has heard, in their order.
+// The journal keeps that order. So a search is gone on with by telling a fresh strategy the
+// recorded results; it then asks for the same steps, and those without a result are done. An intent
+// without a result is a step that was in hand when a process ended: it is booked at its
+// reservation, and done again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/stop_token.h"
+#include "search/budget.h"
+#include "search/journal.h"
+#include "search/judges.h"
+#include "search/outcome_table.h"
+#include "search/proposals.h"
+#include "search/step.h"
+
+namespace assay {
+
+struct SearchView {
+  const OutcomeTable& table;
+  const Ledger& ledger;
+  size_t in_hand = 0;
+  std::string doing;  // the newest word of a worker
+};
+
+struct SearchEvents {
+  std::function<void(const SearchView&)> progress = [](const SearchView&) {};
+  // After a result was recorded; not for those of earlier processes.
+  std::function<void(const Step&, const StepResult&, const SearchView&)> result =
+      [](const Step&, const StepResult&, const SearchView&) {};
+  std::function<void(const std::string&)> notice = [](const std::string&) {};
+  // Names points of the work, for tests that end the process there.
+  std::function<void(const char* point)> at = [](const char*) {};
+  std::function<int64_t()> now_ns = MonotonicNs;
+};
+
+// The parts that a search is made of. All must outlive it. `proposals` is null where the strategy
+// asks for no proposals.
+struct SearchParts {
+  Journal& journal;
+  Strategy& strategy;
+  Judges& judges;
+  Proposals* proposals = nullptr;
+};
+
+class SearchEngine {
+ public:
+  SearchEngine(SearchParts parts, SearchEvents events);
+
+  // Ends when the strategy has, or when the budget allows no further step, after the finalists were
+  // confirmed. Errors: a record cannot be kept, or nothing can be judged here; kInterrupted. What
+  // was recorded stays, and the search can be gone on with.
+  Result<void> Run(StopToken stop);
+
+  const OutcomeTable& table() const { return table_; }
+  const Ledger& ledger() const { return ledger_; }
+  // Steps are left that the budget has no room for.
+  bool budget_ended() const { return !waiting_.empty(); }
+  // Of a candidate that was asked for.
+  const Step* FindStep(const std::string& key) const;
+
+ private:
+  struct Entry {
+    Step step;
+    Spending reserved;
+    std::string duplicate_of;
+    enum class State { kWaiting, kInHand, kDone } state = State::kWaiting;
+  };
+
+  Result<void> Replay();
+  Result<void> ReplayEvent(const JournalEvent& event, std::map<std::string, Spending>* open);
+  void Accept(std::vector<Step> steps);
+  // Tells the strategy and the table.
+  void Tell(Entry& entry, const StepResult& result);
+  Spending CostOf(const Step& step) const;
+  // What stays for the finalists.
+  Spending Kept() const;
+  Result<void> Dispatch();
+  Result<void> DispatchDuplicates();
+  Result<void> Send(const std::vector<Entry*>& entries);
+  void AddFinalists();
+  Result<void> Settle(const std::string& key, const StepResult& result);
+  Result<void> HearJudges(int timeout_ms);
+  Result<void> HearProposals();
+  Result<void> HeedWishes();
+  Result<void> Stop();
+  double Seconds() const;
+  SearchView View() const;
+
+  const SearchParts parts_;
+  const SearchEvents events_;
+  OutcomeTable table_;
+  Ledger ledger_;
+  std::map<std::string, Entry> entries_;
+  std::vector<std::string> waiting_;            // keys, in the order in which they were asked for
+  std::map<std::string, std::string> by_text_;  // normalised source -> key of its first step
+  std::map<std::string, StepResult> verdicts_;  // of steps that have duplicates or may have
+  std::set<std::string> in_hand_;
+  double seconds_before_ = 0;  // of earlier processes
+  int64_t begin_ns_ = 0;
+  int64_t looked_ns_ = 0;  // when wishes were last looked for
+  std::string doing_;
+};
+
+}  // namespace assay

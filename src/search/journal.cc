@@ -1,0 +1,327 @@
+#include "search/journal.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "archive/judged.h"
+#include "base/hash.h"
+#include "model/outcome.h"
+#include "model/verdict_json.h"
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = JournalEvent::Kind;
+
+constexpr int64_t kPageRecords = 1000;
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json JsonOf(const Spending& spending) {
+  return {{"usd", spending.usd},
+          {"tokens", spending.tokens},
+          {"evaluations", spending.evaluations},
+          {"seconds", spending.seconds}};
+}
+
+Spending SpendingOf(const Json& json) {
+  return {json.value("usd", 0.0), json.value("tokens", int64_t{0}),
+          json.value("evaluations", int64_t{0}), json.value("seconds", 0.0)};
+}
+
+Json JsonOf(const SearchSettings& settings) {
+  return {{"schema", "assay.search/1"},
+          {"search", settings.id},
+          {"seed", fmt::format("{}", settings.seed)},
+          {"problem", settings.problem},
+          {"terms", Json::parse(settings.terms)},
+          {"strategy", settings.strategy},
+          {"proposer", settings.proposer},
+          {"from", settings.from_name},
+          {"budget", JsonOf(settings.budget)},
+          {"finalists", settings.finalists},
+          {"width", settings.width},
+          {"chains", settings.chains},
+          {"turns", settings.turns}};
+}
+
+SearchSettings SettingsOf(const Json& json) {
+  SearchSettings settings;
+  settings.id = json.value("search", "");
+  const std::string seed = json.value("seed", "0");
+  std::from_chars(seed.data(), seed.data() + seed.size(), settings.seed);
+  settings.problem = json.value("problem", "");
+  settings.terms = Dump(json.value("terms", Json::object()));
+  settings.strategy = json.value("strategy", "");
+  settings.proposer = json.value("proposer", "");
+  settings.from_name = json.value("from", "");
+  settings.budget = SpendingOf(json.value("budget", Json::object()));
+  settings.finalists = json.value("finalists", settings.finalists);
+  settings.width = json.value("width", settings.width);
+  settings.chains = json.value("chains", settings.chains);
+  settings.turns = json.value("turns", settings.turns);
+  return settings;
+}
+
+NewRecord RecordFor(RecordKind kind, const SearchSettings& settings, const std::string& name,
+                    const Json& content) {
+  NewRecord record;
+  record.facts = {kind, name, settings.id, settings.problem, ""};
+  record.content = Dump(content);
+  return record;
+}
+
+Json HeadOf(std::string_view schema, const SearchSettings& settings, const Step& step) {
+  return {{"schema", schema},
+          {"search", settings.id},
+          {"key", step.key},
+          {"kind", StepKindName(step.kind)},
+          {"parents", step.lineage.parents},
+          {"operation", step.lineage.operation},
+          {"note", step.lineage.note}};
+}
+
+Json JsonOf(const Step& step, const SearchSettings& settings, const Spending& reserved) {
+  Json json = HeadOf("assay.search.step/1", settings, step);
+  if (step.kind == StepKind::kPropose)
+    json["prompt"] = {{"system", step.prompt.system},
+                      {"text", step.prompt.text},
+                      {"temperature", step.prompt.temperature},
+                      {"answer_tokens_max", step.prompt.answer_tokens_max},
+                      {"seed", fmt::format("{}", step.prompt.seed)}};
+  else
+    json["candidate"] = step.name;
+  json["reserved"] = JsonOf(reserved);
+  return json;
+}
+
+Json JsonOf(const Answer& answer) {
+  return {{"text", answer.text},
+          {"reasoning", answer.reasoning},
+          {"model", answer.model},
+          {"finish", answer.finish},
+          {"usage",
+           {{"tokens_in", answer.usage.tokens_in},
+            {"tokens_out", answer.usage.tokens_out},
+            {"usd", answer.usage.usd},
+            {"wall_s", answer.usage.wall_s}}}};
+}
+
+Answer AnswerOf(const Json& json) {
+  Answer answer{json.value("text", ""),
+                json.value("reasoning", ""),
+                json.value("model", ""),
+                json.value("finish", ""),
+                {}};
+  const Json usage = json.value("usage", Json::object());
+  answer.usage = {usage.value("tokens_in", int64_t{0}), usage.value("tokens_out", int64_t{0}),
+                  usage.value("usd", 0.0), usage.value("wall_s", 0.0)};
+  return answer;
+}
+
+// The newest record of a search's settings; with an id, that search's.
+Result<Record> FindSearch(Store& store, const std::string& id) {
+  RecordQuery query;
+  query.kind = RecordKind::kSearch;
+  query.id = id;
+  query.limit = 1;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> found, store.Find(query));
+  if (found.empty())
+    return UsageError(id.empty() ? "the archive has no search to go on with"
+                                 : fmt::format("the archive has no search {}: assay archive list "
+                                               "--kind search shows those it has",
+                                               id));
+  return found.front();
+}
+
+}  // namespace
+
+Result<SearchSettings> ReadSearchSettings(Store& store, const std::string& id) {
+  ASSAY_ASSIGN_OR_RETURN(const Record record, FindSearch(store, id));
+  ASSAY_ASSIGN_OR_RETURN(const std::string content, store.Get(record.content));
+  const Json json = Json::parse(content, nullptr, false);
+  if (!json.is_object())
+    return EnvironmentError(fmt::format("record {} is no search", record.sequence));
+  SearchSettings settings = SettingsOf(json);
+  if (!record.source.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(settings.from_source, store.Get(record.source));
+  }
+  return settings;
+}
+
+Result<Journal> Journal::Begin(Store& store, const SearchSettings& settings) {
+  Journal journal(store, settings);
+  NewRecord record = RecordFor(RecordKind::kSearch, settings, settings.strategy, JsonOf(settings));
+  record.source = settings.from_source;
+  record.terms = settings.terms;
+  ASSAY_RETURN_IF_ERROR(store.Append(std::vector{std::move(record)}));
+  return journal;
+}
+
+Result<Journal> Journal::Open(Store& store, const std::string& id) {
+  ASSAY_ASSIGN_OR_RETURN(SearchSettings settings, ReadSearchSettings(store, id));
+  Journal journal(store, std::move(settings));
+  ASSAY_RETURN_IF_ERROR(journal.Read());
+  return journal;
+}
+
+Result<void> Journal::Read() {
+  RecordQuery query;
+  query.id = settings_.id;
+  query.oldest_first = true;
+  query.limit = kPageRecords;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> page, store_->Find(query));
+    if (page.empty()) return {};
+    for (const Record& record : page) {
+      if (record.facts.kind != RecordKind::kStep && record.facts.kind != RecordKind::kResult)
+        continue;
+      ASSAY_ASSIGN_OR_RETURN(const std::string content, store_->Get(record.content));
+      ASSAY_ASSIGN_OR_RETURN(JournalEvent event, EventOf(record, content));
+      events_.push_back(std::move(event));
+    }
+    query.after = page.back().sequence;
+  }
+}
+
+Result<JournalEvent> Journal::EventOf(const Record& record, const std::string& content) {
+  const Json json = Json::parse(content, nullptr, false);
+  if (!json.is_object())
+    return EnvironmentError(fmt::format("record {} is no step of a search", record.sequence));
+  JournalEvent event;
+  event.key = json.value("key", "");
+  event.lineage = {json.value("parents", std::vector<std::string>()), json.value("operation", ""),
+                   json.value("note", "")};
+  if (record.facts.kind == RecordKind::kStep) {
+    event.cost = SpendingOf(json.value("reserved", Json::object()));
+    event.source_hash = record.source;
+    return event;
+  }
+  if (json.contains("heeded")) {
+    event.kind = Kind::kHeeded;
+    event.action = json.value("action", "");
+    event.text = json.value("text", "");
+    last_wish_ = json.value("heeded", int64_t{0});
+    return event;
+  }
+  if (json.value("released", false)) {
+    event.kind = Kind::kReleased;
+    return event;
+  }
+  event.kind = Kind::kResult;
+  event.cost = SpendingOf(json.value("cost", Json::object()));
+  event.seconds = json.value("seconds", 0.0);
+  event.result.duplicate_of = json.value("duplicate_of", "");
+  if (json.contains("answer")) event.result.answer = AnswerOf(json["answer"]);
+  if (json.contains("error")) {
+    const std::string kind = json["error"].value("kind", "");
+    event.result.error = Error{kind == "usage" ? ErrorKind::kUsage : ErrorKind::kEnvironment,
+                               json["error"].value("message", "")};
+  }
+  if (json.contains("verdict")) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string text, store_->Get(json.value("verdict", "")));
+    ASSAY_ASSIGN_OR_RETURN(event.result.verdict, VerdictFromJson(text));
+  }
+  return event;
+}
+
+Result<void> Journal::Intend(std::span<const Step* const> steps,
+                             std::span<const Spending> reserved) {
+  std::vector<NewRecord> records;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    records.push_back(RecordFor(RecordKind::kStep, settings_, steps[i]->key,
+                                JsonOf(*steps[i], settings_, reserved[i])));
+    records.back().source = steps[i]->source;
+  }
+  ASSAY_RETURN_IF_ERROR(store_->Append(records));
+  return {};
+}
+
+Result<void> Journal::Settle(const Step& step, const StepResult& result, const Spending& cost,
+                             double seconds) {
+  Json json = HeadOf("assay.search.result/1", settings_, step);
+  std::vector<NewRecord> records;
+  if (!result.duplicate_of.empty()) json["duplicate_of"] = result.duplicate_of;
+  if (result.verdict) {
+    const JudgedSource judged{step.name, step.source, settings_.problem, settings_.terms};
+    const Ratio ratio = RatioOf(*result.verdict);
+    json["outcome"] = OutcomeName(result.verdict->outcome);
+    // That of a duplicate stands there already.
+    if (result.duplicate_of.empty()) {
+      records = RecordsOfVerdict(judged, *result.verdict);
+      json["verdict"] = Sha256Hex(records.back().content);
+    }
+    json["verdict_id"] = result.verdict->id;
+    json["ratio"] = {{"value", ratio.value}, {"low", ratio.low}, {"high", ratio.high}};
+  }
+  if (result.error && result.duplicate_of.empty())
+    json["error"] = {{"kind", ErrorKindName(result.error->kind)},
+                     {"message", result.error->message}};
+  if (result.answer) json["answer"] = JsonOf(*result.answer);
+  json["cost"] = JsonOf(cost);
+  json["seconds"] = seconds;
+  records.push_back(RecordFor(RecordKind::kResult, settings_, step.key, json));
+  records.back().source = step.source;
+  ASSAY_RETURN_IF_ERROR(store_->Append(records));
+  return {};
+}
+
+Result<void> Journal::Release(std::span<const Step* const> steps) {
+  std::vector<NewRecord> records;
+  for (const Step* step : steps) {
+    Json json = HeadOf("assay.search.result/1", settings_, *step);
+    json["released"] = true;
+    records.push_back(RecordFor(RecordKind::kResult, settings_, step->key, json));
+  }
+  if (records.empty()) return {};
+  ASSAY_RETURN_IF_ERROR(store_->Append(records));
+  return {};
+}
+
+Result<std::vector<SteerWish>> Journal::NewWishes() {
+  RecordQuery query;
+  query.kind = RecordKind::kSteer;
+  query.id = settings_.id;
+  query.after = last_wish_;
+  query.oldest_first = true;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> found, store_->Find(query));
+  std::vector<SteerWish> wishes;
+  for (const Record& record : found) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string content, store_->Get(record.content));
+    const Json json = Json::parse(content, nullptr, false);
+    if (json.is_object())
+      wishes.push_back({record.sequence, json.value("action", ""), json.value("text", "")});
+  }
+  return wishes;
+}
+
+Result<void> Journal::Heed(const SteerWish& wish) {
+  const Json json = {{"schema", "assay.search.result/1"},
+                     {"search", settings_.id},
+                     {"heeded", wish.sequence},
+                     {"action", wish.action},
+                     {"text", wish.text}};
+  ASSAY_RETURN_IF_ERROR(
+      store_->Append(std::vector{RecordFor(RecordKind::kResult, settings_, wish.action, json)}));
+  last_wish_ = wish.sequence;
+  return {};
+}
+
+Result<void> RecordWish(Store& store, const std::string& search, const std::string& action,
+                        const std::string& text) {
+  ASSAY_ASSIGN_OR_RETURN(const SearchSettings settings, ReadSearchSettings(store, search));
+  const Json json = {{"schema", "assay.search.steer/1"},
+                     {"search", settings.id},
+                     {"action", action},
+                     {"text", text}};
+  ASSAY_RETURN_IF_ERROR(
+      store.Append(std::vector{RecordFor(RecordKind::kSteer, settings, action, json)}));
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,95 @@
+// The memory of a search: records in the archive. Before a step its intent is written, after it its
+// result. So what a process knew when it ended can be read again, in the same order.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "archive/store.h"
+#include "base/result.h"
+#include "search/budget.h"
+#include "search/step.h"
+
+namespace assay {
+
+// All that a search was begun with. It never changes.
+struct SearchSettings {
+  std::string id;  // 12 hexadecimal digits
+  uint64_t seed = 0;
+  std::string problem;                 // its name
+  std::string terms;                   // TermsText (worker/protocol.h), with the problem
+  std::string strategy, proposer;      // as asked for
+  std::string from_name, from_source;  // the candidate to begin with; may be empty
+  Spending budget;
+  int64_t finalists = 2;  // that are judged again
+  int64_t width = 8;      // candidates in hand at a time
+  int64_t chains = 4, turns = 4;
+};
+
+// What a record of the journal tells.
+struct JournalEvent {
+  enum class Kind {
+    kIntent,
+    kResult,
+    kReleased,  // the attempt was given up, and costs nothing
+    kHeeded,    // a person's wish was passed on to the strategy
+  };
+  Kind kind = Kind::kIntent;
+  std::string key;
+  Lineage lineage;
+  Spending cost;             // kIntent: what was reserved; kResult: what it cost, without seconds
+  double seconds = 0;        // kResult: that the search had taken until then
+  StepResult result;         // kResult: of a duplicate, `duplicate_of` alone
+  std::string source_hash;   // kIntent: of the candidate
+  std::string action, text;  // kHeeded
+};
+
+struct SteerWish {
+  int64_t sequence = 0;
+  std::string action, text;
+};
+
+class Journal {
+ public:
+  // The archive must outlive the journal. A new search: its settings are recorded.
+  static Result<Journal> Begin(Store& store, const SearchSettings& settings);
+  // An earlier one. Without an id the newest. Errors: there is none (kUsage); its records cannot be
+  // read.
+  static Result<Journal> Open(Store& store, const std::string& id);
+
+  const SearchSettings& settings() const { return settings_; }
+  // What it held when it was opened.
+  const std::vector<JournalEvent>& events() const { return events_; }
+
+  Result<void> Intend(std::span<const Step* const> steps, std::span<const Spending> reserved);
+  // A verdict is recorded as `assay judge` would, in the same moment as the step's result.
+  Result<void> Settle(const Step& step, const StepResult& result, const Spending& cost,
+                      double seconds);
+  Result<void> Release(std::span<const Step* const> steps);
+  // Wishes that were recorded and not yet passed on.
+  Result<std::vector<SteerWish>> NewWishes();
+  Result<void> Heed(const SteerWish& wish);
+
+ private:
+  Journal(Store& store, SearchSettings settings) : store_(&store), settings_(std::move(settings)) {}
+  Result<void> Read();
+  Result<JournalEvent> EventOf(const Record& record, const std::string& content);
+
+  Store* store_;
+  SearchSettings settings_;
+  std::vector<JournalEvent> events_;
+  int64_t last_wish_ = 0;  // sequence of the last one that was passed on
+};
+
+// Records a wish for a running search. Errors (kUsage): there is no such search.
+Result<void> RecordWish(Store& store, const std::string& search, const std::string& action,
+                        const std::string& text);
+
+// The settings of the search with this id; of the newest, if `id` is empty.
+Result<SearchSettings> ReadSearchSettings(Store& store, const std::string& id);
+
+}  // namespace assay

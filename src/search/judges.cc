@@ -1,0 +1,197 @@
+#include "search/judges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/clock.h"
+#include "model/verdict_json.h"
+#include "worker/protocol.h"
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kFailuresMax = 4;
+// No event of a judgement is further from the last one than this.
+constexpr int64_t kSilenceMaxNs = int64_t{30} * 60 * 1'000'000'000;
+constexpr double kFarewellS = 10;
+constexpr int kFarewellWaitMs = 100;
+
+}  // namespace
+
+Judges::Judges(Fleet& fleet, AskedTerms screening, AskedTerms confirming, JudgesEvents events,
+               size_t batch_max)
+    : fleet_(fleet),
+      screening_(std::move(screening)),
+      confirming_(std::move(confirming)),
+      events_(std::move(events)),
+      batch_max_(batch_max),
+      workers_(fleet.size()) {}
+
+Judges::~Judges() {
+  for (size_t i = 0; i < workers_.size(); ++i)
+    if (workers_[i].runs) fleet_.Kill(i);
+}
+
+void Judges::Add(JudgeTask task) {
+  ++in_hand_;
+  waiting_.push_back({std::move(task)});
+}
+
+Result<void> Judges::Feed(size_t index) {
+  Worker& worker = workers_[index];
+  if (!worker.id.empty() || waiting_.empty()) return {};
+  const bool confirms = waiting_.front().task.confirms;
+  if (!worker.runs || confirms) {
+    ASSAY_RETURN_IF_ERROR(fleet_.Start(index, true));
+    worker.runs = true;
+  }
+  // All workers have a part of what waits.
+  const size_t share = (waiting_.size() + workers_.size() - 1) / workers_.size();
+  const size_t most = confirms ? 1 : std::min(batch_max_, share);
+  worker.id = fmt::format("{}", next_id_++);
+  std::vector<const CandidateSource*> sources;
+  while (worker.tasks.size() < most && !waiting_.empty() &&
+         waiting_.front().task.confirms == confirms) {
+    worker.tasks.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  for (const Task& task : worker.tasks) sources.push_back(&task.task.source);
+  worker.judged.assign(worker.tasks.size(), false);
+  worker.heard_ns = MonotonicNs();
+  fleet_.Send(index, JudgeLine(worker.id, confirms ? confirming_ : screening_, sources));
+  return {};
+}
+
+Result<std::vector<JudgedTask>> Judges::Wait(int timeout_ms) {
+  for (size_t i = 0; i < workers_.size(); ++i) ASSAY_RETURN_IF_ERROR(Feed(i));
+  if (done_.empty()) {
+    if (const auto said = fleet_.Wait(timeout_ms)) {
+      if (said->line) {
+        Heard(said->worker, *said->line);
+      } else {
+        workers_[said->worker].runs = false;
+        EndRequest(said->worker,
+                   {ErrorKind::kEnvironment,
+                    fmt::format("the worker of {} {}", fleet_.Name(said->worker), said->end)},
+                   true);
+      }
+    }
+    WatchForSilence();
+  }
+  if (failures_ >= kFailuresMax)
+    return EnvironmentError(
+        fmt::format("nothing can be judged here: {} times in a row, without a verdict: {}",
+                    failures_, last_failure_));
+  return std::exchange(done_, {});
+}
+
+void Judges::Heard(size_t index, const std::string& line) {
+  Worker& worker = workers_[index];
+  worker.heard_ns = MonotonicNs();
+  const Json event = Json::parse(line, nullptr, false);
+  if (!event.is_object() || worker.id.empty() || event.value("id", "") != worker.id) return;
+  const std::string kind = event.value("event", "");
+  if (kind == "progress") {
+    events_.progress(event.value("text", ""));
+  } else if (kind == "verdict" || kind == "unjudged") {
+    Judged(worker, line);
+  } else if (kind == "done") {
+    EndRequest(index, {ErrorKind::kEnvironment, "the worker gave no verdict on it"}, false);
+  } else if (kind == "error") {
+    const ErrorKind of =
+        event.value("kind", "") == "usage" ? ErrorKind::kUsage : ErrorKind::kEnvironment;
+    EndRequest(index, {of, event.value("message", "")}, false);
+  }
+}
+
+void Judges::Judged(Worker& worker, const std::string& line) {
+  const Json event = Json::parse(line);
+  const size_t candidate = event.value("candidate", worker.tasks.size());
+  if (candidate >= worker.tasks.size() || worker.judged[candidate]) return;
+  JudgedTask judged{worker.tasks[candidate].task.key, std::nullopt, std::nullopt};
+  if (event.value("event", "") == "unjudged") {
+    judged.error = Error{ErrorKind::kEnvironment, event.value("message", "")};
+  } else {
+    auto verdict = VerdictFromJson(event.at("verdict").dump());
+    if (!verdict)
+      judged.error = verdict.error();
+    else
+      judged.verdict = std::move(*verdict);
+  }
+  worker.judged[candidate] = true;
+  failures_ = 0;
+  --in_hand_;
+  done_.push_back(std::move(judged));
+}
+
+void Judges::EndRequest(size_t index, const Error& error, bool blamed) {
+  Worker& worker = workers_[index];
+  const std::vector<Task> tasks = std::exchange(worker.tasks, {});
+  worker.id.clear();
+  std::vector<Task> again;
+  bool first = true, any = false;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (worker.judged[i]) continue;
+    any = true;
+    Task task = tasks[i];
+    if (!blamed || std::exchange(first, false)) ++task.failures;
+    // A request that is wrong stays wrong; what the machine did may not happen again.
+    if (error.kind == ErrorKind::kUsage || task.failures >= 2) {
+      done_.push_back({task.task.key, std::nullopt, error});
+      --in_hand_;
+    } else {
+      again.push_back(std::move(task));
+    }
+  }
+  waiting_.insert(waiting_.begin(), again.begin(), again.end());
+  if (!any && !blamed) return;
+  ++failures_;
+  last_failure_ = error.message;
+  events_.notice(error.message + (again.empty() ? "" : "; it is tried again"));
+}
+
+void Judges::WatchForSilence() {
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    Worker& worker = workers_[i];
+    if (worker.id.empty() || MonotonicNs() - worker.heard_ns < kSilenceMaxNs) continue;
+    fleet_.Kill(i);
+    worker.runs = false;
+    EndRequest(i, {ErrorKind::kEnvironment, "a worker said nothing for half an hour"}, true);
+  }
+}
+
+std::vector<JudgedTask> Judges::Stop() {
+  size_t running = 0;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (!workers_[i].runs) continue;
+    ++running;
+    workers_[i].id.empty() ? fleet_.Release(i) : fleet_.Interrupt(i);
+  }
+  const Deadline deadline = Deadline::AfterSeconds(kFarewellS);
+  while (running > 0 && !deadline.Expired()) {
+    const auto said = fleet_.Wait(kFarewellWaitMs);
+    if (!said) continue;
+    Worker& worker = workers_[said->worker];
+    if (!said->line) {
+      worker.runs = false;
+      --running;
+      continue;
+    }
+    const Json event = Json::parse(*said->line, nullptr, false);
+    if (event.is_object() && event.value("event", "") == "verdict" && !worker.id.empty() &&
+        event.value("id", "") == worker.id)
+      Judged(worker, *said->line);
+  }
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    fleet_.Kill(i);
+    workers_[i].runs = false;
+  }
+  return std::exchange(done_, {});
+}
+
+}  // namespace assay

@@ -1,0 +1,85 @@
+// Judges the candidates of a search by worker processes. Nothing here touches a device.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "run/fleet.h"
+#include "session/asked_terms.h"
+#include "toolchain/build.h"
+
+namespace assay {
+
+struct JudgeTask {
+  std::string key;
+  CandidateSource source;
+  bool confirms = false;  // alone in its request, by a worker that was just started
+};
+
+struct JudgedTask {
+  std::string key;
+  std::optional<Verdict> verdict;
+  std::optional<Error> error;  // in the verdict's place
+};
+
+struct JudgesEvents {
+  std::function<void(const std::string& text)> progress = [](const std::string&) {};
+  std::function<void(const std::string& text)> notice = [](const std::string&) {};
+};
+
+class Judges {
+ public:
+  // `screening`: terms of the first look; `confirming`: of the second. The fleet must outlive this
+  // object; its workers are started when they are needed.
+  Judges(Fleet& fleet, AskedTerms screening, AskedTerms confirming, JudgesEvents events,
+         size_t batch_max = 16);
+  ~Judges();
+
+  void Add(JudgeTask task);
+  // True while anything that was added has not been returned.
+  bool busy() const { return in_hand_ > 0; }
+  // Waits for verdicts, at most this long. A request that ends in an environment error is repeated
+  // once, also where the worker ended. Errors: nothing can be judged here.
+  Result<std::vector<JudgedTask>> Wait(int timeout_ms);
+  // Ends all workers; returns the verdicts that still came.
+  std::vector<JudgedTask> Stop();
+
+ private:
+  struct Task {
+    JudgeTask task;
+    int failures = 0;  // requests on it that ended in an error, workers that ended over it
+  };
+  struct Worker {
+    bool runs = false;
+    std::string id;           // of the request being served; empty: none
+    std::vector<Task> tasks;  // of it
+    std::vector<bool> judged;
+    int64_t heard_ns = 0;
+  };
+
+  Result<void> Feed(size_t worker);
+  void Heard(size_t worker, const std::string& line);
+  void Judged(Worker& worker, const std::string& line);
+  // The request has ended; what has no verdict is tried again, or has this error. `blamed`: the
+  // first of them alone.
+  void EndRequest(size_t worker, const Error& error, bool blamed);
+  void WatchForSilence();
+
+  Fleet& fleet_;
+  const AskedTerms screening_, confirming_;
+  const JudgesEvents events_;
+  const size_t batch_max_;
+  std::deque<Task> waiting_;
+  std::vector<Worker> workers_;
+  std::vector<JudgedTask> done_;
+  size_t in_hand_ = 0, next_id_ = 0;
+  int failures_ = 0;  // in a row, without a verdict
+  std::string last_failure_;
+};
+
+}  // namespace assay

@@ -1,0 +1,70 @@
+#include "search/outcome_table.h"
+
+#include <algorithm>
+
+#include "model/outcome.h"
+
+namespace assay {
+namespace {
+
+SearchNode NodeOf(const Step& step, const StepResult& result) {
+  SearchNode node{step.key, step.lineage, std::nullopt, {}, "", result.duplicate_of};
+  if (!result.verdict) return node;
+  node.outcome = result.verdict->outcome;
+  node.ratio = RatioOf(*result.verdict);
+  node.verdict_id = result.verdict->id;
+  return node;
+}
+
+}  // namespace
+
+void OutcomeTable::Judged(const Step& step, const StepResult& result) {
+  SearchNode node = NodeOf(step, result);
+  const bool duplicate = !node.duplicate_of.empty();
+  ++counts_[duplicate      ? "duplicate"
+            : node.outcome ? std::string(OutcomeName(*node.outcome))
+                           : "error"];
+  const SearchNode* before = best();
+  if (!duplicate && node.ratio.value > (before == nullptr ? 0 : before->ratio.value))
+    best_ = step.key;
+  places_[step.key] = nodes_.size();
+  nodes_.push_back(std::move(node));
+  if (duplicate) return;
+  const int64_t evaluations = curve_.empty() ? 1 : curve_.back().evaluations + 1;
+  curve_.push_back({evaluations, best() == nullptr ? 0 : best()->ratio.value});
+}
+
+void OutcomeTable::Confirmed(const Step& step, const StepResult& result) {
+  confirmations_[step.lineage.parents.front()] = NodeOf(step, result);
+}
+
+const SearchNode* OutcomeTable::Find(const std::string& key) const {
+  const auto found = places_.find(key);
+  return found == places_.end() ? nullptr : &nodes_[found->second];
+}
+
+const SearchNode* OutcomeTable::confirmed() const {
+  const SearchNode* best = nullptr;
+  for (const auto& [key, node] : confirmations_)
+    if (node.outcome == Outcome::kFaster &&
+        (best == nullptr || node.ratio.value > best->ratio.value))
+      best = &node;
+  return best;
+}
+
+std::vector<std::string> OutcomeTable::Finalists(size_t count) const {
+  std::vector<const SearchNode*> order;
+  for (const SearchNode& node : nodes_)
+    if (node.outcome == Outcome::kFaster && node.duplicate_of.empty()) order.push_back(&node);
+  std::stable_sort(order.begin(), order.end(), [](const SearchNode* a, const SearchNode* b) {
+    return a->ratio.value > b->ratio.value;
+  });
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i >= count && (confirmed() != nullptr || !keys.empty())) break;
+    if (!confirmations_.contains(order[i]->key)) keys.push_back(order[i]->key);
+  }
+  return keys;
+}
+
+}  // namespace assay

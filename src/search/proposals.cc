@@ -1,0 +1,54 @@
+#include "search/proposals.h"
+
+#include <utility>
+
+namespace assay {
+
+Proposals::Proposals(Proposer& proposer, size_t threads) : proposer_(proposer) {
+  for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+}
+
+Proposals::~Proposals() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  more_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Proposals::Add(const Prompt& prompt) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(prompt);
+    ++in_hand_;
+  }
+  more_.notify_one();
+}
+
+bool Proposals::busy() const {
+  const std::lock_guard lock(mutex_);
+  return in_hand_ > 0;
+}
+
+std::vector<Proposed> Proposals::Take() {
+  const std::lock_guard lock(mutex_);
+  in_hand_ -= done_.size();
+  return std::exchange(done_, {});
+}
+
+void Proposals::Work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    more_.wait(lock, [&] { return ends_ || !waiting_.empty(); });
+    if (ends_) return;
+    const Prompt prompt = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    Proposed proposed{prompt.key, proposer_.Propose(prompt, StopToken(ends_))};
+    lock.lock();
+    done_.push_back(std::move(proposed));
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+#include "search/step.h"
+
+#include <array>
+#include <utility>
+
+namespace assay {
+namespace {
+
+constexpr std::array<std::pair<StepKind, std::string_view>, 3> kNames = {{
+    {StepKind::kPropose, "propose"},
+    {StepKind::kJudge, "judge"},
+    {StepKind::kConfirm, "confirm"},
+}};
+
+}  // namespace
+
+std::string_view StepKindName(StepKind kind) {
+  for (const auto& [each, name] : kNames)
+    if (each == kind) return name;
+  return "judge";
+}
+
+std::optional<StepKind> StepKindFromName(std::string_view name) {
+  for (const auto& [kind, each] : kNames)
+    if (each == name) return kind;
+  return std::nullopt;
+}
+
+Ratio RatioOf(const Verdict& verdict) {
+  if (!IsCorrect(verdict.outcome) || !verdict.speed) return {};
+  const auto found = verdict.speed->baselines.find(verdict.speed->headline);
+  if (found == verdict.speed->baselines.end()) return {};
+  return {found->second.speedup, found->second.ci_low, found->second.ci_high};
+}
+
+}  // namespace assay
