@@ -1,6 +1,7 @@
 #include "search/outcome_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/outcome.h"
 
@@ -14,6 +15,12 @@ SearchNode NodeOf(const Step& step, const StepResult& result) {
   node.ratio = RatioOf(*result.verdict);
   node.verdict_id = result.verdict->id;
   return node;
+}
+
+// The first look had little time: what it left open may be decided by the second.
+bool MayBeFaster(const SearchNode& node) {
+  return node.outcome == Outcome::kFaster ||
+         (node.outcome == Outcome::kUnsettled && node.ratio.value > 1);
 }
 
 }  // namespace
@@ -55,9 +62,10 @@ const SearchNode* OutcomeTable::confirmed() const {
 std::vector<std::string> OutcomeTable::Finalists(size_t count) const {
   std::vector<const SearchNode*> order;
   for (const SearchNode& node : nodes_)
-    if (node.outcome == Outcome::kFaster && node.duplicate_of.empty()) order.push_back(&node);
+    if (MayBeFaster(node) && node.duplicate_of.empty()) order.push_back(&node);
   std::stable_sort(order.begin(), order.end(), [](const SearchNode* a, const SearchNode* b) {
-    return a->ratio.value > b->ratio.value;
+    return std::pair(a->outcome == Outcome::kFaster, a->ratio.value) >
+           std::pair(b->outcome == Outcome::kFaster, b->ratio.value);
   });
   std::vector<std::string> keys;
   for (size_t i = 0; i < order.size(); ++i) {

@@ -1,0 +1,284 @@
+#include "search/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "archive/sqlite_store.h"
+#include "base/files.h"
+#include "search/search_testing.h"
+#include "search/tuner.h"
+#include "session/asked_terms.h"
+#include "toolchain/tune_space.h"
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// 36 points, 33 of which are allowed.
+constexpr const char* kSource =
+    "#include <assay/kernel.h>\n//! tune A = 1 2 4 8 16 32\n//! tune B = 3 1 2 4 5 6\n"
+    "//! require A * B < 100\nint kernel;\n";
+
+double ScoreOf(const std::string& source) {
+  const TuneSpace space = *ParseTuneSpace(source, "cpp");
+  auto values = ValuesAt(space, TunePoint(space.tunes.size(), 0));
+  if (values["B"] == 5) return 0;
+  return 0.5 + 0.3 * std::log2(static_cast<double>(values["A"])) -
+         0.1 * std::abs(static_cast<double>(values["B"]) - 2);
+}
+
+SearchSettings Settings(const std::string& strategy = "evolve") {
+  SearchSettings settings;
+  settings.id = "0123456789ab";
+  settings.seed = 5;
+  settings.problem = "softmax";
+  settings.terms = R"({"problem":"softmax"})";
+  settings.strategy = strategy;
+  settings.proposer = "tuner";
+  settings.from_name = "kernel.cpp";
+  settings.from_source = kSource;
+  settings.width = 3;
+  return settings;
+}
+
+struct Ended {
+  Result<void> end;
+  std::vector<std::string> told;  // "judge/3 faster"
+  Spending spent;
+  std::string confirmed;  // key of the result
+  std::vector<ScriptedFleet::Json> requests;
+  bool budget_ended = false;
+};
+
+class Searching : public ::testing::Test {
+ protected:
+  Searching()
+      : folder_(TemporaryFolder::Create().value()),
+        path_((folder_.path() / "archive.sqlite").string()) {}
+
+  // Runs a search to its end; one that was recorded is gone on with.
+  Ended Run(const SearchSettings& settings, const SearchEvents& given = {},
+            StopToken stop = StopToken(), ScriptedFleet::Trouble trouble = {}) {
+    const auto store = SqliteStore::Open(path_).value();
+    RecordQuery query;
+    query.kind = RecordKind::kSearch;
+    const bool begun = !store->Find(query)->empty();
+    Journal journal =
+        begun ? Journal::Open(*store, "").value() : Journal::Begin(*store, settings).value();
+    const SearchSettings& used = journal.settings();
+    const auto tuner = Tuner::Make(used.strategy, used.from_name, used.from_source, "cpp",
+                                   used.seed, static_cast<size_t>(used.width))
+                           .value();
+    ScriptedFleet fleet(ScoreOf);
+    if (trouble) fleet.trouble = std::move(trouble);
+    AskedTerms screening;
+    screening.one_size = true;
+    Judges judges(fleet, screening, AskedTerms(), {});
+    Ended ended;
+    SearchEvents events = given;
+    events.result = [&](const Step& step, const StepResult& result, const SearchView& view) {
+      ended.told.push_back(fmt::format(
+          "{} {}", step.key, result.verdict ? OutcomeName(result.verdict->outcome) : "error"));
+      given.result(step, result, view);
+    };
+    SearchEngine engine({journal, *tuner, judges, nullptr}, events);
+    ended.end = engine.Run(stop);
+    ended.spent = engine.ledger().spent();
+    ended.budget_ended = engine.budget_ended();
+    if (const SearchNode* result = engine.table().confirmed())
+      ended.confirmed = result->lineage.parents.front();
+    ended.requests = fleet.requests;
+    return ended;
+  }
+
+  struct Recorded {
+    std::vector<std::string> results;  // "judge/3 faster", in order
+    int64_t intents = 0, released = 0, verdicts = 0;
+  };
+  Recorded Read() const {
+    const auto store = SqliteStore::OpenToRead(path_).value();
+    EXPECT_THAT(VerifyChain(*store)->faults, IsEmpty());
+    Recorded recorded;
+    const Journal journal = Journal::Open(*store, "").value();
+    for (const JournalEvent& event : journal.events()) {
+      if (event.kind == JournalEvent::Kind::kIntent) ++recorded.intents;
+      if (event.kind == JournalEvent::Kind::kReleased) ++recorded.released;
+      if (event.kind == JournalEvent::Kind::kResult)
+        recorded.results.push_back(
+            fmt::format("{} {}", event.key, OutcomeName(event.result.verdict->outcome)));
+    }
+    RecordQuery query;
+    query.kind = RecordKind::kVerdict;
+    recorded.verdicts = std::ssize(*store->Find(query));
+    return recorded;
+  }
+  void Forget() { std::filesystem::remove(path_); }
+
+  // Runs until the named points were passed this many times; then the process ends there.
+  int RunUntil(const SearchSettings& settings, int points) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      int left = points;
+      SearchEvents events;
+      events.at = [&](const char*) {
+        if (--left == 0) ::_exit(9);
+      };
+      ::_exit(Run(settings, events).end ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  TemporaryFolder folder_;
+  std::string path_;
+};
+
+TEST_F(Searching, ATunedSpaceIsSearchedToItsEnd) {
+  const Ended ended = Run(Settings());
+  ASSERT_TRUE(ended.end) << ended.end.error().message;
+  EXPECT_EQ(ended.told.size(), 35u);  // all points, two finalists
+  EXPECT_EQ(ended.spent.evaluations, 35);
+  EXPECT_FALSE(ended.budget_ended);
+  const Recorded recorded = Read();
+  EXPECT_EQ(recorded.results, ended.told);
+  EXPECT_EQ(recorded.intents, 35);
+  EXPECT_EQ(recorded.verdicts, 35);
+  // Finalists are judged alone, at all sizes.
+  EXPECT_EQ(ended.requests.back()["candidates"].size(), 1u);
+  EXPECT_FALSE(ended.requests.back()["terms"].value("one_size", false));
+  EXPECT_TRUE(ended.requests.front()["terms"].value("one_size", false));
+  EXPECT_FALSE(ended.confirmed.empty());
+}
+
+TEST_F(Searching, ABudgetKeepsRoomForTheFinalists) {
+  SearchSettings settings = Settings();
+  settings.budget.evaluations = 12;
+  const Ended ended = Run(settings);
+  ASSERT_TRUE(ended.end);
+  EXPECT_EQ(ended.spent.evaluations, 12);
+  EXPECT_TRUE(ended.budget_ended);
+  EXPECT_THAT(ended.told[10], HasSubstr("confirm/"));
+  EXPECT_FALSE(ended.confirmed.empty());
+}
+
+TEST_F(Searching, WhatHasEndedIsNotDoneAgain) {
+  const Ended first = Run(Settings());
+  const Ended second = Run(Settings());
+  EXPECT_TRUE(second.end);
+  EXPECT_THAT(second.told, IsEmpty());
+  EXPECT_EQ(second.confirmed, first.confirmed);
+  EXPECT_EQ(second.spent.evaluations, first.spent.evaluations);
+}
+
+TEST_F(Searching, KilledAtAnyPointItGoesOnAsTheSameRun) {
+  Run(Settings());
+  const Recorded whole = Read();
+  // ASSAY_KILL_STEPS=100 makes it a campaign of thousands.
+  const char* asked = std::getenv("ASSAY_KILL_STEPS");
+  const int steps = asked == nullptr ? 6 : std::atoi(asked);
+  int kills = 0;
+  for (int step = 1; step <= steps; ++step) {
+    Forget();
+    // Each process gets a little further than the one before.
+    int rounds = 0, end = 9;
+    for (; end == 9 && rounds < 200; ++rounds) end = RunUntil(Settings(), step + rounds % 7);
+    kills += rounds - 1;
+    ASSERT_EQ(end, 0) << step;
+    const Recorded recorded = Read();
+    EXPECT_EQ(recorded.results, whole.results) << step;
+    EXPECT_EQ(recorded.verdicts, whole.verdicts) << step;
+    // It costs what an undisturbed run does, and what was in hand at each kill.
+    const Ended again = Run(Settings());
+    EXPECT_EQ(again.spent.evaluations, recorded.intents) << step;
+  }
+  EXPECT_GT(kills, 20 * std::min(steps, 6));
+  RecordProperty("kills", kills);
+}
+
+TEST_F(Searching, ABudgetIsNeverExceededByKills) {
+  SearchSettings settings = Settings();
+  settings.budget.evaluations = 20;
+  for (const int step : {3, 7, 8, 13, 19, 30}) {
+    Forget();
+    int rounds = 0;
+    while (RunUntil(settings, step) == 9 && rounds < 200) ++rounds;
+    const Recorded recorded = Read();
+    EXPECT_LE(recorded.intents, 20) << step;
+    EXPECT_LT(rounds, 200);
+  }
+}
+
+TEST_F(Searching, AnInterruptionCostsNothing) {
+  std::atomic<bool> interrupted = false;
+  SearchEvents events;
+  int results = 0;
+  events.result = [&](const Step&, const StepResult&, const SearchView&) {
+    if (++results == 4) interrupted = true;
+  };
+  const Ended first = Run(Settings(), events, StopToken(interrupted));
+  ASSERT_FALSE(first.end);
+  EXPECT_EQ(first.end.error().kind, ErrorKind::kInterrupted);
+  EXPECT_GT(Read().released, 0);
+  const Ended second = Run(Settings());
+  ASSERT_TRUE(second.end);
+  EXPECT_EQ(second.spent.evaluations, 35);
+  EXPECT_EQ(first.told.size() + second.told.size(), 35u);
+}
+
+TEST_F(Searching, ARequestThatFailedIsRepeatedOnce) {
+  int requests = 0;
+  const auto trouble =
+      [&](const ScriptedFleet::Json& request) -> std::optional<std::vector<std::string>> {
+    if (++requests % 2 == 0) return std::nullopt;
+    return std::vector{ErrorLine(request["id"], {ErrorKind::kEnvironment, "no memory"})};
+  };
+  const Ended ended = Run(Settings(), {}, StopToken(), trouble);
+  ASSERT_TRUE(ended.end) << ended.end.error().message;
+  EXPECT_EQ(Read().verdicts, 35);
+}
+
+TEST_F(Searching, WhereNothingCanBeJudgedItEndsAndCanBeGoneOnWith) {
+  const auto dies = [](const ScriptedFleet::Json&) {
+    return std::optional(std::vector<std::string>{ScriptedFleet::kDies});
+  };
+  const Ended ended = Run(Settings(), {}, StopToken(), dies);
+  ASSERT_FALSE(ended.end);
+  EXPECT_EQ(ended.end.error().kind, ErrorKind::kEnvironment);
+  EXPECT_THAT(ended.end.error().message, HasSubstr("was killed by signal 9"));
+  EXPECT_TRUE(Run(Settings()).end);
+}
+
+TEST_F(Searching, AWishReachesTheStrategyInItsPlace) {
+  struct Listener : Strategy {
+    std::vector<std::string> heard;
+    std::vector<Step> Begin() override { return {}; }
+    std::vector<Step> Heard(const Step&, const StepResult&) override { return {}; }
+    std::vector<Step> Steered(const std::string& action, const std::string& text) override {
+      heard.push_back(action + ": " + text);
+      return {};
+    }
+  };
+  const auto store = SqliteStore::Open(path_).value();
+  EXPECT_FALSE(RecordWish(*store, "", "inject", "x"));
+  Journal begun = Journal::Begin(*store, Settings()).value();
+  ASSERT_TRUE(RecordWish(*store, "0123456789ab", "inject", "keep rows in registers"));
+  for (int process = 0; process < 2; ++process) {  // the second one reads that it was heeded
+    Journal journal = Journal::Open(*store, "").value();
+    ScriptedFleet fleet(ScoreOf);
+    Judges judges(fleet, {}, {}, {});
+    Listener listener;
+    EXPECT_TRUE(SearchEngine({journal, listener, judges, nullptr}, {}).Run(StopToken()));
+    EXPECT_THAT(listener.heard, ElementsAre("inject: keep rows in registers"));
+  }
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,120 @@
+// Doubles for the tests of searches: workers that judge by a function of the source.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "model/sample_verdicts.h"
+#include "propose/proposer.h"
+#include "run/fleet.h"
+#include "worker/protocol.h"
+
+namespace assay {
+
+// A verdict with this ratio; 0: it is wrong.
+inline Verdict VerdictWith(double ratio, const std::string& id) {
+  Verdict verdict = SampleVerdict(ratio <= 0  ? Outcome::kWrong
+                                  : ratio > 1 ? Outcome::kFaster
+                                              : Outcome::kSlower);
+  verdict.id = id;
+  if (ratio > 0)
+    for (auto& [name, baseline] : verdict.speed->baselines) {
+      baseline.speedup = ratio;
+      baseline.ci_low = 0.98 * ratio;
+      baseline.ci_high = 1.02 * ratio;
+    }
+  return verdict;
+}
+
+// Answers each request at once, candidate after candidate.
+class ScriptedFleet : public Fleet {
+ public:
+  using Json = nlohmann::json;
+  // A source's ratio.
+  using Score = std::function<double(const std::string& source)>;
+  // What a worker says to a request in place of verdicts, such as an error; nullopt: verdicts.
+  using Trouble = std::function<std::optional<std::vector<std::string>>(const Json& request)>;
+  static constexpr const char* kDies = "it dies";
+
+  explicit ScriptedFleet(Score score, size_t workers = 1)
+      : score_(std::move(score)), started_(workers) {}
+  Trouble trouble = [](const Json&) { return std::nullopt; };
+  std::vector<Json> requests;
+  std::vector<int> started() const { return started_; }
+
+  size_t size() const override { return started_.size(); }
+  std::string Name(size_t) const override { return "cpu"; }
+  Result<void> Start(size_t worker, bool) override {
+    Kill(worker);
+    ++started_[worker];
+    return {};
+  }
+  void Send(size_t worker, const std::string& line) override {
+    const Json request = Json::parse(line);
+    requests.push_back(request);
+    if (const auto said = trouble(request)) {
+      for (const std::string& each : *said) Say(worker, each);
+      return;
+    }
+    const std::string id = request["id"];
+    for (size_t i = 0; i < request["candidates"].size(); ++i) {
+      const std::string source = request["candidates"][i]["source"];
+      const bool whole = !request["terms"].value("one_size", false);
+      Say(worker, VerdictLine(id, i,
+                              VerdictWith(score_(source),
+                                          Sha256Hex(source + (whole ? "2" : "1")).substr(0, 12))));
+    }
+    Say(worker, DoneLine(id));
+  }
+  void Kill(size_t worker) override {
+    std::erase_if(said_, [&](const Said& said) { return said.worker == worker; });
+  }
+  void Release(size_t worker) override { said_.push_back({worker, std::nullopt, "ended"}); }
+  // Verdicts that stand are said; the rest is not.
+  void Interrupt(size_t worker) override {
+    while (said_.size() > 1) said_.pop_back();
+    Release(worker);
+  }
+  std::optional<Said> Wait(int) override {
+    if (said_.empty()) return std::nullopt;
+    Said said = said_.front();
+    said_.pop_front();
+    if (!said.line) Kill(said.worker);
+    return said;
+  }
+
+ private:
+  void Say(size_t worker, const std::string& line) {
+    if (line == kDies)
+      said_.push_back({worker, std::nullopt, "was killed by signal 9"});
+    else
+      said_.push_back({worker, line, ""});
+  }
+
+  const Score score_;
+  std::vector<int> started_;
+  std::deque<Said> said_;
+};
+
+// Answers with a function of the prompt.
+class FakeProposer : public Proposer {
+ public:
+  using Reply = std::function<Result<Answer>(const Prompt& prompt)>;
+  explicit FakeProposer(Reply reply) : reply_(std::move(reply)) {}
+  std::string Name() const override { return "fake"; }
+  Usage Reservation(const Prompt&) const override { return {100, 100, 0.5, 0}; }
+  Result<Answer> Propose(const Prompt& prompt, StopToken) override { return reply_(prompt); }
+
+ private:
+  const Reply reply_;
+};
+
+}  // namespace assay
