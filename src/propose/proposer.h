@@ -38,7 +38,8 @@ class Proposer {
  public:
   virtual ~Proposer() = default;
   virtual std::string Name() const = 0;  // as the user wrote it: "openai:qwen3@http://..."
-  // The most that an answer to this prompt can cost.
+  // The most that an answer to this prompt can cost, if the first attempt brings it: what attempts
+  // that broke off have cost, where that is known, comes on top of the answer's usage.
   virtual Usage Reservation(const Prompt& prompt) const = 0;
   // Errors: kUsage (a wrong key, an unknown model: the same for every prompt), kEnvironment (no
   // answer after all attempts), kInterrupted.

@@ -1,0 +1,56 @@
+// One POST over HTTP(S), bounded in time and size. No redirects: a key goes to one place alone.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/stop_token.h"
+#include "propose/api_key.h"
+
+namespace assay {
+
+struct HttpTimes {
+  double connect_s = 30;
+  double idle_s = 300;  // without a byte
+  double total_s = 900;
+};
+
+struct HttpRequest {
+  std::string url;
+  std::vector<std::string> headers;  // "content-type: application/json"
+  std::string key_header;            // "authorization: Bearer ": the key follows it; empty: no key
+  const ApiKey* key = nullptr;
+  std::string body;
+  std::string end_mark;  // of a stream of events: nothing is awaited after it; may be empty
+  size_t reply_bytes_max = size_t{16} << 20;
+  HttpTimes times;
+};
+
+struct HttpReply {
+  enum class End {
+    kWhole,       // a reply, of any status
+    kNotReached,  // no connection
+    kBroken,      // it broke off; `body` has its beginning
+    kTimedOut,    // likewise
+    kTooLarge,    // likewise
+    kStopped,     // by the stop token
+    kRefused,     // a request that cannot be sent, such as a URL that is none
+  };
+  End end = End::kRefused;
+  int status = 0;  // 0: no reply
+  std::string content_type, retry_after, location;
+  std::string body;
+  std::string error;  // one line, unless kWhole
+};
+
+// Several threads may use one client at the same time.
+class HttpClient {
+ public:
+  virtual ~HttpClient() = default;
+  virtual HttpReply Post(const HttpRequest& request, StopToken stop) = 0;
+};
+
+std::unique_ptr<HttpClient> MakeHttpClient();
+
+}  // namespace assay
