@@ -72,8 +72,8 @@ HttpRequest ChatProposer::RequestFor(const Prompt& prompt) const {
   request.body = protocol_->Body(prompt, terms_.model, terms_.facts, terms_.stream);
   if (terms_.stream) request.end_mark = protocol_->end_mark();
   request.times = terms_.times;
-  // No byte comes before the whole answer does.
-  if (!terms_.stream) request.times.idle_s = request.times.total_s;
+  // No byte comes before the whole answer does: the total alone bounds it.
+  if (!terms_.stream) request.times.idle_s = 2 * request.times.total_s;
   return request;
 }
 

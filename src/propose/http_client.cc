@@ -1,12 +1,14 @@
 #include "propose/http_client.h"
 
 #include <curl/curl.h>
+#include <fmt/format.h>
 #include <string.h>
 
 #include <algorithm>
 #include <mutex>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace assay {
 namespace {
@@ -42,12 +44,14 @@ struct Transfer {
   StopToken stop;
   CURL* handle;
   HttpReply reply = {};
-  bool too_large = false, has_end = false;
+  bool too_large = false, has_end = false, is_silent = false;
+  int64_t last_byte_ns = MonotonicNs();
 };
 
 size_t TakeBytes(char* bytes, size_t, size_t count, void* user) {
   Transfer& transfer = *static_cast<Transfer*>(user);
   std::string& body = transfer.reply.body;
+  transfer.last_byte_ns = MonotonicNs();
   const std::string& mark = transfer.request.end_mark;
   if (body.size() + count > transfer.request.reply_bytes_max) {
     body.append(bytes, transfer.request.reply_bytes_max - body.size());
@@ -60,8 +64,13 @@ size_t TakeBytes(char* bytes, size_t, size_t count, void* user) {
   return transfer.has_end ? 0 : count;  // 0 ends the transfer
 }
 
+// libcurl calls it about once a second, and as bytes come. Its own limit on slowness looks at a
+// mean of several seconds: a burst before the silence would lengthen it.
 int LookAtStop(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return static_cast<Transfer*>(user)->stop.stopped() ? 1 : 0;
+  Transfer& transfer = *static_cast<Transfer*>(user);
+  const double silent_s = static_cast<double>(MonotonicNs() - transfer.last_byte_ns) / 1e9;
+  transfer.is_silent = silent_s >= transfer.request.times.idle_s;
+  return transfer.stop.stopped() || transfer.is_silent ? 1 : 0;
 }
 
 std::string HeaderOf(CURL* handle, const char* name) {
@@ -86,7 +95,7 @@ HttpReply::End EndOf(CURLcode code, const Transfer& transfer) {
   if (transfer.too_large) return HttpReply::End::kTooLarge;
   switch (code) {
     case CURLE_ABORTED_BY_CALLBACK:
-      return HttpReply::End::kStopped;
+      return transfer.stop.stopped() ? HttpReply::End::kStopped : HttpReply::End::kTimedOut;
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
       return HttpReply::End::kRefused;
@@ -110,8 +119,6 @@ void SetTimes(CURL* handle, const HttpTimes& times) {
   const auto ms = [](double seconds) { return std::max(1L, static_cast<long>(seconds * 1e3)); };
   ::curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, ms(times.connect_s));
   ::curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, ms(times.total_s));
-  ::curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  ::curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, std::max(1L, ms(times.idle_s) / 1000));
 }
 
 class CurlClient : public HttpClient {
@@ -169,6 +176,8 @@ class CurlClient : public HttpClient {
     reply.location = HeaderOf(transfer.handle, "location");
     if (reply.end == HttpReply::End::kTooLarge) {
       reply.error = "the reply is too large";
+    } else if (reply.end == HttpReply::End::kTimedOut && transfer.is_silent) {
+      reply.error = fmt::format("not a byte came for {:.0f} s", transfer.request.times.idle_s);
     } else if (reply.end != HttpReply::End::kWhole) {
       reply.error = error[0] != '\0' ? error : ::curl_easy_strerror(code);
     }

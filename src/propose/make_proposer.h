@@ -11,11 +11,11 @@
 namespace assay {
 
 struct ProposerOptions {
-  std::string models_file;  // a table of models of the user's own (models.h); empty: none
-  std::string key_file;     // holds the key; empty: it is in the environment, or there is none
-  std::string record_file;  // a transcript that answers are added to; empty: none
-  std::string provenance;   // written beside each recorded answer
-  double timeout_s = 900;   // of one answer; an inbox awaits one for ever
+  std::string models_file = {};  // a table of models of the user's own (models.h); empty: none
+  std::string key_file = {};     // holds the key; empty: it is in the environment, or there is none
+  std::string record_file = {};  // a transcript that answers are added to; empty: none
+  std::string provenance = {};   // written beside each recorded answer
+  double timeout_s = 900;        // of one answer; an inbox awaits one for ever
   bool stream = true;
 };
 
