@@ -63,7 +63,7 @@ CREATE TABLE records_with_searches(
   content TEXT NOT NULL REFERENCES blobs(hash),
   source TEXT REFERENCES blobs(hash),
   terms TEXT REFERENCES blobs(hash),
-  parent TEXT NOT NULL UNIQUE,
+  parent TEXT NOT NULL,
   hash TEXT NOT NULL UNIQUE
 ) STRICT;
 INSERT INTO records_with_searches SELECT * FROM records ORDER BY sequence;
@@ -79,9 +79,12 @@ CREATE TRIGGER records_stay BEFORE UPDATE ON records
 CREATE TRIGGER records_remain BEFORE DELETE ON records
   BEGIN SELECT RAISE(ABORT, 'a record is never deleted'); END;
 CREATE TRIGGER records_are_new BEFORE INSERT ON records
-  WHEN EXISTS(SELECT 1 FROM records
-              WHERE sequence = new.sequence OR hash = new.hash OR parent = new.parent)
+  WHEN EXISTS(SELECT 1 FROM records WHERE sequence = new.sequence OR hash = new.hash)
   BEGIN SELECT RAISE(ABORT, 'a record is never replaced'); END;
+CREATE TRIGGER records_are_a_chain BEFORE INSERT ON records
+  WHEN new.sequence > 1
+       AND new.parent IS NOT (SELECT hash FROM records WHERE sequence = new.sequence - 1)
+  BEGIN SELECT RAISE(ABORT, 'a record names the one before it'); END;
 )"};
 
 }  // namespace assay

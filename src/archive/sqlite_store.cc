@@ -19,6 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kLookMs = 2;
+// Hashes are written all over the file: the longer the log, the more of them share a page's way
+// back into it.
+constexpr int kLogPages = 8192, kCacheKib = 65536;
 constexpr const char* kColumns =
     "sequence, kind, time, name, id, problem, outcome, content, source, terms, parent, hash";
 
@@ -128,8 +131,9 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& given,
   // The id stands in the file before there is a log: CheckHeader reads the file alone.
   ASSAY_RETURN_IF_ERROR(
       store->database_.Run(fmt::format("PRAGMA application_id = {}; PRAGMA journal_mode = WAL;"
-                                       "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",
-                                       kArchiveApplicationId)));
+                                       "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+                                       "PRAGMA wal_autocheckpoint = {}; PRAGMA cache_size = -{}",
+                                       kArchiveApplicationId, kLogPages, kCacheKib)));
   ASSAY_RETURN_IF_ERROR(store->Migrate());
   return store;
 }
