@@ -23,6 +23,7 @@
 #include "report/card.h"
 #include "report/terminal.h"
 #include "report/text.h"
+#include "report/text_diff.h"
 #include "search/search_report.h"
 
 namespace assay {
@@ -168,6 +169,46 @@ Result<int> Show(const ArchiveShowOptions& options) {
   return kExitGood;
 }
 
+struct Version {
+  Record record;
+  std::string source;
+  std::optional<Verdict> verdict;
+};
+
+Result<Version> ReadVersion(Store& store, const std::string& reference) {
+  Version version;
+  ASSAY_ASSIGN_OR_RETURN(version.record, FindOne(store, reference));
+  const bool is_source = version.record.facts.kind == RecordKind::kCandidate;
+  const std::string& hash = is_source ? version.record.content : version.record.source;
+  if (hash.empty())
+    return UsageError(
+        fmt::format("{} has no candidate's source: name a candidate or a verdict", reference));
+  ASSAY_ASSIGN_OR_RETURN(version.source, store.Get(hash));
+  if (version.record.facts.kind != RecordKind::kVerdict) return version;
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, store.Get(version.record.content));
+  ASSAY_ASSIGN_OR_RETURN(version.verdict, VerdictFromJson(text));
+  return version;
+}
+
+std::string VersionLine(std::string_view mark, const Version& version) {
+  const RecordFacts& facts = version.record.facts;
+  return fmt::format("{} {}  {}  {}\n", mark, version.record.hash.substr(0, kHashShown),
+                     facts.problem.empty() ? "-" : facts.problem,
+                     version.verdict ? version.verdict->message : "a source without a verdict");
+}
+
+Result<int> Diff(const ArchiveDiffOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenArchive(options.archive));
+  ASSAY_ASSIGN_OR_RETURN(const Version before, ReadVersion(*store, options.before));
+  ASSAY_ASSIGN_OR_RETURN(const Version after, ReadVersion(*store, options.after));
+  const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
+  const std::string diff =
+      UnifiedDiff(before.source, after.source, before.record.facts.name, after.record.facts.name);
+  Print(PrintableLines(VersionLine("-", before) + VersionLine("+", after), style.unicode));
+  Print(diff.empty() ? "\nthe same source\n" : "\n" + PrintableLines(diff, style.unicode));
+  return kExitGood;
+}
+
 Result<int> Verify(const ArchiveVerifyOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenArchive(options.archive));
   ASSAY_ASSIGN_OR_RETURN(const ChainReport report, VerifyChain(*store));
@@ -235,6 +276,7 @@ Result<int> Export(const ArchiveExportOptions& options) {
 int RunArchiveVerify(const ArchiveVerifyOptions& options) { return Ended(Verify(options)); }
 int RunArchiveList(const ArchiveListOptions& options) { return Ended(List(options)); }
 int RunArchiveShow(const ArchiveShowOptions& options) { return Ended(Show(options)); }
+int RunArchiveDiff(const ArchiveDiffOptions& options) { return Ended(Diff(options)); }
 int RunArchiveExport(const ArchiveExportOptions& options) { return Ended(Export(options)); }
 
 }  // namespace assay

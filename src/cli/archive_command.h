@@ -30,6 +30,12 @@ struct ArchiveShowOptions {
   void AddTo(CLI::App& command);
 };
 
+struct ArchiveDiffOptions {
+  std::string archive, before, after;
+
+  void AddTo(CLI::App& command);
+};
+
 struct ArchiveExportOptions {
   std::string archive, file;
 
@@ -39,6 +45,7 @@ struct ArchiveExportOptions {
 int RunArchiveVerify(const ArchiveVerifyOptions& options);
 int RunArchiveList(const ArchiveListOptions& options);
 int RunArchiveShow(const ArchiveShowOptions& options);
+int RunArchiveDiff(const ArchiveDiffOptions& options);
 int RunArchiveExport(const ArchiveExportOptions& options);
 
 }  // namespace assay

@@ -39,6 +39,14 @@ void ArchiveShowOptions::AddTo(CLI::App& command) {
       "Examples:\n  assay archive show 3f2a9c01d4e7\n  assay archive show 8c1f00d2aa31 --tree");
 }
 
+void ArchiveDiffOptions::AddTo(CLI::App& command) {
+  command.add_option("BEFORE", before, "A record of a candidate or a verdict, as for show")
+      ->required();
+  command.add_option("AFTER", after, "Another")->required();
+  AddArchiveOption(command, &archive);
+  command.footer("Example:\n  assay archive diff 3f2a9c01d4e7 8c1f00d2aa31");
+}
+
 void ArchiveExportOptions::AddTo(CLI::App& command) {
   command.add_option("FILE", file, "File to write, .jsonl; - for stdout")->required();
   AddArchiveOption(command, &archive);

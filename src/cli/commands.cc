@@ -131,6 +131,7 @@ void CommandLine::AddArchive() {
   Add<ArchiveListOptions>(*archive, "list", "List records, newest first", RunArchiveList);
   Add<ArchiveShowOptions>(*archive, "show", "Show a record: a verdict with its source",
                           RunArchiveShow);
+  Add<ArchiveDiffOptions>(*archive, "diff", "Show what two candidates differ in", RunArchiveDiff);
   Add<ArchiveVerifyOptions>(*archive, "verify", "Check that nothing was changed or taken out",
                             RunArchiveVerify);
   Add<ArchiveExportOptions>(*archive, "export", "Write all records as JSON lines",

@@ -68,6 +68,12 @@ def test_records_are_listed_and_shown(recorded):
     assert "#include <assay/kernel.h>" in shown.out and '"size":"tiny"' in shown.out, shown
     by_id = assay("archive", "show", lines_of(assay)[3]["id"])
     assert by_id.out == shown.out
+    right = lines_of(assay)[1]["id"]
+    diff = assay("archive", "diff", right, wrong.split()[3])
+    names = r"\n--- \S*fused\.cpp\n\+\+\+ \S*off_by_one\.cpp\n@@ -1,"
+    assert diff.code == GOOD and re.search(names, diff.out), diff
+    assert diff.out.startswith("- ") and "\n+ " in diff.out and "wrong" in diff.out, diff
+    assert "the same source" in assay("archive", "diff", right, right).out
     for arguments in (["list", "--outcome", "fast"], ["show", "00000000"], ["show", "x"], []):
         assert assay("archive", *arguments).code == USAGE
 
