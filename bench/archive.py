@@ -2,7 +2,7 @@
 
     python3 bench/archive.py --out ROWS.jsonl [--records 1000000] [--folder /var/tmp]
 
-Runs bench/archive_bench on a new file in the folder (1.6 GB for a million records), then commands of
+Runs bench/archive_bench on a new file in the folder, 3 GB for a million records, then commands of
 `assay archive` on it, 11 times each. Appends a row a case; seconds are medians.
 """
 import argparse

@@ -2,12 +2,10 @@
 that can be weakened is built for these tests alone; the one that people use refuses.
 """
 import json
-import math
 import os
 import subprocess
 
 import pytest
-from aa_summary import pair_log_ratio
 
 from conftest import ASSAY, ROOT, SOFTMAX, USAGE
 
@@ -212,9 +210,7 @@ GETS_THROUGH = {
 GAINS = {
     "fresh-values,steps": (corpus("18_value_cache.cpp"), 1.5),
     "lockdown": (corpus("49_timers_fire_while_it_sleeps.cpp"), 1.4),
-    "waiting-hosts,steps": (corpus("18_watches_while_it_waits.py"), 1.25),
     "freeze,sleep-proof": (inline(softmax_kernel(ASKS_THE_THREAD, WORKS_AHEAD)), 1.5),
-    "left-results": (("softmax", EXPLOITS / "gpu" / "corpus" / "30_patched_copy.py", TINY), 1.12),
     "head-start": (corpus("28_head_start.cpp"), 3),
     "head-start,long-blocks": (corpus("48_works_while_waking.cpp"), 3),
 }
@@ -289,23 +285,14 @@ def speedup(verdict):
     return verdict["speed"]["baselines"]["eager"]["speedup"] if verdict["speed"] else 0
 
 
-def best_pair(verdict):
-    """The speedup in the pair that gained most; 0 where there is none."""
-    pairs = [pair for pair in verdict["samples"] if len(pair["order"]) >= 4]
-    return max((math.exp(pair_log_ratio(pair)) for pair in pairs), default=0)
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("defence", GAINS)
 def test_without_it_an_exploit_gains(defence, judge):
     exploit, ratio = GAINS[defence]
-    # Of hosts that watch other pairs few have seen the values of their own in time: the median over
-    # pairs may show it in none of ten verdicts.
-    gain = best_pair if "waiting-hosts" in defence else speedup
     # A busy machine may hide a gain once or twice.
     for _ in range(10):
-        honest = gain(judge(exploit, SPEED, None))
-        gained = gain(judge(exploit, SPEED, defence))
+        honest = speedup(judge(exploit, SPEED, None))
+        gained = speedup(judge(exploit, SPEED, defence))
         if gained > ratio * honest:
             return
     assert gained > ratio * honest, (honest, gained)
@@ -321,7 +308,7 @@ def test_a_host_that_works_while_it_should_be_stopped_is_seen(judge):
 @pytest.mark.thorough
 def test_where_results_are_copied_a_win_that_a_saved_copy_explains_says_so(judge):
     """Where a host's memory cannot be read both sides copy."""
-    exploit = GAINS["left-results"][0]
+    exploit = ("softmax", EXPLOITS / "gpu" / "corpus" / "30_patched_copy.py", TINY)
     verdict = judge(exploit, ["--budget", "40"], "left-results")
     note = verdict["speed"]["baselines"]["eager"]["note"] or ""
     assert ("leave out the copy" in note) == (verdict["outcome"] == "faster"), verdict
