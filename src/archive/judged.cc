@@ -8,17 +8,10 @@
 namespace assay {
 namespace {
 
-NewRecord CandidateRecordOf(const JudgedSource& judged) {
-  NewRecord record;
-  record.facts = {RecordKind::kCandidate, judged.path, "", "", ""};
-  record.content = judged.content;
-  record.once = true;
-  return record;
-}
-
 std::vector<NewRecord> WithCandidate(const JudgedSource& judged, NewRecord result) {
   std::vector<NewRecord> records;
-  if (!judged.content.empty()) records.push_back(CandidateRecordOf(judged));
+  if (!judged.content.empty())
+    records.push_back(RecordOfFile(RecordKind::kCandidate, judged.path, "", judged.content));
   result.source = judged.content;
   result.terms = judged.terms;
   records.push_back(std::move(result));
@@ -26,6 +19,15 @@ std::vector<NewRecord> WithCandidate(const JudgedSource& judged, NewRecord resul
 }
 
 }  // namespace
+
+NewRecord RecordOfFile(RecordKind kind, const std::string& name, const std::string& problem,
+                       std::string content) {
+  NewRecord record;
+  record.facts = {kind, name, "", problem, ""};
+  record.content = std::move(content);
+  record.once = true;
+  return record;
+}
 
 std::vector<NewRecord> RecordsOfVerdict(const JudgedSource& judged, const Verdict& verdict) {
   NewRecord record;

@@ -18,6 +18,9 @@ struct JudgedSource {
   std::string terms;    // of the command, as JSON
 };
 
+// A problem's file, or the source of an opponent, if it is new.
+NewRecord RecordOfFile(RecordKind kind, const std::string& name, const std::string& problem,
+                       std::string content);
 // The candidate's source, if it is new, and its verdict.
 std::vector<NewRecord> RecordsOfVerdict(const JudgedSource& judged, const Verdict& verdict);
 // The same, with the error in the verdict's place.

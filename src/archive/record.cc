@@ -10,7 +10,8 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::pair<RecordKind, std::string_view>, 9> kKindNames = {{
+constexpr std::array<std::pair<RecordKind, std::string_view>, 10> kKindNames = {{
+    {RecordKind::kReference, "reference"},
     {RecordKind::kCandidate, "candidate"},
     {RecordKind::kVerdict, "verdict"},
     {RecordKind::kFailure, "failure"},

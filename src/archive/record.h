@@ -10,6 +10,7 @@
 namespace assay {
 
 enum class RecordKind {
+  kReference,  // content: a problem's file
   kCandidate,  // content: a candidate's source
   kVerdict,    // content: a verdict's JSON
   kFailure,    // content: the error that stands in a verdict's place, as JSON

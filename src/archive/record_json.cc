@@ -30,7 +30,8 @@ Result<std::string> RecordToJson(const Record& record, Store& store) {
                {"parent", record.parent},
                {"hash", record.hash}};
   ASSAY_ASSIGN_OR_RETURN(const std::string content, store.Get(record.content));
-  if (facts.kind == RecordKind::kCandidate || facts.kind == RecordKind::kNote)
+  if (facts.kind == RecordKind::kReference || facts.kind == RecordKind::kCandidate ||
+      facts.kind == RecordKind::kNote)
     json["text"] = content;
   else
     json[facts.kind == RecordKind::kFailure ? "error" : RecordKindName(facts.kind)] =

@@ -54,7 +54,7 @@ CREATE TRIGGER blobs_are_new BEFORE INSERT ON blobs
 CREATE TABLE records_with_searches(
   sequence INTEGER PRIMARY KEY,
   kind TEXT NOT NULL CHECK(kind IN ('candidate', 'verdict', 'failure', 'run', 'note', 'search',
-                                    'step', 'result', 'steer')),
+                                    'step', 'result', 'steer', 'reference')),
   time TEXT NOT NULL,
   name TEXT NOT NULL,
   id TEXT NOT NULL,

@@ -57,7 +57,10 @@ class JudgeRecord {
     AskedTerms terms = options.asked;
     if (const auto choice = options.problem.Choice()) terms.problem = *choice;
     terms.device = request.terms.problem.device;
-    terms_ = TermsText(terms);
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(TermsText(terms));
+    if (!terms.ragged.empty()) json["ragged"] = terms.ragged;
+    if (terms.seed != 0) json["seed"] = fmt::format("{}", terms.seed);
+    terms_ = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
 
   void Judged(const Verdict& verdict) {

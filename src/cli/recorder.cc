@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/trace.h"
 #include "cli/options.h"
 
 namespace assay {
+
+constexpr uint64_t kFileBytesMax = 16 << 20;
 
 std::string DefaultArchive() { return (DataFolder() / "archive.sqlite").string(); }
 
@@ -14,7 +17,24 @@ Recorder::Recorder(const std::string& path, bool off)
     : path_(path.empty() ? DefaultArchive() : path), off_(off) {}
 
 void Recorder::Judged(const JudgedSource& judged, const Verdict& verdict) {
-  if (!off_) Keep(RecordsOfVerdict(judged, verdict));
+  if (off_) return;
+  std::vector<NewRecord> records;
+  AddFiles(verdict, &records);
+  for (NewRecord& record : RecordsOfVerdict(judged, verdict)) records.push_back(std::move(record));
+  Keep(records);
+}
+
+void Recorder::AddFiles(const Verdict& verdict, std::vector<NewRecord>* records) {
+  const auto add = [&](RecordKind kind, const std::string& path, const std::string& hash) {
+    if (files_.contains(hash)) return;
+    auto content = ReadFile(path, kFileBytesMax);
+    if (!content || Sha256Hex(*content) != hash) return;
+    records->push_back(RecordOfFile(kind, path, verdict.problem.name, std::move(*content)));
+    files_.insert(hash);
+  };
+  add(RecordKind::kReference, verdict.problem.path, verdict.problem.hash);
+  if (verdict.speed && verdict.speed->against)
+    add(RecordKind::kCandidate, verdict.speed->against->path, verdict.speed->against->hash);
 }
 
 void Recorder::Unjudged(const JudgedSource& judged, const Error& error) {
@@ -43,6 +63,7 @@ void Recorder::Keep(const std::vector<NewRecord>& records) {
   const auto appended = Append(records);
   if (appended) return;
   store_.reset();  // the next record tries again
+  files_.clear();
   if (std::exchange(told_, true)) return;
   Notice(fmt::format("not recorded in the archive: {}", appended.error().message));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,15 @@ class Recorder {
   void RunBegan(const std::string& folder, const std::string& text, const std::string& terms);
 
  private:
+  // Adds the files that a verdict names, as long as they are what it was given on.
+  void AddFiles(const Verdict& verdict, std::vector<NewRecord>* records);
   Result<void> Append(const std::vector<NewRecord>& records);
   void Keep(const std::vector<NewRecord>& records);
 
   const std::string path_;
   const bool off_;
   bool told_ = false;                   // that recording fails
+  std::set<std::string> files_;         // hashes of those that were recorded
   std::unique_ptr<SqliteStore> store_;  // null: not opened yet, or given up after an error
 };
 

@@ -7,10 +7,12 @@
 #include <fstream>
 
 #include "base/files.h"
+#include "base/hash.h"
 
 namespace assay {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -49,6 +51,29 @@ TEST_F(RecorderTest, RecordsVerdictsFailuresAndRuns) {
   EXPECT_EQ(records[2].facts.id, "3f2a9c01d4e7");
   EXPECT_EQ(records[2].source, records[1].content);
   EXPECT_EQ(records[3].facts.kind, RecordKind::kFailure);
+}
+
+TEST_F(RecorderTest, RecordsTheFilesOfAVerdictOnceAndAsTheyWere) {
+  const auto file = [&](const char* name, const std::string& text) {
+    const std::string path = (folder_.path() / name).string();
+    std::ofstream(path) << text;
+    return path;
+  };
+  Verdict verdict;
+  verdict.problem.path = file("softmax.py", "class Model: ...\n");
+  verdict.problem.hash = Sha256Hex("class Model: ...\n");
+  verdict.speed.emplace();
+  verdict.speed->against = {file("best.cpp", "int changed;\n"), Sha256Hex("int best;\n")};
+  {
+    Recorder recorder(path_, false);
+    recorder.Judged(kJudged, verdict);
+    file("best.cpp", "int best;\n");
+    recorder.Judged(kJudged, verdict);
+  }
+  std::vector<RecordKind> kinds;
+  for (const Record& record : Records()) kinds.push_back(record.facts.kind);
+  using enum RecordKind;
+  EXPECT_THAT(kinds, ElementsAre(kReference, kCandidate, kVerdict, kCandidate, kVerdict));
 }
 
 TEST_F(RecorderTest, MakesNoFileWhereItIsOff) {

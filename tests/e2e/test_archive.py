@@ -37,6 +37,7 @@ def test_what_was_judged_is_recorded(recorded):
     assay, _ = recorded
     lines = lines_of(assay)
     kinds = [line["kind"] for line in lines]
+    assert kinds.pop(0) == "reference"
     assert kinds == ["candidate", "verdict", "candidate", "verdict", "run", "verdict"], kinds
     for line in lines:
         fits(line, "archive")
@@ -50,15 +51,16 @@ def test_what_was_judged_is_recorded(recorded):
             text = sources[line["source"]]
             assert hashlib.sha256(text.encode()).hexdigest() == line["verdict"]["candidate"]["hash"]
             assert line["terms"]["correctness_only"] is True
-    assert lines[1]["verdict"]["outcome"] == lines[1]["outcome"] == "correct"
-    assert lines[1]["terms"]["size"] == "tiny"
-    assert lines[5]["source"] == lines[1]["source"]
+            assert line["verdict"]["problem"]["hash"] == lines[0]["content"]
+    assert lines[2]["verdict"]["outcome"] == lines[2]["outcome"] == "correct"
+    assert lines[2]["terms"]["size"] == "tiny"
+    assert lines[6]["source"] == lines[2]["source"]
 
 
 def test_records_are_listed_and_shown(recorded):
     assay, _ = recorded
     listed = assay("archive", "list").out.splitlines()
-    assert [int(line.split()[0]) for line in listed] == [6, 5, 4, 3, 2, 1]
+    assert [int(line.split()[0]) for line in listed] == [7, 6, 5, 4, 3, 2, 1]
     wrong = assay("archive", "list", "--problem", "softmax", "--outcome", "wrong").out
     assert wrong.count("\n") == 1 and "off_by_one.cpp" in wrong, wrong
     assert assay("archive", "list", "--limit", "2").out.count("\n") == 2
@@ -66,9 +68,9 @@ def test_records_are_listed_and_shown(recorded):
     shown = assay("archive", "show", wrong.split()[3])
     assert shown.code == GOOD and "WRONG" in shown.out, shown
     assert "#include <assay/kernel.h>" in shown.out and '"size":"tiny"' in shown.out, shown
-    by_id = assay("archive", "show", lines_of(assay)[3]["id"])
+    by_id = assay("archive", "show", lines_of(assay)[4]["id"])
     assert by_id.out == shown.out
-    right = lines_of(assay)[1]["id"]
+    right = lines_of(assay)[2]["id"]
     diff = assay("archive", "diff", right, wrong.split()[3])
     names = r"\n--- \S*fused\.cpp\n\+\+\+ \S*off_by_one\.cpp\n@@ -1,"
     assert diff.code == GOOD and re.search(names, diff.out), diff
@@ -81,16 +83,16 @@ def test_records_are_listed_and_shown(recorded):
 def test_a_changed_byte_is_found(recorded, tmp_path):
     assay, archive = recorded
     whole = assay("archive", "verify")
-    assert whole.code == GOOD and whole.out.startswith("6 records, whole"), whole
+    assert whole.code == GOOD and whole.out.startswith("7 records, whole"), whole
     changed = tmp_path / "changed.sqlite"
     content = archive.read_bytes()
     assert content.count(b'"outcome":"wrong"') == 1
     changed.write_bytes(content.replace(b'"outcome":"wrong"', b'"outcome":"wrung"'))
     run = assay("archive", "verify", "--archive", changed)
-    assert run.code == WRONG and run.out.startswith("record 4: "), run
+    assert run.code == WRONG and run.out.startswith("record 5: "), run
     run = assay("archive", "export", "-", "--archive", changed)
-    assert run.code == WRONG and "record 4 is left out" in run.err, run
-    assert [json.loads(line)["sequence"] for line in run.out.splitlines()] == [1, 2, 3, 5, 6]
+    assert run.code == WRONG and "record 5 is left out" in run.err, run
+    assert [json.loads(line)["sequence"] for line in run.out.splitlines()] == [1, 2, 3, 4, 6, 7]
     changed.write_bytes(content[:8192] + bytes(8192) + content[16384:])
     run = assay("archive", "verify", "--archive", changed)
     assert run.code in (WRONG, ENVIRONMENT), run
