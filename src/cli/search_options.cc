@@ -60,7 +60,8 @@ void SearchOptions::AddTo(CLI::App& command) {
   AddArchiveOption(command, &archive);
   CLI::Option* resumed = command.add_option(
       "--resume", resume, "Go on with a search: its id, or the newest one without an id");
-  resumed->expected(0, 1)->default_str("")->each([this](const std::string&) { resumes = true; });
+  resumed->expected(0, 1);
+  command.parse_complete_callback([this, resumed] { resumes = resumed->count() > 0; });
   command.add_option("--out", out, "File for the source of the result");
   command.add_flag("--jsonl", jsonl, "Print events as JSON lines");
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");

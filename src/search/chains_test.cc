@@ -1,0 +1,192 @@
+#include "search/chains.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "archive/sqlite_store.h"
+#include "base/files.h"
+#include "search/engine.h"
+#include "search/search_testing.h"
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Prompts name the question; answers are the source, or "no code".
+class PlainWriter : public Writer {
+ public:
+  Prompt Ask(const Question& question) const override {
+    Prompt prompt;
+    prompt.text = question.operation;
+    for (const Attempt* parent : question.parents)
+      prompt.text += fmt::format(" [{}: {}{}]", parent->key, parent->source, parent->trouble);
+    prompt.text += fmt::format(" after {}", question.tried.size());
+    if (!question.idea.empty()) prompt.text += " by " + question.idea;
+    return prompt;
+  }
+  std::expected<std::string, std::string> ReadCode(const Answer& answer,
+                                                   const std::string&) const override {
+    if (answer.text == "no code") return std::unexpected("there is no code");
+    return answer.text;
+  }
+  std::string ReadIdea(const Answer& answer) const override { return answer.text; }
+  std::string CandidateName() const override { return "candidate.cpp"; }
+};
+
+SearchSettings Settings() {
+  SearchSettings settings;
+  settings.id = "0123456789ab";
+  settings.problem = "softmax";
+  settings.terms = R"({"problem":"softmax"})";
+  settings.strategy = "refine";
+  settings.proposer = "fake";
+  return settings;
+}
+
+class ChainSearch : public ::testing::Test {
+ protected:
+  ChainSearch()
+      : folder_(TemporaryFolder::Create().value()),
+        store_(SqliteStore::Open((folder_.path() / "a.sqlite").string()).value()) {}
+
+  // A source is as fast as its length says; those with an x are wrong.
+  static double ScoreOf(const std::string& source) {
+    return source.contains('x') ? 0 : static_cast<double>(source.size()) / 10;
+  }
+  Result<void> Run(ChainTerms terms, FakeProposer::Reply reply,
+                   SearchSettings settings = Settings()) {
+    RecordQuery query;
+    query.kind = RecordKind::kSearch;
+    Journal journal = store_->Find(query)->empty() ? Journal::Begin(*store_, settings).value()
+                                                   : Journal::Open(*store_, "").value();
+    FakeProposer proposer([this, reply](const Prompt& prompt) {
+      const std::lock_guard lock(mutex_);
+      asked_.push_back(fmt::format("{}: {}", prompt.key, prompt.text));
+      return reply(prompt);
+    });
+    Proposals proposals(proposer, 1);
+    ScriptedFleet fleet(ScoreOf);
+    Judges judges(fleet, {}, {}, {});
+    Chains chains(writer_, terms);
+    SearchEngine engine({journal, chains, judges, &proposals}, {});
+    auto end = engine.Run(StopToken());
+    spent_ = engine.ledger().spent();
+    counts_ = engine.table().counts();
+    if (const SearchNode* result = engine.table().confirmed())
+      result_ = result->lineage.parents.front();
+    return end;
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<SqliteStore> store_;
+  PlainWriter writer_;
+  std::mutex mutex_;
+  std::vector<std::string> asked_;
+  Spending spent_;
+  std::map<std::string, int64_t> counts_;
+  std::string result_;
+};
+
+Answer Text(const std::string& text) {
+  Answer answer;
+  answer.text = text;
+  answer.usage = {30, 20, 0.25, 0.1};
+  return answer;
+}
+
+TEST_F(ChainSearch, EachTurnSeesTheOneBefore) {
+  const std::map<std::string, std::string> answers{{"propose/0/0", "no code"},
+                                                   {"propose/0/1", "x"},
+                                                   {"propose/0/2", "int kernel;"},
+                                                   {"propose/0/3", "int kernel_2;"}};
+  ASSERT_TRUE(
+      Run({1, 4, 1, 7}, [&](const Prompt& prompt) { return Text(answers.at(prompt.key)); }));
+  EXPECT_THAT(asked_, ElementsAre("propose/0/0: draft after 0",
+                                  "propose/0/1: repair [propose/0/0: there is no code] after 0",
+                                  "propose/0/2: repair [judge/0/1: x] after 1",
+                                  "propose/0/3: refine [judge/0/2: int kernel;] after 2"));
+  EXPECT_EQ(result_, "judge/0/3");
+  EXPECT_EQ(spent_.evaluations, 3 + 2);
+  EXPECT_EQ(spent_.tokens, 4 * 50);
+  EXPECT_DOUBLE_EQ(spent_.usd, 1.0);
+}
+
+TEST_F(ChainSearch, SamplesKnowNothingOfEachOther) {
+  ASSERT_TRUE(Run({5, 1, 2, 7}, [](const Prompt& prompt) { return Text("int " + prompt.key); }));
+  EXPECT_EQ(asked_.size(), 5u);
+  for (const std::string& asked : asked_) EXPECT_THAT(asked, HasSubstr("draft after 0"));
+}
+
+TEST_F(ChainSearch, ADuplicateTakesTheEarlierVerdict) {
+  int answers = 0;
+  ASSERT_TRUE(Run({3, 1, 1, 7}, [&](const Prompt&) {
+    return Text(fmt::format("int  kernel_;  // {}\n", ++answers));
+  }));
+  EXPECT_EQ(counts_["duplicate"], 2);
+  EXPECT_EQ(spent_.evaluations, 1 + 1);
+  // Told again, it is the same.
+  const Spending before = spent_;
+  ASSERT_TRUE(Run({3, 1, 1, 7}, [](const Prompt&) { return Text("never asked"); }));
+  EXPECT_EQ(asked_.size(), 3u);
+  EXPECT_EQ(spent_.evaluations, before.evaluations);
+  EXPECT_EQ(counts_["duplicate"], 2);
+}
+
+TEST_F(ChainSearch, MoneyEndsTheSearch) {
+  SearchSettings settings = Settings();
+  settings.budget.usd = 1;
+  ASSERT_TRUE(Run(
+      {100, 4, 1, 7}, [](const Prompt&) { return Text("no code"); }, settings));
+  // Each costs 0.25, and 0.5 must be free before.
+  EXPECT_EQ(asked_.size(), 3u);
+  EXPECT_LE(spent_.usd, 1);
+}
+
+TEST_F(ChainSearch, ACallWithoutAnAnswerIsBookedAndIsNoEnd) {
+  ASSERT_TRUE(Run({2, 1, 1, 7}, [](const Prompt& prompt) -> Result<Answer> {
+    if (prompt.key == "propose/0/0") return EnvironmentError("the server is busy");
+    return Text("int kernel;");
+  }));
+  EXPECT_DOUBLE_EQ(spent_.usd, 0.75);
+  EXPECT_EQ(result_, "judge/1/0");
+}
+
+TEST_F(ChainSearch, AWrongKeyIsSaidOnceAndTheSearchGoesOnLater) {
+  const auto end = Run(
+      {3, 1, 1, 7}, [](const Prompt&) -> Result<Answer> { return UsageError("the key is wrong"); });
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().message, "the key is wrong");
+  EXPECT_EQ(asked_.size(), 1u);
+  ASSERT_TRUE(Run({3, 1, 1, 7}, [](const Prompt& prompt) { return Text("int " + prompt.key); }));
+  EXPECT_EQ(asked_.size(), 4u);
+  EXPECT_DOUBLE_EQ(spent_.usd, 0.75);
+}
+
+TEST(ChainSteering, IdeasPinsAndPrunings) {
+  const PlainWriter writer;
+  Chains chains(writer, {4, 2, 1, 7});
+  const StepResult answer{Text("int kernel;"), std::nullopt, std::nullopt, ""};
+  const StepResult verdict{std::nullopt, VerdictWith(1.5, "a"), std::nullopt, ""};
+  auto steps = chains.Begin();
+  ASSERT_EQ(steps.size(), 1u);
+  chains.Steered("inject", "keep rows in registers");
+  chains.Steered("prune", "0");
+  auto judged = chains.Heard(steps[0], answer);
+  steps = chains.Heard(judged.at(0), verdict);  // chain 0 has no second turn
+  EXPECT_EQ(steps.at(0).key, "propose/1/0");
+  EXPECT_THAT(steps[0].prompt.text, HasSubstr("realise after 0 by keep rows in registers"));
+  chains.Steered("pin", "judge/0/0");
+  judged = chains.Heard(steps[0], answer);
+  steps = chains.Heard(judged.at(0), verdict);
+  EXPECT_EQ(steps.at(0).key, "propose/1/1");
+  judged = chains.Heard(steps[0], answer);
+  steps = chains.Heard(judged.at(0), verdict);
+  EXPECT_EQ(steps.at(0).key, "propose/2/0");
+  EXPECT_THAT(steps[0].prompt.text, HasSubstr("refine [judge/0/0: int kernel;]"));
+  EXPECT_THAT(steps[0].lineage.parents, ElementsAre("judge/0/0"));
+}
+
+}  // namespace
+}  // namespace assay
