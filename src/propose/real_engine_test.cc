@@ -19,16 +19,16 @@ TEST_P(RealEngine, AnswersAndIsReplayed) {
   if (url == nullptr) GTEST_SKIP() << "no $ASSAY_TEST_ENDPOINT";
   const TemporaryFolder folder = *TemporaryFolder::Create();
   const std::string record = (folder.path() / "transcript.jsonl").string();
-  ProposerOptions options{.record_file = record, .timeout_s = 60};
+  ProposerOptions options{.record_file = record, .timeout_s = 120};
   options.stream = GetParam();
   const auto proposer = MakeProposer(std::string("openai:any@") + url, options);
   ASSERT_TRUE(proposer) << proposer.error().message;
-  std::vector<Answer> answers(3);
+  std::vector<Answer> answers(2);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < answers.size(); ++i)
     threads.emplace_back([&, i] {
       Prompt prompt{"engine/" + std::to_string(i), "You write kernels.", "Write one."};
-      prompt.answer_tokens_max = 24;
+      prompt.answer_tokens_max = 6;
       prompt.seed = i;
       const auto answer = (*proposer)->Propose(prompt, {});
       ASSERT_TRUE(answer) << answer.error().message;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "propose/command_proposer.h"
 
 namespace assay {
 namespace {
@@ -80,6 +81,26 @@ TEST_F(TranscriptFile, RecordsAndReplays) {
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().kind, ErrorKind::kUsage);
   EXPECT_THAT(missing.error().message, AllOf(HasSubstr(path_), HasSubstr("softmax/3")));
+}
+
+// By Debian's python3-jsonschema, where it is installed.
+TEST_F(TranscriptFile, FitsItsSchema) {
+  EXPECT_TRUE((*Recording())->Propose({"a/1", "system", "caf\xc3\xa9 \xff"}, {}));
+  const auto validator = CommandProposer::Open(
+      "validator",
+      "/usr/bin/python3 -c 'import json, sys\ntry:\n  import jsonschema\nexcept ImportError:\n"
+      "  sys.exit(\"absent\")\nschema = json.load(open(sys.argv[1]))\n"
+      "jsonschema.Draft202012Validator.check_schema(schema)\n"
+      "jsonschema.validate(json.load(sys.stdin), schema)\nprint(\"fits\")' " ASSAY_SOURCE_DIRECTORY
+      "/docs/transcript.schema.json");
+  if (!validator) GTEST_SKIP() << validator.error().message;
+  const auto said = (*validator)->Propose({"k", "", Content()}, {});
+  if (!said && said.error().message.find("absent") != std::string::npos)
+    GTEST_SKIP() << "no jsonschema";
+  ASSERT_TRUE(said) << said.error().message;
+  EXPECT_EQ(said->text, "fits\n");
+  // A line that lacks something does not fit.
+  EXPECT_FALSE((*validator)->Propose({"k", "", "{\"schema\":\"assay.transcript/1\"}"}, {}));
 }
 
 TEST_F(TranscriptFile, AsksNothingTwice) {
