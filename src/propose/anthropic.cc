@@ -71,7 +71,7 @@ class Anthropic : public ChatProtocol {
       reply.trouble = "its reply is no JSON object, or not all of it came";
       return reply;
     }
-    if (TextIn(document, "type") == "error") return Failed(document);
+    if (TextIn(document, "type") == "error") return Failed(body);
     const Json* content = Member(document, "content");
     if (content == nullptr || !content->is_array()) {
       reply.trouble = "its reply has no content";
@@ -86,8 +86,7 @@ class Anthropic : public ChatProtocol {
   }
 
  private:
-  static ChatReply Failed(const Json& document) {
-    const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  static ChatReply Failed(std::string_view text) {
     return {ChatReply::Kind::kFailed, {}, ReadServiceError(text).message};
   }
 
@@ -101,7 +100,7 @@ class Anthropic : public ChatProtocol {
         reply.trouble = "its stream has an event that is no JSON object, or not all of it came";
         return reply;
       }
-      if (event.name == "error") return Failed(document);
+      if (event.name == "error") return Failed(event.data);
       if (const Json* message = Member(document, "message")) {
         reply.answer.model = TextIn(*message, "model");
         ReadUsage(*message, reply.answer);

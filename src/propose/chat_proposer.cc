@@ -119,7 +119,9 @@ ChatProposer::Attempt ChatProposer::ReadRefusal(const HttpReply& reply) {
   const ServiceError error = ReadServiceError(key_.Scrubbed(reply.body));
   attempt.error.message =
       fmt::format("HTTP {}{}{}", reply.status, error.message.empty() ? "" : ": ", error.message);
-  const Remedy remedy = RemedyOf(reply.status, error);
+  Remedy remedy = RemedyOf(reply.status, error);
+  if (has_answered_ && (reply.status == 400 || reply.status == 403 || reply.status == 422))
+    remedy = Remedy::kFixPrompt;
   attempt.again = remedy == Remedy::kRetry;
   attempt.is_busy = reply.status == 429 || reply.status == 503 || reply.status == 529;
   if (attempt.again && !reply.retry_after.empty())
@@ -194,6 +196,7 @@ Result<Answer> ChatProposer::Propose(const Prompt& prompt, StopToken stop) {
     if (wait_s > 0 && !surroundings_.wait(wait_s, stop)) return Failed(Interrupted());
     Attempt attempt = Try(request, stop);
     if (attempt.answer) {
+      has_answered_ = true;
       Add(attempt.answer->usage, spent);
       attempt.answer->usage.wall_s = static_cast<double>(MonotonicNs() - start_ns) / 1e9;
       return *std::move(attempt.answer);

@@ -65,6 +65,8 @@ class ChatProposer : public Proposer {
   const std::unique_ptr<ChatProtocol> protocol_;
   const ApiKey key_;
   const ChatSurroundings surroundings_;
+  // Of any prompt: after that, a request that is called wrong is one prompt's fault.
+  std::atomic<bool> has_answered_ = false;
   std::atomic<int64_t> not_before_ns_ = 0;  // of the next call of any thread
   std::mutex mutex_;
   std::optional<Error> refused_;  // guarded by mutex_

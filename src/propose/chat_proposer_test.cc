@@ -292,6 +292,32 @@ TEST(OpenAiChat, TellsRefusalsApart) {
   }
 }
 
+TEST(OpenAiChat, AfterAnAnswerARefusalIsOfItsPromptAlone) {
+  Chat chat({Document(200, kSaid), Document(400, "strange prompt"), Document(200, kSaid)});
+  EXPECT_TRUE(chat.Ask());
+  EXPECT_EQ(chat.Ask().error().kind, ErrorKind::kEnvironment);
+  EXPECT_TRUE(chat.Ask());
+}
+
+TEST(OpenAiChat, AllWaitWhenTheServiceAsksOne) {
+  Chat chat({Document(429, "", "retry-after: 7\r\n"), Document(200, kSaid)});
+  EXPECT_TRUE(chat.Ask());
+  const size_t before = chat.waits().size();
+  EXPECT_TRUE(chat.Ask());
+  ASSERT_GT(chat.waits().size(), before);
+  EXPECT_NEAR(chat.waits()[before], 7, 1);
+}
+
+TEST(OpenAiChat, BearsDeepNests) {
+  std::string deep;
+  for (int i = 0; i < 200'000; ++i) deep += R"({"thinking":[)";
+  for (int i = 0; i < 200'000; ++i) deep += "]}";
+  Chat content({Document(200, R"({"choices":[{"message":{"content":[)" + deep + "]}}]}")});
+  EXPECT_TRUE(content.Ask());
+  Chat error({Document(200, R"({"error":)" + deep + "}")});
+  EXPECT_FALSE(error.Ask());
+}
+
 TEST(OpenAiChat, AnUnreachableServerIsTriedAFewTimes) {
   Chat chat({Document(200, kSaid)});
   chat.terms().base = "http://127.0.0.1:1";

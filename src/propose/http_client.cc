@@ -79,17 +79,6 @@ std::string HeaderOf(CURL* handle, const char* name) {
                                                                                      : "";
 }
 
-bool IsOnThisMachine(const std::string& url) {
-  const size_t scheme = url.find("://");
-  if (scheme == std::string::npos) return false;
-  const std::string_view host = std::string_view(url).substr(scheme + 3);
-  for (const std::string_view own : {"localhost", "127.0.0.1", "[::1]"})
-    if (host.starts_with(own) &&
-        (host.size() == own.size() || host[own.size()] == ':' || host[own.size()] == '/'))
-      return true;
-  return false;
-}
-
 HttpReply::End EndOf(CURLcode code, const Transfer& transfer) {
   if (code == CURLE_OK || transfer.has_end) return HttpReply::End::kWhole;
   if (transfer.too_large) return HttpReply::End::kTooLarge;
@@ -146,7 +135,8 @@ class CurlClient : public HttpClient {
     ::curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
     ::curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     ::curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-    if (IsOnThisMachine(request.url)) ::curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    if (const auto parts = ParseUrl(request.url); parts && parts->is_on_this_machine())
+      ::curl_easy_setopt(curl, CURLOPT_PROXY, "");
     ::curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     ::curl_easy_setopt(curl, CURLOPT_USERAGENT, "assay");
     ::curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
@@ -186,6 +176,28 @@ class CurlClient : public HttpClient {
 };
 
 }  // namespace
+
+bool UrlParts::is_on_this_machine() const {
+  return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
+}
+
+std::optional<UrlParts> ParseUrl(const std::string& url) {
+  const std::unique_ptr<CURLU, decltype(&::curl_url_cleanup)> parsed(::curl_url(),
+                                                                     &::curl_url_cleanup);
+  if (::curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return std::nullopt;
+  const auto part = [&parsed](CURLUPart which) {
+    char* text = nullptr;
+    std::string copy;
+    if (::curl_url_get(parsed.get(), which, &text, 0) == CURLUE_OK) copy = text;
+    ::curl_free(text);
+    return copy;
+  };
+  UrlParts parts{part(CURLUPART_SCHEME), part(CURLUPART_HOST)};
+  if (parts.scheme != "http" && parts.scheme != "https") return std::nullopt;
+  parts.has_login = !part(CURLUPART_USER).empty() || !part(CURLUPART_PASSWORD).empty();
+  parts.has_more = !part(CURLUPART_QUERY).empty() || !part(CURLUPART_FRAGMENT).empty();
+  return parts;
+}
 
 std::unique_ptr<HttpClient> MakeHttpClient() {
   static std::once_flag once;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,5 +53,14 @@ class HttpClient {
 };
 
 std::unique_ptr<HttpClient> MakeHttpClient();
+
+// The parts of a URL, as requests to it read them.
+struct UrlParts {
+  std::string scheme, host;  // host: without its port; an IPv6 address in brackets
+  bool has_login = false;    // a user's name or a password
+  bool has_more = false;     // a query or a fragment
+  bool is_on_this_machine() const;
+};
+std::optional<UrlParts> ParseUrl(const std::string& url);  // nullopt: not one of http or https
 
 }  // namespace assay

@@ -32,21 +32,19 @@ Result<Place> ParsePlace(std::string_view rest, std::string_view default_url) {
   place.is_default = at == std::string_view::npos;
   place.url = place.is_default ? default_url : rest.substr(at + 1);
   while (place.url.ends_with('/')) place.url.pop_back();
-  const size_t begin = place.url.find("://") + 3;
-  const size_t end = place.url.find('/', begin);
-  place.host = place.url.substr(begin, end == std::string::npos ? end : end - begin);
-  if (place.host.find('@') != std::string::npos ||
-      place.url.find_first_of("?# \t\n") != std::string::npos)
+  if (place.model.empty() || place.model.find("://") != std::string::npos)
+    return UsageError("name a model, then its URL, as in openai:qwen3@http://localhost:8080/v1");
+  const std::optional<UrlParts> parts = ParseUrl(place.url);
+  if (!parts)
+    return UsageError(
+        "a URL begins with http:// or https://, and has a host: "
+        "openai:qwen3@http://localhost:8080/v1");
+  if (parts->has_login || parts->has_more)
     return UsageError(
         "a proposer's URL has no password, no '?' and no '#', since it is recorded: give a key by "
         "--key-file or in the environment");
-  if (place.model.empty() || place.host.empty() || place.model.find("://") != std::string::npos)
-    return UsageError("name a model, then its URL, as in openai:qwen3@http://localhost:8080/v1");
-  const std::string name = place.host.starts_with('[')
-                               ? place.host.substr(0, place.host.find(']') + 1)
-                               : place.host.substr(0, place.host.find(':'));
-  place.is_private = place.url.starts_with("https://") || name == "localhost" ||
-                     name == "127.0.0.1" || name == "[::1]";
+  place.host = parts->host;
+  place.is_private = parts->scheme == "https" || parts->is_on_this_machine();
   return place;
 }
 

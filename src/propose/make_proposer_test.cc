@@ -49,6 +49,8 @@ TEST_F(MakeProposerTest, ChecksModelsAndUrls) {
   EXPECT_THAT(ErrorOf("openai:@http://localhost:1/v1"), HasSubstr("name a model"));
   EXPECT_THAT(ErrorOf("openai:m@http://user:word@host/v1"), HasSubstr("no password"));
   EXPECT_THAT(ErrorOf("openai:m@https://host/v1?key=abc"), HasSubstr("no '?'"));
+  for (const char* url : {"http://", "https://[::1]x/v1", "http://host:port", "http://a b/v1"})
+    EXPECT_THAT(ErrorOf(std::string("openai:m@") + url), HasSubstr("a URL begins with")) << url;
   EXPECT_THAT(ErrorOf("openai:m@http://localhost:1", {.models_file = At("missing.toml")}),
               HasSubstr("missing.toml"));
   const auto proposer = MakeProposer("openai:org/m@v2@http://localhost:1/v1", {});
@@ -63,6 +65,11 @@ TEST_F(MakeProposerTest, SendsNoKeyForAllToRead) {
   ::setenv("OPENAI_API_KEY", kKey.data(), 1);
   EXPECT_TRUE(MakeProposer("openai:m@http://gpu-box:8000/v1", {}));  // asked without the key
   EXPECT_TRUE(MakeProposer("openai:m", {}));
+  for (const char* url : {"http://localhost.example/v1", "http://127.0.0.1.example"})
+    EXPECT_THAT(ErrorOf(std::string("openai:m@") + url, {.key_file = At("key")}),
+                HasSubstr("for all to read"));
+  for (const char* url : {"http://localhost:1/v1", "http://[::1]:1", "https://gpu-box/v1"})
+    EXPECT_TRUE(MakeProposer(std::string("openai:m@") + url, {.key_file = At("key")})) << url;
 }
 
 TEST_F(MakeProposerTest, OpensTheOthers) {

@@ -18,26 +18,25 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kSeedMask = 0x7fffffff;  // some servers take 32 bits, with a sign
 
-// Adds the text of a message, or of a part of one: "..." or [{"type": "text", "text": "..."},
-// {"type": "thinking", "thinking": [...]}].
-void AddContent(const Json& content, std::string& text, std::string& reasoning) {
-  if (content.is_string()) text += content.get<std::string>();
+void AddTexts(const Json& parts, std::string& text) {
+  if (parts.is_string()) text += parts.get<std::string>();
+  if (!parts.is_array()) return;
+  for (const Json& part : parts)
+    text += part.is_string() ? part.get<std::string>() : TextIn(part, "text");
+}
+
+// Adds a message's content: "..." or [{"type": "text", "text": "..."}, {"type": "thinking",
+// "thinking": [...]}].
+void AddContent(const Json& content, Answer& answer) {
+  AddTexts(content, answer.text);
   if (!content.is_array()) return;
-  for (const Json& part : content) {
-    if (part.is_string()) text += part.get<std::string>();
-    if (!part.is_object()) continue;
-    text += TextIn(part, "text");
-    if (const Json* inner = Member(part, "thinking")) {
-      std::string unused;
-      AddContent(*inner, reasoning, unused);
-    }
-  }
+  for (const Json& part : content)
+    if (const Json* thinking = Member(part, "thinking")) AddTexts(*thinking, answer.reasoning);
 }
 
 // Adds a whole message, or a part of a stream's.
 void AddMessage(const Json& message, Answer& answer) {
-  if (const Json* content = Member(message, "content"))
-    AddContent(*content, answer.text, answer.reasoning);
+  if (const Json* content = Member(message, "content")) AddContent(*content, answer);
   // One server may send the same under two names.
   for (const char* name : {"reasoning_content", "reasoning", "thinking"})
     if (const std::string reasoning = TextIn(message, name); !reasoning.empty()) {
@@ -59,10 +58,11 @@ void ReadUsage(const Json& document, Answer& answer) {
 }
 
 // Adds what a document, or a stream's part, says; returns the error that it tells of, if any.
-std::string AddDocument(const Json& document, const char* message_name, Answer& answer,
-                        bool& has_choice) {
+// `text` is the document's: to write it anew would recurse as deep as a stranger nests it.
+std::string AddDocument(const Json& document, std::string_view text, const char* message_name,
+                        Answer& answer, bool& has_choice) {
   if (const Json* error = Member(document, "error"); error != nullptr && !error->is_null())
-    return ReadServiceError(document.dump(-1, ' ', false, Json::error_handler_t::replace)).message;
+    return ReadServiceError(text).message;
   if (answer.model.empty()) answer.model = TextIn(document, "model");
   ReadUsage(document, answer);
   const Json* choices = Member(document, "choices");
@@ -124,7 +124,7 @@ class OpenAi : public ChatProtocol {
       return reply;
     }
     bool has_choice = false;
-    reply.trouble = AddDocument(document, "message", reply.answer, has_choice);
+    reply.trouble = AddDocument(document, body, "message", reply.answer, has_choice);
     if (!reply.trouble.empty()) {
       reply.kind = ChatReply::Kind::kFailed;
       return reply;
@@ -150,7 +150,7 @@ class OpenAi : public ChatProtocol {
         reply.trouble = "its stream has an event that is no JSON object, or not all of it came";
         return reply;
       }
-      reply.trouble = AddDocument(document, "delta", reply.answer, has_choice);
+      reply.trouble = AddDocument(document, event.data, "delta", reply.answer, has_choice);
       if (!reply.trouble.empty()) {
         reply.kind = ChatReply::Kind::kFailed;
         return reply;

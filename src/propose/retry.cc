@@ -83,9 +83,10 @@ Remedy RemedyOf(int status, const ServiceError& error) {
   if (status == 413) return Remedy::kFixPrompt;
   // Of the prompt's own length or content.
   const bool is_of_prompt =
-      Names(error.type, {"context_length", "content_filter", "content_policy"}) ||
-      Names(error.message, {"context length", "context size", "context window", "too long",
-                            "too many tokens", "content policy", "content management policy"});
+      Names(error.type, {"context_length", "exceed_context", "content_filter", "content_policy"}) ||
+      Names(error.message, {"context length", "context size", "context window", "context limit",
+                            "too long", "token count", "max_new_tokens", "too many tokens",
+                            "content policy", "content management policy"});
   return status == 400 && is_of_prompt && !has_no_credit ? Remedy::kFixPrompt : Remedy::kFixRequest;
 }
 
