@@ -67,6 +67,14 @@ std::vector<std::string> CompileCommand(const Compiler& compiler, const BuildOpt
 // the lines on templates.
 std::string FirstDiagnostic(std::string_view compiler_output);
 
+// An error that a line of the candidate causes.
+struct CompilerError {
+  int line = 0;
+  std::string message;  // "expected ',' or ';' before 'for'"
+};
+// Returns the first `most` errors with a line of the candidate's, each once.
+std::vector<CompilerError> CompilerErrors(std::string_view compiler_output, size_t most);
+
 // Store of artifacts by a key that covers source, command, compiler, header and processor. Entries
 // are written whole, then renamed; a damaged entry (its hash does not match) counts as absent.
 // Above its size limit the oldest entries go.

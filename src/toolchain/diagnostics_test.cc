@@ -194,5 +194,20 @@ TEST(Diagnostics, WarningsDoNotHideWhatCudasToolsSay) {
             "nvcc: Unsupported gpu architecture 'compute_90a'");
 }
 
+TEST(CompilerErrors, HaveTheCandidatesLinesOnceEach) {
+  const auto errors = CompilerErrors(
+      "/candidate/kernel.cpp: In function 'f':\n"
+      "/candidate/kernel.cpp:6:5: error: expected ';'\n"
+      "/candidate/kernel.cpp:6:45: error: expected ';'\n"
+      "/candidate/kernel.cpp:9:2: error: 'q' was not declared\n"
+      "/candidate/kernel.cpp:12:2: error: one too many\n",
+      2);
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_EQ(errors[0].line, 6);
+  EXPECT_EQ(errors[0].message, "expected ';'");
+  EXPECT_EQ(errors[1].line, 9);
+  EXPECT_TRUE(CompilerErrors("collect2: error: ld returned 1 exit status\n", 4).empty());
+}
+
 }  // namespace
 }  // namespace assay
