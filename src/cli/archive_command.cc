@@ -15,6 +15,7 @@
 #include "archive/record_json.h"
 #include "archive/sqlite_store.h"
 #include "base/unique_fd.h"
+#include "cli/archive_feedback.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/recorder.h"
@@ -138,6 +139,11 @@ Result<int> Show(const ArchiveShowOptions& options) {
   if (options.tree) return ShowTree(*store, record);
   ASSAY_ASSIGN_OR_RETURN(const std::string content, store->Get(record.content));
   const CardStyle style = CardStyleFor(DetectTerminal(STDOUT_FILENO));
+  if (options.feedback) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string feedback, FeedbackOfRecord(record, *store));
+    Print(PrintableLines(feedback, style.unicode));
+    return kExitGood;
+  }
   const auto line = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) Print(fmt::format("{:<9} {}\n", name, Printable(value, style.unicode)));
   };

@@ -26,6 +26,7 @@ struct ArchiveListOptions {
 struct ArchiveShowOptions {
   std::string archive, hash;
   bool tree = false;
+  bool feedback = false;  // in place of the record: what a prompt would say of the verdict
 
   void AddTo(CLI::App& command);
 };

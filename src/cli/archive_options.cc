@@ -33,6 +33,8 @@ void ArchiveShowOptions::AddTo(CLI::App& command) {
           "search's")
       ->required();
   AddArchiveOption(command, &archive);
+  command.add_flag("--feedback", feedback,
+                   "Print what the next prompt of a search would say of this verdict");
   command.add_flag("--tree", tree,
                    "Of a search: the lineage of its candidates, each under its first parent");
   command.footer(
