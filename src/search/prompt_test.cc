@@ -1,0 +1,216 @@
+#include "search/prompt.h"
+
+#include <gmock/gmock.h>
+
+#include "model/sample_verdicts.h"
+
+namespace assay {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr int64_t kPlenty = 100'000;
+constexpr PromptOperator kAll[] = {PromptOperator::kIdea, PromptOperator::kImplement,
+                                   PromptOperator::kRefine, PromptOperator::kRepair,
+                                   PromptOperator::kCrossover};
+
+const PromptTemplates& Shipped() {
+  static const PromptTemplates templates =
+      PromptTemplates::Load(ASSAY_SOURCE_DIRECTORY "/prompts", "").value();
+  return templates;
+}
+
+ProblemRequest Softmax() {
+  ProblemRequest problem;
+  problem.name = "softmax";
+  problem.source = "class Model(nn.Module): ...  # the reference\n";
+  problem.set = {{"ROWS", "64"}};
+  return problem;
+}
+
+// With every part of a prompt.
+PromptSubject Whole(const ProblemRequest& problem) {
+  PromptSubject subject{problem};
+  subject.signature = {"input x float32[64, 1024]", "output out float32[64, 1024]"};
+  subject.machine = "the machine";
+  subject.target = "the target";
+  subject.idea = "the idea";
+  subject.parents = {
+      {"int first;",
+       {{"outcome", "first outcome"}, {"bound", "first bound"}, {"code", "first code"}}},
+      {"int second;", {{"outcome", "second outcome"}, {"code", "second code"}}}};
+  subject.tried = {{"oldest idea", "wrong"}, {"newest idea", "faster, 1.8x"}};
+  subject.budget = "12 evaluations are left.";
+  return subject;
+}
+
+std::string TextOf(PromptOperator which, const PromptSubject& subject) {
+  const auto built = BuildPrompt(Shipped(), which, subject, kPlenty);
+  EXPECT_TRUE(built) << built.error().message;
+  return built ? built->text : std::string();
+}
+
+TEST(Prompt, HasItsTaskInEveryOperatorAndForm) {
+  const ProblemRequest problem = Softmax();
+  for (const PromptOperator which : kAll) {
+    for (const char* form : {"native", "device", "python"}) {
+      PromptSubject subject = Whole(problem);
+      subject.form = form;
+      const std::string text = TextOf(which, subject);
+      EXPECT_THAT(text, AllOf(HasSubstr("# the reference"), HasSubstr("input x float32[64, 1024]"),
+                              HasSubstr("ROWS = 64"), HasSubstr("the machine"),
+                              HasSubstr("12 evaluations"), Not(HasSubstr("{{"))));
+      if (subject.form != "python") {
+        EXPECT_THAT(text, Not(HasSubstr("\n\n\n")));
+      }
+    }
+  }
+}
+
+TEST(Prompt, OfAnImplementationHasFormRulesAndAWorkedPair) {
+  const ProblemRequest problem = Softmax();
+  const std::string text = TextOf(PromptOperator::kImplement, Whole(problem));
+  EXPECT_THAT(text, AllOf(HasSubstr("assay::Tensor<const float, 2> x"), HasSubstr("the idea"),
+                          HasSubstr("torch.relu(x - x.mean"), HasSubstr("arithmetic in float32"),
+                          HasSubstr("- newest idea: faster, 1.8x")));
+  EXPECT_THAT(text, Not(HasSubstr("int first;")));
+}
+
+TEST(Prompt, OfParentsHasTheirSourceAndFeedback) {
+  const ProblemRequest problem = Softmax();
+  const PromptSubject subject = Whole(problem);
+  for (const PromptOperator which : {PromptOperator::kRefine, PromptOperator::kRepair})
+    EXPECT_THAT(TextOf(which, subject),
+                AllOf(HasSubstr("```cpp\nint first;\n```"), HasSubstr("first outcome"),
+                      Not(HasSubstr("int second;"))));
+  EXPECT_THAT(
+      TextOf(PromptOperator::kCrossover, subject),
+      AllOf(HasSubstr("int first;"), HasSubstr("int second;"), HasSubstr("second outcome")));
+}
+
+TEST(Prompt, OfAnIdeaAsksForNoCode) {
+  const ProblemRequest problem = Softmax();
+  EXPECT_THAT(TextOf(PromptOperator::kIdea, Whole(problem)),
+              AllOf(HasSubstr("No code"), Not(HasSubstr("ASSAY_KERNEL"))));
+}
+
+TEST(Prompt, FencesCodeThatHasFences) {
+  const ProblemRequest problem = Softmax();
+  PromptSubject subject = Whole(problem);
+  subject.parents[0].source = "// ```\nint x;";
+  EXPECT_THAT(TextOf(PromptOperator::kRefine, subject), HasSubstr("````cpp\n// ```\nint x;\n````"));
+}
+
+TEST(Prompt, DropsTheLeastUsefulPartsFirst) {
+  const ProblemRequest problem = Softmax();
+  const PromptSubject subject = Whole(problem);
+  const auto whole = BuildPrompt(Shipped(), PromptOperator::kCrossover, subject, kPlenty).value();
+  EXPECT_THAT(whole.dropped, IsEmpty());
+  std::vector<std::string> last;
+  int64_t allowed = whole.tokens;
+  while (true) {
+    const auto built = BuildPrompt(Shipped(), PromptOperator::kCrossover, subject, allowed);
+    if (!built) {
+      EXPECT_THAT(built.error().message, HasSubstr("allow more"));
+      break;
+    }
+    EXPECT_LE(built->tokens, allowed);
+    EXPECT_THAT(built->text, AllOf(HasSubstr("int first;"), HasSubstr("first outcome"),
+                                   HasSubstr("# the reference"), HasSubstr("ASSAY_KERNEL")));
+    last = built->dropped;
+    allowed = built->tokens - 1;
+  }
+  EXPECT_THAT(last, ElementsAre("second_feedback", "code", "ideas", "example", "machine", "bound",
+                                "target", "budget"));
+}
+
+TEST(Prompt, DropsTheOldestIdeasFirst) {
+  const ProblemRequest problem = Softmax();
+  PromptSubject subject = Whole(problem);
+  subject.parents.clear();
+  subject.tried[0].idea = std::string(4000, 'o');
+  const auto whole = BuildPrompt(Shipped(), PromptOperator::kImplement, subject, kPlenty).value();
+  const auto built =
+      BuildPrompt(Shipped(), PromptOperator::kImplement, subject, whole.tokens - 1).value();
+  EXPECT_THAT(built.dropped, ElementsAre("ideas"));
+  EXPECT_THAT(built.text, AllOf(HasSubstr("newest idea"), Not(HasSubstr("oooo"))));
+}
+
+TEST(Prompt, RulesFollowTheProblem) {
+  ProblemRequest problem = Softmax();
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, Whole(problem)),
+              AllOf(HasSubstr("other sizes"), HasSubstr("weights prepared in one, are wrong"),
+                    Not(HasSubstr("NaN or infinite")), Not(HasSubstr("librar"))));
+  problem.weights = "constant";
+  problem.special_values = "required";
+  problem.allow_libraries = false;
+  problem.ragged = {{"ROWS", {1, 67}}};
+  problem.precision = "tf32";
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, Whole(problem)),
+              AllOf(HasSubstr("ROWS from 1 to 67"), HasSubstr("may be prepared once"),
+                    HasSubstr("NaN or infinite"), HasSubstr("No libraries"),
+                    HasSubstr("arithmetic in tf32")));
+}
+
+TEST(Prompt, FaultsAreNamed) {
+  const ProblemRequest problem = Softmax();
+  PromptSubject subject = Whole(problem);
+  subject.parents.resize(1);
+  EXPECT_THAT(BuildPrompt(Shipped(), PromptOperator::kCrossover, subject, kPlenty).error().message,
+              HasSubstr("crossover needs 2 parents"));
+  subject.form = "rust";
+  EXPECT_THAT(BuildPrompt(Shipped(), PromptOperator::kRefine, subject, kPlenty).error().message,
+              HasSubstr("native, device and python"));
+}
+
+TEST(Entry, DeclaresEveryKindOfArgument) {
+  const std::vector<std::string> signature = {"input x bfloat16[2, 3], which forward changes",
+                                              "input n int",
+                                              "input s float",
+                                              "input flag bool",
+                                              "parameter linear.weight int64[4]",
+                                              "output x_after bfloat16[2, 3]",
+                                              "output out float32[]"};
+  EXPECT_EQ(EntryOf(signature, "native").value(),
+            "#include <assay/kernel.h>\n"
+            "ASSAY_KERNEL(assay::Tensor<assay::bfloat16, 2> x,\n"
+            "             int64_t n,\n"
+            "             double s,\n"
+            "             bool flag,\n"
+            "             assay::Tensor<const int64_t, 1> linear_weight,\n"
+            "             assay::Tensor<float, 0> out) { ... }");
+  EXPECT_THAT(EntryOf(signature, "device").value(),
+              AllOf(HasSubstr("// __nv_bfloat16* x, rank 2"),
+                    HasSubstr("// const long long* linear_weight, rank 1")));
+  EXPECT_THAT(EntryOf(signature, "python").value(), HasSubstr("forward(self, x, n, s, flag)"));
+}
+
+TEST(Entry, RefusesALineThatDescribesNoArgument) {
+  for (const char* line : {"", "x", "input x", "input x float99[2]"})
+    EXPECT_FALSE(EntryOf({line}, "native")) << line;
+}
+
+TEST(PromptFacts, OfMachineAndTarget) {
+  MachineProfile profile;
+  profile.caches = {{1, 32 << 10, 1}};
+  Ceilings& ceilings = profile.ceilings.emplace_back();
+  ceilings.threads = 1;
+  ceilings.read_bytes_s = 1e10;
+  ceilings.copy_bytes_s = 8e9;
+  ceilings.float32_operations_s = {{"avx2", 5e10}};
+  const Verdict verdict = SampleVerdict(Outcome::kFaster);
+  EXPECT_THAT(MachineText(verdict.machine, profile),
+              AllOf(HasSubstr("AMD EPYC 7B13, 2 cores; each side may use 2 threads."),
+                    HasSubstr("L1 32.8 KB for 1 core"), HasSubstr("memory reads 10.0 GB/s"),
+                    HasSubstr("(avx2)")));
+  EXPECT_THAT(MachineText(verdict.machine, {}), Not(HasSubstr("Measured")));
+  EXPECT_THAT(TargetText(verdict), AllOf(HasSubstr("eager takes"), HasSubstr("the bound")));
+  EXPECT_EQ(TargetText(SampleVerdict(Outcome::kWrong)), "");
+}
+
+}  // namespace
+}  // namespace assay
