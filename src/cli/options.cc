@@ -249,6 +249,8 @@ void ScoreOptions::AddTo(CLI::App& command) {
   command.add_option("--baseline", baseline,
                      "Count the results against this baseline (default: the one that decided)");
   command.add_option("--svg", svg, "Write the fast_p curve as a picture");
+  command.add_option("--learning-svg", learning_svg,
+                     "Write what is reached after each round of attempts as a picture");
   command.add_option("--html", html, "Write the scores as a page");
   command.add_flag("--json", json, "One JSON document on stdout");
   command.add_flag("--any-machine", any_machine, "Allow verdicts of several machines in one table");

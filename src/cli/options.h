@@ -67,7 +67,7 @@ struct ScoreOptions {
   std::vector<double> thresholds;
   std::vector<int64_t> draws;
   std::string baseline;
-  std::string svg, html;  // files to write
+  std::string svg, learning_svg, html;  // files to write
   bool json = false, any_machine = false, any_size = false, skip_broken = false;
 
   void AddTo(CLI::App& command);

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/verdict_files.h"
 #include "problem/suite.h"
+#include "report/learning_chart.h"
 #include "report/score_chart.h"
 #include "report/score_page.h"
 #include "report/score_report.h"
@@ -134,6 +135,12 @@ Result<void> WritePictures(const ScoreOptions& options, const Score& score) {
     return {};
   };
   if (!options.svg.empty()) ASSAY_RETURN_IF_ERROR(write(options.svg, RenderCurveSvg(score)));
+  if (!options.learning_svg.empty()) {
+    if (score.learning.empty())
+      return UsageError(
+          "--learning-svg: no problem has several attempts, so there are no rounds to show");
+    ASSAY_RETURN_IF_ERROR(write(options.learning_svg, RenderLearningSvg(score.learning)));
+  }
   if (options.html.empty()) return {};
   const std::string subject = options.paths.empty()
                                   ? std::string("all saved verdicts")

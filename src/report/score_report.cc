@@ -237,6 +237,7 @@ class ScoreWriter {
             });
       }
     }
+    CoverageText();
     if (score_.at_k_left_out.empty()) return;
     std::vector<int64_t> left_out;
     for (const AtKLeftOut& row : score_.at_k_left_out) left_out.push_back(row.k);
@@ -244,6 +245,18 @@ class ScoreWriter {
     frame_.Prose(fmt::format("left out: k = {}; {} has {}", fmt::join(left_out, ", "),
                              Safe(first.problem), Counted(first.attempts, "attempt")),
                  Tone::kFaint);
+  }
+
+  // Whether more attempts would solve the rest.
+  void CoverageText() {
+    if (!score_.coverage) return;
+    const CoverageFit& fit = score_.coverage->fit;
+    frame_.Prose(
+        fmt::format("out of reach of any number of attempts, fitted: {} of problems, between {} "
+                    "and {}; {} of attempts are correct",
+                    FormatPercent(fit.out_of_reach), FormatPercent(fit.low),
+                    FormatPercent(fit.high), FormatPercent(score_.coverage->correct)),
+        Tone::kFaint);
   }
 
   void Circumstances() {

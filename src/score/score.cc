@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "base/check.h"
@@ -60,6 +61,8 @@ void AddMeans(Score* score) {
     score->mean_clamped = std::exp(log_clamped / static_cast<double>(score->asked));
 }
 
+constexpr uint64_t kBootstrapSeed = 1;  // equal verdicts have equal scores
+
 // The problem with the fewest attempts, of those that were attempted.
 const ProblemAttempts* FewestAttempts(const Selection& selection) {
   const ProblemAttempts* fewest = nullptr;
@@ -70,29 +73,61 @@ const ProblemAttempts* FewestAttempts(const Selection& selection) {
   return fewest;
 }
 
+// Of one problem, the interval is that of the median.
+std::optional<Interval> BestInterval(const Selection& selection, const std::vector<double>& bests,
+                                     int64_t k) {
+  if (selection.asked != 1) return MeanInterval(bests, kBootstrapSeed);
+  std::vector<double> speedups;
+  for (const Attempt& attempt : selection.problems[0].attempts) speedups.push_back(attempt.speedup);
+  return BestOfKInterval(std::move(speedups), k);
+}
+
 AtK MeansAtK(const Selection& selection, const std::vector<double>& thresholds, int64_t k) {
-  const auto mean = [&](auto estimate) {
-    double sum = 0;
-    for (const ProblemAttempts& problem : selection.problems)
-      if (!problem.attempts.empty()) sum += estimate(problem);
-    return sum / static_cast<double>(selection.asked);
+  // An estimate a problem asked for: one without attempts, or without a name, has 0.
+  const auto estimates = [&](auto estimate) {
+    std::vector<double> values(static_cast<size_t>(selection.asked), 0.0);
+    for (size_t i = 0; i < selection.problems.size(); ++i)
+      if (!selection.problems[i].attempts.empty()) values[i] = estimate(selection.problems[i]);
+    return values;
+  };
+  const auto mean = [&](const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) /
+           static_cast<double>(selection.asked);
   };
   const auto pass = [&](double p, bool certified) {
-    return mean([&](const ProblemAttempts& problem) {
+    return estimates([&](const ProblemAttempts& problem) {
       return PassAtK(static_cast<int64_t>(problem.attempts.size()),
                      CountAttempts(problem, p, certified), k);
     });
   };
-  AtK result;
-  result.k = k;
-  result.pass = pass(0, false);
-  result.best_speedup = mean([&](const ProblemAttempts& problem) {
+  const std::vector<double> passes = pass(0, false);
+  const std::vector<double> bests = estimates([&](const ProblemAttempts& problem) {
     std::vector<double> speedups;
     for (const Attempt& attempt : problem.attempts) speedups.push_back(attempt.speedup);
     return BestAtK(std::move(speedups), k);
   });
-  for (const double p : thresholds) result.fast_p.push_back({p, pass(p, false), pass(p, true)});
+  AtK result;
+  result.k = k;
+  result.pass = mean(passes);
+  result.pass_interval = MeanInterval(passes, kBootstrapSeed);
+  result.best_speedup = mean(bests);
+  result.best_interval = BestInterval(selection, bests, k);
+  for (const double p : thresholds)
+    result.fast_p.push_back({p, mean(pass(p, false)), mean(pass(p, true))});
   return result;
+}
+
+void AddLearning(const Selection& selection, Score* score) {
+  if (!score->several_attempts()) return;
+  std::vector<AttemptCount> counts;
+  std::vector<std::vector<Attempt>> attempts;
+  for (const ProblemAttempts& problem : selection.problems) {
+    counts.push_back(
+        {static_cast<int64_t>(problem.attempts.size()), CountAttempts(problem, 0, false)});
+    attempts.push_back(problem.attempts);
+  }
+  score->coverage = CoverageOf(counts);
+  score->learning = LearningCurve(attempts, selection.asked);
 }
 
 void AddAtK(const Selection& selection, const ScoreRules& rules, Score* score) {
@@ -258,6 +293,8 @@ Score ComputeScore(const Selection& selection, const ScoreRules& rules) {
     score.fast_p.push_back({p, FastShare(selection, p, false), FastShare(selection, p, true)});
   AddMeans(&score);
   AddAtK(selection, rules, &score);
+  AddLearning(selection, &score);
+  score.repeats = selection.repeats;
   AddFunnels(&score);
   score.apart = ApartOf(selection, score.problems);
   score.fingerprint = FingerprintOf(selection, score);

@@ -3,11 +3,15 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "score/coverage.h"
 #include "score/fingerprint.h"
+#include "score/intervals.h"
+#include "score/learning.h"
 #include "score/selection.h"
 
 namespace assay {
@@ -46,8 +50,9 @@ struct FastPAtK {
 };
 struct AtK {
   int64_t k = 1;
-  double pass = 0;          // at least one of k attempts is correct
-  double best_speedup = 0;  // of k attempts; an incorrect one counts 0
+  double pass = 0;                                       // at least one of k attempts is correct
+  double best_speedup = 0;                               // of k attempts; an incorrect one counts 0
+  std::optional<Interval> pass_interval, best_interval;  // 95%, over problems; nullopt: too few
   std::vector<FastPAtK> fast_p;
 };
 // A k without an unbiased estimate: this problem has attempts, but fewer than k.
@@ -121,6 +126,9 @@ struct Score {
   double mean_clamped = 0;
   std::vector<AtK> at_k;
   std::vector<AtKLeftOut> at_k_left_out;
+  std::optional<Coverage> coverage;     // nullopt: too few problems or attempts
+  std::vector<LearningPoint> learning;  // a round an attempt, in order of time
+  Repeats repeats;                      // candidates that were judged again
   FunnelRow funnel;                     // over all asked for
   std::vector<FunnelRow> by_level;      // over those known by name
   std::vector<FunnelRow> by_mechanism;  // likewise; empty where no mechanism is known

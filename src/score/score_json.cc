@@ -16,12 +16,55 @@ Json ToJson(const Share& share) {
           {"interval", Json::array({share.low, share.high})}};
 }
 
+Json ToJson(const std::optional<Interval>& interval) {
+  return interval ? Json::array({interval->low, interval->high}) : Json();
+}
+
 Json ToJson(const AtK& at_k) {
   Json fast_p = Json::array();
   for (const FastPAtK& row : at_k.fast_p)
     fast_p.push_back({{"p", row.p}, {"plain", row.plain}, {"certified", row.certified}});
-  return {
-      {"k", at_k.k}, {"pass", at_k.pass}, {"best_speedup", at_k.best_speedup}, {"fast_p", fast_p}};
+  return {{"k", at_k.k},
+          {"pass", at_k.pass},
+          {"pass_interval", ToJson(at_k.pass_interval)},
+          {"best_speedup", at_k.best_speedup},
+          {"best_speedup_interval", ToJson(at_k.best_interval)},
+          {"fast_p", fast_p}};
+}
+
+Json ToJson(const std::optional<Coverage>& coverage) {
+  if (!coverage) return {};
+  Json rows = Json::array();
+  for (const CoverageRow& row : coverage->rows)
+    rows.push_back(
+        {{"k", row.k}, {"measured", row.measured}, {"common", row.common}, {"fitted", row.fitted}});
+  const CoverageFit& fit = coverage->fit;
+  return {{"problems", coverage->problems},
+          {"correct_attempts", coverage->correct},
+          {"out_of_reach", fit.out_of_reach},
+          {"out_of_reach_interval", Json::array({fit.low, fit.high})},
+          {"alpha", fit.alpha},
+          {"beta", fit.beta},
+          {"log_likelihood", fit.log_likelihood},
+          {"log_likelihood_in_reach", fit.log_likelihood_in_reach},
+          {"rows", rows}};
+}
+
+Json ToJson(const std::vector<LearningPoint>& curve) {
+  Json rounds = Json::array();
+  for (const LearningPoint& point : curve)
+    rounds.push_back({{"round", point.round},
+                      {"correct", point.correct},
+                      {"certified", point.certified},
+                      {"mean_speedup", point.mean_speedup}});
+  return rounds;
+}
+
+Json ToJson(const Repeats& repeats) {
+  Json json = {{"pairs", repeats.pairs}, {"improved", repeats.improved}};
+  const Share share = ShareOf(repeats.improved, repeats.pairs);
+  json["interval"] = repeats.pairs > 0 ? Json::array({share.low, share.high}) : Json();
+  return json;
 }
 
 Json StagesOf(const FunnelRow& row) {
@@ -142,6 +185,9 @@ std::string ScoreToJson(const Score& score, const std::vector<std::string>& skip
         {"clamped", RatioOrNull(score.mean_clamped)}}},
       {"at_k", at_k},
       {"at_k_left_out", left_out},
+      {"coverage", ToJson(score.coverage)},
+      {"learning", ToJson(score.learning)},
+      {"judged_again", ToJson(score.repeats)},
       {"apart", ToJson(score.apart)},
       {"funnel", FunnelOf(score)},
       {"fingerprint", ToJson(score.fingerprint)},

@@ -233,6 +233,8 @@ Result<Selection> SelectVerdicts(const std::vector<Verdict>& verdicts,
   if (!rules.any_size) ASSAY_RETURN_IF_ERROR(CheckSizes(kept));
   ASSAY_RETURN_IF_ERROR(CheckRules(kept));
   ASSAY_ASSIGN_OR_RETURN(selection.baseline, CommonBaseline(kept, rules.baseline));
+  std::ranges::stable_sort(kept, {}, [](const Verdict* each) { return SortableTime(*each); });
+  selection.repeats = RepeatsOf(verdicts);
   selection.problems = Gathered(kept, rules, selection.baseline);
   const auto known = static_cast<int64_t>(selection.problems.size());
   selection.asked = rules.asked_count == 0 ? known : rules.asked_count;

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "model/verdict.h"
 #include "score/attempt.h"
+#include "score/repeats.h"
 
 namespace assay {
 
@@ -28,7 +29,7 @@ struct SelectionRules {
 
 struct ProblemAttempts {
   AskedProblem problem;
-  std::vector<Attempt> attempts;  // one a candidate; empty: none was judged
+  std::vector<Attempt> attempts;  // one a candidate, in order of time; empty: none was judged
 };
 
 struct MachineCount {
@@ -54,6 +55,7 @@ struct Selection {
   std::vector<MachineCount> machines;     // most verdicts first
   std::string from, to;                   // the first and the last verdict's time: ISO 8601, UTC
   SetAside set_aside;
+  Repeats repeats;  // among all that were read
 };
 
 // Errors (kUsage): several rules of correctness, several machines (processor, cores or threads),
