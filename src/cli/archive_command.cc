@@ -15,6 +15,7 @@
 #include "archive/record_json.h"
 #include "archive/sqlite_store.h"
 #include "base/unique_fd.h"
+#include "cli/archive_dataset.h"
 #include "cli/archive_feedback.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
@@ -225,11 +226,6 @@ Result<int> Verify(const ArchiveVerifyOptions& options) {
   return kExitGood;
 }
 
-struct Written {
-  int64_t records = 0;
-  int64_t left_out = 0;  // their bytes are missing or were changed: a notice says so
-};
-
 // Writes all records, oldest first.
 Result<Written> WriteLines(Store& store, std::FILE* file, const std::string& path) {
   RecordQuery query;
@@ -270,10 +266,14 @@ Result<int> Export(const ArchiveExportOptions& options) {
     if (!file)
       return UsageError(fmt::format("cannot write {}: {}", options.file, std::strerror(errno)));
   }
-  ASSAY_ASSIGN_OR_RETURN(const Written written,
-                         WriteLines(*store, to_stdout ? stdout : file.get(), options.file));
+  std::FILE* const to = to_stdout ? stdout : file.get();
+  ASSAY_ASSIGN_OR_RETURN(const Written written, options.as.empty()
+                                                    ? WriteLines(*store, to, options.file)
+                                                    : WriteDataset(*store, options, to));
   if (!to_stdout)
-    Notice(fmt::format("wrote {} to {}", Counted(written.records, "record"), options.file));
+    Notice(fmt::format("wrote {} to {}",
+                       Counted(written.records, options.as.empty() ? "record" : "line"),
+                       options.file));
   return written.left_out == 0 ? kExitGood : kExitWrong;
 }
 

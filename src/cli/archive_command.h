@@ -39,6 +39,9 @@ struct ArchiveDiffOptions {
 
 struct ArchiveExportOptions {
   std::string archive, file;
+  std::string as;  // a kind of dataset; empty: all records
+  std::string formula = "fast", licence;
+  double p = 1, test_share = 0.1;
 
   void AddTo(CLI::App& command);
 };

@@ -52,8 +52,25 @@ void ArchiveDiffOptions::AddTo(CLI::App& command) {
 void ArchiveExportOptions::AddTo(CLI::App& command) {
   command.add_option("FILE", file, "File to write, .jsonl; - for stdout")->required();
   AddArchiveOption(command, &archive);
+  command
+      .add_option("--as", as,
+                  "A dataset for training in place of the records: verified, sft, preference, rl, "
+                  "fouls or kernelbook")
+      ->check(CLI::IsMember({"verified", "sft", "preference", "rl", "fouls", "kernelbook"}));
+  command.add_option("--p", p, "The speedup that sft, and the reward of rl, ask to be certified")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--formula", formula, "The reward of rl")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"fast", "kevin"}));
+  command.add_option("--test-share", test_share, "Share of problems in the split 'test'")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--licence", licence,
+                     "The licence of the answers, to be written on each line");
   command.footer(
-      "Example:\n  assay archive export everything.jsonl\n\n"
+      "Examples:\n  assay archive export everything.jsonl\n"
+      "  assay archive export sft.jsonl --as sft --p 1.2\n\n"
       "Exit codes: 0 all are written; 3 records whose bytes were changed are left out, and named;\n"
       "2 usage; 8 the archive cannot be read.");
 }

@@ -111,3 +111,27 @@ def test_an_archive_that_cannot_be_written_costs_no_verdict(assay, tmp_path):
     assert run.err.count("not recorded in the archive") == 1, run
     run = assay(*command, "--no-save", XDG_DATA_HOME=str(blocked))
     assert run.code == WRONG and "not recorded" not in run.err, run
+
+
+def test_datasets_are_exported(recorded):
+    assay, _ = recorded
+    run = assay("archive", "export", "-", "--as", "verified", "--licence", "Apache-2.0")
+    assert run.code == GOOD, run
+    (line,) = [json.loads(text) for text in run.out.splitlines()]  # one source, judged twice
+    fits(line, "dataset")
+    assert line["candidate"]["source"] == (KERNELS / "fused.cpp").read_text()
+    assert line["reference"] == (ROOT / "problems" / "level1" / "softmax.py").read_text()
+    assert line["result"]["outcome"] == "correct" and line["origin"]["licence"] == "Apache-2.0"
+    for kind in ("sft", "preference", "rl", "fouls", "kernelbook"):
+        run = assay("archive", "export", "-", "--as", kind)
+        assert run.code == GOOD and run.out == "", run
+    assert "left out 1 sample for lack of the form" in run.err
+    assert assay("archive", "export", "-", "--as", "dpo").code == USAGE
+
+
+def test_the_feedback_of_a_verdict_is_shown(recorded):
+    assay, _ = recorded
+    listed = assay("archive", "list", "--outcome", "wrong").out.split()
+    run = assay("archive", "show", listed[3], "--feedback")
+    assert run.code == GOOD and run.out.startswith("Verdict: wrong: only the last column"), run
+    assert "First wrong element: out[" in run.out
