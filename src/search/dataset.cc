@@ -171,7 +171,7 @@ Dataset Sft(const std::vector<Sample>& samples, const DatasetTerms& terms) {
   Dataset dataset;
   std::set<std::string> known;
   for (const Sample& sample : samples) {
-    if (!sample.verdict || sample.search.empty()) continue;
+    if (!sample.verdict || sample.search.empty() || sample.key.starts_with("confirm/")) continue;
     const Verdict& verdict = sample.Counts();
     if (verdict.outcome == Outcome::kFoul || !Qualifies(AttemptOf(verdict), terms.rewards.p, true))
       continue;

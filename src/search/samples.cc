@@ -53,6 +53,7 @@ class Reader {
     }
     Confirm();
     for (const StepKey& key : order_) AddStep(key);
+    for (const StepKey& key : order_) DescribeConfirmation(key);
     AddAnswersWithoutCode();
     return std::move(samples_);
   }
@@ -164,6 +165,22 @@ class Reader {
       *of_verdict = std::move(sample);
     else
       samples_.push_back(std::move(sample));
+  }
+
+  // The second judgement of a finalist has a verdict of its own.
+  void DescribeConfirmation(const StepKey& key) {
+    const SearchStep& step = steps_.at(key);
+    Sample* sample = SampleOf(step);
+    if (step.kind != "confirm" || sample == nullptr || !sample->search.empty()) return;
+    sample->search = key.first;
+    sample->key = key.second;
+    sample->proposer = proposers_[key.first];
+    sample->parent = step.parents.empty() ? "" : step.parents.front();
+    const auto judged = steps_.find({key.first, sample->parent});
+    if (judged == steps_.end()) return;
+    for (const std::string& parent : judged->second.parents)
+      if (const auto question = steps_.find({key.first, parent}); question != steps_.end())
+        sample->model = question->second.model;
   }
 
   // The prompt and the answer that a candidate came from.

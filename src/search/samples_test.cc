@@ -95,13 +95,17 @@ TEST_F(Samples, HaveThePromptAndAnswerOfTheirCandidate) {
 }
 
 TEST_F(Samples, CountByTheSecondJudgementOfAFinalist) {
-  Judge(Judging("judge/1", "", "int a;"), 2, "aaaaaaaaaaaa");
+  Ask("propose/1", "", "int a;");
+  Judge(Judging("judge/1", "propose/1", "int a;"), 2, "aaaaaaaaaaaa");
   Judge(Judging("confirm/judge/1", "judge/1", "int a;", StepKind::kConfirm), 0.5, "bbbbbbbbbbbb");
   const auto samples = Read();
   ASSERT_EQ(samples.size(), 2u);
   EXPECT_EQ(samples[0].verdict->outcome, Outcome::kFaster);
   EXPECT_EQ(samples[0].Counts().outcome, Outcome::kSlower);
-  EXPECT_EQ(samples[1].search, "");  // the second judgement's own
+  EXPECT_EQ(samples[1].key, "confirm/judge/1");
+  EXPECT_EQ(samples[1].search, "0123456789ab");
+  EXPECT_EQ(samples[1].model, "a-model");
+  EXPECT_EQ(samples[1].answer, "");  // the first one's
 }
 
 TEST_F(Samples, OfDuplicatesHaveTheEarlierVerdict) {
