@@ -71,12 +71,12 @@ DEVICE float SumOfWarp(float value) {
   return value;
 }
 
-// Of what is read once: past the first cache.
+// Of what is read once: past the first cache. Volatile, or the compiler moves loads to their uses.
 DEVICE uint4 LoadOnce(const uint4* from) {
   uint4 pack;
-  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(pack.x), "=r"(pack.y), "=r"(pack.z), "=r"(pack.w)
-      : "l"(from));
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(pack.x), "=r"(pack.y), "=r"(pack.z), "=r"(pack.w)
+               : "l"(from));
   return pack;
 }
 DEVICE Half LoadOnce(const Half* from) { return __ldg(from); }
@@ -86,6 +86,8 @@ DEVICE void Stage(Pack* to, const Pack* x) {
   for (int i = threadIdx.x; i < PACKS; i += 256) to[i] = x[i];
   __syncthreads();
 }
+
+constexpr bool kWhole = PACKS % (32 * AHEAD) == 0;  // no step of a row is partly past its end
 
 extern "C" __global__ void __launch_bounds__(256)
     swiglu(const Pack* x, const Pack* gate_weight, const Pack* up_weight, Half* out) {
@@ -109,11 +111,12 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int a = 0; a < AHEAD; ++a)
 #pragma unroll
       for (int row = 0; row < kRows; ++row)
-        weights[a][row] =
-            start + 32 * a < PACKS ? LoadOnce(rows[row] + start + 32 * a) : Pack();
+        weights[a][row] = kWhole || start + 32 * a < PACKS
+                              ? LoadOnce(rows[row] + start + 32 * a)
+                              : Pack();
 #pragma unroll
     for (int a = 0; a < AHEAD; ++a) {
-      const Pack values = start + 32 * a < PACKS ? staged[start + 32 * a] : Pack();
+      const Pack values = kWhole || start + 32 * a < PACKS ? staged[start + 32 * a] : Pack();
 #pragma unroll
       for (int row = 0; row < kRows; ++row)
         sums[row] = AddProducts(sums[row], values, weights[a][row]);

@@ -72,12 +72,12 @@ DEVICE float SumOfWarp(float value) {
   return value;
 }
 
-// Of what is read once: past the first cache.
+// Of what is read once: past the first cache. Volatile, or the compiler moves loads to their uses.
 DEVICE uint4 LoadOnce(const uint4* from) {
   uint4 pack;
-  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(pack.x), "=r"(pack.y), "=r"(pack.z), "=r"(pack.w)
-      : "l"(from));
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(pack.x), "=r"(pack.y), "=r"(pack.z), "=r"(pack.w)
+               : "l"(from));
   return pack;
 }
 DEVICE Half LoadOnce(const Half* from) { return __ldg(from); }
@@ -88,6 +88,7 @@ DEVICE void Stage(Pack* to, const Pack* x) {
   __syncthreads();
 }
 
+constexpr bool kWhole = PACKS % (32 * AHEAD) == 0;  // no batch is partly past a row's end
 constexpr int kBatches = (PACKS + 32 * AHEAD - 1) / (32 * AHEAD);  // of loads, in a row
 
 // Where a warp is: a batch of an element's two rows.
@@ -109,7 +110,7 @@ struct Batch {
     const long long row = (long long)place.column * PACKS;
 #pragma unroll
     for (int a = 0; a < AHEAD; ++a) {
-      const bool inside = first + 32 * a < PACKS;
+      const bool inside = kWhole || first + 32 * a < PACKS;
       gate[a] = inside ? LoadOnce(gate_weight + row + first + 32 * a) : Pack();
       up[a] = inside ? LoadOnce(up_weight + row + first + 32 * a) : Pack();
     }
@@ -133,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 #pragma unroll
     for (int a = 0; a < AHEAD; ++a) {
       const int at = (place.batch * AHEAD + a) * 32 + lane;
-      const Pack values = at < PACKS ? staged[at] : Pack();
+      const Pack values = kWhole || at < PACKS ? staged[at] : Pack();
       gate = AddProducts(gate, values, batch.gate[a]);
       up = AddProducts(up, values, batch.up[a]);
     }
