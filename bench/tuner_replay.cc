@@ -18,9 +18,8 @@
 #include "base/files.h"
 #include "search/points.h"
 
+namespace assay {
 namespace {
-
-using namespace assay;  // NOLINT: a program of one file
 
 constexpr double kShares[] = {0.01, 0.02, 0.05, 0.1};
 
@@ -84,9 +83,7 @@ double Median(std::vector<double> values) {
   return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
-}  // namespace
-
-int main(int argument_count, char** arguments) {
+int Run(int argument_count, char** arguments) {
   if (argument_count < 3) {
     std::fputs("usage: tuner_replay SOURCE TABLE [SEEDS [WIDTH]]\n", stderr);
     return 2;
@@ -123,3 +120,8 @@ int main(int argument_count, char** arguments) {
   }
   return 0;
 }
+
+}  // namespace
+}  // namespace assay
+
+int main(int argument_count, char** arguments) { return assay::Run(argument_count, arguments); }

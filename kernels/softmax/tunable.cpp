@@ -138,7 +138,8 @@ void Softmax(const float* x, int64_t columns, float* y) {
 }
 
 void Rows(const float* x, float* y, int64_t begin, int64_t end, int64_t columns) {
-  for (int64_t row = begin; row < end; ++row) Softmax(x + row * columns, columns, y + row * columns);
+  for (int64_t row = begin; row < end; ++row)
+    Softmax(x + row * columns, columns, y + row * columns);
 #if defined(__SSE__)
   if (STREAMED) _mm_sfence();  // streaming stores are ordered before the return
 #endif

@@ -80,17 +80,23 @@ class SearchCall {
 
   Result<int> Run() {
     const std::string path = options_.archive.empty() ? DefaultArchive() : options_.archive;
+    if (!options_.steer.empty()) return Steer(path);
     SearchSettings begun;
+    std::unique_ptr<Strategy> strategy;
     if (!options_.resumes) {
       // Before an archive is made: what was asked for may be wrong.
       ASSAY_ASSIGN_OR_RETURN(begun, NewSettings());
+      ASSAY_ASSIGN_OR_RETURN(strategy, StrategyFor(begun));
     }
+    // A mistyped name makes no archive.
+    if (std::error_code code; options_.resumes && !fs::exists(path, code))
+      return UsageError(fmt::format("there is no archive {}, so no search to go on with", path));
     ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(path));
     if (options_.resumes) {
       ASSAY_ASSIGN_OR_RETURN(begun, ReadSearchSettings(*store, options_.resume));
+      ASSAY_ASSIGN_OR_RETURN(strategy, StrategyFor(begun));
     }
     ASSAY_ASSIGN_OR_RETURN(const UniqueFd lock, LockSearch(begun.id));
-    ASSAY_ASSIGN_OR_RETURN(const auto strategy, StrategyFor(begun));
     ASSAY_ASSIGN_OR_RETURN(Journal journal, options_.resumes ? Journal::Open(*store, begun.id)
                                                              : Journal::Begin(*store, begun));
     Tell(options_.resumes ? "goes on" : "begins", begun);
@@ -103,6 +109,17 @@ class SearchCall {
     if (!options.quiet) progress.terminal = DetectTerminal(STDERR_FILENO);
     progress.verbose = options.verbose && !options.quiet;
     return progress;
+  }
+
+  Result<int> Steer(const std::string& path) const {
+    const std::string& action = options_.steer[0];
+    if (action != "inject" && action != "prune" && action != "pin")
+      return UsageError(fmt::format("--steer {}: give inject IDEA, prune KEY or pin KEY", action));
+    if (std::error_code code; !fs::exists(path, code))
+      return UsageError(fmt::format("there is no archive {}, so no search to steer", path));
+    ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(path));
+    ASSAY_RETURN_IF_ERROR(RecordWish(*store, options_.resume, action, options_.steer[1]));
+    return kExitGood;
   }
 
   void Tell(const char* what, const SearchSettings& settings) const {

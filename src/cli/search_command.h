@@ -18,8 +18,9 @@ struct SearchOptions {
   std::vector<std::string> devices;  // empty: where the candidate's form runs
   AskedTerms asked;                  // but for the problem and the device
   std::string archive, out;
-  std::string resume;    // an id; "newest"
-  bool resumes = false;  // --resume was given
+  std::string resume;              // an id; "newest"
+  bool resumes = false;            // --resume was given
+  std::vector<std::string> steer;  // an action and its text; empty: run the search
   bool jsonl = false, quiet = false, verbose = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

@@ -18,6 +18,11 @@ void AddTerms(AskedTerms* asked, CLI::App& command) {
   command.add_option("--timeout", asked->limits.timeout_s, "Seconds that one call may take")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  command
+      .add_option("--verdict-seconds", asked->effort.speed_budget_s,
+                  "Seconds for gate 2 of each candidate; of its first look 15 at most")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command.add_option("--memory", asked->limits.memory, "Memory that a candidate may take")
       ->capture_default_str();
   command.add_option("--python", asked->python, "Python interpreter that has PyTorch");
@@ -62,6 +67,12 @@ void SearchOptions::AddTo(CLI::App& command) {
       "--resume", resume, "Go on with a search: its id, or the newest one without an id");
   resumed->expected(0, 1);
   command.parse_complete_callback([this, resumed] { resumes = resumed->count() > 0; });
+  command
+      .add_option("--steer", steer,
+                  "Record a wish for a search (--resume ID; else the newest) that runs, or will: "
+                  "inject IDEA, prune KEY or pin KEY")
+      ->expected(2)
+      ->type_name("ACTION TEXT");
   command.add_option("--out", out, "File for the source of the result");
   command.add_flag("--jsonl", jsonl, "Print events as JSON lines");
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");

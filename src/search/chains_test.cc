@@ -1,5 +1,6 @@
 #include "search/chains.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

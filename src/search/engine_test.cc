@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "archive/sqlite_store.h"
 #include "base/files.h"
@@ -13,6 +14,7 @@
 #include "search/tuner.h"
 #include "session/asked_terms.h"
 #include "toolchain/tune_space.h"
+#include "worker/protocol.h"
 
 namespace assay {
 namespace {
@@ -53,7 +55,7 @@ struct Ended {
   std::vector<std::string> told;  // "judge/3 faster"
   Spending spent;
   std::string confirmed;  // key of the result
-  std::vector<ScriptedFleet::Json> requests;
+  std::vector<std::string> requests;
   bool budget_ended = false;
 };
 
@@ -152,9 +154,11 @@ TEST_F(Searching, ATunedSpaceIsSearchedToItsEnd) {
   EXPECT_EQ(recorded.intents, 35);
   EXPECT_EQ(recorded.verdicts, 35);
   // Finalists are judged alone, at all sizes.
-  EXPECT_EQ(ended.requests.back()["candidates"].size(), 1u);
-  EXPECT_FALSE(ended.requests.back()["terms"].value("one_size", false));
-  EXPECT_TRUE(ended.requests.front()["terms"].value("one_size", false));
+  const auto first = nlohmann::json::parse(ended.requests.front());
+  const auto last = nlohmann::json::parse(ended.requests.back());
+  EXPECT_EQ(last["candidates"].size(), 1u);
+  EXPECT_FALSE(last["terms"].value("one_size", false));
+  EXPECT_TRUE(first["terms"].value("one_size", false));
   EXPECT_FALSE(ended.confirmed.empty());
 }
 
@@ -236,10 +240,10 @@ TEST_F(Searching, AnInterruptionCostsNothing) {
 
 TEST_F(Searching, ARequestThatFailedIsRepeatedOnce) {
   int requests = 0;
-  const auto trouble =
-      [&](const ScriptedFleet::Json& request) -> std::optional<std::vector<std::string>> {
+  const auto trouble = [&](const std::string& request) -> std::optional<std::vector<std::string>> {
     if (++requests % 2 == 0) return std::nullopt;
-    return std::vector{ErrorLine(request["id"], {ErrorKind::kEnvironment, "no memory"})};
+    return std::vector{
+        ErrorLine(nlohmann::json::parse(request)["id"], {ErrorKind::kEnvironment, "no memory"})};
   };
   const Ended ended = Run(Settings(), {}, StopToken(), trouble);
   ASSERT_TRUE(ended.end) << ended.end.error().message;
@@ -247,7 +251,7 @@ TEST_F(Searching, ARequestThatFailedIsRepeatedOnce) {
 }
 
 TEST_F(Searching, WhereNothingCanBeJudgedItEndsAndCanBeGoneOnWith) {
-  const auto dies = [](const ScriptedFleet::Json&) {
+  const auto dies = [](const std::string&) {
     return std::optional(std::vector<std::string>{ScriptedFleet::kDies});
   };
   const Ended ended = Run(Settings(), {}, StopToken(), dies);

@@ -106,7 +106,11 @@ std::string RenderEnd(const OutcomeTable& table, const Ledger& ledger) {
     text += fmt::format("nothing was confirmed as faster; the best of the first look is {}, {}\n",
                         best->key, RatioText(best->ratio));
   } else {
-    text += "no candidate was correct\n";
+    const bool correct = std::any_of(
+        table.nodes().begin(), table.nodes().end(),
+        [](const SearchNode& node) { return node.outcome && IsCorrect(*node.outcome); });
+    text += correct ? "nothing was confirmed as faster: no correct candidate could be timed\n"
+                    : "no candidate was correct\n";
   }
   for (const auto& [key, node] : table.confirmations())
     if (node.outcome != Outcome::kFaster)

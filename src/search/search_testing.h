@@ -1,21 +1,16 @@
 // Doubles for the tests of searches: workers that judge by a function of the source.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <deque>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
 #include "model/sample_verdicts.h"
 #include "propose/proposer.h"
 #include "run/fleet.h"
-#include "worker/protocol.h"
 
 namespace assay {
 
@@ -37,17 +32,17 @@ inline Verdict VerdictWith(double ratio, const std::string& id) {
 // Answers each request at once, candidate after candidate.
 class ScriptedFleet : public Fleet {
  public:
-  using Json = nlohmann::json;
   // A source's ratio.
   using Score = std::function<double(const std::string& source)>;
   // What a worker says to a request in place of verdicts, such as an error; nullopt: verdicts.
-  using Trouble = std::function<std::optional<std::vector<std::string>>(const Json& request)>;
+  using Trouble =
+      std::function<std::optional<std::vector<std::string>>(const std::string& request)>;
   static constexpr const char* kDies = "it dies";
 
   explicit ScriptedFleet(Score score, size_t workers = 1)
       : score_(std::move(score)), started_(workers) {}
-  Trouble trouble = [](const Json&) { return std::nullopt; };
-  std::vector<Json> requests;
+  Trouble trouble = [](const std::string&) { return std::nullopt; };
+  std::vector<std::string> requests;
   std::vector<int> started() const { return started_; }
 
   size_t size() const override { return started_.size(); }
@@ -57,23 +52,7 @@ class ScriptedFleet : public Fleet {
     ++started_[worker];
     return {};
   }
-  void Send(size_t worker, const std::string& line) override {
-    const Json request = Json::parse(line);
-    requests.push_back(request);
-    if (const auto said = trouble(request)) {
-      for (const std::string& each : *said) Say(worker, each);
-      return;
-    }
-    const std::string id = request["id"];
-    for (size_t i = 0; i < request["candidates"].size(); ++i) {
-      const std::string source = request["candidates"][i]["source"];
-      const bool whole = !request["terms"].value("one_size", false);
-      Say(worker, VerdictLine(id, i,
-                              VerdictWith(score_(source),
-                                          Sha256Hex(source + (whole ? "2" : "1")).substr(0, 12))));
-    }
-    Say(worker, DoneLine(id));
-  }
+  void Send(size_t worker, const std::string& line) override;
   void Kill(size_t worker) override {
     std::erase_if(said_, [&](const Said& said) { return said.worker == worker; });
   }

@@ -1,0 +1,114 @@
+"""assay search: the tuner on real verdicts, going on after a kill, and bad requests."""
+import json
+import signal
+import time
+
+import pytest
+
+from conftest import ENVIRONMENT, GOOD, NOT_FASTER, SOFTMAX, USAGE, Assay, fits
+
+BUDGET_ENDED = 9
+
+# Two variants: one is right, one writes half of the elements.
+SOURCE = """//! tune LIMIT = 2 1
+#include <assay/kernel.h>
+#include <cmath>
+ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {
+  for (int64_t row = 0; row < x.size(0); ++row) {
+    const float* from = x.data() + row * x.size(1);
+    float* to = y.data() + row * x.size(1);
+    const int64_t columns = x.size(1) * LIMIT / 2;
+    float largest = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < x.size(1); ++i) largest = from[i] > largest ? from[i] : largest;
+    for (int64_t i = 0; i < x.size(1); ++i) sum += to[i] = std::exp(from[i] - largest);
+    for (int64_t i = 0; i < columns; ++i) to[i] /= sum;
+  }
+}
+"""
+
+
+def records(assay):
+    run = assay("archive", "export", "-")
+    assert run.code == GOOD, run
+    return [json.loads(line) for line in run.out.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A search of both variants, killed once and gone on with: assay, its last run, its events."""
+    assay = Assay(tmp_path_factory.mktemp("search"))
+    source = assay.home / "kernel.cpp"
+    source.write_text(SOURCE)
+    arguments = ["--size", "tiny", "--from", source, "--budget", "evals=6", "--seed", "3"]
+    arguments += ["--finalists", "1", "--verdict-seconds", "2", "-q"]
+    process = assay.start("search", SOFTMAX, *arguments, "--jsonl")
+    assert json.loads(process.stdout.readline())["event"] == "begun"
+    archive = assay.home / "data" / "assay" / "archive.sqlite"
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if any(line["kind"] == "step" for line in records(assay)):
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    run = assay("search", "--resume", "--jsonl", "-q", "--archive", archive)
+    return assay, run, [json.loads(line) for line in run.out.splitlines()]
+
+
+def test_a_killed_search_goes_on(searched):
+    assay, run, events = searched
+    assert run.code in (GOOD, NOT_FASTER, BUDGET_ENDED), run
+    for event in events:
+        fits(event, "search")
+    assert events[0]["event"] == "resumed" and events[-1]["event"] == "ended", events
+    kinds = [line["kind"] for line in records(assay)]
+    results = [line for line in records(assay) if line["kind"] == "result"]
+    assert len({line["name"] for line in results}) == len(results)
+    assert kinds.count("verdict") == len(results)
+    assert events[-1]["spent"]["evaluations"] == kinds.count("step") <= 6
+    assert events[-1]["outcomes"].get("wrong") == 1, events
+    for line in records(assay):
+        fits(line, "archive")
+    assert assay("archive", "verify").code == GOOD
+
+
+def test_its_lineage_is_shown(searched):
+    assay, _, events = searched
+    shown = assay("archive", "show", events[0]["search"], "--tree")
+    assert shown.code == GOOD, shown
+    assert "judge/0  seed  LIMIT=2" in shown.out and "LIMIT=1  wrong" in shown.out, shown
+    assert events[0]["search"] in assay("archive", "show", events[0]["search"]).out
+
+
+def test_a_search_that_has_ended_judges_nothing_again(searched):
+    assay, run, _ = searched
+    before = len(records(assay))
+    again = assay("search", "--resume", "-q")
+    assert again.code == run.code, again
+    assert len(records(assay)) == before
+    assert "outcomes:" in again.out and "wrong 1" in again.out, again
+
+
+def test_bad_requests_say_what_to_do(searched, write, assay):
+    plain = write("plain.cpp", SOURCE.replace("//! tune LIMIT = 2 1", "#define LIMIT 2"))
+    tunable = write("tunable.cpp", SOURCE)
+    for arguments, words in (
+        ([], "name a problem"),
+        ([SOFTMAX], "--from is missing"),
+        ([SOFTMAX, "--from", "missing.cpp"], "missing.cpp"),
+        ([SOFTMAX, "--from", plain], "leaves nothing open"),
+        ([SOFTMAX, "--from", tunable, "--budget", "60"], "evals=60,usd=2"),
+        ([SOFTMAX, "--from", tunable, "--strategy", "magic"], "--strategy magic"),
+        ([SOFTMAX, "--from", tunable, "--proposer", "magic"], "--proposer magic"),
+        (["--resume"], "no search"),
+        (["--steer", "pray", "x"], "--steer pray"),
+    ):
+        run = assay("search", *arguments)
+        assert run.code == USAGE and words in run.err, run
+    assert not (assay.home / "data").exists()
+    other, _, events = searched
+    run = other("search", "--resume", "0123456789ab")
+    assert run.code == USAGE and "no search 0123456789ab" in run.err, run
+    archive = assay.home / "folder"
+    archive.mkdir()
+    run = assay("search", SOFTMAX, "--from", tunable, "--archive", archive)
+    assert run.code in (USAGE, ENVIRONMENT) and "choose another file" in run.err, run
