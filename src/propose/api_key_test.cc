@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -39,6 +42,25 @@ TEST(ApiKey, KeepsOutOfCoreDumps) {
   rlimit limit;
   ASSERT_EQ(::getrlimit(RLIMIT_CORE, &limit), 0);
   EXPECT_LE(limit.rlim_cur, 1u);
+}
+
+TEST(ApiKey, AProcessThatDiesWithAKeyLeavesNoCore) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_CORE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_CORE, &limit);
+    std::string text = "sk-0123456789";
+    const auto key = ApiKey::Take(text, "test");
+    ::raise(SIGQUIT);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGQUIT);
+  EXPECT_FALSE(WCOREDUMP(status));
 }
 
 TEST(ApiKey, ScrubsText) {

@@ -117,6 +117,8 @@ Result<std::unique_ptr<Proposer>> MakeBare(std::string_view text, const Proposer
 
 }  // namespace
 
+std::string_view ProposerForms() { return kForms; }
+
 Result<std::unique_ptr<Proposer>> MakeProposer(std::string_view text,
                                                const ProposerOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Proposer> proposer, MakeBare(text, options));

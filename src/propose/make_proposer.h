@@ -25,4 +25,7 @@ struct ProposerOptions {
 Result<std::unique_ptr<Proposer>> MakeProposer(std::string_view text,
                                                const ProposerOptions& options);
 
+// A line for each form, for lists and help.
+std::string_view ProposerForms();
+
 }  // namespace assay

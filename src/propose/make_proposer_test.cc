@@ -38,8 +38,8 @@ class MakeProposerTest : public testing::Test {
 
 TEST_F(MakeProposerTest, ListsTheFormsForWhatIsNone) {
   for (const char* text : {"", "gpt-5", "openai:", "chat:x", ":", "replay"})
-    EXPECT_THAT(ErrorOf(text), AllOf(HasSubstr("is no proposer"), HasSubstr("openai:MODEL[@URL]"),
-                                     HasSubstr("replay:FILE")));
+    EXPECT_THAT(ErrorOf(text), AllOf(HasSubstr("is no proposer"), HasSubstr(ProposerForms()),
+                                     HasSubstr("openai:MODEL[@URL]"), HasSubstr("replay:FILE")));
 }
 
 TEST_F(MakeProposerTest, ChecksModelsAndUrls) {
