@@ -360,8 +360,8 @@ TEST(OpenAiChat, TimesOutAndStops) {
 }
 
 TEST(OpenAiChat, BoundsTheReply) {
-  Chat chat({Document(200, std::string((size_t{17} << 20), ' '))});
-  EXPECT_THAT(chat.Ask().error().message, HasSubstr("too large: more than 16 MiB"));
+  Chat chat({Document(200, std::string((size_t{65} << 20), ' '))});
+  EXPECT_THAT(chat.Ask().error().message, HasSubstr("too large: more than 64 MiB"));
 }
 
 TEST(OpenAiChat, ReservesTheMost) {

@@ -24,7 +24,7 @@ struct HttpRequest {
   const ApiKey* key = nullptr;
   std::string body;
   std::string end_mark;  // of a stream of events: nothing is awaited after it; may be empty
-  size_t reply_bytes_max = size_t{16} << 20;
+  size_t reply_bytes_max = size_t{64} << 20;  // a streamed token has some 300 bytes
   HttpTimes times;
 };
 
