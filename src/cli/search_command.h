@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "propose/make_proposer.h"
 
 namespace assay {
 
@@ -16,7 +17,11 @@ struct SearchOptions {
   uint64_t seed = 0;  // 0: a fresh one
   int64_t finalists = 2, width = 8, chains = 4, turns = 4;
   std::vector<std::string> devices;  // empty: where the candidate's form runs
-  AskedTerms asked;                  // but for the problem and the device
+  std::string form = "native", prompts;
+  ProposerOptions proposing;
+  int64_t asked_at_once = 4;  // prompts
+  double temperature = 1;
+  AskedTerms asked;  // but for the problem and the device
   std::string archive, out;
   std::string resume;              // an id; "newest"
   bool resumes = false;            // --resume was given

@@ -47,7 +47,10 @@ Json JsonOf(const SearchSettings& settings) {
           {"finalists", settings.finalists},
           {"width", settings.width},
           {"chains", settings.chains},
-          {"turns", settings.turns}};
+          {"turns", settings.turns},
+          {"form", settings.form},
+          {"signature", settings.signature},
+          {"machine", settings.machine}};
 }
 
 SearchSettings SettingsOf(const Json& json) {
@@ -65,6 +68,9 @@ SearchSettings SettingsOf(const Json& json) {
   settings.width = json.value("width", settings.width);
   settings.chains = json.value("chains", settings.chains);
   settings.turns = json.value("turns", settings.turns);
+  settings.form = json.value("form", "");
+  settings.signature = json.value("signature", std::vector<std::string>());
+  settings.machine = json.value("machine", "");
   return settings;
 }
 
