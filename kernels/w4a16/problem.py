@@ -27,7 +27,8 @@ class Model(nn.Module):
         Returns (ROWS, OUTPUTS). FEATURES is GROUPS * GROUP.
         """
         outputs, groups = scales.shape
-        fours = torch.stack([packed & 15, packed >> 4], dim=-1).view(outputs, groups, -1)
+        halves = [packed & 15, torch.bitwise_right_shift(packed, 4)]
+        fours = torch.stack(halves, dim=-1).view(outputs, groups, -1)
         # Exact in every dtype: differences of whole numbers below 16.
         differences = fours.to(scales.dtype) - zeros.to(scales.dtype).unsqueeze(-1)
         weight = (differences * scales.unsqueeze(-1)).view(outputs, -1)
