@@ -44,8 +44,7 @@ DEVICE float PowerOfTwo(float value) {
 // The largest value of the block, in every thread. Between two calls there is a barrier.
 DEVICE float MaximumOfBlock(float value) {
   __shared__ float of_warp[kWarps];
-  for (int step = 16; step > 0; step /= 2)
-    value = fmaxf(value, __shfl_xor_sync(~0u, value, step));
+  for (int step = 16; step > 0; step /= 2) value = fmaxf(value, __shfl_xor_sync(~0u, value, step));
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
   __syncthreads();
   for (int warp = 0; warp < kWarps; ++warp) value = fmaxf(value, of_warp[warp]);

@@ -22,7 +22,7 @@ static_assert(HEAD_DIM == 64 || HEAD_DIM == 128);
 using Half = unsigned short;  // the bits of a bfloat16
 constexpr int kThreads = 256;
 constexpr int kLanes = HEAD_DIM / 8, kTeams = kThreads / kLanes;
-constexpr int kAhead = 2;  // rows of keys, and of values, of a team in a step
+constexpr int kAhead = 2;               // rows of keys, and of values, of a team in a step
 constexpr int kStep = kTeams * kAhead;  // tokens
 constexpr int kGroup = HEADS / KV_HEADS;
 // The scores times this are exponents of 2.

@@ -16,7 +16,7 @@
 //! launch   multiply grid=(ceil_div(OUTPUTS, 8), ROWS) block=(256) args=(normed, qkv_weight, out)
 #define DEVICE __device__ __forceinline__
 
-using Half = unsigned short;  // the bits of a bfloat16
+using Half = unsigned short;       // the bits of a bfloat16
 constexpr float kEpsilon = 1e-5f;  // EPSILON of the problem file
 
 // WIDTH values as they lie in memory: 16 bytes, or one value where rows do not start on 16 bytes.

@@ -18,7 +18,7 @@
 //! launch   qkv grid=(BLOCKS, ROWS) block=(256) shared=x_bytes args=(x, norm_weight, qkv_weight, out)
 #define DEVICE __device__ __forceinline__
 
-using Half = unsigned short;  // the bits of a bfloat16
+using Half = unsigned short;       // the bits of a bfloat16
 constexpr float kEpsilon = 1e-5f;  // EPSILON of the problem file
 
 // WIDTH values as they lie in memory: 16 bytes, or one value where rows do not start on 16 bytes.

@@ -111,9 +111,8 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int a = 0; a < AHEAD; ++a)
 #pragma unroll
       for (int row = 0; row < kRows; ++row)
-        weights[a][row] = kWhole || start + 32 * a < PACKS
-                              ? LoadOnce(rows[row] + start + 32 * a)
-                              : Pack();
+        weights[a][row] =
+            kWhole || start + 32 * a < PACKS ? LoadOnce(rows[row] + start + 32 * a) : Pack();
 #pragma unroll
     for (int a = 0; a < AHEAD; ++a) {
       const Pack values = kWhole || start + 32 * a < PACKS ? staged[start + 32 * a] : Pack();

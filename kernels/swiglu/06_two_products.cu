@@ -41,8 +41,8 @@ constexpr int kStageBytes = kABytes + kBBytes;
 // Of C: BOXES boxes of 64 rows are what a consumer group lays out at once.
 constexpr int kBoxColumns = 64, kBoxBytes = 64 * kBoxColumns * 2;
 constexpr int kBlocks = (FEATURES + kDepth - 1) / kDepth;  // along k
-constexpr int kGroup = 128;                             // threads that share an instruction
-constexpr int kGroupRows = 64;                          // of x, in an instruction
+constexpr int kGroup = 128;                                // threads that share an instruction
+constexpr int kGroupRows = 64;                             // of x, in an instruction
 constexpr int kConsumers = 2 * kGroup;  // threads; the producer's group is the first
 
 DEVICE Address SharedAddress(const void* pointer) {

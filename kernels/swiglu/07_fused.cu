@@ -38,8 +38,8 @@ constexpr int kStageBytes = kXBytes + 2 * kWeightBytes;
 // Of the result: boxes of 64 rows, of which a consumer group lays out two at once.
 constexpr int kBoxes = 2, kBoxColumns = 64, kBoxBytes = 64 * kBoxColumns * 2;
 constexpr int kBlocks = (FEATURES + kDepth - 1) / kDepth;  // along k
-constexpr int kGroup = 128;                             // threads that share an instruction
-constexpr int kGroupRows = 64;                          // of x, in an instruction
+constexpr int kGroup = 128;                                // threads that share an instruction
+constexpr int kGroupRows = 64;                             // of x, in an instruction
 constexpr int kConsumers = 2 * kGroup;  // threads; the producer's group is the first
 
 DEVICE Address SharedAddress(const void* pointer) {
@@ -268,7 +268,7 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
   const Address stages = SharedAddress(shared);
   const Address boxes = stages + STAGES * kStageBytes;
   const Address full = boxes + 2 * kBoxes * kBoxBytes;  // a barrier of 8 bytes a stage
-  const Address empty = full + 8 * STAGES;             // another
+  const Address empty = full + 8 * STAGES;              // another
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < STAGES; ++stage) {
       InitBarrier(full + 8 * stage, 1);
@@ -344,8 +344,7 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
       SyncGroup(group);
       if (stores) {
         for (int box = 0; box < kBoxes; ++box)
-          StoreBox(group_boxes + box * kBoxBytes, out_tiles, row,
-                   place.column + box * kBoxColumns);
+          StoreBox(group_boxes + box * kBoxBytes, out_tiles, row, place.column + box * kBoxColumns);
         CommitStores();
       }
     }

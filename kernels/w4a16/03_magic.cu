@@ -51,8 +51,8 @@ DEVICE unsigned SubtractTwo(unsigned a, unsigned b) {
   return pair;
 }
 
-// 128 + v in bfloat16 is 0x4300 | v for v below 128. The pair i of a word's eight weights, 128 added
-// to each: the weights i and i + 4.
+// 128 + v in bfloat16 is 0x4300 | v for v below 128. The pair i of a word's eight weights, 128
+// added to each: the weights i and i + 4.
 DEVICE unsigned PairOf(unsigned word, int i) { return (word >> 4 * i & 0x000f000f) | 0x43004300; }
 
 // Of 32 weights and values of x, without the scale.

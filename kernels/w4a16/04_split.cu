@@ -21,7 +21,7 @@ static_assert(FEATURES == 128 * GROUPS);
 using Half = unsigned short;  // the bits of a bfloat16
 using Byte = unsigned char;
 constexpr int kWarps = 4, kThreads = 32 * kWarps;
-constexpr int kRows = 4;                                     // at a time
+constexpr int kRows = 4;                                   // at a time
 constexpr int kPacks = (PACKS + kThreads - 1) / kThreads;  // of a row, in a thread
 
 // bfloat16 is the upper half of a float.
@@ -52,8 +52,8 @@ DEVICE uint4 LoadOnce(const uint4* from) {
   return pack;
 }
 
-// 128 + v in bfloat16 is 0x4300 | v for v below 128. The pair i of a word's eight weights, 128 added
-// to each: the weights i and i + 4.
+// 128 + v in bfloat16 is 0x4300 | v for v below 128. The pair i of a word's eight weights, 128
+// added to each: the weights i and i + 4.
 DEVICE unsigned PairOf(unsigned word, int i) { return (word >> 4 * i & 0x000f000f) | 0x43004300; }
 
 // A thread's packs of four rows, and what belongs to them.

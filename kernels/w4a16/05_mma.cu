@@ -25,9 +25,9 @@ static_assert(FEATURES == 128 * GROUPS);
 using Half = unsigned short;  // the bits of a bfloat16
 using Byte = unsigned char;
 constexpr int kWarps = 16, kThreads = 32 * kWarps;
-constexpr int kColumns = 16;                      // of the result, at a time
-constexpr int kTiles = ROWS > 8 ? 2 : 1;          // of eight rows of x
-constexpr int kRows = ROWS < 16 ? ROWS : 16;      // of x, that a block takes at most
+constexpr int kColumns = 16;                  // of the result, at a time
+constexpr int kTiles = ROWS > 8 ? 2 : 1;      // of eight rows of x
+constexpr int kRows = ROWS < 16 ? ROWS : 16;  // of x, that a block takes at most
 
 // bfloat16 is the upper half of a float.
 DEVICE float ToFloat(Half bits) { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
@@ -46,8 +46,8 @@ DEVICE unsigned SubtractTwo(unsigned a, unsigned b) {
   return pair;
 }
 
-// 128 + v in bfloat16 is 0x4300 | v for v below 128. The pair i of a word's eight weights, 128 added
-// to each: the weights i and i + 4.
+// 128 + v in bfloat16 is 0x4300 | v for v below 128. The pair i of a word's eight weights, 128
+// added to each: the weights i and i + 4.
 DEVICE unsigned PairOf(unsigned word, int i) { return (word >> 4 * i & 0x000f000f) | 0x43004300; }
 
 // sum (16 x 8) += a (16 x 16) b^T (8 x 16). Of the lane numbered 4 g + t, sum is rows g and g + 8,
@@ -148,8 +148,7 @@ DEVICE void AddGroup(Sums& sums, const uint4 (&packs)[2], const unsigned (&x)[kT
       unsigned weights[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        weights[i] =
-            SubtractTwo(PairOf(words[i % 2][word], 2 * step + i / 2), offsets[i % 2]);
+        weights[i] = SubtractTwo(PairOf(words[i % 2][word], 2 * step + i / 2), offsets[i % 2]);
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile)
         Multiply(products[tile], weights, &x[tile][word][2 * step]);
