@@ -8,19 +8,24 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "archive/sqlite_store.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/unique_fd.h"
 #include "cli/exit_code.h"
+#include "cli/places.h"
 #include "cli/recorder.h"
-#include "cli/search_setup.h"
 #include "machine/machine.h"
+#include "machine/seeds.h"
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "report/text.h"
 #include "search/engine.h"
 #include "search/search_report.h"
+#include "search/tuner.h"
+#include "worker/protocol.h"
 
 namespace assay {
 namespace {
@@ -29,6 +34,7 @@ namespace fs = std::filesystem;
 
 // Seconds of gate 2 of a first look: enough where the times differ.
 constexpr double kScreeningBudgetS = 15;
+constexpr size_t kIdDigits = 12;
 
 void Print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
@@ -45,6 +51,18 @@ Result<UniqueFd> LockSearch(const std::string& id) {
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
     return UsageError(fmt::format("search {} is being run by another process", id));
   return lock;
+}
+
+// The terms that a search recorded.
+Result<AskedTerms> RecordedTerms(const std::string& terms) {
+  std::string id;
+  ASSAY_ASSIGN_OR_RETURN(WorkerRequest request,
+                         ParseWorkerRequest(nlohmann::json{{"id", "terms"},
+                                                           {"request", "describe"},
+                                                           {"terms", nlohmann::json::parse(terms)}}
+                                                .dump(),
+                                            &id));
+  return request.terms;
 }
 
 AskedTerms ScreeningTerms(AskedTerms terms) {
@@ -64,11 +82,11 @@ class SearchCall {
     const std::string path = options_.archive.empty() ? DefaultArchive() : options_.archive;
     if (!options_.steer.empty()) return Steer(path);
     SearchSettings begun;
-    SearchMeans means;
+    std::unique_ptr<Strategy> strategy;
     if (!options_.resumes) {
       // Before an archive is made: what was asked for may be wrong.
-      ASSAY_ASSIGN_OR_RETURN(begun, NewSearchSettings(options_));
-      ASSAY_ASSIGN_OR_RETURN(means, MakeSearchMeans(begun, options_));
+      ASSAY_ASSIGN_OR_RETURN(begun, NewSettings());
+      ASSAY_ASSIGN_OR_RETURN(strategy, StrategyFor(begun));
     }
     // A mistyped name makes no archive.
     if (std::error_code code; options_.resumes && !fs::exists(path, code))
@@ -76,13 +94,13 @@ class SearchCall {
     ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(path));
     if (options_.resumes) {
       ASSAY_ASSIGN_OR_RETURN(begun, ReadSearchSettings(*store, options_.resume));
-      ASSAY_ASSIGN_OR_RETURN(means, MakeSearchMeans(begun, options_));
+      ASSAY_ASSIGN_OR_RETURN(strategy, StrategyFor(begun));
     }
     ASSAY_ASSIGN_OR_RETURN(const UniqueFd lock, LockSearch(begun.id));
     ASSAY_ASSIGN_OR_RETURN(Journal journal, options_.resumes ? Journal::Open(*store, begun.id)
                                                              : Journal::Begin(*store, begun));
     Tell(options_.resumes ? "goes on" : "begins", begun);
-    return Search(journal, means);
+    return Search(journal, *strategy);
   }
 
  private:
@@ -111,10 +129,57 @@ class SearchCall {
                        settings.strategy, settings.proposer, settings.seed));
   }
 
-  Result<int> Search(Journal& journal, const SearchMeans& means) {
+  Result<SearchSettings> NewSettings() const {
+    if (options_.problem.problem.empty())
+      return UsageError("name a problem, or go on with a search by --resume");
+    SearchSettings settings;
+    settings.strategy = options_.strategy;
+    settings.proposer = options_.proposer;
+    if (options_.proposer != "tuner")
+      return UsageError(fmt::format("--proposer {}: there is tuner", options_.proposer));
+    if (options_.from.empty())
+      return UsageError(
+          "--from is missing: a candidate with //! tune lines, which the tuner varies");
+    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from, ReadCandidate(options_.from));
+    ASSAY_ASSIGN_OR_RETURN(settings.budget, ParseBudget(options_.budget));
+    settings.from_name = fs::path(options_.from).filename().string();
+    settings.from_source = from.content;
+    settings.seed = options_.seed != 0 ? options_.seed : FreshSeed();
+    settings.finalists = options_.finalists;
+    settings.width = options_.width;
+    AskedTerms terms = options_.asked;
+    ASSAY_ASSIGN_OR_RETURN(terms.problem, options_.problem.Choice());
+    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(from));
+    terms.device = places.front().device;
+    ASSAY_ASSIGN_OR_RETURN(const SessionTerms resolved, ResolveTerms(terms, std::span(&from, 1)));
+    // The archive may be read from another folder.
+    if (std::error_code code; fs::exists(terms.problem.problem, code))
+      terms.problem.problem = fs::absolute(terms.problem.problem).string();
+    settings.problem = resolved.problem.name;
+    settings.terms = TermsText(terms);
+    settings.id = Sha256Hex(fmt::format("{} {}", FreshSeed(), settings.terms)).substr(0, kIdDigits);
+    return settings;
+  }
+
+  Result<std::vector<WorkerPlace>> PlacesFor(const CandidateSource& from) const {
+    if (options_.devices.empty() && from.form == CandidateForm::kNative && !from.IsCuda())
+      return std::vector<WorkerPlace>{{"cpu", ""}};
+    return PlacesOf(options_.devices);
+  }
+
+  static Result<std::unique_ptr<Strategy>> StrategyFor(const SearchSettings& settings) {
+    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from,
+                           CandidateFromText(settings.from_name, settings.from_source));
+    return Tuner::Make(settings.strategy, settings.from_name, settings.from_source, from.language,
+                       settings.seed, static_cast<size_t>(settings.width));
+  }
+
+  Result<int> Search(Journal& journal, Strategy& strategy) {
     const SearchSettings& settings = journal.settings();
     ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
-    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesForSearch(settings, options_));
+    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from,
+                           CandidateFromText(settings.from_name, settings.from_source));
+    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(from));
     std::vector<std::string> more{"--sessions", "2"};
     if (options_.allow_weak_sandbox) more.push_back(fmt::format("--{}", kAllowWeakSandbox));
     std::error_code code;
@@ -137,7 +202,7 @@ class SearchCall {
       if (result.verdict && result.duplicate_of.empty()) KeepVerdict(*result.verdict);
       if (options_.jsonl) Print(ResultEvent(step, result, view));
     };
-    SearchEngine engine({journal, *means.strategy, judges, means.proposals.get()}, events);
+    SearchEngine engine({journal, strategy, judges, nullptr}, events);
     const auto ended = engine.Run(StopToken(interrupted_));
     progress_.Clear();
     if (!ended) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "propose/make_proposer.h"
 
 namespace assay {
 
@@ -17,11 +16,7 @@ struct SearchOptions {
   uint64_t seed = 0;  // 0: a fresh one
   int64_t finalists = 2, width = 8, chains = 4, turns = 4;
   std::vector<std::string> devices;  // empty: where the candidate's form runs
-  std::string form = "native", prompts;
-  ProposerOptions proposing;
-  int64_t asked_at_once = 4;  // prompts
-  double temperature = 1;
-  AskedTerms asked;  // but for the problem and the device
+  AskedTerms asked;                  // but for the problem and the device
   std::string archive, out;
   std::string resume;              // an id; "newest"
   bool resumes = false;            // --resume was given

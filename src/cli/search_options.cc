@@ -28,35 +28,6 @@ void AddTerms(AskedTerms* asked, CLI::App& command) {
   command.add_option("--python", asked->python, "Python interpreter that has PyTorch");
 }
 
-void AddProposing(SearchOptions* options, CLI::App& command) {
-  const std::string group = "Proposers that are asked by prompts";
-  const auto add = [&](const char* name, auto* value, const char* text) {
-    return command.add_option(name, *value, text)->group(group);
-  };
-  add("--form", &options->form, "The form of candidates: native, device or python")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"native", "device", "python"}));
-  add("--chains", &options->chains, "Independent chains: samples, or refinements")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000));
-  add("--turns", &options->turns, "Turns of a chain that is refined")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  add("--prompts", &options->prompts, "A folder with templates in place of those of Assay");
-  add("--models", &options->proposing.models_file, "A table of models of your own (.toml)");
-  add("--key-file", &options->proposing.key_file,
-      "A file that holds the key; else it is read "
-      "from the environment");
-  add("--record", &options->proposing.record_file, "A transcript that answers are added to");
-  add("--provenance", &options->proposing.provenance, "Who answers, for the transcript");
-  add("--asked-at-once", &options->asked_at_once, "Prompts that are asked at the same time")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 256));
-  add("--temperature", &options->temperature, "Of the model")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 2.0));
-}
-
 }  // namespace
 
 void SearchOptions::AddTo(CLI::App& command) {
@@ -70,8 +41,7 @@ void SearchOptions::AddTo(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--proposer", proposer,
-                  "What writes candidates: tuner varies the //! tune lines of --from; or "
-                  "openai:MODEL@URL, anthropic:MODEL, command:PROGRAM, inbox:FOLDER, replay:FILE")
+                  "What writes candidates: tuner varies the //! tune lines of --from")
       ->capture_default_str();
   command
       .add_option("--budget", budget,
@@ -91,7 +61,6 @@ void SearchOptions::AddTo(CLI::App& command) {
       .add_option("--devices", devices,
                   "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: where --from runs)")
       ->delimiter(',');
-  AddProposing(this, command);
   AddTerms(&asked, command);
   AddArchiveOption(command, &archive);
   CLI::Option* resumed = command.add_option(
@@ -115,7 +84,6 @@ void SearchOptions::AddTo(CLI::App& command) {
       "Examples:\n"
       "  assay search softmax --size small --from kernels/softmax/tunable.cpp --budget evals=60\n"
       "  assay search softmax --size small --from mine.cpp --strategy surrogate --out best.cpp\n"
-      "  assay search softmax --size small --strategy refine --proposer inbox:prompts\n"
       "  assay search --resume\n\n"
       "Exit codes: 0 a confirmed result; 1 all was tried, and nothing is confirmed as faster; 2 "
       "usage;\n8 this machine lacks something; 9 the budget ended before anything was confirmed; "

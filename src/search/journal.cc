@@ -47,10 +47,7 @@ Json JsonOf(const SearchSettings& settings) {
           {"finalists", settings.finalists},
           {"width", settings.width},
           {"chains", settings.chains},
-          {"turns", settings.turns},
-          {"form", settings.form},
-          {"signature", settings.signature},
-          {"machine", settings.machine}};
+          {"turns", settings.turns}};
 }
 
 SearchSettings SettingsOf(const Json& json) {
@@ -68,9 +65,6 @@ SearchSettings SettingsOf(const Json& json) {
   settings.width = json.value("width", settings.width);
   settings.chains = json.value("chains", settings.chains);
   settings.turns = json.value("turns", settings.turns);
-  settings.form = json.value("form", "");
-  settings.signature = json.value("signature", std::vector<std::string>());
-  settings.machine = json.value("machine", "");
   return settings;
 }
 

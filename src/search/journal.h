@@ -28,10 +28,6 @@ struct SearchSettings {
   int64_t finalists = 2;  // that are judged again
   int64_t width = 8;      // candidates in hand at a time
   int64_t chains = 4, turns = 4;
-  // Of a proposer that is asked by prompts; empty for the tuner.
-  std::string form;                    // "native", "device", "python"
-  std::vector<std::string> signature;  // a line an argument
-  std::string machine;                 // as prompts describe it
 };
 
 // What a record of the journal tells.
