@@ -157,6 +157,7 @@ class SearchCall {
       terms.problem.problem = fs::absolute(terms.problem.problem).string();
     settings.problem = resolved.problem.name;
     settings.terms = TermsText(terms);
+    settings.screening_terms = TermsText(ScreeningTerms(terms));
     settings.id = Sha256Hex(fmt::format("{} {}", FreshSeed(), settings.terms)).substr(0, kIdDigits);
     return settings;
   }
@@ -177,6 +178,7 @@ class SearchCall {
   Result<int> Search(Journal& journal, Strategy& strategy) {
     const SearchSettings& settings = journal.settings();
     ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
+    ASSAY_ASSIGN_OR_RETURN(const AskedTerms screening, RecordedTerms(settings.screening_terms));
     ASSAY_ASSIGN_OR_RETURN(const CandidateSource from,
                            CandidateFromText(settings.from_name, settings.from_source));
     ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(from));
@@ -190,7 +192,7 @@ class SearchCall {
     JudgesEvents judging;
     judging.progress = [&](const std::string& text) { doing = text; };
     judging.notice = [&](const std::string& text) { Say(text); };
-    Judges judges(workers, ScreeningTerms(terms), terms, judging);
+    Judges judges(workers, screening, terms, judging);
     SearchEvents events;
     events.notice = [&](const std::string& text) { Say(text); };
     events.progress = [&](const SearchView& view) {

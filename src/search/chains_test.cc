@@ -40,7 +40,7 @@ SearchSettings Settings() {
   SearchSettings settings;
   settings.id = "0123456789ab";
   settings.problem = "softmax";
-  settings.terms = R"({"problem":"softmax"})";
+  settings.terms = settings.screening_terms = R"({"problem":"softmax"})";
   settings.strategy = "refine";
   settings.proposer = "fake";
   return settings;

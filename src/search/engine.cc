@@ -178,7 +178,7 @@ Result<void> SearchEngine::Send(const std::vector<Entry*>& entries) {
           {entry->step.key, std::move(*source), entry->step.kind == StepKind::kConfirm});
     } else {
       ASSAY_RETURN_IF_ERROR(
-          Settle(entry->step.key, {std::nullopt, std::nullopt, source.error(), ""}));
+          Settle({{entry->step.key, {std::nullopt, std::nullopt, source.error(), ""}}}));
     }
   }
   events_.at("after sending");
@@ -194,7 +194,7 @@ Result<void> SearchEngine::DispatchDuplicates() {
       StepResult result = first->second;
       result.duplicate_of = entry.duplicate_of;
       std::erase(waiting_, key);
-      ASSAY_RETURN_IF_ERROR(Settle(key, result));
+      ASSAY_RETURN_IF_ERROR(Settle({{key, result}}));
       any = true;
     }
   return {};
@@ -243,53 +243,66 @@ void SearchEngine::AddFinalists() {
   });
 }
 
-Result<void> SearchEngine::Settle(const std::string& key, const StepResult& result) {
-  Entry& entry = entries_.at(key);
-  Spending cost;
-  if (!result.duplicate_of.empty()) {
-    // It costs nothing.
-  } else if (result.answer) {
-    const Usage& usage = result.answer->usage;
-    cost = {usage.usd, usage.tokens_in + usage.tokens_out, 0, 0};
-  } else {
-    // Of a call without an answer nobody knows the cost.
-    cost = entry.reserved;
+Spending SearchEngine::CostOf(const Entry& entry, const StepResult& result) const {
+  if (!result.duplicate_of.empty()) return {};
+  // Of a call without an answer nobody knows the cost.
+  if (!result.answer) return entry.reserved;
+  const Usage& usage = result.answer->usage;
+  return {usage.usd, usage.tokens_in + usage.tokens_out, 0, 0};
+}
+
+Result<void> SearchEngine::Settle(const std::vector<Finished>& finished) {
+  if (finished.empty()) return {};
+  std::vector<SettledStep> settled;
+  for (const auto& [key, result] : finished) {
+    const Entry& entry = entries_.at(key);
+    settled.push_back({entry.step, result, CostOf(entry, result)});
   }
   events_.at("before result");
-  ASSAY_RETURN_IF_ERROR(parts_.journal.Settle(entry.step, result, cost, Seconds()));
+  ASSAY_RETURN_IF_ERROR(parts_.journal.Settle(settled, Seconds()));
   events_.at("after result");
-  if (in_hand_.erase(key) > 0) ledger_.Settle(entry.reserved, cost);
   ledger_.SetSeconds(Seconds());
-  Tell(entry, result);
-  events_.result(entry.step, result, View());
+  for (size_t i = 0; i < finished.size(); ++i) {
+    Entry& entry = entries_.at(finished[i].key);
+    if (in_hand_.erase(finished[i].key) > 0) ledger_.Settle(entry.reserved, settled[i].cost);
+    Tell(entry, finished[i].result);
+    events_.result(entry.step, finished[i].result, View());
+  }
   return {};
 }
 
 Result<void> SearchEngine::HearJudges(int timeout_ms) {
   ASSAY_ASSIGN_OR_RETURN(std::vector<JudgedTask> judged, parts_.judges.Wait(timeout_ms));
+  return Settle(Judged(std::move(judged)));
+}
+
+std::vector<SearchEngine::Finished> SearchEngine::Judged(std::vector<JudgedTask> judged) {
+  std::vector<Finished> finished;
   for (JudgedTask& task : judged)
-    ASSAY_RETURN_IF_ERROR(
-        Settle(task.key, {std::nullopt, std::move(task.verdict), std::move(task.error), ""}));
-  return {};
+    finished.push_back(
+        {task.key, {std::nullopt, std::move(task.verdict), std::move(task.error), ""}});
+  return finished;
 }
 
 Result<void> SearchEngine::HearProposals() {
+  std::vector<Finished> finished;
+  std::vector<const Step*> refused;
+  std::optional<Error> refusal;
   for (Proposed& proposed : parts_.proposals->Take()) {
     if (proposed.answer) {
-      ASSAY_RETURN_IF_ERROR(
-          Settle(proposed.key, {std::move(*proposed.answer), std::nullopt, std::nullopt, ""}));
-      continue;
+      finished.push_back(
+          {proposed.key, {std::move(*proposed.answer), std::nullopt, std::nullopt, ""}});
+    } else if (proposed.answer.error().kind == ErrorKind::kEnvironment) {
+      finished.push_back({proposed.key, {std::nullopt, std::nullopt, proposed.answer.error(), ""}});
+    } else {
+      // The same for every prompt: the step waits until the search is gone on with.
+      refused.push_back(FindStep(proposed.key));
+      refusal = proposed.answer.error();
     }
-    const Error& error = proposed.answer.error();
-    if (error.kind == ErrorKind::kEnvironment) {
-      ASSAY_RETURN_IF_ERROR(Settle(proposed.key, {std::nullopt, std::nullopt, error, ""}));
-      continue;
-    }
-    // The same for every prompt: the step waits until the search is gone on with.
-    const Step* step = FindStep(proposed.key);
-    ASSAY_RETURN_IF_ERROR(parts_.journal.Release(std::vector{step}));
-    return std::unexpected(error);
   }
+  ASSAY_RETURN_IF_ERROR(Settle(finished));
+  ASSAY_RETURN_IF_ERROR(parts_.journal.Release(refused));
+  if (refusal) return std::unexpected(*refusal);
   return {};
 }
 
@@ -306,9 +319,7 @@ Result<void> SearchEngine::HeedWishes() {
 }
 
 Result<void> SearchEngine::Stop() {
-  for (JudgedTask& task : parts_.judges.Stop())
-    ASSAY_RETURN_IF_ERROR(
-        Settle(task.key, {std::nullopt, std::move(task.verdict), std::move(task.error), ""}));
+  ASSAY_RETURN_IF_ERROR(Settle(Judged(parts_.judges.Stop())));
   // A call to a proposer may have to be paid for: its intent stands.
   std::vector<const Step*> released;
   for (const std::string& key : in_hand_)

@@ -91,7 +91,14 @@ class SearchEngine {
   Result<void> DispatchDuplicates();
   Result<void> Send(const std::vector<Entry*>& entries);
   void AddFinalists();
-  Result<void> Settle(const std::string& key, const StepResult& result);
+  struct Finished {
+    std::string key;
+    StepResult result;
+  };
+  Spending CostOf(const Entry& entry, const StepResult& result) const;
+  // Records what came of these steps, then tells it.
+  Result<void> Settle(const std::vector<Finished>& finished);
+  static std::vector<Finished> Judged(std::vector<JudgedTask> judged);
   Result<void> HearJudges(int timeout_ms);
   Result<void> HearProposals();
   Result<void> HeedWishes();

@@ -41,7 +41,7 @@ SearchSettings Settings(const std::string& strategy = "evolve") {
   settings.id = "0123456789ab";
   settings.seed = 5;
   settings.problem = "softmax";
-  settings.terms = R"({"problem":"softmax"})";
+  settings.terms = settings.screening_terms = R"({"problem":"softmax"})";
   settings.strategy = strategy;
   settings.proposer = "tuner";
   settings.from_name = "kernel.cpp";

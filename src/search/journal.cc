@@ -40,6 +40,7 @@ Json JsonOf(const SearchSettings& settings) {
           {"seed", fmt::format("{}", settings.seed)},
           {"problem", settings.problem},
           {"terms", Json::parse(settings.terms)},
+          {"screening_terms", Json::parse(settings.screening_terms)},
           {"strategy", settings.strategy},
           {"proposer", settings.proposer},
           {"from", settings.from_name},
@@ -57,6 +58,7 @@ SearchSettings SettingsOf(const Json& json) {
   std::from_chars(seed.data(), seed.data() + seed.size(), settings.seed);
   settings.problem = json.value("problem", "");
   settings.terms = Dump(json.value("terms", Json::object()));
+  settings.screening_terms = Dump(json.value("screening_terms", Json::object()));
   settings.strategy = json.value("strategy", "");
   settings.proposer = json.value("proposer", "");
   settings.from_name = json.value("from", "");
@@ -242,19 +244,23 @@ Result<void> Journal::Intend(std::span<const Step* const> steps,
   return {};
 }
 
-Result<void> Journal::Settle(const Step& step, const StepResult& result, const Spending& cost,
-                             double seconds) {
+void Journal::AddRecords(const SettledStep& settled, double seconds,
+                         std::vector<NewRecord>* records) const {
+  const auto& [step, result, cost] = settled;
   Json json = HeadOf("assay.search.result/1", settings_, step);
-  std::vector<NewRecord> records;
   if (!result.duplicate_of.empty()) json["duplicate_of"] = result.duplicate_of;
   if (result.verdict) {
-    const JudgedSource judged{step.name, step.source, settings_.problem, settings_.terms};
     const Ratio ratio = RatioOf(*result.verdict);
     json["outcome"] = OutcomeName(result.verdict->outcome);
     // That of a duplicate stands there already.
     if (result.duplicate_of.empty()) {
-      records = RecordsOfVerdict(judged, *result.verdict);
-      json["verdict"] = Sha256Hex(records.back().content);
+      const bool first = step.kind == StepKind::kJudge;
+      for (NewRecord& record :
+           RecordsOfVerdict({step.name, step.source, settings_.problem,
+                             first ? settings_.screening_terms : settings_.terms},
+                            *result.verdict))
+        records->push_back(std::move(record));
+      json["verdict"] = Sha256Hex(records->back().content);
     }
     json["verdict_id"] = result.verdict->id;
     json["ratio"] = {{"value", ratio.value}, {"low", ratio.low}, {"high", ratio.high}};
@@ -265,8 +271,13 @@ Result<void> Journal::Settle(const Step& step, const StepResult& result, const S
   if (result.answer) json["answer"] = JsonOf(*result.answer);
   json["cost"] = JsonOf(cost);
   json["seconds"] = seconds;
-  records.push_back(RecordFor(RecordKind::kResult, settings_, step.key, json));
-  records.back().source = step.source;
+  records->push_back(RecordFor(RecordKind::kResult, settings_, step.key, json));
+  records->back().source = step.source;
+}
+
+Result<void> Journal::Settle(std::span<const SettledStep> settled, double seconds) {
+  std::vector<NewRecord> records;
+  for (const SettledStep& each : settled) AddRecords(each, seconds, &records);
   ASSAY_RETURN_IF_ERROR(store_->Append(records));
   return {};
 }

@@ -20,8 +20,9 @@ namespace assay {
 struct SearchSettings {
   std::string id;  // 12 hexadecimal digits
   uint64_t seed = 0;
-  std::string problem;                 // its name
-  std::string terms;                   // TermsText (worker/protocol.h), with the problem
+  std::string problem;  // its name
+  // TermsText (worker/protocol.h), with the problem: of the second look, and of the first.
+  std::string terms, screening_terms;
   std::string strategy, proposer;      // as asked for
   std::string from_name, from_source;  // the candidate to begin with; may be empty
   Spending budget;
@@ -48,6 +49,12 @@ struct JournalEvent {
   std::string action, text;  // kHeeded
 };
 
+struct SettledStep {
+  const Step& step;
+  const StepResult& result;
+  Spending cost;
+};
+
 struct SteerWish {
   int64_t sequence = 0;
   std::string action, text;
@@ -66,9 +73,9 @@ class Journal {
   const std::vector<JournalEvent>& events() const { return events_; }
 
   Result<void> Intend(std::span<const Step* const> steps, std::span<const Spending> reserved);
-  // A verdict is recorded as `assay judge` would, in the same moment as the step's result.
-  Result<void> Settle(const Step& step, const StepResult& result, const Spending& cost,
-                      double seconds);
+  // Several results are recorded in one moment, each verdict beside its step's: as `assay judge`
+  // would record it.
+  Result<void> Settle(std::span<const SettledStep> settled, double seconds);
   Result<void> Release(std::span<const Step* const> steps);
   // Wishes that were recorded and not yet passed on.
   Result<std::vector<SteerWish>> NewWishes();
@@ -77,6 +84,8 @@ class Journal {
  private:
   Journal(Store& store, SearchSettings settings) : store_(&store), settings_(std::move(settings)) {}
   Result<void> Read();
+  void AddRecords(const SettledStep& settled, double seconds,
+                  std::vector<NewRecord>* records) const;
   Result<JournalEvent> EventOf(const Record& record, const std::string& content);
 
   Store* store_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -20,6 +21,24 @@ constexpr int kFailuresMax = 4;
 constexpr int64_t kSilenceMaxNs = int64_t{30} * 60 * 1'000'000'000;
 constexpr double kFarewellS = 10;
 constexpr int kFarewellWaitMs = 100;
+
+// Where it is missing: a number that no candidate has.
+size_t CandidateOf(const Json& event) {
+  return event.value("candidate", std::numeric_limits<size_t>::max());
+}
+
+// Of a `verdict` or `unjudged` event.
+JudgedTask ReadJudged(const Json& event) {
+  JudgedTask judged;
+  if (event.value("event", "") == "unjudged") {
+    judged.error = Error{ErrorKind::kEnvironment, event.value("message", "")};
+  } else if (auto verdict = VerdictFromJson(event.at("verdict").dump())) {
+    judged.verdict = std::move(*verdict);
+  } else {
+    judged.error = verdict.error();
+  }
+  return judged;
+}
 
 }  // namespace
 
@@ -99,7 +118,7 @@ void Judges::Heard(size_t index, const std::string& line) {
   if (kind == "progress") {
     events_.progress(event.value("text", ""));
   } else if (kind == "verdict" || kind == "unjudged") {
-    Judged(worker, line);
+    Judged(worker, CandidateOf(event), ReadJudged(event));
   } else if (kind == "done") {
     EndRequest(index, {ErrorKind::kEnvironment, "the worker gave no verdict on it"}, false);
   } else if (kind == "error") {
@@ -109,20 +128,9 @@ void Judges::Heard(size_t index, const std::string& line) {
   }
 }
 
-void Judges::Judged(Worker& worker, const std::string& line) {
-  const Json event = Json::parse(line);
-  const size_t candidate = event.value("candidate", worker.tasks.size());
+void Judges::Judged(Worker& worker, size_t candidate, JudgedTask judged) {
   if (candidate >= worker.tasks.size() || worker.judged[candidate]) return;
-  JudgedTask judged{worker.tasks[candidate].task.key, std::nullopt, std::nullopt};
-  if (event.value("event", "") == "unjudged") {
-    judged.error = Error{ErrorKind::kEnvironment, event.value("message", "")};
-  } else {
-    auto verdict = VerdictFromJson(event.at("verdict").dump());
-    if (!verdict)
-      judged.error = verdict.error();
-    else
-      judged.verdict = std::move(*verdict);
-  }
+  judged.key = worker.tasks[candidate].task.key;
   worker.judged[candidate] = true;
   failures_ = 0;
   --in_hand_;
@@ -185,7 +193,7 @@ std::vector<JudgedTask> Judges::Stop() {
     const Json event = Json::parse(*said->line, nullptr, false);
     if (event.is_object() && event.value("event", "") == "verdict" && !worker.id.empty() &&
         event.value("id", "") == worker.id)
-      Judged(worker, *said->line);
+      Judged(worker, CandidateOf(event), ReadJudged(event));
   }
   for (size_t i = 0; i < workers_.size(); ++i) {
     fleet_.Kill(i);

@@ -64,7 +64,7 @@ class Judges {
 
   Result<void> Feed(size_t worker);
   void Heard(size_t worker, const std::string& line);
-  void Judged(Worker& worker, const std::string& line);
+  void Judged(Worker& worker, size_t candidate, JudgedTask judged);
   // The request has ended; what has no verdict is tried again, or has this error. `blamed`: the
   // first of them alone.
   void EndRequest(size_t worker, const Error& error, bool blamed);

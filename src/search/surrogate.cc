@@ -11,7 +11,8 @@ namespace assay {
 namespace {
 
 constexpr size_t kTrialsMax = 300;  // the newest that are fitted
-constexpr size_t kCandidatesMax = 1500;
+constexpr size_t kLearntMax = 80;   // of these, for the lengths
+constexpr size_t kCandidatesMax = 600;
 constexpr size_t kFirstMax = 12;  // random points before the first fit
 constexpr double kNoise = 0.02;   // variance of a measurement, of the whole variance
 
@@ -24,24 +25,16 @@ Features FeaturesOf(const TunerKnowledge& known, const TunePoint& point) {
   return features;
 }
 
+// What each coordinate counts: 1 / length^2.
+using Weights = std::vector<double>;
+
 class GaussianProcess {
  public:
-  GaussianProcess(std::vector<Features> x, std::vector<double> y)
-      : x_(std::move(x)), y_(std::move(y)), weight_(x_.front().size(), 1.0) {
-    double best = Fit();
-    for (int sweep = 0; sweep < 2; ++sweep)
-      for (double& weight : weight_)
-        for (const double factor : {0.25, 4.0}) {
-          const double before = weight;
-          weight = std::clamp(weight * factor, 1e-3, 1e2);
-          const double likelihood = Fit();
-          if (likelihood > best)
-            best = likelihood;
-          else
-            weight = before;
-        }
-    Fit();
+  GaussianProcess(std::vector<Features> x, std::vector<double> y, Weights weights)
+      : x_(std::move(x)), y_(std::move(y)), weights_(std::move(weights)) {
+    log_likelihood_ = Fit();
   }
+  double log_likelihood() const { return log_likelihood_; }
 
   struct Prediction {
     double mean = 0, deviation = 0;
@@ -64,7 +57,7 @@ class GaussianProcess {
   // Matern 5/2.
   double Kernel(const Features& a, const Features& b) const {
     double square = 0;
-    for (size_t i = 0; i < a.size(); ++i) square += weight_[i] * (a[i] - b[i]) * (a[i] - b[i]);
+    for (size_t i = 0; i < a.size(); ++i) square += weights_[i] * (a[i] - b[i]) * (a[i] - b[i]);
     const double r = std::sqrt(5 * square);
     return (1 + r + r * r / 3) * std::exp(-r);
   }
@@ -98,10 +91,29 @@ class GaussianProcess {
 
   std::vector<Features> x_;
   std::vector<double> y_;
-  std::vector<double> weight_;  // of each coordinate: 1 / length^2
+  Weights weights_;
+  double log_likelihood_ = 0;
   std::vector<double> factor_;  // of the covariance: lower triangle, by rows
   std::vector<double> alpha_;
 };
+
+// The weights under which the data is most likely, coordinate by coordinate.
+Weights LearnWeights(const std::vector<Features>& x, const std::vector<double>& y) {
+  Weights weights(x.front().size(), 1.0);
+  double best = GaussianProcess(x, y, weights).log_likelihood();
+  for (int sweep = 0; sweep < 2; ++sweep)
+    for (double& weight : weights)
+      for (const double factor : {0.25, 4.0}) {
+        const double before = weight;
+        weight = std::clamp(weight * factor, 1e-3, 1e2);
+        const double likelihood = GaussianProcess(x, y, weights).log_likelihood();
+        if (likelihood > best)
+          best = likelihood;
+        else
+          weight = before;
+      }
+  return weights;
+}
 
 // Logarithms of the ratios, with mean 0 and deviation 1. Failures are a little worse than the
 // worst that ran.
@@ -169,14 +181,17 @@ std::optional<Choice> ChooseBySurrogate(const TunerKnowledge& known, StepRandom&
   std::vector<Features> x;
   for (const Trial& trial : trials) x.push_back(FeaturesOf(known, trial.point));
   const double best = *std::max_element(y.begin(), y.end());
-  GaussianProcess process(x, y);
+  // A part of the data says as much about the weights as all of it, in a small part of the time.
+  const auto part = static_cast<std::ptrdiff_t>(x.size() - std::min(x.size(), kLearntMax));
+  const Weights weights = LearnWeights({x.begin() + part, x.end()}, {y.begin() + part, y.end()});
+  GaussianProcess process(x, y, weights);
   if (!known.pending().empty()) {
     // What is being measured counts as the mean that is expected of it.
     for (const TunePoint& point : known.pending()) {
       x.push_back(FeaturesOf(known, point));
       y.push_back(process.At(x.back()).mean);
     }
-    process = GaussianProcess(std::move(x), std::move(y));
+    process = GaussianProcess(std::move(x), std::move(y), weights);
   }
   const std::vector<TunePoint> candidates = Candidates(known, trials, random);
   const TunePoint* chosen = nullptr;

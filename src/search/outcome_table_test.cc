@@ -1,0 +1,101 @@
+#include "search/outcome_table.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "search/search_report.h"
+#include "search/search_testing.h"
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Step StepOf(const std::string& key) {
+  Step step;
+  step.key = key;
+  step.lineage = {{}, "mutate", "ROWS=" + key};
+  return step;
+}
+
+StepResult ResultOf(double ratio) {
+  return {std::nullopt, VerdictWith(ratio, "0123456789ab"), std::nullopt, ""};
+}
+
+Step ConfirmationOf(const std::string& key) {
+  Step step = StepOf("confirm/" + key);
+  step.lineage.parents = {key};
+  return step;
+}
+
+class Outcomes : public ::testing::Test {
+ protected:
+  Outcomes() {
+    table_.Judged(StepOf("a"), ResultOf(1.5));
+    table_.Judged(StepOf("b"), ResultOf(0));
+    table_.Judged(StepOf("c"), ResultOf(2.5));
+    table_.Judged(StepOf("d"), ResultOf(0.8));
+    StepResult duplicate = ResultOf(2.5);
+    duplicate.duplicate_of = "c";
+    table_.Judged(StepOf("e"), duplicate);
+    table_.Judged(StepOf("f"), {std::nullopt, std::nullopt, Error{}, ""});
+  }
+  OutcomeTable table_;
+};
+
+TEST_F(Outcomes, TheCurveHasTheBestSoFar) {
+  std::vector<double> ratios;
+  for (const CurvePoint& point : table_.curve()) ratios.push_back(point.ratio);
+  EXPECT_THAT(ratios, ElementsAre(1.5, 1.5, 2.5, 2.5, 2.5));  // a duplicate is no evaluation
+  EXPECT_EQ(table_.best()->key, "c");
+  EXPECT_EQ(table_.counts().at("duplicate"), 1);
+  EXPECT_EQ(table_.counts().at("error"), 1);
+  EXPECT_EQ(table_.counts().at("faster"), 2);
+}
+
+TEST_F(Outcomes, FinalistsAreJudgedUntilOneIsConfirmed) {
+  EXPECT_THAT(table_.Finalists(1), ElementsAre("c"));
+  EXPECT_THAT(table_.Finalists(2), ElementsAre("c", "a"));
+  table_.Confirmed(ConfirmationOf("c"), ResultOf(0.9));
+  EXPECT_EQ(table_.confirmed(), nullptr);
+  EXPECT_THAT(table_.Finalists(1), ElementsAre("a"));  // the next one
+  table_.Confirmed(ConfirmationOf("a"), ResultOf(1.2));
+  EXPECT_THAT(table_.Finalists(1), IsEmpty());
+  ASSERT_NE(table_.confirmed(), nullptr);
+  EXPECT_EQ(table_.confirmed()->lineage.parents.front(), "a");
+}
+
+TEST_F(Outcomes, TheResultIsTheBestSecondLook) {
+  table_.Confirmed(ConfirmationOf("c"), ResultOf(1.1));
+  table_.Confirmed(ConfirmationOf("a"), ResultOf(1.3));
+  const Ledger ledger({0, 0, 10, 0});
+  const std::string text = RenderEnd(table_, ledger);
+  EXPECT_THAT(text, HasSubstr("confirmed: a, 1.30x (1.27x to 1.33x)"));
+  EXPECT_THAT(text, HasSubstr("ROWS=confirm/a"));
+  EXPECT_THAT(text, HasSubstr("outcomes:  duplicate 1, error 1, faster 2, slower 1, wrong 1"));
+  EXPECT_THAT(text, HasSubstr("          3     2.50x  ####"));
+  EXPECT_THAT(EndEvent(table_, ledger, true), HasSubstr("\"confirmed\":{\"key\":\"a\""));
+}
+
+TEST(NoOutcomes, AnEmptySearchIsSaidToBeOne) {
+  const OutcomeTable table;
+  EXPECT_THAT(RenderEnd(table, Ledger({})), HasSubstr("no candidate was correct"));
+  EXPECT_EQ(table.best(), nullptr);
+  EXPECT_THAT(table.Finalists(2), IsEmpty());
+}
+
+TEST(NoOutcomes, WhatTheFirstLookLeftOpenIsLookedAtAgain) {
+  OutcomeTable table;
+  StepResult unsettled = ResultOf(1.4);
+  unsettled.verdict->outcome = Outcome::kUnsettled;
+  table.Judged(StepOf("a"), unsettled);
+  EXPECT_THAT(table.Finalists(2), ElementsAre("a"));
+  table.Judged(StepOf("b"), ResultOf(1.1));
+  EXPECT_THAT(table.Finalists(2), ElementsAre("b", "a"));
+}
+
+}  // namespace
+}  // namespace assay
