@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -81,29 +82,52 @@ class SearchCall {
   Result<int> Run() {
     const std::string path = options_.archive.empty() ? DefaultArchive() : options_.archive;
     if (!options_.steer.empty()) return Steer(path);
-    SearchSettings begun;
-    std::unique_ptr<Strategy> strategy;
-    if (!options_.resumes) {
+    std::vector<SearchSettings> begun;
+    if (options_.resumes) {
+      if (!options_.problem.problem.empty())
+        return UsageError("--resume goes on with what was asked for then: leave the problem out");
+      // A mistyped name makes no archive.
+      if (std::error_code code; !fs::exists(path, code))
+        return UsageError(fmt::format("there is no archive {}, so no search to go on with", path));
+    } else {
       // Before an archive is made: what was asked for may be wrong.
       ASSAY_ASSIGN_OR_RETURN(begun, NewSettings());
-      ASSAY_ASSIGN_OR_RETURN(strategy, StrategyFor(begun));
+      for (const SearchSettings& settings : begun) ASSAY_RETURN_IF_ERROR(StrategyFor(settings));
     }
-    // A mistyped name makes no archive.
-    if (std::error_code code; options_.resumes && !fs::exists(path, code))
-      return UsageError(fmt::format("there is no archive {}, so no search to go on with", path));
     ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(path));
     if (options_.resumes) {
-      ASSAY_ASSIGN_OR_RETURN(begun, ReadSearchSettings(*store, options_.resume));
-      ASSAY_ASSIGN_OR_RETURN(strategy, StrategyFor(begun));
+      begun.resize(1);
+      ASSAY_ASSIGN_OR_RETURN(begun[0], ReadSearchSettings(*store, options_.resume));
     }
-    ASSAY_ASSIGN_OR_RETURN(const UniqueFd lock, LockSearch(begun.id));
-    ASSAY_ASSIGN_OR_RETURN(Journal journal, options_.resumes ? Journal::Open(*store, begun.id)
-                                                             : Journal::Begin(*store, begun));
-    Tell(options_.resumes ? "goes on" : "begins", begun);
-    return Search(journal, *strategy);
+    std::vector<Arm> arms;
+    for (const SearchSettings& settings : begun) {
+      ASSAY_ASSIGN_OR_RETURN(Arm arm, RunOne(*store, settings));
+      arms.push_back(std::move(arm));
+    }
+    return Conclude(arms);
   }
 
  private:
+  // A search that has ended.
+  struct Arm {
+    std::string strategy;
+    int code = kExitGood;
+    double best = 0;         // ratio of the first look
+    Ratio confirmed;         // 0: nothing is
+    std::string verdict_id;  // of the result
+    std::string source;      // the result
+    int64_t evaluations = 0;
+  };
+
+  Result<Arm> RunOne(Store& store, const SearchSettings& settings) {
+    ASSAY_ASSIGN_OR_RETURN(const UniqueFd lock, LockSearch(settings.id));
+    ASSAY_ASSIGN_OR_RETURN(const auto strategy, StrategyFor(settings));
+    ASSAY_ASSIGN_OR_RETURN(Journal journal, options_.resumes ? Journal::Open(store, settings.id)
+                                                             : Journal::Begin(store, settings));
+    Tell(options_.resumes ? "goes on" : "begins", settings);
+    return Search(journal, *strategy);
+  }
+
   static ProgressOptions OptionsFor(const SearchOptions& options) {
     ProgressOptions progress;
     if (!options.quiet) progress.terminal = DetectTerminal(STDERR_FILENO);
@@ -129,11 +153,11 @@ class SearchCall {
                        settings.strategy, settings.proposer, settings.seed));
   }
 
-  Result<SearchSettings> NewSettings() const {
+  // One for each strategy, with the same seed and budget.
+  Result<std::vector<SearchSettings>> NewSettings() const {
     if (options_.problem.problem.empty())
       return UsageError("name a problem, or go on with a search by --resume");
     SearchSettings settings;
-    settings.strategy = options_.strategy;
     settings.proposer = options_.proposer;
     if (options_.proposer != "tuner")
       return UsageError(fmt::format("--proposer {}: there is tuner", options_.proposer));
@@ -158,8 +182,14 @@ class SearchCall {
     settings.problem = resolved.problem.name;
     settings.terms = TermsText(terms);
     settings.screening_terms = TermsText(ScreeningTerms(terms));
-    settings.id = Sha256Hex(fmt::format("{} {}", FreshSeed(), settings.terms)).substr(0, kIdDigits);
-    return settings;
+    std::vector<SearchSettings> all;
+    for (const std::string& strategy : options_.strategies) {
+      settings.strategy = strategy;
+      settings.id =
+          Sha256Hex(fmt::format("{} {}", FreshSeed(), settings.terms)).substr(0, kIdDigits);
+      all.push_back(settings);
+    }
+    return all;
   }
 
   Result<std::vector<WorkerPlace>> PlacesFor(const CandidateSource& from) const {
@@ -175,7 +205,7 @@ class SearchCall {
                        settings.seed, static_cast<size_t>(settings.width));
   }
 
-  Result<int> Search(Journal& journal, Strategy& strategy) {
+  Result<Arm> Search(Journal& journal, Strategy& strategy) {
     const SearchSettings& settings = journal.settings();
     ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
     ASSAY_ASSIGN_OR_RETURN(const AskedTerms screening, RecordedTerms(settings.screening_terms));
@@ -212,7 +242,7 @@ class SearchCall {
                          engine.ledger().spent().evaluations, settings.id, ArchiveWords()));
       return std::unexpected(ended.error());
     }
-    return End(engine);
+    return End(engine, settings.strategy);
   }
 
   void Say(const std::string& text) {
@@ -224,18 +254,42 @@ class SearchCall {
     return options_.archive.empty() ? "" : " --archive " + ShellQuoted(options_.archive);
   }
 
-  Result<int> End(const SearchEngine& engine) const {
-    const SearchNode* result = engine.table().confirmed();
-    Print(options_.jsonl ? EndEvent(engine.table(), engine.ledger(), engine.budget_ended())
-                         : RenderEnd(engine.table(), engine.ledger()));
-    if (result == nullptr) return engine.budget_ended() ? kExitBudget : kExitNotFaster;
+  Arm End(const SearchEngine& engine, const std::string& strategy) const {
+    const OutcomeTable& table = engine.table();
+    Print(options_.jsonl ? EndEvent(table, engine.ledger(), engine.budget_ended())
+                         : RenderEnd(table, engine.ledger()));
+    Arm arm;
+    arm.strategy = strategy;
+    arm.code = engine.budget_ended() ? kExitBudget : kExitNotFaster;
+    arm.evaluations = engine.ledger().spent().evaluations;
+    if (table.best() != nullptr) arm.best = table.best()->ratio.value;
+    const SearchNode* result = table.confirmed();
+    if (result == nullptr) return arm;
+    arm.code = kExitGood;
+    arm.confirmed = result->ratio;
+    arm.verdict_id = result->verdict_id;
+    arm.source = engine.FindStep(result->key)->source;
+    return arm;
+  }
+
+  // The best result of all arms.
+  Result<int> Conclude(const std::vector<Arm>& arms) const {
+    if (arms.size() > 1 && !options_.jsonl) {
+      Print("\nstrategy    evaluations  first look  confirmed\n");
+      for (const Arm& arm : arms)
+        Print(fmt::format("{:<10}  {:>11}  {:>10}  {}\n", arm.strategy, arm.evaluations,
+                          arm.best > 0 ? FormatRatio(arm.best) : "-",
+                          arm.confirmed.value > 0 ? RatioText(arm.confirmed) : "-"));
+    }
+    const auto best = std::max_element(arms.begin(), arms.end(), [](const Arm& a, const Arm& b) {
+      return a.confirmed.value < b.confirmed.value;
+    });
+    if (best->source.empty()) return best->code;
     if (!options_.out.empty()) {
-      ASSAY_RETURN_IF_ERROR(
-          WriteFileAtomically(options_.out, engine.FindStep(result->key)->source));
+      ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options_.out, best->source));
       Notice("wrote " + options_.out);
     } else if (!options_.jsonl) {
-      Print(
-          fmt::format("source:    assay archive show {}{}\n", result->verdict_id, ArchiveWords()));
+      Print(fmt::format("source:    assay archive show {}{}\n", best->verdict_id, ArchiveWords()));
     }
     return kExitGood;
   }

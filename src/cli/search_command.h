@@ -11,7 +11,8 @@ namespace assay {
 
 struct SearchOptions {
   ProblemOptions problem;
-  std::string strategy = "evolve", proposer = "tuner", from;
+  std::vector<std::string> strategies = {"evolve"};  // several: compared at the same budget
+  std::string proposer = "tuner", from;
   std::string budget = "evals=64";
   uint64_t seed = 0;  // 0: a fresh one
   int64_t finalists = 2, width = 8, chains = 4, turns = 4;

@@ -35,10 +35,13 @@ void SearchOptions::AddTo(CLI::App& command) {
   command.get_option("PROBLEM")->required(false);
   command.add_option("--from", from, "The candidate to begin with");
   command
-      .add_option("--strategy", strategy,
+      .add_option("--strategy", strategies,
                   "How candidates are found: sample, refine, evolve; of the tuner also surrogate "
-                  "and exhaustive")
-      ->capture_default_str();
+                  "and exhaustive. Several, with commas, have the same budget and seed each, and "
+                  "are compared")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->default_str("evolve");
   command
       .add_option("--proposer", proposer,
                   "What writes candidates: tuner varies the //! tune lines of --from")
@@ -60,7 +63,8 @@ void SearchOptions::AddTo(CLI::App& command) {
   command
       .add_option("--devices", devices,
                   "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: where --from runs)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   AddTerms(&asked, command);
   AddArchiveOption(command, &archive);
   CLI::Option* resumed = command.add_option(
