@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "search/search_report.h"
 #include "search/search_testing.h"
 
@@ -78,6 +80,11 @@ TEST_F(Outcomes, TheResultIsTheBestSecondLook) {
   EXPECT_THAT(text, HasSubstr("outcomes:  duplicate 1, error 1, faster 2, slower 1, wrong 1"));
   EXPECT_THAT(text, HasSubstr("          3     2.50x  ####"));
   EXPECT_THAT(EndEvent(table_, ledger, true), HasSubstr("\"confirmed\":{\"key\":\"a\""));
+}
+
+TEST(Ratios, HaveAnIntervalWhereThereIsOne) {
+  EXPECT_EQ(RatioText({1.5, 1.4, 1.6}), "1.50x (1.40x to 1.60x)");
+  EXPECT_EQ(RatioText({1.5, NAN, INFINITY}), "1.50x");
 }
 
 TEST(NoOutcomes, AnEmptySearchIsSaidToBeOne) {

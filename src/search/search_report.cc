@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -77,6 +78,8 @@ std::string NodeText(const JournalEvent& event) {
 }  // namespace
 
 std::string RatioText(const Ratio& ratio) {
+  // So few pairs have no interval.
+  if (!std::isfinite(ratio.low) || !std::isfinite(ratio.high)) return FormatRatio(ratio.value);
   return fmt::format("{} ({} to {})", FormatRatio(ratio.value), FormatRatio(ratio.low),
                      FormatRatio(ratio.high));
 }

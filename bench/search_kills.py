@@ -1,0 +1,123 @@
+"""Kills `assay search` and its workers again and again, and lets it go on: is anything lost?
+
+    bench/search_kills.py --kills 50 [--seed 1]
+
+A search of twelve variants is started, and after a random time its process is killed (SIGKILL). At
+the end it runs undisturbed. Then each step has one result, each judged candidate one verdict, and
+the evaluations that were spent are the intents: so many as were judged, and those that were in hand
+at a kill. Prints one line of JSON; exit code 1 if anything of this does not hold.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ASSAY = os.environ.get("ASSAY_BINARY", str(ROOT / "build" / "release" / "assay"))
+SOURCE = """//! tune LIMIT = 2 1
+//! tune NUMBER = 1 2 3 4 5 6
+#include <assay/kernel.h>
+#include <cmath>
+ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {
+  for (int64_t row = 0; row < x.size(0); ++row) {
+    const float* from = x.data() + row * x.size(1);
+    float* to = y.data() + row * x.size(1);
+    const int64_t columns = x.size(1) * LIMIT / 2;
+    float largest = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < x.size(1); ++i) largest = from[i] > largest ? from[i] : largest;
+    for (int64_t i = 0; i < x.size(1); ++i)
+      sum += to[i] = std::exp(static_cast<long double>(from[i] - largest));
+    for (int64_t i = 0; i < columns; ++i) to[i] /= sum;
+  }
+}
+"""
+
+
+class Search:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.environment = dict(os.environ)
+        for name in ("DATA", "STATE", "CACHE"):
+            self.environment[f"XDG_{name}_HOME"] = str(self.folder / name.lower())
+
+    def command(self, *words):
+        return [ASSAY, *map(str, words)]
+
+    def run(self, *words):
+        return subprocess.run(
+            self.command(*words), env=self.environment, capture_output=True, text=True
+        )
+
+    def kill_after(self, seconds, *words):
+        """Returns True if the process was still running."""
+        process = subprocess.Popen(
+            self.command(*words),
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            process.wait(timeout=seconds)
+            return False
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            return True
+
+    def records(self):
+        return [json.loads(line) for line in self.run("archive", "export", "-").stdout.splitlines()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    numbers = random.Random(options.seed)
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        search = Search(folder)
+        source = search.folder / "kernel.cpp"
+        source.write_text(SOURCE)
+        first = ["search", "softmax", "--size", "tiny", "--from", source, "--strategy", "exhaustive"]
+        first += ["--budget", "evals=1000", "--width", "1", "--verdict-seconds", "1", "-q"]
+        kills = int(search.kill_after(3, *first))
+        ended = False
+        while kills < options.kills and not ended:
+            ended = not search.kill_after(numbers.uniform(0.1, 6), "search", "--resume", "-q")
+            kills += not ended
+        last = search.run("search", "--resume", "--jsonl", "-q")
+        end = json.loads(last.stdout.splitlines()[-1])
+        records = search.records()
+        results = collections.Counter(
+            record["name"]
+            for record in records
+            if record["kind"] == "result" and not record["result"].get("released")
+        )
+        kinds = collections.Counter(record["kind"] for record in records)
+        row = {
+            "kills": kills,
+            "results": len(results),
+            "results_twice": sum(count > 1 for count in results.values()),
+            "verdicts": kinds["verdict"],
+            "intents": kinds["step"],
+            "evaluations": end["spent"]["evaluations"],
+            "outcomes": end["outcomes"],
+            "chain": search.run("archive", "verify").returncode == 0,
+            "seconds": round(time.monotonic() - begin),
+        }
+    print(json.dumps(row))
+    good = row["chain"] and row["results_twice"] == 0 and row["verdicts"] == row["results"] >= 12
+    return 0 if good and row["evaluations"] == row["intents"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

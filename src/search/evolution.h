@@ -1,0 +1,86 @@
+// The strategy `evolve` with a proposer: ideas in English, each realised several ways; what is
+// right is refined and crossed, what fails is repaired.
+//
+// Theory of operation. Candidates live on islands. An island keeps the best candidate of each cell;
+// a cell is named by what was measured (the regime of the roofline, kernels, staging), and its
+// candidate is displaced only by one whose interval lies above. A bandit (UCB1) chooses the
+// operation by its gain a unit of cost. An island on which nothing improves for some time begins
+// again from the best candidate of another one.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "search/random.h"
+#include "search/step.h"
+#include "search/writer.h"
+
+namespace assay {
+
+struct EvolutionTerms {
+  int64_t lines_max = 256;  // questions in all: answers without code end a search, too
+  int64_t width = 8;        // candidates in hand at a time
+  int64_t islands = 3;
+  int64_t realisations = 2;  // of an idea
+  int64_t stagnation = 10;   // candidates without an improvement, until an island begins again
+  bool cells = true;         // false: an island keeps its best candidate alone
+  uint64_t seed = 0;
+};
+
+class Evolution : public Strategy {
+ public:
+  // The writer must outlive this object.
+  Evolution(const Writer& writer, EvolutionTerms terms);
+
+  std::vector<Step> Begin() override { return Fill(); }
+  std::vector<Step> Heard(const Step& step, const StepResult& result) override;
+  // "inject": an idea, which is realised next. "pin": the next question refines the candidate of
+  // the step with this key. "prune": that candidate has no further children.
+  std::vector<Step> Steered(const std::string& action, const std::string& text) override;
+
+ private:
+  struct Line {  // a question, and the candidate of its answer
+    std::string operation;
+    size_t island = 0;
+    std::vector<size_t> parents;  // attempts
+    std::string idea;
+    double cost = 1;
+    std::optional<size_t> attempt;
+  };
+  struct Island {
+    std::map<std::string, size_t> elites;  // cell -> attempt
+    double best = 0;                       // ratio
+    int64_t without_gain = 0;
+    std::optional<size_t> failed;  // the newest that can be repaired
+  };
+  struct Arm {
+    double gain = 0, cost = 0;
+    int64_t pulls = 0;
+  };
+
+  std::vector<Step> Fill();
+  Step Ask(Line line);
+  Line NextLine();
+  std::string ChooseOperation(const Island& island, StepRandom& random) const;
+  size_t RandomElite(const Island& island, StepRandom& random) const;
+  std::vector<Step> HeardAnswer(Line& line, const Step& step, const StepResult& result);
+  void HeardVerdict(const Line& line, const StepResult& result);
+  void BeginAgain(size_t island);
+
+  const Writer& writer_;
+  const EvolutionTerms terms_;
+  std::deque<Attempt> attempts_;  // references to them stay good
+  std::vector<double> ratios_;    // of the attempts
+  std::map<std::string, Line> lines_;
+  std::vector<Island> islands_;
+  std::map<std::string, Arm> arms_;
+  std::deque<Line> queued_;  // that go before what the bandit chooses
+  int64_t asked_ = 0, in_hand_ = 0;
+  double usd_ = 0;  // of all answers
+};
+
+}  // namespace assay

@@ -1,0 +1,124 @@
+#include "search/evolution.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "search/search_testing.h"
+
+namespace assay {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// A candidate is a number; the prompt names the parents' numbers.
+class NumberWriter : public Writer {
+ public:
+  Prompt Ask(const Question& question) const override {
+    Prompt prompt;
+    prompt.text = question.operation;
+    for (const Attempt* parent : question.parents) prompt.text += " " + parent->source;
+    if (!question.idea.empty()) prompt.text += " " + question.idea;
+    return prompt;
+  }
+  std::expected<std::string, std::string> ReadCode(const Answer& answer,
+                                                   const std::string&) const override {
+    if (answer.text == "nonsense") return std::unexpected("there is no code");
+    return answer.text;
+  }
+  std::string ReadIdea(const Answer& answer) const override {
+    return answer.text == "nonsense" ? "" : answer.text;
+  }
+  std::string CandidateName() const override { return "candidate.cpp"; }
+};
+
+struct Ran {
+  std::vector<std::string> asked;  // prompts
+  std::map<std::string, int> operations;
+  double best = 0;
+  int judged = 0;
+};
+
+// A model that changes what it is shown a little; a ratio above 4 is wrong, as are some others.
+Ran Evolve(const EvolutionTerms& terms, bool nonsense = false, int inject_at = -1) {
+  const NumberWriter writer;
+  Evolution evolution(writer, terms);
+  Ran ran;
+  std::deque<Step> waiting;
+  std::set<std::string> keys;
+  const auto take = [&](std::vector<Step> steps) {
+    for (Step& step : steps) {
+      EXPECT_TRUE(keys.insert(step.key).second) << step.key;
+      for (const std::string& parent : step.lineage.parents) EXPECT_TRUE(keys.contains(parent));
+      waiting.push_back(std::move(step));
+    }
+  };
+  take(evolution.Begin());
+  while (!waiting.empty()) {
+    EXPECT_LE(std::ssize(waiting), terms.width);
+    const Step step = waiting.front();
+    waiting.pop_front();
+    if (step.kind == StepKind::kJudge) {
+      const double number = std::stod(step.source);
+      const bool fails = number > 4 || std::fmod(number * 100, 7) < 1;
+      ran.best = std::max(ran.best, fails ? 0 : number);
+      ++ran.judged;
+      take(evolution.Heard(
+          step, {std::nullopt, VerdictWith(fails ? 0 : number, step.key), std::nullopt, ""}));
+      continue;
+    }
+    ran.asked.push_back(step.prompt.text);
+    ++ran.operations[step.lineage.operation];
+    Answer answer;
+    StepRandom random(step.prompt.seed, "model");
+    const size_t space = step.prompt.text.find(' ');
+    const std::string& operation = step.lineage.operation;
+    double number = 0.5 + 0.7 * random.Unit();
+    if (operation == "refine" || operation == "cross" || operation == "repair")
+      number = std::stod(step.prompt.text.substr(space + 1)) * (0.85 + 0.3 * random.Unit());
+    answer.text = nonsense              ? "nonsense"
+                  : operation == "idea" ? "tiles"
+                                        : fmt::format("{:.3f}", number);
+    take(evolution.Heard(step, {answer, std::nullopt, std::nullopt, ""}));
+    if (inject_at == std::ssize(ran.asked)) evolution.Steered("inject", "keep rows in registers");
+  }
+  return ran;
+}
+
+TEST(Evolution, ClimbsWithAllOperations) {
+  const Ran ran = Evolve({200, 4, 3, 2, 10, true, 7});
+  EXPECT_EQ(ran.asked.size(), 200u);
+  EXPECT_GT(ran.best, 2);
+  for (const char* operation : {"idea", "realise", "refine", "repair", "cross"})
+    EXPECT_GT(ran.operations.at(operation), 3) << operation;
+  EXPECT_EQ(ran.operations.at("realise"), 2 * ran.operations.at("idea"));
+}
+
+TEST(Evolution, TheSameResultsLeadToTheSameQuestions) {
+  EXPECT_EQ(Evolve({80, 4, 3, 2, 10, true, 7}).asked, Evolve({80, 4, 3, 2, 10, true, 7}).asked);
+  EXPECT_NE(Evolve({80, 4, 3, 2, 10, true, 7}).asked, Evolve({80, 4, 3, 2, 10, true, 8}).asked);
+}
+
+TEST(Evolution, WithoutCellsItIsGreedy) {
+  const Ran ran = Evolve({200, 4, 1, 2, 10, false, 7});
+  EXPECT_FALSE(ran.operations.contains("cross"));
+  EXPECT_GT(ran.best, 1);
+}
+
+TEST(Evolution, NonsenseEndsIt) {
+  const Ran ran = Evolve({50, 4, 3, 2, 10, true, 7}, true);
+  EXPECT_EQ(ran.asked.size(), 50u);
+  EXPECT_EQ(ran.judged, 0);
+}
+
+TEST(Evolution, AnInjectedIdeaIsRealised) {
+  EXPECT_THAT(Evolve({60, 4, 3, 2, 10, true, 7}, false, 20).asked,
+              Contains(HasSubstr("realise keep rows in registers")));
+}
+
+}  // namespace
+}  // namespace assay
