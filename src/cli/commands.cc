@@ -9,6 +9,7 @@
 #include "base/defences.h"
 #include "base/version.h"
 #include "cli/archive_command.h"
+#include "cli/env_command.h"
 #include "cli/options.h"
 #include "cli/search_command.h"
 #include "problem/nearest.h"
@@ -92,6 +93,8 @@ void CommandLine::AddAll() {
   Add<SearchOptions>(app, "search",
                      "Search for faster kernels: propose candidates, judge them, keep all",
                      RunSearch);
+  Add<EnvOptions>(app, "env", "Serve episodes for training a model: JSON lines on stdin and stdout",
+                  RunEnv);
   Add<LadderOptions>(app, "ladder", "Judge the rungs of a ladder, and draw its table and chart",
                      RunLadder);
   Add<SassOptions>(app, "sass",

@@ -9,7 +9,7 @@ import sys
 
 import jsonschema
 
-KINDS = {"assay.verified/1", "assay.sft/1", "assay.preference/1", "assay.rl/1", "assay.foul/1", None}
+KINDS = {f"assay.{kind}/1" for kind in ("verified", "sft", "preference", "rl", "foul")} | {None}
 
 
 def main():
