@@ -11,6 +11,7 @@
 
 #include "base/version.h"
 #include "builders/native_code.h"
+#include "cli/env_http.h"
 #include "cli/exit_code.h"
 #include "cli/places.h"
 #include "doctor/doctor.h"
@@ -98,6 +99,29 @@ Result<EnvironmentTerms> TermsOf(const EnvOptions& options,
   return terms;
 }
 
+Result<int> ServeHttp(const EnvOptions& options, Environment& environment,
+                      const std::atomic<bool>& interrupted) {
+  if (options.token_file.empty())
+    return UsageError("--http needs --token-file: clients must send a token");
+  EnvHttpTerms terms;
+  terms.port = options.http;
+  ASSAY_ASSIGN_OR_RETURN(terms.token, EnvToken(options.token_file));
+  terms.ready = environment.Ready();
+  std::atomic<bool> ended = false;
+  terms.handle = [&](const std::string& request) {
+    std::string event = environment.Handle(request, StopToken(interrupted));
+    if (environment.ended()) ended = true;
+    return event;
+  };
+  terms.ended = [&] { return ended.load(); };
+  ASSAY_RETURN_IF_ERROR(ServeEnvHttp(terms, interrupted, [&](int port) {
+    std::fputs(fmt::format("http://127.0.0.1:{}\n", port).c_str(), stdout);
+    std::fflush(stdout);
+    Notice(fmt::format("serves http://127.0.0.1:{}; the token is in {}", port, options.token_file));
+  }));
+  return kExitGood;
+}
+
 Result<int> ServeEpisodes(const EnvOptions& options, const std::atomic<bool>& interrupted) {
   ASSAY_ASSIGN_OR_RETURN(const std::vector<WorkerPlace> places, Places(options));
   ASSAY_ASSIGN_OR_RETURN(EnvironmentTerms terms, TermsOf(options, places));
@@ -118,6 +142,7 @@ Result<int> ServeEpisodes(const EnvOptions& options, const std::atomic<bool>& in
         return ReadNativeCode(source, {}, stop).value_or(NativeCode());
       }};
   Environment environment(std::move(parts), std::move(terms));
+  if (options.http >= 0) return ServeHttp(options, environment, interrupted);
   ASSAY_RETURN_IF_ERROR(Say(environment.Ready(), true));
   ASSAY_RETURN_IF_ERROR(
       ForEachLine(STDIN_FILENO, interrupted, [&](const std::string& line) -> Result<bool> {

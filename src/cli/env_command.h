@@ -16,6 +16,8 @@ struct EnvOptions {
   int64_t turns = 4, prompt_tokens = 16'000;
   std::vector<std::string> devices;  // empty: the CPU; of device and Python forms, as found
   AskedTerms asked;                  // but for the problem and the device
+  int http = -1;                     // a port, 0 for any; -1: stdin and stdout
+  std::string token_file;            // of http
   bool allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

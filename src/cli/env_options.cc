@@ -56,6 +56,13 @@ void EnvOptions::AddTo(CLI::App& command) {
       .add_option("--devices", devices,
                   "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: cpu for native)")
       ->delimiter(',');
+  CLI::Option* port =
+      command.add_option("--http", http, "Serve HTTP on 127.0.0.1 at this port; 0: a free one")
+          ->check(CLI::Range(0, 65535));
+  command
+      .add_option("--token-file", token_file,
+                  "File with the token that clients must send; made if it is missing")
+      ->needs(port);
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "Requests are JSON objects on stdin, one a line, and each has one event on stdout:\n"

@@ -1,6 +1,8 @@
 """assay env: episodes on JSON lines."""
 import json
 import subprocess
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -69,3 +71,38 @@ def test_two_episodes(environment):
 def test_an_unknown_problem_is_refused_at_once(assay):
     run = assay("env", "softmaxx")
     assert run.code == USAGE and "softmax" in run.err and run.out == ""
+
+
+def test_http_needs_the_token(assay, tmp_path):
+    token_file = tmp_path / "token"
+    process = assay.start("env", "softmax", "--http", "0", "--token-file", token_file)
+    address = process.stdout.readline().strip()
+    token = token_file.read_text().strip()
+    assert len(token) == 32 and token_file.stat().st_mode & 0o777 == 0o600
+
+    def ask(path="/", body=None, **headers):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(address + path, data, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    bearer = {"Authorization": f"Bearer {token}"}
+    for status, event in (
+        ask("/ready"),
+        ask("/", {"request": "shutdown"}),
+        ask("/", {"request": "shutdown"}, Authorization="Bearer " + "0" * 32),
+        ask("/", {"request": "shutdown"}, Authorization=f"Basic {token}"),
+    ):
+        assert status == 401 and event["event"] == "error"
+    assert ask("/ready", Host="evil.example", **bearer)[0] == 403
+    status, ready = ask("/ready", **bearer)
+    assert status == 200 and ready["problems"] == ["softmax"]
+    status, event = ask("/", {"request": "step", "episode": "e1", "text": "x"}, **bearer)
+    assert status == 400 and "no episode" in event["message"]
+    assert ask("/elsewhere", **bearer)[0] == 404
+    assert ask("/", {"request": "shutdown"}, **bearer) == (200, {"id": "", "event": "ended"})
+    assert process.wait(timeout=20) == GOOD
+    assert token not in process.stdout.read() + process.stderr.read()
