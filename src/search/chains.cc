@@ -27,7 +27,7 @@ Place PlaceOf(std::string_view key) {
 }
 
 // A candidate that ran and was right is refined; any other is repaired.
-const char* OperationAfter(const Attempt& attempt) {
+const char* OperationAfter(const Tried& attempt) {
   return attempt.verdict && IsCorrect(attempt.verdict->outcome) ? "refine" : "repair";
 }
 
@@ -57,7 +57,7 @@ Step Chains::Turn(int64_t number) {
     question.operation = "realise";
     question.idea = ideas_.front();
     ideas_.erase(ideas_.begin());
-  } else if (const Attempt* pinned = FindAttempt(pinned_)) {
+  } else if (const Tried* pinned = FindAttempt(pinned_)) {
     question.operation = OperationAfter(*pinned);
     question.parents = {pinned};
   }
@@ -66,14 +66,14 @@ Step Chains::Turn(int64_t number) {
   step.key = fmt::format("propose/{}/{}", number, chain.turns.size());
   step.lineage.operation = question.operation;
   step.lineage.note = question.idea;
-  for (const Attempt* parent : question.parents) step.lineage.parents.push_back(parent->key);
+  for (const Tried* parent : question.parents) step.lineage.parents.push_back(parent->key);
   step.prompt = writer_.Ask(question);
   step.prompt.key = step.key;
   step.prompt.seed = StepRandom(terms_.seed, step.key).Next() >> 1;
   return step;
 }
 
-const Attempt* Chains::FindAttempt(const std::string& key) const {
+const Tried* Chains::FindAttempt(const std::string& key) const {
   const Place place = PlaceOf(key);
   const auto chain = chains_.find(place.chain);
   if (chain == chains_.end() || place.turn >= chain->second.turns.size()) return nullptr;
@@ -91,17 +91,17 @@ std::vector<Step> Chains::Heard(const Step& step, const StepResult& result) {
   const Place place = PlaceOf(step.key);
   Chain& chain = chains_[place.chain];
   if (step.kind == StepKind::kJudge) {
-    Attempt& attempt = chain.turns.back();
+    Tried& attempt = chain.turns.back();
     attempt.verdict = result.verdict;
     if (result.error) attempt.trouble = result.error->message;
     return After(place.chain);
   }
-  Attempt attempt;
+  Tried attempt;
   attempt.key = step.key;
   attempt.idea = step.lineage.note;
   if (result.answer) {
     const auto& parents = step.lineage.parents;
-    const Attempt* parent = parents.empty() ? nullptr : FindAttempt(parents.front());
+    const Tried* parent = parents.empty() ? nullptr : FindAttempt(parents.front());
     auto source = writer_.ReadCode(*result.answer, parent == nullptr ? "" : parent->source);
     if (source)
       attempt.source = *std::move(source);

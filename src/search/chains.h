@@ -33,14 +33,14 @@ class Chains : public Strategy {
 
  private:
   struct Chain {
-    std::vector<Attempt> turns;
+    std::vector<Tried> turns;
     bool pruned = false;
   };
 
   std::vector<Step> StartChains();
   Step Turn(int64_t number);
   // Of a step with this key; null: it made none.
-  const Attempt* FindAttempt(const std::string& key) const;
+  const Tried* FindAttempt(const std::string& key) const;
   // After a turn: the next one, or another chain.
   std::vector<Step> After(int64_t number);
 

@@ -21,7 +21,7 @@ class PlainWriter : public Writer {
   Prompt Ask(const Question& question) const override {
     Prompt prompt;
     prompt.text = question.operation;
-    for (const Attempt* parent : question.parents)
+    for (const Tried* parent : question.parents)
       prompt.text += fmt::format(" [{}: {}{}]", parent->key, parent->source, parent->trouble);
     prompt.text += fmt::format(" after {}", question.tried.size());
     if (!question.idea.empty()) prompt.text += " by " + question.idea;

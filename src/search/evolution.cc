@@ -44,7 +44,7 @@ Step Evolution::Ask(Line line) {
     question.parents.push_back(&attempts_[parent]);
     step.lineage.parents.push_back(attempts_[parent].key);
   }
-  for (const Attempt& attempt : attempts_)
+  for (const Tried& attempt : attempts_)
     if (!attempt.idea.empty()) question.tried.push_back(&attempt);
   step.prompt = writer_.Ask(question);
   step.prompt.key = step.key;
@@ -145,7 +145,7 @@ std::vector<Step> Evolution::HeardAnswer(Line& line, const Step& step, const Ste
   }
   const std::string parent = line.parents.empty() ? "" : attempts_[line.parents.front()].source;
   auto source = writer_.ReadCode(*result.answer, parent);
-  Attempt attempt;
+  Tried attempt;
   attempt.idea = line.idea;
   line.attempt = attempts_.size();
   ratios_.push_back(0);
@@ -168,7 +168,7 @@ std::vector<Step> Evolution::HeardAnswer(Line& line, const Step& step, const Ste
 
 void Evolution::HeardVerdict(const Line& line, const StepResult& result) {
   const size_t place = *line.attempt;
-  Attempt& attempt = attempts_[place];
+  Tried& attempt = attempts_[place];
   Island& island = islands_[line.island];
   attempt.verdict = result.verdict;
   if (result.error) attempt.trouble = result.error->message;

@@ -73,8 +73,8 @@ class Evolution : public Strategy {
 
   const Writer& writer_;
   const EvolutionTerms terms_;
-  std::deque<Attempt> attempts_;  // references to them stay good
-  std::vector<double> ratios_;    // of the attempts
+  std::deque<Tried> attempts_;  // references to them stay good
+  std::vector<double> ratios_;  // of the attempts
   std::map<std::string, Line> lines_;
   std::vector<Island> islands_;
   std::map<std::string, Arm> arms_;

@@ -21,7 +21,7 @@ class NumberWriter : public Writer {
   Prompt Ask(const Question& question) const override {
     Prompt prompt;
     prompt.text = question.operation;
-    for (const Attempt* parent : question.parents) prompt.text += " " + parent->source;
+    for (const Tried* parent : question.parents) prompt.text += " " + parent->source;
     if (!question.idea.empty()) prompt.text += " " + question.idea;
     return prompt;
   }

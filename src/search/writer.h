@@ -14,7 +14,7 @@
 namespace assay {
 
 // One candidate that was tried, or an answer that had none.
-struct Attempt {
+struct Tried {
   std::string key;                 // of its step
   std::string source;              // empty: the answer had no code
   std::optional<Verdict> verdict;  // nullopt: it was not judged
@@ -26,9 +26,9 @@ struct Question {
   // "draft" from nothing, "idea" in English, "realise" an idea, "refine" a candidate, "repair" one
   // that fails, "cross" two.
   std::string operation;
-  std::vector<const Attempt*> parents;
-  std::vector<const Attempt*> tried;  // before, oldest first
-  std::string idea;                   // to realise
+  std::vector<const Tried*> parents;
+  std::vector<const Tried*> tried;  // before, oldest first
+  std::string idea;                 // to realise
 };
 
 class Writer {
