@@ -2,13 +2,20 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "search/search_testing.h"
+#include "worker/protocol.h"
 
 namespace assay {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+using Json = nlohmann::json;
+
+std::string IdOf(const std::string& request) { return Json::parse(request)["id"]; }
 
 double ScoreOf(const std::string& source) { return source.contains("fast") ? 2 : 0; }
 
@@ -34,16 +41,16 @@ TEST(EnvJudge, JudgesEachProblemsCandidatesTogetherAndKeepsTheirOrder) {
                                       TaskOf("softmax", "int c;")};
   EXPECT_THAT(Outcomes(judge.Judge(tasks, {})), ElementsAre("faster", "wrong", "wrong"));
   ASSERT_EQ(fleet.requests.size(), 2u);
-  EXPECT_EQ(fleet.requests[0]["terms"]["problem"], "softmax");
-  EXPECT_EQ(fleet.requests[0]["candidates"].size(), 2u);
+  EXPECT_EQ(Json::parse(fleet.requests[0])["terms"]["problem"], "softmax");
+  EXPECT_EQ(Json::parse(fleet.requests[0])["candidates"].size(), 2u);
 }
 
 TEST(EnvJudge, AsksOnceMoreAfterTheMachinesFailure) {
   ScriptedFleet fleet(ScoreOf);
   int calls = 0;
-  fleet.trouble = [&](const nlohmann::json& request) -> std::optional<std::vector<std::string>> {
+  fleet.trouble = [&](const std::string& line) -> std::optional<std::vector<std::string>> {
     if (++calls > 1) return std::nullopt;
-    return std::vector{ErrorLine(request["id"], {ErrorKind::kEnvironment, "no memory"})};
+    return std::vector{ErrorLine(IdOf(line), {ErrorKind::kEnvironment, "no memory"})};
   };
   FleetEnvJudge judge(fleet);
   EXPECT_THAT(Outcomes(judge.Judge(std::vector{TaskOf("softmax", "int fast;")}, {})),
@@ -53,7 +60,7 @@ TEST(EnvJudge, AsksOnceMoreAfterTheMachinesFailure) {
 
 TEST(EnvJudge, GivesUpAfterTwoFailuresAndStartsADeadWorkerAgain) {
   ScriptedFleet fleet(ScoreOf);
-  fleet.trouble = [&](const nlohmann::json&) {
+  fleet.trouble = [&](const std::string&) {
     return std::vector<std::string>{ScriptedFleet::kDies};
   };
   FleetEnvJudge judge(fleet);
@@ -64,8 +71,8 @@ TEST(EnvJudge, GivesUpAfterTwoFailuresAndStartsADeadWorkerAgain) {
 
 TEST(EnvJudge, DoesNotRepeatABadRequest) {
   ScriptedFleet fleet(ScoreOf);
-  fleet.trouble = [](const nlohmann::json& request) {
-    return std::vector{ErrorLine(request["id"], {ErrorKind::kUsage, "no such size"})};
+  fleet.trouble = [](const std::string& line) {
+    return std::vector{ErrorLine(IdOf(line), {ErrorKind::kUsage, "no such size"})};
   };
   FleetEnvJudge judge(fleet);
   AskedTerms terms;
@@ -78,14 +85,14 @@ TEST(EnvJudge, DoesNotRepeatABadRequest) {
 
 TEST(EnvJudge, Describes) {
   ScriptedFleet fleet(ScoreOf);
-  fleet.trouble = [](const nlohmann::json& request) {
+  fleet.trouble = [](const std::string& line) {
     const nlohmann::json event = {
-        {"id", request["id"]}, {"event", "description"}, {"signature", {"input x float32[2]"}}};
-    return std::vector{event.dump(), DoneLine(request["id"])};
+        {"id", IdOf(line)}, {"event", "description"}, {"signature", {"input x float32[2]"}}};
+    return std::vector{event.dump(), DoneLine(IdOf(line))};
   };
   FleetEnvJudge judge(fleet);
   EXPECT_THAT(judge.Describe({}, {}).value(), ElementsAre("input x float32[2]"));
-  EXPECT_EQ(fleet.requests[0]["request"], "describe");
+  EXPECT_EQ(Json::parse(fleet.requests[0])["request"], "describe");
 }
 
 TEST(EnvJudge, StopsWhenItIsTold) {

@@ -14,6 +14,7 @@
 #include "propose/code_of_answer.h"
 #include "score/attempt.h"
 #include "search/feedback.h"
+#include "search/prompt_writer.h"
 #include "search/verdict_cache.h"
 #include "worker/protocol.h"
 

@@ -22,7 +22,7 @@ class Samples : public testing::Test {
     SearchSettings settings;
     settings.id = "0123456789ab";
     settings.problem = "softmax";
-    settings.terms = "{}";
+    settings.terms = settings.screening_terms = "{}";
     settings.strategy = "refine";
     settings.proposer = "replay:answers.jsonl";
     journal_.emplace(Journal::Begin(*store_, settings).value());
@@ -32,7 +32,8 @@ class Samples : public testing::Test {
     const Step* steps[] = {&step};
     const Spending reserved[] = {{}};
     ASSERT_TRUE(journal_->Intend(steps, reserved));
-    ASSERT_TRUE(journal_->Settle(step, result, {}, 1));
+    const SettledStep settled[] = {{step, result, {}}};
+    ASSERT_TRUE(journal_->Settle(settled, 1));
   }
   void Ask(const std::string& key, const std::string& parent, const std::string& text) {
     Step step;
