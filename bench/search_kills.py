@@ -73,7 +73,8 @@ class Search:
             return True
 
     def records(self):
-        return [json.loads(line) for line in self.run("archive", "export", "-").stdout.splitlines()]
+        exported = self.run("archive", "export", "-").stdout
+        return [json.loads(line) for line in exported.splitlines()]
 
 
 def main():
@@ -87,7 +88,8 @@ def main():
         search = Search(folder)
         source = search.folder / "kernel.cpp"
         source.write_text(SOURCE)
-        first = ["search", "softmax", "--size", "tiny", "--from", source, "--strategy", "exhaustive"]
+        first = ["search", "softmax", "--size", "tiny", "--from", source]
+        first += ["--strategy", "exhaustive"]
         first += ["--budget", "evals=1000", "--width", "1", "--verdict-seconds", "1", "-q"]
         kills = int(search.kill_after(3, *first))
         ended = False

@@ -6,6 +6,7 @@
 // of degree 4 is too coarse: the judge refuses it). The first value of each line is taken by
 // `assay judge`; it is a plain kernel with narrow vectors.
 // expected: slower at small
+//! flags -fopenmp
 //! tune LANES = 4 8 16
 //! tune VECTORS = 1 2 4 8
 //! tune DEGREE = 6 5 4

@@ -43,7 +43,10 @@ def kernel_commands():
     for kernel in sorted(
         path for path in (ROOT / "kernels").rglob("*.c*") if path.suffix in (".c", ".cpp")
     ):
-        flags = re.findall(r"^\s*(?://!|/\*!) flags (.*?)(?:\*/)?$", kernel.read_text(), re.M)
+        text = kernel.read_text()
+        flags = re.findall(r"^\s*(?://!|/\*!) flags (.*?)(?:\*/)?$", text, re.M)
+        tuned = re.findall(r"^\s*(?://!|/\*!) tune\s+(\w+)\s*=\s*(-?\d+)", text, re.M)
+        flags += [f"-D{name}={value}" for name, value in tuned]
         is_c = kernel.suffix == ".c"
         for compiler in ("gcc", "clang") if is_c else ("g++", "clang++"):
             if shutil.which(compiler):
