@@ -69,8 +69,10 @@ Result<void> Judges::Feed(size_t index) {
     ASSAY_RETURN_IF_ERROR(fleet_.Start(index, true));
     worker.runs = true;
   }
-  // All workers have a part of what waits.
-  const size_t share = (waiting_.size() + workers_.size() - 1) / workers_.size();
+  // All that are free have a part of what waits.
+  const auto free = static_cast<size_t>(std::count_if(
+      workers_.begin(), workers_.end(), [](const Worker& each) { return each.id.empty(); }));
+  const size_t share = (waiting_.size() + free - 1) / free;
   const size_t most = confirms ? 1 : std::min(batch_max_, share);
   worker.id = fmt::format("{}", next_id_++);
   std::vector<const CandidateSource*> sources;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "toolchain/build.h"
+#include "toolchain/device_program.h"
 
 namespace assay {
 namespace {
@@ -72,6 +73,19 @@ TEST(TuneSpace, ManyPointsSaturate) {
   for (int i = 0; i < 16; ++i)
     source += fmt::format("//! tune N{} = 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n", i);
   EXPECT_EQ(CountPoints(SpaceOf(source)), uint64_t{1} << 62);
+}
+
+TEST(TuneSpace, ADeviceProgramTakesTheVariantsValue) {
+  constexpr std::string_view kDevice =
+      "//! tune BLOCK = 128 256\n//! require BLOCK % 32 == 0\n"
+      "//! launch f grid=(4) block=(BLOCK) args=()\n__global__ void f() {}\n";
+  const std::string variant = WriteVariant(kDevice, SpaceOf(kDevice, "cuda"), {1});
+  const auto program = ParseDeviceProgram(variant);
+  ASSERT_TRUE(program) << program.error();
+  const auto plan = PlanDeviceProgram(*program, {}, {});
+  ASSERT_TRUE(plan) << plan.error();
+  EXPECT_EQ(plan->macros.at("BLOCK"), 256);
+  EXPECT_EQ(plan->launches[0].block[0], 256u);
 }
 
 TEST(TuneSpace, ANativeBuildDefinesTheFirstValues) {
