@@ -46,10 +46,11 @@ Result<void> ForEachLine(int fd, const std::atomic<bool>& interrupted,
       if (!more) return {};
     }
     text.erase(0, begin);
-    if (size <= 0) return {};
+    if (size <= 0) break;
     if (text.size() > kLineBytesMax) return UsageError("a request's line is over 64 MiB");
   }
-  return Fail(ErrorKind::kInterrupted, "interrupted");
+  if (interrupted) return Fail(ErrorKind::kInterrupted, "interrupted");
+  return {};
 }
 
 Result<bool> Say(const std::string& line, bool more) {

@@ -272,6 +272,10 @@ class ScoreWriter {
       frame_.Labelled("not judged",
                       fmt::format("{}; counted as not correct", fmt::join(names, ", ")));
     }
+    if (score_.repeats.pairs > 0)
+      frame_.Labelled("judged again",
+                      fmt::format("{} of the same source; {} would pass for a gain",
+                                  Counted(score_.repeats.pairs, "pair"), score_.repeats.improved));
     for (const MachineCount& machine : score_.machines)
       frame_.Labelled(
           "machine", fmt::format("{}, {}, {} a side, PyTorch {}: {}", Safe(machine.cpu),

@@ -10,6 +10,7 @@
 namespace assay {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -79,6 +80,31 @@ TEST(ScoreReport, SeveralAttemptsShowWhatKOfThemAreWorth) {
   EXPECT_THAT(text, HasSubstr("best@k                1.62x"));
   EXPECT_THAT(text, HasSubstr("fast_2@k          25% / 25%"));
   EXPECT_THAT(text, HasSubstr("left out: k = 5, 10; gelu has 2 attempts"));
+}
+
+TEST(ScoreReport, SaysHowManyProblemsAreOutOfReach) {
+  std::vector<Verdict> verdicts;
+  for (int problem = 0; problem < 20; ++problem)
+    for (int attempt = 0; attempt < 20; ++attempt)
+      verdicts.push_back(Judged("p" + std::to_string(problem),
+                                problem < 10 && attempt < 8 ? Outcome::kFaster : Outcome::kWrong,
+                                problem < 10 && attempt < 8 ? 2 : 0));
+  EXPECT_THAT(RenderScore(Scored(verdicts), kAscii),
+              AllOf(HasSubstr("attempts, fitted: 50% of problems, between"),
+                    HasSubstr("29% and 71%; 20% of attempts are correct")));
+}
+
+TEST(ScoreReport, CountsGainsOfOneSourceOverItself) {
+  std::vector<Verdict> verdicts = {Judged("softmax", Outcome::kFaster, 2),
+                                   Judged("softmax", Outcome::kFaster, 3)};
+  for (Verdict& verdict : verdicts) {
+    BaselineResult& eager = verdict.speed->baselines["eager"];
+    eager.ci_low = 0.9 * eager.speedup;
+    eager.ci_high = 1.1 * eager.speedup;
+    verdict.candidate.hash = "one";
+  }
+  EXPECT_THAT(RenderScore(Scored(verdicts), kAscii),
+              HasSubstr("judged again 1 pair of the same source; 1 would pass for a gain"));
 }
 
 TEST(ScoreReport, ManyKTakeSeveralBlocks) {
