@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "archive/sqlite_store.h"
 #include "base/files.h"
@@ -18,14 +17,15 @@
 #include "cli/exit_code.h"
 #include "cli/places.h"
 #include "cli/recorder.h"
+#include "cli/search_parts.h"
 #include "machine/machine.h"
 #include "machine/seeds.h"
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "report/text.h"
 #include "search/engine.h"
+#include "search/env_judge.h"
 #include "search/search_report.h"
-#include "search/tuner.h"
 #include "worker/protocol.h"
 
 namespace assay {
@@ -52,18 +52,6 @@ Result<UniqueFd> LockSearch(const std::string& id) {
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
     return UsageError(fmt::format("search {} is being run by another process", id));
   return lock;
-}
-
-// The terms that a search recorded.
-Result<AskedTerms> RecordedTerms(const std::string& terms) {
-  std::string id;
-  ASSAY_ASSIGN_OR_RETURN(WorkerRequest request,
-                         ParseWorkerRequest(nlohmann::json{{"id", "terms"},
-                                                           {"request", "describe"},
-                                                           {"terms", nlohmann::json::parse(terms)}}
-                                                .dump(),
-                                            &id));
-  return request.terms;
 }
 
 AskedTerms ScreeningTerms(AskedTerms terms) {
@@ -121,11 +109,11 @@ class SearchCall {
 
   Result<Arm> RunOne(Store& store, const SearchSettings& settings) {
     ASSAY_ASSIGN_OR_RETURN(const UniqueFd lock, LockSearch(settings.id));
-    ASSAY_ASSIGN_OR_RETURN(const auto strategy, StrategyFor(settings));
+    ASSAY_ASSIGN_OR_RETURN(const StrategyParts parts, StrategyFor(settings));
     ASSAY_ASSIGN_OR_RETURN(Journal journal, options_.resumes ? Journal::Open(store, settings.id)
                                                              : Journal::Begin(store, settings));
     Tell(options_.resumes ? "goes on" : "begins", settings);
-    return Search(journal, *strategy);
+    return Search(journal, parts);
   }
 
   static ProgressOptions OptionsFor(const SearchOptions& options) {
@@ -159,29 +147,36 @@ class SearchCall {
       return UsageError("name a problem, or go on with a search by --resume");
     SearchSettings settings;
     settings.proposer = options_.proposer;
-    if (options_.proposer != "tuner")
-      return UsageError(fmt::format("--proposer {}: there is tuner", options_.proposer));
-    if (options_.from.empty())
-      return UsageError(
-          "--from is missing: a candidate with //! tune lines, which the tuner varies");
-    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from, ReadCandidate(options_.from));
     ASSAY_ASSIGN_OR_RETURN(settings.budget, ParseBudget(options_.budget));
-    settings.from_name = fs::path(options_.from).filename().string();
-    settings.from_source = from.content;
     settings.seed = options_.seed != 0 ? options_.seed : FreshSeed();
     settings.finalists = options_.finalists;
     settings.width = options_.width;
+    const bool tunes = options_.proposer == kTunerName;
+    ASSAY_RETURN_IF_ERROR(tunes ? BeginTuning(&settings) : BeginAsking(&settings));
     AskedTerms terms = options_.asked;
     ASSAY_ASSIGN_OR_RETURN(terms.problem, options_.problem.Choice());
-    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(from));
+    std::vector<CandidateSource> from;
+    if (tunes) {
+      ASSAY_ASSIGN_OR_RETURN(CandidateSource source,
+                             CandidateFromText(settings.from_name, settings.from_source));
+      from.push_back(std::move(source));
+    }
+    const bool on_cpu = tunes ? from[0].form == CandidateForm::kNative && !from[0].IsCuda()
+                              : options_.form == "native";
+    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(on_cpu));
     terms.device = places.front().device;
-    ASSAY_ASSIGN_OR_RETURN(const SessionTerms resolved, ResolveTerms(terms, std::span(&from, 1)));
+    ASSAY_ASSIGN_OR_RETURN(const SessionTerms resolved, ResolveTerms(terms, from));
     // The archive may be read from another folder.
     if (std::error_code code; fs::exists(terms.problem.problem, code))
       terms.problem.problem = fs::absolute(terms.problem.problem).string();
     settings.problem = resolved.problem.name;
     settings.terms = TermsText(terms);
     settings.screening_terms = TermsText(ScreeningTerms(terms));
+    if (!tunes) {
+      ASSAY_ASSIGN_OR_RETURN(
+          settings.signature,
+          FleetEnvJudge(*FleetOn(places)).Describe(terms, StopToken(interrupted_)));
+    }
     std::vector<SearchSettings> all;
     for (const std::string& strategy : options_.strategies) {
       settings.strategy = strategy;
@@ -192,37 +187,60 @@ class SearchCall {
     return all;
   }
 
-  Result<std::vector<WorkerPlace>> PlacesFor(const CandidateSource& from) const {
-    if (options_.devices.empty() && from.form == CandidateForm::kNative && !from.IsCuda())
-      return std::vector<WorkerPlace>{{"cpu", ""}};
+  Result<void> BeginTuning(SearchSettings* settings) const {
+    if (options_.from.empty())
+      return UsageError(
+          "--from is missing: a candidate with //! tune lines, which the tuner varies");
+    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from, ReadCandidate(options_.from));
+    settings->from_name = fs::path(options_.from).filename().string();
+    settings->from_source = from.content;
+    return {};
+  }
+
+  Result<void> BeginAsking(SearchSettings* settings) const {
+    if (!options_.from.empty())
+      return UsageError("--from is of the tuner: another proposer begins from nothing");
+    // Before a worker starts: the proposer may be wrong.
+    ASSAY_RETURN_IF_ERROR(MakeProposer(options_.proposer, options_.proposing));
+    settings->chains = options_.chains;
+    settings->turns = options_.turns;
+    settings->form = options_.form;
+    if (!options_.prompts.empty()) settings->prompts = fs::absolute(options_.prompts).string();
+    settings->prompt_tokens = options_.prompt_tokens;
+    settings->answer_tokens = options_.answer_tokens;
+    settings->temperature = options_.temperature;
+    return {};
+  }
+
+  Result<std::vector<WorkerPlace>> PlacesFor(bool on_cpu) const {
+    if (options_.devices.empty() && on_cpu) return std::vector<WorkerPlace>{{"cpu", ""}};
     return PlacesOf(options_.devices);
   }
 
-  static Result<std::unique_ptr<Strategy>> StrategyFor(const SearchSettings& settings) {
-    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from,
-                           CandidateFromText(settings.from_name, settings.from_source));
-    return Tuner::Make(settings.strategy, settings.from_name, settings.from_source, from.language,
-                       settings.seed, static_cast<size_t>(settings.width));
-  }
-
-  Result<Arm> Search(Journal& journal, Strategy& strategy) {
-    const SearchSettings& settings = journal.settings();
-    ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
-    ASSAY_ASSIGN_OR_RETURN(const AskedTerms screening, RecordedTerms(settings.screening_terms));
-    ASSAY_ASSIGN_OR_RETURN(const CandidateSource from,
-                           CandidateFromText(settings.from_name, settings.from_source));
-    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(from));
+  // One a device: a search has few candidates at a time.
+  std::unique_ptr<Fleet> FleetOn(const std::vector<WorkerPlace>& places) const {
     std::vector<std::string> more{"--sessions", "2"};
     if (options_.allow_weak_sandbox) more.push_back(fmt::format("--{}", kAllowWeakSandbox));
     std::error_code code;
-    // One a device: a search has few candidates at a time.
-    WorkerProcesses workers(fs::read_symlink("/proc/self/exe", code).string(),
-                            PlacesForWorkers(places, 1, UsableCpus()), more);
+    return std::make_unique<WorkerProcesses>(fs::read_symlink("/proc/self/exe", code).string(),
+                                             PlacesForWorkers(places, 1, UsableCpus()), more);
+  }
+
+  Result<StrategyParts> StrategyFor(const SearchSettings& settings) const {
+    return MakeStrategy(settings, options_.proposing, options_.askers, StopToken(interrupted_));
+  }
+
+  Result<Arm> Search(Journal& journal, const StrategyParts& parts) {
+    const SearchSettings& settings = journal.settings();
+    ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
+    ASSAY_ASSIGN_OR_RETURN(const AskedTerms screening, RecordedTerms(settings.screening_terms));
+    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(terms.device == "cpu"));
+    const std::unique_ptr<Fleet> workers = FleetOn(places);
     std::string doing;
     JudgesEvents judging;
     judging.progress = [&](const std::string& text) { doing = text; };
     judging.notice = [&](const std::string& text) { Say(text); };
-    Judges judges(workers, screening, terms, judging);
+    Judges judges(*workers, screening, terms, judging);
     SearchEvents events;
     events.notice = [&](const std::string& text) { Say(text); };
     events.progress = [&](const SearchView& view) {
@@ -234,7 +252,7 @@ class SearchCall {
       if (result.verdict && result.duplicate_of.empty()) KeepVerdict(*result.verdict);
       if (options_.jsonl) Print(ResultEvent(step, result, view));
     };
-    SearchEngine engine({journal, strategy, judges, nullptr}, events);
+    SearchEngine engine({journal, *parts.strategy, judges, parts.proposals.get()}, events);
     const auto ended = engine.Run(StopToken(interrupted_));
     progress_.Clear();
     if (!ended) {

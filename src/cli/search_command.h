@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "propose/make_proposer.h"
 
 namespace assay {
 
@@ -13,9 +14,14 @@ struct SearchOptions {
   ProblemOptions problem;
   std::vector<std::string> strategies = {"evolve"};  // several: compared at the same budget
   std::string proposer = "tuner", from;
+  ProposerOptions proposing;
+  std::string form = "native", prompts;
+  int64_t prompt_tokens = 16'000, answer_tokens = 16'384;
+  double temperature = 1;
+  size_t askers = 4;  // answers that are awaited at a time
   std::string budget = "evals=64";
   uint64_t seed = 0;  // 0: a fresh one
-  int64_t finalists = 2, width = 8, chains = 4, turns = 4;
+  int64_t finalists = 3, width = 8, chains = 4, turns = 4;
   std::vector<std::string> devices;  // empty: where the candidate's form runs
   AskedTerms asked;                  // but for the problem and the device
   std::string archive, out;

@@ -28,12 +28,55 @@ void AddTerms(AskedTerms* asked, CLI::App& command) {
   command.add_option("--python", asked->python, "Python interpreter that has PyTorch");
 }
 
+void AddProposer(SearchOptions* options, CLI::App& command) {
+  command
+      .add_option(
+          "--proposer", options->proposer,
+          "What writes candidates: tuner varies the //! tune lines of --from; openai:MODEL, "
+          "anthropic:MODEL, command:PROGRAM, inbox:FOLDER or replay:FILE answer prompts")
+      ->capture_default_str();
+  command.add_option("--key-file", options->proposing.key_file,
+                     "File with the key of a model's service (default: the environment)");
+  command.add_option("--models", options->proposing.models_file,
+                     "A table of models of your own, in TOML");
+  command.add_option("--record", options->proposing.record_file,
+                     "A transcript (.jsonl) to which answers are added, for replay:FILE");
+  command.add_option("--provenance", options->proposing.provenance,
+                     "Written beside each recorded answer: who answers, under which terms");
+  command.add_option("--askers", options->askers, "Answers that are awaited at a time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  command.add_option("--form", options->form, "Form of candidates that are asked for")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"native", "device", "python"}));
+  command.add_option("--prompts", options->prompts,
+                     "A folder with templates that take the place of the shipped ones");
+  command
+      .add_option("--prompt-tokens", options->prompt_tokens, "Length of a prompt, about, at most")
+      ->capture_default_str()
+      ->check(CLI::Range(500, 2'000'000));
+  command.add_option("--answer-tokens", options->answer_tokens, "Length of an answer, at most")
+      ->capture_default_str()
+      ->check(CLI::Range(16, 2'000'000));
+  command.add_option("--temperature", options->temperature, "Of the model")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 2.0));
+  command
+      .add_option("--chains", options->chains,
+                  "Of sample: draws; of refine: chains that know nothing of each other")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
+  command.add_option("--turns", options->turns, "Of refine: turns of each chain")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+}
+
 }  // namespace
 
 void SearchOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
   command.get_option("PROBLEM")->required(false);
-  command.add_option("--from", from, "The candidate to begin with");
+  command.add_option("--from", from, "The candidate whose //! tune lines the tuner varies");
   command
       .add_option("--strategy", strategies,
                   "How candidates are found: sample, refine, evolve; of the tuner also surrogate "
@@ -42,10 +85,7 @@ void SearchOptions::AddTo(CLI::App& command) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->default_str("evolve");
-  command
-      .add_option("--proposer", proposer,
-                  "What writes candidates: tuner varies the //! tune lines of --from")
-      ->capture_default_str();
+  AddProposer(this, command);
   command
       .add_option("--budget", budget,
                   "What may be spent: evals=60,usd=2,tokens=100000,seconds=600, one or several")
@@ -88,6 +128,7 @@ void SearchOptions::AddTo(CLI::App& command) {
       "Examples:\n"
       "  assay search softmax --size small --from kernels/softmax/tunable.cpp --budget evals=60\n"
       "  assay search softmax --size small --from mine.cpp --strategy surrogate --out best.cpp\n"
+      "  assay search softmax --size small --strategy refine --proposer openai:MODEL@URL\n"
       "  assay search --resume\n\n"
       "Exit codes: 0 a confirmed result; 1 all was tried, and nothing is confirmed as faster; 2 "
       "usage;\n8 this machine lacks something; 9 the budget ended before anything was confirmed; "

@@ -43,6 +43,7 @@ SearchSettings Settings() {
   settings.terms = settings.screening_terms = R"({"problem":"softmax"})";
   settings.strategy = "refine";
   settings.proposer = "fake";
+  settings.finalists = 2;
   return settings;
 }
 

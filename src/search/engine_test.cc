@@ -47,6 +47,7 @@ SearchSettings Settings(const std::string& strategy = "evolve") {
   settings.from_name = "kernel.cpp";
   settings.from_source = kSource;
   settings.width = 3;
+  settings.finalists = 2;
   return settings;
 }
 

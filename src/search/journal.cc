@@ -48,7 +48,13 @@ Json JsonOf(const SearchSettings& settings) {
           {"finalists", settings.finalists},
           {"width", settings.width},
           {"chains", settings.chains},
-          {"turns", settings.turns}};
+          {"turns", settings.turns},
+          {"form", settings.form},
+          {"signature", settings.signature},
+          {"prompts", settings.prompts},
+          {"prompt_tokens", settings.prompt_tokens},
+          {"answer_tokens", settings.answer_tokens},
+          {"temperature", settings.temperature}};
 }
 
 SearchSettings SettingsOf(const Json& json) {
@@ -67,6 +73,12 @@ SearchSettings SettingsOf(const Json& json) {
   settings.width = json.value("width", settings.width);
   settings.chains = json.value("chains", settings.chains);
   settings.turns = json.value("turns", settings.turns);
+  settings.form = json.value("form", "");
+  settings.signature = json.value("signature", settings.signature);
+  settings.prompts = json.value("prompts", "");
+  settings.prompt_tokens = json.value("prompt_tokens", settings.prompt_tokens);
+  settings.answer_tokens = json.value("answer_tokens", settings.answer_tokens);
+  settings.temperature = json.value("temperature", settings.temperature);
   return settings;
 }
 

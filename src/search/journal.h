@@ -26,9 +26,15 @@ struct SearchSettings {
   std::string strategy, proposer;      // as asked for
   std::string from_name, from_source;  // the candidate to begin with; may be empty
   Spending budget;
-  int64_t finalists = 2;  // that are judged again
+  int64_t finalists = 3;  // that are judged again
   int64_t width = 8;      // candidates in hand at a time
   int64_t chains = 4, turns = 4;
+  // Of searches by a proposer.
+  std::string form;                    // "native", "device", "python"
+  std::vector<std::string> signature;  // of the problem, a line an argument
+  std::string prompts;                 // folder with templates of the user's own; may be empty
+  int64_t prompt_tokens = 16'000, answer_tokens = 16'384;
+  double temperature = 1;
 };
 
 // What a record of the journal tells.

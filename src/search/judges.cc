@@ -66,6 +66,7 @@ Result<void> Judges::Feed(size_t index) {
   if (!worker.id.empty() || waiting_.empty()) return {};
   const bool confirms = waiting_.front().task.confirms;
   if (!worker.runs || confirms) {
+    if (worker.runs) Retire(index);
     ASSAY_RETURN_IF_ERROR(fleet_.Start(index, true));
     worker.runs = true;
   }
@@ -91,17 +92,7 @@ Result<void> Judges::Feed(size_t index) {
 Result<std::vector<JudgedTask>> Judges::Wait(int timeout_ms) {
   for (size_t i = 0; i < workers_.size(); ++i) ASSAY_RETURN_IF_ERROR(Feed(i));
   if (done_.empty()) {
-    if (const auto said = fleet_.Wait(timeout_ms)) {
-      if (said->line) {
-        Heard(said->worker, *said->line);
-      } else {
-        workers_[said->worker].runs = false;
-        EndRequest(said->worker,
-                   {ErrorKind::kEnvironment,
-                    fmt::format("the worker of {} {}", fleet_.Name(said->worker), said->end)},
-                   true);
-      }
-    }
+    if (const auto said = fleet_.Wait(timeout_ms)) Take(*said);
     WatchForSilence();
   }
   if (failures_ >= kFailuresMax)
@@ -109,6 +100,25 @@ Result<std::vector<JudgedTask>> Judges::Wait(int timeout_ms) {
         fmt::format("nothing can be judged here: {} times in a row, without a verdict: {}",
                     failures_, last_failure_));
   return std::exchange(done_, {});
+}
+
+void Judges::Take(const Fleet::Said& said) {
+  if (said.line) return Heard(said.worker, *said.line);
+  workers_[said.worker].runs = false;
+  EndRequest(said.worker,
+             {ErrorKind::kEnvironment,
+              fmt::format("the worker of {} {}", fleet_.Name(said.worker), said.end)},
+             true);
+}
+
+void Judges::Retire(size_t index) {
+  workers_[index].runs = false;
+  fleet_.Release(index);
+  for (const Deadline deadline = Deadline::AfterSeconds(kFarewellS); !deadline.Expired();) {
+    const auto said = fleet_.Wait(kFarewellWaitMs);
+    if (said && said->worker != index) Take(*said);
+    if (said && said->worker == index && !said->line) return;
+  }
 }
 
 void Judges::Heard(size_t index, const std::string& line) {

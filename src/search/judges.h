@@ -63,6 +63,9 @@ class Judges {
   };
 
   Result<void> Feed(size_t worker);
+  void Take(const Fleet::Said& said);
+  // Lets a worker without a request end by itself.
+  void Retire(size_t worker);
   void Heard(size_t worker, const std::string& line);
   void Judged(Worker& worker, size_t candidate, JudgedTask judged);
   // The request has ended; what has no verdict is tried again, or has this error. `blamed`: the

@@ -1,6 +1,7 @@
 #include "search/outcome_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "model/outcome.h"
@@ -22,6 +23,9 @@ bool MayBeFaster(const SearchNode& node) {
   return node.outcome == Outcome::kFaster ||
          (node.outcome == Outcome::kUnsettled && node.ratio.value > 1);
 }
+
+// A great ratio with a wide interval is a lucky one.
+double SureRatio(const Ratio& ratio) { return std::isfinite(ratio.low) ? ratio.low : 0; }
 
 }  // namespace
 
@@ -64,8 +68,8 @@ std::vector<std::string> OutcomeTable::Finalists(size_t count) const {
   for (const SearchNode& node : nodes_)
     if (MayBeFaster(node) && node.duplicate_of.empty()) order.push_back(&node);
   std::stable_sort(order.begin(), order.end(), [](const SearchNode* a, const SearchNode* b) {
-    return std::pair(a->outcome == Outcome::kFaster, a->ratio.value) >
-           std::pair(b->outcome == Outcome::kFaster, b->ratio.value);
+    return std::pair(a->outcome == Outcome::kFaster, SureRatio(a->ratio)) >
+           std::pair(b->outcome == Outcome::kFaster, SureRatio(b->ratio));
   });
   std::vector<std::string> keys;
   for (size_t i = 0; i < order.size(); ++i) {

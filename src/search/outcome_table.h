@@ -39,8 +39,9 @@ class OutcomeTable {
   // Of all candidates that a second look found faster, the one with the greatest ratio there.
   const SearchNode* confirmed() const;
   const std::map<std::string, SearchNode>& confirmations() const { return confirmations_; }
-  // Keys of the candidates to judge again now, best first: those that were `faster`, then those
-  // that may be, until `count` were looked at, and further ones while none of these is confirmed.
+  // Keys of the candidates to judge again now, those with the greatest lower ends of their
+  // intervals first: those that were `faster`, then those that may be, until `count` were looked
+  // at, and further ones while none of these is confirmed.
   std::vector<std::string> Finalists(size_t count) const;
 
  private:
