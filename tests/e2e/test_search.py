@@ -89,6 +89,18 @@ def test_a_search_that_has_ended_judges_nothing_again(searched):
     assert "outcomes:" in again.out and "wrong 1" in again.out, again
 
 
+@pytest.mark.thorough
+def test_a_proposer_is_asked_and_a_bad_answer_is_data(assay, write):
+    program = write("answer", "#!/bin/sh\ncat > /dev/null\necho 'I would use tiles.'\n")
+    arguments = ["--size", "tiny", "--strategy", "refine", "--chains", "1", "--turns", "2", "-q"]
+    run = assay("search", SOFTMAX, *arguments, "--proposer", f"command:sh {program}")
+    assert run.code == NOT_FASTER and "no candidate was correct" in run.out, run
+    kinds = [line["kind"] for line in records(assay)]
+    assert kinds == ["search", "step", "result", "step", "result"], kinds
+    assert "tiles" in records(assay)[2]["result"]["answer"]["text"]
+    assert "no code" in records(assay)[3]["step"]["prompt"]["text"]
+
+
 def test_bad_requests_say_what_to_do(searched, write, assay):
     plain = write("plain.cpp", SOURCE.replace("//! tune LIMIT = 2 1", "#define LIMIT 2"))
     tunable = write("tunable.cpp", SOURCE)
@@ -99,7 +111,9 @@ def test_bad_requests_say_what_to_do(searched, write, assay):
         ([SOFTMAX, "--from", plain], "leaves nothing open"),
         ([SOFTMAX, "--from", tunable, "--budget", "60"], "evals=60,usd=2"),
         ([SOFTMAX, "--from", tunable, "--strategy", "magic"], "--strategy magic"),
-        ([SOFTMAX, "--from", tunable, "--proposer", "magic"], "--proposer magic"),
+        ([SOFTMAX, "--proposer", "magic"], "magic"),
+        ([SOFTMAX, "--from", tunable, "--proposer", "command:cat"], "--from is of the tuner"),
+        ([SOFTMAX, "--resume"], "leave the problem out"),
         (["--resume"], "no search"),
         (["--steer", "pray", "x"], "--steer pray"),
     ):
