@@ -74,7 +74,8 @@ Result<int> List(const ArchiveListOptions& options) {
     query.kind = RecordKindFromName(options.kind);
     if (!query.kind)
       return UsageError(fmt::format(
-          "--kind {}: give reference, candidate, verdict, failure, run, note, search, step, result or steer",
+          "--kind {}: give reference, candidate, verdict, failure, run, note, search, step, result "
+          "or steer",
           options.kind));
   }
   query.problem = options.problem;
