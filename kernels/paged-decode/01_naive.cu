@@ -5,7 +5,8 @@
 //   so far (the online softmax), and then each thread adds up a column of the values.
 // Prediction: 40% of the library. The heads of a group read the same keys and values, the later
 //   ones from L2 at best, and a thread's key lies 2 KB away from its neighbour's.
-// Measured: not yet.
+// Measured: on an H100 2.42 ms, 25.6% of the library, 7.3% of the speed of a copy (32 sequences
+//   of 4096 tokens).
 // Sizes: heads of 64 or 128; any groups, pages and lengths.
 //! constant HEADS = q.size(1)
 //! constant HEAD_DIM = q.size(2)

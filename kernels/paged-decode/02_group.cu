@@ -3,7 +3,8 @@
 // Idea: the heads of queries that share keys and values are one block's work: a key that a thread
 //   has read is multiplied with all of their queries, and a value is added to all of their sums.
 // Prediction: 100% of the library: a quarter of the reads, still 2 bytes at a time.
-// Measured: not yet.
+// Measured: on an H100 1.08 ms, 57.7% of the library, 16.4% of the speed of a copy (32 sequences
+//   of 4096 tokens).
 // Sizes: heads of 64 or 128; any groups, pages and lengths.
 //! constant HEADS = q.size(1)
 //! constant HEAD_DIM = q.size(2)

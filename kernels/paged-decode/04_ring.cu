@@ -5,7 +5,9 @@
 //   other thread. A row's place in the cache is looked up a step before its copy starts.
 // Prediction: 450% of the library: 96 KB on their way on each SM, and arithmetic that is no longer
 //   behind the loads.
-// Measured: not yet.
+// Measured: on an H100 204.2 us, 300.6% of the library, 86.6% of the speed of a copy (32
+//   sequences of 4096 tokens); 145.1 us, 370.2% of the library, 64.9% of the speed of a copy
+//   (mixed lengths).
 // Sizes: heads of 64 or 128; any groups, pages and lengths. Rows of the pool are counted by int.
 //! constant HEADS = q.size(1)
 //! constant HEAD_DIM = q.size(2)

@@ -5,7 +5,9 @@
 //   scores and sums of powers in memory; a second launch puts them together.
 // Prediction: 540% of the library: a loss of 2% to rung 5 with 256 equal sequences and heads, which
 //   fill 132 multiprocessors by themselves; with mixed lengths a gain of 15%.
-// Measured: not yet.
+// Measured: on an H100 200.9 us, 307.2% of the library, 88.0% of the speed of a copy (32
+//   sequences of 4096 tokens); 112.9 us, 474.6% of the library, 83.4% of the speed of a copy
+//   (mixed lengths).
 // Sizes: heads of 64 or 128, groups of up to 16; any pages and lengths.
 //! constant HEADS = q.size(1)
 //! constant HEAD_DIM = q.size(2)

@@ -7,7 +7,9 @@
 //   0 for the next call.
 // Prediction: 570% of the library, 92% of the speed of a copy: no second launch, no partial wave;
 //   with mixed lengths the same share of the peak.
-// Measured: not yet.
+// Measured: on an H100 208.0 us, 295.9% of the library, 85.0% of the speed of a copy (32
+//   sequences of 4096 tokens); 119.1 us, 451.0% of the library, 79.1% of the speed of a copy
+//   (mixed lengths).
 // Sizes: heads of 64 or 128, groups of up to 16; any pages and lengths, up to 1024 sequences.
 //! constant BATCH = q.size(0)
 //! constant HEADS = q.size(1)

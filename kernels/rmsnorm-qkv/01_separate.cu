@@ -3,7 +3,7 @@
 // Idea: a block normalises the row and writes it; then a warp multiplies it with a row of the
 //   weights, 16 bytes a load.
 // Prediction: 100% of the library, which does the same.
-// Measured: not yet.
+// Measured: on an H100 22.04 us, 135.7% of the library, 75.2% of the speed of a copy.
 // Sizes: any; a row of x after the other, each with all weights. Rows that do not start on 16 bytes
 // are read one element at a time.
 //! constant ROWS = x.size(0)

@@ -4,7 +4,7 @@
 //   before it uses the first. Weights pass the first cache by; x lies in shared memory, read once
 //   for four rows.
 // Prediction: 118% of the library, 93% of the speed of a copy, which also writes.
-// Measured: not yet.
+// Measured: on an H100 102.6 us, 89.3% of the library, 75.3% of the speed of a copy (one row).
 // Sizes: any; a row of x after the other, each with all weights. Rows that do not start on 16 bytes
 // are read one element at a time.
 //! constant ROWS = x.size(0)

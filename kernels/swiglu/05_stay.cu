@@ -4,7 +4,7 @@
 //   four steps of both rows are asked for before these are used, also from one element to the next,
 //   so that sums and shuffles, and the ends of blocks, are not a rest for memory.
 // Prediction: 122% of the library, 96% of the speed of a copy, which also writes.
-// Measured: not yet.
+// Measured: on an H100 83.52 us, 110.0% of the library, 92.5% of the speed of a copy (one row).
 // Sizes: any; a row of x after the other, each with all weights. Rows that do not start on 16 bytes
 // are read one element at a time.
 //! constant ROWS = x.size(0)

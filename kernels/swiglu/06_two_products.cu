@@ -3,7 +3,7 @@
 // Idea: the product of `hgemm-hopper` (its rung 14: clusters, warps that only copy, the copy engine
 //   writes), once for each of the weights; a third launch puts the two results together.
 // Prediction: 102% of the library, which does the same.
-// Measured: not yet.
+// Measured: on an H100 1.39 ms, 114.0% of the library, 78.3% of wgmma (4096 rows).
 // Sizes: multiples of 8 features and of 8 hidden elements, since rows must be a multiple of 16 bytes
 //   long.
 //! constant ROWS = x.size(0)

@@ -7,7 +7,7 @@
 //   both, and the other block the other tile.
 // Prediction: 113% of the library: products at the speed of its own, and no pass over 352 MB of
 //   them.
-// Measured: not yet.
+// Measured: on an H100 1.31 ms, 121.0% of the library, 82.5% of wgmma (4096 rows).
 // Sizes: multiples of 8 features and of 8 hidden elements, since rows must be a multiple of 16 bytes
 //   long.
 //! constant ROWS = x.size(0)

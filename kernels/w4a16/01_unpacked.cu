@@ -3,7 +3,8 @@
 // Idea: none; the starting point, and what the library does in more steps. One launch writes the
 //   weights in bfloat16, a thread a byte; the next multiplies, a warp a row, 16 bytes a load.
 // Prediction: 180% of the library. 26 MB are read, 101 MB written and read again.
-// Measured: not yet.
+// Measured: on an H100 123.3 us, 461.8% of the library, 7.0% of the speed of a copy (one row);
+//   611.1 us, 94.7% of the library, 1.4% of the speed of a copy (16 rows).
 // Sizes: groups of 128; a row of x after the other, each with all weights.
 //! constant ROWS = x.size(0)
 //! constant FEATURES = x.size(1)

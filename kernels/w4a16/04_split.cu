@@ -5,7 +5,8 @@
 //   are asked for before these are used. Zeros cost one multiply-add for 32 weights: the sum of
 //   x * (128 + weight) less (128 + zero) * the sum of x.
 // Prediction: 2600% of the library, 90% of the speed of a copy.
-// Measured: not yet.
+// Measured: on an H100 14.39 us, 3937.8% of the library, 60.3% of the speed of a copy (one row);
+//   166.8 us, 342.3% of the library, 5.3% of the speed of a copy (16 rows).
 // Sizes: groups of 128; a row of x after the other, each with all weights. More than 4096 features
 // take more registers.
 //! constant ROWS = x.size(0)

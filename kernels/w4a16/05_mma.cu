@@ -6,7 +6,8 @@
 //   they lie. A warp keeps to its groups (two of 32), whose x stays in registers; 16 warps add up
 //   by way of shared memory. Weights come by cp.async, three steps ahead, each thread's own.
 // Prediction: 2700% of the library with one row, 92% of the speed of a copy; with 16 rows 2500%.
-// Measured: not yet.
+// Measured: on an H100 15.71 us, 3607.4% of the library, 55.2% of the speed of a copy (one row);
+//   19.38 us, 2922.3% of the library, 45.6% of the speed of a copy (16 rows).
 // Sizes: groups of 128; 16 rows of x after the other, each with all weights. More than 4096
 // features take more registers.
 //! constant ROWS = x.size(0)
