@@ -142,10 +142,13 @@ Spending SearchEngine::CostOf(const Step& step) const {
 
 Spending SearchEngine::Kept() const {
   const SearchSettings& settings = parts_.journal.settings();
-  const int64_t left = std::max<int64_t>(
-      0, settings.finalists - static_cast<int64_t>(table_.confirmations().size()));
+  const auto done = static_cast<int64_t>(table_.confirmations().size());
+  const int64_t left = std::max<int64_t>(0, settings.finalists - done);
   Spending kept;
-  if (settings.budget.evaluations > settings.finalists) kept.evaluations = left;
+  // A quarter of a small budget, so that something is left to confirm.
+  if (const int64_t all = settings.budget.evaluations; all > 1)
+    kept.evaluations =
+        std::max<int64_t>(0, std::min(settings.finalists, std::max<int64_t>(1, all / 4)) - done);
   if (ledger_.spent().evaluations > 0)
     kept.seconds = 2 * static_cast<double>(left) * ledger_.spent().seconds /
                    static_cast<double>(ledger_.spent().evaluations);
