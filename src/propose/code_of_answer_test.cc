@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/files.h"
 
@@ -122,6 +124,23 @@ TEST(CodeOfAnswer, TakesRealCandidatesWhole) {
       EXPECT_EQ(SourceOf("An idea:\n\n" + source + "\nIt is fast."), source) << entry.path();
     }
   EXPECT_GT(files, 150);
+}
+
+TEST(CodeOfAnswer, FindsTheKernelOfEachRecordedAnswer) {
+  int answers = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(ASSAY_SOURCE_DIRECTORY "/tests/transcripts")) {
+    if (entry.path().extension() != ".jsonl") continue;
+    std::istringstream lines(ReadFile(entry.path(), 1 << 24).value_or(""));
+    for (std::string line; std::getline(lines, line); ++answers) {
+      const std::string answer = nlohmann::json::parse(line)["answer"];
+      const auto code = CodeOfAnswer(answer, CodeForm::kNative);
+      ASSERT_TRUE(code) << entry.path() << ": " << code.error();
+      EXPECT_THAT(code->source, HasSubstr("ASSAY_KERNEL("));
+      EXPECT_THAT(code->source, testing::Not(HasSubstr("```")));
+    }
+  }
+  EXPECT_EQ(answers, 96);
 }
 
 TEST(CodeOfAnswer, SaysWhatAnAnswerLacks) {
