@@ -216,6 +216,10 @@ GAINS = {
 }
 
 
+# No exploit of the corpus gains without these: others stand behind them.
+COVERED = {"waiting-hosts", "left-results"}
+
+
 @pytest.fixture
 def judge(assay, write):
     """Judges an exploit without some defences, or with all of them (None)."""
@@ -345,4 +349,4 @@ def test_every_defence_is_tried():
         line.split('"')[1] for line in source.splitlines() if "Defence::" in line and '"' in line
     }
     tried = {name for key in (*GETS_THROUGH, *GAINS, "degenerate") for name in key.split(",")}
-    assert names == tried
+    assert names == tried | COVERED and not tried & COVERED
