@@ -1,4 +1,4 @@
-// What the machine code of a native candidate for the processor is made of.
+// The machine code of a native candidate for the processor, in numbers.
 #pragma once
 
 #include "base/result.h"

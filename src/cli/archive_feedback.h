@@ -1,4 +1,4 @@
-// What a search's next prompt would say of a verdict in the archive.
+// The lesson of a verdict in the archive for a search's next prompt.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ std::string PromptText(const Prompt& prompt) {
   return text + prompt.text + (prompt.text.ends_with('\n') ? "" : "\n");
 }
 
-// What tells one state of a file from another.
+// Facts that tell one state of a file from another.
 struct FileState {
   ino_t inode = 0;
   off_t size = 0;

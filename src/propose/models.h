@@ -1,4 +1,4 @@
-// What is known of models: the parameters that they take, and their prices. A table in TOML
+// Models: the parameters that they take, and their prices. A table in TOML
 // (models.toml) is built in; a user's own goes before it (docs/proposers.md).
 #pragma once
 

@@ -1,4 +1,4 @@
-// What writes candidates: a prompt in, an answer out, its cost booked. Proposers see prompts alone:
+// A writer of candidates: a prompt in, an answer out, its cost booked. Proposers see prompts alone:
 // no verdict, no session, no device.
 #pragma once
 

@@ -44,7 +44,7 @@ TEST_P(RealEngine, AnswersAndIsReplayed) {
         (*replay)->Propose({"engine/" + std::to_string(i), "You write kernels.", "Write one."}, {});
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(again->text, answers[i].text);
-    // Whatever it said: a source, or a text for its author.
+    // Any result will do: a source, or a text for its author.
     const auto code = CodeOfAnswer(answers[i].text, CodeForm::kAny);
     EXPECT_TRUE(code || !code.error().empty());
   }

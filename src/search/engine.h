@@ -85,7 +85,7 @@ class SearchEngine {
   // Tells the strategy and the table.
   void Tell(Entry& entry, const StepResult& result);
   Spending CostOf(const Step& step) const;
-  // What stays for the finalists.
+  // The part of the budget that is kept for finalists.
   Spending Kept() const;
   Result<void> Dispatch();
   Result<void> DispatchDuplicates();

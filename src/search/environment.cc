@@ -75,7 +75,7 @@ Result<uint64_t> SeedOf(const Json& json) {
   return UsageError("'seed' is a whole number from 0 on");
 }
 
-// What a verdict pays for, apart.
+// The parts of a verdict that rewards are made of.
 Json RewardsOf(const Verdict& verdict, double p) {
   const Attempt attempt = AttemptOf(verdict);
   return {{"built", attempt.stage >= Stage::kBuilt},

@@ -177,7 +177,7 @@ void Evolution::HeardVerdict(const Line& line, const StepResult& result) {
   ratios_[place] = ratio.value;
   Arm& arm = arms_[line.operation == "realise" ? "idea" : line.operation];
   if (!IsCorrect(result.verdict->outcome)) {
-    // What was repaired in vain is left alone.
+    // A candidate that was repaired in vain is left alone.
     if (line.operation != "repair" && result.duplicate_of.empty()) island.failed = place;
   } else if (ratio.value > 0 && result.duplicate_of.empty()) {
     arm.gain += kGainOfCorrect;

@@ -171,7 +171,7 @@ std::string Bound(const Verdict& verdict) {
   return std::string(TrimSpace(text));
 }
 
-// Where one call's data fit.
+// The memory that one call's data fit in.
 std::string WorkingSet(const Verdict& verdict, const MachineProfile& machine) {
   if (!verdict.work || verdict.work->bytes <= 0 || !verdict.machine.gpu.empty() ||
       machine.caches.empty())

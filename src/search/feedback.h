@@ -1,4 +1,4 @@
-// What a verdict teaches: the text from which the next prompt on this candidate is made. Pure.
+// The lesson of a verdict: the text from which the next prompt on this candidate is made. Pure.
 //
 // It shows no seed, nothing that the candidate printed, and of values at most one wrong element, to
 // three digits; docs/feedback.md says why that is safe.

@@ -37,7 +37,7 @@ struct SearchSettings {
   double temperature = 1;
 };
 
-// What a record of the journal tells.
+// A record of the journal.
 struct JournalEvent {
   enum class Kind {
     kIntent,
@@ -75,7 +75,7 @@ class Journal {
   static Result<Journal> Open(Store& store, const std::string& id);
 
   const SearchSettings& settings() const { return settings_; }
-  // What it held when it was opened.
+  // Its events when it was opened.
   const std::vector<JournalEvent>& events() const { return events_; }
 
   Result<void> Intend(std::span<const Step* const> steps, std::span<const Spending> reserved);

@@ -22,7 +22,7 @@ constexpr int64_t kSilenceMaxNs = int64_t{30} * 60 * 1'000'000'000;
 constexpr double kFarewellS = 10;
 constexpr int kFarewellWaitMs = 100;
 
-// Where it is missing: a number that no candidate has.
+// If it is missing: a number that no candidate has.
 size_t CandidateOf(const Json& event) {
   return event.value("candidate", std::numeric_limits<size_t>::max());
 }

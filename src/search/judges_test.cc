@@ -26,7 +26,7 @@ class JudgesTest : public ::testing::Test {
       judges.Add({fmt::format("{}", i),
                   CandidateFromText("a.cpp", fmt::format("int n = {};", i)).value(), confirms});
   }
-  // What becomes of all: "verdict", or an error's message.
+  // The end of all: "verdict", or an error's message.
   std::map<std::string, std::string> Finish(Judges& judges) {
     std::map<std::string, std::string> all;
     for (int waits = 0; judges.busy() && waits < 1000; ++waits) {

@@ -70,7 +70,7 @@ std::string InLoop(const NativeLoop& loop, int machine_bits) {
   return {};
 }
 
-// Where arithmetic bounds the problem, and the loop does little of it.
+// The case that arithmetic bounds the problem, and the loop does little of it.
 std::string LittleArithmetic(const Verdict& verdict, const NativeLoop& loop) {
   constexpr double kLittle = 0.5;  // share of the loop's instructions
   const int64_t arithmetic = loop.on_vectors + loop.on_scalars;

@@ -1,4 +1,4 @@
-// What a search knows of its candidates: outcomes, the best so far, the result. Pure.
+// A search's knowledge of its candidates: outcomes, the best so far, the result. Pure.
 #pragma once
 
 #include <map>

@@ -95,7 +95,7 @@ std::string Ideas(const std::vector<TriedIdea>& tried, size_t left_out) {
   return Trimmed(text);
 }
 
-// What is left out of a prompt, in the order in which it goes.
+// The parts that a prompt can do without, in the order in which they go.
 struct LeftOut {
   bool second_feedback = false, code = false;
   size_t ideas = 0;

@@ -1,4 +1,4 @@
-// What prompts say of arguments, machine and target.
+// The words of prompts on arguments, machine and target.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,4 +1,4 @@
-// What the archive holds of candidates: sources with their verdicts, and of searches the prompts
+// Candidates as the archive holds them: sources with their verdicts, and of searches the prompts
 // and answers that they came from. The material of datasets.
 #pragma once
 

@@ -41,7 +41,7 @@ std::string CountsText(const OutcomeTable& table) {
   return text.empty() ? "nothing judged yet" : text;
 }
 
-// Where the best so far grew, and the last evaluation.
+// The evaluations at which the best so far grew, and the last one.
 std::string RenderCurve(const OutcomeTable& table) {
   std::vector<CurvePoint> steps;
   for (const CurvePoint& point : table.curve())

@@ -1,4 +1,4 @@
-// What a search found, as text and as lines of JSON (docs/search.md). Pure.
+// The findings of a search, as text and as lines of JSON (docs/search.md). Pure.
 #pragma once
 
 #include <string>

@@ -34,7 +34,7 @@ class ScriptedFleet : public Fleet {
  public:
   // A source's ratio.
   using Score = std::function<double(const std::string& source)>;
-  // What a worker says to a request in place of verdicts, such as an error; nullopt: verdicts.
+  // A worker's reply to a request in place of verdicts, such as an error; nullopt: verdicts.
   using Trouble =
       std::function<std::optional<std::vector<std::string>>(const std::string& request)>;
   static constexpr const char* kDies = "it dies";

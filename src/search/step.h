@@ -54,7 +54,7 @@ struct Ratio {
 };
 Ratio RatioOf(const Verdict& verdict);
 
-// What is asked for, beside the candidates.
+// Asks for the steps of a search.
 class Strategy {
  public:
   virtual ~Strategy() = default;

@@ -25,7 +25,7 @@ Features FeaturesOf(const TunerKnowledge& known, const TunePoint& point) {
   return features;
 }
 
-// What each coordinate counts: 1 / length^2.
+// The weight of each coordinate: 1 / length^2.
 using Weights = std::vector<double>;
 
 class GaussianProcess {
@@ -186,7 +186,7 @@ std::optional<Choice> ChooseBySurrogate(const TunerKnowledge& known, StepRandom&
   const Weights weights = LearnWeights({x.begin() + part, x.end()}, {y.begin() + part, y.end()});
   GaussianProcess process(x, y, weights);
   if (!known.pending().empty()) {
-    // What is being measured counts as the mean that is expected of it.
+    // Points in hand count as the mean that is expected of them.
     for (const TunePoint& point : known.pending()) {
       x.push_back(FeaturesOf(known, point));
       y.push_back(process.At(x.back()).mean);
