@@ -31,7 +31,8 @@ struct Table {
 
 Result<Table> ReadTable(const char* source_path, const char* table_path) {
   ASSAY_ASSIGN_OR_RETURN(const std::string source, ReadFile(source_path, 1 << 20));
-  auto space = ParseTuneSpace(source, "cpp");
+  const bool is_device = std::string_view(source_path).ends_with(".cu");
+  auto space = ParseTuneSpace(source, is_device ? "cu" : "cpp");
   if (!space) return UsageError(space.error());
   Table table{std::move(*space), {}, 0};
   std::ifstream lines(table_path);
