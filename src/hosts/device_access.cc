@@ -1,6 +1,7 @@
 #include "hosts/device_access.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +13,7 @@ namespace fs = std::filesystem;
 
 // CUDA reserves the device's whole memory and more as addresses.
 constexpr uint64_t kAddressSpaceBytes = uint64_t{1} << 46;
+constexpr const char* kConnections = "CUDA_DEVICE_MAX_CONNECTIONS";
 
 }  // namespace
 
@@ -33,6 +35,12 @@ std::vector<std::string> DeviceNodes(const std::string& folder, std::optional<in
   return nodes;
 }
 
+std::optional<std::string> ConnectionsOf(DeviceQueues queues) {
+  if (const char* own = ::getenv(kConnections); own != nullptr && *own != 0) return own;
+  if (queues == DeviceQueues::kOne) return "1";
+  return std::nullopt;
+}
+
 void ShowDriver(const Gpu& gpu, SandboxRequest* request) {
   const std::string& library = gpu.library_folder();
   if (library.empty()) return;
@@ -52,7 +60,8 @@ void AllowDevice(const Gpu& gpu, SandboxRequest* request, DeviceQueues queues) {
   request->environment["ASSAY_DEVICE"] = "cuda";
   request->environment["CUDA_VISIBLE_DEVICES"] = gpu.facts().uuid;
   request->environment["CUDA_CACHE_PATH"] = "/tmp/cuda";
-  if (queues == DeviceQueues::kOne) request->environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
+  if (const auto connections = ConnectionsOf(queues))
+    request->environment[kConnections] = *connections;
   request->limits.address_space_bytes = kAddressSpaceBytes;
 }
 

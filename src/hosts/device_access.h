@@ -15,6 +15,10 @@ namespace assay {
 // one stream, or without timing.
 enum class DeviceQueues { kByDefault, kOne };
 
+// Returns the value of CUDA_DEVICE_MAX_CONNECTIONS for a process: the user's own, if the judge has
+// one in its environment. nullopt: none, the driver chooses.
+std::optional<std::string> ConnectionsOf(DeviceQueues queues);
+
 // Returns the nodes in `folder` that CUDA needs for the GPU with this number, and for no other: a
 // candidate could work on several GPUs while the reference has one. Includes all GPUs' nodes if the
 // number is not known or has no node.

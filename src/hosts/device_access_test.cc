@@ -2,6 +2,7 @@
 #include "hosts/device_access.h"
 
 #include <gmock/gmock.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -45,6 +46,16 @@ TEST_F(DeviceNodesTest, AreOfAllWhereItIsNotKnownWhichIsIt) {
 
 TEST_F(DeviceNodesTest, WithoutADriverThereAreNone) {
   EXPECT_THAT(DeviceNodes(folder_ + "/none", 0), ElementsAre());
+}
+
+TEST(ConnectionsOf, AreTheUsersOwnIfThereAreSome) {
+  ::unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  EXPECT_EQ(ConnectionsOf(DeviceQueues::kOne), "1");
+  EXPECT_EQ(ConnectionsOf(DeviceQueues::kByDefault), std::nullopt);
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+  EXPECT_EQ(ConnectionsOf(DeviceQueues::kOne), "4");
+  EXPECT_EQ(ConnectionsOf(DeviceQueues::kByDefault), "4");
+  ::unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
 }
 
 }  // namespace

@@ -8,16 +8,17 @@
 
 namespace assay {
 
-Result<void> HostSchedule::BeginOpponents() {
+Result<void> HostSchedule::BeginOpponents(DeviceQueues queues) {
   const SessionTerms& terms = bench_.terms;
   if (terms.opponent.against || terms.effort.correctness_only) return {};
-  if (auto begun = Pool(terms.opponent.baselines.front()).Prefetch(0, kPairsMin, false); !begun)
+  ReferencePool& pool = Pool({terms.opponent.baselines.front(), queues});
+  if (auto begun = pool.Prefetch(0, kPairsMin, false); !begun)
     return std::unexpected(TroubleAsError(begun.error(), "starting the reference"));
   return {};
 }
 
 void HostSchedule::MeetOracle() {
-  for (auto& [baseline, pool] : pools_) pool->Meet(*bench_.oracle, *bench_.live);
+  for (auto& [kind, pool] : pools_) pool->Meet(*bench_.oracle, *bench_.live);
 }
 
 void HostSchedule::BeginBatch(std::span<const BuiltCandidate> candidates,
@@ -35,7 +36,8 @@ void HostSchedule::EndBatch() {
   other_sizes_ = {};
 }
 
-CandidateHostSetup HostSchedule::SetupOf(const BuiltCandidate& candidate) const {
+CandidateHostSetup HostSchedule::SetupOf(const BuiltCandidate& candidate,
+                                         DeviceQueues queues) const {
   return {candidate,
           bench_.terms.limits,
           bench_.python,
@@ -46,11 +48,13 @@ CandidateHostSetup HostSchedule::SetupOf(const BuiltCandidate& candidate) const 
           bench_.threads,
           bench_.stop,
           false,
-          bench_.terms.forks_hosts};
+          bench_.terms.forks_hosts,
+          queues};
 }
 
 std::unique_ptr<HostsOfCandidate> HostSchedule::Make(const BuiltCandidate& candidate) const {
-  const CandidateHostSetup setup = SetupOf(candidate);
+  const DeviceQueues queues = QueuesFor(candidate.source.content);
+  const CandidateHostSetup setup = SetupOf(candidate, queues);
   const int threads = ThreadsOfCorrectness(bench_.threads);
   // Timed hosts are left as programs are: the fill takes time.
   CandidateHostSetup of_correctness{candidate,
@@ -63,14 +67,15 @@ std::unique_ptr<HostsOfCandidate> HostSchedule::Make(const BuiltCandidate& candi
                                     threads,
                                     bench_.stop,
                                     true,
-                                    bench_.terms.forks_hosts};
+                                    bench_.terms.forks_hosts,
+                                    queues};
   auto hosts = std::make_unique<HostsOfCandidate>(
       CandidateHosts(of_correctness), CandidateHosts(setup), std::deque<CandidateHosts>{});
   for (const auto& size : other_sizes_)
     hosts->other_sizes.emplace_back(CandidateHostSetup{
         candidate.at_other_size ? *candidate.at_other_size : candidate, bench_.terms.limits,
         bench_.python, size->oracle, size->live, size->settings, bench_.gpu(), threads, bench_.stop,
-        true, bench_.terms.forks_hosts});
+        true, bench_.terms.forks_hosts, queues});
   return hosts;
 }
 
@@ -143,28 +148,27 @@ int HostSchedule::PairsComing(int pair_index) const {
   return alone_ ? 1 : PairsUntilDecision(pair_index);
 }
 
-void HostSchedule::EndWarmReferences(const std::string& baseline, int pair_index) {
+void HostSchedule::EndWarmReferences(const ReferenceKind& kind, int pair_index) {
   if (!alone_) return;
-  std::erase_if(pools_, [&](const auto& pool) { return pool.first != baseline; });
-  if (const auto pool = pools_.find(baseline); pool != pools_.end())
-    pool->second->KeepOnly(pair_index);
+  std::erase_if(pools_, [&](const auto& pool) { return pool.first != kind; });
+  if (const auto pool = pools_.find(kind); pool != pools_.end()) pool->second->KeepOnly(pair_index);
 }
 
 HostResult<void> HostSchedule::BeginPairs(int pair_index, CandidateHosts& hosts,
-                                          const std::string& baseline, bool opponent_leaves) {
-  EndWarmReferences(baseline, pair_index);
+                                          const ReferenceKind& kind, bool opponent_leaves) {
+  EndWarmReferences(kind, pair_index);
   if (alone_) return {};
   for (auto& [other, pool] : pools_)
-    if (other != baseline) pool->MakeRoom(0);
+    if (other != kind) pool->MakeRoom(0);
   const int coming = PairsComing(pair_index);
   hosts.Prefetch(pair_index, coming);
-  return Pool(baseline).Prefetch(pair_index, coming, opponent_leaves);
+  return Pool(kind).Prefetch(pair_index, coming, opponent_leaves);
 }
 
-void HostSchedule::StartPairs(CandidateHosts& hosts, const std::string& baseline,
+void HostSchedule::StartPairs(CandidateHosts& hosts, const ReferenceKind& kind,
                               bool opponent_leaves) {
-  if (!BeginPairs(0, hosts, baseline, opponent_leaves)) return;
-  ReferencePool& opponents = Pool(baseline);
+  if (!BeginPairs(0, hosts, kind, opponent_leaves)) return;
+  ReferencePool& opponents = Pool(kind);
   const auto imported = ImportOffDevice(bench_.gpu(), bench_.stop, [&] {
     hosts.AwaitImports();
     opponents.AwaitImports();
@@ -177,17 +181,18 @@ void HostSchedule::StartPairs(CandidateHosts& hosts, const std::string& baseline
   hosts.Prepare(0, PairsComing(0));
 }
 
-ReferencePool& HostSchedule::Pool(const std::string& baseline) {
-  auto& pool = pools_[baseline];
+ReferencePool& HostSchedule::Pool(const ReferenceKind& kind) {
+  auto& pool = pools_[kind];
   if (!pool) {
     ReferencePool::Options options;
     options.problem = bench_.terms.problem;
     options.python = bench_.python;
     options.threads = bench_.threads;
     options.weights_seed = DeriveSeed(bench_.seed, SeedStream::kWeights);
-    options.baseline = baseline;
+    options.baseline = kind.baseline;
     options.hosts_max = ReferencePool::WarmHostsMax();
     options.gpu = bench_.gpu();
+    options.queues = kind.queues;
     options.stop = bench_.stop;
     options.forks = bench_.terms.forks_hosts;
     pool = std::make_unique<ReferencePool>(std::move(options));

@@ -3,6 +3,7 @@
 // the device's memory is short.
 #pragma once
 
+#include <compare>
 #include <deque>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "correctness/other_size.h"
+#include "session/queue_choice.h"
 #include "session/workbench.h"
 #include "sides/candidate_hosts.h"
 #include "sides/ending_hosts.h"
@@ -25,12 +27,24 @@ struct HostsOfCandidate {
   std::deque<CandidateHosts> other_sizes;  // beside the batch's
 };
 
+// The kind of reference hosts that a candidate is measured beside.
+struct ReferenceKind {
+  std::string baseline;
+  DeviceQueues queues = DeviceQueues::kByDefault;
+  auto operator<=>(const ReferenceKind&) const = default;
+};
+
 class HostSchedule {
  public:
   explicit HostSchedule(const Workbench& bench) : bench_(bench) {}
 
+  // Returns the queues of both sides' hosts for this candidate. `source`: its source; empty: not
+  // known yet.
+  DeviceQueues QueuesFor(std::string_view source) const {
+    return bench_.on_device() ? QueuesOf(bench_.terms, source) : DeviceQueues::kByDefault;
+  }
   // Begins to start the first pairs' opponents, unless they have begun.
-  Result<void> BeginOpponents();
+  Result<void> BeginOpponents(DeviceQueues queues);
   // Call once oracle and live slots exist: reference hosts load their problem.
   void MeetOracle();
   // Begins a batch. `candidates` and `other_sizes` must stay until EndBatch().
@@ -64,25 +78,25 @@ class HostSchedule {
   // Returns how many pairs' hosts start side by side, this pair's included.
   int PairsComing(int pair_index) const;
   // Begins to start hosts of this and the following pairs, on a device.
-  HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const std::string& baseline,
+  HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const ReferenceKind& kind,
                               bool opponent_leaves);
   // Starts the hosts of the first pairs, both sides' at once, and has them load. What fails is told
   // when they are taken.
-  void StartPairs(CandidateHosts& hosts, const std::string& baseline, bool opponent_leaves);
+  void StartPairs(CandidateHosts& hosts, const ReferenceKind& kind, bool opponent_leaves);
   // If hosts start one by one: ends warm reference hosts, except this pair's, so that the candidate
   // can have their memory.
-  void EndWarmReferences(const std::string& baseline, int pair_index);
-  ReferencePool& Pool(const std::string& baseline);
-  void DropPool(const std::string& baseline) { pools_.erase(baseline); }
+  void EndWarmReferences(const ReferenceKind& kind, int pair_index);
+  ReferencePool& Pool(const ReferenceKind& kind);
+  void DropPool(const ReferenceKind& kind) { pools_.erase(kind); }
 
-  CandidateHostSetup SetupOf(const BuiltCandidate& candidate) const;
+  CandidateHostSetup SetupOf(const BuiltCandidate& candidate, DeviceQueues queues) const;
   EndingHosts& ending() { return ending_; }
 
  private:
   std::unique_ptr<HostsOfCandidate> Make(const BuiltCandidate& candidate) const;
 
   const Workbench& bench_;
-  std::map<std::string, std::unique_ptr<ReferencePool>> pools_;  // by baseline
+  std::map<ReferenceKind, std::unique_ptr<ReferencePool>> pools_;
   std::span<const BuiltCandidate> candidates_;
   std::span<const std::unique_ptr<OtherSize>> other_sizes_;
   bool correctness_only_ = false;

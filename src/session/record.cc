@@ -15,6 +15,7 @@
 #include "model/dtype.h"
 #include "rules/clock_note.h"
 #include "rules/roofline.h"
+#include "session/queue_choice.h"
 #include "values/work_account.h"
 
 namespace assay {
@@ -63,6 +64,9 @@ Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, c
   if (!candidate.headers.empty()) verdict.toolchain["headers"] = candidate.headers;
   if (const std::string kernels = OpenBlasKernels(); !kernels.empty())
     verdict.toolchain["openblas_kernels"] = kernels;
+  if (gpu != nullptr)
+    verdict.toolchain["cuda_queues"] =
+        ConnectionsOf(QueuesOf(terms, candidate.source.content)).value_or("default");
   verdict.log = candidate.log;
   verdict.cost.build_s = candidate.build_s;
   verdict.cost.build_cached = candidate.cached;

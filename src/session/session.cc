@@ -115,7 +115,7 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
                          EstimateProblem(*host, options.memory_bytes, options.timeout_s));
   ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   if (bench_.on_device() && !bench_.saves_cores() && UsableCpus().size() >= kManyCores)
-    ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents());
+    ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents(schedule_.QueuesFor("")));
   ASSAY_ASSIGN_OR_RETURN(first_sizes_, MakeBatchSizes(bench_, bench_.seed, host, Drawing(events)));
   ASSAY_ASSIGN_OR_RETURN(bench_.oracle,
                          Oracle::Open(options, std::move(host), std::move(estimate)));
@@ -126,7 +126,8 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
                                                : terms.tolerance;
   ASSAY_ASSIGN_OR_RETURN(bench_.live, LiveSlots::Create(*bench_.oracle, bench_.device.get()));
   schedule_.MeetOracle();
-  return bench_.saves_cores() ? Result<void>{} : schedule_.BeginOpponents();
+  if (bench_.saves_cores()) return {};
+  return schedule_.BeginOpponents(schedule_.QueuesFor(""));
 }
 
 Result<std::unique_ptr<Batch>> Session::MakeNextBatch(uint64_t seed) {

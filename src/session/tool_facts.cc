@@ -59,7 +59,8 @@ HostResult<HostLegacy> RunUnderTool(const ToolSetup& setup, const HostTool& tool
   live.BeginCandidate();
   live.SetSlotCount(2);
   live.Clear();
-  CandidateHostSetup host_setup = setup.schedule.SetupOf(setup.candidate);
+  CandidateHostSetup host_setup = setup.schedule.SetupOf(
+      setup.candidate, setup.schedule.QueuesFor(setup.candidate.source.content));
   host_setup.tool = &tool;
   CandidateHosts hosts(host_setup);
   auto host = hosts.Take(0, 1);

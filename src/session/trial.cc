@@ -57,7 +57,7 @@ Result<bool> Trial::PassGates(HostsOfCandidate& hosts, Verdict* verdict) {
   if (!hosts.other_sizes.empty() && !schedule.alone()) hosts.other_sizes.front().Prefetch(0, 1);
   if (AsksForSpeed() && !schedule.alone()) {
     hosts.pairs.Prefetch(0, kPairsMin);
-    if (setup_.bench.saves_cores()) ASSAY_RETURN_IF_ERROR(schedule.BeginOpponents());
+    if (setup_.bench.saves_cores()) ASSAY_RETURN_IF_ERROR(schedule.BeginOpponents(Queues()));
   }
   ASSAY_ASSIGN_OR_RETURN(final, PassOtherSizes(hosts, verdict));
   if (final) return true;

@@ -73,6 +73,7 @@ class Trial {
   Result<bool> IsRightWithConstant(AtSize size, Verdict* verdict);
   SizeRunTerms OtherSizeTerms() const;
   bool AsksForSpeed() const;
+  DeviceQueues Queues() const { return setup_.schedule.QueuesFor(setup_.candidate.source.content); }
 
   TrialSetup setup_;
   double call_ns_ = 0;  // from the correctness gate, rough

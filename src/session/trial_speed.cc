@@ -54,7 +54,7 @@ Terms Trial::TermsBeside(const std::string& baseline, bool cheap, const Candidat
   const Workbench& bench = setup_.bench;
   Terms terms;
   const int opponents_there =
-      setup_.against != nullptr ? kClearPairs : setup_.schedule.Pool(baseline).size();
+      setup_.against != nullptr ? kClearPairs : setup_.schedule.Pool({baseline, Queues()}).size();
   terms.clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
   terms.threshold = bench.terms.opponent.threshold;
   terms.futility = bench.terms.effort.futility;
@@ -93,7 +93,8 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   HostSchedule& schedule = setup_.schedule;
   setup_.progress(JudgeStage::kSpeed, "starting hosts", 0);
   if (schedule.alone() || bench.live->MemoryIsShort()) schedule.ending().Await();
-  schedule.EndWarmReferences(baseline, 0);
+  const ReferenceKind kind{baseline, Queues()};
+  schedule.EndWarmReferences(kind, 0);
   const BuiltCandidate* against = setup_.against;
   // Fresh native hosts are cheap, and so are reference hosts that earlier candidates needed.
   const auto is_native = [](const BuiltCandidate* built) {
@@ -106,7 +107,7 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
                   FormsBeside(baseline),
                   TermsBeside(baseline, cheap, hosts, *verdict)};
   std::optional<CandidateHosts> opponents;
-  if (against != nullptr) opponents.emplace(schedule.SetupOf(*against));
+  if (against != nullptr) opponents.emplace(schedule.SetupOf(*against, kind.queues));
   const std::shared_ptr<GpuTurns> turns = GpuTurns::Of(bench.gpu());
   // Other judges may measure while a host imports PyTorch.
   const auto host_starts = [&] {
@@ -116,7 +117,7 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   gate.sides.opponent = [&](int pair_index) -> HostResult<Opponent> {
     Opponent found;
     const int coming = schedule.PairsComing(pair_index);
-    if (opponents ? !opponents->HasReady() : !schedule.Pool(baseline).HasLoaded(pair_index))
+    if (opponents ? !opponents->HasReady() : !schedule.Pool(kind).HasLoaded(pair_index))
       if (auto shared = host_starts(); !shared) return std::unexpected(shared.error());
     if (opponents) {
       auto own = opponents->Take(pair_index, coming);
@@ -124,7 +125,7 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
       found.own = std::move(*own);
       return found;
     }
-    auto host = schedule.Pool(baseline).Get(pair_index, coming, gate.forms.opponent_leaves);
+    auto host = schedule.Pool(kind).Get(pair_index, coming, gate.forms.opponent_leaves);
     if (!host) return std::unexpected(host.error());
     found.warm = *host;
     return found;
@@ -138,13 +139,11 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
     gate.sides.begin_hosts = [&](int pair_index) -> HostResult<void> {
       if (!hosts.HasReady())
         if (auto shared = host_starts(); !shared) return shared;
-      return schedule.BeginPairs(pair_index, hosts, baseline, gate.forms.opponent_leaves);
+      return schedule.BeginPairs(pair_index, hosts, kind, gate.forms.opponent_leaves);
     };
   // So one turn to measure holds for all of them.
   if (bench.on_device() && against == nullptr && !schedule.alone())
-    gate.sides.start_first = [&] {
-      schedule.StartPairs(hosts, baseline, gate.forms.opponent_leaves);
-    };
+    gate.sides.start_first = [&] { schedule.StartPairs(hosts, kind, gate.forms.opponent_leaves); };
   if (bench.on_device()) gate.sides.ending = &schedule.ending();
   std::optional<OwnKernels> own_kernels;
   if (bench.on_device() && MayCallLibraries(setup_.candidate, gate.terms.libraries_forbidden))
@@ -188,7 +187,7 @@ Result<bool> Trial::PassBaselines(CandidateHosts& hosts, Verdict* verdict) {
                             !setup_.bench.live->MemoryTaken();
     if (!leaves_out) return std::unexpected(error);
     left_out[error.message.substr(0, error.message.find('\n'))].push_back(baseline);
-    setup_.schedule.DropPool(baseline);
+    setup_.schedule.DropPool({baseline, Queues()});
   }
   if (best) AddBest(left_out, &*verdict->speed);
   return false;

@@ -13,7 +13,6 @@
 #include "base/defences.h"
 #include "base/files.h"
 #include "base/trace.h"
-#include "hosts/device_access.h"
 #include "hosts/host_tool.h"
 #include "machine/machine.h"
 #include "sides/host_starts.h"
@@ -86,10 +85,7 @@ HostResult<HostOptions> CandidateHostOptions(const CandidateHostSetup& setup, in
   // glibc fills what it hands out with the byte 0x7f: large numbers in every type.
   if (setup.poison_heap) options.sandbox.environment["MALLOC_PERTURB_"] = "128";
   if (!Stands(Defence::kLockdown)) options.sandbox.may_start_processes = true;
-  const bool one_stream = setup.candidate.source.form == CandidateForm::kDevice;
-  if (setup.gpu != nullptr)
-    AllowDevice(*setup.gpu, &options.sandbox,
-                one_stream ? DeviceQueues::kOne : DeviceQueues::kByDefault);
+  if (setup.gpu != nullptr) AllowDevice(*setup.gpu, &options.sandbox, setup.queues);
   if (setup.gpu != nullptr) ShowToolkit(*setup.gpu, setup.candidate.toolkit, &options.sandbox);
   options.on_device = setup.gpu != nullptr;
   const CorePlan cores = PlanCores(MeasuringCpus(), setup.threads, pair_index);

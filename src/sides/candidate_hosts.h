@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "builders/build_candidate.h"
+#include "hosts/device_access.h"
 #include "sides/live_host.h"
 #include "values/oracle.h"
 
@@ -24,8 +25,9 @@ struct CandidateHostSetup {
   const Gpu* gpu = nullptr;  // null: they do without
   int threads = 1;
   StopToken stop;
-  bool poison_heap = false;        // what the heap hands out holds no zeros and no old results
-  bool forks = false;              // Python hosts come from nurseries
+  bool poison_heap = false;  // what the heap hands out holds no zeros and no old results
+  bool forks = false;        // Python hosts come from nurseries
+  DeviceQueues queues = DeviceQueues::kByDefault;
   const HostTool* tool = nullptr;  // that the hosts run under; null: none
 };
 

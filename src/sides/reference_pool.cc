@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/trace.h"
-#include "hosts/device_access.h"
 #include "machine/machine.h"
 #include "rules/gate2.h"
 #include "sides/host_starts.h"
@@ -62,7 +61,7 @@ HostResult<void> ReferencePool::Spawn(int pair_index) {
   host_options.sandbox.limits.memory_bytes = TotalMemoryBytes();
   host_options.sandbox.limits.address_space_bytes = uint64_t{1} << 42;
   host_options.sandbox.limits.cpu_seconds = kTrustedCpuSeconds;
-  if (options_.gpu != nullptr) AllowDevice(*options_.gpu, &host_options.sandbox);
+  if (options_.gpu != nullptr) AllowDevice(*options_.gpu, &host_options.sandbox, options_.queues);
   // What torch.compile makes is Triton's, which looks for the driver.
   if (options_.gpu != nullptr && options_.baseline != "eager")
     ShowToolkit(*options_.gpu, "", &host_options.sandbox);

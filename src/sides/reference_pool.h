@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "hosts/device_access.h"
 #include "sides/live_host.h"
 
 namespace assay {
@@ -22,6 +23,7 @@ class ReferencePool {
     std::string baseline = "eager";
     int hosts_max = 9;         // kept warm for later candidates; some 250 MB each
     const Gpu* gpu = nullptr;  // where they run; null: on the CPU
+    DeviceQueues queues = DeviceQueues::kByDefault;
     StopToken stop;
     bool forks = false;  // hosts come from nurseries
   };
