@@ -16,6 +16,12 @@
 namespace assay {
 namespace {
 
+// A pair's hosts have two threads, the judge one; one core is left free.
+constexpr size_t kMeasuringCores = 4;
+// A worker keeps about two cores busy with builds and with hosts that start.
+constexpr size_t kCoresOfWorker = 2;
+constexpr size_t kWorkersMax = 8;
+
 struct Pipe {
   UniqueFd read, write;
 };
@@ -63,26 +69,27 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
+size_t WorkersOfGpu(size_t cores, size_t gpus) {
+  const size_t apart = kMeasuringCores * gpus;
+  const size_t others = cores > apart ? cores - apart : 0;
+  return std::clamp<size_t>(others / kCoresOfWorker / gpus, 1, kWorkersMax);
+}
+
 std::vector<WorkerPlace> PlacesForWorkers(const std::vector<WorkerPlace>& devices, size_t workers,
                                           const std::vector<int>& cpus) {
-  // A pair's hosts have two threads, the judge one; one core is left free.
-  constexpr size_t kMeasuring = 4, kWorkersMax = 8;
-  // A worker keeps about two cores busy with builds and with hosts that start.
-  constexpr size_t kCoresOfWorker = 2;
-  const size_t apart = kMeasuring * devices.size();
+  const size_t apart = kMeasuringCores * devices.size();
   const size_t others = cpus.size() > apart ? cpus.size() - apart : 0;
   const bool on_gpu = devices.front().device != "cpu";
-  const size_t by_cores =
-      on_gpu ? std::min(kWorkersMax, others / kCoresOfWorker / devices.size()) : 1;
-  const size_t count = std::max<size_t>(1, workers > 0 ? workers : by_cores);
+  const size_t by_cores = on_gpu ? WorkersOfGpu(cpus.size(), devices.size()) : 1;
+  const size_t count = workers > 0 ? workers : by_cores;
   std::vector<WorkerPlace> places;
   for (size_t i = 0; i < devices.size(); ++i) {
     WorkerPlace place = devices[i];
     place.sharers = static_cast<int>(count);
     if (on_gpu && count > 1 && others >= kCoresOfWorker) {
       // Interrupts tend to land on the first cores.
-      const auto end = cpus.end() - static_cast<std::ptrdiff_t>(kMeasuring * i);
-      place.measuring_cores.assign(end - kMeasuring, end);
+      const auto end = cpus.end() - static_cast<std::ptrdiff_t>(kMeasuringCores * i);
+      place.measuring_cores.assign(end - static_cast<std::ptrdiff_t>(kMeasuringCores), end);
       place.cores.assign(cpus.begin(), cpus.begin() + static_cast<std::ptrdiff_t>(others));
     }
     places.insert(places.end(), count, place);

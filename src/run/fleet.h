@@ -49,8 +49,12 @@ struct WorkerPlace {
   std::string Name() const { return visible_gpu.empty() ? device : device + ":" + visible_gpu; }
 };
 
-// Gives each of `devices`, at least one and all of one kind, `workers` workers; 0: as many as the
-// cores allow, 8 at most. `cpus`: all that may be used. Workers of one GPU measure on cores that
+// Returns how many workers each GPU has by default, by the cores that this process may use and the
+// number of GPUs.
+size_t WorkersOfGpu(size_t cores, size_t gpus);
+
+// Gives each of `devices`, at least one and all of one kind, `workers` workers; 0: on a CPU one,
+// on GPUs WorkersOfGpu(). `cpus`: all that may be used. Workers of one GPU measure on cores that
 // are set apart for it, and share the others for all else; where cores are few, a device has one
 // worker, with all of them.
 std::vector<WorkerPlace> PlacesForWorkers(const std::vector<WorkerPlace>& devices, size_t workers,

@@ -101,6 +101,15 @@ std::vector<int> Cores(int count) {
   return cores;
 }
 
+TEST(WorkersOfGpu, GrowWithTheCores) {
+  EXPECT_EQ(WorkersOfGpu(2, 1), 1u);
+  EXPECT_EQ(WorkersOfGpu(8, 1), 2u);
+  EXPECT_EQ(WorkersOfGpu(16, 1), 6u);
+  EXPECT_EQ(WorkersOfGpu(64, 1), 8u);
+  EXPECT_EQ(WorkersOfGpu(32, 2), 6u);
+  EXPECT_EQ(WorkersOfGpu(4, 2), 1u);
+}
+
 TEST(PlacesForWorkers, SetsCoresApartForMeasuring) {
   const auto places = PlacesForWorkers({{"cuda", ""}}, 0, Cores(16));
   ASSERT_EQ(places.size(), 6u);
