@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/trace.h"
 #include "builders/build_steps.h"
 #include "builders/lean_headers.h"
 #include "gpu/turns.h"
@@ -23,10 +25,15 @@ std::string SetConstants(const std::string& settings) {
   return document.is_object() && document.contains("set") ? document["set"].dump() : std::string();
 }
 
-// Settings by which a build finds no device, and compiles for it all the same.
-std::string WithoutDevice(const std::string& settings) {
+// kImports and kConstruction: the device is not there; extensions are compiled as for it, and
+// nothing is called.
+enum class Stage { kImports, kConstruction, kWhole };
+
+std::string SettingsOf(Stage stage, const std::string& settings) {
   auto document = nlohmann::json::parse(settings, nullptr, false);
+  if (stage == Stage::kWhole || !document.is_object()) return settings;
   document["without_device"] = true;
+  if (stage == Stage::kImports) document["imports_alone"] = true;
   return document.dump();
 }
 
@@ -78,20 +85,14 @@ struct Build {
   std::string toolkit, compiler_version;  // of CUDA; empty: none
   LeanHeaders lean;                       // empty: it loads no extensions
   StopToken stop;
-  // The device is not there: extensions are compiled as for it, and nothing is called.
-  bool without_device = false;
+  Stage stage = Stage::kWhole;
 
   std::string Key(const BuiltCandidate& built, const Size& size) const;
+  // Of what its import compiles, whatever the problem.
+  std::string ImportsKey(const BuiltCandidate& built, const std::string& settings) const;
   // Builds for one size, on top of what is built already.
   Result<void> AddSize(const Size& size, BuiltCandidate* built) const;
 };
-
-// Whether all that a candidate compiles is compiled when it is imported and constructed. Triton and
-// torch.compile compile at the first call.
-bool CompilesAtImport(const std::string& source) {
-  return source.contains("cpp_extension") && !source.contains("triton") &&
-         !source.contains("torch.compile");
-}
 
 // Whether a build without the device says all that one with it would say.
 bool StandsWithoutDevice(const BuiltCandidate& built) {
@@ -106,12 +107,20 @@ std::string Build::Key(const BuiltCandidate& built, const Size& size) const {
   if (target != nullptr)
     parts.insert(parts.end(),
                  {target->gpu.Describe(), toolkit, compiler_version, DescribeInputs(*size.plan),
-                  built.artifact, without_device ? "without the device" : ""});
+                  built.artifact, stage == Stage::kWhole ? "" : "without the device"});
   return ArtifactCache::Key(parts);
 }
 
+std::string Build::ImportsKey(const BuiltCandidate& built, const std::string& settings) const {
+  return ArtifactCache::Key({"python imports", built.source.content, python.executable,
+                             python.torch_version, lean.hash, ProcessorIdentity(),
+                             SetConstants(settings), target->gpu.Describe(), toolkit,
+                             compiler_version});
+}
+
 Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
-  const std::string key = Key(*built, size);
+  const std::string key =
+      stage == Stage::kImports ? ImportsKey(*built, size.settings) : Key(*built, size);
   if (auto artifact = Artifacts().Get(key)) {
     built->artifact = std::move(*artifact);
     built->headers = HeadersOf(built->artifact);
@@ -119,8 +128,13 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
     return {};
   }
   built->cached = false;
+  // What is compiled by now is not compiled again.
+  if (stage == Stage::kConstruction)
+    if (auto imports = Artifacts().Get(ImportsKey(*built, size.settings)))
+      built->artifact = std::move(*imports);
+  const bool without_device = stage != Stage::kWhole;
   PythonHostFiles files;
-  files.settings = without_device ? WithoutDevice(size.settings) : size.settings;
+  files.settings = SettingsOf(stage, size.settings);
   files.candidate_source = built->source.content;
   files.init_arguments = size.init_arguments;
   files.extensions = built->artifact;
@@ -162,7 +176,27 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
   return {};
 }
 
+// Reads the headers and finds the compilers of a build.
+Result<void> FindTools(Build* build, BuiltCandidate* built) {
+  if (built->source.content.contains("cpp_extension")) {
+    ASSAY_ASSIGN_OR_RETURN(build->lean, ReadLeanHeaders());
+  }
+  // PyTorch and Triton do without nvcc; a candidate that needs it is told by them.
+  if (build->target == nullptr) return {};
+  if (const auto nvcc = FindNvcc()) {
+    build->toolkit = built->toolkit = nvcc->toolkit;
+    build->compiler_version = nvcc->version;
+    built->compiler += fmt::format(", nvcc ({})", nvcc->version);
+  }
+  return {};
+}
+
 }  // namespace
+
+bool CompilesAtImport(const std::string& source) {
+  return source.contains("cpp_extension") && !source.contains("triton") &&
+         !source.contains("torch.compile");
+}
 
 std::string DescribeInputs(const wire::Plan& plan) {
   nlohmann::json inputs = nlohmann::json::array();
@@ -189,23 +223,13 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
                                 std::filesystem::path(built.source.path).filename().string());
     return built;
   }
-  Build build{limits, python, target, "", "", {}, stop, false};
-  if (built.source.content.contains("cpp_extension")) {
-    ASSAY_ASSIGN_OR_RETURN(build.lean, ReadLeanHeaders());
-  }
-  // PyTorch and Triton do without nvcc; a candidate that needs it is told by them.
-  if (target != nullptr) {
-    if (const auto nvcc = FindNvcc()) {
-      build.toolkit = built.toolkit = nvcc->toolkit;
-      build.compiler_version = nvcc->version;
-      built.compiler += fmt::format(", nvcc ({})", nvcc->version);
-    }
-  }
+  Build build{limits, python, target, "", "", {}, stop};
+  ASSAY_RETURN_IF_ERROR(FindTools(&build, &built));
   const Size size{init_arguments, settings, target != nullptr ? &target->plan : nullptr};
   // Such a build may run beside another judge's measurement.
   if (target != nullptr && CompilesAtImport(built.source.content)) {
     Build ahead = build;
-    ahead.without_device = true;
+    ahead.stage = Stage::kConstruction;
     BuiltCandidate early = built;
     ASSAY_RETURN_IF_ERROR(ahead.AddSize(size, &early));
     if (StandsWithoutDevice(early)) return early;
@@ -219,6 +243,21 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
   BuiltCandidate grown = built;
   ASSAY_RETURN_IF_ERROR(build.AddSize({other.init_arguments, other.settings, &other.plan}, &grown));
   return grown.failure ? built : grown;
+}
+
+Result<void> CompileImports(const CandidateSource& source, const CandidateLimits& limits,
+                            const PythonRuntime& python, const std::string& settings,
+                            const Gpu& gpu, StopToken stop) {
+  if (source.form != CandidateForm::kPython || !CompilesAtImport(source.content)) return {};
+  const Span span("compile imports ahead");
+  const auto no_inputs = std::make_unique<wire::Plan>();
+  const DeviceTarget target{gpu, *no_inputs, true, {}};
+  Build build{limits, python, &target, "", "", {}, stop, Stage::kImports};
+  BuiltCandidate built;
+  built.source = source;
+  ASSAY_RETURN_IF_ERROR(FindTools(&build, &built));
+  const std::string no_arguments;
+  return build.AddSize({no_arguments, settings, no_inputs.get()}, &built);
 }
 
 }  // namespace assay

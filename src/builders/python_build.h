@@ -15,6 +15,18 @@ Result<BuiltCandidate> BuildPython(BuiltCandidate built, const CandidateLimits& 
                                    const std::string& settings, const DeviceTarget* target,
                                    StopToken stop);
 
+// Returns true if all that a candidate compiles is compiled when it is imported and constructed.
+// Triton and torch.compile compile at the first call.
+bool CompilesAtImport(const std::string& source);
+
+// Compiles what importing a candidate compiles, without the device and before its problem is open,
+// and keeps it in the cache of artifacts, where BuildPython finds it. `settings`: as BuildPython's;
+// their constants count. A candidate that fails so is left to BuildPython, and so is one that
+// compiles nothing then. Errors as BuildPython's.
+Result<void> CompileImports(const CandidateSource& source, const CandidateLimits& limits,
+                            const PythonRuntime& python, const std::string& settings,
+                            const Gpu& gpu, StopToken stop);
+
 // Returns the inputs of `plan` as JSON for the builder, without values.
 std::string DescribeInputs(const wire::Plan& plan);
 

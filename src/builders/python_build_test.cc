@@ -109,6 +109,25 @@ TEST_F(BuildWithoutDevice, WhatCompilesAtItsImportNeedsNoDevice) {
               testing::HasSubstr("cannot use the CUDA device"));
 }
 
+// A module that leaves a file where extensions are compiled, and can be constructed only if an
+// earlier import has left one.
+TEST_F(BuildWithoutDevice, FindsWhatWasCompiledAhead) {
+  const std::string source =
+      "import os, torch  # as cpp_extension does\n"
+      "mark = os.environ['TORCH_EXTENSIONS_DIR'] + '/mark'\n"
+      "found = os.path.exists(mark)\n"
+      "open(mark, 'w').close()\n"
+      "class ModelNew(torch.nn.Module):\n"
+      "    def __init__(self):\n"
+      "        super().__init__()\n"
+      "        if not found: raise RuntimeError('it was not compiled ahead')\n"
+      "    def forward(self, x): return x\n";
+  const CandidateSource candidate{"model.py", source, "", CandidateForm::kPython, "python"};
+  const std::string settings = R"({"device": "cuda", "threads": 1})";
+  ASSERT_TRUE(CompileImports(candidate, {}, python_, settings, *gpu_, {}));
+  EXPECT_EQ(Build(source), "");
+}
+
 TEST_F(BuildWithoutDevice, AnExtensionThatDoesNotCompileIsNotBuiltTwice) {
   const std::string failure = Build(
       "import torch\n"

@@ -29,6 +29,8 @@ struct JudgeEvents {
   std::function<void(const ProgressEvent&)> progress = [](const ProgressEvent&) {};
   // A word on what is to come, once, before it begins: that it takes long, and what shortens it.
   std::function<void(const std::string&)> notice = [](const std::string&) {};
+  // All candidates of the batch are built: what follows leaves cores free.
+  std::function<void()> built = [] {};
   // Gets each verdict as soon as it stands, in the order of the candidates.
   std::function<void(const Verdict&)> verdict = [](const Verdict&) {};
   // In place of its verdict: a candidate needs what this machine lacks. Names the candidate.

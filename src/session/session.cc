@@ -203,6 +203,7 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
       auto built, builds.Finish(BuildSetup(FirstOf(first ? first_sizes_ : batch->other_sizes)),
                                 [&](size_t done) { Building(events, done, builds.size()); }));
   ASSAY_RETURN_IF_ERROR(BuildOpponent());
+  events.built();
   BatchAtWork work{nullptr, std::move(built), KernelListings(work.built, bench_.gpu(), bench_.stop),
                    asked,   events,           0,
                    {}};

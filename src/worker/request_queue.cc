@@ -25,6 +25,12 @@ std::optional<WorkerRequest> RequestQueue::TakeWaiting() {
   return TakeFirst();
 }
 
+std::optional<WorkerRequest> RequestQueue::Peek() const {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) return std::nullopt;
+  return waiting_.front();
+}
+
 std::optional<WorkerRequest> RequestQueue::TakeFirst() {
   if (waiting_.empty()) return std::nullopt;
   WorkerRequest request = std::move(waiting_.front());

@@ -25,6 +25,8 @@ class RequestQueue {
   // Does the same without waiting; returns nullopt if no request waits. In both cases the last
   // request is no longer in hand.
   std::optional<WorkerRequest> TakeWaiting();
+  // Returns a copy of the request that Next() would return now; nullopt: none waits.
+  std::optional<WorkerRequest> Peek() const;
   // Removes a waiting request and returns true. Otherwise returns false, and stops the request in
   // hand if it has this id.
   bool Cancel(const std::string& id);

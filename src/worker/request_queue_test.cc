@@ -54,6 +54,18 @@ TEST(RequestQueue, TakesWhatWaitsWithoutWaiting) {
   EXPECT_TRUE(queue.stop_flag());
 }
 
+TEST(RequestQueue, ALookTakesNothing) {
+  RequestQueue queue;
+  EXPECT_FALSE(queue.Peek());
+  queue.Push(Called("1"));
+  queue.Push(Called("2"));
+  EXPECT_EQ(queue.Peek()->id, "1");
+  EXPECT_EQ(queue.Next()->id, "1");
+  EXPECT_EQ(queue.Peek()->id, "2");
+  EXPECT_FALSE(queue.Cancel("1"));  // still in hand
+  EXPECT_TRUE(queue.stop_flag());
+}
+
 TEST(RequestQueue, AnUnknownIdStopsNothing) {
   RequestQueue queue;
   queue.Push(Called("1"));

@@ -39,13 +39,14 @@ void Worker::Run(int input_fd, const std::atomic<bool>& interrupted) {
   Write(ReadyLine(kAssayVersion));
   std::thread reader([&] { ReadRequests(input_fd, interrupted); });
   std::unique_ptr<Task> task;
+  BuildsAhead ahead;
   while (true) {
     if (!task) {
       auto request = queue_.Next();
       if (!request) break;
       task = Begin(std::move(*request));
     }
-    Serve(*task);
+    Serve(*task, &ahead);
     task = PrepareAhead(task->key);
   }
   queue_.Stop();
@@ -102,17 +103,23 @@ bool Worker::TakeLine(const std::string& line) {
   return true;
 }
 
-std::unique_ptr<Worker::Task> Worker::Begin(WorkerRequest request) const {
+Result<SessionTerms> Worker::TermsOf(const WorkerRequest& request) const {
   AskedTerms asked = request.terms;
   if (asked.device.empty()) asked.device = options_.device;
   auto terms = ResolveTerms(asked, request.candidates);
-  if (terms && !options_.device.empty() && terms->problem.device != options_.device)
-    terms = UsageError(fmt::format("this worker judges on {} alone", options_.device));
+  if (!terms) return terms;
+  if (!options_.device.empty() && terms->problem.device != options_.device)
+    return UsageError(fmt::format("this worker judges on {} alone", options_.device));
+  terms->machine = options_.machine;
+  terms->sharers = options_.sharers;
+  terms->forks_hosts = true;
+  return terms;
+}
+
+std::unique_ptr<Worker::Task> Worker::Begin(WorkerRequest request) const {
+  auto terms = TermsOf(request);
   auto task = std::make_unique<Task>(Task{std::move(request), std::move(terms), "", nullptr});
   if (!task->terms) return task;
-  task->terms->machine = options_.machine;
-  task->terms->sharers = options_.sharers;
-  task->terms->forks_hosts = true;
   task->key = SessionKey(task->request, *task->terms);
   if (task->request.kind == Kind::kDescribe) return task;
   std::vector<const CandidateSource*> sources;
@@ -122,10 +129,20 @@ std::unique_ptr<Worker::Task> Worker::Begin(WorkerRequest request) const {
   return task;
 }
 
-void Worker::Serve(Task& task) {
+Worker::BuildsAhead Worker::BeginBuildsAhead() const {
+  // Cores that are set apart for measurements are not used.
+  if (MeasuringCpus() == UsableCpus()) return {};
+  const auto request = queue_.Peek();
+  if (!request || request->kind == Kind::kDescribe) return {};
+  const auto terms = TermsOf(*request);
+  if (!terms) return {};
+  return {request->id, BeginImportBuilds(*terms, request->candidates, queue_.stop_flag())};
+}
+
+void Worker::Serve(Task& task, BuildsAhead* ahead) {
   const std::string& id = task.request.id;
   if (!task.terms) return Write(ErrorLine(id, task.terms.error()));
-  if (const auto judged = Judge(task); !judged) {
+  if (const auto judged = Judge(task, ahead); !judged) {
     // Whatever failed may have left hosts in the middle of something.
     const ErrorKind kind = judged.error().kind;
     if (kind != ErrorKind::kUsage && kind != ErrorKind::kUnjudged) sessions_.Drop(task.key);
@@ -136,7 +153,7 @@ void Worker::Serve(Task& task) {
   sessions_.Trim();
 }
 
-Result<void> Worker::Judge(Task& task) {
+Result<void> Worker::Judge(Task& task, BuildsAhead* ahead) {
   const WorkerRequest& request = task.request;
   const SessionTerms& terms = *task.terms;
   size_t next = 0;
@@ -149,6 +166,10 @@ Result<void> Worker::Judge(Task& task) {
   ASSAY_ASSIGN_OR_RETURN(Session * session, sessions_.Get(task.key, [&] {
     return Session::Open(terms, StopToken(queue_.stop_flag()), events);
   }));
+  // Others compile by themselves from here on.
+  if (ahead->builds && ahead->id == request.id) ahead->builds->Settle();
+  *ahead = {};
+  events.built = [&] { *ahead = BeginBuildsAhead(); };
   if (!task.builds) {
     Write(DescriptionLine(request.id, terms.problem, session->description()));
     return {};

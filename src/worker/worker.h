@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "session/import_builds.h"
 #include "session/session.h"
 #include "worker/request_queue.h"
 #include "worker/session_cache.h"
@@ -40,14 +41,24 @@ class Worker {
     std::string key;                          // of its session
     std::unique_ptr<CandidateBuilds> builds;  // under way; null where nothing is judged
   };
+  // The builds that began while an earlier request was served.
+  struct BuildsAhead {
+    std::string id;  // of their request
+    std::unique_ptr<ImportBuilds> builds;
+  };
 
   void ReadRequests(int input_fd, const std::atomic<bool>& interrupted);
   // Returns false after a shutdown request: read no more.
   bool TakeLine(const std::string& line);
   // Resolves a request and begins its builds. Call it while nothing is measured.
   std::unique_ptr<Task> Begin(WorkerRequest request) const;
-  void Serve(Task& task);
-  Result<void> Judge(Task& task);
+  // Returns a request's terms as this worker judges by them. Errors: kUsage.
+  Result<SessionTerms> TermsOf(const WorkerRequest& request) const;
+  // `ahead`: takes what was begun for this task, and leaves what is begun for the next.
+  void Serve(Task& task, BuildsAhead* ahead);
+  Result<void> Judge(Task& task, BuildsAhead* ahead);
+  // Begins the builds of the request that waits, if no measurement can be on their cores.
+  BuildsAhead BeginBuildsAhead() const;
   // Draws for the session's next batch. Begins the request that comes meanwhile, and returns it.
   std::unique_ptr<Task> PrepareAhead(const std::string& key);
   void Write(const std::string& line);

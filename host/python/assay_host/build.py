@@ -1,6 +1,7 @@
 """The builder: imports a candidate and constructs ModelNew once, so that its extensions are
 compiled, and packs them. On a device it also calls it once, for code that the first call compiles.
-With the setting `without_device` it compiles for a device that it does not see.
+With the setting `without_device` it compiles for a device that it does not see; with
+`imports_alone` besides it constructs nothing, so that it needs no problem.
 
 Runs in a builder's sandbox, before any host. Exit status 0, or 1 with one clear message on stderr;
 other output of the candidate and its compilers is dropped. Writes tmp/extensions.tar, empty if
@@ -96,8 +97,12 @@ def _build(root, settings, say):
         # What was built for another size of the problem.
         if extensions.unpack(os.path.join(root, "candidate", "extensions.tar"), root):
             extensions.skip_finished_builds()
-        made = record.read(os.path.join(root, "candidate", "init.pickle"))
         seed = int(settings.get("weights_seed", 0))
+        if settings.get("imports_alone"):
+            candidate.import_file(path, settings.get("set", {}), seed)
+            extensions.pack(root, _product(root))
+            return 0
+        made = record.read(os.path.join(root, "candidate", "init.pickle"))
         module = candidate.import_file(path, settings.get("set", {}), seed)
         model = candidate.construct(module, made, seed, path)
         place = device.CPU if without_device else device.name(settings)
