@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "hosts/blame.h"
 #include "model/verdict_json.h"
 #include "worker/protocol.h"
 
@@ -24,6 +25,12 @@ constexpr int kFailuresMax = 4;
 // No event of a judgement is further from the last one than this.
 constexpr int64_t kSilenceMaxNs = int64_t{30} * 60 * 1'000'000'000;
 constexpr int64_t kFarewellNs = int64_t{10} * 1'000'000'000;
+
+// Beside others a candidate may lack memory or time, and PyTorch the memory to start CUDA.
+bool MayDependOnOthers(const Verdict& verdict) {
+  return verdict.outcome == Outcome::kOutOfMemory || verdict.outcome == Outcome::kTimedOut ||
+         (verdict.outcome == Outcome::kBuildFailed && MayLackMemory(verdict.message));
+}
 
 }  // namespace
 
@@ -177,10 +184,7 @@ void Conductor::Judged(size_t worker, const std::string& line) {
   if (event.value("event", "") == "unjudged")
     return Keep(item, std::nullopt, Error{ErrorKind::kEnvironment, event.value("message", "")});
   auto verdict = VerdictFromJson(event.at("verdict").dump());
-  // The others may have had the memory, or the time.
-  if (verdict && Shares(worker) &&
-      (verdict->outcome == Outcome::kOutOfMemory || verdict->outcome == Outcome::kTimedOut))
-    return for_alone_.push_back(item);
+  if (verdict && Shares(worker) && MayDependOnOthers(*verdict)) return for_alone_.push_back(item);
   if (verdict)
     Keep(item, std::move(*verdict), std::nullopt);
   else

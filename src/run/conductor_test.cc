@@ -155,6 +155,28 @@ TEST_F(Conducting, WhatLacksMemoryBesideOthersIsJudgedAlone) {
   EXPECT_THAT(notices_, ElementsAre(HasSubstr("2 of them are judged once more")));
 }
 
+// With eight workers a GPU had no memory left for one more context: a copy of the reference ended
+// as `build_failed`.
+TEST_F(Conducting, ACandidateThatCannotStartCudaBesideOthersIsJudgedAlone) {
+  FakeFleet* fleet_there = nullptr;
+  FakeFleet fleet(
+      2,
+      [&](const Json& request) -> std::vector<std::string> {
+        if (fleet_there->alone_) return AllJudged(request);
+        Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
+        verdict.message = "PyTorch 2.11 cannot use the CUDA device: CUDA error: out of memory";
+        std::vector<std::string> lines;
+        for (size_t i = 0; i < request["candidates"].size(); ++i)
+          lines.push_back(VerdictLine(request["id"], i, verdict));
+        lines.push_back(DoneLine(request["id"]));
+        return lines;
+      },
+      true);
+  fleet_there = &fleet;
+  EXPECT_FALSE(Conduct(fleet).error);
+  EXPECT_THAT(rows_, ElementsAre("0: slower", "1: slower", "2: slower"));
+}
+
 TEST_F(Conducting, WhatLacksMemoryAloneHasThatForItsVerdict) {
   FakeFleet fleet(
       2,
