@@ -60,7 +60,7 @@ std::vector<double> Replay(const Table& table, const Chooser& choose, uint64_t s
   std::deque<TunePoint> in_hand{TunePoint(table.space.tunes.size(), 0)};
   known.Ask(in_hand.front());
   std::vector<double> reached;
-  for (size_t next = 1; reached.size() < count && !in_hand.empty();) {
+  for (size_t next = 1; reached.size() < count;) {
     while (in_hand.size() < width) {
       StepRandom random(seed, fmt::format("judge/{}", next++));
       const auto choice = choose(known, random);
@@ -68,6 +68,7 @@ std::vector<double> Replay(const Table& table, const Chooser& choose, uint64_t s
       known.Ask(choice->point);
       in_hand.push_back(choice->point);
     }
+    if (in_hand.empty()) break;  // no point is left
     const TunePoint point = in_hand.front();
     in_hand.pop_front();
     const auto found = table.ns.find(point);

@@ -18,8 +18,8 @@ namespace {
 
 // A pair's hosts have two threads, the judge one; one core is left free.
 constexpr size_t kMeasuringCores = 4;
-// A worker keeps about two cores busy with builds and with hosts that start.
-constexpr size_t kCoresOfWorker = 2;
+// A worker keeps about one core and a half busy with builds and with hosts that start.
+constexpr size_t kWorkersOnThreeCores = 2;
 constexpr size_t kWorkersMax = 8;
 
 struct Pipe {
@@ -72,7 +72,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 size_t WorkersOfGpu(size_t cores, size_t gpus) {
   const size_t apart = kMeasuringCores * gpus;
   const size_t others = cores > apart ? cores - apart : 0;
-  return std::clamp<size_t>(others / kCoresOfWorker / gpus, 1, kWorkersMax);
+  return std::clamp<size_t>(others * kWorkersOnThreeCores / 3 / gpus, 1, kWorkersMax);
 }
 
 std::vector<WorkerPlace> PlacesForWorkers(const std::vector<WorkerPlace>& devices, size_t workers,
@@ -86,7 +86,7 @@ std::vector<WorkerPlace> PlacesForWorkers(const std::vector<WorkerPlace>& device
   for (size_t i = 0; i < devices.size(); ++i) {
     WorkerPlace place = devices[i];
     place.sharers = static_cast<int>(count);
-    if (on_gpu && count > 1 && others >= kCoresOfWorker) {
+    if (on_gpu && count > 1 && others > 1) {
       // Interrupts tend to land on the first cores.
       const auto end = cpus.end() - static_cast<std::ptrdiff_t>(kMeasuringCores * i);
       place.measuring_cores.assign(end - static_cast<std::ptrdiff_t>(kMeasuringCores), end);

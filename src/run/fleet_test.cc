@@ -104,17 +104,17 @@ std::vector<int> Cores(int count) {
 TEST(WorkersOfGpu, GrowWithTheCores) {
   EXPECT_EQ(WorkersOfGpu(2, 1), 1u);
   EXPECT_EQ(WorkersOfGpu(8, 1), 2u);
-  EXPECT_EQ(WorkersOfGpu(16, 1), 6u);
+  EXPECT_EQ(WorkersOfGpu(16, 1), 8u);
   EXPECT_EQ(WorkersOfGpu(64, 1), 8u);
-  EXPECT_EQ(WorkersOfGpu(32, 2), 6u);
+  EXPECT_EQ(WorkersOfGpu(32, 2), 8u);
   EXPECT_EQ(WorkersOfGpu(4, 2), 1u);
 }
 
 TEST(PlacesForWorkers, SetsCoresApartForMeasuring) {
   const auto places = PlacesForWorkers({{"cuda", ""}}, 0, Cores(16));
-  ASSERT_EQ(places.size(), 6u);
+  ASSERT_EQ(places.size(), 8u);
   for (const WorkerPlace& place : places) {
-    EXPECT_EQ(place.sharers, 6);
+    EXPECT_EQ(place.sharers, 8);
     EXPECT_EQ(place.measuring_cores, (std::vector<int>{12, 13, 14, 15}));
     EXPECT_EQ(place.cores, Cores(12));
   }
@@ -122,11 +122,11 @@ TEST(PlacesForWorkers, SetsCoresApartForMeasuring) {
 
 TEST(PlacesForWorkers, TwoDevicesMeasureOnCoresOfTheirOwn) {
   const auto places = PlacesForWorkers({{"cuda", "0"}, {"cuda", "1"}}, 0, Cores(32));
-  ASSERT_EQ(places.size(), 12u);
+  ASSERT_EQ(places.size(), 16u);
   EXPECT_EQ(places[0].measuring_cores, (std::vector<int>{28, 29, 30, 31}));
-  EXPECT_EQ(places[11].measuring_cores, (std::vector<int>{24, 25, 26, 27}));
+  EXPECT_EQ(places[15].measuring_cores, (std::vector<int>{24, 25, 26, 27}));
   EXPECT_EQ(places[0].cores, Cores(24));
-  EXPECT_EQ(places[11].Name(), "cuda:1");
+  EXPECT_EQ(places[15].Name(), "cuda:1");
 }
 
 TEST(PlacesForWorkers, OneWorkerHasAllCores) {
