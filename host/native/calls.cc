@@ -32,6 +32,10 @@ DLDataType DLPackType(DType dtype) {
       return {kDLUInt, bits, 1};
     case DType::kBool:
       return {ASSAY_DLPACK_BOOL, bits, 1};
+    case DType::kFloat8E4M3:
+      return {ASSAY_DLPACK_FLOAT8_E4M3, bits, 1};
+    case DType::kFloat8E5M2:
+      return {ASSAY_DLPACK_FLOAT8_E5M2, bits, 1};
   }
   return {kDLOpaqueHandle, bits, 1};
 }

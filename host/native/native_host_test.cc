@@ -288,11 +288,11 @@ TEST(NativeHost, RefusesReservedTypesOfTheAbiByName) {
   const std::string message = Refusal(
       "#include <assay/kernel.h>\n"
       "static void Invoke(const AssayArgument*) {}\n"
-      "static const AssayParameter parameters[] = {{1, ASSAY_FLOAT8_E4M3, 2, 0}, {1, "
+      "static const AssayParameter parameters[] = {{1, ASSAY_INT4X2, 2, 0}, {1, "
       "ASSAY_FLOAT32, 2, 1}};\n"
       "const AssayKernel assay_kernel_v1 = {1, 1, 2, parameters, \"by hand\", Invoke};\n",
       Failure::kCandidateSignature);
-  EXPECT_THAT(message, HasSubstr("float8_e4m3 (reserved: this version of Assay cannot pass it)"));
+  EXPECT_THAT(message, HasSubstr("int4x2 (reserved: this version of Assay cannot pass it)"));
 }
 
 TEST(NativeHost, ExplainsACandidateThatDoesNotLoad) {

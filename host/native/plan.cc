@@ -36,9 +36,9 @@ const char* ElementName(uint32_t dtype, AssayLanguage language) {
     case ASSAY_BOOL:
       return "bool";
     case ASSAY_FLOAT8_E4M3:
-      return "float8_e4m3";
+      return language == ASSAY_LANGUAGE_C ? "assay_float8_e4m3" : "assay::float8_e4m3";
     case ASSAY_FLOAT8_E5M2:
-      return "float8_e5m2";
+      return language == ASSAY_LANGUAGE_C ? "assay_float8_e5m2" : "assay::float8_e5m2";
     case ASSAY_INT4X2:
       return "int4x2";
     case ASSAY_UINT4X2:
@@ -87,7 +87,7 @@ void AddParameter(const AssayParameter& parameter, AssayLanguage language, Text&
     return;
   }
   message.Add(parameter.is_output != 0 ? "" : "const ").Add(ElementName(parameter.dtype, language));
-  if (parameter.dtype > ASSAY_BOOL && parameter.dtype <= ASSAY_FLOAT4_E2M1X2)
+  if (parameter.dtype > ASSAY_FLOAT8_E5M2 && parameter.dtype <= ASSAY_FLOAT4_E2M1X2)
     message.Add(" (reserved: this version of Assay cannot pass it)");
   message.Add(", rank ").Add(int64_t{parameter.rank});
 }

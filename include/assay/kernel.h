@@ -54,9 +54,9 @@ typedef enum {
   ASSAY_INT8 = 8,
   ASSAY_UINT8 = 9,
   ASSAY_BOOL = 10,
-  // Reserved numbers: refused when a candidate loads.
-  ASSAY_FLOAT8_E4M3 = 11,
+  ASSAY_FLOAT8_E4M3 = 11,  // PyTorch's float8_e4m3fn: no infinities, NaN at 127 and 255
   ASSAY_FLOAT8_E5M2 = 12,
+  // Reserved numbers: refused when a candidate loads.
   ASSAY_INT4X2 = 13,  // two values in a byte, the first in the low half
   ASSAY_UINT4X2 = 14,
   ASSAY_FLOAT4_E2M1X2 = 15,
@@ -64,6 +64,9 @@ typedef enum {
 
 // DLPack's type code of bool (8 bits), which DLPack 0.6 does not name.
 #define ASSAY_DLPACK_BOOL 6
+// Those of DLPack 1.1.
+#define ASSAY_DLPACK_FLOAT8_E4M3 10
+#define ASSAY_DLPACK_FLOAT8_E5M2 12
 
 // One argument of a call. A bool arrives in `integer`, as 0 or 1.
 typedef union {
@@ -177,6 +180,48 @@ static inline uint16_t assay_float_to_bfloat16_bits(float value) {
   return (uint16_t)((bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded);
 }
 
+// ---- 8-bit floating point: storage types. ----
+
+// e5m2 is the upper half of a float16.
+static inline float assay_float8_e5m2_bits_to_float(uint8_t bits) {
+  return assay_float16_bits_to_float((uint16_t)(bits << 8));
+}
+
+// The seven bits of size, moved to a float's place, are the number times 2^-120.
+static inline float assay_float8_e4m3_bits_to_float(uint8_t bits) {
+  const uint32_t size = bits & 0x7Fu, sign = (uint32_t)(bits & 0x80u) << 24;
+  // Without subnormal floats, so that it holds under -ffast-math: those of e4m3 are below 8 here.
+  const float value =
+      size < 8u ? (float)size * 0x1p-9f : assay_float_of_bits_((size << 20) + (120u << 23));
+  return assay_float_of_bits_(sign | (size == 0x7Fu ? 0x7FC00000u : assay_bits_of_float_(value)));
+}
+
+// Rounds to nearest even. Infinities, and what rounds beyond the largest number, become NaN, as in
+// PyTorch.
+static inline uint8_t assay_float_to_float8_e4m3_bits(float value) {
+  const uint32_t sign = (assay_bits_of_float_(value) >> 24) & 0x80u;
+  const uint32_t magnitude = assay_bits_of_float_(value) & 0x7FFFFFFFu;
+  const uint32_t normal = (magnitude - (120u << 23) + 0x7FFFFu + ((magnitude >> 20) & 1u)) >> 20;
+  const uint32_t unit = 141u << 23;  // 2^14: adding it leaves a multiple of 2^-9 in the low bits
+  const uint32_t subnormal =
+      assay_bits_of_float_(assay_float_of_bits_(magnitude) + assay_float_of_bits_(unit)) - unit;
+  const uint32_t finite = magnitude < (121u << 23) ? subnormal : normal;
+  return (uint8_t)(sign | (magnitude > 0x43E80000u ? 0x7Fu : finite));  // 464 is half-way to 480
+}
+
+// Rounds to nearest even, once; what rounds beyond the largest number becomes an infinity.
+static inline uint8_t assay_float_to_float8_e5m2_bits(float value) {
+  const uint32_t sign = (assay_bits_of_float_(value) >> 24) & 0x80u;
+  const uint32_t magnitude = assay_bits_of_float_(value) & 0x7FFFFFFFu;
+  const uint32_t normal = (magnitude - (112u << 23) + 0xFFFFFu + ((magnitude >> 21) & 1u)) >> 21;
+  const uint32_t unit = 134u << 23;  // 2^7: adding it leaves a multiple of 2^-16 in the low bits
+  const uint32_t subnormal =
+      assay_bits_of_float_(assay_float_of_bits_(magnitude) + assay_float_of_bits_(unit)) - unit;
+  const uint32_t special = magnitude > 0x7F800000u ? 0x7Fu : 0x7Cu;
+  const uint32_t finite = magnitude < (113u << 23) ? subnormal : normal;
+  return (uint8_t)(sign | (magnitude >= 0x47700000u ? special : finite));  // 61440: half-way
+}
+
 #ifdef __cplusplus
 
 // ---- C++ ----
@@ -217,9 +262,29 @@ struct bfloat16 {
   operator float() const { return assay_bfloat16_bits_to_float(bits); }
 };
 
+struct float8_e4m3 {
+  uint8_t bits;
+  float8_e4m3() = default;
+  explicit float8_e4m3(float value) : bits(assay_float_to_float8_e4m3_bits(value)) {}
+  float8_e4m3& operator=(float value) {
+    bits = assay_float_to_float8_e4m3_bits(value);
+    return *this;
+  }
+  operator float() const { return assay_float8_e4m3_bits_to_float(bits); }
+};
+
+struct float8_e5m2 {
+  uint8_t bits;
+  float8_e5m2() = default;
+  explicit float8_e5m2(float value) : bits(assay_float_to_float8_e5m2_bits(value)) {}
+  float8_e5m2& operator=(float value) {
+    bits = assay_float_to_float8_e5m2_bits(value);
+    return *this;
+  }
+  operator float() const { return assay_float8_e5m2_bits_to_float(bits); }
+};
+
 // Reserved names: a Tensor of them does not compile in this version.
-struct float8_e4m3;
-struct float8_e5m2;
 struct int4x2;
 struct uint4x2;
 struct float4_e2m1x2;
@@ -268,11 +333,11 @@ template <typename T, int Rank>
 class Tensor {
   static_assert(detail::kDType<T> != 0,
                 "assay::Tensor: the element type must be float, double, assay::float16, "
-                "assay::bfloat16, int64_t, int32_t, int16_t, int8_t, uint8_t or bool (const for "
-                "inputs and parameters)");
-  static_assert(detail::kDType<T> <= ASSAY_BOOL,
-                "assay::Tensor: float8 and packed 4-bit types are reserved; this version of Assay "
-                "cannot pass them");
+                "assay::bfloat16, int64_t, int32_t, int16_t, int8_t, uint8_t, bool, "
+                "assay::float8_e4m3 or assay::float8_e5m2 (const for inputs and parameters)");
+  static_assert(detail::kDType<T> <= ASSAY_FLOAT8_E5M2,
+                "assay::Tensor: packed 4-bit types are reserved; this version of Assay cannot "
+                "pass them");
   static_assert(Rank >= 0 && Rank <= ASSAY_RANK_MAX, "assay::Tensor: the rank must be 0 to 8");
 
  public:
@@ -440,6 +505,12 @@ typedef struct {
 typedef struct {
   uint16_t bits;
 } assay_bfloat16;
+typedef struct {
+  uint8_t bits;
+} assay_float8_e4m3;
+typedef struct {
+  uint8_t bits;
+} assay_float8_e5m2;
 
 static inline float assay_float16_to_float(assay_float16 value) {
   return assay_float16_bits_to_float(value.bits);
@@ -452,6 +523,18 @@ static inline float assay_bfloat16_to_float(assay_bfloat16 value) {
 }
 static inline assay_bfloat16 assay_float_to_bfloat16(float value) {
   return (assay_bfloat16){assay_float_to_bfloat16_bits(value)};
+}
+static inline float assay_float8_e4m3_to_float(assay_float8_e4m3 value) {
+  return assay_float8_e4m3_bits_to_float(value.bits);
+}
+static inline assay_float8_e4m3 assay_float_to_float8_e4m3(float value) {
+  return (assay_float8_e4m3){assay_float_to_float8_e4m3_bits(value)};
+}
+static inline float assay_float8_e5m2_to_float(assay_float8_e5m2 value) {
+  return assay_float8_e5m2_bits_to_float(value.bits);
+}
+static inline assay_float8_e5m2 assay_float_to_float8_e5m2(float value) {
+  return (assay_float8_e5m2){assay_float_to_float8_e5m2_bits(value)};
 }
 
 // Returns a tensor's number of elements, from its rank and the sizes that ASSAY_KERNEL_C gives.
@@ -482,8 +565,8 @@ static inline int64_t assay_count(const int64_t* size, int rank) {
 #define ASSAY_EACH_AGAIN_() ASSAY_EACH_STEP_
 
 // The element type's number, plus ASSAY_CONST_ if it is const. An unknown type is an error here:
-// use float, double, assay_float16, assay_bfloat16, int64_t, int32_t, int16_t, int8_t, uint8_t or
-// bool.
+// use float, double, assay_float16, assay_bfloat16, int64_t, int32_t, int16_t, int8_t, uint8_t,
+// bool, assay_float8_e4m3 or assay_float8_e5m2.
 #define ASSAY_CONST_ 0x100
 #define ASSAY_CASE_(type, number) type* : number, const type* : (number | ASSAY_CONST_)
 #define ASSAY_ELEMENT_(type)                                                                       \
@@ -491,7 +574,9 @@ static inline int64_t assay_count(const int64_t* size, int rank) {
            ASSAY_CASE_(assay_float16, ASSAY_FLOAT16), ASSAY_CASE_(assay_bfloat16, ASSAY_BFLOAT16), \
            ASSAY_CASE_(int64_t, ASSAY_INT64), ASSAY_CASE_(int32_t, ASSAY_INT32),                   \
            ASSAY_CASE_(int16_t, ASSAY_INT16), ASSAY_CASE_(int8_t, ASSAY_INT8),                     \
-           ASSAY_CASE_(uint8_t, ASSAY_UINT8), ASSAY_CASE_(bool, ASSAY_BOOL))
+           ASSAY_CASE_(uint8_t, ASSAY_UINT8), ASSAY_CASE_(bool, ASSAY_BOOL),                       \
+           ASSAY_CASE_(assay_float8_e4m3, ASSAY_FLOAT8_E4M3),                                      \
+           ASSAY_CASE_(assay_float8_e5m2, ASSAY_FLOAT8_E5M2))
 // A scalar is int64_t, double or bool.
 #define ASSAY_SCALAR_KIND_(type) \
   _Generic((type)0, int64_t : ASSAY_KIND_INT, double : ASSAY_KIND_FLOAT, bool : ASSAY_KIND_BOOL)

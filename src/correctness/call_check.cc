@@ -38,8 +38,9 @@ std::vector<InputView> Inputs(const Oracle& oracle, uint32_t master) {
   for (uint32_t i = 0; i < plan.argument_count; ++i) {
     const ArgumentSpec& argument = plan.arguments[i];
     if (argument.role != Role::kInput || argument.kind != wire::Kind::kTensor) continue;
-    views.push_back(
-        {argument.name, argument.dtype, Count(argument), oracle.inputs(master) + argument.offset});
+    views.push_back({argument.name, argument.dtype, Count(argument),
+                     oracle.inputs(master) + argument.offset,
+                     argument.rank > 0 ? argument.shape[argument.rank - 1] : 1});
   }
   return views;
 }
@@ -109,7 +110,7 @@ Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& as
   const std::string& precision = asked_precision.empty() ? problem.precision : asked_precision;
   if (!precision.empty()) {
     const auto required = PrecisionClassFromName(precision);
-    if (!required)
+    if (!required || *required == PrecisionClass::kFloat8)
       return UsageError(fmt::format(
           "unknown precision '{}': use float64, float32, tf32, float16 or bfloat16", precision));
     rule.required = *required;

@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::pair<DType, std::string_view>, 10> kDTypes{{
+constexpr std::array<std::pair<DType, std::string_view>, 12> kDTypes{{
     {DType::kFloat64, "float64"},
     {DType::kFloat32, "float32"},
     {DType::kFloat16, "float16"},
@@ -17,13 +17,16 @@ constexpr std::array<std::pair<DType, std::string_view>, 10> kDTypes{{
     {DType::kInt8, "int8"},
     {DType::kUInt8, "uint8"},
     {DType::kBool, "bool"},
+    {DType::kFloat8E4M3, "float8_e4m3fn"},
+    {DType::kFloat8E5M2, "float8_e5m2"},
 }};
 
-constexpr std::array<std::pair<PrecisionClass, std::string_view>, 5> kClasses{{
+constexpr std::array<std::pair<PrecisionClass, std::string_view>, 6> kClasses{{
     {PrecisionClass::kFloat64, "float64"},
     {PrecisionClass::kFloat32, "float32"},
     {PrecisionClass::kTf32, "tf32"},
     {PrecisionClass::kBFloat16, "bfloat16"},
+    {PrecisionClass::kFloat8, "float8"},
     {PrecisionClass::kExact, "exact"},
 }};
 
@@ -65,6 +68,10 @@ std::string_view CppTypeName(DType dtype) {
       return "uint8_t";
     case DType::kBool:
       return "bool";
+    case DType::kFloat8E4M3:
+      return "assay::float8_e4m3";
+    case DType::kFloat8E5M2:
+      return "assay::float8_e5m2";
   }
   return {};
 }
@@ -92,6 +99,8 @@ double UnitRoundoff(PrecisionClass precision) {
       return 0x1p-11;
     case PrecisionClass::kBFloat16:
       return 0x1p-8;
+    case PrecisionClass::kFloat8:
+      return 0x1p-4;
     case PrecisionClass::kExact:
       return 0;
   }
@@ -108,6 +117,9 @@ PrecisionClass NativeClass(DType dtype) {
       return PrecisionClass::kTf32;
     case DType::kBFloat16:
       return PrecisionClass::kBFloat16;
+    case DType::kFloat8E4M3:
+    case DType::kFloat8E5M2:
+      return PrecisionClass::kFloat8;
     default:
       return PrecisionClass::kExact;
   }

@@ -19,10 +19,11 @@ std::string_view CppTypeName(DType dtype);
 
 // Classes of precision that a result may have to reach, finest first. tf32 and float16 share 11
 // significant bits and cannot be told apart by their errors, so one class stands for both.
-enum class PrecisionClass { kFloat64, kFloat32, kTf32, kBFloat16, kExact };
+// kFloat8 is that of float8 outputs alone: no other dtype may be computed in it.
+enum class PrecisionClass { kFloat64, kFloat32, kTf32, kBFloat16, kFloat8, kExact };
 
 std::string_view PrecisionClassName(
-    PrecisionClass precision);  // "float64", "float32", "tf32", "bfloat16", "exact"
+    PrecisionClass precision);  // "float64", "float32", "tf32", "bfloat16", "float8", "exact"
 std::optional<PrecisionClass> PrecisionClassFromName(
     std::string_view name);  // also takes "float16" (as tf32)
 

@@ -9,13 +9,13 @@
 namespace assay {
 namespace {
 
-constexpr DType kAll[] = {DType::kFloat64, DType::kFloat32, DType::kFloat16, DType::kBFloat16,
-                          DType::kInt64,   DType::kInt32,   DType::kInt16,   DType::kInt8,
-                          DType::kUInt8,   DType::kBool};
+constexpr DType kAll[] = {DType::kFloat64, DType::kFloat32, DType::kFloat16,    DType::kBFloat16,
+                          DType::kInt64,   DType::kInt32,   DType::kInt16,      DType::kInt8,
+                          DType::kUInt8,   DType::kBool,    DType::kFloat8E4M3, DType::kFloat8E5M2};
 
 TEST(DType, NamesReadBack) {
   for (const DType dtype : kAll) EXPECT_EQ(DTypeFromName(DTypeName(dtype)), dtype);
-  EXPECT_FALSE(DTypeFromName("float8_e4m3fn"));
+  EXPECT_EQ(DTypeName(DType::kFloat8E4M3), "float8_e4m3fn");  // as PyTorch calls it
   EXPECT_FALSE(DTypeFromName("unknown"));
   EXPECT_EQ(DTypeName(static_cast<DType>(0)), "unknown");
   EXPECT_EQ(wire::ElementBytes(static_cast<DType>(99)), 0u);
@@ -38,7 +38,7 @@ TEST(PrecisionClass, UnitRoundoffIsHalfOfEpsilon) {
 TEST(PrecisionClass, NamesReadBackAndFloat16IsTf32) {
   for (const PrecisionClass precision :
        {PrecisionClass::kFloat64, PrecisionClass::kFloat32, PrecisionClass::kTf32,
-        PrecisionClass::kBFloat16, PrecisionClass::kExact})
+        PrecisionClass::kBFloat16, PrecisionClass::kFloat8, PrecisionClass::kExact})
     EXPECT_EQ(PrecisionClassFromName(PrecisionClassName(precision)), precision);
   EXPECT_EQ(PrecisionClassFromName("float16"), PrecisionClass::kTf32);
   EXPECT_EQ(NativeClass(DType::kFloat16), PrecisionClass::kTf32);

@@ -26,6 +26,7 @@ struct ProblemRequest {
   // Operations and compulsory bytes of one call, if the suite gives them: arithmetic on the file's
   // constants, as text. The reference host evaluates it.
   std::string flops, bytes;
+  std::string operands;  // dtype of what is multiplied, likewise; empty: that of the first output
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out
   std::string special_values;           // "required": right on NaN and infinities, too
   std::string weights;                  // "varied" (also if empty), "constant", "constructed"

@@ -222,7 +222,7 @@ DrawRecord ReadDraw(const JsonNode& node) {
 
 Correctness ReadCorrectness(const JsonNode& node) {
   const auto precision = [](const JsonNode& item) {
-    return item.OneOfOrNull({"float64", "float32", "tf32", "bfloat16", "exact"});
+    return item.OneOfOrNull({"float64", "float32", "tf32", "bfloat16", "float8", "exact"});
   };
   Correctness correctness;
   correctness.passed = node.At("passed").Boolean();

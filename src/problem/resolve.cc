@@ -118,6 +118,7 @@ Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
     request.tolerance = found.described->tolerance;
     request.flops = found.described->flops;
     request.bytes = found.described->bytes;
+    request.operands = found.described->operands;
     request.skip_draws = found.described->skip_draws;
     request.special_values = found.described->special_values;
     request.weights = found.described->weights;

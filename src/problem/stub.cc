@@ -135,6 +135,8 @@ std::string_view ElementType(DType dtype, Form form) {
   if (dtype == DType::kBFloat16 && on_gpu) return "__nv_bfloat16";
   if (form == Form::kC && dtype == DType::kFloat16) return "assay_float16";
   if (form == Form::kC && dtype == DType::kBFloat16) return "assay_bfloat16";
+  if (form == Form::kC && dtype == DType::kFloat8E4M3) return "assay_float8_e4m3";
+  if (form == Form::kC && dtype == DType::kFloat8E5M2) return "assay_float8_e5m2";
   // NVRTC comes without <stdint.h>.
   if (form == Form::kDevice) switch (dtype) {
       case DType::kInt64:
@@ -146,6 +148,8 @@ std::string_view ElementType(DType dtype, Form form) {
       case DType::kInt8:
         return "signed char";
       case DType::kUInt8:
+      case DType::kFloat8E4M3:  // its bits
+      case DType::kFloat8E5M2:
         return "unsigned char";
       default:
         break;

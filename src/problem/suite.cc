@@ -220,10 +220,11 @@ bool IsInsideFolder(const std::string& file) {
 
 Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& table) {
   const TableReader reader(path, table);
-  ASSAY_RETURN_IF_ERROR(reader.AllowKeys(
-      {"name", "file", "level", "mechanism", "lesson", "sizes", "ragged", "flops", "bytes",
-       "skip_draws", "special_values", "precision", "tolerance", "weights", "allow_libraries"},
-      "[[problem]]"));
+  ASSAY_RETURN_IF_ERROR(
+      reader.AllowKeys({"name", "file", "level", "mechanism", "lesson", "sizes", "ragged", "flops",
+                        "bytes", "operands", "skip_draws", "special_values", "precision",
+                        "tolerance", "weights", "allow_libraries"},
+                       "[[problem]]"));
   SuiteProblem problem;
   ASSAY_ASSIGN_OR_RETURN(problem.name, reader.Text("name", true));
   ASSAY_ASSIGN_OR_RETURN(problem.file, reader.Text("file", true));
@@ -232,6 +233,11 @@ Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& tab
   ASSAY_ASSIGN_OR_RETURN(problem.lesson, reader.Text("lesson", false));
   ASSAY_ASSIGN_OR_RETURN(problem.flops, reader.Text("flops", false));
   ASSAY_ASSIGN_OR_RETURN(problem.bytes, reader.Text("bytes", false));
+  ASSAY_ASSIGN_OR_RETURN(problem.operands, reader.Text("operands", false));
+  if (!problem.operands.empty() && !DTypeFromName(problem.operands)) {
+    return UsageError(fmt::format("{}: 'operands' must be a dtype, such as \"float8_e4m3fn\"",
+                                  At(path, reader.SourceOf("operands"))));
+  }
   ASSAY_ASSIGN_OR_RETURN(problem.ragged, reader.Ragged());
   ASSAY_ASSIGN_OR_RETURN(problem.skip_draws, reader.Texts("skip_draws"));
   ASSAY_ASSIGN_OR_RETURN(problem.precision, reader.Text("precision", false));
@@ -257,7 +263,8 @@ Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& tab
     return UsageError(fmt::format("{}: 'file' must be a .py file inside the suite's folder",
                                   At(path, reader.SourceOf("file"))));
   }
-  if (!problem.precision.empty() && !PrecisionClassFromName(problem.precision)) {
+  const auto precision = PrecisionClassFromName(problem.precision);
+  if (!problem.precision.empty() && (!precision || *precision == PrecisionClass::kFloat8)) {
     return UsageError(
         fmt::format("{}: unknown precision '{}'; known: float64, float32, tf32, "
                     "float16, bfloat16, exact",

@@ -23,6 +23,7 @@ struct SuiteProblem {
       sizes;                                                  // size -> NAME -> Python literal
   std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
   std::string flops, bytes;                                   // arithmetic on the file's constants
+  std::string operands;  // dtype of what is multiplied; empty: that of the first output
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out
   std::string special_values;           // "required", or empty
   std::string weights;                  // "varied" (also if empty), "constant", "constructed"

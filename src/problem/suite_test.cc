@@ -76,7 +76,8 @@ TEST_F(SuiteTest, ReadsWhatTheJudgeAndTheListsWantToKnow) {
   Write("suite.toml",
         "name = 's'\ndescription = 'd'\n[[problem]]\nname='a'\nfile='a.py'\nlesson='l'\n"
         "flops='2 * "
-        "N'\nbytes='N'\nskip_draws=['ties']\nspecial_values='required'\n[problem.ragged]\nN = [1, "
+        "N'\nbytes='N'\noperands='float8_e4m3fn'\nskip_draws=['ties']\nspecial_values='required'\n["
+        "problem.ragged]\nN = [1, "
         "67]\n");
   const auto suite = LoadSuite(Folder());
   ASSERT_TRUE(suite) << suite.error().message;
@@ -88,6 +89,7 @@ TEST_F(SuiteTest, ReadsWhatTheJudgeAndTheListsWantToKnow) {
   ASSERT_TRUE(request);
   EXPECT_EQ(request->flops, "2 * N");
   EXPECT_EQ(request->bytes, "N");
+  EXPECT_EQ(request->operands, "float8_e4m3fn");
   EXPECT_THAT(request->skip_draws, ElementsAre("ties"));
   EXPECT_EQ(request->special_values, "required");
   EXPECT_EQ(FindInSuite(Path("a.py"))->lesson, "l");

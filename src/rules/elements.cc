@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 #include "rules/row_kernels.h"
@@ -27,6 +28,35 @@ void Convert(const void* data, int64_t begin, int64_t count, double* out) {
 }
 
 inline float BFloat16ToFloat(uint16_t half) { return std::bit_cast<float>(uint32_t{half} << 16); }
+
+// A sign, an exponent, a mantissa of three (e4m3) or two bits. e4m3 has numbers where e5m2 has
+// infinities, and NaN at 127 and 255 alone.
+double Float8ToDouble(DType dtype, uint8_t bits) {
+  const int mantissa_bits = dtype == DType::kFloat8E4M3 ? 3 : 2;
+  const int exponent_max = dtype == DType::kFloat8E4M3 ? 15 : 31, bias = exponent_max / 2;
+  const int exponent = (bits & 0x7F) >> mantissa_bits;
+  const int unit = 1 << mantissa_bits, mantissa = bits & (unit - 1);
+  const double sign = (bits & 0x80) != 0 ? -1 : 1;
+  const bool special = dtype == DType::kFloat8E4M3 ? (bits & 0x7F) == 0x7F : exponent == 31;
+  if (special && (mantissa != 0 || dtype == DType::kFloat8E4M3))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (special) return sign * std::numeric_limits<double>::infinity();
+  return exponent == 0 ? sign * std::ldexp(mantissa, 1 - bias - mantissa_bits)
+                       : sign * std::ldexp(unit + mantissa, exponent - bias - mantissa_bits);
+}
+
+void ConvertFloat8(DType dtype, const void* data, int64_t begin, int64_t count, double* out) {
+  using Table = std::array<double, 256>;
+  static constexpr auto kMake = [](DType made) {
+    Table table;
+    for (size_t bits = 0; bits < table.size(); ++bits)
+      table[bits] = Float8ToDouble(made, static_cast<uint8_t>(bits));
+    return table;
+  };
+  static const Table e4m3 = kMake(DType::kFloat8E4M3), e5m2 = kMake(DType::kFloat8E5M2);
+  const Table& table = dtype == DType::kFloat8E4M3 ? e4m3 : e5m2;
+  for (int64_t i = 0; i < count; ++i) out[i] = table[ReadAt<uint8_t>(data, begin + i)];
+}
 
 void ConvertHalves(DType dtype, const void* data, int64_t begin, int64_t count, double* out) {
   std::array<float, 256> floats;
@@ -68,6 +98,9 @@ void LoadAsDouble(DType dtype, const void* data, int64_t begin, int64_t count, d
     case DType::kUInt8:
     case DType::kBool:
       return Convert<uint8_t>(data, begin, count, out);
+    case DType::kFloat8E4M3:
+    case DType::kFloat8E5M2:
+      return ConvertFloat8(dtype, data, begin, count, out);
   }
   ASSAY_CHECK(!"a dtype that does not exist");
 }
@@ -100,6 +133,10 @@ double DenormalSpacing(DType dtype) {
       return 0x1p-24;
     case DType::kBFloat16:
       return 0x1p-133;
+    case DType::kFloat8E4M3:
+      return 0x1p-9;
+    case DType::kFloat8E5M2:
+      return 0x1p-16;
     default:
       return 0;
   }

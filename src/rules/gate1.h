@@ -117,6 +117,7 @@ struct InputView {
   DType dtype = DType::kFloat32;
   int64_t count = 0;
   const void* data = nullptr;
+  int64_t inner = 0;  // elements along the last dimension
 };
 struct HintContext {
   std::string draw_kind;         // "ordinary", "large-offset"...

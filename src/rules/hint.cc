@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "rules/accumulation.h"
 #include "rules/elements.h"
 #include "rules/error_scan.h"
 #include "rules/gate1.h"
@@ -160,6 +161,7 @@ std::string FailureHint(const OutputView& output, const OutputComparison& compar
   const WrongSet wrong = CollectWrong(output, context.poison);
   std::string hint = DescribeUnwritten(wrong);
   if (hint.empty()) hint = DescribeInput(output, context);
+  if (hint.empty()) hint = DescribeAccumulation(output, context);
   if (!hint.empty()) return hint;
 
   const DrawSentence* draw = FindDrawSentence(context);

@@ -97,7 +97,8 @@ std::string ConstantsNote(const std::string& source,
 }
 
 std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile& machine,
-                                   const WorkAccount& account, const Gpu* gpu) {
+                                   const WorkAccount& account, const std::string& operands,
+                                   const Gpu* gpu) {
   const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
   const MeasuredTimes times{headline.candidate_time_ns,
                             headline.time_ns,
@@ -111,8 +112,8 @@ std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile&
   const GpuCeilings* ceilings =
       FindGpuCeilings(machine, gpu->facts().uuid, gpu->facts().driver_version);
   if (ceilings == nullptr) return std::nullopt;
-  const GpuDemand demand{verdict.problem.dtype, verdict.correctness->required_class,
-                         MatrixShare(account)};
+  const GpuDemand demand{operands.empty() ? verdict.problem.dtype : operands,
+                         verdict.correctness->required_class, MatrixShare(account)};
   return MakeGpuRoofline(*verdict.work, demand, *ceilings, times);
 }
 

@@ -25,9 +25,11 @@ Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, c
 std::string ConstantsNote(const std::string& source, const std::map<std::string, std::string>& set);
 
 // Returns the headline baseline's roofline, by the ceilings of the judged processor or GPU; nullopt
-// if `machine` has none. `gpu`: null on the CPU.
+// if `machine` has none. `operands`: the dtype of what is multiplied; empty: the problem's own.
+// `gpu`: null on the CPU.
 std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile& machine,
-                                   const WorkAccount& account, const Gpu* gpu);
+                                   const WorkAccount& account, const std::string& operands,
+                                   const Gpu* gpu);
 
 // Explains a correct candidate's outcome in one sentence. `opponent` names the headline baseline or
 // the other candidate.

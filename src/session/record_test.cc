@@ -39,11 +39,11 @@ TEST(RooflineOf, TakesTheCeilingsOfWhatItWasJudgedOn) {
   const auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
   ASSERT_TRUE(gpu) << gpu.error().message;
   const MachineProfile machine = MachineWith(gpu->facts());
-  const auto there = RooflineOf(Judged(), machine, {}, &*gpu);
+  const auto there = RooflineOf(Judged(), machine, {}, {}, &*gpu);
   ASSERT_TRUE(there);
   EXPECT_DOUBLE_EQ(there->percent_of_peak, 50);
   EXPECT_DOUBLE_EQ(there->reference_percent_of_peak, 25);
-  const auto here = RooflineOf(Judged(), machine, {}, nullptr);
+  const auto here = RooflineOf(Judged(), machine, {}, {}, nullptr);
   ASSERT_TRUE(here);
   EXPECT_DOUBLE_EQ(here->bandwidth_bytes_s, 10e9);
 }
@@ -53,13 +53,13 @@ TEST(RooflineOf, RefusesTheCeilingsOfAnotherGpuOrDriver) {
   ASSERT_TRUE(gpu) << gpu.error().message;
   GpuFacts other = gpu->facts();
   other.uuid = "GPU-another";
-  EXPECT_FALSE(RooflineOf(Judged(), MachineWith(other), {}, &*gpu));
+  EXPECT_FALSE(RooflineOf(Judged(), MachineWith(other), {}, {}, &*gpu));
   other = gpu->facts();
   other.driver_version += 10;
-  EXPECT_FALSE(RooflineOf(Judged(), MachineWith(other), {}, &*gpu));
+  EXPECT_FALSE(RooflineOf(Judged(), MachineWith(other), {}, {}, &*gpu));
   MachineProfile none = MachineWith(gpu->facts());
   none.gpus.clear();
-  EXPECT_FALSE(RooflineOf(Judged(), none, {}, &*gpu));
+  EXPECT_FALSE(RooflineOf(Judged(), none, {}, {}, &*gpu));
 }
 
 TEST(NoteOfLeftOut, NamesTheKindsOfDrawsThatPassedWithoutThem) {

@@ -30,8 +30,8 @@ Result<Verdict> Trial::Run(HostsOfCandidate& hosts) {
     Settle(&verdict);
     settled_ = true;
     if (setup_.against == nullptr)
-      verdict.roofline =
-          RooflineOf(verdict, bench.terms.machine, bench.oracle->account(), bench.gpu());
+      verdict.roofline = RooflineOf(verdict, bench.terms.machine, bench.oracle->account(),
+                                    bench.terms.problem.operands, bench.gpu());
     NoteBaseline(&verdict);
   }
   // A device's memory has no such limit.

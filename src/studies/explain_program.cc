@@ -166,11 +166,13 @@ std::string ShapeText(const ArgumentSpec& argument) {
 }
 
 std::string TypeText(DType dtype) {
-  const int code = dtype == DType::kBFloat16 ? 4
-                   : IsFloatingPoint(dtype)  ? 2
-                   : dtype == DType::kUInt8  ? 1
-                   : dtype == DType::kBool   ? 6
-                                             : 0;
+  const int code = dtype == DType::kBFloat16     ? 4
+                   : dtype == DType::kFloat8E4M3 ? 10
+                   : dtype == DType::kFloat8E5M2 ? 12
+                   : IsFloatingPoint(dtype)      ? 2
+                   : dtype == DType::kUInt8      ? 1
+                   : dtype == DType::kBool       ? 6
+                                                 : 0;
   return fmt::format("{{{}, {}, 1}}", code, 8 * wire::ElementBytes(dtype));
 }
 

@@ -1,6 +1,7 @@
 // Tests candidates in the device form, built by NVRTC in the real sandbox, where there is an NVRTC.
 #include "builders/device_build.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -76,6 +77,42 @@ TEST_F(DeviceBuild, TheShippedMatrixProductCoversRaggedSizes) {
   ASSERT_THAT(kernels, SizeIs(1));
   EXPECT_EQ(kernels[0].threads, 256);
   EXPECT_EQ(kernels[0].blocks, 3 * 5);
+}
+
+// Rungs for sm_90a at ragged sizes: wgmma of float8, and one map over all experts.
+TEST_F(DeviceBuild, TheRungsInFloat8) {
+  constexpr int64_t kRows = 300, kBlocks = 9, kColumnBlocks = 5, kExperts = 3;
+  const int64_t inner = 128 * kBlocks, columns = 128 * kColumnBlocks;
+  const auto input = [](const char* name, DType dtype, std::vector<int64_t> shape) {
+    return Tensor(name, Role::kInput, dtype, std::move(shape));
+  };
+  ProblemDescription dense, grouped, masked;
+  dense.arguments = {input("a", DType::kFloat8E4M3, {kRows, inner}),
+                     input("a_scales", DType::kFloat32, {kBlocks, kRows}),
+                     input("b", DType::kFloat8E4M3, {columns, inner}),
+                     input("b_scales", DType::kFloat32, {kColumnBlocks, kBlocks}),
+                     Tensor("out", Role::kOutput, DType::kBFloat16, {kRows, columns})};
+  const wire::ArgumentSpec experts = input("b", DType::kUInt8, {kExperts, columns, inner}),
+                           scales = input("b_scales", DType::kFloat32,
+                                          {kExperts, kColumnBlocks, kBlocks});
+  grouped.arguments = {
+      input("a", DType::kUInt8, {kRows, inner}), dense.arguments[1], experts, scales,
+      input("ends", DType::kInt32, {kExperts}),  dense.arguments[4]};
+  masked.arguments = {input("a", DType::kUInt8, {kExperts, 70, inner}),
+                      input("a_scales", DType::kFloat32, {kExperts, kBlocks, 70}),
+                      experts,
+                      scales,
+                      input("counts", DType::kInt32, {kExperts}),
+                      Tensor("out", Role::kOutput, DType::kBFloat16, {kExperts, 70, columns})};
+  for (const char* rung :
+       {"01_naive", "02_bf16_mma", "03_fp8_mma", "04_wgmma", "05_specialised", "06_tall_tile", "07_few_rows"})
+    EXPECT_THAT(Kernels(Shipped(fmt::format("fp8-gemm/{}.cu", rung)), dense), SizeIs(1)) << rung;
+  for (const char* rung : {"01_naive", "02_one_launch", "03_wgmma", "04_persistent"})
+    EXPECT_THAT(Kernels(Shipped(fmt::format("grouped-fp8/{}.cu", rung)), grouped), SizeIs(1))
+        << rung;
+  for (const char* rung : {"01_naive_masked", "05_masked", "06_swapped"})
+    EXPECT_THAT(Kernels(Shipped(fmt::format("grouped-fp8/{}.cu", rung)), masked), SizeIs(1))
+        << rung;
 }
 
 TEST_F(DeviceBuild, AStubBuildsAsItStands) {

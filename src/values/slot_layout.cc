@@ -191,6 +191,8 @@ std::byte PoisonByte(wire::DType dtype) {
     case wire::DType::kFloat32:
     case wire::DType::kFloat16:
     case wire::DType::kBFloat16:
+    case wire::DType::kFloat8E4M3:
+    case wire::DType::kFloat8E5M2:
       return std::byte{0xFF};
     default:
       return std::byte{0xA5};

@@ -23,6 +23,10 @@ gpu::Variation LayoutOf(wire::DType dtype) {
       return {0, 10, 5, gpu::Change::kDrawn, false};
     case wire::DType::kBFloat16:
       return {0, 7, 8, gpu::Change::kDrawn, false};
+    case wire::DType::kFloat8E4M3:
+      return {0, 3, 4, gpu::Change::kDrawn, false};
+    case wire::DType::kFloat8E5M2:
+      return {0, 2, 5, gpu::Change::kDrawn, false};
     default:
       return {0, 0, 0, gpu::Change::kDrawn, false};
   }
@@ -75,6 +79,10 @@ void VaryPiece(Piece& piece, uint64_t begin, uint64_t words, const gpu::Variatio
       return Vary<23, 8>(piece, begin, words, how);
     case 10:
       return Vary<10, 5>(piece, begin, words, how);
+    case 3:
+      return Vary<3, 4>(piece, begin, words, how);
+    case 2:
+      return Vary<2, 5>(piece, begin, words, how);
     default:
       return Vary<7, 8>(piece, begin, words, how);
   }

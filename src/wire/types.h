@@ -28,6 +28,8 @@ enum class DType : uint32_t {
   kInt8 = 8,
   kUInt8 = 9,
   kBool = 10,
+  kFloat8E4M3 = 11,  // PyTorch's float8_e4m3fn: no infinities, NaN at 127 and 255
+  kFloat8E5M2 = 12,
 };
 
 // Returns the bytes of one element; 0 for a number that is no DType.
@@ -46,6 +48,8 @@ inline uint32_t ElementBytes(DType dtype) {
     case DType::kInt8:
     case DType::kUInt8:
     case DType::kBool:
+    case DType::kFloat8E4M3:
+    case DType::kFloat8E5M2:
       return 1;
   }
   return 0;

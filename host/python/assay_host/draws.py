@@ -93,9 +93,12 @@ class _Facts:
 
 
 def _large_offset(facts, _):
-    # In a short dtype a deviation of 0.1 around 1000 would round away: at least four spacings.
-    deviation = max(0.1, 4 * 1000 * torch.finfo(facts.dtype).eps)
-    return 1000 + deviation * facts.standardised()
+    # In a short dtype a deviation of 0.1 around 1000 would round away: at least four spacings. In
+    # float8_e4m3fn 1000 itself would not fit.
+    info = torch.finfo(facts.dtype)
+    offset = min(1000.0, info.max / 8)
+    deviation = max(0.1, 4 * offset * info.eps)
+    return offset + deviation * facts.standardised()
 
 
 def _wide_range(facts, _):
@@ -236,7 +239,7 @@ def _nudged(tensor, size, generators):
     )
     nudged = tensor.double() * (1 + size * (2 * share - 1))
     largest = torch.finfo(tensor.dtype).max
-    finite = torch.isfinite(tensor)
+    finite = torch.isfinite(tensor.double())
     return torch.where(finite, nudged.clamp(-largest, largest), tensor.double()).to(tensor.dtype)
 
 

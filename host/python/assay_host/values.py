@@ -19,6 +19,10 @@ DTYPES = {
     9: torch.uint8,
     10: torch.bool,
 }
+# Where this PyTorch has them (2.1 and later).
+for _number, _name in ((11, "float8_e4m3fn"), (12, "float8_e5m2")):
+    if hasattr(torch, _name):
+        DTYPES[_number] = getattr(torch, _name)
 DTYPE_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 DTYPE_NAMES = ", ".join(str(dtype).replace("torch.", "") for dtype in DTYPES.values())
 
@@ -105,10 +109,10 @@ def same_but_for_rounding(a, b):
     """Compares up to rounding; integers exactly. NaN equals NaN."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    if not a.dtype.is_floating_point or a.numel() == 0:
-        return torch.equal(a, b)
-    if torch.equal(a, b):
+    if a.numel() == 0 or same_bytes(a, b):
         return True
+    if not a.dtype.is_floating_point:
+        return torch.equal(a, b)
     epsilon = torch.finfo(a.dtype).eps
     a, b = a.double(), b.double()
     same = (a == b) | (torch.isnan(a) & torch.isnan(b))
