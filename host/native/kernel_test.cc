@@ -45,7 +45,9 @@ Compilation Compile(const std::string& compiler, const std::string& suffix,
 constexpr const char* kCpp = R"(#include <assay/kernel.h>
 ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<const assay::float16, 1> h,
              assay::Tensor<const assay::bfloat16, 1> b, int64_t n, double scale, bool flag,
-             assay::Tensor<float, 2> y, assay::Tensor<assay::float16, 0> z) {
+             assay::Tensor<float, 2> y, assay::Tensor<assay::float16, 0> z,
+             assay::Tensor<const assay::float8_e5m2, 1> e, assay::Tensor<assay::float8_e4m3, 1> f) {
+  f(0) = e(0);
   for (int64_t row = 0; row < x.size(0); ++row)
     for (int64_t column = 0; column < x.size(1); ++column)
       y(row, column) = x(row, column) * 2 + b(0);
@@ -57,7 +59,9 @@ constexpr const char* kC = R"(#include <assay/kernel.h>
 ASSAY_KERNEL_C(ASSAY_TENSOR(const float, 2, x), ASSAY_TENSOR(const assay_float16, 1, h),
                ASSAY_TENSOR(const assay_bfloat16, 1, b), ASSAY_SCALAR(int64_t, n),
                ASSAY_SCALAR(double, scale), ASSAY_SCALAR(bool, flag), ASSAY_TENSOR(float, 2, y),
-               ASSAY_TENSOR(assay_float16, 0, z)) {
+               ASSAY_TENSOR(assay_float16, 0, z), ASSAY_TENSOR(const assay_float8_e5m2, 1, e),
+               ASSAY_TENSOR(assay_float8_e4m3, 1, f)) {
+  f[0] = assay_float_to_float8_e4m3(assay_float8_e5m2_to_float(e[0]));
   for (int64_t row = 0; row < x_size[0]; ++row)
     for (int64_t column = 0; column < x_size[1]; ++column)
       y[row * x_size[1] + column] = x[row * x_size[1] + column] * 2 + assay_bfloat16_to_float(b[0]);
@@ -182,6 +186,55 @@ void ExpectConversions(int mantissa_bits, int bias) {
 
 TEST(KernelHeader, Float16RoundsToNearestEven) { ExpectConversions<assay::float16>(10, 15); }
 TEST(KernelHeader, BFloat16RoundsToNearestEven) { ExpectConversions<assay::bfloat16>(7, 127); }
+
+// A number of float8 by its definition; e4m3 has no infinities, and NaN at 127 alone.
+double DecodeFloat8(uint8_t bits, int mantissa_bits, int bias) {
+  const double sign = (bits & 0x80) != 0 ? -1 : 1;
+  const int size = bits & 0x7F, exponent = size >> mantissa_bits;
+  const int mantissa = size & ((1 << mantissa_bits) - 1);
+  if (mantissa_bits == 3 ? size == 0x7F : size > 0x7C)
+    return std::numeric_limits<double>::quiet_NaN();
+  if (mantissa_bits == 2 && size == 0x7C) return sign * std::numeric_limits<double>::infinity();
+  return exponent == 0
+             ? sign * std::ldexp(mantissa, 1 - bias - mantissa_bits)
+             : sign * std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
+}
+
+// `past`: the size behind the largest number, NaN or infinity.
+template <typename T>
+void ExpectFloat8(int mantissa_bits, int bias, uint8_t past) {
+  for (int number = 0; number < 256; ++number) {
+    T value;
+    value.bits = static_cast<uint8_t>(number);
+    const double expected = DecodeFloat8(value.bits, mantissa_bits, bias);
+    const float given = static_cast<float>(value);
+    if (std::isnan(expected)) {
+      EXPECT_TRUE(std::isnan(given)) << number;
+      EXPECT_EQ(T(given).bits & 0x7F, 0x7F) << number;
+      continue;
+    }
+    EXPECT_EQ(static_cast<double>(given), expected) << number;
+    EXPECT_EQ(T(given).bits, value.bits) << number;
+    if ((number & 0x7F) >= past) continue;
+    // Between this number and the next one away from zero: the middle goes to the even one.
+    const auto next = static_cast<uint8_t>(number + 1);
+    const double step =
+        (next & 0x7F) == past
+            ? expected - DecodeFloat8(static_cast<uint8_t>(number - 1), mantissa_bits, bias)
+            : DecodeFloat8(next, mantissa_bits, bias) - expected;
+    const auto middle = static_cast<float>(expected + step / 2);
+    EXPECT_EQ(T(middle).bits, number % 2 == 0 ? value.bits : next) << number;
+    EXPECT_EQ(T(std::nextafter(middle, 0.0f)).bits, value.bits) << number;
+    EXPECT_EQ(T(std::nextafter(middle, std::copysign(HUGE_VALF, middle))).bits, next) << number;
+  }
+  EXPECT_EQ(T(HUGE_VALF).bits, past);
+  EXPECT_EQ(T(1e30f).bits, past);
+}
+
+TEST(KernelHeader, Float8RoundsToNearestEven) {
+  ExpectFloat8<assay::float8_e4m3>(3, 7, 0x7F);
+  ExpectFloat8<assay::float8_e5m2>(2, 15, 0x7C);
+}
 
 #if defined(__x86_64__)
 // The same bits whether a candidate is built for a processor with F16C or without, and under

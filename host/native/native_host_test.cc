@@ -77,11 +77,18 @@ TEST(NativeHost, PassesEveryDtypeInCpp) {
   const struct {
     DType dtype;
     const char* type;
-  } cases[] = {{DType::kFloat64, "double"},         {DType::kFloat32, "float"},
-               {DType::kFloat16, "assay::float16"}, {DType::kBFloat16, "assay::bfloat16"},
-               {DType::kInt64, "int64_t"},          {DType::kInt32, "int32_t"},
-               {DType::kInt16, "int16_t"},          {DType::kInt8, "int8_t"},
-               {DType::kUInt8, "uint8_t"},          {DType::kBool, "bool"}};
+  } cases[] = {{DType::kFloat64, "double"},
+               {DType::kFloat32, "float"},
+               {DType::kFloat16, "assay::float16"},
+               {DType::kBFloat16, "assay::bfloat16"},
+               {DType::kInt64, "int64_t"},
+               {DType::kInt32, "int32_t"},
+               {DType::kInt16, "int16_t"},
+               {DType::kInt8, "int8_t"},
+               {DType::kUInt8, "uint8_t"},
+               {DType::kBool, "bool"},
+               {DType::kFloat8E4M3, "assay::float8_e4m3"},
+               {DType::kFloat8E5M2, "assay::float8_e5m2"}};
   // One kernel with an input and an output of each.
   std::vector<ArgumentSpec> arguments;
   std::string inputs, outputs, body;

@@ -1,6 +1,8 @@
 """Tests draws of every kind: values change as promised, everything else stays."""
 
+import types
 import unittest
+import unittest.mock
 
 from fake_judge import Judge, torch
 from assay_host import draws
@@ -8,6 +10,10 @@ from assay_host import draws
 FINITE_KINDS = range(draws.KIND_COUNT - 1)
 ALL_KINDS = range(draws.KIND_COUNT)
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+# Where this PyTorch has them.
+FLOAT8 = tuple(
+    getattr(torch, name) for name in ("float8_e4m3fn", "float8_e5m2") if hasattr(torch, name)
+)
 
 
 def change(tensor, kind, seed=1):
@@ -19,14 +25,15 @@ class DrawsTest(unittest.TestCase):
         torch.manual_seed(0)
 
     def test_every_kind_keeps_shape_and_dtype_and_all_but_special_values_are_finite(self):
-        for dtype in DTYPES:
+        for dtype in DTYPES + FLOAT8:
             for kind in ALL_KINDS:
                 for shape in ((64, 32), (5,), (), (3, 4, 4), (1, 1), (0, 3)):
                     x = (torch.randn(shape) * 3).to(dtype)
                     y = change(x, kind)
                     self.assertEqual((y.shape, y.dtype), (x.shape, x.dtype))
                     if kind in FINITE_KINDS:
-                        self.assertTrue(bool(torch.isfinite(y).all()), (dtype, kind, shape))
+                        finite = bool(torch.isfinite(y.double()).all())
+                        self.assertTrue(finite, (dtype, kind, shape))
 
     def test_every_kind_is_deterministic_and_leaves_its_input_alone(self):
         x = torch.randn(64, 32)
@@ -46,6 +53,12 @@ class DrawsTest(unittest.TestCase):
         for dtype in (torch.float16, torch.bfloat16):
             y = change(x.to(dtype), draws.LARGE_OFFSET)
             self.assertGreater(len(torch.unique(y.float())), 8)
+
+    def test_large_offset_stays_within_a_dtype_that_ends_before_1000(self):
+        facts = types.SimpleNamespace(dtype="float8_e4m3fn", standardised=lambda: torch.ones(1))
+        info = types.SimpleNamespace(max=448.0, eps=0.125)
+        with unittest.mock.patch.object(torch, "finfo", lambda _: info):
+            self.assertEqual(draws._large_offset(facts, None).item(), 56 + 4 * 56 * 0.125)
 
     def test_wide_range_spans_decades(self):
         y = change(torch.randn(100, 100), draws.WIDE_RANGE).abs()

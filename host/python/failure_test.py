@@ -77,6 +77,11 @@ class Explains(unittest.TestCase):
         failure.cuda_is_here = True
         self.assertIn("it imports the module pycuda" + NOT_HERE, explained("import pycuda.driver"))
 
+    def test_a_dtype_that_only_a_newer_pytorch_has_is_named(self):
+        said = explained("import torch\ntorch.float8_of_later")
+        self.assertIn("it needs the dtype float8_of_later" + NOT_HERE, said)
+        self.assertIn("use --python with PyTorch 2.1 or later", said)
+
     def test_a_fault_of_the_file_stays_one(self):
         for source in (
             "import os.no_such_part",

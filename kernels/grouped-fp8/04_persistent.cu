@@ -44,16 +44,15 @@ struct Groups {
   int first = 0, tiles = 0;  // of the expert: its first tile, how many it has
   int begin = 0, end = 0;    // its rows
 
-  // Returns false past the last tile.
-  DEVICE bool Find(int tile, const int* ends) {
+  // Goes on to the expert that has the tile; there must be one.
+  DEVICE void Find(int tile, const int* ends) {
     while (tile >= first + tiles) {
-      if (++expert == EXPERTS) return false;
+      ++expert;
       first += tiles;
       begin = end;
       end = __ldg(ends + expert);
       tiles = (end - begin + kTileRows - 1) / kTileRows * kTilesAcross;
     }
-    return true;
   }
 
   // The place of a tile that was found. All tiles down of a tile of b follow each other.
@@ -64,6 +63,17 @@ struct Groups {
     return (tile - first) / (tiles / kTilesAcross) * kTileColumns;
   }
 };
+
+// The number of all experts' tiles.
+DEVICE int CountTiles(const int* ends) {
+  int down = 0, begin = 0;
+  for (int expert = 0; expert < EXPERTS; ++expert) {
+    const int end = __ldg(ends + expert);
+    down += (end - begin + kTileRows - 1) / kTileRows;
+    begin = end;
+  }
+  return down * kTilesAcross;
+}
 
 // A place in the ring of stages, and the parity of its barriers there.
 struct Ring {
@@ -253,10 +263,12 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
   __syncthreads();
   Ring ring;
   Groups groups;
+  const int count = CountTiles(ends);
   if (threadIdx.x < kGroup) {
     ShrinkRegisters<40>();
     if (threadIdx.x > 0) return;
-    for (int tile = blockIdx.x; groups.Find(tile, ends); tile += gridDim.x) {
+    for (int tile = blockIdx.x; tile < count; tile += gridDim.x) {
+      groups.Find(tile, ends);
       const int row = groups.Row(tile), b_row = groups.expert * COLUMNS + groups.Column(tile);
       for (int block = 0; block < kBlocks; ++block, ring.Advance()) {
         // Parity 1 of a fresh barrier counts as ended: the first round finds all stages empty.
@@ -273,7 +285,8 @@ extern "C" __global__ void __launch_bounds__(kGroup + kConsumers, 1)
     const int warp = threadIdx.x % kGroup / 32, lane = threadIdx.x % 32;
     const int g = lane / 4, t = lane % 4;
     float sum[64];
-    for (int tile = blockIdx.x; groups.Find(tile, ends); tile += gridDim.x) {
+    for (int tile = blockIdx.x; tile < count; tile += gridDim.x) {
+      groups.Find(tile, ends);
       const int row = groups.Row(tile), column = groups.Column(tile);
       const int end = groups.end, r = row + group_row + 16 * warp + g;
       const float* const tile_scales =

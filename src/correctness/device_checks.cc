@@ -45,6 +45,11 @@ MeasuredErrors ErrorsOf(const JudgeKernels::Measured& measured) {
   return errors;
 }
 
+// The device's kernels read float32, float16 and bfloat16 against float64.
+bool DeviceMeasures(DType dtype) {
+  return dtype != DType::kFloat64 && NativeClass(dtype) != PrecisionClass::kFloat8;
+}
+
 bool FeelsDenormals(const JudgeKernels::Measured& measured, DType dtype) {
   return measured.root_mean_square < ScaleAboveDenormals(dtype);
 }
@@ -82,9 +87,9 @@ class Checks {
   bool Place(size_t call, size_t output) {
     const auto& [spec, view] = outputs_[output];
     const CheckedCall& checked = calls_[call];
-    if (view.count == 0) return false;
+    if (view.count == 0 || NativeClass(view.dtype) == PrecisionClass::kFloat8) return false;
     if (checked.float64 && oracle_.description().float64_supported && IsFloatingPoint(view.dtype)) {
-      if (view.dtype == DType::kFloat64) return false;
+      if (!DeviceMeasures(view.dtype)) return false;
       with_truth_.push_back({spec, checked.slot, checked.master, 0});
       truth_parts_.push_back({call, output});
       return true;
@@ -148,7 +153,7 @@ bool FailPlainly(const Oracle& oracle, const std::byte* outputs, uint32_t master
   const auto placed = oracle.Place(outputs);
   if (!placed) return false;
   for (const auto& [spec, view] : OutputsOf(oracle.plan())) {
-    if (!IsFloatingPoint(view.dtype) || view.count == 0 || view.dtype == DType::kFloat64) continue;
+    if (!IsFloatingPoint(view.dtype) || view.count == 0 || !DeviceMeasures(view.dtype)) continue;
     const auto measured = oracle.Measure(*spec, *placed, master);
     if (!measured || FeelsDenormals(*measured, view.dtype)) continue;
     const auto rated = RateWithOracle(view, rule, nullptr, ErrorsOf(*measured));
@@ -165,7 +170,7 @@ std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Ora
   for (const auto& [spec, view] : OutputsOf(oracle.plan())) {
     errors.emplace_back();
     if (!IsFloatingPoint(view.dtype)) continue;
-    if (view.count == 0 || view.dtype == DType::kFloat64) return std::nullopt;
+    if (view.count == 0 || !DeviceMeasures(view.dtype)) return std::nullopt;
     const auto measured = oracle.MeasureReference(*spec, master);
     if (!measured || FeelsDenormals(*measured, view.dtype)) return std::nullopt;
     const bool finite = measured->truth_is_finite || special_values;

@@ -45,7 +45,8 @@ double Float8ToDouble(DType dtype, uint8_t bits) {
                        : sign * std::ldexp(unit + mantissa, exponent - bias - mantissa_bits);
 }
 
-void ConvertFloat8(DType dtype, const void* data, int64_t begin, int64_t count, double* out) {
+template <typename T>
+void ConvertFloat8(DType dtype, const void* data, int64_t begin, int64_t count, T* out) {
   using Table = std::array<double, 256>;
   static constexpr auto kMake = [](DType made) {
     Table table;
@@ -55,7 +56,8 @@ void ConvertFloat8(DType dtype, const void* data, int64_t begin, int64_t count, 
   };
   static const Table e4m3 = kMake(DType::kFloat8E4M3), e5m2 = kMake(DType::kFloat8E5M2);
   const Table& table = dtype == DType::kFloat8E4M3 ? e4m3 : e5m2;
-  for (int64_t i = 0; i < count; ++i) out[i] = table[ReadAt<uint8_t>(data, begin + i)];
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = static_cast<T>(table[ReadAt<uint8_t>(data, begin + i)]);
 }
 
 void ConvertHalves(DType dtype, const void* data, int64_t begin, int64_t count, double* out) {
@@ -73,6 +75,8 @@ void ConvertHalves(DType dtype, const void* data, int64_t begin, int64_t count, 
 void LoadHalfAsFloat(DType dtype, const void* data, int64_t begin, int64_t count, float* out) {
   if (dtype == DType::kFloat16) {
     Kernels().widen_float16(static_cast<const char*>(data) + 2 * begin, count, out);
+  } else if (dtype == DType::kFloat8E4M3 || dtype == DType::kFloat8E5M2) {
+    ConvertFloat8(dtype, data, begin, count, out);
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] = BFloat16ToFloat(ReadAt<uint16_t>(data, begin + i));
   }

@@ -17,7 +17,8 @@ inline constexpr int64_t kChunkElements = 2048;
 void LoadAsDouble(DType dtype, const void* data, int64_t begin, int64_t count, double* out);
 double LoadOne(DType dtype, const void* data, int64_t index);
 
-// float16 and bfloat16 to float, exact, NaN and denormals included. Loops that compilers vectorise.
+// float16, bfloat16 and float8 to float, exact, NaN and denormals included. Loops that compilers
+// vectorise, but for float8.
 void LoadHalfAsFloat(DType dtype, const void* data, int64_t begin, int64_t count, float* out);
 
 // Returns the number of NaN and infinities.

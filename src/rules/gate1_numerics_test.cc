@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "rules/elements.h"
 #include "rules/gate1.h"
 #include "rules/gate1_testing.h"
 
@@ -462,6 +463,32 @@ TEST(Gate1Numerics, ALowerBarIsMetOpenly) {
   EXPECT_FALSE(CompareWithReference(bfloat16.View(), rule, learned).passed);
   rule.required = PrecisionClass::kBFloat16;
   EXPECT_TRUE(CompareWithOracle(bfloat16.View(), rule, nullptr).passed);
+}
+
+TEST(Gate1Numerics, Float8OutputsMayBeOffByTheirRounding) {
+  constexpr size_t kCount = 64;
+  std::vector<uint8_t> rounded(kCount), off(kCount);
+  std::vector<double> truth(kCount);
+  OutputView view;
+  view.dtype = DType::kFloat8E4M3;
+  view.shape = {kCount};
+  view.count = kCount;
+  for (size_t i = 0; i < kCount; ++i) {
+    rounded[i] = static_cast<uint8_t>(64 + i % 16);
+    off[i] = static_cast<uint8_t>(rounded[i] + 3);
+    truth[i] = 1.03 * LoadOne(view.dtype, rounded.data(), static_cast<int64_t>(i));
+  }
+  EXPECT_EQ(truth[0], 1.03 * 2);
+  view.reference = rounded.data();
+  view.oracle = truth.data();
+  view.candidate = rounded.data();
+  const OutputComparison right = CompareWithOracle(view, {}, nullptr);
+  EXPECT_TRUE(right.passed);
+  EXPECT_EQ(right.shown, PrecisionClass::kFloat8);
+  EXPECT_TRUE(CompareWithReference(view, {}, {0.03, 0.03}).passed);
+  view.candidate = off.data();
+  EXPECT_FALSE(CompareWithOracle(view, {}, nullptr).passed) << "three steps";
+  EXPECT_FALSE(CompareWithReference(view, {}, {0.03, 0.03}).passed);
 }
 
 }  // namespace

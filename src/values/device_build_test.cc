@@ -104,13 +104,14 @@ TEST_F(DeviceBuild, TheRungsInFloat8) {
                       scales,
                       input("counts", DType::kInt32, {kExperts}),
                       Tensor("out", Role::kOutput, DType::kBFloat16, {kExperts, 70, columns})};
-  for (const char* rung :
-       {"01_naive", "02_bf16_mma", "03_fp8_mma", "04_wgmma", "05_specialised", "06_tall_tile", "07_few_rows"})
+  for (const char* rung : {"01_naive", "02_bf16_mma", "03_fp8_mma", "04_wgmma", "05_specialised",
+                           "06_tall_tile", "07_tma_store", "08_few_rows"})
     EXPECT_THAT(Kernels(Shipped(fmt::format("fp8-gemm/{}.cu", rung)), dense), SizeIs(1)) << rung;
-  for (const char* rung : {"01_naive", "02_one_launch", "03_wgmma", "04_persistent"})
+  for (const char* rung :
+       {"01_naive", "02_one_launch", "03_wgmma", "04_persistent", "05_tall_tile"})
     EXPECT_THAT(Kernels(Shipped(fmt::format("grouped-fp8/{}.cu", rung)), grouped), SizeIs(1))
         << rung;
-  for (const char* rung : {"01_naive_masked", "05_masked", "06_swapped"})
+  for (const char* rung : {"01_naive_masked", "06_masked", "07_swapped"})
     EXPECT_THAT(Kernels(Shipped(fmt::format("grouped-fp8/{}.cu", rung)), masked), SizeIs(1))
         << rung;
 }

@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from assay_host import values
 from assay_host.failure import Failure
 
 
@@ -40,7 +41,7 @@ def _attempt(run):
     except Failure as error:
         return error, math.inf
     floats = [tensor for tensor in result[0] if tensor.dtype.is_floating_point]
-    return result, sum(int((~torch.isfinite(tensor)).sum()) for tensor in floats)
+    return result, sum(int((~torch.isfinite(values.wide(tensor))).sum()) for tensor in floats)
 
 
 def _kept(tensors, drawn, run, found):

@@ -239,7 +239,7 @@ def _nudged(tensor, size, generators):
     )
     nudged = tensor.double() * (1 + size * (2 * share - 1))
     largest = torch.finfo(tensor.dtype).max
-    finite = torch.isfinite(tensor.double())
+    finite = torch.isfinite(tensor.double())  # float8 has no isfinite
     return torch.where(finite, nudged.clamp(-largest, largest), tensor.double()).to(tensor.dtype)
 
 

@@ -36,6 +36,7 @@ _COMPILATION_ERRORS = (
 # Modules that are of no use without a GPU, installed or not.
 _CUDA_MODULES = {"triton", "cupy", "pycuda", "cuda", "cutlass", "flash_attn", "tensorrt"}
 # Of exceptions that say it in words: PyTorch's, CUDA's, and those of a candidate's own checks.
+_FLOAT8 = re.compile(r"module 'torch' has no attribute '(float8_\w+)'")
 _CUDA_WORDS = re.compile(r"\bCUDA|\bGPU\b|NVIDIA driver|(?i:\bcuda (tensor|device|error))")
 _CUDA_CHECKS = re.compile(r"\bis_cuda\b|\bcuda\.is_available\b")
 _CUDA_HEADERS = re.compile(
@@ -183,6 +184,12 @@ def _not_here(error, line):
         )
     if module:
         return needs_cuda(f"it imports {module}")
+    float8 = _FLOAT8.search(str(error)) if isinstance(error, AttributeError) else None
+    if float8:
+        return (
+            f"it needs the dtype {float8.group(1)}, which is not here (PyTorch "
+            f"{sys.modules['torch'].__version__} lacks it): use --python with PyTorch 2.1 or later"
+        )
     why = None if cuda_is_here else _why_cuda(error, line)
     return needs_cuda(why) if why else None
 

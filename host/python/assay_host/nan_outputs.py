@@ -4,7 +4,7 @@ wholly, or a fault.
 
 import torch
 
-from assay_host import failure
+from assay_host import failure, values
 from assay_host.failure import Failure
 
 
@@ -21,7 +21,7 @@ class NanOutputs:
         """
         # A sum is NaN if an element is, and takes a tenth of the time of a look at each.
         return [
-            torch.isnan(target.sum())
+            torch.isnan(values.wide(target).sum())
             for index, target in enumerate(targets)
             if index not in self._by_design and target.dtype.is_floating_point
         ]
@@ -44,7 +44,7 @@ class NanOutputs:
         for index in found:
             why = "and does not run in float64"
             if truth is not None:
-                own = torch.isnan(targets[index]) & ~torch.isnan(truth[index])
+                own = torch.isnan(values.wide(targets[index])) & ~torch.isnan(truth[index])
                 why = "where float64 gives none" if bool(own.any()) else None
             if why is not None:
                 raise Failure(
@@ -56,4 +56,4 @@ class NanOutputs:
 
 
 def _has_nan(tensor):
-    return tensor.dtype.is_floating_point and bool(torch.isnan(tensor).any())
+    return tensor.dtype.is_floating_point and bool(torch.isnan(values.wide(tensor)).any())

@@ -23,6 +23,7 @@ DTYPES = {
 for _number, _name in ((11, "float8_e4m3fn"), (12, "float8_e5m2")):
     if hasattr(torch, _name):
         DTYPES[_number] = getattr(torch, _name)
+FLOAT8 = tuple(DTYPES[number] for number in (11, 12) if number in DTYPES)
 DTYPE_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 DTYPE_NAMES = ", ".join(str(dtype).replace("torch.", "") for dtype in DTYPES.values())
 
@@ -121,6 +122,13 @@ def same_but_for_rounding(a, b):
     scale = finite.max().item() if finite.numel() else 0.0
     bound = min(64 * epsilon, 0.02)
     return bool(difference.max().item() <= bound * scale)
+
+
+def wide(tensor):
+    """Returns a float8 tensor in float32, since PyTorch does not compute in float8; others as they
+    are.
+    """
+    return tensor.float() if tensor.dtype in FLOAT8 else tensor
 
 
 def is_floating(spec):
