@@ -3,8 +3,8 @@
 // Idea: the formula. A thread reads a row of a and a row of b, 16 numbers a load, decodes two at a
 //   time by the processor's own conversion (e4m3 to half) and sums a block of 128 in float. Then
 //   the block's two scales come in: the sum of a block is all that they share.
-// Prediction: 1% of the library: 32 conversions and as many multiply-adds for two loads, and the
-//   32 lanes of a warp read 32 rows of b.
+// Prediction: 1% of the library: 32 conversions and as many multiply-adds for two loads, and the 32
+//   lanes of a warp read 32 rows of b.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -5,8 +5,8 @@
 //   to bf16's place are the number times 2^-120, subnormal ones included, so one multiplication
 //   ends the decoding of two. mma.sync multiplies, in float; after each block the sums times both
 //   scales are added to the totals.
-// Prediction: 22% of the library: half its rate at best, no copies ahead, twice the bytes in
-//   shared memory.
+// Prediction: 22% of the library: half its rate at best, no copies ahead, twice the bytes in shared
+//   memory.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem. No NaN in a and b.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -2,8 +2,8 @@
 //
 // Idea: numbers stay bytes in shared memory, and mma.sync multiplies e4m3 itself, 16 x 8 x 32. The
 //   copies need no registers, so they run ahead: three blocks of k by cp.async. ldmatrix, made for
-//   16-bit numbers, moves the bytes of 16 to a lane's place in the operand as well: two of them
-//   are one.
+//   16-bit numbers, moves the bytes of 16 to a lane's place in the operand as well: two of them are
+//   one.
 // Prediction: 45% of the library: a Hopper has no such unit for single warps, so the compiler
 //   decodes to half in registers, for every operand that a warp loads.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.

@@ -1,9 +1,9 @@
 // A product in float8 with scales for blocks on a CPU: decoded by bits, in vectors, once for many.
 //
 // Idea: no table. The seven bits of size, moved to a float's place, are the number times 2^-120,
-//   which a larger exponent repairs: a shift and an addition, of 8 or 16 numbers at once. Of b,
-//   16 rows of a block are decoded into 8 KB, k by k beside each other, and serve all rows of a,
-//   four at a time: 64 sums in registers. Both scales come in once a block.
+//   which a larger exponent repairs: a shift and an addition, of 8 or 16 numbers at once. Of b, 16
+//   rows of a block are decoded into 8 KB, k by k beside each other, and serve all rows of a, four
+//   at a time: 64 sums in registers. Both scales come in once a block.
 // Prediction: 150% of the library, which writes both matrices out in float first.
 //! flags -O3 -march=native -ffp-contract=fast
 

@@ -1,10 +1,10 @@
 // A product in float8 with scales for blocks, by the copy engine and wgmma.
 //
 // Idea: Hopper's own units. The copy engine brings tiles of 128 x 128 bytes into a ring in shared
-//   memory, in the swapped pattern that wgmma reads, zeros past the last row. wgmma multiplies
-//   64 x 128 x 32 numbers of e4m3 an instruction. Its sums of a block, 128 along k, go times both
-//   scales into totals in float registers. That is promotion: the unit itself adds with about 14
-//   bits. Scales of the next block are fetched while this one is multiplied.
+//   memory, in the swapped pattern that wgmma reads, zeros past the last row. wgmma multiplies 64 x
+//   128 x 32 numbers of e4m3 an instruction. Its sums of a block, 128 along k, go times both scales
+//   into totals in float registers. That is promotion: the unit itself adds with about 14 bits.
+//   Scales of the next block are fetched while this one is multiplied.
 // Prediction: 55% of the library: wgmma, scaling and waiting take turns in each of two groups.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)

@@ -1,9 +1,9 @@
 // A product in float8 with scales for blocks: a producer, consumers, blocks that stay.
 //
 // Idea: warps with different work. One thread of the first group does nothing but fill the ring;
-//   two groups multiply and promote, each at its own pace, so that one promotes while the other
-//   one multiplies. One block a processor takes tile after tile, and copies for the next tile run
-//   while the last one is written.
+//   two groups multiply and promote, each at its own pace, so that one promotes while the other one
+//   multiplies. One block a processor takes tile after tile, and copies for the next tile run while
+//   the last one is written.
 // Prediction: 85% of the library.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)

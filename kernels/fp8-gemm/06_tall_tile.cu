@@ -1,9 +1,8 @@
 // A product in float8 with scales for blocks: 256 x 128 a tile.
 //
 // Idea: a group takes 128 rows as two instructions of 64, one after the other, over the same tile
-// of
-//   b: 48 KB a stage instead of 64 for the same products, and two promotions a wait for tiles. The
-//   totals of both take 128 registers, and one set of 64 sums serves both. A tile of 128 x 256
+//   of b: 48 KB a stage instead of 64 for the same products, and two promotions a wait for tiles.
+//   The totals of both take 128 registers, and one set of 64 sums serves both. A tile of 128 x 256
 //   would need 256 registers for sums and totals.
 // Prediction: 100% of the library.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
