@@ -48,6 +48,24 @@ TEST(RooflineOf, TakesTheCeilingsOfWhatItWasJudgedOn) {
   EXPECT_DOUBLE_EQ(here->bandwidth_bytes_s, 10e9);
 }
 
+TEST(RooflineOf, TakesThePeakOfWhatIsMultiplied) {
+  const auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  MachineProfile machine = MachineWith(gpu->facts());
+  machine.gpus[0].arithmetic["tensor_bfloat16"] = {500e12, 500e12, "wgmma"};
+  machine.gpus[0].arithmetic["tensor_float8"] = {1000e12, 1000e12, "wgmma"};
+  Verdict verdict = Judged();
+  verdict.problem.dtype = "bfloat16";
+  verdict.correctness->required_class = "bfloat16";
+  verdict.work->operations = 150e9;
+  const auto own = RooflineOf(verdict, machine, {}, {}, &*gpu);
+  ASSERT_TRUE(own);
+  EXPECT_DOUBLE_EQ(own->rate_operations_s, 500e12);
+  const auto said = RooflineOf(verdict, machine, {}, "float8_e4m3fn", &*gpu);
+  ASSERT_TRUE(said);
+  EXPECT_DOUBLE_EQ(said->rate_operations_s, 1000e12);
+}
+
 TEST(RooflineOf, RefusesTheCeilingsOfAnotherGpuOrDriver) {
   const auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
   ASSERT_TRUE(gpu) << gpu.error().message;
