@@ -16,7 +16,7 @@ namespace {
 constexpr double kLossOfOne = 1.5e-5, kErrorOfRoot = 2e-5;
 // How far the measured figure may be from them, as a factor: data differ.
 constexpr double kLossLow = 0.22, kLossHigh = 1.7, kErrorLow = 0.6, kErrorHigh = 1.6;
-constexpr double kNearlyAll = 0.95;
+constexpr double kNearlyAll = 0.95, kBothWays = 0.25;  // shares; of one half
 // Shorter sums lose no more than promoted ones do at their first level.
 constexpr int64_t kLengthMin = 1024;
 constexpr int64_t kElementsMin = 64;
@@ -64,11 +64,14 @@ bool LosesAsOneSign(const Errors& errors, int64_t length) {
          ratio >= kLossLow && ratio <= kLossHigh;
 }
 
-// Results that were rounded to bfloat16 on the way have errors of that size, too.
+// Errors go both ways. Results that were rounded to bfloat16 on the way have errors of that size,
+// too.
 bool ErrsAsBothSigns(const Errors& errors, int64_t length) {
   const double ratio = std::sqrt(errors.error2 / errors.size2) /
                        (kErrorOfRoot * std::sqrt(static_cast<double>(length)));
-  return 2 * errors.short_values < errors.count && ratio >= kErrorLow && ratio <= kErrorHigh;
+  const double smaller = static_cast<double>(errors.smaller) / static_cast<double>(errors.count);
+  return std::fabs(smaller - 0.5) <= kBothWays && 2 * errors.short_values < errors.count &&
+         ratio >= kErrorLow && ratio <= kErrorHigh;
 }
 
 }  // namespace
