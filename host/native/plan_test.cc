@@ -103,7 +103,7 @@ TEST_F(PlanTest, RefusesEachBadField) {
   ExpectRefused("has no name", [&] { memset(plan_->arguments[0].name, 'a', wire::kNameBytes); });
   ExpectRefused("unknown role", [&] { plan_->arguments[0].role = Role{9}; });
   ExpectRefused("unknown kind", [&] { plan_->arguments[0].kind = Kind{9}; });
-  ExpectRefused("unknown kind", [&] { plan_->arguments[0].dtype = DType{11}; });
+  ExpectRefused("unknown kind", [&] { plan_->arguments[0].dtype = DType{99}; });
   ExpectRefused("unknown kind", [&] { plan_->arguments[0].rank = 9; });
   ExpectRefused("unknown kind", [&] { plan_->arguments[0].shape[0] = -1; });
   ExpectRefused("unknown kind", [&] { plan_->arguments[0].shape[0] = INT64_MAX; });
