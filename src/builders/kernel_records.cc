@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/trace.h"
@@ -80,7 +81,8 @@ std::vector<KernelRecord> LaunchedKernels(const BuiltCandidate& candidate,
                                           const GpuFacts& gpu) {
   std::vector<KernelRecord> records;
   wire::DeviceImage image;
-  wire::Launches launches;
+  const auto held = std::make_unique<wire::Launches>();  // too large for a stack
+  wire::Launches& launches = *held;
   if (!wire::ReadDeviceImage(candidate.artifact.data(), candidate.artifact.size(), &image) ||
       candidate.launches.size() != sizeof launches)
     return records;

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "cli/archive_command.h"
 #include "cli/env_command.h"
+#include "cli/model_options.h"
 #include "cli/options.h"
 #include "cli/search_command.h"
 #include "problem/nearest.h"
@@ -97,6 +98,8 @@ void CommandLine::AddAll() {
                   RunEnv);
   Add<LadderOptions>(app, "ladder", "Judge the rungs of a ladder, and draw its table and chart",
                      RunLadder);
+  Add<ModelOptions>(app, "model",
+                    "Swap kernels into a whole model, one by one, and judge each model", RunModel);
   Add<SassOptions>(app, "sass",
                    "Show the loop in which a GPU kernel spends its time, as machine code", RunSass);
   Add<NewOptions>(app, "new", "Write a stub of a candidate for a problem", RunNew);

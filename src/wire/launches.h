@@ -8,10 +8,10 @@
 
 namespace assay::wire {
 
-inline constexpr uint32_t kLaunchesMax = 64;
+inline constexpr uint32_t kLaunchesMax = 512;
 inline constexpr uint32_t kLaunchArgumentsMax = 64;
-inline constexpr uint32_t kScratchesMax = 32;
-inline constexpr uint32_t kTensorMapsMax = 32;
+inline constexpr uint32_t kScratchesMax = 64;
+inline constexpr uint32_t kTensorMapsMax = 512;
 inline constexpr uint32_t kTensorMapRankMax = 5;
 
 enum class LaunchArgumentKind : uint32_t {

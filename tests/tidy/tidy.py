@@ -32,6 +32,7 @@ ROOMS = [
     "doctor",
     "report",
     "ladder",
+    "swap",
     "run",
     "search",
     "cli",

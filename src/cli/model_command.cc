@@ -1,0 +1,321 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/files.h"
+#include "cli/exit_code.h"
+#include "cli/model_options.h"
+#include "doctor/doctor.h"
+#include "gpu/gpu.h"
+#include "machine/machine.h"
+#include "report/progress.h"
+#include "report/terminal.h"
+#include "studies/candidate_study.h"
+#include "swap/compose.h"
+#include "swap/model_report.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The manifest that is asked for: the file, or the folder's for the device. Of several for one
+// device the first one, by name.
+Result<SwapManifest> FindManifest(const ModelOptions& options, bool has_gpu) {
+  std::error_code code;
+  if (!fs::is_directory(options.path, code)) return ReadSwapManifest(options.path);
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(options.path, code))
+    if (entry.path().extension() == ".toml" && entry.path().filename() != "suite.toml")
+      files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  const std::string wanted = !options.device.empty() ? options.device : has_gpu ? "cuda" : "cpu";
+  for (const std::string& file : files) {
+    ASSAY_ASSIGN_OR_RETURN(SwapManifest manifest, ReadSwapManifest(file));
+    if (manifest.device == wanted) return manifest;
+  }
+  return UsageError(fmt::format("{} has no manifest of a model for {}: name a .toml file",
+                                options.path, wanted));
+}
+
+// The places to swap, in the manifest's order.
+Result<std::vector<const SwapPlace*>> PlacesOf(const SwapManifest& manifest,
+                                               const std::string& only) {
+  std::vector<const SwapPlace*> places;
+  std::istringstream stream(only);
+  std::vector<std::string> names;
+  for (std::string name; std::getline(stream, name, ',');) {
+    if (manifest.Find(name) == nullptr) {
+      std::vector<std::string> known;
+      for (const SwapPlace& place : manifest.places) known.push_back(place.name);
+      return UsageError(fmt::format("--only {}: {} has no place '{}'; it has {}", only,
+                                    manifest.Path(), name, fmt::join(known, ", ")));
+    }
+    names.push_back(name);
+  }
+  for (const SwapPlace& place : manifest.places)
+    if (names.empty() || std::find(names.begin(), names.end(), place.name) != names.end())
+      places.push_back(&place);
+  return places;
+}
+
+int CodeOf(const Verdict& verdict) {
+  return IsCorrect(verdict.outcome) ? static_cast<int>(kExitGood) : ExitCodeOf(verdict.outcome);
+}
+
+ProgressOptions ProgressFor(const ModelOptions& options) {
+  ProgressOptions progress;
+  if (!options.quiet) progress.terminal = DetectTerminal(STDERR_FILENO);
+  progress.verbose = options.verbose && !options.quiet;
+  return progress;
+}
+
+// Composes, judges and measures the models of one call.
+class ModelRun {
+ public:
+  ModelRun(const ModelOptions& options, const SwapManifest& manifest,
+           const std::vector<const SwapPlace*>& places, StopToken stop)
+      : options_(options),
+        manifest_(manifest),
+        places_(places),
+        stop_(stop),
+        progress_(ProgressFor(options)) {}
+
+  // Returns the exit code.
+  Result<int> Run() {
+    ASSAY_ASSIGN_OR_RETURN(SessionTerms terms, Terms());
+    report_.title = manifest_.title;
+    report_.problem = terms.problem.name;
+    report_.size = terms.problem.size;
+    report_.device = manifest_.device;
+    ASSAY_ASSIGN_OR_RETURN(CandidateStudy study, OpenStudy(terms));
+    ASSAY_RETURN_IF_ERROR(Describe(study.description()));
+    const std::vector<Composition> chain = Chain();
+    ASSAY_ASSIGN_OR_RETURN(std::vector<CandidateSource> candidates,
+                           ComposeAll(chain, terms.problem, study.description()));
+    ASSAY_RETURN_IF_ERROR(Write(candidates));
+    if (options_.compose_only) return static_cast<int>(kExitGood);
+    ASSAY_RETURN_IF_ERROR(Measure(&study, terms.problem));
+    study = {};  // its memory and its hosts are in the judge's way
+    if (!options_.parts_only) ASSAY_RETURN_IF_ERROR(Judge(std::move(terms), candidates));
+    progress_.Clear();
+    ASSAY_RETURN_IF_ERROR(Show());
+    return CombineExitCodes(codes_);
+  }
+
+ private:
+  bool on_gpu() const { return manifest_.device == "cuda"; }
+
+  Result<SessionTerms> Terms() const {
+    AskedTerms asked = options_.asked;
+    asked.device = manifest_.device;
+    asked.baselines = options_.baseline.empty() ? manifest_.baselines : options_.baseline;
+    asked.problem.problem = (fs::path(manifest_.folder) / manifest_.problem).string();
+    asked.problem.size = options_.size.empty() ? manifest_.size : options_.size;
+    for (const std::string& text : options_.set) {
+      ASSAY_ASSIGN_OR_RETURN(const auto setting, ParseSetting(text));
+      asked.problem.set[setting.first] = setting.second;
+    }
+    ASSAY_ASSIGN_OR_RETURN(SessionTerms terms, ResolveTerms(asked, {}));
+    std::string notice;
+    terms.machine = LoadMachineProfile(&notice);
+    return terms;
+  }
+
+  Result<CandidateStudy> OpenStudy(const SessionTerms& terms) {
+    progress_.Update("opening the model", 0);
+    StudyRequest request{terms.problem, terms.python, terms.threads, terms.limits, stop_};
+    request.problem.set[manifest_.trace] = "1";
+    return CandidateStudy::Open(std::move(request));
+  }
+
+  // What the problem's description says of the model.
+  Result<void> Describe(const ProblemDescription& description) {
+    for (const wire::ArgumentSpec& spec : description.arguments)
+      if (spec.name == manifest_.tokens && spec.rank > 0) {
+        report_.tokens = spec.shape[0];
+        return {};
+      }
+    return UsageError(fmt::format("{}: tokens: {} has no input '{}'", manifest_.Path(),
+                                  manifest_.problem, manifest_.tokens));
+  }
+
+  // The models of the chain, each with one kernel more.
+  std::vector<Composition> Chain() const {
+    std::vector<Composition> chain;
+    Composition next;
+    if (on_gpu()) chain.push_back(next);
+    for (const SwapPlace* place : places_) {
+      next.swapped.insert(place->name);
+      chain.push_back(next);
+    }
+    return chain;
+  }
+
+  Result<CandidateSource> Compose(const Composition& composition, const std::string& name,
+                                  const ProblemRequest& problem,
+                                  const ProblemDescription& description) const {
+    ASSAY_ASSIGN_OR_RETURN(std::string text,
+                           on_gpu() ? ComposeDevice(manifest_, description, composition)
+                                    : ComposePython(manifest_, problem.source, composition));
+    return CandidateFromText(name + (on_gpu() ? ".cu" : ".py"), std::move(text));
+  }
+
+  Result<std::vector<CandidateSource>> ComposeAll(const std::vector<Composition>& chain,
+                                                  const ProblemRequest& problem,
+                                                  const ProblemDescription& description) const {
+    std::vector<CandidateSource> candidates;
+    const size_t skipped = chain.size() - places_.size();
+    for (size_t i = 0; i < chain.size(); ++i) {
+      const std::string name =
+          i < skipped ? "00_plain"
+                      : fmt::format("{:02}_{}", i + 1 - skipped, places_[i - skipped]->name);
+      ASSAY_ASSIGN_OR_RETURN(CandidateSource candidate,
+                             Compose(chain[i], name, problem, description));
+      candidates.push_back(std::move(candidate));
+    }
+    return candidates;
+  }
+
+  Result<void> Write(const std::vector<CandidateSource>& candidates) const {
+    if (options_.write.empty()) return {};
+    for (const CandidateSource& candidate : candidates)
+      ASSAY_RETURN_IF_ERROR(
+          WriteFileAtomically(fs::path(options_.write) / candidate.path, candidate.content));
+    if (!options_.quiet)
+      Notice(fmt::format("wrote {} files to {}", candidates.size(), options_.write));
+    return {};
+  }
+
+  // The times of calls with nothing doubled, then with each place's work done twice.
+  Result<std::vector<double>> DoubledTimes(CandidateStudy* study, const ProblemRequest& problem,
+                                           Composition composition, const std::string& text) {
+    composition.traced = true;
+    std::vector<CandidateSource> sources;
+    for (size_t i = 0; i <= places_.size(); ++i) {
+      composition.doubled = i == 0 ? "" : places_[i - 1]->name;
+      ASSAY_ASSIGN_OR_RETURN(
+          CandidateSource source,
+          Compose(composition, fmt::format("{}_twice_{}", text, composition.doubled), problem,
+                  study->description()));
+      sources.push_back(std::move(source));
+    }
+    return study->TimeCalls(sources, options_.rounds, [&](double fraction) {
+      progress_.Update(fmt::format("where the time goes: {}", text), fraction);
+    });
+  }
+
+  Result<void> Measure(CandidateStudy* study, const ProblemRequest& problem) {
+    Composition all;
+    for (const SwapPlace* place : places_) all.swapped.insert(place->name);
+    for (const SwapPlace* place : places_) {
+      const std::string& kernel = place->kernel.path;
+      report_.lines.push_back({place->name, place->title, kernel, {}, {}, 0, 0, 0});
+    }
+    if (options_.rounds > 0) {
+      ASSAY_ASSIGN_OR_RETURN(const std::vector<double> before,
+                             DoubledTimes(study, problem, {}, "before"));
+      ASSAY_ASSIGN_OR_RETURN(const std::vector<double> after,
+                             DoubledTimes(study, problem, all, "after"));
+      report_.base_ns = before[0];
+      for (size_t i = 0; i < places_.size(); ++i)
+        report_.lines[i].part = PartTime{std::max(0.0, before[i + 1] - before[0]),
+                                         std::max(0.0, after[i + 1] - after[0])};
+    }
+    all.traced = true;
+    progress_.Update("errors layer by layer", 0);
+    ASSAY_ASSIGN_OR_RETURN(const CandidateSource traced,
+                           Compose(all, "traced", problem, study->description()));
+    ASSAY_ASSIGN_OR_RETURN(report_.errors, study->Errors(traced, kErrorsSeed));
+    return {};
+  }
+
+  Result<void> Judge(SessionTerms terms, const std::vector<CandidateSource>& candidates) {
+    JudgeRequest request{std::move(terms), candidates};
+    size_t judged = 0;
+    const size_t skipped = candidates.size() - places_.size();
+    std::optional<Error> unjudged;
+    JudgeEvents events;
+    events.progress = [&](const ProgressEvent& event) {
+      const bool of_one = event.candidates > 0 && event.candidate < candidates.size() &&
+                          event.stage != JudgeStage::kBuilding;
+      progress_.Update(of_one ? candidates[event.candidate].path + ": " + event.text : event.text,
+                       event.fraction);
+    };
+    events.unjudged = [&](const Error& error) {
+      unjudged = error;
+      ++judged;
+    };
+    events.verdict = [&](const Verdict& verdict) {
+      if (!options_.no_save) KeepVerdict(verdict);
+      codes_.push_back(CodeOf(verdict));
+      report_.machine = verdict.machine.gpu.empty() ? verdict.machine.cpu : verdict.machine.gpu;
+      Verdict kept = verdict;
+      kept.samples.clear();
+      if (judged < skipped)
+        report_.plain = std::move(kept);
+      else
+        report_.lines[judged - skipped].verdict = std::move(kept);
+      ++judged;
+    };
+    ASSAY_RETURN_IF_ERROR(JudgeCandidates(request, events, stop_));
+    if (unjudged) return std::unexpected(*unjudged);
+    return {};
+  }
+
+  Result<void> Show() {
+    if (report_.machine.empty())
+      report_.machine = on_gpu() ? GpuNames().front() : DescribeMachine().cpu;
+    AddGains(&report_);
+    const bool unicode = DetectTerminal(STDOUT_FILENO).unicode;
+    const std::string text = options_.json
+                                 ? ReportToJson(report_).dump(
+                                       2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                                       "\n"
+                                 : RenderModelReport(report_, unicode);
+    std::fputs(text.c_str(), stdout);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+      return EnvironmentError("cannot write the report to stdout");
+    if (options_.chart.empty()) return {};
+    return WriteFileAtomically(options_.chart, RenderModelSvg(report_));
+  }
+
+  static constexpr uint64_t kErrorsSeed = 1;
+
+  const ModelOptions& options_;
+  const SwapManifest& manifest_;
+  const std::vector<const SwapPlace*>& places_;
+  StopToken stop_;
+  Progress progress_;
+  ModelReport report_;
+  std::vector<int> codes_;
+};
+
+Result<int> Run(const ModelOptions& options, StopToken stop) {
+  const bool has_gpu = !GpuNames().empty();
+  ASSAY_ASSIGN_OR_RETURN(const SwapManifest manifest, FindManifest(options, has_gpu));
+  if (!options.device.empty() && options.device != manifest.device)
+    return UsageError(fmt::format("{} is for {}, not {}: leave --device out", manifest.Path(),
+                                  manifest.device, options.device));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<const SwapPlace*> places,
+                         PlacesOf(manifest, options.only));
+  return ModelRun(options, manifest, places, stop).Run();
+}
+
+}  // namespace
+
+int RunModel(const ModelOptions& options) {
+  const StopToken stop(InstallInterruptHandler());
+  HeedWeakSandboxFlag(options.allow_weak_sandbox);
+  const auto code = Run(options, stop);
+  return code ? *code
+              : ReportError(code.error(), options.json ? JsonForm::kDocument : JsonForm::kNone);
+}
+
+}  // namespace assay
