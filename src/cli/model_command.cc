@@ -60,7 +60,9 @@ Result<std::vector<const SwapPlace*>> PlacesOf(const SwapManifest& manifest,
     names.push_back(name);
   }
   for (const SwapPlace& place : manifest.places)
-    if (names.empty() || std::find(names.begin(), names.end(), place.name) != names.end())
+    if (manifest.device == "cuda" && place.kernel.path.empty())
+      continue;  // it stays as it is
+    else if (names.empty() || std::find(names.begin(), names.end(), place.name) != names.end())
       places.push_back(&place);
   return places;
 }
@@ -132,6 +134,7 @@ class ModelRun {
     progress_.Update("opening the model", 0);
     StudyRequest request{terms.problem, terms.python, terms.threads, terms.limits, stop_};
     request.problem.set[manifest_.trace] = "1";
+    if (options_.compose_only) request.problem.device = "cpu";  // it is described alone
     return CandidateStudy::Open(std::move(request));
   }
 

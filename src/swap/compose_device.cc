@@ -71,6 +71,32 @@ std::set<std::string> DefinedIn(const std::string& source) {
   return words;
 }
 
+// All kernels have their dynamic shared memory under one name: in a namespace the compiler takes a
+// declaration within a function for one of the host's.
+constexpr const char* kSharedMemory =
+    "extern __shared__ __align__(1024) unsigned char assay_shared_memory[];\n";
+
+// The source with pointers to that in the place of its own declarations.
+std::string WithOneSharedMemory(std::string source) {
+  constexpr std::string_view kShared = "extern __shared__";
+  for (size_t at = source.find(kShared); at != std::string::npos; at = source.find(kShared, at)) {
+    const size_t open = source.find('[', at), end = source.find(';', at);
+    if (open == std::string::npos || end == std::string::npos || end < open) break;
+    size_t name = open;
+    while (IsNamePart(source[name - 1])) --name;
+    // The type, behind `__align__(128)` where there is one.
+    std::string type = source.substr(at + kShared.size(), name - at - kShared.size());
+    if (const size_t closed = type.rfind(')'); closed != std::string::npos)
+      type = type.substr(closed + 1);
+    const std::string pointer =
+        fmt::format("{0}* const {1} = reinterpret_cast<{0}*>(::assay_shared_memory);", type,
+                    source.substr(name, open - name));
+    source.replace(at, end + 1 - at, pointer);
+    at += pointer.size();
+  }
+  return source;
+}
+
 // The source without the lines of the device form, which the composed file has for all steps, and
 // without includes, which come to `includes`.
 std::string BodyOf(const std::string& source, std::set<std::string>* includes,
@@ -185,17 +211,18 @@ class Composer {
   }
 
   void AddSource(const PlannedStep& step) {
-    const std::string body = BodyOf(step.kernel->content, &includes_, &flags_);
-    std::set<std::string> kernels, words = DefinedIn(body);
-    for (const DeviceLaunch& launch : step.program.launches) kernels.insert(launch.kernel);
+    const std::string body =
+        WithOneSharedMemory(BodyOf(step.kernel->content, &includes_, &flags_));
+    std::set<std::string> own, words = DefinedIn(body);
+    for (const DeviceLaunch& launch : step.program.launches) own.insert(launch.kernel);
     sources_ += fmt::format("\n// ---- {}: {} ----\n\n", step.prefix, step.kernel->path);
     for (const auto& [name, value] : step.plan.macros) {
       sources_ += fmt::format("#define {} {}\n", name, value);
       words.insert(name);
     }
-    for (const std::string& kernel : kernels) {
-      sources_ += fmt::format("#define {0} {1}_{0}\n", kernel, step.prefix);
-      words.insert(kernel);
+    for (const std::string& name : own) {
+      sources_ += fmt::format("#define {0} {1}_{0}\n", name, step.prefix);
+      words.insert(name);
     }
     sources_ += fmt::format("namespace {0} {{\n{1}}}  // namespace {0}\n", step.prefix, body);
     for (const std::string& word : words) sources_ += fmt::format("#undef {}\n", word);
@@ -289,11 +316,11 @@ class Composer {
 
   std::string Text() const {
     return fmt::format(
-        "// {}. Made by assay model; swapped: {}.\n{}{}{}{}{}{}{}", manifest_.title,
+        "// {}. Made by assay model; swapped: {}.\n{}{}{}{}{}{}\n{}{}", manifest_.title,
         composition_.swapped.empty() ? "nothing"
                                      : fmt::format("{}", fmt::join(composition_.swapped, ", ")),
         fmt::join(flags_, "\n"), flags_.empty() ? "" : "\n", scratches_, map_lines_, launches_,
-        fmt::join(includes_, "\n"), sources_);
+        fmt::join(includes_, "\n"), kSharedMemory, sources_);
   }
 
   const SwapManifest& manifest_;

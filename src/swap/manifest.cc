@@ -116,7 +116,7 @@ class Reader {
     SwapPlace place;
     place.name = Text(table, "name", "write a name, as \"rms_norm\"");
     place.title = Text(table, "title", "write in a phrase what it computes");
-    place.kernel = Kernel(table, "kernel", on_gpu);
+    place.kernel = Kernel(table, "kernel", false);
     if (on_gpu)
       place.plain = Kernel(table, "plain", true);
     else

@@ -24,7 +24,8 @@ struct SwapPlace {
   std::string name;  // on a CPU that of a function of the problem's file
   std::string title;
   std::string python;  // on a CPU: the function that takes its place, and may call kernel(...)
-  SwapKernel kernel;   // swapped in; without a path: `python` alone
+  // Swapped in. Without a path on a CPU `python` alone; on a GPU the place is never swapped.
+  SwapKernel kernel;
   SwapKernel plain;    // on a GPU: what stands there until it is swapped
 };
 
