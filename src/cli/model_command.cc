@@ -98,16 +98,18 @@ class ModelRun {
     report_.device = manifest_.device;
     ASSAY_ASSIGN_OR_RETURN(CandidateStudy study, OpenStudy(terms));
     ASSAY_RETURN_IF_ERROR(Describe(study.description()));
-    const std::vector<Composition> chain = Chain();
+    const std::vector<Link> chain = Chain();
     ASSAY_ASSIGN_OR_RETURN(std::vector<CandidateSource> candidates,
                            ComposeAll(chain, terms.problem, study.description()));
     ASSAY_RETURN_IF_ERROR(Write(candidates));
     if (options_.compose_only) return static_cast<int>(kExitGood);
     ASSAY_RETURN_IF_ERROR(Measure(&study, terms.problem));
     study = {};  // its memory and its hosts are in the judge's way
-    if (!options_.parts_only) ASSAY_RETURN_IF_ERROR(Judge(std::move(terms), candidates));
+    Result<void> judged;
+    if (!options_.parts_only) judged = Judge(std::move(terms), chain, candidates);
     progress_.Clear();
-    ASSAY_RETURN_IF_ERROR(Show());
+    ASSAY_RETURN_IF_ERROR(Show());  // what was judged before an error stands
+    ASSAY_RETURN_IF_ERROR(judged);
     return CombineExitCodes(codes_);
   }
 
@@ -149,15 +151,23 @@ class ModelRun {
                                   manifest_.problem, manifest_.tokens));
   }
 
-  // The models of the chain, each with one kernel more.
-  std::vector<Composition> Chain() const {
-    std::vector<Composition> chain;
+  // A model that is judged.
+  struct Link {
+    Composition composition;
+    std::string name;           // of its file, without its ending
+    std::optional<size_t> line;  // of the report; nullopt: the model without swaps
+  };
+
+  // The models, each with one kernel more; or the last one alone.
+  std::vector<Link> Chain() const {
+    std::vector<Link> chain;
+    if (on_gpu()) chain.push_back({{}, "00_plain", std::nullopt});
     Composition next;
-    if (on_gpu()) chain.push_back(next);
-    for (const SwapPlace* place : places_) {
-      next.swapped.insert(place->name);
-      chain.push_back(next);
+    for (size_t i = 0; i < places_.size(); ++i) {
+      next.swapped.insert(places_[i]->name);
+      chain.push_back({next, fmt::format("{:02}_{}", i + 1, places_[i]->name), i});
     }
+    if (options_.whole) chain.erase(chain.begin(), chain.end() - 1);
     return chain;
   }
 
@@ -170,17 +180,13 @@ class ModelRun {
     return CandidateFromText(name + (on_gpu() ? ".cu" : ".py"), std::move(text));
   }
 
-  Result<std::vector<CandidateSource>> ComposeAll(const std::vector<Composition>& chain,
+  Result<std::vector<CandidateSource>> ComposeAll(const std::vector<Link>& chain,
                                                   const ProblemRequest& problem,
                                                   const ProblemDescription& description) const {
     std::vector<CandidateSource> candidates;
-    const size_t skipped = chain.size() - places_.size();
-    for (size_t i = 0; i < chain.size(); ++i) {
-      const std::string name =
-          i < skipped ? "00_plain"
-                      : fmt::format("{:02}_{}", i + 1 - skipped, places_[i - skipped]->name);
+    for (const Link& link : chain) {
       ASSAY_ASSIGN_OR_RETURN(CandidateSource candidate,
-                             Compose(chain[i], name, problem, description));
+                             Compose(link.composition, link.name, problem, description));
       candidates.push_back(std::move(candidate));
     }
     return candidates;
@@ -219,7 +225,7 @@ class ModelRun {
     for (const SwapPlace* place : places_) all.swapped.insert(place->name);
     for (const SwapPlace* place : places_) {
       const std::string& kernel = place->kernel.path;
-      report_.lines.push_back({place->name, place->title, kernel, {}, {}, 0, 0, 0});
+      report_.lines.push_back({place->name, place->title, kernel, {}, {}});
     }
     if (options_.rounds > 0) {
       ASSAY_ASSIGN_OR_RETURN(const std::vector<double> before,
@@ -239,10 +245,10 @@ class ModelRun {
     return {};
   }
 
-  Result<void> Judge(SessionTerms terms, const std::vector<CandidateSource>& candidates) {
+  Result<void> Judge(SessionTerms terms, const std::vector<Link>& chain,
+                     const std::vector<CandidateSource>& candidates) {
     JudgeRequest request{std::move(terms), candidates};
     size_t judged = 0;
-    const size_t skipped = candidates.size() - places_.size();
     std::optional<Error> unjudged;
     JudgeEvents events;
     events.progress = [&](const ProgressEvent& event) {
@@ -261,11 +267,8 @@ class ModelRun {
       report_.machine = verdict.machine.gpu.empty() ? verdict.machine.cpu : verdict.machine.gpu;
       Verdict kept = verdict;
       kept.samples.clear();
-      if (judged < skipped)
-        report_.plain = std::move(kept);
-      else
-        report_.lines[judged - skipped].verdict = std::move(kept);
-      ++judged;
+      const std::optional<size_t> line = chain[judged++].line;
+      (line ? report_.lines[*line].verdict : report_.plain) = std::move(kept);
     };
     ASSAY_RETURN_IF_ERROR(JudgeCandidates(request, events, stop_));
     if (unjudged) return std::unexpected(*unjudged);

@@ -27,6 +27,7 @@ void ModelOptions::AddTo(CLI::App& command) {
                      "Blocks from which a part's time is the median; 0: parts are not measured")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
+  command.add_flag("--whole", whole, "Judge the model with all kernels alone, not each swap");
   CLI::Option* compose = command.add_flag("--compose-only", compose_only,
                                           "Judge nothing: compose the candidates alone");
   command.add_flag("--parts-only", parts_only, "Judge nothing: the parts' times and the errors")

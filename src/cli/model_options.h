@@ -13,6 +13,7 @@ struct ModelOptions {
   int rounds = 24;               // of the parts' times; 0: they are not measured
   AskedTerms asked;              // but for what the manifest says
   bool json = false, parts_only = false, compose_only = false;
+  bool whole = false;  // the model with all kernels alone is judged
   bool quiet = false, verbose = false, no_save = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

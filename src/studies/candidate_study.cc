@@ -12,6 +12,7 @@
 #include "base/median.h"
 #include "builders/device_build.h"
 #include "machine/machine.h"
+#include "machine/side_by_side.h"
 #include "model/dtype.h"
 #include "sandbox/sandbox.h"
 #include "sides/candidate_hosts.h"
@@ -142,8 +143,30 @@ Result<BuiltCandidate> CandidateStudy::Build(const CandidateSource& candidate) c
   return built;
 }
 
-Result<void> CandidateStudy::Start(const CandidateSource& candidate, Runner* runner) const {
-  ASSAY_ASSIGN_OR_RETURN(runner->built, Build(candidate));
+Result<std::vector<BuiltCandidate>> CandidateStudy::BuildAll(
+    const std::vector<CandidateSource>& candidates) const {
+  std::vector<const CandidateSource*> inputs;
+  for (const CandidateSource& candidate : candidates) {
+    // Python candidates have one extension, that of the first.
+    if (inputs.empty() || candidate.form != CandidateForm::kPython) inputs.push_back(&candidate);
+  }
+  SideBySide<CandidateSource, Result<BuiltCandidate>> builds(
+      inputs, [this](const CandidateSource& candidate) { return Build(candidate); });
+  std::vector<BuiltCandidate> built;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ASSAY_ASSIGN_OR_RETURN(BuiltCandidate one, builds.Take(i));
+    built.push_back(std::move(one));
+  }
+  for (size_t i = built.size(); i < candidates.size(); ++i) {
+    built.push_back(built.front());
+    built.back().source = candidates[i];
+  }
+  return built;
+}
+
+Result<void> CandidateStudy::Start(BuiltCandidate built, Runner* runner) const {
+  runner->built = std::move(built);
+  const CandidateSource& candidate = runner->built.source;
   runner->hosts = std::make_unique<CandidateHosts>(
       CandidateHostSetup{runner->built, request_.limits, python_, *oracle_, *live_, settings_,
                          device_ ? &device_->gpu() : nullptr, request_.threads, request_.stop});
@@ -164,8 +187,9 @@ Result<std::vector<double>> CandidateStudy::TimeCalls(
       return std::unexpected(OracleError(filled.error()));
   live_->SetSlotCount(std::min({live_->capacity(), kValues, oracle_->slots_max()}));
   std::deque<Runner> runners;
-  for (const CandidateSource& candidate : candidates)
-    ASSAY_RETURN_IF_ERROR(Start(candidate, &runners.emplace_back()));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<BuiltCandidate> built, BuildAll(candidates));
+  for (BuiltCandidate& one : built)
+    ASSAY_RETURN_IF_ERROR(Start(std::move(one), &runners.emplace_back()));
   for (int round = -kWarmUpBlocks; round < rounds; ++round) {
     progress(static_cast<double>(round + kWarmUpBlocks) / (rounds + kWarmUpBlocks));
     for (size_t i = 0; i < runners.size(); ++i) {
@@ -192,7 +216,8 @@ Result<std::vector<OutputError>> CandidateStudy::Errors(const CandidateSource& c
     return std::unexpected(OracleError(filled.error()));
   live_->SetSlotCount(1);
   Runner runner;
-  ASSAY_RETURN_IF_ERROR(Start(candidate, &runner));
+  ASSAY_ASSIGN_OR_RETURN(BuiltCandidate built, Build(candidate));
+  ASSAY_RETURN_IF_ERROR(Start(std::move(built), &runner));
   if (auto ran = RunOnce(*oracle_, *live_, *runner.host, runner.order); !ran)
     return std::unexpected(TroubleOf(candidate, ran.error()));
   const std::byte* written = live_->Written(runner.host->outputs, 0);

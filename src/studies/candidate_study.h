@@ -39,7 +39,8 @@ class CandidateStudy {
   const ProblemDescription& description() const { return oracle_->description(); }
 
   // Returns the time of one call of each candidate [ns], the median over rounds in which each runs
-  // a block; all hosts live at once. Errors (kUsage) name a candidate that does not build or run.
+  // a block; all hosts live at once. Python candidates must load the same extension, which is built
+  // once. Errors (kUsage) name a candidate that does not build or run.
   Result<std::vector<double>> TimeCalls(const std::vector<CandidateSource>& candidates, int rounds,
                                         const std::function<void(double)>& progress);
 
@@ -49,8 +50,10 @@ class CandidateStudy {
 
  private:
   struct Runner;
-  // Builds a candidate and starts its host, in blocks and stopped.
-  Result<void> Start(const CandidateSource& candidate, Runner* runner) const;
+  Result<std::vector<BuiltCandidate>> BuildAll(
+      const std::vector<CandidateSource>& candidates) const;
+  // Starts a candidate's host, in blocks and stopped.
+  Result<void> Start(BuiltCandidate built, Runner* runner) const;
   Result<BuiltCandidate> Build(const CandidateSource& candidate) const;
 
   StudyRequest request_;

@@ -107,13 +107,14 @@ Result<std::vector<std::string>> FlagsOf(const SwapKernel& kernel) {
   return options->flags;
 }
 
-// The function of a place, with its kernel in reach.
+// The function of a place, with its kernel and the problem's own function in reach.
 std::string Function(const SwapPlace& place) {
   const std::string kernel =
       place.kernel.path.empty()
           ? "None"
           : fmt::format("lambda *tensors: _kernels.{}(tensors)", place.name);
-  return fmt::format("def _place_of_{0}(kernel):\n{1}\n    return {0}\n\n\n{0} = _place_of_{0}({2})\n",
+  return fmt::format("def _place_of_{0}(kernel, original):\n{1}\n    return {0}\n\n\n"
+      "{0} = _place_of_{0}({2}, {0})\n",
                      place.name, Indented(place.python), kernel);
 }
 

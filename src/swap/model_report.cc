@@ -21,9 +21,14 @@ const BaselineResult* HeadlineOf(const Verdict& verdict) {
                                                                                : &found->second;
 }
 
-double SpeedupOf(const Verdict& verdict) {
-  const BaselineResult* result = HeadlineOf(verdict);
+// 0: it was not timed.
+double SpeedupOf(const std::optional<Verdict>& verdict) {
+  const BaselineResult* result = verdict ? HeadlineOf(*verdict) : nullptr;
   return result != nullptr ? result->speedup : 0;
+}
+
+std::string OutcomeOf(const std::optional<Verdict>& verdict) {
+  return verdict ? std::string(OutcomeName(verdict->outcome)) : "not judged";
 }
 
 double TokensPerSecond(const ModelReport& report, double call_ns) {
@@ -36,9 +41,9 @@ Json LineToJson(const SwapLine& line) {
   Json json = {{"place", line.place},
                {"title", line.title},
                {"kernel", line.kernel},
-               {"outcome", OutcomeName(line.verdict.outcome)},
-               {"message", line.verdict.message},
-               {"verdict", line.verdict.id},
+               {"outcome", line.verdict ? Json(OutcomeName(line.verdict->outcome)) : Json()},
+               {"message", line.verdict ? Json(line.verdict->message) : Json()},
+               {"verdict", line.verdict ? Json(line.verdict->id) : Json()},
                {"speedup", OrNull(SpeedupOf(line.verdict))}};
   json["part_before_ns"] = line.part ? Json(line.part->before_ns) : Json(nullptr);
   json["part_after_ns"] = line.part ? Json(line.part->after_ns) : Json(nullptr);
@@ -71,7 +76,7 @@ std::string LineText(const SwapLine& line, bool unicode) {
                      PadLeft(share, 6), PadLeft(before, 9), PadLeft(after, 9), PadLeft(part, 7),
                      PadLeft(RatioOr(line.predicted), 9), PadLeft(RatioOr(line.measured), 9),
                      PadLeft(RatioOr(SpeedupOf(line.verdict)), 8),
-                     OutcomeName(line.verdict.outcome));
+                     OutcomeOf(line.verdict));
 }
 
 // Tokens a second of every baseline of the last line, and of the line itself.
@@ -108,21 +113,29 @@ std::string ErrorsText(const ModelReport& report) {
 
 }  // namespace
 
+const Verdict* ModelReport::Last() const {
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line)
+    if (line->verdict) return &*line->verdict;
+  return nullptr;
+}
+
 void AddGains(ModelReport* report) {
   // PyTorch itself is the line before the first one, unless a model of plain kernels was judged.
-  const double first = report->plain ? SpeedupOf(*report->plain) : 1;
+  const double first = report->plain ? SpeedupOf(report->plain) : 1;
   double before = first;
+  double time_ns = report->base_ns;  // of the line before, on the scale of the parts
   for (SwapLine& line : report->lines) {
     const double now = SpeedupOf(line.verdict);
     if (now > 0 && before > 0) line.measured = now / before;
-    if (line.part && before > 0 && first > 0 && report->base_ns > 0) {
-      // The line before's time on the scale of the parts.
-      const double time_ns = report->base_ns * first / before;
+    double predicted_ns = time_ns;
+    if (line.part && time_ns > 0) {
       line.share_before = std::clamp(line.part->before_ns / time_ns, 0.0, 1.0);
-      const double left_ns = time_ns - line.part->before_ns + line.part->after_ns;
-      if (left_ns > 0) line.predicted = time_ns / left_ns;
+      predicted_ns = time_ns - line.part->before_ns + line.part->after_ns;
+      if (predicted_ns > 0) line.predicted = time_ns / predicted_ns;
     }
-    if (now > 0) before = now;
+    // Where the line was not judged, the next one builds on its prediction.
+    time_ns = now > 0 && first > 0 ? report->base_ns * first / now : std::max(0.0, predicted_ns);
+    before = now;
   }
 }
 
@@ -160,7 +173,7 @@ Json ReportToJson(const ModelReport& report) {
     }
   json["baselines"] = std::move(baselines);
   json["swapped_tokens_per_s"] = OrNull(TokensPerSecond(report, swapped_ns));
-  json["plain_speedup"] = report.plain ? OrNull(SpeedupOf(*report.plain)) : Json(nullptr);
+  json["plain_speedup"] = report.plain ? OrNull(SpeedupOf(report.plain)) : Json(nullptr);
   json["swaps"] = Json::array();
   for (const SwapLine& line : report.lines) json["swaps"].push_back(LineToJson(line));
   json["errors"] = Json::array();
@@ -183,8 +196,8 @@ std::string RenderModelReport(const ModelReport& report, bool unicode) {
                       PadLeft("in all", 8));
   if (report.plain)
     text += fmt::format("  {} {}  {}\n", Padded("nothing", 14),
-                        PadLeft(RatioOr(SpeedupOf(*report.plain)), 62),
-                        OutcomeName(report.plain->outcome));
+                        PadLeft(RatioOr(SpeedupOf(report.plain)), 62),
+                        OutcomeOf(report.plain));
   for (const SwapLine& line : report.lines) text += LineText(line, unicode);
   return text + TokensText(report) + ErrorsText(report);
 }

@@ -20,8 +20,8 @@ struct PartTime {
 // One swap: the model with this kernel, and those of the lines before, against PyTorch.
 struct SwapLine {
   std::string place, title, kernel;
-  Verdict verdict;
-  std::optional<PartTime> part;  // nullopt: not measured
+  std::optional<Verdict> verdict;  // nullopt: not judged
+  std::optional<PartTime> part;    // nullopt: not measured
   // Of the whole, from the line before to this one, as factors; 0: not known.
   double predicted = 0, measured = 0;
   double share_before = 0;  // of the line before's time; 0: not known
@@ -35,8 +35,8 @@ struct ModelReport {
   std::vector<SwapLine> lines;
   std::vector<OutputError> errors;  // of the first result, then of each layer; empty: not measured
 
-  // Of the last line's measurement; nullopt: it was not timed.
-  const Verdict* Last() const { return lines.empty() ? nullptr : &lines.back().verdict; }
+  // The verdict on the model with the most kernels; nullptr: none was judged.
+  const Verdict* Last() const;
 };
 
 // Fills `predicted`, `measured` and `share_before` of the lines.
