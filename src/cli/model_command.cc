@@ -40,8 +40,8 @@ Result<SwapManifest> FindManifest(const ModelOptions& options, bool has_gpu) {
     ASSAY_ASSIGN_OR_RETURN(SwapManifest manifest, ReadSwapManifest(file));
     if (manifest.device == wanted) return manifest;
   }
-  return UsageError(fmt::format("{} has no manifest of a model for {}: name a .toml file",
-                                options.path, wanted));
+  return UsageError(
+      fmt::format("{} has no manifest of a model for {}: name a .toml file", options.path, wanted));
 }
 
 // The places to swap, in the manifest's order.
@@ -154,7 +154,7 @@ class ModelRun {
   // A model that is judged.
   struct Link {
     Composition composition;
-    std::string name;           // of its file, without its ending
+    std::string name;            // of its file, without its ending
     std::optional<size_t> line;  // of the report; nullopt: the model without swaps
   };
 
@@ -280,11 +280,11 @@ class ModelRun {
       report_.machine = on_gpu() ? GpuNames().front() : DescribeMachine().cpu;
     AddGains(&report_);
     const bool unicode = DetectTerminal(STDOUT_FILENO).unicode;
-    const std::string text = options_.json
-                                 ? ReportToJson(report_).dump(
-                                       2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                                       "\n"
-                                 : RenderModelReport(report_, unicode);
+    const std::string text =
+        options_.json
+            ? ReportToJson(report_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                  "\n"
+            : RenderModelReport(report_, unicode);
     std::fputs(text.c_str(), stdout);
     if (std::fflush(stdout) != 0 || std::ferror(stdout))
       return EnvironmentError("cannot write the report to stdout");

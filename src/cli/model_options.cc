@@ -23,8 +23,9 @@ void ModelOptions::AddTo(CLI::App& command) {
                      "What the models must beat, as in assay judge (default: the manifest's)");
   command.add_option("--chart", chart, "Write the picture of where the time goes (SVG)");
   command.add_option("--write", write, "Write the composed candidates into this folder");
-  command.add_option("--rounds", rounds,
-                     "Blocks from which a part's time is the median; 0: parts are not measured")
+  command
+      .add_option("--rounds", rounds,
+                  "Blocks from which a part's time is the median; 0: parts are not measured")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   command.add_flag("--whole", whole, "Judge the model with all kernels alone, not each swap");
@@ -32,7 +33,8 @@ void ModelOptions::AddTo(CLI::App& command) {
                                           "Judge nothing: compose the candidates alone");
   command.add_flag("--parts-only", parts_only, "Judge nothing: the parts' times and the errors")
       ->excludes(compose);
-  command.add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
+  command
+      .add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
       ->check(CLI::Range(1, 4096));
   command
       .add_option("--budget", asked.effort.speed_budget_s,

@@ -30,9 +30,9 @@ struct CandidateStudy::Runner {
 namespace {
 
 constexpr double kCallTimeoutS = 60;
-constexpr uint32_t kValues = 4;          // that take turns
-constexpr double kBlockNs = 5e6;         // about, of calls
-constexpr double kCallsMax = 64;         // in a block
+constexpr uint32_t kValues = 4;   // that take turns
+constexpr double kBlockNs = 5e6;  // about, of calls
+constexpr double kCallsMax = 64;  // in a block
 constexpr int kWarmUpBlocks = 3, kVoidMax = 5;
 
 std::string FileNameOf(const CandidateSource& candidate) {
@@ -194,8 +194,7 @@ Result<std::vector<double>> CandidateStudy::TimeCalls(
     progress(static_cast<double>(round + kWarmUpBlocks) / (rounds + kWarmUpBlocks));
     for (size_t i = 0; i < runners.size(); ++i) {
       if (request_.stop.stopped()) return Fail(ErrorKind::kInterrupted, "interrupted");
-      const auto call_ns =
-          RunOnce(*oracle_, *live_, *runners[i].host, runners[i].order);
+      const auto call_ns = RunOnce(*oracle_, *live_, *runners[i].host, runners[i].order);
       if (!call_ns) return std::unexpected(TroubleOf(candidates[i], call_ns.error()));
       if (round < 0)
         runners[i].order = OrderOf(live_->plan().slot_count, *call_ns);
@@ -226,14 +225,13 @@ Result<std::vector<OutputError>> CandidateStudy::Errors(const CandidateSource& c
   std::vector<OutputError> errors;
   for (const wire::ArgumentSpec& output : description().arguments) {
     if (output.role != wire::Role::kOutput || !IsFloatingPoint(output.dtype)) continue;
-    const wire::ArgumentSpec& placed = oracle_->plan().arguments[&output -
-                                                                 description().arguments.data()];
+    const wire::ArgumentSpec& placed =
+        oracle_->plan().arguments[&output - description().arguments.data()];
     const uint64_t count = placed.size_bytes / wire::ElementBytes(placed.dtype);
     const auto* expected = reinterpret_cast<const double*>(truth + placed.oracle_offset);
-    errors.push_back(
-        {std::string(placed.name, strnlen(placed.name, wire::kNameBytes)),
-         RelativeError(placed.dtype, native + placed.offset, expected, count),
-         RelativeError(placed.dtype, written + placed.offset, expected, count)});
+    errors.push_back({std::string(placed.name, strnlen(placed.name, wire::kNameBytes)),
+                      RelativeError(placed.dtype, native + placed.offset, expected, count),
+                      RelativeError(placed.dtype, written + placed.offset, expected, count)});
   }
   return errors;
 }

@@ -25,8 +25,7 @@ std::string NameOf(const wire::ArgumentSpec& spec) {
 
 std::string WithLayer(std::string text, int layer) {
   const size_t at = text.find(kLayer);
-  return at == std::string::npos ? text
-                                 : text.replace(at, kLayer.size(), std::to_string(layer));
+  return at == std::string::npos ? text : text.replace(at, kLayer.size(), std::to_string(layer));
 }
 
 struct Shape {
@@ -115,7 +114,7 @@ std::string BodyOf(const std::string& source, std::set<std::string>* includes,
 struct PlannedStep {
   const SwapStep* step = nullptr;
   const SwapKernel* kernel = nullptr;
-  std::string prefix;  // of its names: "qkv_0"
+  std::string prefix;                // of its names: "qkv_0"
   std::vector<std::string> tensors;  // the kernel's names, in the order of the plan's indices
   DeviceProgram program;
   DevicePlan plan;
@@ -158,8 +157,8 @@ class Composer {
       for (const std::string& text : buffer.shape) {
         const auto size = EvaluateSize(text, scope);
         if (!size)
-          return UsageError(fmt::format("{}: buffer {}: {}", manifest_.Path(), buffer.name,
-                                        size.error()));
+          return UsageError(
+              fmt::format("{}: buffer {}: {}", manifest_.Path(), buffer.name, size.error()));
         shape.sizes.push_back(*size);
       }
       int64_t count = 1;
@@ -179,19 +178,20 @@ class Composer {
     const SwapPlace& place = *manifest_.Find(step.place);
     PlannedStep planned;
     planned.step = &step;
-    planned.kernel = composition_.swapped.contains(place.name) ? &place.kernel : &place.plain;
+    const bool swapped = composition_.swapped.contains(place.name) && !place.kernel.path.empty();
+    planned.kernel = swapped ? &place.kernel : &place.plain;
     planned.prefix = fmt::format("{}_{}", step.place, counts_[step.place]++);
     auto program = ParseDeviceProgram(planned.kernel->content);
     if (!program)
-      return std::unexpected(At(step, fmt::format("{}: {}", planned.kernel->path,
-                                                  program.error())));
+      return std::unexpected(
+          At(step, fmt::format("{}: {}", planned.kernel->path, program.error())));
     planned.program = std::move(*program);
     std::vector<DeviceTensor> tensors;
     for (const auto& [name, actual] : step.arguments) {
       const auto found = shapes_.find(WithLayer(actual, 0));
       if (found == shapes_.end())
-        return std::unexpected(At(step, fmt::format("there is no tensor or buffer '{}'",
-                                                    WithLayer(actual, 0))));
+        return std::unexpected(
+            At(step, fmt::format("there is no tensor or buffer '{}'", WithLayer(actual, 0))));
       planned.tensors.push_back(name);
       tensors.push_back({name, found->second.sizes, found->second.element_bytes, false});
     }
@@ -211,8 +211,7 @@ class Composer {
   }
 
   void AddSource(const PlannedStep& step) {
-    const std::string body =
-        WithOneSharedMemory(BodyOf(step.kernel->content, &includes_, &flags_));
+    const std::string body = WithOneSharedMemory(BodyOf(step.kernel->content, &includes_, &flags_));
     std::set<std::string> own, words = DefinedIn(body);
     for (const DeviceLaunch& launch : step.program.launches) own.insert(launch.kernel);
     sources_ += fmt::format("\n// ---- {}: {} ----\n\n", step.prefix, step.kernel->path);
@@ -226,6 +225,9 @@ class Composer {
     }
     sources_ += fmt::format("namespace {0} {{\n{1}}}  // namespace {0}\n", step.prefix, body);
     for (const std::string& word : words) sources_ += fmt::format("#undef {}\n", word);
+    // Launches name their kernels without a namespace.
+    for (const std::string& name : own)
+      sources_ += fmt::format("using {0}::{0}_{1};\n", step.prefix, name);
   }
 
   // The tensor or buffer that a kernel's tensor is in this layer. Where sums of layers are shown,
@@ -273,9 +275,9 @@ class Composer {
             const auto found = shapes_.find(actual);
             const auto first = shapes_.find(WithLayer(step.step->arguments.at(tensor), 0));
             if (found == shapes_.end() || found->second.sizes != first->second.sizes)
-              return std::unexpected(At(
-                  *step.step,
-                  fmt::format("there is no '{}' of the shape that layer 0 has", actual)));
+              return std::unexpected(
+                  At(*step.step,
+                     fmt::format("there is no '{}' of the shape that layer 0 has", actual)));
             arguments.push_back(actual);
             break;
           }
@@ -329,8 +331,8 @@ class Composer {
   const int layers_;
   Shapes shapes_;
   std::vector<PlannedStep> steps_;
-  std::map<std::string, int> counts_;           // steps of a place
-  std::map<std::string, std::string> maps_;     // a tensor map's line -> its name
+  std::map<std::string, int> counts_;        // steps of a place
+  std::map<std::string, std::string> maps_;  // a tensor map's line -> its name
   std::set<std::string> includes_, flags_;
   std::string scratches_, map_lines_, launches_, sources_;  // of the composed file
 };

@@ -20,56 +20,56 @@ constexpr const char* kViews = R"cpp(
 #include <utility>
 #include <vector>
 
-namespace assay {
+  namespace assay {
 
-template <typename T, int Rank>
-class Tensor {
- public:
-  explicit Tensor(const at::Tensor& tensor) : data_(static_cast<T*>(tensor.data_ptr())) {
-    TORCH_CHECK(tensor.dim() == Rank, "a kernel takes ", Rank, " axes, and this tensor has ",
-                tensor.dim());
-    TORCH_CHECK(tensor.is_contiguous(), "a kernel takes contiguous tensors");
-    TORCH_CHECK(tensor.element_size() == static_cast<int64_t>(sizeof(T)),
-                "a kernel takes elements of ", sizeof(T), " bytes, and these have ",
-                tensor.element_size());
-    for (int axis = 0; axis < Rank; ++axis) size_[axis] = tensor.size(axis);
+  template <typename T, int Rank>
+  class Tensor {
+   public:
+    explicit Tensor(const at::Tensor& tensor) : data_(static_cast<T*>(tensor.data_ptr())) {
+      TORCH_CHECK(tensor.dim() == Rank, "a kernel takes ", Rank, " axes, and this tensor has ",
+                  tensor.dim());
+      TORCH_CHECK(tensor.is_contiguous(), "a kernel takes contiguous tensors");
+      TORCH_CHECK(tensor.element_size() == static_cast<int64_t>(sizeof(T)),
+                  "a kernel takes elements of ", sizeof(T), " bytes, and these have ",
+                  tensor.element_size());
+      for (int axis = 0; axis < Rank; ++axis) size_[axis] = tensor.size(axis);
+    }
+    T* data() const { return data_; }
+    int64_t size(int axis) const { return size_[axis]; }
+    int64_t stride(int axis) const {
+      int64_t result = 1;
+      for (int inner = axis + 1; inner < Rank; ++inner) result *= size_[inner];
+      return result;
+    }
+    int64_t count() const { return Rank > 0 ? size_[0] * stride(0) : 1; }
+    template <typename... Indices>
+    T& operator()(Indices... indices) const {
+      static_assert(sizeof...(Indices) == Rank, "give one index for each axis");
+      int axis = 0;
+      int64_t offset = 0;
+      ((offset = offset * size_[axis++] + static_cast<int64_t>(indices)), ...);
+      return data_[offset];
+    }
+
+   private:
+    T* data_;
+    int64_t size_[Rank > 0 ? Rank : 1] = {};
+  };
+
+  template <typename... Tensors, std::size_t... Index>
+  void CallKernel(void (*kernel)(Tensors...), const std::vector<at::Tensor>& tensors,
+                  std::index_sequence<Index...>) {
+    TORCH_CHECK(tensors.size() == sizeof...(Tensors), "a kernel takes ", sizeof...(Tensors),
+                " tensors, and gets ", tensors.size());
+    kernel(Tensors(tensors[Index])...);
   }
-  T* data() const { return data_; }
-  int64_t size(int axis) const { return size_[axis]; }
-  int64_t stride(int axis) const {
-    int64_t result = 1;
-    for (int inner = axis + 1; inner < Rank; ++inner) result *= size_[inner];
-    return result;
-  }
-  int64_t count() const { return Rank > 0 ? size_[0] * stride(0) : 1; }
-  template <typename... Indices>
-  T& operator()(Indices... indices) const {
-    static_assert(sizeof...(Indices) == Rank, "give one index for each axis");
-    int axis = 0;
-    int64_t offset = 0;
-    ((offset = offset * size_[axis++] + static_cast<int64_t>(indices)), ...);
-    return data_[offset];
+
+  template <typename... Tensors>
+  void Call(void (*kernel)(Tensors...), const std::vector<at::Tensor>& tensors) {
+    CallKernel(kernel, tensors, std::index_sequence_for<Tensors...>());
   }
 
- private:
-  T* data_;
-  int64_t size_[Rank > 0 ? Rank : 1] = {};
-};
-
-template <typename... Tensors, std::size_t... Index>
-void CallKernel(void (*kernel)(Tensors...), const std::vector<at::Tensor>& tensors,
-                std::index_sequence<Index...>) {
-  TORCH_CHECK(tensors.size() == sizeof...(Tensors), "a kernel takes ", sizeof...(Tensors),
-              " tensors, and gets ", tensors.size());
-  kernel(Tensors(tensors[Index])...);
-}
-
-template <typename... Tensors>
-void Call(void (*kernel)(Tensors...), const std::vector<at::Tensor>& tensors) {
-  CallKernel(kernel, tensors, std::index_sequence_for<Tensors...>());
-}
-
-}  // namespace assay
+  }  // namespace assay
 
 #define ASSAY_KERNEL(...) static void Run(__VA_ARGS__)
 )cpp";
@@ -109,13 +109,13 @@ Result<std::vector<std::string>> FlagsOf(const SwapKernel& kernel) {
 
 // The function of a place, with its kernel and the problem's own function in reach.
 std::string Function(const SwapPlace& place) {
-  const std::string kernel =
-      place.kernel.path.empty()
-          ? "None"
-          : fmt::format("lambda *tensors: _kernels.{}(tensors)", place.name);
-  return fmt::format("def _place_of_{0}(kernel, original):\n{1}\n    return {0}\n\n\n"
+  const std::string kernel = place.kernel.path.empty()
+                                 ? "None"
+                                 : fmt::format("lambda *tensors: _kernels.{}(tensors)", place.name);
+  return fmt::format(
+      "def _place_of_{0}(kernel, original):\n{1}\n    return {0}\n\n\n"
       "{0} = _place_of_{0}({2}, {0})\n",
-                     place.name, Indented(place.python), kernel);
+      place.name, Indented(place.python), kernel);
 }
 
 // One extension with all swapped kernels; empty if there are none.

@@ -100,8 +100,8 @@ class Reader {
       return kernel;
     }
     const std::vector<std::string> texts = Texts(table, key, kRemedy);
-    if (texts.size() % 2 == 0 || texts.front().empty()) return Fault(node->source(), key, kRemedy),
-                                                               kernel;
+    if (texts.size() % 2 == 0 || texts.front().empty())
+      return Fault(node->source(), key, kRemedy), kernel;
     kernel.path = texts.front();
     for (size_t i = 1; i < texts.size(); i += 2) {
       if (texts[i].empty()) Fault(node->source(), key, kRemedy);
@@ -159,7 +159,7 @@ class Reader {
     SwapManifest manifest;
     manifest.device = OneOf(table, "device", {"cpu", "cuda"});
     const bool on_gpu = manifest.device == "cuda";
-    std::vector<std::string> known{"title", "problem", "device",    "size",
+    std::vector<std::string> known{"title",  "problem", "device",    "size",
                                    "tokens", "trace",   "baselines", "place"};
     if (on_gpu) known.insert(known.end(), {"sums", "buffer", "step"});
     RefuseOthers(table, known);
@@ -231,9 +231,10 @@ Result<std::string> WithChanges(std::string text, const SwapKernel& kernel) {
   for (const auto& [from, to] : kernel.changes) {
     size_t at = text.find(from);
     if (at == std::string::npos)
-      return UsageError(fmt::format("{} has no '{}' that could be changed: take the change out of "
-                                    "the manifest, or write the text as it stands there",
-                                    kernel.path, from));
+      return UsageError(
+          fmt::format("{} has no '{}' that could be changed: take the change out of "
+                      "the manifest, or write the text as it stands there",
+                      kernel.path, from));
     for (; at != std::string::npos; at = text.find(from, at + to.size()))
       text.replace(at, from.size(), to);
   }

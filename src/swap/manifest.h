@@ -26,7 +26,7 @@ struct SwapPlace {
   std::string python;  // on a CPU: the function that takes its place, and may call kernel(...)
   // Swapped in. Without a path on a CPU `python` alone; on a GPU the place is never swapped.
   SwapKernel kernel;
-  SwapKernel plain;    // on a GPU: what stands there until it is swapped
+  SwapKernel plain;  // on a GPU: what stands there until it is swapped
 };
 
 // Memory between two kernels, on a GPU. Its axes are whole numbers and sizes of the problem's

@@ -72,11 +72,11 @@ std::string LineText(const SwapLine& line, bool unicode) {
       part = FormatRatio(line.part->before_ns / line.part->after_ns);
   }
   if (line.share_before > 0) share = FormatShare(line.share_before);
-  return fmt::format("  {} {} {} {} {} {} {} {}  {}\n", Padded(Shortened(line.place, 14, unicode), 14),
-                     PadLeft(share, 6), PadLeft(before, 9), PadLeft(after, 9), PadLeft(part, 7),
+  return fmt::format("  {} {} {} {} {} {} {} {}  {}\n",
+                     Padded(Shortened(line.place, 14, unicode), 14), PadLeft(share, 6),
+                     PadLeft(before, 9), PadLeft(after, 9), PadLeft(part, 7),
                      PadLeft(RatioOr(line.predicted), 9), PadLeft(RatioOr(line.measured), 9),
-                     PadLeft(RatioOr(SpeedupOf(line.verdict)), 8),
-                     OutcomeOf(line.verdict));
+                     PadLeft(RatioOr(SpeedupOf(line.verdict)), 8), OutcomeOf(line.verdict));
 }
 
 // Tokens a second of every baseline of the last line, and of the line itself.
@@ -102,12 +102,11 @@ std::string ErrorsText(const ModelReport& report) {
   if (worst == nullptr) return {};
   std::string text = "\n  errors against float64, of the norm: PyTorch's own, and with kernels\n";
   for (const OutputError& error : report.errors)
-    text += fmt::format("  {} {:>9.2e} {:>9.2e}  {}{}\n", Padded(NameOfSum(error.name), 14),
-                        error.reference, error.candidate,
-                        error.reference > 0
-                            ? fmt::format("{:.2f} times", error.candidate / error.reference)
-                            : "",
-                        &error == worst ? "  <- the worst" : "");
+    text += fmt::format(
+        "  {} {:>9.2e} {:>9.2e}  {}{}\n", Padded(NameOfSum(error.name), 14), error.reference,
+        error.candidate,
+        error.reference > 0 ? fmt::format("{:.2f} times", error.candidate / error.reference) : "",
+        &error == worst ? "  <- the worst" : "");
   return text;
 }
 
@@ -188,16 +187,15 @@ Json ReportToJson(const ModelReport& report) {
 
 std::string RenderModelReport(const ModelReport& report, bool unicode) {
   std::string text =
-      fmt::format("{}\n{}, {}\n\n", report.title, report.size.empty() ? report.problem : report.size,
-                  report.machine);
+      fmt::format("{}\n{}, {}\n\n", report.title,
+                  report.size.empty() ? report.problem : report.size, report.machine);
   text += fmt::format("  {} {} {} {} {} {} {} {}  outcome\n", Padded("swapped", 14),
                       PadLeft("share", 6), PadLeft("before", 9), PadLeft("after", 9),
                       PadLeft("part", 7), PadLeft("predicted", 9), PadLeft("measured", 9),
                       PadLeft("in all", 8));
   if (report.plain)
     text += fmt::format("  {} {}  {}\n", Padded("nothing", 14),
-                        PadLeft(RatioOr(SpeedupOf(report.plain)), 62),
-                        OutcomeOf(report.plain));
+                        PadLeft(RatioOr(SpeedupOf(report.plain)), 62), OutcomeOf(report.plain));
   for (const SwapLine& line : report.lines) text += LineText(line, unicode);
   return text + TokensText(report) + ErrorsText(report);
 }

@@ -29,9 +29,9 @@ struct SwapLine {
 
 struct ModelReport {
   std::string title, problem, size, device, machine;
-  int64_t tokens = 1;  // of a call
+  int64_t tokens = 1;            // of a call
   std::optional<Verdict> plain;  // on a GPU: with no kernel swapped
-  double base_ns = 0;            // of a call before all swaps, as the parts were measured; 0: unknown
+  double base_ns = 0;  // of a call before all swaps, as the parts were measured; 0: unknown
   std::vector<SwapLine> lines;
   std::vector<OutputError> errors;  // of the first result, then of each layer; empty: not measured
 
