@@ -146,20 +146,24 @@ TEST(ComposePython, PutsKernelsInThePlaceOfFunctions) {
               HasSubstr("take it out"));
 }
 
-// The signature of kernels/model/model.py, decoding, with so many layers.
-ProblemDescription Llama(int layers) {
-  std::vector<std::string> lines{"input tokens int64[1]"};
+// The signature of kernels/model/model.py, decoding or reading a prompt, with so many layers.
+ProblemDescription Llama(int layers, bool decodes) {
+  const std::string rows = decodes ? "1" : "2048";
+  std::vector<std::string> lines{"input tokens int64[" + rows + "]"};
   const auto each = [&](const std::string& format) {
     for (int layer = 0; layer < layers; ++layer) {
       std::string line = format;
       lines.push_back(line.replace(line.find('#'), 1, std::to_string(layer)));
     }
   };
-  each("input keys_# bfloat16[512, 8, 64]");
-  each("input values_# bfloat16[512, 8, 64]");
-  for (const char* line : {"embedding bfloat16[128256, 2048]", "norm bfloat16[2048]",
-                           "cosine float32[1, 32]", "sine float32[1, 32]"})
-    lines.push_back(std::string("parameter ") + line);
+  if (decodes) {
+    each("input keys_# bfloat16[512, 8, 64]");
+    each("input values_# bfloat16[512, 8, 64]");
+  }
+  for (const std::string& line :
+       {std::string("embedding bfloat16[128256, 2048]"), std::string("norm bfloat16[2048]"),
+        "cosine float32[" + rows + ", 32]", "sine float32[" + rows + ", 32]"})
+    lines.push_back("parameter " + line);
   for (const char* line :
        {"attention_norm bfloat16[2048]", "qkv bfloat16[3072, 2048]", "project bfloat16[2048, 2048]",
         "feed_forward_norm bfloat16[2048]", "gate bfloat16[8192, 2048]", "up bfloat16[8192, 2048]",
@@ -169,27 +173,30 @@ ProblemDescription Llama(int layers) {
   return *DescriptionOf(lines);
 }
 
-TEST(ComposeDevice, DecodingIsCompiledForHopper) {
+TEST(ComposeDevice, ModelsAreCompiledForHopper) {
   if (!FindNvrtc()) GTEST_SKIP() << "no NVRTC here";
   const auto gpu = Gpu::Open(ASSAY_BUILD_DIRECTORY "/tests/fake_cuda/libcuda.so.1");
   ASSERT_TRUE(gpu) << gpu.error().message;
   const auto cache = TemporaryFolder::Create();
   ASSERT_TRUE(cache);
   ::setenv("XDG_CACHE_HOME", cache->path().c_str(), 1);
-  const auto manifest = ReadSwapManifest(ASSAY_SOURCE_DIRECTORY "/kernels/model/decode.toml");
-  ASSERT_TRUE(manifest) << manifest.error().message;
-  Composition all;
-  for (const SwapPlace& place : manifest->places) all.swapped.insert(place.name);
-  const ProblemDescription description = Llama(16);
-  const auto plan = std::make_unique<wire::Plan>(LayOutSlots(description).value());
-  for (const Composition& composition : {Composition{}, all}) {
-    const auto text = ComposeDevice(*manifest, description, composition);
-    ASSERT_TRUE(text) << text.error().message;
-    const auto source = CandidateFromText("model.cu", *text);
-    ASSERT_TRUE(source) << source.error().message;
-    const auto built = BuildDevice(*source, {}, {*gpu, *plan, true, {}}, {});
-    ASSERT_TRUE(built && !built->failure)
-        << (built ? *built->failure + built->log : built.error().message);
+  for (const char* file : {"decode.toml", "prefill.toml"}) {
+    const auto manifest =
+        ReadSwapManifest(std::string(ASSAY_SOURCE_DIRECTORY "/kernels/model/") + file);
+    ASSERT_TRUE(manifest) << manifest.error().message;
+    Composition all;
+    for (const SwapPlace& place : manifest->places) all.swapped.insert(place.name);
+    const ProblemDescription description = Llama(16, file == std::string("decode.toml"));
+    const auto plan = std::make_unique<wire::Plan>(LayOutSlots(description).value());
+    for (const Composition& composition : {Composition{}, all}) {
+      const auto text = ComposeDevice(*manifest, description, composition);
+      ASSERT_TRUE(text) << text.error().message;
+      const auto source = CandidateFromText("model.cu", *text);
+      ASSERT_TRUE(source) << source.error().message;
+      const auto built = BuildDevice(*source, {}, {*gpu, *plan, true, {}}, {});
+      ASSERT_TRUE(built && !built->failure)
+          << file << ": " << (built ? *built->failure + built->log : built.error().message);
+    }
   }
   ::unsetenv("XDG_CACHE_HOME");
 }

@@ -66,7 +66,7 @@ TEST(SwapManifest, ChangesTextsThatAreThere) {
 }
 
 TEST(SwapManifest, ThoseOfTheRepositoryAreRead) {
-  for (const char* file : {"cpu.toml", "decode.toml"}) {
+  for (const char* file : {"cpu.toml", "decode.toml", "prefill.toml"}) {
     const auto manifest =
         ReadSwapManifest(std::string(ASSAY_SOURCE_DIRECTORY "/kernels/model/") + file);
     ASSERT_TRUE(manifest) << manifest.error().message;
