@@ -96,15 +96,19 @@ class ModelRun {
     report_.problem = terms.problem.name;
     report_.size = terms.problem.size;
     report_.device = manifest_.device;
-    ASSAY_ASSIGN_OR_RETURN(CandidateStudy study, OpenStudy(terms));
-    ASSAY_RETURN_IF_ERROR(Describe(study.description()));
+    std::optional<CandidateStudy> study;
+    {
+      ASSAY_ASSIGN_OR_RETURN(CandidateStudy opened, OpenStudy(terms));
+      study.emplace(std::move(opened));
+    }
+    ASSAY_RETURN_IF_ERROR(Describe(study->description()));
     const std::vector<Link> chain = Chain();
     ASSAY_ASSIGN_OR_RETURN(std::vector<CandidateSource> candidates,
-                           ComposeAll(chain, terms.problem, study.description()));
+                           ComposeAll(chain, terms.problem, study->description()));
     ASSAY_RETURN_IF_ERROR(Write(candidates));
     if (options_.compose_only) return static_cast<int>(kExitGood);
-    ASSAY_RETURN_IF_ERROR(Measure(&study, terms.problem));
-    study = {};  // its memory and its hosts are in the judge's way
+    ASSAY_RETURN_IF_ERROR(Measure(&*study, terms.problem));
+    study.reset();  // its memory and its hosts are in the judge's way
     Result<void> judged;
     if (!options_.parts_only) judged = Judge(std::move(terms), chain, candidates);
     progress_.Clear();

@@ -119,6 +119,7 @@ Result<CandidateStudy> CandidateStudy::Open(StudyRequest request) {
   options.weights_seed = 1;
   options.memory_bytes =
       study.device_ ? study.device_->BytesForValues() : AvailableMemoryBytes() / 2;
+  options.slots_most = kValues;
   options.device = study.device_.get();
   options.stop = asked.stop;
   study.request_.threads = options.threads;
