@@ -441,7 +441,7 @@ TEST(NativeHost, RefusesAnUnsoundPlanAtLoadAndAtBlocks) {
 // What `assay new` writes must be what the host accepts, and must write nothing.
 TEST(NativeHost, AcceptsTheStubs) {
   ProblemDescription description;
-  for (uint32_t number = 1; number <= 10; ++number)
+  for (uint32_t number = 1; number <= 12; ++number)
     description.arguments.push_back(
         Tensor(fmt::format("t{}", number), Role::kInput, static_cast<DType>(number), {2, 3}));
   for (const Kind kind : {Kind::kInt, Kind::kFloat, Kind::kBool})

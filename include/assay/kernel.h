@@ -226,11 +226,13 @@ static inline uint8_t assay_float_to_float8_e5m2_bits(float value) {
 
 // ---- C++ ----
 
-// CUDA's cudaStream_t, __half and __nv_bfloat16, declared here so that its headers are not needed.
+// CUDA's cudaStream_t and its short types, declared here so that its headers are not needed.
 struct CUstream_st;
 #ifdef __CUDACC__
 struct __half;
 struct __nv_bfloat16;
+struct __nv_fp8_e4m3;
+struct __nv_fp8_e5m2;
 #define ASSAY_HOST_DEVICE_ __host__ __device__
 #else
 #define ASSAY_HOST_DEVICE_
@@ -316,6 +318,8 @@ ASSAY_NUMBER_(float4_e2m1x2, ASSAY_FLOAT4_E2M1X2);
 #ifdef __CUDACC__
 ASSAY_NUMBER_(__half, ASSAY_FLOAT16);
 ASSAY_NUMBER_(__nv_bfloat16, ASSAY_BFLOAT16);
+ASSAY_NUMBER_(__nv_fp8_e4m3, ASSAY_FLOAT8_E4M3);
+ASSAY_NUMBER_(__nv_fp8_e5m2, ASSAY_FLOAT8_E5M2);
 #endif
 #undef ASSAY_NUMBER_
 

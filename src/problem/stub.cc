@@ -133,6 +133,8 @@ std::string_view ElementType(DType dtype, Form form) {
   const bool on_gpu = form == Form::kCuda || form == Form::kDevice;
   if (dtype == DType::kFloat16 && on_gpu) return "__half";
   if (dtype == DType::kBFloat16 && on_gpu) return "__nv_bfloat16";
+  if (form == Form::kCuda && dtype == DType::kFloat8E4M3) return "__nv_fp8_e4m3";
+  if (form == Form::kCuda && dtype == DType::kFloat8E5M2) return "__nv_fp8_e5m2";
   if (form == Form::kC && dtype == DType::kFloat16) return "assay_float16";
   if (form == Form::kC && dtype == DType::kBFloat16) return "assay_bfloat16";
   if (form == Form::kC && dtype == DType::kFloat8E4M3) return "assay_float8_e4m3";
@@ -303,8 +305,8 @@ std::string Comment(const std::vector<std::string>& lines, std::string_view mark
   return text;
 }
 
-// CUDA's headers of the half types among the arguments.
-std::string HalfHeaders(const std::vector<StubArgument>& arguments) {
+// CUDA's headers of the short types among the arguments.
+std::string HalfHeaders(const std::vector<StubArgument>& arguments, Form form) {
   const auto uses = [&](DType dtype) {
     return std::any_of(arguments.begin(), arguments.end(), [&](const StubArgument& argument) {
       return argument.spec->kind == Kind::kTensor && argument.spec->dtype == dtype;
@@ -313,6 +315,8 @@ std::string HalfHeaders(const std::vector<StubArgument>& arguments) {
   std::string text;
   if (uses(DType::kBFloat16)) text += "#include <cuda_bf16.h>\n";
   if (uses(DType::kFloat16)) text += "#include <cuda_fp16.h>\n";
+  if (form == Form::kCuda && (uses(DType::kFloat8E4M3) || uses(DType::kFloat8E5M2)))
+    text += "#include <cuda_fp8.h>\n";
   return text;
 }
 
@@ -320,7 +324,7 @@ std::string WriteNative(const ProblemRequest& request, const std::vector<StubArg
                         const HeaderFacts& facts, Form form) {
   std::string text = Comment(HeaderLines(request, arguments, facts, form), "//");
   text += "#include <assay/kernel.h>\n";
-  text += form == Form::kCuda ? HalfHeaders(arguments) + "\n" : "\n";
+  text += form == Form::kCuda ? HalfHeaders(arguments, form) + "\n" : "\n";
   const std::string_view macro = form == Form::kC ? "ASSAY_KERNEL_C(" : "ASSAY_KERNEL(";
   std::vector<std::string> declarations;
   size_t width = 0;
@@ -369,7 +373,7 @@ std::string WriteDevice(const ProblemRequest& request, const std::vector<StubArg
   text += "// `//! constant COLUMNS = x.size(1)` makes a macro of one.\n";
   text +=
       fmt::format("//! launch {} grid=(1) block=(256) args=({})\n", kernel, fmt::join(given, ", "));
-  text += HalfHeaders(arguments);
+  text += HalfHeaders(arguments, Form::kDevice);
   return text +
          fmt::format("extern \"C\" __global__ void {}({}) {{\n  // Write the kernel here.\n}}\n",
                      kernel, fmt::join(taken, ", "));

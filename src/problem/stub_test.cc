@@ -42,7 +42,7 @@ ProblemRequest Softmax() {
 ProblemDescription Everything() {
   ProblemDescription description;
   description.arguments.push_back(Tensor("x", Role::kInput, DType::kFloat32, {4, 16}));
-  for (uint32_t number = 1; number <= 10; ++number)
+  for (uint32_t number = 1; number <= 12; ++number)
     description.arguments.push_back(
         Tensor(fmt::format("t{}", number), Role::kInput, static_cast<DType>(number), {2}));
   for (const char* name : {"new", "restrict", "int64_t", "x_size", "bool"})
@@ -147,6 +147,20 @@ TEST(Stub, TheDeviceFormHasALaunchLineInTheProblemsNames) {
   EXPECT_THAT(*native, HasSubstr("assay::Tensor<__half, 2> out,"));
   EXPECT_THAT(*native, HasSubstr("cudaStream_t stream) {"));
   EXPECT_THAT(*native, Not(HasSubstr("//! launch")));
+}
+
+TEST(Stub, Float8HasCudasTypesInCudaAndBytesInTheDeviceForm) {
+  ProblemDescription description;
+  description.arguments = {Tensor("a", Role::kInput, DType::kFloat8E4M3, {4, 16}),
+                           Tensor("out", Role::kOutput, DType::kFloat8E5M2, {4, 16})};
+  const auto native = WriteStub(Softmax(), description, "cuda");
+  ASSERT_TRUE(native);
+  EXPECT_THAT(*native, HasSubstr("#include <cuda_fp8.h>"));
+  EXPECT_THAT(*native, HasSubstr("assay::Tensor<const __nv_fp8_e4m3, 2> a,"));
+  const auto device = WriteStub(Softmax(), description, "device");
+  ASSERT_TRUE(device);
+  EXPECT_THAT(*device, HasSubstr("const unsigned char* a, unsigned char* out"));
+  EXPECT_THAT(*device, Not(HasSubstr("cuda_fp8")));
 }
 
 TEST(Stub, ALaunchLineTakesNoMoreThanItsArguments) {
