@@ -1,8 +1,8 @@
 """A Llama-like model with random weights: tokens in, logits of the last one out.
 
-ROWS tokens follow CONTEXT tokens, of which the cache has keys and values. With ROWS = 1 it is a step
-of decoding; with CONTEXT = 0 a prompt is read, and there is no cache. The sizes are those of Llama
-3.2 1B; BITS = 32 makes it a model in float32, for CPUs.
+ROWS tokens follow CONTEXT tokens, of which the cache has keys and values. With ROWS = 1 it is a
+step of decoding; with CONTEXT = 0 a prompt is read, and there is no cache. The sizes are those of
+Llama 3.2 1B; BITS = 32 makes it a model in float32, for CPUs.
 With TRACE = 1 the sums after each layer are results, too, so that errors show layer by layer. The
 functions rms_norm, rotate, attend, swiglu and linear are the places at which `assay model` swaps
 kernels.
@@ -56,7 +56,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 
 def rotate(x: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
-    """x: (ROWS, heads, HEAD_DIM). Element i and element i + HEAD_DIM / 2 are turned by one angle."""
+    """x: (ROWS, heads, HEAD_DIM). Elements i and i + HEAD_DIM / 2 are turned by one angle."""
     a, b = x.chunk(2, dim=-1)
     cosine, sine = cosine[:, None, :], sine[:, None, :]
     return torch.cat([a * cosine - b * sine, b * cosine + a * sine], dim=-1).to(x.dtype)
@@ -146,8 +146,8 @@ class Model(nn.Module):
         self.layers = nn.ModuleList([Layer(weights) for _ in range(LAYERS)])
 
     def forward(self, tokens: torch.Tensor, keys=(), values=()):
-        """tokens: (ROWS), int64; keys and values: of each layer (CONTEXT, KV_HEADS, HEAD_DIM), turned
-        by their positions already; none where CONTEXT = 0. Returns (1, VOCABULARY).
+        """tokens: (ROWS), int64; keys and values: of each layer (CONTEXT, KV_HEADS, HEAD_DIM),
+        turned by their positions already; none where CONTEXT = 0. Returns (1, VOCABULARY).
         """
         x = self.embedding[tokens]
         sums = []

@@ -1,7 +1,7 @@
 // SiLU(x G^T) * (x U^T) on a CPU, both products and the gate in one pass.
 //
-// Idea: a thread takes two rows of weights, one of each matrix, and multiplies them with four rows of
-// x at once, so that a vector of weights is used four times while it is in a register. Neither
+// Idea: a thread takes two rows of weights, one of each matrix, and multiplies them with four rows
+// of x at once, so that a vector of weights is used four times while it is in a register. Neither
 // product is written.
 // Prediction: faster than PyTorch with one row, where weights are read once either way and four
 //   passes become one; slower with many rows, where the library's tiles are larger.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/files.h"
@@ -113,7 +112,7 @@ class ModelRun {
     if (!options_.parts_only) judged = Judge(std::move(terms), chain, candidates);
     progress_.Clear();
     ASSAY_RETURN_IF_ERROR(Show());  // what was judged before an error stands
-    ASSAY_RETURN_IF_ERROR(judged);
+    if (!judged) return ReportError(judged.error());
     return CombineExitCodes(codes_);
   }
 
@@ -285,10 +284,7 @@ class ModelRun {
     AddGains(&report_);
     const bool unicode = DetectTerminal(STDOUT_FILENO).unicode;
     const std::string text =
-        options_.json
-            ? ReportToJson(report_).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                  "\n"
-            : RenderModelReport(report_, unicode);
+        options_.json ? ReportToJson(report_) + "\n" : RenderModelReport(report_, unicode);
     std::fputs(text.c_str(), stdout);
     if (std::fflush(stdout) != 0 || std::ferror(stdout))
       return EnvironmentError("cannot write the report to stdout");

@@ -152,7 +152,7 @@ std::string NameOfSum(const std::string& output) {
   return output == "out" ? "logits" : "layer " + output.substr(std::min<size_t>(3, output.size()));
 }
 
-Json ReportToJson(const ModelReport& report) {
+std::string ReportToJson(const ModelReport& report) {
   Json json = {{"schema", "assay.model/1"}, {"title", report.title},
                {"problem", report.problem}, {"size", report.size},
                {"device", report.device},   {"machine", report.machine},
@@ -182,7 +182,7 @@ Json ReportToJson(const ModelReport& report) {
                               {"swapped", error.candidate}});
   const OutputError* worst = WorstError(report);
   json["worst"] = worst != nullptr ? Json(NameOfSum(worst->name)) : Json(nullptr);
-  return json;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string RenderModelReport(const ModelReport& report, bool unicode) {

@@ -1,7 +1,6 @@
 // What swapping kernels did to a model: a line a kernel, and the errors layer by layer. Pure.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,7 +47,7 @@ const OutputError* WorstError(const ModelReport& report);
 std::string NameOfSum(const std::string& output);
 
 // A document assay.model/1 (docs/model.schema.json).
-nlohmann::ordered_json ReportToJson(const ModelReport& report);
+std::string ReportToJson(const ModelReport& report);
 // Text for a terminal.
 std::string RenderModelReport(const ModelReport& report, bool unicode);
 // The picture of where the time goes, for light and dark pages.

@@ -90,7 +90,7 @@ TEST(ModelReport, IsShownAsTextPictureAndDocument) {
   EXPECT_THAT(svg, HasSubstr("A &lt;model&gt;"));
   EXPECT_THAT(svg, HasSubstr("40% of the time; whole 1.25x predicted, 1.25x measured"));
   EXPECT_THAT(svg, HasSubstr("swapped 3200000 tokens/s"));
-  const auto json = ReportToJson(report);
+  const auto json = nlohmann::json::parse(ReportToJson(report));
   EXPECT_EQ(json["schema"], "assay.model/1");
   EXPECT_EQ(json["swaps"][1]["predicted"], 800.0 / 600);
   EXPECT_EQ(json["baselines"]["eager"]["tokens_per_s"], 2e6);

@@ -75,6 +75,7 @@ DOCUMENTS = [
     "docs/score.md",
     "docs/audit.md",
     "docs/ladder.md",
+    "docs/model.md",
     "docs/tour-laptop.md",
     "docs/tour-kernelbench.md",
 ]
