@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "base/median.h"
 #include "cli/exit_code.h"
 #include "cli/model_options.h"
 #include "doctor/doctor.h"
@@ -206,8 +207,10 @@ class ModelRun {
   }
 
   // The times of calls with nothing doubled, then with each place's work done twice.
-  Result<std::vector<double>> DoubledTimes(CandidateStudy* study, const ProblemRequest& problem,
-                                           Composition composition, const std::string& text) {
+  Result<std::vector<std::vector<double>>> DoubledTimes(CandidateStudy* study,
+                                                        const ProblemRequest& problem,
+                                                        Composition composition,
+                                                        const std::string& text) {
     composition.traced = true;
     std::vector<CandidateSource> sources;
     for (size_t i = 0; i <= places_.size(); ++i) {
@@ -231,14 +234,15 @@ class ModelRun {
       report_.lines.push_back({place->name, place->title, kernel, {}, {}});
     }
     if (options_.rounds > 0) {
-      ASSAY_ASSIGN_OR_RETURN(const std::vector<double> before,
-                             DoubledTimes(study, problem, {}, "before"));
-      ASSAY_ASSIGN_OR_RETURN(const std::vector<double> after,
-                             DoubledTimes(study, problem, all, "after"));
-      report_.base_ns = before[0];
-      for (size_t i = 0; i < places_.size(); ++i)
-        report_.lines[i].part = PartTime{std::max(0.0, before[i + 1] - before[0]),
-                                         std::max(0.0, after[i + 1] - after[0])};
+      ASSAY_ASSIGN_OR_RETURN(const auto before, DoubledTimes(study, problem, {}, "before"));
+      ASSAY_ASSIGN_OR_RETURN(const auto after, DoubledTimes(study, problem, all, "after"));
+      report_.base_ns = Median(before[0]);
+      for (size_t i = 0; i < places_.size(); ++i) {
+        const PartTime part{MedianDifference(before[i + 1], before[0]),
+                            MedianDifference(after[i + 1], after[0])};
+        // Otherwise it is lost in the noise.
+        if (part.before_ns > 0 && part.after_ns > 0) report_.lines[i].part = part;
+      }
     }
     all.traced = true;
     progress_.Update("errors layer by layer", 0);

@@ -90,6 +90,13 @@ Error TroubleOf(const CandidateSource& candidate, const HostTrouble& trouble) {
 
 }  // namespace
 
+double MedianDifference(const std::vector<double>& longer, const std::vector<double>& shorter) {
+  std::vector<double> differences;
+  for (size_t i = 0; i < std::min(longer.size(), shorter.size()); ++i)
+    differences.push_back(longer[i] - shorter[i]);
+  return Median(differences);
+}
+
 double RelativeError(DType dtype, const std::byte* y, const double* truth, uint64_t count) {
   double difference = 0, norm = 0;
   const uint32_t bytes = wire::ElementBytes(dtype);
@@ -180,7 +187,7 @@ Result<void> CandidateStudy::Start(BuiltCandidate built, Runner* runner) const {
   return {};
 }
 
-Result<std::vector<double>> CandidateStudy::TimeCalls(
+Result<std::vector<std::vector<double>>> CandidateStudy::TimeCalls(
     const std::vector<CandidateSource>& candidates, int rounds,
     const std::function<void(double)>& progress) {
   for (uint32_t value = 0; value < std::min(kValues, oracle_->slots_max()); ++value)
@@ -203,9 +210,9 @@ Result<std::vector<double>> CandidateStudy::TimeCalls(
         runners[i].times_ns.push_back(*call_ns);
     }
   }
-  std::vector<double> medians;
-  for (Runner& runner : runners) medians.push_back(Median(runner.times_ns));
-  return medians;
+  std::vector<std::vector<double>> times_ns;
+  for (Runner& runner : runners) times_ns.push_back(std::move(runner.times_ns));
+  return times_ns;
 }
 
 Result<std::vector<OutputError>> CandidateStudy::Errors(const CandidateSource& candidate,

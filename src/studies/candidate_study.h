@@ -38,11 +38,12 @@ class CandidateStudy {
 
   const ProblemDescription& description() const { return oracle_->description(); }
 
-  // Returns the time of one call of each candidate [ns], the median over rounds in which each runs
-  // a block; all hosts live at once. Python candidates must load the same extension, which is built
+  // Returns the times of one call of each candidate [ns], one for each round, in which each runs a
+  // block; all hosts live at once. Python candidates must load the same extension, which is built
   // once. Errors (kUsage) name a candidate that does not build or run.
-  Result<std::vector<double>> TimeCalls(const std::vector<CandidateSource>& candidates, int rounds,
-                                        const std::function<void(double)>& progress);
+  Result<std::vector<std::vector<double>>> TimeCalls(const std::vector<CandidateSource>& candidates,
+                                                     int rounds,
+                                                     const std::function<void(double)>& progress);
 
   // Returns the errors on an ordinary draw, in the order of the outputs; integer outputs are left
   // out. Errors (kUsage): as above, or a problem that has no float64.
@@ -63,6 +64,10 @@ class CandidateStudy {
   std::unique_ptr<Oracle> oracle_;
   std::unique_ptr<LiveSlots> live_;
 };
+
+// Returns the median of `longer` less `shorter`, round by round [ns]: rounds that other processes
+// disturb are so for both.
+double MedianDifference(const std::vector<double>& longer, const std::vector<double>& shorter);
 
 // Returns ||y - truth|| / ||truth||; infinite if `y` has a NaN or an infinity that the truth has
 // not. `y`: elements of a floating-point dtype.

@@ -20,7 +20,7 @@ struct PartTime {
 struct SwapLine {
   std::string place, title, kernel;
   std::optional<Verdict> verdict;  // nullopt: not judged
-  std::optional<PartTime> part;    // nullopt: not measured
+  std::optional<PartTime> part;    // nullopt: not measured, or lost in the noise
   // Of the whole, from the line before to this one, as factors; 0: not known.
   double predicted = 0, measured = 0;
   double share_before = 0;  // of the line before's time; 0: not known

@@ -98,6 +98,11 @@ TEST(ModelReport, IsShownAsTextPictureAndDocument) {
   EXPECT_TRUE(json["plain_speedup"].is_null());
 }
 
+TEST(MedianDifference, IsTakenRoundByRound) {
+  EXPECT_EQ(MedianDifference({110, 900, 115}, {100, 880, 100}), 15);
+  EXPECT_EQ(MedianDifference({}, {}), 0);
+}
+
 TEST(RelativeError, IsThatOfTheNorm) {
   const float y[] = {3, 4.5f};
   const double truth[] = {3, 4};
