@@ -11,6 +11,7 @@
 
 #include "base/median.h"
 #include "builders/device_build.h"
+#include "gpu/turns.h"
 #include "machine/machine.h"
 #include "machine/side_by_side.h"
 #include "model/dtype.h"
@@ -131,6 +132,7 @@ Result<CandidateStudy> CandidateStudy::Open(StudyRequest request) {
   options.stop = asked.stop;
   study.request_.threads = options.threads;
   study.settings_ = HostSettings(asked.problem, options.threads, options.weights_seed, "eager");
+  ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(study.gpu(), asked.stop));
   ASSAY_ASSIGN_OR_RETURN(Oracle oracle, Oracle::Open(options));
   study.oracle_ = std::make_unique<Oracle>(std::move(oracle));
   ASSAY_ASSIGN_OR_RETURN(LiveSlots live, LiveSlots::Create(*study.oracle_, study.device_.get()));
@@ -177,7 +179,7 @@ Result<void> CandidateStudy::Start(BuiltCandidate built, Runner* runner) const {
   const CandidateSource& candidate = runner->built.source;
   runner->hosts = std::make_unique<CandidateHosts>(
       CandidateHostSetup{runner->built, request_.limits, python_, *oracle_, *live_, settings_,
-                         device_ ? &device_->gpu() : nullptr, request_.threads, request_.stop});
+                         gpu(), request_.threads, request_.stop});
   auto host = runner->hosts->Take(0, 1);
   if (!host) return std::unexpected(TroubleOf(candidate, host.error()));
   runner->host.emplace(std::move(*host));
@@ -190,6 +192,7 @@ Result<void> CandidateStudy::Start(BuiltCandidate built, Runner* runner) const {
 Result<std::vector<std::vector<double>>> CandidateStudy::TimeCalls(
     const std::vector<CandidateSource>& candidates, int rounds,
     const std::function<void(double)>& progress) {
+  ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(gpu(), request_.stop));
   for (uint32_t value = 0; value < std::min(kValues, oracle_->slots_max()); ++value)
     if (auto filled = oracle_->Fill(value, value + 1, wire::DrawKind::kOrdinary, false); !filled)
       return std::unexpected(OracleError(filled.error()));
@@ -198,6 +201,8 @@ Result<std::vector<std::vector<double>>> CandidateStudy::TimeCalls(
   ASSAY_ASSIGN_OR_RETURN(std::vector<BuiltCandidate> built, BuildAll(candidates));
   for (BuiltCandidate& one : built)
     ASSAY_RETURN_IF_ERROR(Start(std::move(one), &runners.emplace_back()));
+  // Until the turn ends, no other judge computes.
+  if (const auto turns = GpuTurns::Of(gpu())) ASSAY_RETURN_IF_ERROR(turns->Measure(request_.stop));
   for (int round = -kWarmUpBlocks; round < rounds; ++round) {
     progress(static_cast<double>(round + kWarmUpBlocks) / (rounds + kWarmUpBlocks));
     for (size_t i = 0; i < runners.size(); ++i) {
@@ -219,6 +224,7 @@ Result<std::vector<OutputError>> CandidateStudy::Errors(const CandidateSource& c
                                                         uint64_t seed) {
   if (!description().float64_supported)
     return UsageError("the reference does not run in float64: there is nothing to compare with");
+  ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(gpu(), request_.stop));
   if (auto filled = oracle_->Fill(0, seed, wire::DrawKind::kOrdinary, true); !filled)
     return std::unexpected(OracleError(filled.error()));
   live_->SetSlotCount(1);

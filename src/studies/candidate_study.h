@@ -51,6 +51,7 @@ class CandidateStudy {
 
  private:
   struct Runner;
+  const Gpu* gpu() const { return device_ ? &device_->gpu() : nullptr; }
   Result<std::vector<BuiltCandidate>> BuildAll(
       const std::vector<CandidateSource>& candidates) const;
   // Starts a candidate's host, in blocks and stopped.
