@@ -26,6 +26,9 @@ Place PlaceOf(std::string_view key) {
   return place;
 }
 
+// A question without an answer teaches nothing: it is asked again in the next turn.
+bool HasAnswer(const Tried& attempt) { return !attempt.source.empty() || !attempt.trouble.empty(); }
+
 // A candidate that ran and was right is refined; any other is repaired.
 const char* OperationAfter(const Tried& attempt) {
   return attempt.verdict && IsCorrect(attempt.verdict->outcome) ? "refine" : "repair";
@@ -49,10 +52,15 @@ std::vector<Step> Chains::StartChains() {
 Step Chains::Turn(int64_t number) {
   Chain& chain = chains_[number];
   Question question{"draft", {}, {}, ""};
-  if (!chain.turns.empty()) {
-    question.operation = OperationAfter(chain.turns.back());
-    question.parents = {&chain.turns.back()};
-    for (size_t i = 0; i + 1 < chain.turns.size(); ++i) question.tried.push_back(&chain.turns[i]);
+  for (const Tried& turn : chain.turns)
+    if (HasAnswer(turn)) question.tried.push_back(&turn);
+  if (!question.tried.empty()) {
+    question.parents = {question.tried.back()};
+    question.operation = OperationAfter(*question.tried.back());
+    question.tried.pop_back();
+  } else if (!chain.turns.empty() && !chain.turns.front().idea.empty()) {
+    question.operation = "realise";
+    question.idea = chain.turns.front().idea;
   } else if (!ideas_.empty()) {
     question.operation = "realise";
     question.idea = ideas_.front();
@@ -107,8 +115,6 @@ std::vector<Step> Chains::Heard(const Step& step, const StepResult& result) {
       attempt.source = *std::move(source);
     else
       attempt.trouble = source.error();
-  } else {
-    attempt.trouble = result.error ? result.error->message : "there was no answer";
   }
   Step judged;
   judged.key = fmt::format("judge/{}/{}", place.chain, place.turn);

@@ -12,6 +12,7 @@
 namespace assay {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -147,12 +148,36 @@ TEST_F(ChainSearch, MoneyEndsTheSearch) {
 }
 
 TEST_F(ChainSearch, ACallWithoutAnAnswerIsBookedAndIsNoEnd) {
-  ASSERT_TRUE(Run({2, 1, 1, 7}, [](const Prompt& prompt) -> Result<Answer> {
+  ASSERT_TRUE(Run({2, 1, 2, 7}, [](const Prompt& prompt) -> Result<Answer> {
     if (prompt.key == "propose/0/0") return EnvironmentError("the server is busy");
     return Text("int kernel;");
   }));
   EXPECT_DOUBLE_EQ(spent_.usd, 0.75);
   EXPECT_EQ(result_, "judge/1/0");
+}
+
+TEST_F(ChainSearch, WhereNobodyAnswersTheQuestionsStayOpen) {
+  const auto silent = [](const Prompt&) -> Result<Answer> {
+    return EnvironmentError("cannot reach it");
+  };
+  const auto end = Run({3, 1, 3, 7}, silent);
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().kind, ErrorKind::kEnvironment);
+  EXPECT_EQ(end.error().message,
+            "nobody answers: 3 questions in a row without an answer: cannot reach it");
+  ASSERT_TRUE(Run({3, 1, 3, 7}, [](const Prompt& prompt) { return Text("int " + prompt.key); }));
+  EXPECT_EQ(asked_.size(), 6u);
+  EXPECT_EQ(counts_["faster"], 3);
+  EXPECT_DOUBLE_EQ(spent_.usd, 3 * 0.5 + 3 * 0.25);  // the calls of the first process are booked
+}
+
+TEST_F(ChainSearch, ATurnWithoutAnAnswerIsAskedAgain) {
+  ASSERT_TRUE(Run({2, 3, 2, 7}, [](const Prompt& prompt) -> Result<Answer> {
+    if (prompt.key == "propose/0/1") return EnvironmentError("its key is at home");
+    return Text("int " + prompt.key);
+  }));
+  EXPECT_THAT(asked_, Contains("propose/0/1: refine [judge/0/0: int propose/0/0] after 0"));
+  EXPECT_THAT(asked_, Contains("propose/0/2: refine [judge/0/0: int propose/0/0] after 0"));
 }
 
 TEST_F(ChainSearch, AWrongKeyIsSaidOnceAndTheSearchGoesOnLater) {

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "report/text.h"
 #include "search/normalise.h"
 #include "toolchain/build.h"
 
@@ -14,6 +15,7 @@ namespace assay {
 namespace {
 
 constexpr size_t kJudgedInHandMax = 32;
+constexpr size_t kUnansweredMax = 8;
 constexpr int kWaitMs = 200;
 constexpr int kWaitForAnswersMs = 5;
 constexpr int64_t kLookForWishesNs = 1'000'000'000;
@@ -54,7 +56,7 @@ double SearchEngine::Seconds() const {
   return seconds_before_ + static_cast<double>(events_.now_ns() - begin_ns_) / 1e9;
 }
 
-SearchView SearchEngine::View() const { return {table_, ledger_, in_hand_.size(), doing_}; }
+SearchView SearchEngine::View() const { return {table_, ledger_, in_hand_.size()}; }
 
 void SearchEngine::Accept(std::vector<Step> steps) {
   for (Step& step : steps) {
@@ -73,6 +75,7 @@ void SearchEngine::Accept(std::vector<Step> steps) {
 void SearchEngine::Tell(Entry& entry, const StepResult& result) {
   entry.state = Entry::State::kDone;
   if (entry.step.kind == StepKind::kConfirm) return table_.Confirmed(entry.step, result);
+  if (entry.step.kind == StepKind::kPropose) table_.Asked(result);
   if (entry.step.kind == StepKind::kJudge) {
     table_.Judged(entry.step, result);
     if (result.duplicate_of.empty()) {
@@ -209,6 +212,7 @@ Result<void> SearchEngine::Dispatch() {
   size_t judged = 0, asked = 0;
   for (const std::string& key : in_hand_)
     (entries_.at(key).step.kind == StepKind::kPropose ? asked : judged) += 1;
+  asked -= unanswered_.size();  // nobody works on them
   const Spending kept = Kept();
   bool judges_full = false, proposals_full = false;
   std::vector<Entry*> sent;
@@ -288,25 +292,43 @@ std::vector<SearchEngine::Finished> SearchEngine::Judged(std::vector<JudgedTask>
 }
 
 Result<void> SearchEngine::HearProposals() {
-  std::vector<Finished> finished;
+  std::vector<Finished> answered;
   std::vector<const Step*> refused;
   std::optional<Error> refusal;
   for (Proposed& proposed : parts_.proposals->Take()) {
     if (proposed.answer) {
-      finished.push_back(
+      answered.push_back(
           {proposed.key, {std::move(*proposed.answer), std::nullopt, std::nullopt, ""}});
     } else if (proposed.answer.error().kind == ErrorKind::kEnvironment) {
-      finished.push_back({proposed.key, {std::nullopt, std::nullopt, proposed.answer.error(), ""}});
+      const Error& error = proposed.answer.error();
+      if (unanswered_.empty() || unanswered_.back().result.error->message != error.message)
+        events_.notice(fmt::format("{}: {}", proposed.key, error.message));
+      unanswered_.push_back({proposed.key, {std::nullopt, std::nullopt, error, ""}});
     } else {
       // The same for every prompt: the step waits until the search is gone on with.
       refused.push_back(FindStep(proposed.key));
       refusal = proposed.answer.error();
     }
   }
-  ASSAY_RETURN_IF_ERROR(Settle(finished));
+  if (!answered.empty()) {
+    // Others are answered: those without an answer have themselves to blame.
+    ASSAY_RETURN_IF_ERROR(Settle(std::exchange(unanswered_, {})));
+    ASSAY_RETURN_IF_ERROR(Settle(answered));
+  }
   ASSAY_RETURN_IF_ERROR(parts_.journal.Release(refused));
   if (refusal) return std::unexpected(*refusal);
   return {};
+}
+
+// Where nobody answers, the questions stay open: their intents stand, and they are asked again when
+// the search is gone on with.
+Result<void> SearchEngine::SettleUnanswered() {
+  const size_t in_a_row = table_.unanswered_in_a_row() + unanswered_.size();
+  if (table_.answers() == 0 || in_a_row >= kUnansweredMax)
+    return EnvironmentError(fmt::format("nobody answers: {} in a row without an answer: {}",
+                                        Counted(std::ssize(unanswered_), "question"),
+                                        unanswered_.back().result.error->message));
+  return Settle(std::exchange(unanswered_, {}));
 }
 
 Result<void> SearchEngine::HeedWishes() {
@@ -341,6 +363,11 @@ Result<void> SearchEngine::Run(StopToken stop) {
     }
     ASSAY_RETURN_IF_ERROR(HeedWishes());
     ASSAY_RETURN_IF_ERROR(Dispatch());
+    if (!unanswered_.empty() &&
+        (unanswered_.size() == in_hand_.size() || unanswered_.size() >= kUnansweredMax)) {
+      ASSAY_RETURN_IF_ERROR(SettleUnanswered());
+      continue;
+    }
     if (in_hand_.empty()) {
       AddFinalists();
       ASSAY_RETURN_IF_ERROR(Dispatch());

@@ -32,7 +32,6 @@ struct SearchView {
   const OutcomeTable& table;
   const Ledger& ledger;
   size_t in_hand = 0;
-  std::string doing;  // the newest word of a worker
 };
 
 struct SearchEvents {
@@ -101,6 +100,8 @@ class SearchEngine {
   static std::vector<Finished> Judged(std::vector<JudgedTask> judged);
   Result<void> HearJudges(int timeout_ms);
   Result<void> HearProposals();
+  // Questions without an answer, once nothing else is in hand.
+  Result<void> SettleUnanswered();
   Result<void> HeedWishes();
   Result<void> Stop();
   double Seconds() const;
@@ -117,8 +118,8 @@ class SearchEngine {
   std::set<std::string> in_hand_;
   double seconds_before_ = 0;  // of earlier processes
   int64_t begin_ns_ = 0;
-  int64_t looked_ns_ = 0;  // when wishes were last looked for
-  std::string doing_;
+  int64_t looked_ns_ = 0;             // when wishes were last looked for
+  std::vector<Finished> unanswered_;  // questions since the last answer; still in hand
 };
 
 }  // namespace assay

@@ -45,6 +45,11 @@ void OutcomeTable::Judged(const Step& step, const StepResult& result) {
   curve_.push_back({evaluations, best() == nullptr ? 0 : best()->ratio.value});
 }
 
+void OutcomeTable::Asked(const StepResult& result) {
+  ++(result.answer ? answers_ : unanswered_);
+  unanswered_in_a_row_ = result.answer ? 0 : unanswered_in_a_row_ + 1;
+}
+
 void OutcomeTable::Confirmed(const Step& step, const StepResult& result) {
   confirmations_[step.lineage.parents.front()] = NodeOf(step, result);
 }

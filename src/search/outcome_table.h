@@ -27,9 +27,15 @@ struct CurvePoint {
 class OutcomeTable {
  public:
   void Judged(const Step& step, const StepResult& result);
+  // A question, with its answer or the error in its place.
+  void Asked(const StepResult& result);
   void Confirmed(const Step& step, const StepResult& result);
 
   const std::vector<SearchNode>& nodes() const { return nodes_; }
+  size_t answers() const { return answers_; }
+  size_t unanswered() const { return unanswered_; }
+  // Questions since the last answer.
+  size_t unanswered_in_a_row() const { return unanswered_in_a_row_; }
   const SearchNode* Find(const std::string& key) const;
   // By the first look: the correct one with the greatest ratio.
   const SearchNode* best() const { return Find(best_); }
@@ -46,6 +52,7 @@ class OutcomeTable {
 
  private:
   std::vector<SearchNode> nodes_;
+  size_t answers_ = 0, unanswered_ = 0, unanswered_in_a_row_ = 0;
   std::map<std::string, size_t> places_;
   std::string best_;
   std::vector<CurvePoint> curve_;

@@ -82,6 +82,24 @@ TEST_F(Outcomes, TheResultIsTheBestSecondLook) {
   EXPECT_THAT(EndEvent(table_, ledger, true), HasSubstr("\"confirmed\":{\"key\":\"a\""));
 }
 
+TEST_F(Outcomes, AnIdeaDoesNotCommandTheTerminal) {
+  Step hostile = ConfirmationOf("a");
+  hostile.lineage.note = "\x1b[2Jtiles";
+  table_.Confirmed(hostile, ResultOf(1.2));
+  EXPECT_THAT(RenderEnd(table_, Ledger({})), HasSubstr("?[2Jtiles"));
+}
+
+TEST(Answers, AreCounted) {
+  OutcomeTable table;
+  for (const bool answered : {true, false, false})
+    table.Asked(
+        {answered ? std::optional(Answer()) : std::nullopt, std::nullopt, std::nullopt, ""});
+  EXPECT_EQ(table.unanswered_in_a_row(), 2u);
+  EXPECT_THAT(RenderEnd(table, Ledger({})),
+              HasSubstr("answers:   1, with 0 candidates; 2 questions without an answer"));
+  EXPECT_THAT(EndEvent(table, Ledger({}), false), HasSubstr("\"answers\":1,\"unanswered\":2"));
+}
+
 TEST(Ratios, HaveAnIntervalWhereThereIsOne) {
   EXPECT_EQ(RatioText({1.5, 1.4, 1.6}), "1.50x (1.40x to 1.60x)");
   EXPECT_EQ(RatioText({1.5, NAN, INFINITY}), "1.50x");

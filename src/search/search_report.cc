@@ -38,7 +38,7 @@ std::string CountsText(const OutcomeTable& table) {
   std::string text;
   for (const auto& [name, count] : table.counts())
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
-  return text.empty() ? "nothing judged yet" : text;
+  return text.empty() ? "nothing judged" : text;
 }
 
 // The evaluations at which the best so far grew, and the last one.
@@ -70,7 +70,10 @@ std::string NodeText(const JournalEvent& event) {
     if (const Ratio ratio = RatioOf(*result.verdict); ratio.value > 0)
       text += " " + RatioText(ratio);
   }
-  if (result.answer) text += fmt::format("  {} characters", result.answer->text.size());
+  if (result.answer) {
+    text += fmt::format("  {} characters", result.answer->text.size());
+    if (result.answer->finish == "length") text += ", cut off at the length limit";
+  }
   if (result.error) text += "  error: " + result.error->message;
   return text;
 }
@@ -94,7 +97,6 @@ std::string ProgressText(const SearchView& view) {
                         60 * static_cast<double>(view.ledger.spent().evaluations) / seconds);
   if (const SearchNode* best = view.table.best())
     text += fmt::format(" | best {}", RatioText(best->ratio));
-  if (!view.doing.empty()) text += " | " + view.doing;
   return text;
 }
 
@@ -103,7 +105,9 @@ std::string RenderEnd(const OutcomeTable& table, const Ledger& ledger) {
   if (const SearchNode* result = table.confirmed()) {
     const std::string key = result->lineage.parents.front();
     text += fmt::format("confirmed: {}, {}\n", key, RatioText(result->ratio));
-    if (!result->lineage.note.empty()) text += fmt::format("           {}\n", result->lineage.note);
+    // An idea is a model's text.
+    if (!result->lineage.note.empty())
+      text += fmt::format("           {}\n", Printable(result->lineage.note, true));
     text += fmt::format("verdict:   {}\n", result->verdict_id);
   } else if (const SearchNode* best = table.best()) {
     text += fmt::format("nothing was confirmed as faster; the best of the first look is {}, {}\n",
@@ -120,6 +124,10 @@ std::string RenderEnd(const OutcomeTable& table, const Ledger& ledger) {
       text += fmt::format("not confirmed: {}, {}\n", key,
                           node.outcome ? OutcomeName(*node.outcome) : "an error");
   text += fmt::format("outcomes:  {}\n", CountsText(table));
+  if (table.answers() + table.unanswered() > 0)
+    text += fmt::format("answers:   {}, with {}; {} without an answer\n", table.answers(),
+                        Counted(std::ssize(table.nodes()), "candidate"),
+                        Counted(static_cast<int64_t>(table.unanswered()), "question"));
   text += fmt::format("spent:     {}\n", DescribeSpending(ledger.spent(), ledger.limits()));
   return text + RenderCurve(table);
 }
@@ -162,6 +170,8 @@ std::string EndEvent(const OutcomeTable& table, const Ledger& ledger, bool budge
                          {"note", result->lineage.note},
                          {"ratio", JsonOf(result->ratio)}};
   json["outcomes"] = table.counts();
+  json["answers"] = table.answers();
+  json["unanswered"] = table.unanswered();
   json["spent"] = JsonOf(ledger.spent());
   json["curve"] = Json::array();
   for (const CurvePoint& point : table.curve())
