@@ -64,6 +64,8 @@ Result<void> CheckHeader(const std::string& path) {
   const ssize_t size = file ? ::read(file.get(), header, sizeof header) : -1;
   if (size < 0)
     return EnvironmentError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  if (!fs::is_regular_file(path, code))
+    return std::unexpected(ForeignError(path, "a device or a pipe"));
   if (size == 0) return {};
   if (size < std::ssize(header) || std::memcmp(header, "SQLite format 3", 16) != 0)
     return std::unexpected(ForeignError(path, "something else"));
@@ -298,7 +300,9 @@ Result<std::vector<Record>> SqliteStore::Append(std::span<const NewRecord> recor
 }
 
 Result<std::vector<Record>> SqliteStore::Find(const RecordQuery& query) {
-  std::string sql = fmt::format("SELECT {} FROM records WHERE sequence > ?", kColumns);
+  // Not `sequence > ?`: to seek that, SQLite reads the page of the record before, which may be
+  // damaged.
+  std::string sql = fmt::format("SELECT {} FROM records WHERE sequence >= ? + 1", kColumns);
   if (query.kind) sql += " AND kind = ?";
   if (!query.problem.empty()) sql += " AND problem = ?";
   if (!query.outcome.empty()) sql += " AND outcome = ?";

@@ -178,6 +178,44 @@ TEST_F(SqliteFile, ADamagedPageIsAnErrorAndNoCrash) {
   EXPECT_THAT(report.error().message, HasSubstr("is damaged"));
 }
 
+TEST_F(SqliteFile, OfADamagedPageOnlyItsOwnRecordsAreLost) {
+  constexpr int kRecords = 100;
+  {
+    const auto store = SqliteStore::Open(path_).value();
+    for (int i = 0; i < kRecords; ++i)
+      ASSERT_TRUE(
+          store->Append(std::vector{NoteOf(fmt::format("{}", i), fmt::format("name-{:03}", i))}));
+  }
+  const std::string whole = ReadFile(path_, size_t{1} << 30).value();
+  for (const char* name : {"name-050", "name-099"}) {
+    // The page of the table; indexes have no names.
+    const size_t page = whole.find(name) / 4096 * 4096;
+    std::ofstream(path_, std::ios::binary)
+        << whole.substr(0, page) << std::string(4096, '\x7f') << whole.substr(page + 4096);
+    const auto store = SqliteStore::OpenToRead(path_).value();
+    int read = 0, lost = 0;
+    ASSERT_TRUE(ForEachRecord(
+        *store, [&](const Record&) { return ++read > 0; },
+        [&](int64_t, const Error& error) {
+          EXPECT_THAT(error.message, HasSubstr("is damaged"));
+          return ++lost > 0;
+        }));
+    EXPECT_GE(lost, 1);
+    EXPECT_GT(read, kRecords - 20);
+    const auto report = VerifyChain(*store);
+    ASSERT_TRUE(report);
+    EXPECT_THAT(report->faults, Contains(HasSubstr("is damaged")));
+    for (const std::string& fault : report->faults)
+      EXPECT_THAT(fault, ::testing::Not(HasSubstr("does not name")));
+  }
+}
+
+TEST_F(SqliteFile, APipeIsNoArchive) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(SqliteStore::OpenToRead(path_).error().message, HasSubstr("a device or a pipe"));
+  EXPECT_THAT(OpenError().message, HasSubstr("a device or a pipe"));
+}
+
 TEST_F(SqliteFile, AnotherProcessThatWritesIsWaitedForThenNamed) {
   Fill();
   const auto store = SqliteStore::Open(path_, Impatient());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,6 +42,11 @@ class Store {
   virtual Result<std::vector<Record>> Find(const RecordQuery& query) = 0;
 };
 
+// Reads all records, oldest first, until one of the two returns false. `unreadable` hears of each
+// sequence number whose record is damaged, or missing among such. Errors: nothing can be read.
+Result<void> ForEachRecord(Store& store, const std::function<bool(const Record&)>& take,
+                           const std::function<bool(int64_t sequence, const Error&)>& unreadable);
+
 struct ChainReport {
   int64_t records = 0;
   std::string head;                 // hash of the last record
@@ -50,7 +56,7 @@ struct ChainReport {
 inline constexpr size_t kChainFaultsMax = 20;
 
 // Reads all that the store has. Tells changed bytes, and records that were changed, taken out or
-// put in. Records taken off the end show only in `head`. Errors: the store cannot be read on.
+// put in. Records taken off the end show only in `head`. Errors: nothing can be read.
 Result<ChainReport> VerifyChain(Store& store);
 
 }  // namespace assay

@@ -33,7 +33,6 @@ namespace {
 
 constexpr size_t kHashShown = 12;
 constexpr size_t kDigitsMin = 4;
-constexpr int64_t kPageRecords = 256;
 
 Result<std::unique_ptr<SqliteStore>> OpenArchive(const std::string& path) {
   return SqliteStore::OpenToRead(path.empty() ? DefaultArchive() : path);
@@ -229,23 +228,21 @@ Result<int> Verify(const ArchiveVerifyOptions& options) {
 
 // Writes all records, oldest first.
 Result<Written> WriteLines(Store& store, std::FILE* file, const std::string& path) {
-  RecordQuery query;
-  query.oldest_first = true;
-  query.limit = kPageRecords;
   Written written;
-  while (true) {
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> page, store.Find(query));
-    if (page.empty()) break;
-    for (const Record& record : page) {
-      const auto line = RecordToJson(record, store);
-      line ? ++written.records : ++written.left_out;
-      if (line)
+  const auto leave_out = [&](int64_t sequence, const Error& error) {
+    written.LeaveOut(fmt::format("record {} is left out: {}", sequence, error.message));
+    return true;
+  };
+  ASSAY_RETURN_IF_ERROR(ForEachRecord(
+      store,
+      [&](const Record& record) {
+        const auto line = RecordToJson(record, store);
+        if (!line) return leave_out(record.sequence, line.error());
+        ++written.records;
         std::fputs((*line + "\n").c_str(), file);
-      else
-        Notice(fmt::format("record {} is left out: {}", record.sequence, line.error().message));
-    }
-    query.after = page.back().sequence;
-  }
+        return std::ferror(file) == 0;
+      },
+      leave_out));
   if (std::fflush(file) != 0 || std::ferror(file) != 0)
     return EnvironmentError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
   return written;
@@ -261,8 +258,10 @@ Result<int> Export(const ArchiveExportOptions& options) {
   if (!to_stdout) {
     std::error_code code;
     const std::string archive = options.archive.empty() ? DefaultArchive() : options.archive;
-    if (std::filesystem::equivalent(options.file, archive, code))
-      return UsageError(fmt::format("{} is the archive itself: name another file", options.file));
+    for (const char* suffix : {"", "-wal", "-shm", ".lock"})
+      if (std::filesystem::equivalent(options.file, archive + suffix, code))
+        return UsageError(fmt::format(
+            "{} is the archive itself, or belongs to it: name another file", options.file));
     file.reset(std::fopen(options.file.c_str(), "we"));
     if (!file)
       return UsageError(fmt::format("cannot write {}: {}", options.file, std::strerror(errno)));
@@ -271,6 +270,11 @@ Result<int> Export(const ArchiveExportOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const Written written, options.as.empty()
                                                     ? WriteLines(*store, to, options.file)
                                                     : WriteDataset(*store, options, to));
+  if (written.left_out > kLeftOutToldMax)
+    Notice(fmt::format("{} are left out in all", Counted(written.left_out, "record")));
+  if (written.records == 0 && written.left_out == 0 && !options.as.empty())
+    Notice(fmt::format("nothing in the archive is of the kind {}: docs/datasets.md says what is",
+                       options.as));
   if (!to_stdout)
     Notice(fmt::format("wrote {} to {}",
                        Counted(written.records, options.as.empty() ? "record" : "line"),
@@ -279,6 +283,10 @@ Result<int> Export(const ArchiveExportOptions& options) {
 }
 
 }  // namespace
+
+void Written::LeaveOut(const std::string& what) {
+  if (++left_out <= kLeftOutToldMax) Notice(what);
+}
 
 int RunArchiveVerify(const ArchiveVerifyOptions& options) { return Ended(Verify(options)); }
 int RunArchiveList(const ArchiveListOptions& options) { return Ended(List(options)); }

@@ -54,11 +54,9 @@ Result<Written> WriteDataset(Store& store, const ArchiveExportOptions& options, 
   terms.licence = options.licence;
   terms.reference = [&](const ProblemRecord& problem) { return references.Find(problem); };
   Written written;
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<Sample> samples,
-                         ReadSamples(store, [&](const std::string& notice) {
-                           ++written.left_out;
-                           Notice(notice);
-                         }));
+  ASSAY_ASSIGN_OR_RETURN(
+      const std::vector<Sample> samples,
+      ReadSamples(store, [&](const std::string& notice) { written.LeaveOut(notice); }));
   const Dataset dataset = MakeDataset(kind, samples, terms);
   for (const std::string& line : dataset.lines) std::fputs((line + "\n").c_str(), file);
   if (std::fflush(file) != 0 || std::ferror(file) != 0)

@@ -10,9 +10,14 @@
 
 namespace assay {
 
+inline constexpr int64_t kLeftOutToldMax = 20;
+
 struct Written {
   int64_t records = 0;
-  int64_t left_out = 0;  // their bytes are missing or were changed: a notice says so
+  int64_t left_out = 0;  // they cannot be read, or their bytes were changed
+
+  // Tells so of the first ones.
+  void LeaveOut(const std::string& what);
 };
 
 // Tells in one notice how many samples lack something, and what.

@@ -157,8 +157,9 @@ int CommandLine::Run(int argument_count, char** arguments) {
     return app_->exit(success);
   } catch (const CLI::ParseError& error) {
     const std::string suggestion = SuggestionFor(*app_, argument_count, arguments);
-    const std::string command =
-        Innermost(*app_) == app_.get() ? "assay" : "assay " + Innermost(*app_)->get_name();
+    std::string command;  // "assay archive show"
+    for (const CLI::App* app = Innermost(*app_); app != nullptr; app = app->get_parent())
+      command = app == app_.get() ? "assay" + command : " " + app->get_name() + command;
     return ReportError(
         {ErrorKind::kUsage, fmt::format("{}{}; see {} --help", error.what(), suggestion, command)},
         form);

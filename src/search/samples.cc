@@ -18,8 +18,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kPageRecords = 256;
-
 using StepKey = std::pair<std::string, std::string>;  // of the search, of the step
 
 struct SearchStep {
@@ -40,17 +38,17 @@ class Reader {
       : store_(store), notice_(notice) {}
 
   Result<std::vector<Sample>> Read() {
-    RecordQuery query;
-    query.oldest_first = true;
-    query.limit = kPageRecords;
-    while (true) {
-      ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> page, store_.Find(query));
-      if (page.empty()) break;
-      for (const Record& record : page)
-        if (auto taken = Take(record); !taken)
-          notice_(fmt::format("record {} is left out: {}", record.sequence, taken.error().message));
-      query.after = page.back().sequence;
-    }
+    const auto leave_out = [&](int64_t sequence, const Error& error) {
+      notice_(fmt::format("record {} is left out: {}", sequence, error.message));
+      return true;
+    };
+    ASSAY_RETURN_IF_ERROR(ForEachRecord(
+        store_,
+        [&](const Record& record) {
+          const auto taken = Take(record);
+          return taken || leave_out(record.sequence, taken.error());
+        },
+        leave_out));
     Confirm();
     for (const StepKey& key : order_) AddStep(key);
     for (const StepKey& key : order_) DescribeConfirmation(key);

@@ -78,6 +78,7 @@ def test_records_are_listed_and_shown(recorded):
     assert "the same source" in assay("archive", "diff", right, right).out
     for arguments in (["list", "--outcome", "fast"], ["show", "00000000"], ["show", "x"], []):
         assert assay("archive", *arguments).code == USAGE
+    assert "see assay archive show --help" in assay("archive", "show").err
 
 
 def test_a_changed_byte_is_found(recorded, tmp_path):
@@ -96,8 +97,9 @@ def test_a_changed_byte_is_found(recorded, tmp_path):
     changed.write_bytes(content[:8192] + bytes(8192) + content[16384:])
     run = assay("archive", "verify", "--archive", changed)
     assert run.code in (WRONG, ENVIRONMENT), run
-    itself = assay("archive", "export", archive)
-    assert itself.code == USAGE and archive.read_bytes() == content, itself
+    for place in (archive, f"{archive}.lock"):
+        itself = assay("archive", "export", place)
+        assert itself.code == USAGE and archive.read_bytes() == content, itself
     missing = assay("archive", "verify", "--archive", tmp_path / "missing.sqlite")
     assert missing.code == USAGE and "there is no archive" in missing.err, missing
 
