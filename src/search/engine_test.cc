@@ -262,6 +262,20 @@ TEST_F(Searching, WhereNothingCanBeJudgedItEndsAndCanBeGoneOnWith) {
   EXPECT_TRUE(Run(Settings()).end);
 }
 
+TEST_F(Searching, RecordsOfAnotherFormAreAnErrorAndNoCrash) {
+  const auto store = SqliteStore::Open(path_).value();
+  ASSERT_TRUE(Journal::Begin(*store, Settings()));
+  NewRecord strange;
+  strange.facts = {RecordKind::kStep, "judge/0", Settings().id, "softmax", ""};
+  strange.content = R"({"key":"judge/0","parents":"none"})";
+  ASSERT_TRUE(store->Append(std::vector{strange}));
+  EXPECT_THAT(Journal::Open(*store, "").error().message, HasSubstr("record 2 is not as"));
+  strange.facts.kind = RecordKind::kSearch;
+  strange.content = R"({"seed":5})";
+  ASSERT_TRUE(store->Append(std::vector{strange}));
+  EXPECT_THAT(Journal::Open(*store, "").error().message, HasSubstr("record 3 is not as"));
+}
+
 TEST_F(Searching, AWishReachesTheStrategyInItsPlace) {
   struct Listener : Strategy {
     std::vector<std::string> heard;

@@ -138,6 +138,17 @@ Answer AnswerOf(const Json& json) {
   return answer;
 }
 
+// Calls `read`, which takes a record's JSON apart: members may be of other kinds than Assay writes.
+template <typename Read>
+auto TakenApart(const Record& record, Read&& read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const Json::exception& error) {
+    return EnvironmentError(fmt::format("record {} is not as this version of Assay writes it: {}",
+                                        record.sequence, error.what()));
+  }
+}
+
 // The newest record of a search's settings; with an id, that search's.
 Result<Record> FindSearch(Store& store, const std::string& id) {
   RecordQuery query;
@@ -161,7 +172,9 @@ Result<SearchSettings> ReadSearchSettings(Store& store, const std::string& id) {
   const Json json = Json::parse(content, nullptr, false);
   if (!json.is_object())
     return EnvironmentError(fmt::format("record {} is no search", record.sequence));
-  SearchSettings settings = SettingsOf(json);
+  ASSAY_ASSIGN_OR_RETURN(SearchSettings settings, TakenApart(record, [&] {
+                           return Result<SearchSettings>(SettingsOf(json));
+                         }));
   if (!record.source.empty()) {
     ASSAY_ASSIGN_OR_RETURN(settings.from_source, store.Get(record.source));
   }
@@ -196,7 +209,8 @@ Result<void> Journal::Read() {
       if (record.facts.kind != RecordKind::kStep && record.facts.kind != RecordKind::kResult)
         continue;
       ASSAY_ASSIGN_OR_RETURN(const std::string content, store_->Get(record.content));
-      ASSAY_ASSIGN_OR_RETURN(JournalEvent event, EventOf(record, content));
+      ASSAY_ASSIGN_OR_RETURN(JournalEvent event,
+                             TakenApart(record, [&] { return EventOf(record, content); }));
       events_.push_back(std::move(event));
     }
     query.after = page.back().sequence;
