@@ -2,6 +2,7 @@
 
 #include "cli/archive_command.h"
 #include "cli/options.h"
+#include "cli/validators.h"
 
 namespace assay {
 
@@ -19,7 +20,7 @@ void ArchiveListOptions::AddTo(CLI::App& command) {
   command.add_option("--kind", kind, "Only records of this kind, such as verdict or search");
   command.add_option("--limit", limit, "Number of records; 0: all")
       ->capture_default_str()
-      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}));
+      ->check(Between(int64_t{0}, int64_t{1'000'000'000}));
   command.footer(
       "Examples:\n  assay archive list --problem softmax --outcome faster\n"
       "  assay archive list --limit 0");
@@ -59,13 +60,13 @@ void ArchiveExportOptions::AddTo(CLI::App& command) {
       ->check(CLI::IsMember({"verified", "sft", "preference", "rl", "fouls", "kernelbook"}));
   command.add_option("--p", p, "The speedup that sft, and the reward of rl, ask to be certified")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(Between(0.0, 1e6));
   command.add_option("--formula", formula, "The reward of rl")
       ->capture_default_str()
       ->check(CLI::IsMember({"fast", "kevin"}));
   command.add_option("--test-share", test_share, "Share of problems in the split 'test'")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(Between(0.0, 1.0));
   command.add_option("--licence", licence,
                      "The licence of the answers, to be written on each line");
   command.footer(

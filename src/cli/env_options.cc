@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/env_command.h"
+#include "cli/validators.h"
 
 namespace assay {
 namespace {
@@ -14,9 +15,13 @@ void AddRewards(EnvOptions* options, CLI::App& command) {
       ->check(CLI::IsMember({"fast", "kevin"}));
   command.add_option("--p", options->p, "The speedup that fast asks for")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--tie", options->tie, "The reward of a tie, by fast")->capture_default_str();
-  command.add_option("--foul", options->foul, "The reward of a foul")->capture_default_str();
+      ->check(Between(0.0, 1e6));
+  command.add_option("--tie", options->tie, "The reward of a tie, by fast")
+      ->capture_default_str()
+      ->check(Between(-1e6, 1e6));
+  command.add_option("--foul", options->foul, "The reward of a foul")
+      ->capture_default_str()
+      ->check(Between(-1e6, 1e6));
 }
 
 }  // namespace
@@ -31,10 +36,10 @@ void EnvOptions::AddTo(CLI::App& command) {
       ->check(CLI::IsMember({"native", "device", "python"}));
   command.add_option("--turns", turns, "Answers of an episode")
       ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1000}));
+      ->check(Between(int64_t{1}, int64_t{1000}));
   command.add_option("--prompt-tokens", prompt_tokens, "Tokens that a prompt may have, about")
       ->capture_default_str()
-      ->check(CLI::Range(int64_t{100}, int64_t{10'000'000}));
+      ->check(Between(int64_t{100}, int64_t{10'000'000}));
   command.add_option("--prompts", prompts, "Folder with templates that replace the shipped ones");
   AddRewards(this, command);
   command.add_option("--baseline", asked.baselines, "The reference to beat, as in assay judge")
@@ -43,12 +48,11 @@ void EnvOptions::AddTo(CLI::App& command) {
       .add_option("--budget", asked.effort.speed_budget_s,
                   "Seconds that the speed of a candidate may take to be decided")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command.add_option("--threads", asked.threads, "Threads of each side")
-      ->check(CLI::Range(1, 4096));
+      ->check(AboveZero());
+  command.add_option("--threads", asked.threads, "Threads of each side")->check(Between(1, 4096));
   command.add_option("--timeout", asked.limits.timeout_s, "Seconds that one call may take")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command.add_option("--memory", asked.limits.memory, "Memory that a candidate may take")
       ->capture_default_str();
   command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
@@ -58,7 +62,7 @@ void EnvOptions::AddTo(CLI::App& command) {
       ->delimiter(',');
   CLI::Option* port =
       command.add_option("--http", http, "Serve HTTP on 127.0.0.1 at this port; 0: a free one")
-          ->check(CLI::Range(0, 65535));
+          ->check(Between(0, 65535));
   command
       .add_option("--token-file", token_file,
                   "File with the token that clients must send; made if it is missing")

@@ -5,38 +5,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
-#include <type_traits>
 
 #include "cli/config.h"
+#include "cli/validators.h"
 
 namespace assay {
 namespace {
-
-// CLI11's own validators print both ends of a range with all their digits, and let NaN pass.
-CLI::Validator AboveZero() {
-  return CLI::Validator(
-      [](std::string& text) {
-        double value = 0;
-        if (CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0)
-          return std::string();
-        return fmt::format("must be a number above 0, not {}", text);
-      },
-      "above 0");
-}
-
-template <typename Number>
-CLI::Validator Between(Number low, Number high) {
-  const char* kind = std::is_integral_v<Number> ? "whole number" : "number";
-  return CLI::Validator(
-      [=](std::string& text) {
-        Number value{};
-        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high)
-          return std::string();
-        return fmt::format("must be a {} from {} to {}, not {}", kind, low, high, text);
-      },
-      fmt::format("{} to {}", low, high));
-}
 
 void AddPython(std::string* python, CLI::App& command) {
   command.add_option("--python", *python, "Python interpreter that has PyTorch");

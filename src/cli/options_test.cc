@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/search_command.h"
+
 namespace assay {
 namespace {
 
@@ -32,6 +34,15 @@ TEST(Options, ANumberOutOfItsRangeGetsOneClearSentence) {
   EXPECT_EQ(ErrorOf("--threads 1.5"), "--threads: must be a whole number from 1 to 4096, not 1.5");
   EXPECT_EQ(ErrorOf("--sustained 0.1"), "--sustained: must be a number from 0.5 to 600, not 0.1");
   EXPECT_EQ(ErrorOf("--sustained 0.5 --threads 4096 --budget 1e-3"), "");
+}
+
+// CLI11's range lets NaN pass: a model was asked at no temperature.
+TEST(Options, NaNIsNoNumber) {
+  CLI::App app;
+  SearchOptions options;
+  options.AddTo(app);
+  for (const char* name : {"--temperature", "--timeout", "--verdict-seconds"})
+    EXPECT_THROW(app.parse(std::string("softmax ") + name + " nan"), CLI::ParseError) << name;
 }
 
 TEST(Options, HelpSaysWhatANumberMayBe) {

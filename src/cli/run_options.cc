@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/options.h"
+#include "cli/validators.h"
 
 namespace assay {
 namespace {
@@ -41,7 +42,7 @@ void RunOptions::AddTo(CLI::App& command) {
       .add_option("--workers", workers,
                   "Workers of each GPU: one measures at a time, while the others build and check "
                   "(default: by the number of cores, 8 at most)")
-      ->check(CLI::Range(1, 16));
+      ->check(Between(1, 16));
   AddKeeping(this, command);
   command.add_flag("--dry-run", dry_run, "Judge nothing: print the plan");
   command.add_flag("--again", again, "Judge what was judged before, too");
@@ -53,7 +54,7 @@ void RunOptions::AddTo(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
-      ->check(CLI::Range(1, 4096));
+      ->check(Between(1, 4096));
   command
       .add_option("--weights", asked.weights,
                   "Weights of timed calls, as in assay judge: varied, constant or constructed")
@@ -63,19 +64,19 @@ void RunOptions::AddTo(CLI::App& command) {
                      "KernelBench's rule");
   command.add_option("--timeout", asked.limits.timeout_s, "Seconds that one call may take")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command
       .add_option("--build-timeout", asked.limits.build_timeout_s,
                   "Seconds that building may take (default: 60, or 300 where PyTorch compiles an "
                   "extension)")
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command.add_option("--memory", asked.limits.memory, "Memory that a candidate may take")
       ->capture_default_str();
   command
       .add_option("--budget", asked.effort.speed_budget_s,
                   "Seconds for gate 2, speed, of each candidate against each baseline")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command.add_flag("--full", full,
                    "Measure what cannot win to the end: whether it is slower, or a tie");
   command.add_flag("--one-size", asked.one_size,
@@ -103,24 +104,24 @@ void WorkerCommandOptions::AddTo(CLI::App& command) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command.add_option("--cores", cores, "Cores that it may use, such as 0,1 (default: all)")
       ->delimiter(',')
-      ->check(CLI::Range(0, 1023));
+      ->check(Between(0, 1023));
   command
       .add_option("--measuring-cores", measuring_cores,
                   "Cores on which it measures alone, beside those of --cores for all else "
                   "(default: those of --cores)")
       ->delimiter(',')
-      ->check(CLI::Range(0, 1023));
+      ->check(Between(0, 1023));
   command
       .add_option("--sharers", sharers,
                   "Workers that share the device and the memory, this one included")
       ->capture_default_str()
-      ->check(CLI::Range(1, 64));
+      ->check(Between(1, 64));
   command.add_option(
       "--memory", memory,
       "Memory that open sessions may take, such as 8G (default: half of what is free)");
   command.add_option("--sessions", sessions, "Problems that stay open at a time")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+      ->check(Between(1, 1024));
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "Reads requests and writes events as JSON lines (docs/worker.md). It ends when its input "

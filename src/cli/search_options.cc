@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/search_command.h"
+#include "cli/validators.h"
 
 namespace assay {
 namespace {
@@ -14,15 +15,15 @@ void AddTerms(AskedTerms* asked, CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--threads", asked->threads, "Threads of each side (default: all cores but one)")
-      ->check(CLI::Range(1, 4096));
+      ->check(Between(1, 4096));
   command.add_option("--timeout", asked->limits.timeout_s, "Seconds that one call may take")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command
       .add_option("--verdict-seconds", asked->effort.speed_budget_s,
                   "Seconds for gate 2 of each candidate; of its first look 15 at most")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command.add_option("--memory", asked->limits.memory, "Memory that a candidate may take")
       ->capture_default_str();
   command.add_option("--python", asked->python, "Python interpreter that has PyTorch");
@@ -45,7 +46,7 @@ void AddProposer(SearchOptions* options, CLI::App& command) {
                      "Written beside each recorded answer: who answers, under which terms");
   command.add_option("--askers", options->askers, "Answers that are awaited at a time")
       ->capture_default_str()
-      ->check(CLI::Range(1, 256));
+      ->check(Between(1, 256));
   command.add_option("--form", options->form, "Form of candidates that are asked for")
       ->capture_default_str()
       ->check(CLI::IsMember({"native", "device", "python"}));
@@ -54,21 +55,21 @@ void AddProposer(SearchOptions* options, CLI::App& command) {
   command
       .add_option("--prompt-tokens", options->prompt_tokens, "Length of a prompt, about, at most")
       ->capture_default_str()
-      ->check(CLI::Range(500, 2'000'000));
+      ->check(Between(500, 2'000'000));
   command.add_option("--answer-tokens", options->answer_tokens, "Length of an answer, at most")
       ->capture_default_str()
-      ->check(CLI::Range(16, 2'000'000));
+      ->check(Between(16, 2'000'000));
   command.add_option("--temperature", options->temperature, "Of the model")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 2.0));
+      ->check(Between(0.0, 2.0));
   command
       .add_option("--chains", options->chains,
                   "Of sample: draws; of refine: chains that know nothing of each other")
       ->capture_default_str()
-      ->check(CLI::Range(1, 100'000));
+      ->check(Between(1, 100'000));
   command.add_option("--turns", options->turns, "Of refine: turns of each chain")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
+      ->check(Between(1, 1000));
 }
 
 }  // namespace
@@ -96,10 +97,10 @@ void SearchOptions::AddTo(CLI::App& command) {
                   "Candidates that are judged again at the end: in a new process, on new values, "
                   "at all sizes")
       ->capture_default_str()
-      ->check(CLI::Range(1, 64));
+      ->check(Between(1, 64));
   command.add_option("--width", width, "Candidates in hand at a time")
       ->capture_default_str()
-      ->check(CLI::Range(1, 32));
+      ->check(Between(1, 32));
   command
       .add_option("--devices", devices,
                   "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: where --from runs)")
