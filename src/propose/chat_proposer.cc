@@ -63,6 +63,12 @@ Usage ChatProposer::Reservation(const Prompt& prompt) const {
   return usage;
 }
 
+Result<void> ChatProposer::Check(const Prompt& prompt) const {
+  if (key_.IsIn(prompt.text) || key_.IsIn(prompt.system))
+    return Failed({ErrorKind::kUsage, "the prompt contains the key: it was not sent"});
+  return {};
+}
+
 HttpRequest ChatProposer::RequestFor(const Prompt& prompt) const {
   HttpRequest request;
   request.url = terms_.base + std::string(protocol_->path());
@@ -185,8 +191,7 @@ ChatProposer::Attempt ChatProposer::Try(const HttpRequest& request, StopToken st
 
 Result<Answer> ChatProposer::Propose(const Prompt& prompt, StopToken stop) {
   if (const std::lock_guard lock(mutex_); refused_) return std::unexpected(*refused_);
-  if (key_.IsIn(prompt.text) || key_.IsIn(prompt.system))
-    return Failed({ErrorKind::kUsage, "the prompt contains the key: it was not sent"});
+  ASSAY_RETURN_IF_ERROR(Check(prompt));
   const HttpRequest request = RequestFor(prompt);
   const int64_t start_ns = MonotonicNs();
   Usage spent;

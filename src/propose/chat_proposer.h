@@ -43,6 +43,7 @@ class ChatProposer : public Proposer {
                ChatSurroundings surroundings);
   std::string Name() const override { return terms_.name; }
   Usage Reservation(const Prompt& prompt) const override;
+  Result<void> Check(const Prompt& prompt) const override;
   Result<Answer> Propose(const Prompt& prompt, StopToken stop) override;
 
  private:

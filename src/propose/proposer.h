@@ -41,6 +41,8 @@ class Proposer {
   // The most that an answer to this prompt can cost, if the first attempt brings it: what attempts
   // that broke off have cost, where that is known, comes on top of the answer's usage.
   virtual Usage Reservation(const Prompt& prompt) const = 0;
+  // Errors (kUsage): the prompt must be neither asked nor recorded, since a key is in it.
+  virtual Result<void> Check(const Prompt& /*prompt*/) const { return {}; }
   // Errors: kUsage (a wrong key, an unknown model: the same for every prompt), kEnvironment (no
   // answer after all attempts), kInterrupted.
   virtual Result<Answer> Propose(const Prompt& prompt, StopToken stop) = 0;

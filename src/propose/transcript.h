@@ -75,6 +75,7 @@ class RecordingProposer : public Proposer {
                                                 const std::string& path, std::string provenance);
   std::string Name() const override { return inner_->Name(); }
   Usage Reservation(const Prompt& prompt) const override;
+  Result<void> Check(const Prompt& prompt) const override { return inner_->Check(prompt); }
   Result<Answer> Propose(const Prompt& prompt, StopToken stop) override;
 
  private:

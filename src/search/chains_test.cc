@@ -191,6 +191,17 @@ TEST_F(ChainSearch, AWrongKeyIsSaidOnceAndTheSearchGoesOnLater) {
   EXPECT_DOUBLE_EQ(spent_.usd, 0.75);
 }
 
+TEST_F(ChainSearch, APromptWithTheKeyInItIsNotRecorded) {
+  const auto end = Run({1, 2, 1, 7}, [](const Prompt&) { return Text("int SECRET;"); });
+  ASSERT_FALSE(end);
+  EXPECT_THAT(end.error().message, HasSubstr("contains the key"));
+  RecordQuery query;
+  query.kind = RecordKind::kStep;
+  const std::vector<Record> steps = store_->Find(query).value();
+  for (const Record& record : steps)
+    EXPECT_EQ(store_->Get(record.content)->find("SECRET"), std::string::npos);
+}
+
 TEST(ChainSteering, IdeasPinsAndPrunings) {
   const PlainWriter writer;
   Chains chains(writer, {4, 2, 1, 7});

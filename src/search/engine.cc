@@ -222,6 +222,7 @@ Result<void> SearchEngine::Dispatch() {
     const bool asks = entry.step.kind == StepKind::kPropose;
     bool& full = asks ? proposals_full : judges_full;
     const size_t room = asks ? parts_.proposals->threads() : kJudgedInHandMax;
+    if (asks) ASSAY_RETURN_IF_ERROR(parts_.proposals->proposer().Check(entry.step.prompt));
     entry.reserved = CostOf(entry.step);
     const bool confirms = entry.step.kind == StepKind::kConfirm;
     // In order: a later step does not overtake one that does not fit.

@@ -90,6 +90,10 @@ class FakeProposer : public Proposer {
   explicit FakeProposer(Reply reply) : reply_(std::move(reply)) {}
   std::string Name() const override { return "fake"; }
   Usage Reservation(const Prompt&) const override { return {100, 100, 0.5, 0}; }
+  Result<void> Check(const Prompt& prompt) const override {
+    if (prompt.text.contains("SECRET")) return UsageError("the prompt contains the key");
+    return {};
+  }
   Result<Answer> Propose(const Prompt& prompt, StopToken) override { return reply_(prompt); }
 
  private:
