@@ -32,6 +32,10 @@ const std::atomic<bool>& InstallInterruptHandler() {
   action.sa_handler = OnInterrupt;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  // A terminal that is closed ends no search unsaved; under nohup it does not end it at all.
+  struct sigaction hang_up {};
+  ::sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   return interrupted;
 }

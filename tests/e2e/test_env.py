@@ -1,12 +1,13 @@
 """assay env: episodes on JSON lines."""
 import json
+import signal
 import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
 
-from conftest import ASSAY, GOOD, ROOT, USAGE, fits
+from conftest import ASSAY, GOOD, INTERRUPTED, ROOT, USAGE, fits
 
 KERNELS = ROOT / "kernels" / "softmax"
 
@@ -106,3 +107,10 @@ def test_http_needs_the_token(assay, tmp_path):
     assert ask("/", {"request": "shutdown"}, **bearer) == (200, {"id": "", "event": "ended"})
     assert process.wait(timeout=20) == GOOD
     assert token not in process.stdout.read() + process.stderr.read()
+
+
+def test_a_terminal_that_is_closed_is_an_interruption(assay, tmp_path):
+    process = assay.start("env", "softmax", "--http", "0", "--token-file", tmp_path / "token")
+    assert "http://" in process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=20) == INTERRUPTED
