@@ -256,8 +256,9 @@ class SearchCall {
     const auto ended = engine.Run(StopToken(interrupted_));
     progress_.Clear();
     if (!ended) {
-      Notice(fmt::format("{} evaluations are recorded; to go on: assay search --resume {}{}",
-                         engine.ledger().spent().evaluations, settings.id, ArchiveWords()));
+      Notice(fmt::format("{} recorded; to go on: assay search --resume {}{}",
+                         Counted(engine.ledger().spent().evaluations, "evaluation"), settings.id,
+                         ArchiveWords()));
       return std::unexpected(ended.error());
     }
     return End(engine, settings.strategy);

@@ -107,7 +107,7 @@ TEST(Ratios, HaveAnIntervalWhereThereIsOne) {
 
 TEST(NoOutcomes, AnEmptySearchIsSaidToBeOne) {
   const OutcomeTable table;
-  EXPECT_THAT(RenderEnd(table, Ledger({})), HasSubstr("no candidate was correct"));
+  EXPECT_THAT(RenderEnd(table, Ledger({})), HasSubstr("no candidate was judged"));
   EXPECT_EQ(table.best(), nullptr);
   EXPECT_THAT(table.Finalists(2), IsEmpty());
 }

@@ -112,6 +112,8 @@ std::string RenderEnd(const OutcomeTable& table, const Ledger& ledger) {
   } else if (const SearchNode* best = table.best()) {
     text += fmt::format("nothing was confirmed as faster; the best of the first look is {}, {}\n",
                         best->key, RatioText(best->ratio));
+  } else if (table.nodes().empty()) {
+    text += "no candidate was judged\n";
   } else {
     const bool correct = std::any_of(
         table.nodes().begin(), table.nodes().end(),

@@ -94,7 +94,7 @@ def test_a_proposer_is_asked_and_a_bad_answer_is_data(assay, write):
     program = write("answer", "#!/bin/sh\ncat > /dev/null\necho 'I would use tiles.'\n")
     arguments = ["--size", "tiny", "--strategy", "refine", "--chains", "1", "--turns", "2", "-q"]
     run = assay("search", SOFTMAX, *arguments, "--proposer", f"command:sh {program}")
-    assert run.code == NOT_FASTER and "no candidate was correct" in run.out, run
+    assert run.code == NOT_FASTER and "no candidate was judged" in run.out, run
     kinds = [line["kind"] for line in records(assay)]
     assert kinds == ["search", "step", "result", "step", "result"], kinds
     assert "tiles" in records(assay)[2]["result"]["answer"]["text"]
