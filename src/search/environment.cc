@@ -428,8 +428,10 @@ Result<std::string> Environment::Episodes::Serve(const std::string& line, std::s
                                                  StopToken stop) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return UsageError("a request is a JSON object on one line");
-  if (const auto found = json.find("id"); found != json.end() && found->is_string())
-    *id = found->get<std::string>();
+  // Without a text of its own a client cannot tell which event answers it.
+  if (json.contains("id")) {
+    ASSAY_ASSIGN_OR_RETURN(*id, TextOf(json, "id"));
+  }
   ASSAY_ASSIGN_OR_RETURN(const std::string request, TextOf(json, "request"));
   if (request == "reset") return Reset(json, *id, stop);
   if (request == "step") return Step(json, *id, stop);

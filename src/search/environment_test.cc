@@ -222,6 +222,7 @@ TEST_F(EnvironmentTest, BadRequestsAreNamedAndChangeNothing) {
   };
   EXPECT_THAT(message("nonsense"), HasSubstr("JSON object"));
   EXPECT_THAT(message("[]"), HasSubstr("JSON object"));
+  EXPECT_THAT(message(R"({"request": "reset", "id": 7})"), HasSubstr("'id'"));
   EXPECT_THAT(message(R"({"request": "rest"})"), HasSubstr("did you mean 'reset'?"));
   EXPECT_THAT(message(R"({"request": "reset", "sead": 1})"), HasSubstr("did you mean 'seed'?"));
   EXPECT_THAT(message(R"({"request": "reset", "seed": -1})"), HasSubstr("'seed'"));
