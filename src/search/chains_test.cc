@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "archive/sqlite_store.h"
 #include "base/files.h"
 #include "search/engine.h"
@@ -189,6 +192,18 @@ TEST_F(ChainSearch, AWrongKeyIsSaidOnceAndTheSearchGoesOnLater) {
   ASSERT_TRUE(Run({3, 1, 1, 7}, [](const Prompt& prompt) { return Text("int " + prompt.key); }));
   EXPECT_EQ(asked_.size(), 4u);
   EXPECT_DOUBLE_EQ(spent_.usd, 0.75);
+}
+
+TEST_F(ChainSearch, NoAnswerIsAwaitedPastTheBudgetsSeconds) {
+  SearchSettings settings = Settings();
+  settings.budget.seconds = 0.05;
+  const auto late = [](const Prompt&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    return Text("int kernel;");
+  };
+  ASSERT_TRUE(Run({4, 4, 1, 7}, late, settings));
+  EXPECT_EQ(asked_.size(), 1u);
+  EXPECT_DOUBLE_EQ(spent_.usd, 0.5);  // nobody knows: as reserved
 }
 
 TEST_F(ChainSearch, APromptWithTheKeyInItIsNotRecorded) {

@@ -332,6 +332,20 @@ Result<void> SearchEngine::SettleUnanswered() {
   return Settle(std::exchange(unanswered_, {}));
 }
 
+Result<void> SearchEngine::GiveUpQuestions() {
+  const double limit = ledger_.limits().seconds;
+  if (limit <= 0 || Seconds() < limit) return {};
+  const Error error{ErrorKind::kEnvironment,
+                    "there was no answer before the budget's seconds ended"};
+  std::vector<Finished> given_up;
+  for (const std::string& key : in_hand_)
+    if (entries_.at(key).step.kind == StepKind::kPropose)
+      given_up.push_back({key, {std::nullopt, std::nullopt, error, ""}});
+  if (given_up.size() < in_hand_.size()) return {};  // verdicts come soon
+  unanswered_.clear();
+  return Settle(given_up);
+}
+
 Result<void> SearchEngine::HeedWishes() {
   const int64_t now_ns = events_.now_ns();
   if (looked_ns_ > 0 && now_ns - looked_ns_ < kLookForWishesNs) return {};
@@ -376,7 +390,10 @@ Result<void> SearchEngine::Run(StopToken stop) {
     }
     const bool asks = parts_.proposals != nullptr && parts_.proposals->busy();
     ASSAY_RETURN_IF_ERROR(HearJudges(asks ? kWaitForAnswersMs : kWaitMs));
-    if (asks) ASSAY_RETURN_IF_ERROR(HearProposals());
+    if (asks) {
+      ASSAY_RETURN_IF_ERROR(HearProposals());
+      ASSAY_RETURN_IF_ERROR(GiveUpQuestions());
+    }
     events_.progress(View());
   }
 }

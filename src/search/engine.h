@@ -102,6 +102,8 @@ class SearchEngine {
   Result<void> HearProposals();
   // Questions without an answer, once nothing else is in hand.
   Result<void> SettleUnanswered();
+  // Once the seconds are over: questions are not waited for.
+  Result<void> GiveUpQuestions();
   Result<void> HeedWishes();
   Result<void> Stop();
   double Seconds() const;
