@@ -95,10 +95,12 @@ Result<std::vector<JudgedTask>> Judges::Wait(int timeout_ms) {
     if (const auto said = fleet_.Wait(timeout_ms)) Take(*said);
     WatchForSilence();
   }
+  if (failures_ > 0 && !any_verdict_ && last_failure_.kind == ErrorKind::kUsage)
+    return std::unexpected(last_failure_);
   if (failures_ >= kFailuresMax)
     return EnvironmentError(
         fmt::format("nothing can be judged here: {} times in a row, without a verdict: {}",
-                    failures_, last_failure_));
+                    failures_, last_failure_.message));
   return std::exchange(done_, {});
 }
 
@@ -145,6 +147,7 @@ void Judges::Judged(Worker& worker, size_t candidate, JudgedTask judged) {
   judged.key = worker.tasks[candidate].task.key;
   worker.judged[candidate] = true;
   failures_ = 0;
+  any_verdict_ = true;
   --in_hand_;
   done_.push_back(std::move(judged));
 }
@@ -171,8 +174,9 @@ void Judges::EndRequest(size_t index, const Error& error, bool blamed) {
   waiting_.insert(waiting_.begin(), again.begin(), again.end());
   if (!any && !blamed) return;
   ++failures_;
-  last_failure_ = error.message;
-  events_.notice(error.message + (again.empty() ? "" : "; it is tried again"));
+  last_failure_ = error;
+  if (any_verdict_ || error.kind != ErrorKind::kUsage)
+    events_.notice(error.message + (again.empty() ? "" : "; it is tried again"));
 }
 
 void Judges::WatchForSilence() {

@@ -44,7 +44,8 @@ class Judges {
   // True while anything that was added has not been returned.
   bool busy() const { return in_hand_ > 0; }
   // Waits for verdicts, at most this long. A request that ends in an environment error is repeated
-  // once, also where the worker ended. Errors: nothing can be judged here.
+  // once, also where the worker ended. Errors: nothing can be judged here; kUsage: the first
+  // request was wrong, as all would be.
   Result<std::vector<JudgedTask>> Wait(int timeout_ms);
   // Ends all workers; returns the verdicts that still came.
   std::vector<JudgedTask> Stop();
@@ -82,7 +83,8 @@ class Judges {
   std::vector<JudgedTask> done_;
   size_t in_hand_ = 0, next_id_ = 0;
   int failures_ = 0;  // in a row, without a verdict
-  std::string last_failure_;
+  bool any_verdict_ = false;
+  Error last_failure_;
 };
 
 }  // namespace assay

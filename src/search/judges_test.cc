@@ -90,7 +90,7 @@ TEST_F(JudgesTest, AWorkersDeathIsTheFirstCandidatesAlone) {
   EXPECT_EQ(all.at("2"), "verdict");
 }
 
-TEST_F(JudgesTest, AWrongRequestIsNotRepeated) {
+TEST_F(JudgesTest, AWrongFirstRequestEndsAll) {
   ScriptedFleet fleet(ScoreOf);
   fleet.trouble = [](const std::string& line) {
     return std::optional(std::vector{
@@ -98,7 +98,11 @@ TEST_F(JudgesTest, AWrongRequestIsNotRepeated) {
   };
   Judges judges(fleet, {}, {}, {});
   Add(judges, 2);
-  EXPECT_EQ(Finish(judges).at("1"), "there is no such problem");
+  Result<std::vector<JudgedTask>> heard;
+  while (heard && heard->empty()) heard = judges.Wait(0);
+  ASSERT_FALSE(heard);
+  EXPECT_EQ(heard.error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(heard.error().message, "there is no such problem");
   EXPECT_EQ(fleet.requests.size(), 1u);
 }
 
