@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -70,6 +72,7 @@ class SearchCall {
   Result<int> Run() {
     const std::string path = options_.archive.empty() ? DefaultArchive() : options_.archive;
     if (!options_.steer.empty()) return Steer(path);
+    if (!options_.out.empty()) ASSAY_RETURN_IF_ERROR(CheckOut());
     std::vector<SearchSettings> begun;
     if (options_.resumes) {
       if (!options_.problem.problem.empty())
@@ -130,8 +133,33 @@ class SearchCall {
     if (std::error_code code; !fs::exists(path, code))
       return UsageError(fmt::format("there is no archive {}, so no search to steer", path));
     ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(path));
+    ASSAY_RETURN_IF_ERROR(CheckWish(*store, action, options_.steer[1]));
     ASSAY_RETURN_IF_ERROR(RecordWish(*store, options_.resume, action, options_.steer[1]));
     return kExitGood;
+  }
+
+  // Before anything is spent.
+  Result<void> CheckOut() const {
+    const fs::path given = fs::path(options_.out).parent_path();
+    const fs::path folder = given.empty() ? "." : given;
+    if (::access(folder.c_str(), W_OK) == 0) return {};
+    return UsageError(fmt::format("--out {}: cannot write in {}: {}", options_.out, folder.string(),
+                                  std::strerror(errno)));
+  }
+
+  // A wish that nobody would heed is an error of the one who wishes.
+  Result<void> CheckWish(Store& store, const std::string& action, const std::string& text) const {
+    ASSAY_ASSIGN_OR_RETURN(const Journal journal, Journal::Open(store, options_.resume));
+    if (journal.settings().proposer == kTunerName)
+      return UsageError(
+          fmt::format("search {} is the tuner's, which heeds no wishes", journal.settings().id));
+    const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+    if (action == "inject" || (action == "prune" && !text.empty() && is_number)) return {};
+    for (const JournalEvent& event : journal.events())
+      if (event.key == text) return {};
+    return UsageError(
+        fmt::format("search {} has no step {}: assay archive show {} --tree has those",
+                    journal.settings().id, text, journal.settings().id));
   }
 
   void Tell(const char* what, const SearchSettings& settings) const {

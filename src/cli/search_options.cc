@@ -72,6 +72,20 @@ void AddProposer(SearchOptions* options, CLI::App& command) {
       ->check(Between(1, 1000));
 }
 
+// A search that is gone on with has the settings that it was begun with.
+void RefuseFixed(const CLI::App& command) {
+  for (const char* name : {"--size",        "--set",           "--from",
+                           "--strategy",    "--proposer",      "--form",
+                           "--prompts",     "--prompt-tokens", "--answer-tokens",
+                           "--temperature", "--chains",        "--turns",
+                           "--budget",      "--seed",          "--finalists",
+                           "--width",       "--baseline",      "--p",
+                           "--threads",     "--timeout",       "--verdict-seconds",
+                           "--memory",      "--python"})
+    if (command.get_option(name)->count() > 0)
+      throw CLI::ValidationError(name, "it was fixed when the search was begun: leave it out");
+}
+
 }  // namespace
 
 void SearchOptions::AddTo(CLI::App& command) {
@@ -111,7 +125,10 @@ void SearchOptions::AddTo(CLI::App& command) {
   CLI::Option* resumed = command.add_option(
       "--resume", resume, "Go on with a search: its id, or the newest one without an id");
   resumed->expected(0, 1);
-  command.parse_complete_callback([this, resumed] { resumes = resumed->count() > 0; });
+  command.parse_complete_callback([this, resumed, &command] {
+    resumes = resumed->count() > 0;
+    if (resumes) RefuseFixed(command);
+  });
   command
       .add_option("--steer", steer,
                   "Record a wish for a search (--resume ID; else the newest) that runs, or will: "

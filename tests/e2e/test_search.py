@@ -116,11 +116,15 @@ def test_bad_requests_say_what_to_do(searched, write, assay):
         ([SOFTMAX, "--resume"], "leave the problem out"),
         (["--resume"], "no search"),
         (["--steer", "pray", "x"], "--steer pray"),
+        (["--resume", "--budget", "evals=9"], "--budget: it was fixed"),
+        ([SOFTMAX, "--from", tunable, "--out", "missing/best.cpp"], "--out missing/best.cpp"),
     ):
         run = assay("search", *arguments)
         assert run.code == USAGE and words in run.err, run
     assert not (assay.home / "data").exists()
     other, _, events = searched
+    run = other("search", "--steer", "inject", "tiles")
+    assert run.code == USAGE and "heeds no wishes" in run.err, run
     run = other("search", "--resume", "0123456789ab")
     assert run.code == USAGE and "no search 0123456789ab" in run.err, run
     archive = assay.home / "folder"
