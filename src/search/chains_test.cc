@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
+#include <semaphore>
 
 #include "archive/sqlite_store.h"
 #include "base/files.h"
@@ -76,10 +75,11 @@ class ChainSearch : public ::testing::Test {
     ScriptedFleet fleet(ScoreOf);
     Judges judges(fleet, {}, {}, {});
     Chains chains(writer_, terms);
-    SearchEngine engine({journal, chains, judges, &proposals}, {});
+    SearchEngine engine({journal, chains, judges, &proposals}, events_);
     auto end = engine.Run(StopToken());
     spent_ = engine.ledger().spent();
     counts_ = engine.table().counts();
+    budget_ended_ = engine.budget_ended();
     if (const SearchNode* result = engine.table().confirmed())
       result_ = result->lineage.parents.front();
     return end;
@@ -93,6 +93,8 @@ class ChainSearch : public ::testing::Test {
   Spending spent_;
   std::map<std::string, int64_t> counts_;
   std::string result_;
+  SearchEvents events_;
+  bool budget_ended_ = false;
 };
 
 Answer Text(const std::string& text) {
@@ -194,16 +196,36 @@ TEST_F(ChainSearch, AWrongKeyIsSaidOnceAndTheSearchGoesOnLater) {
   EXPECT_DOUBLE_EQ(spent_.usd, 0.75);
 }
 
+TEST_F(ChainSearch, NoMoreIsAskedThanCanBeJudged) {
+  SearchSettings settings = Settings();
+  settings.budget.evaluations = 5;  // one of them is a finalist's
+  ASSERT_TRUE(Run(
+      {20, 1, 8, 7}, [](const Prompt& prompt) { return Text("int " + prompt.key); }, settings));
+  EXPECT_EQ(asked_.size(), 4u);
+  EXPECT_EQ(spent_.evaluations, 5);
+  EXPECT_TRUE(budget_ended_);
+}
+
 TEST_F(ChainSearch, NoAnswerIsAwaitedPastTheBudgetsSeconds) {
   SearchSettings settings = Settings();
-  settings.budget.seconds = 0.05;
-  const auto late = [](const Prompt&) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  settings.budget.seconds = 0.1;
+  int64_t now_ns = 0;
+  events_.now_ns = [&] { return now_ns += 10'000'000; };
+  std::binary_semaphore over(0);
+  events_.at = [&](const char* point) {
+    if (std::string_view(point) == "after result") over.release();
+  };
+  const auto late = [&](const Prompt&) {
+    over.acquire();
     return Text("int kernel;");
   };
   ASSERT_TRUE(Run({4, 4, 1, 7}, late, settings));
   EXPECT_EQ(asked_.size(), 1u);
+  EXPECT_TRUE(budget_ended_);
   EXPECT_DOUBLE_EQ(spent_.usd, 0.5);  // nobody knows: as reserved
+  ASSERT_TRUE(Run({4, 4, 1, 7}, late));
+  EXPECT_EQ(asked_.size(), 1u);
+  EXPECT_DOUBLE_EQ(spent_.usd, 0.5);
 }
 
 TEST_F(ChainSearch, APromptWithTheKeyInItIsNotRecorded) {

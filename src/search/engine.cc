@@ -214,6 +214,12 @@ Result<void> SearchEngine::Dispatch() {
     (entries_.at(key).step.kind == StepKind::kPropose ? asked : judged) += 1;
   asked -= unanswered_.size();  // nobody works on them
   const Spending kept = Kept();
+  // Evaluations that candidates will need: an answer that cannot be judged is money lost.
+  auto candidates = static_cast<int64_t>(asked);
+  for (const std::string& key : waiting_)
+    if (const Entry& entry = entries_.at(key);
+        entry.step.kind == StepKind::kJudge && entry.duplicate_of.empty())
+      ++candidates;
   bool judges_full = false, proposals_full = false;
   std::vector<Entry*> sent;
   for (const std::string& key : waiting_) {
@@ -224,13 +230,17 @@ Result<void> SearchEngine::Dispatch() {
     const size_t room = asks ? parts_.proposals->threads() : kJudgedInHandMax;
     if (asks) ASSAY_RETURN_IF_ERROR(parts_.proposals->proposer().Check(entry.step.prompt));
     entry.reserved = CostOf(entry.step);
+    Spending needed = entry.reserved;
+    if (asks) needed.evaluations += candidates + 1;
     const bool confirms = entry.step.kind == StepKind::kConfirm;
     // In order: a later step does not overtake one that does not fit.
     full = full || (asks ? asked : judged) >= room ||
-           !ledger_.Fits(entry.reserved, confirms ? Spending() : kept);
+           !ledger_.Fits(needed, confirms ? Spending() : kept);
     if (full) continue;
     ledger_.Reserve(entry.reserved);
     (asks ? asked : judged) += 1;
+    // One that waited is reserved now.
+    candidates += asks ? 1 : entry.step.kind == StepKind::kJudge ? -1 : 0;
     sent.push_back(&entry);
   }
   if (sent.empty()) return {};
@@ -335,13 +345,12 @@ Result<void> SearchEngine::SettleUnanswered() {
 Result<void> SearchEngine::GiveUpQuestions() {
   const double limit = ledger_.limits().seconds;
   if (limit <= 0 || Seconds() < limit) return {};
-  const Error error{ErrorKind::kEnvironment,
-                    "there was no answer before the budget's seconds ended"};
+  const Error error{ErrorKind::kEnvironment, "there was no answer before the seconds were over"};
   std::vector<Finished> given_up;
-  for (const std::string& key : in_hand_)
-    if (entries_.at(key).step.kind == StepKind::kPropose)
-      given_up.push_back({key, {std::nullopt, std::nullopt, error, ""}});
-  if (given_up.size() < in_hand_.size()) return {};  // verdicts come soon
+  for (const std::string& key : in_hand_) {
+    if (entries_.at(key).step.kind != StepKind::kPropose) return {};  // its verdict comes soon
+    given_up.push_back({key, {std::nullopt, std::nullopt, error, ""}});
+  }
   unanswered_.clear();
   return Settle(given_up);
 }

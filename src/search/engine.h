@@ -65,8 +65,8 @@ class SearchEngine {
 
   const OutcomeTable& table() const { return table_; }
   const Ledger& ledger() const { return ledger_; }
-  // Steps are left that the budget has no room for.
-  bool budget_ended() const { return !waiting_.empty(); }
+  // Steps are left that the budget has no room for, or were given up.
+  bool budget_ended() const { return !waiting_.empty() || !ledger_.Fits({}); }
   // Of a candidate that was asked for.
   const Step* FindStep(const std::string& key) const;
 

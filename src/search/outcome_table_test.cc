@@ -96,7 +96,7 @@ TEST(Answers, AreCounted) {
         {answered ? std::optional(Answer()) : std::nullopt, std::nullopt, std::nullopt, ""});
   EXPECT_EQ(table.unanswered_in_a_row(), 2u);
   EXPECT_THAT(RenderEnd(table, Ledger({})),
-              HasSubstr("answers:   1, with 0 candidates; 2 questions without an answer"));
+              HasSubstr("answers:   1; 0 candidates judged; 2 questions without an answer"));
   EXPECT_THAT(EndEvent(table, Ledger({}), false), HasSubstr("\"answers\":1,\"unanswered\":2"));
 }
 

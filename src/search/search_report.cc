@@ -127,7 +127,7 @@ std::string RenderEnd(const OutcomeTable& table, const Ledger& ledger) {
                           node.outcome ? OutcomeName(*node.outcome) : "an error");
   text += fmt::format("outcomes:  {}\n", CountsText(table));
   if (table.answers() + table.unanswered() > 0)
-    text += fmt::format("answers:   {}, with {}; {} without an answer\n", table.answers(),
+    text += fmt::format("answers:   {}; {} judged; {} without an answer\n", table.answers(),
                         Counted(std::ssize(table.nodes()), "candidate"),
                         Counted(static_cast<int64_t>(table.unanswered()), "question"));
   text += fmt::format("spent:     {}\n", DescribeSpending(ledger.spent(), ledger.limits()));
