@@ -67,14 +67,17 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 }
 
 std::vector<std::string> EnvironmentFor(const Prompt& prompt) {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    if (!std::string_view(*variable).starts_with("ASSAY_PROMPT_KEY="))
-      variables.emplace_back(*variable);
-  variables.push_back("ASSAY_PROMPT_KEY=" + prompt.key);
-  variables.push_back(fmt::format("ASSAY_TEMPERATURE={}", prompt.temperature));
-  variables.push_back(fmt::format("ASSAY_SEED={}", prompt.seed));
-  variables.push_back(fmt::format("ASSAY_ANSWER_TOKENS={}", prompt.answer_tokens_max));
+  std::vector<std::string> variables{
+      "ASSAY_PROMPT_KEY=" + prompt.key, fmt::format("ASSAY_TEMPERATURE={}", prompt.temperature),
+      fmt::format("ASSAY_SEED={}", prompt.seed),
+      fmt::format("ASSAY_ANSWER_TOKENS={}", prompt.answer_tokens_max)};
+  const std::vector<std::string> ours = variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('=') + 1);
+    if (std::ranges::none_of(ours, [&](const auto& each) { return each.starts_with(name); }))
+      variables.emplace_back(text);
+  }
   return variables;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <cerrno>
@@ -45,6 +46,14 @@ TEST(Command, GetsThePromptAndAnswers) {
   ASSERT_TRUE(empty) << empty.error().message;
   EXPECT_EQ(empty->text, "");
   EXPECT_EQ(Ask("echo '<think>a</think>b'").value_or(Answer{}).reasoning, "a");
+}
+
+// A program that starts a search of its own passes its environment on: the first of two values won.
+TEST(Command, VariablesOfAnOuterSearchAreNotPassedOn) {
+  ::setenv("ASSAY_SEED", "1", 1);
+  const auto answer = Ask("sh -c 'env | grep ASSAY_SEED'");
+  ::unsetenv("ASSAY_SEED");
+  EXPECT_EQ(answer.value_or(Answer{}).text, "ASSAY_SEED=7\n");
 }
 
 TEST(Command, TellsOfFailure) {
