@@ -121,7 +121,12 @@ std::string PromptWriter::ReadIdea(const Answer& answer) const {
     if (line.starts_with("```")) break;
     if (!line.empty()) idea += (idea.empty() ? "" : " ") + std::string(line);
   }
-  return idea.substr(0, kIdeaBytesMax);
+  if (idea.size() > kIdeaBytesMax) {
+    size_t end = kIdeaBytesMax;
+    while (end > 0 && (static_cast<unsigned char>(idea[end]) & 0xc0) == 0x80) --end;
+    idea.resize(end);  // not within a character
+  }
+  return idea;
 }
 
 std::string PromptWriter::CandidateName() const {

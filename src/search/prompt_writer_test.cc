@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/utf8.h"
 #include "model/sample_verdicts.h"
 
 namespace assay {
@@ -97,6 +98,9 @@ TEST(PromptWriter, ReadsCodeAndIdeas) {
   EXPECT_EQ(writer.ReadIdea(answer), "Read each row once. Keep it in cache.");
   answer.text = "  \n";
   EXPECT_EQ(writer.ReadIdea(answer), "");
+  answer.text = "x";
+  for (int i = 0; i < 1000; ++i) answer.text += "\u00e9";
+  EXPECT_TRUE(IsUtf8(writer.ReadIdea(answer)));
 }
 
 TEST(PromptWriter, NamesFilesByForm) {
