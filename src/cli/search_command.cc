@@ -44,6 +44,13 @@ void Print(const std::string& text) {
   std::fflush(stdout);
 }
 
+// As given where the working folder is gone.
+std::string Absolute(const std::string& path) {
+  std::error_code code;
+  const fs::path absolute = fs::absolute(path, code);
+  return code ? path : absolute.string();
+}
+
 // Held while a search is run: two processes do not go on with the same one.
 Result<UniqueFd> LockSearch(const std::string& id) {
   const fs::path path = StateFolder() / "searches" / (id + ".lock");
@@ -196,7 +203,7 @@ class SearchCall {
     ASSAY_ASSIGN_OR_RETURN(const SessionTerms resolved, ResolveTerms(terms, from));
     // The archive may be read from another folder.
     if (std::error_code code; fs::exists(terms.problem.problem, code))
-      terms.problem.problem = fs::absolute(terms.problem.problem).string();
+      terms.problem.problem = Absolute(terms.problem.problem);
     settings.problem = resolved.problem.name;
     settings.terms = TermsText(terms);
     settings.screening_terms = TermsText(ScreeningTerms(terms));
@@ -233,7 +240,7 @@ class SearchCall {
     settings->chains = options_.chains;
     settings->turns = options_.turns;
     settings->form = options_.form;
-    if (!options_.prompts.empty()) settings->prompts = fs::absolute(options_.prompts).string();
+    if (!options_.prompts.empty()) settings->prompts = Absolute(options_.prompts);
     settings->prompt_tokens = options_.prompt_tokens;
     settings->answer_tokens = options_.answer_tokens;
     settings->temperature = options_.temperature;

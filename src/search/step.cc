@@ -20,12 +20,6 @@ std::string_view StepKindName(StepKind kind) {
   return "judge";
 }
 
-std::optional<StepKind> StepKindFromName(std::string_view name) {
-  for (const auto& [kind, each] : kNames)
-    if (each == name) return kind;
-  return std::nullopt;
-}
-
 Ratio RatioOf(const Verdict& verdict) {
   if (!IsCorrect(verdict.outcome) || !verdict.speed) return {};
   const auto found = verdict.speed->baselines.find(verdict.speed->headline);

@@ -21,7 +21,6 @@ enum class StepKind {
 
 // "propose", "judge", "confirm".
 std::string_view StepKindName(StepKind kind);
-std::optional<StepKind> StepKindFromName(std::string_view name);
 
 // The origin of a candidate or of a question.
 struct Lineage {
