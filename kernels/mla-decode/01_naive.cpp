@@ -1,8 +1,7 @@
 // Latent attention over a paged cache on a CPU, the formula head by head.
 //
-// Idea: none; the starting point. Each head of queries reads its rows for itself, stores all scores,
-// then their powers.
-// Prediction: 30% of the library.
+// Idea: none; the starting point. Each head of queries reads its rows for itself, stores all
+// scores, then their powers. Prediction: 30% of the library.
 
 #include <assay/kernel.h>
 
@@ -28,8 +27,8 @@ ASSAY_KERNEL(Tensor<const bfloat16, 3> q, Tensor<const bfloat16, 3> cache,
         const int64_t number = page_table(b, token / page);
         float score = 0;
         for (int64_t d = 0; d < width; ++d)
-          score += static_cast<float>(q(b, h, d)) *
-                   static_cast<float>(cache(number, token % page, d));
+          score +=
+              static_cast<float>(q(b, h, d)) * static_cast<float>(cache(number, token % page, d));
         weight[token] = score * scale;
         largest = std::max(largest, weight[token]);
       }

@@ -1,8 +1,8 @@
 // Latent attention over a paged cache, tensor cores.
 //
 // Idea: 16 heads are rows of a matrix, which mma.sync multiplies with tiles of 64 tokens: eight
-//   warps share a tile's scores, then each adds up 64 of the 512 columns. Queries stay in registers.
-//   A tile is copied, then waited for, then used.
+//   warps share a tile's scores, then each adds up 64 of the 512 columns. Queries stay in
+//   registers. A tile is copied, then waited for, then used.
 // Prediction: 250% of the library: a tile's work of some 1500 clocks comes after its copy, which
 //   takes 1000 clocks before the first byte is there, and 4000 more.
 // Sizes: latents of 512 and 64 numbers of position; any heads, pages and lengths.
@@ -12,7 +12,8 @@
 //! constant PAGE = cache.size(1)
 //! constant PAGES_MAX = page_table.size(1)
 //! dim      batch = q.size(0)
-//! launch   attention grid=(ceil_div(HEADS, 16), batch) block=(256) shared=64*2*WIDTH args=(q, cache, page_table, lengths, out)
+//! launch   attention grid=(ceil_div(HEADS, 16), batch) block=(256) shared=64*2*WIDTH args=(q,
+//! cache, page_table, lengths, out)
 #define DEVICE __device__ __forceinline__
 static_assert(LATENT == 512 && WIDTH == 576);
 
@@ -97,8 +98,8 @@ struct Exchange {
   __align__(16) Half weights[kHeads][kTokens + 8];
 };
 
-// Of the rows g and g + 8 of a lane: the largest score of the block, and this lane's part of the sum
-// of powers; of the columns of its warp, 2 t and 2 t + 1 of every eight, the weighted values.
+// Of the rows g and g + 8 of a lane: the largest score of the block, and this lane's part of the
+// sum of powers; of the columns of its warp, 2 t and 2 t + 1 of every eight, the weighted values.
 struct Sums {
   float largest[2], total[2];
   float values[kColumns / 8][4];

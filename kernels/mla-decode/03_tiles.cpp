@@ -1,9 +1,9 @@
 // Latent attention over a paged cache on a CPU, tiles of rows, shared out to threads.
 //
-// Idea: 16 rows at a time are converted, and stay in the second cache while heads use them; a head's
-// sums are read and written once for the 16. A sequence and eight heads are a task; threads take
-// tasks as they come, since lengths differ.
-// Prediction: 250% of the library, which has as many threads.
+// Idea: 16 rows at a time are converted, and stay in the second cache while heads use them; a
+// head's sums are read and written once for the 16. A sequence and eight heads are a task; threads
+// take tasks as they come, since lengths differ. Prediction: 250% of the library, which has as many
+// threads.
 //! flags -fopenmp
 
 #include <assay/kernel.h>
@@ -78,8 +78,8 @@ ASSAY_KERNEL(Tensor<const bfloat16, 3> q, Tensor<const bfloat16, 3> cache,
     for (size_t h = 0; h < heads.size(); ++h) {
       heads[h].sums.assign(latent, 0.0f);
       for (int64_t d = 0; d < width; ++d)
-        heads[h].query.push_back(
-            static_cast<float>(q(b, first + static_cast<int64_t>(h), d)) * scale);
+        heads[h].query.push_back(static_cast<float>(q(b, first + static_cast<int64_t>(h), d)) *
+                                 scale);
     }
     for (int64_t start = 0; start < lengths(b); start += kRows) {
       const int64_t count = std::min<int64_t>(kRows, lengths(b) - start);

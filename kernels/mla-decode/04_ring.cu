@@ -3,7 +3,8 @@
 // Idea: three tiles in shared memory, 221 KB: two come by cp.async while one is used. Queries stay
 //   in registers, as there is no room for them. A place in the pool is looked up a tile before its
 //   copy starts.
-// Prediction: 430% of the library, 85% of the speed of a copy: work on a tile takes some 1500 of the
+// Prediction: 430% of the library, 85% of the speed of a copy: work on a tile takes some 1500 of
+// the
 //   5500 clocks in which memory brings the next one.
 // Sizes: latents of 512 and 64 numbers of position; any heads, pages and lengths.
 //! constant HEADS = q.size(1)
@@ -13,7 +14,8 @@
 //! constant PAGES_MAX = page_table.size(1)
 //! dim      batch = q.size(0)
 //! constant STAGES = 3
-//! launch   attention grid=(ceil_div(HEADS, 16), batch) block=(256) shared=64*2*WIDTH*STAGES args=(q, cache, page_table, lengths, out)
+//! launch   attention grid=(ceil_div(HEADS, 16), batch) block=(256) shared=64*2*WIDTH*STAGES
+//! args=(q, cache, page_table, lengths, out)
 #define DEVICE __device__ __forceinline__
 static_assert(LATENT == 512 && WIDTH == 576);
 
@@ -102,8 +104,8 @@ struct Exchange {
   __align__(16) Half weights[kHeads][kTokens + 8];
 };
 
-// Of the rows g and g + 8 of a lane: the largest score of the block, and this lane's part of the sum
-// of powers; of the columns of its warp, 2 t and 2 t + 1 of every eight, the weighted values.
+// Of the rows g and g + 8 of a lane: the largest score of the block, and this lane's part of the
+// sum of powers; of the columns of its warp, 2 t and 2 t + 1 of every eight, the weighted values.
 struct Sums {
   float largest[2], total[2];
   float values[kColumns / 8][4];

@@ -2,8 +2,8 @@
 //
 // Idea: all tiles of all sequences are one row, cut into 132 equal shares, one a multiprocessor.
 //   Where a share ends within a sequence, the block leaves its sums, largest scores and sums of
-//   powers in memory, and a second launch puts them together. It finds by lengths alone which blocks
-//   had a part, so nothing is counted.
+//   powers in memory, and a second launch puts them together. It finds by lengths alone which
+//   blocks had a part, so nothing is counted.
 // Prediction: 430% of the library with 128 equal sequences: 3% are gained by the last 4
 //   multiprocessors, and lost by rings that run empty at the ends of sequences. With mixed lengths
 //   or few sequences far ahead of rung 4.
@@ -18,8 +18,9 @@
 //! constant BLOCKS = 132
 //! scratch  sums float[BLOCKS * 2 * 16 * LATENT]
 //! scratch  ends float[BLOCKS * 2 * 16 * 2]
-//! launch   attention grid=(BLOCKS) block=(256) shared=64*2*WIDTH*STAGES args=(q, cache, page_table, lengths, sums, ends, out)
-//! launch   combine grid=(HEADS, BATCH) block=(128) args=(lengths, sums, ends, out)
+//! launch   attention grid=(BLOCKS) block=(256) shared=64*2*WIDTH*STAGES args=(q, cache,
+//! page_table, lengths, sums, ends, out) launch   combine grid=(HEADS, BATCH) block=(128)
+//! args=(lengths, sums, ends, out)
 #define DEVICE __device__ __forceinline__
 static_assert(LATENT == 512 && WIDTH == 576 && BATCH <= 1024);
 
@@ -27,8 +28,8 @@ using Half = unsigned short;  // the bits of a bfloat16
 constexpr int kWarps = 8, kThreads = 32 * kWarps;
 constexpr int kHeads = 16, kTokens = 64;  // of a group, in a tile
 constexpr int kGroups = (HEADS + kHeads - 1) / kHeads;
-constexpr int kChunks = WIDTH / 8;        // of 16 bytes, in a row
-constexpr int kSteps = WIDTH / 16 / 2;    // of 16 numbers, in half a row
+constexpr int kChunks = WIDTH / 8;      // of 16 bytes, in a row
+constexpr int kSteps = WIDTH / 16 / 2;  // of 16 numbers, in half a row
 constexpr int kColumns = LATENT / kWarps;
 constexpr int kRows = kTokens / kWarps;  // that a warp loads
 // The scores times this are exponents of 2: 1 / sqrt(192) / ln(2).
@@ -109,8 +110,8 @@ struct Exchange {
   __align__(16) Half weights[kHeads][kTokens + 8];
 };
 
-// Of the rows g and g + 8 of a lane: the largest score of the block, and this lane's part of the sum
-// of powers; of the columns of its warp, 2 t and 2 t + 1 of every eight, the weighted values.
+// Of the rows g and g + 8 of a lane: the largest score of the block, and this lane's part of the
+// sum of powers; of the columns of its warp, 2 t and 2 t + 1 of every eight, the weighted values.
 struct Sums {
   float largest[2], total[2];
   float values[kColumns / 8][4];

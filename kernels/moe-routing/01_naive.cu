@@ -1,6 +1,7 @@
 // Routing to experts, a thread a token.
 //
-// Idea: none; the starting point. A thread looks for the largest logit of its token, TOP times, each
+// Idea: none; the starting point. A thread looks for the largest logit of its token, TOP times,
+// each
 //   time among those behind the one before. Then a block an expert looks through all choices, once
 //   to count its own and once to write their places.
 // Prediction: 250% of the library, which sorts.
@@ -37,8 +38,7 @@ DEVICE float PowerOfTwo(float value) {
 }
 constexpr float kLog2E = 1.4426950409f;
 
-extern "C" __global__ void __launch_bounds__(64)
-    choose(const Half* logits, Half* out, int* out1) {
+extern "C" __global__ void __launch_bounds__(64) choose(const Half* logits, Half* out, int* out1) {
   const int token = blockIdx.x * 64 + threadIdx.x;
   if (token >= TOKENS) return;
   const Half* const row = logits + (long long)token * EXPERTS;
@@ -51,9 +51,8 @@ extern "C" __global__ void __launch_bounds__(64)
     for (int expert = 0; expert < EXPERTS; ++expert) {
       const float logit = ToFloat(row[expert]);
       // After the last one in the order: smaller, or equal with a higher number.
-      const bool behind =
-          k == 0 || logit < chosen[k > 0 ? k - 1 : 0] ||
-          (logit == chosen[k > 0 ? k - 1 : 0] && expert > last);
+      const bool behind = k == 0 || logit < chosen[k > 0 ? k - 1 : 0] ||
+                          (logit == chosen[k > 0 ? k - 1 : 0] && expert > last);
       if (behind && (best < 0 || logit > largest)) largest = logit, best = expert;
     }
     chosen[k] = largest, last = best;
@@ -81,7 +80,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) count(const int* out1, in
 extern "C" __global__ void __launch_bounds__(1) add_up(const int* counts, int* out3) {
   int sum = 0;
 #pragma unroll 16
-  for (int expert = 0; expert < EXPERTS; ++expert) out3[expert] = sum, sum += __ldg(counts + expert);
+  for (int expert = 0; expert < EXPERTS; ++expert)
+    out3[expert] = sum, sum += __ldg(counts + expert);
   out3[EXPERTS] = sum;
 }
 

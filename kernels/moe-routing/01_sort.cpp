@@ -37,6 +37,6 @@ ASSAY_KERNEL(Tensor<const bfloat16, 2> logits, Tensor<bfloat16, 2> out, Tensor<i
   std::stable_sort(out2.data(), out2.data() + tokens * top,
                    [&](int32_t a, int32_t b) { return chosen[a] < chosen[b]; });
   for (int64_t i = 0; i <= experts; ++i)
-    out3(i) = static_cast<int32_t>(std::count_if(chosen, chosen + tokens * top,
-                                                 [&](int32_t expert) { return expert < i; }));
+    out3(i) = static_cast<int32_t>(
+        std::count_if(chosen, chosen + tokens * top, [&](int32_t expert) { return expert < i; }));
 }

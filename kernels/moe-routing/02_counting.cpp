@@ -64,6 +64,5 @@ ASSAY_KERNEL(Tensor<const bfloat16, 2> logits, Tensor<bfloat16, 2> out, Tensor<i
     if (i > 0) next[i] += next[i - 1];
     out3(i) = next[i];
   }
-  for (int64_t i = 0; i < tokens * top; ++i)
-    out2(next[out1.data()[i]]++) = static_cast<int32_t>(i);
+  for (int64_t i = 0; i < tokens * top; ++i) out2(next[out1.data()[i]]++) = static_cast<int32_t>(i);
 }

@@ -76,8 +76,7 @@ DEVICE unsigned Choose(const Half* row) {
 // Of lane k's choice among the warp's.
 DEVICE float WeightOf(unsigned key) {
   const float largest = LogitOf(__shfl_sync(~0u, key, 0));
-  const float power =
-      threadIdx.x % 32 < TOP ? PowerOfTwo((LogitOf(key) - largest) * kLog2E) : 0;
+  const float power = threadIdx.x % 32 < TOP ? PowerOfTwo((LogitOf(key) - largest) * kLog2E) : 0;
   float sum = power;
   for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
   return power / sum;
@@ -110,7 +109,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) count(const int* out1, in
 extern "C" __global__ void __launch_bounds__(1) add_up(const int* counts, int* out3) {
   int sum = 0;
 #pragma unroll 16
-  for (int expert = 0; expert < EXPERTS; ++expert) out3[expert] = sum, sum += __ldg(counts + expert);
+  for (int expert = 0; expert < EXPERTS; ++expert)
+    out3[expert] = sum, sum += __ldg(counts + expert);
   out3[EXPERTS] = sum;
 }
 

@@ -81,8 +81,7 @@ DEVICE unsigned Choose(const Half* row) {
 // Of lane k's choice among the warp's.
 DEVICE float WeightOf(unsigned key) {
   const float largest = LogitOf(__shfl_sync(~0u, key, 0));
-  const float power =
-      threadIdx.x % 32 < TOP ? PowerOfTwo((LogitOf(key) - largest) * kLog2E) : 0;
+  const float power = threadIdx.x % 32 < TOP ? PowerOfTwo((LogitOf(key) - largest) * kLog2E) : 0;
   float sum = power;
   for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
   return power / sum;
@@ -148,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) add_up(int* counts, int* 
 
 extern "C" __global__ void __launch_bounds__(kThreads)
     place(const int* out1, const int* counts, const int* sums, int* out2, int* out3) {
-  __shared__ int next[EXPERTS];                     // where the block's next place is
+  __shared__ int next[EXPERTS];                       // where the block's next place is
   __shared__ unsigned char of_warp[kWarps][EXPERTS];  // how many each warp has now
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int carried = 0;

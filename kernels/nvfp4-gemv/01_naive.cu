@@ -1,13 +1,15 @@
 // A matrix times a vector in NVFP4, a thread a row.
 //
-// Idea: none; the starting point. A thread reads its row byte by byte, and makes numbers of codes by
+// Idea: none; the starting point. A thread reads its row byte by byte, and makes numbers of codes
+// by
 //   ldexpf. Neighbouring threads read bytes of different rows.
 // Prediction: 60% of the library, which unpacks in a dozen passes.
 // Sizes: any that the problem has.
 //! constant ROWS = packed.size(1)
 //! constant FEATURES = scales.size(2) * 16
 //! dim      batch = packed.size(0)
-//! launch   multiply grid=(ceil_div(ROWS, 64), batch) block=(64) args=(packed, scales, x_packed, x_scales, factor, out)
+//! launch   multiply grid=(ceil_div(ROWS, 64), batch) block=(64) args=(packed, scales, x_packed,
+//! x_scales, factor, out)
 #define DEVICE __device__ __forceinline__
 
 using Half = unsigned short;  // the bits of a bfloat16
@@ -50,9 +52,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int i = 0; i < 8; ++i) {
       const int two = packed[at * (FEATURES / 2) + 8 * block + i];
       const int others = x_packed[batch * (FEATURES / 2) + 8 * block + i];
-      part += NumberOf(two & 15) * NumberOf(others & 15) + NumberOf(two >> 4) * NumberOf(others >> 4);
+      part +=
+          NumberOf(two & 15) * NumberOf(others & 15) + NumberOf(two >> 4) * NumberOf(others >> 4);
     }
-    sum += part * ScaleOf(scales[at * kBlocks + block]) * ScaleOf(x_scales[batch * kBlocks + block]);
+    sum +=
+        part * ScaleOf(scales[at * kBlocks + block]) * ScaleOf(x_scales[batch * kBlocks + block]);
   }
   out[at] = PackTwo(sum * ToFloat(factor[batch]), 0);
 }

@@ -1,23 +1,25 @@
 // A matrix times a vector in NVFP4, products of halves.
 //
 // Idea: numbers become halves, two a register, by shifts and masks alone, 15 instructions for
-//   eight, and are multiplied two at a time. Sums of 16 products are exact: each half of the register
-//   adds up eight, at most 1152 units of a quarter, and a half has 11 bits. Only then scales come in,
-//   in float.
-// Prediction: 7500% of the library, 65% of the speed of a copy: two instructions of integers and half
+//   eight, and are multiplied two at a time. Sums of 16 products are exact: each half of the
+//   register adds up eight, at most 1152 units of a quarter, and a half has 11 bits. Only then
+//   scales come in, in float.
+// Prediction: 7500% of the library, 65% of the speed of a copy: two instructions of integers and
+// half
 //   a multiply-add a number.
 // Sizes: any that the problem has; x in shared memory takes 2 bytes a number.
 //! constant ROWS = packed.size(1)
 //! constant FEATURES = scales.size(2) * 16
 //! constant PACKS = FEATURES / 32
 //! dim      batch = packed.size(0)
-//! launch   multiply grid=(ceil_div(ROWS, 16), batch) block=(128) shared=FEATURES*2+PACKS*8 args=(packed, scales, x_packed, x_scales, factor, out)
+//! launch   multiply grid=(ceil_div(ROWS, 16), batch) block=(128) shared=FEATURES*2+PACKS*8
+//! args=(packed, scales, x_packed, x_scales, factor, out)
 #define DEVICE __device__ __forceinline__
 
 using Half = unsigned short;  // the bits of a bfloat16
 constexpr int kWarps = 4, kThreads = 32 * kWarps;
-constexpr int kRows = 4;             // of a warp
-constexpr float kUnit = 0x1p14f;     // numbers of the matrix are smaller by this
+constexpr int kRows = 4;          // of a warp
+constexpr float kUnit = 0x1p14f;  // numbers of the matrix are smaller by this
 
 // bfloat16 is the upper half of a float.
 DEVICE float ToFloat(Half bits) { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
@@ -148,8 +150,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 4)
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
       const float2 its = ScalesOf(two[row]);
-      sums[row] += SumOf(parts[row][0]) * (its.x * x_two.x) +
-                   SumOf(parts[row][1]) * (its.y * x_two.y);
+      sums[row] +=
+          SumOf(parts[row][0]) * (its.x * x_two.x) + SumOf(parts[row][1]) * (its.y * x_two.y);
     }
   }
 #pragma unroll

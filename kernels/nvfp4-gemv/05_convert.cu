@@ -1,6 +1,7 @@
 // A matrix times a vector in NVFP4, converted by an instruction for eight bits.
 //
-// Idea: Hopper converts e4m3, two at a time, to halves. Seven shifts and masks make eight bytes of a
+// Idea: Hopper converts e4m3, two at a time, to halves. Seven shifts and masks make eight bytes of
+// a
 //   word's eight numbers, 2^-6 times as large, and four conversions make halves of them: 11
 //   instructions, not 15, and only seven of them are of integers.
 // Prediction: 8500% of the library, 75% of the speed of a copy.
@@ -9,13 +10,14 @@
 //! constant FEATURES = scales.size(2) * 16
 //! constant PACKS = FEATURES / 32
 //! dim      batch = packed.size(0)
-//! launch   multiply grid=(ceil_div(ROWS, 16), batch) block=(128) shared=FEATURES*2+PACKS*8 args=(packed, scales, x_packed, x_scales, factor, out)
+//! launch   multiply grid=(ceil_div(ROWS, 16), batch) block=(128) shared=FEATURES*2+PACKS*8
+//! args=(packed, scales, x_packed, x_scales, factor, out)
 #define DEVICE __device__ __forceinline__
 
 using Half = unsigned short;  // the bits of a bfloat16
 constexpr int kWarps = 4, kThreads = 32 * kWarps;
-constexpr int kRows = 4;             // of a warp
-constexpr float kUnit = 0x1p12f;     // products are smaller by this
+constexpr int kRows = 4;          // of a warp
+constexpr float kUnit = 0x1p12f;  // products are smaller by this
 
 // bfloat16 is the upper half of a float.
 DEVICE float ToFloat(Half bits) { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
@@ -143,8 +145,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 4)
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
       const float2 its = ScalesOf(two[row]);
-      sums[row] += SumOf(parts[row][0]) * (its.x * x_two.x) +
-                   SumOf(parts[row][1]) * (its.y * x_two.y);
+      sums[row] +=
+          SumOf(parts[row][0]) * (its.x * x_two.x) + SumOf(parts[row][1]) * (its.y * x_two.y);
     }
   }
 #pragma unroll

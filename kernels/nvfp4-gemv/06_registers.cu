@@ -1,6 +1,7 @@
 // A matrix times a vector in NVFP4, x in registers.
 //
-// Idea: a thread keeps to its 32 places of every row, so that x stays in registers and shared memory
+// Idea: a thread keeps to its 32 places of every row, so that x stays in registers and shared
+// memory
 //   is not read. A block has all of a row, four rows at a time, and asks for the next four before
 //   these are used; blocks stay. Sums of threads meet in shared memory once for four rows.
 // Prediction: 10000% of the library, 85% of the speed of a copy.
@@ -11,7 +12,8 @@
 //! dim      batch = packed.size(0)
 //! constant THREADS = min(512, ceil_div(PACKS, 32) * 32)
 //! constant BLOCKS = max(135168 / THREADS / batch, 1)
-//! launch   multiply grid=(BLOCKS, batch) block=(THREADS) args=(packed, scales, x_packed, x_scales, factor, out)
+//! launch   multiply grid=(BLOCKS, batch) block=(THREADS) args=(packed, scales, x_packed, x_scales,
+//! factor, out)
 #define DEVICE __device__ __forceinline__
 
 using Half = unsigned short;  // the bits of a bfloat16

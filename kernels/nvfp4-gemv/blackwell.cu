@@ -1,22 +1,22 @@
 // NVFP4 on Blackwell, to be read: a pair of blocks, tensor memory and its matrix unit.
 //
-// Compiled for sm_100a by tests/blackwell_test.py, and never run: no machine of the project has such a
-// GPU. It is no rung of the ladder. With one vector the matrix unit has nothing to gain; this is the
-// product for 128 vectors or more, c (rows x columns, float) = a (rows x features) b^T (columns x
-// features), where the unit unpacks four bits and applies scales by itself.
+// Compiled for sm_100a by tests/blackwell_test.py, and never run: no machine of the project has
+// such a GPU. It is no rung of the ladder. With one vector the matrix unit has nothing to gain;
+// this is the product for 128 vectors or more, c (rows x columns, float) = a (rows x features) b^T
+// (columns x features), where the unit unpacks four bits and applies scales by itself.
 //
-// Theory of operation. Two blocks of a cluster, a pair, share one product of 256 x 128. Each copies its
-// own 128 rows of a and half of the columns, 64 rows of b, so b crosses the bus to an SM once. One
-// thread of the first block, the leader, starts products for both: an instruction reads a and b from
-// both blocks' shared memory, 64 features at a time, and adds to accumulators in both blocks' tensor
-// memory, 128 lanes (rows) x 128 columns of 32 bits in each. Registers hold no part of this until
-// the end.
+// Theory of operation. Two blocks of a cluster, a pair, share one product of 256 x 128. Each copies
+// its own 128 rows of a and half of the columns, 64 rows of b, so b crosses the bus to an SM once.
+// One thread of the first block, the leader, starts products for both: an instruction reads a and b
+// from both blocks' shared memory, 64 features at a time, and adds to accumulators in both blocks'
+// tensor memory, 128 lanes (rows) x 128 columns of 32 bits in each. Registers hold no part of this
+// until the end.
 //
-// Scales, one byte (e4m3) for 16 features, are read from tensor memory, too. For 64 features and 128
-// rows they are 512 bytes in memory, row r at 16 * (r % 32) + 4 * (r / 32), four bytes each; copies
-// of shared memory into tensor memory repeat them for the four groups of 32 lanes. Both blocks need
-// those of all 128 columns. In memory a stage's scales follow those of the stage before; their maps
-// have rows of 128 bytes, without a swizzle.
+// Scales, one byte (e4m3) for 16 features, are read from tensor memory, too. For 64 features and
+// 128 rows they are 512 bytes in memory, row r at 16 * (r % 32) + 4 * (r / 32), four bytes each;
+// copies of shared memory into tensor memory repeat them for the four groups of 32 lanes. Both
+// blocks need those of all 128 columns. In memory a stage's scales follow those of the stage
+// before; their maps have rows of 128 bytes, without a swizzle.
 //
 // A stage of the ring has 256 features: a row of 128 bytes, which the copy engine swaps in units of
 // 16 (128B swizzle). Barriers: `full[s]` in the leader counts the bytes of both blocks' copies;
@@ -27,14 +27,14 @@ using Address = unsigned;  // in shared memory
 using Descriptor = unsigned long long;
 
 constexpr int kStages = 4;
-constexpr int kRows = 128, kColumns = 128;      // of a block's product; a pair has 256 rows
-constexpr int kBytes = 128, kSteps = 4;         // of a stage: a row's bytes, products of 64 features
-constexpr int kScaleBytes = 512;                // of 128 rows and one step
+constexpr int kRows = 128, kColumns = 128;  // of a block's product; a pair has 256 rows
+constexpr int kBytes = 128, kSteps = 4;     // of a stage: a row's bytes, products of 64 features
+constexpr int kScaleBytes = 512;            // of 128 rows and one step
 constexpr int kScaleRows = kSteps * kScaleBytes / kBytes;  // of a stage's scales, in their map
-constexpr int kAccumulators = 128;              // columns of tensor memory
-constexpr int kScaleColumns = 4;                // of tensor memory, for 512 bytes
-constexpr int kAllocated = 256;                 // columns: a power of two
-constexpr unsigned kLeader = 0xfeffffff;        // of an address: the same place in the first block
+constexpr int kAccumulators = 128;                         // columns of tensor memory
+constexpr int kScaleColumns = 4;                           // of tensor memory, for 512 bytes
+constexpr int kAllocated = 256;                            // columns: a power of two
+constexpr unsigned kLeader = 0xfeffffff;  // of an address: the same place in the first block
 
 struct alignas(64) TensorMap {
   unsigned long long words[16];
@@ -63,8 +63,8 @@ DEVICE unsigned ClusterRank() {
 }
 
 DEVICE void ClusterBarrier() {
-  asm volatile(
-      "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
 }
 
 DEVICE void InitBarrier(Address barrier, int arrivals) {
@@ -89,7 +89,8 @@ DEVICE void ExpectBytes(Address barrier, int bytes) {
 // Copies a box whose corner is (byte `x`, row `y`); the leader's barrier counts its bytes.
 DEVICE void CopyBox(Address to, const TensorMap& map, int x, int y, Address barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.tile.mbarrier::complete_tx::"
+      "bytes "
       "[%0], [%1, {%2, %3}], [%4];" ::"r"(to),
       "l"(&map), "r"(x), "r"(y), "r"(barrier & kLeader)
       : "memory");
@@ -104,7 +105,8 @@ DEVICE Descriptor DescriptorOf(Address tile, int stride_bytes, unsigned long lon
 
 // Of the instruction: e2m1 times e2m1 (types 1), scales e4m3 (0 at bit 23), columns / 8 at bit 17,
 // rows / 128 at bit 27.
-constexpr unsigned kInstruction = 1u << 7 | 1u << 10 | (kColumns / 8) << 17 | (2 * kRows / 128) << 27;
+constexpr unsigned kInstruction =
+    1u << 7 | 1u << 10 | (kColumns / 8) << 17 | (2 * kRows / 128) << 27;
 
 // 512 bytes of scales to four columns of tensor memory, in both blocks.
 DEVICE void CopyScales(unsigned to, Address from) {
@@ -135,9 +137,8 @@ DEVICE void Commit(Address barrier) {
 }
 
 // The copies of one block: its rows of a, its half of the columns of b, and scales.
-DEVICE void Copy(Shared& shared, const TensorMap& a, const TensorMap& b,
-                 const TensorMap& a_scales, const TensorMap& b_scales, int stages, int row_block,
-                 int column_block) {
+DEVICE void Copy(Shared& shared, const TensorMap& a, const TensorMap& b, const TensorMap& a_scales,
+                 const TensorMap& b_scales, int stages, int row_block, int column_block) {
   const unsigned rank = ClusterRank();
   for (int i = 0; i < stages; ++i) {
     const int s = i % kStages;
@@ -221,8 +222,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(192)
   ClusterBarrier();
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 
-  if (threadIdx.x == 4 * 32)
-    Copy(shared, a, b, a_scales, b_scales, stages, blockIdx.x, blockIdx.y);
+  if (threadIdx.x == 4 * 32) Copy(shared, a, b, a_scales, b_scales, stages, blockIdx.x, blockIdx.y);
   if (threadIdx.x == 5 * 32 && rank == 0) MultiplyStages(shared, stages);
   if (warp < 4) {
     Wait(AddressOf(&shared.done), 0);
@@ -235,8 +235,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(192)
   ClusterBarrier();  // the peer may still read this block's shared memory
   if (warp == 4) {
     asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;");
-    asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(
-                     shared.tensor_memory),
-                 "r"(kAllocated));
+    asm volatile(
+        "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(shared.tensor_memory),
+        "r"(kAllocated));
   }
 }

@@ -28,8 +28,8 @@ std::vector<float> Soften(const bfloat16* logits, int64_t count) {
 }  // namespace
 
 ASSAY_KERNEL(Tensor<const bfloat16, 3> target, Tensor<const bfloat16, 3> draft,
-             Tensor<const int64_t, 2> tokens, Tensor<const float, 2> u, Tensor<const float, 2> noise,
-             Tensor<int64_t, 1> out, Tensor<int64_t, 1> out1) {
+             Tensor<const int64_t, 2> tokens, Tensor<const float, 2> u,
+             Tensor<const float, 2> noise, Tensor<int64_t, 1> out, Tensor<int64_t, 1> out1) {
   const int64_t drafted = tokens.size(1), vocabulary = noise.size(1);
   for (int64_t b = 0; b < out.size(0); ++b) {
     std::vector<std::vector<float>> p, q;
@@ -38,8 +38,7 @@ ASSAY_KERNEL(Tensor<const bfloat16, 3> target, Tensor<const bfloat16, 3> draft,
     for (int64_t i = 0; i < drafted; ++i)
       q.push_back(Soften(draft.data() + (b * drafted + i) * vocabulary, vocabulary));
     int64_t stand = 0;
-    while (stand < drafted &&
-           u(b, stand) * q[stand][tokens(b, stand)] < p[stand][tokens(b, stand)])
+    while (stand < drafted && u(b, stand) * q[stand][tokens(b, stand)] < p[stand][tokens(b, stand)])
       ++stand;
     std::vector<float> weight = p[stand];
     if (stand < drafted) {

@@ -30,8 +30,8 @@ DEVICE float PowerOfTwo(float value) {
 }
 constexpr float kLog2E = 1.4426950409f;
 
-// The best tokens of a thread that meets them in ascending order: by the residual, and by p. Weights
-// are not negative; -1 is none.
+// The best tokens of a thread that meets them in ascending order: by the residual, and by p.
+// Weights are not negative; -1 is none.
 struct Best {
   float residual = -1, all = -1;
   int residual_token = 0, all_token = 0;
@@ -96,9 +96,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     soften(const Half* target, const Half* draft, float* probabilities) {
   const int row = blockIdx.x, sequence = blockIdx.y;
   const Half* const logits =
-      row <= DRAFTED
-          ? target + ((long long)sequence * (DRAFTED + 1) + row) * VOCABULARY
-          : draft + ((long long)sequence * DRAFTED + row - DRAFTED - 1) * VOCABULARY;
+      row <= DRAFTED ? target + ((long long)sequence * (DRAFTED + 1) + row) * VOCABULARY
+                     : draft + ((long long)sequence * DRAFTED + row - DRAFTED - 1) * VOCABULARY;
   float* const to = probabilities + ((long long)sequence * kRows + row) * VOCABULARY;
   float largest = MinusInfinity(), sum = 0;
   for (int i = threadIdx.x; i < VOCABULARY; i += kThreads)

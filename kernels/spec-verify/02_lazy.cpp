@@ -68,14 +68,14 @@ Verified Verify(const bfloat16* target, const bfloat16* draft, const int64_t* to
 }  // namespace
 
 ASSAY_KERNEL(Tensor<const bfloat16, 3> target, Tensor<const bfloat16, 3> draft,
-             Tensor<const int64_t, 2> tokens, Tensor<const float, 2> u, Tensor<const float, 2> noise,
-             Tensor<int64_t, 1> out, Tensor<int64_t, 1> out1) {
+             Tensor<const int64_t, 2> tokens, Tensor<const float, 2> u,
+             Tensor<const float, 2> noise, Tensor<int64_t, 1> out, Tensor<int64_t, 1> out1) {
   const int64_t drafted = tokens.size(1), vocabulary = noise.size(1);
   for (int64_t b = 0; b < out.size(0); ++b) {
     const Verified verified =
-        Verify(target.data() + b * (drafted + 1) * vocabulary, draft.data() + b * drafted * vocabulary,
-               tokens.data() + b * drafted, u.data() + b * drafted, noise.data() + b * vocabulary,
-               drafted, vocabulary);
+        Verify(target.data() + b * (drafted + 1) * vocabulary,
+               draft.data() + b * drafted * vocabulary, tokens.data() + b * drafted,
+               u.data() + b * drafted, noise.data() + b * vocabulary, drafted, vocabulary);
     out(b) = verified.stand;
     out1(b) = verified.next;
   }

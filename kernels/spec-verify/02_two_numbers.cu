@@ -33,8 +33,8 @@ DEVICE float PowerOfTwo(float value) {
 }
 constexpr float kLog2E = 1.4426950409f;
 
-// The best tokens of a thread that meets them in ascending order: by the residual, and by p. Weights
-// are not negative; -1 is none.
+// The best tokens of a thread that meets them in ascending order: by the residual, and by p.
+// Weights are not negative; -1 is none.
 struct Best {
   float residual = -1, all = -1;
   int residual_token = 0, all_token = 0;
@@ -181,9 +181,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const uint4* const target = all_target + (long long)sequence * (DRAFTED + 1) * kPacks;
   const uint4* const draft = all_draft + (long long)sequence * DRAFTED * kPacks;
   const Ends* const ends = all_ends + sequence * kRows;
-  const int stand = CountStanding(reinterpret_cast<const Half*>(target),
-                                  reinterpret_cast<const Half*>(draft), ends,
-                                  tokens + sequence * DRAFTED, u + sequence * DRAFTED);
+  const int stand =
+      CountStanding(reinterpret_cast<const Half*>(target), reinterpret_cast<const Half*>(draft),
+                    ends, tokens + sequence * DRAFTED, u + sequence * DRAFTED);
   const bool has_q = stand < DRAFTED;
   const uint4* const p = target + (long long)stand * kPacks;
   const uint4* const q = has_q ? draft + (long long)stand * kPacks : p;

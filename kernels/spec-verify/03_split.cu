@@ -3,7 +3,8 @@
 // Idea: with few sequences rows are split over blocks, and so is the draw in any case; blocks leave
 //   their numbers in memory, and whoever reads them puts them together. The third launch, a warp a
 //   sequence, takes the best of the blocks' tokens.
-// Prediction: 620% of the library with 64 sequences: the draw becomes as fast as a copy, for one more
+// Prediction: 620% of the library with 64 sequences: the draw becomes as fast as a copy, for one
+// more
 //   launch.
 // Sizes: vocabularies of a multiple of 8.
 //! constant DRAFTED = tokens.size(1)
@@ -14,8 +15,8 @@
 //! scratch  ends float[batch * (2 * DRAFTED + 1) * SPLITS * 2]
 //! scratch  keys int64[batch * PARTS * 2]
 //! launch   sum_up grid=(SPLITS, 2*DRAFTED+1, batch) block=(512) args=(target, draft, ends)
-//! launch   choose grid=(PARTS, batch) block=(256) args=(target, draft, ends, tokens, u, noise, keys, out)
-//! launch   finish grid=(batch) block=(32) args=(keys, out, out1)
+//! launch   choose grid=(PARTS, batch) block=(256) args=(target, draft, ends, tokens, u, noise,
+//! keys, out) launch   finish grid=(batch) block=(32) args=(keys, out, out1)
 #define DEVICE __device__ __forceinline__
 static_assert(VOCABULARY % 8 == 0);
 
@@ -37,8 +38,8 @@ DEVICE float PowerOfTwo(float value) {
 }
 constexpr float kLog2E = 1.4426950409f;
 
-// The best tokens of a thread that meets them in ascending order: by the residual, and by p. Weights
-// are not negative; -1 is none.
+// The best tokens of a thread that meets them in ascending order: by the residual, and by p.
+// Weights are not negative; -1 is none.
 struct Best {
   float residual = -1, all = -1;
   int residual_token = 0, all_token = 0;
@@ -196,9 +197,9 @@ extern "C" __global__ void __launch_bounds__(kChoosers)
   __syncthreads();
   const uint4* const target = all_target + (long long)sequence * (DRAFTED + 1) * kPacks;
   const uint4* const draft = all_draft + (long long)sequence * DRAFTED * kPacks;
-  const int stand = CountStanding(reinterpret_cast<const Half*>(target),
-                                  reinterpret_cast<const Half*>(draft), ends,
-                                  tokens + sequence * DRAFTED, u + sequence * DRAFTED);
+  const int stand =
+      CountStanding(reinterpret_cast<const Half*>(target), reinterpret_cast<const Half*>(draft),
+                    ends, tokens + sequence * DRAFTED, u + sequence * DRAFTED);
   const bool has_q = stand < DRAFTED;
   const uint4* const p = target + (long long)stand * kPacks;
   const uint4* const q = has_q ? draft + (long long)stand * kPacks : p;

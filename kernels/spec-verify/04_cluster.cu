@@ -12,7 +12,8 @@
 //! dim      batch = tokens.size(0)
 //! constant CLUSTER = 8
 //! constant SLICE = ceil_div(VOCABULARY / 8, CLUSTER)
-//! launch   verify grid=(batch * CLUSTER) block=(256) cluster=(CLUSTER) shared=2*16*SLICE args=(target, draft, tokens, u, noise, out, out1)
+//! launch   verify grid=(batch * CLUSTER) block=(256) cluster=(CLUSTER) shared=2*16*SLICE
+//! args=(target, draft, tokens, u, noise, out, out1)
 #define DEVICE __device__ __forceinline__
 static_assert(VOCABULARY % 8 == 0);
 
@@ -33,8 +34,8 @@ DEVICE float PowerOfTwo(float value) {
 }
 constexpr float kLog2E = 1.4426950409f;
 
-// The best tokens of a thread that meets them in ascending order: by the residual, and by p. Weights
-// are not negative; -1 is none.
+// The best tokens of a thread that meets them in ascending order: by the residual, and by p.
+// Weights are not negative; -1 is none.
 struct Best {
   float residual = -1, all = -1;
   int residual_token = 0, all_token = 0;
@@ -141,8 +142,8 @@ DEVICE unsigned ClusterRank() {
 
 // A barrier of all threads of the cluster. What a thread wrote before can be read by all after it.
 DEVICE void ClusterBarrier() {
-  asm volatile(
-      "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
 }
 
 // Writes to the place that `mine` has in the shared memory of the cluster's block `rank`.
@@ -265,8 +266,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     ClusterBarrier();
     const Row p_row = Take(exchange, turn, 0);
     const Row q_row = has_q ? Take(exchange, turn, 1) : p_row;
-    if (has_q && bar * q_row.ProbabilityOf(ToFloat(q_logit)) <
-                     p_row.ProbabilityOf(ToFloat(p_logit)))
+    if (has_q &&
+        bar * q_row.ProbabilityOf(ToFloat(q_logit)) < p_row.ProbabilityOf(ToFloat(p_logit)))
       continue;
     Draw(best, p_part, p_row, q_part, q_row, has_q, noise);
     break;

@@ -1,10 +1,10 @@
 """Speculative decoding: which drafted tokens stand, and which token comes next.
 
-A small model drafted DRAFTED tokens for each sequence, from its own probabilities q; the large one
-has probabilities p for each of them, and for one token more. A drafted token stands if u * q < p,
-with u uniform in [0, 1), and all before it stand. At the first that falls the next token is drawn by
-the residual max(p - q, 0), or by p where that is nothing; if all stand, by p of the token after them.
-So tokens are distributed as the large model alone would draw them.
+A small model drafted DRAFTED tokens for each sequence, from its own probabilities q; the large
+one has probabilities p for each of them, and for one token more. A drafted token stands if u * q <
+p, with u uniform in [0, 1), and all before it stand. At the first that falls the next token is
+drawn by the residual max(p - q, 0), or by p where that is nothing; if all stand, by p of the token
+after them. So tokens are distributed as the large model alone would draw them.
 
 Randomness is an input: u, and for the draw one number a token of the vocabulary, the reciprocal of
 an exponential one. The token with the largest weight * noise is drawn with a probability that is

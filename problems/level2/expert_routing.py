@@ -2,9 +2,9 @@
 order in which a grouped product reads tokens.
 
 A token goes to the TOP experts with the largest logits; of equal ones, to those with the lowest
-numbers. Its weights are the softmax of the chosen logits, which is the
-softmax of all, normalised again. `order` has all places of `experts`, flattened, by expert and then
-by token, and `first` where each expert's places begin in it.
+numbers. Its weights are the softmax of the chosen logits, which is the softmax of all, normalised
+again. `order` has all places of the chosen experts, flattened, by expert and then by token, and
+`first` where each expert's places begin in it.
 """
 
 import torch
