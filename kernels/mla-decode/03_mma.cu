@@ -12,8 +12,7 @@
 //! constant PAGE = cache.size(1)
 //! constant PAGES_MAX = page_table.size(1)
 //! dim      batch = q.size(0)
-//! launch   attention grid=(ceil_div(HEADS, 16), batch) block=(256) shared=64*2*WIDTH args=(q,
-//! cache, page_table, lengths, out)
+//! launch   attention grid=(ceil_div(HEADS, 16), batch) block=(256) shared=64*2*WIDTH args=(q, cache, page_table, lengths, out)
 #define DEVICE __device__ __forceinline__
 static_assert(LATENT == 512 && WIDTH == 576);
 

@@ -18,9 +18,8 @@
 //! constant BLOCKS = 132
 //! scratch  sums float[BLOCKS * 2 * 16 * LATENT]
 //! scratch  ends float[BLOCKS * 2 * 16 * 2]
-//! launch   attention grid=(BLOCKS) block=(256) shared=64*2*WIDTH*STAGES args=(q, cache,
-//! page_table, lengths, sums, ends, out) launch   combine grid=(HEADS, BATCH) block=(128)
-//! args=(lengths, sums, ends, out)
+//! launch   attention grid=(BLOCKS) block=(256) shared=64*2*WIDTH*STAGES args=(q, cache, page_table, lengths, sums, ends, out)
+//! launch   combine grid=(HEADS, BATCH) block=(128) args=(lengths, sums, ends, out)
 #define DEVICE __device__ __forceinline__
 static_assert(LATENT == 512 && WIDTH == 576 && BATCH <= 1024);
 

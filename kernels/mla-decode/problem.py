@@ -3,11 +3,12 @@
 All HEADS heads of a sequence's query attend to one row a token: a latent of LATENT numbers, which
 is key and value, and ROPE numbers of position, which are key alone. The projections of keys and
 values are absorbed into those of queries and outputs, which stand outside of this problem; scores
-are divided by the root of the width that keys have without that, NOPE + ROPE. The cache is a pool of
-pages of PAGE tokens; a sequence's row of the table names its pages, in order. The pool has no spare
-room but one page. Memory that no sequence uses (that page, the ends of last pages) holds NaN, and
-the table's entries behind a sequence's last page name no page: whoever reads on, notices.
-A sequence without tokens gives zeros.
+are divided by the root of the width that keys have without that, NOPE + ROPE.
+
+The cache is a pool of pages of PAGE tokens; a sequence's row of the table names its pages, in
+order. The pool has no spare room but one page. Memory that no sequence uses (that page, the ends of
+last pages) holds NaN, and the table's entries behind a sequence's last page name no page: whoever
+reads on, notices. A sequence without tokens gives zeros.
 """
 
 import math

@@ -8,8 +8,7 @@
 //! constant ROWS = packed.size(1)
 //! constant FEATURES = scales.size(2) * 16
 //! dim      batch = packed.size(0)
-//! launch   multiply grid=(ceil_div(ROWS, 64), batch) block=(64) args=(packed, scales, x_packed,
-//! x_scales, factor, out)
+//! launch   multiply grid=(ceil_div(ROWS, 64), batch) block=(64) args=(packed, scales, x_packed, x_scales, factor, out)
 #define DEVICE __device__ __forceinline__
 
 using Half = unsigned short;  // the bits of a bfloat16

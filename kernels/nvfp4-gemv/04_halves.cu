@@ -12,8 +12,7 @@
 //! constant FEATURES = scales.size(2) * 16
 //! constant PACKS = FEATURES / 32
 //! dim      batch = packed.size(0)
-//! launch   multiply grid=(ceil_div(ROWS, 16), batch) block=(128) shared=FEATURES*2+PACKS*8
-//! args=(packed, scales, x_packed, x_scales, factor, out)
+//! launch   multiply grid=(ceil_div(ROWS, 16), batch) block=(128) shared=FEATURES*2+PACKS*8 args=(packed, scales, x_packed, x_scales, factor, out)
 #define DEVICE __device__ __forceinline__
 
 using Half = unsigned short;  // the bits of a bfloat16

@@ -12,8 +12,7 @@
 //! dim      batch = packed.size(0)
 //! constant THREADS = min(512, ceil_div(PACKS, 32) * 32)
 //! constant BLOCKS = max(135168 / THREADS / batch, 1)
-//! launch   multiply grid=(BLOCKS, batch) block=(THREADS) args=(packed, scales, x_packed, x_scales,
-//! factor, out)
+//! launch   multiply grid=(BLOCKS, batch) block=(THREADS) args=(packed, scales, x_packed, x_scales, factor, out)
 #define DEVICE __device__ __forceinline__
 
 using Half = unsigned short;  // the bits of a bfloat16

@@ -15,8 +15,8 @@
 //! scratch  ends float[batch * (2 * DRAFTED + 1) * SPLITS * 2]
 //! scratch  keys int64[batch * PARTS * 2]
 //! launch   sum_up grid=(SPLITS, 2*DRAFTED+1, batch) block=(512) args=(target, draft, ends)
-//! launch   choose grid=(PARTS, batch) block=(256) args=(target, draft, ends, tokens, u, noise,
-//! keys, out) launch   finish grid=(batch) block=(32) args=(keys, out, out1)
+//! launch   choose grid=(PARTS, batch) block=(256) args=(target, draft, ends, tokens, u, noise, keys, out)
+//! launch   finish grid=(batch) block=(32) args=(keys, out, out1)
 #define DEVICE __device__ __forceinline__
 static_assert(VOCABULARY % 8 == 0);
 

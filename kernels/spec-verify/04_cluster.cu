@@ -12,8 +12,7 @@
 //! dim      batch = tokens.size(0)
 //! constant CLUSTER = 8
 //! constant SLICE = ceil_div(VOCABULARY / 8, CLUSTER)
-//! launch   verify grid=(batch * CLUSTER) block=(256) cluster=(CLUSTER) shared=2*16*SLICE
-//! args=(target, draft, tokens, u, noise, out, out1)
+//! launch   verify grid=(batch * CLUSTER) block=(256) cluster=(CLUSTER) shared=2*16*SLICE args=(target, draft, tokens, u, noise, out, out1)
 #define DEVICE __device__ __forceinline__
 static_assert(VOCABULARY % 8 == 0);
 
