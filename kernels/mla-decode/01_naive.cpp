@@ -1,7 +1,8 @@
 // Latent attention over a paged cache on a CPU, the formula head by head.
 //
 // Idea: none; the starting point. Each head of queries reads its rows for itself, stores all
-// scores, then their powers. Prediction: 30% of the library.
+// scores, then their powers.
+// Prediction: 30% of the library.
 
 #include <assay/kernel.h>
 

@@ -2,8 +2,8 @@
 //
 // Idea: 16 rows at a time are converted, and stay in the second cache while heads use them; a
 // head's sums are read and written once for the 16. A sequence and eight heads are a task; threads
-// take tasks as they come, since lengths differ. Prediction: 250% of the library, which has as many
-// threads.
+// take tasks as they come, since lengths differ.
+// Prediction: 250% of the library, which has as many threads.
 //! flags -fopenmp
 
 #include <assay/kernel.h>

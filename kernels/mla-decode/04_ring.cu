@@ -4,8 +4,7 @@
 //   in registers, as there is no room for them. A place in the pool is looked up a tile before its
 //   copy starts.
 // Prediction: 430% of the library, 85% of the speed of a copy: work on a tile takes some 1500 of
-// the
-//   5500 clocks in which memory brings the next one.
+//   the 5500 clocks in which memory brings the next one.
 // Sizes: latents of 512 and 64 numbers of position; any heads, pages and lengths.
 //! constant HEADS = q.size(1)
 //! constant WIDTH = q.size(2)

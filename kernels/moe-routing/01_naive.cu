@@ -1,9 +1,8 @@
 // Routing to experts, a thread a token.
 //
 // Idea: none; the starting point. A thread looks for the largest logit of its token, TOP times,
-// each
-//   time among those behind the one before. Then a block an expert looks through all choices, once
-//   to count its own and once to write their places.
+//   each time among those behind the one before. Then a block an expert looks through all choices,
+//   once to count its own and once to write their places.
 // Prediction: 250% of the library, which sorts.
 // Sizes: any.
 //! constant TOKENS = logits.size(0)

@@ -7,7 +7,7 @@
 //   always the same.
 // Prediction: 6000% of the library: three short launches, some 10 us.
 // Sizes: up to 65535 experts, of which a lane has a 32nd in registers, and shared memory 32 bytes
-// each; up to 32 of them chosen.
+//   each; up to 32 of them chosen.
 //! constant TOKENS = logits.size(0)
 //! constant EXPERTS = logits.size(1)
 //! constant TOP = out.size(1)

@@ -1,8 +1,7 @@
 // A matrix times a vector in NVFP4, a thread a row.
 //
 // Idea: none; the starting point. A thread reads its row byte by byte, and makes numbers of codes
-// by
-//   ldexpf. Neighbouring threads read bytes of different rows.
+//   by ldexpf. Neighbouring threads read bytes of different rows.
 // Prediction: 60% of the library, which unpacks in a dozen passes.
 // Sizes: any that the problem has.
 //! constant ROWS = packed.size(1)

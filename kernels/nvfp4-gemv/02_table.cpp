@@ -1,7 +1,8 @@
 // A matrix times a vector in NVFP4 on a CPU, tables.
 //
 // Idea: codes are places in tables: of 256 bytes' two numbers, and of 256 scales. x is unpacked
-// once. Prediction: 200% of the library.
+// once.
+// Prediction: 200% of the library.
 
 #include <assay/kernel.h>
 

@@ -2,8 +2,8 @@
 //
 // Idea: a table of 16 bytes fits a vector register, and one instruction looks up 16 codes. It holds
 // twice the numbers (0 to 12), so that a block's products are whole numbers of 16 bits, at most
-// 144, and their sums exact. Scales come in as float, once for eight sums. Prediction: 1500% of the
-// library, which has as many threads.
+// 144, and their sums exact. Scales come in as float, once for eight sums.
+// Prediction: 1500% of the library, which has as many threads.
 //! flags -fopenmp
 
 #include <assay/kernel.h>

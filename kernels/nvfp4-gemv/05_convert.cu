@@ -1,8 +1,7 @@
 // A matrix times a vector in NVFP4, converted by an instruction for eight bits.
 //
 // Idea: Hopper converts e4m3, two at a time, to halves. Seven shifts and masks make eight bytes of
-// a
-//   word's eight numbers, 2^-6 times as large, and four conversions make halves of them: 11
+//   a word's eight numbers, 2^-6 times as large, and four conversions make halves of them: 11
 //   instructions, not 15, and only seven of them are of integers.
 // Prediction: 8500% of the library, 75% of the speed of a copy.
 // Sizes: any that the problem has; x in shared memory takes 2 bytes a number.

@@ -1,9 +1,8 @@
 // A matrix times a vector in NVFP4, x in registers.
 //
 // Idea: a thread keeps to its 32 places of every row, so that x stays in registers and shared
-// memory
-//   is not read. A block has all of a row, four rows at a time, and asks for the next four before
-//   these are used; blocks stay. Sums of threads meet in shared memory once for four rows.
+//   memory is not read. A block has all of a row, four rows at a time, and asks for the next four
+//   before these are used; blocks stay. Sums of threads meet in shared memory once for four rows.
 // Prediction: 10000% of the library, 85% of the speed of a copy.
 // Sizes: any that the problem has; beyond 16384 features a thread has more packs, and spills.
 //! constant ROWS = packed.size(1)

@@ -4,8 +4,7 @@
 //   their numbers in memory, and whoever reads them puts them together. The third launch, a warp a
 //   sequence, takes the best of the blocks' tokens.
 // Prediction: 620% of the library with 64 sequences: the draw becomes as fast as a copy, for one
-// more
-//   launch.
+//   more launch.
 // Sizes: vocabularies of a multiple of 8.
 //! constant DRAFTED = tokens.size(1)
 //! constant VOCABULARY = noise.size(1)
