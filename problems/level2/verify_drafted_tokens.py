@@ -32,7 +32,7 @@ class Model(nn.Module):
         """target: (BATCH, DRAFTED + 1, VOCABULARY), draft: (BATCH, DRAFTED, VOCABULARY), logits,
         tokens: (BATCH, DRAFTED), int64, u: (BATCH, DRAFTED), noise: (BATCH, VOCABULARY).
 
-        Returns how many drafted tokens stand, and the next token, both (BATCH), int64.
+        Returns how many drafted tokens stand, the next token, both int64, and its p, each (BATCH).
         """
         drafted = tokens.shape[1]
         p = torch.softmax(target, dim=-1)
@@ -47,7 +47,8 @@ class Model(nn.Module):
         residual = (p_next - q_next).clamp(min=0)
         left = (stand < drafted) & (residual.sum(dim=-1) > 0)
         weight = torch.where(left[:, None], residual, p_next)
-        return stand, torch.argmax(weight * noise, dim=-1)
+        following = torch.argmax(weight * noise, dim=-1)
+        return stand, following, p_next.gather(-1, following.unsqueeze(-1)).squeeze(-1)
 
 
 def get_inputs():
