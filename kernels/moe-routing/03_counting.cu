@@ -6,8 +6,7 @@
 //   instruction, and warps by their counts. Nothing depends on who comes first, so the order is
 //   always the same.
 // Prediction: 6000% of the library: three short launches, some 10 us.
-// Sizes: up to 65535 experts, of which a lane has a 32nd in registers, and shared memory 32 bytes
-//   each; up to 32 of them chosen.
+// Sizes: up to 4000 experts, which take 12 bytes of shared memory each; up to 32 of them chosen.
 //! constant TOKENS = logits.size(0)
 //! constant EXPERTS = logits.size(1)
 //! constant TOP = out.size(1)
