@@ -95,6 +95,7 @@ class ModelRun {
     report_.title = manifest_.title;
     report_.problem = terms.problem.name;
     report_.size = terms.problem.size;
+    report_.settings = fmt::format("{}", fmt::join(options_.set, ", "));
     report_.device = manifest_.device;
     std::optional<CandidateStudy> study;
     {

@@ -62,7 +62,8 @@ std::string Row(const SwapLine& line, double longest_ns, double top) {
 std::string TokensLine(const ModelReport& report) {
   const Verdict* last = report.Last();
   if (last == nullptr || !last->speed || last->speed->baselines.empty()) return report.machine;
-  std::string line = report.machine.substr(0, report.machine.find(" ("));
+  std::string line = fmt::format("{}, {}", report.machine.substr(0, report.machine.find(" (")),
+                                 SettingsOf(report));
   const auto add = [&](const std::string& name, double time_ns) {
     if (time_ns > 0)
       line += fmt::format("; {} {:.0f} tokens/s", name,

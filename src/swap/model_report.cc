@@ -153,10 +153,11 @@ std::string NameOfSum(const std::string& output) {
 }
 
 std::string ReportToJson(const ModelReport& report) {
-  Json json = {{"schema", "assay.model/1"}, {"title", report.title},
-               {"problem", report.problem}, {"size", report.size},
-               {"device", report.device},   {"machine", report.machine},
-               {"tokens", report.tokens},   {"base_ns", OrNull(report.base_ns)}};
+  Json json = {{"schema", "assay.model/1"},        {"title", report.title},
+               {"problem", report.problem},        {"size", report.size},
+               {"settings", report.settings},      {"device", report.device},
+               {"machine", report.machine},        {"tokens", report.tokens},
+               {"base_ns", OrNull(report.base_ns)}};
   Json baselines = Json::object();
   double swapped_ns = 0;
   if (const Verdict* last = report.Last(); last != nullptr && last->speed)
@@ -185,10 +186,14 @@ std::string ReportToJson(const ModelReport& report) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string SettingsOf(const ModelReport& report) {
+  if (!report.settings.empty()) return report.settings;
+  return report.size.empty() ? report.problem : report.size;
+}
+
 std::string RenderModelReport(const ModelReport& report, bool unicode) {
   std::string text =
-      fmt::format("{}\n{}, {}\n\n", report.title,
-                  report.size.empty() ? report.problem : report.size, report.machine);
+      fmt::format("{}\n{}, {}\n\n", report.title, SettingsOf(report), report.machine);
   text += fmt::format("  {} {} {} {} {} {} {} {}  outcome\n", Padded("swapped", 14),
                       PadLeft("share", 6), PadLeft("before", 9), PadLeft("after", 9),
                       PadLeft("part", 7), PadLeft("predicted", 9), PadLeft("measured", 9),

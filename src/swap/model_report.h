@@ -27,9 +27,9 @@ struct SwapLine {
 };
 
 struct ModelReport {
-  std::string title, problem, size, device, machine;
-  int64_t tokens = 1;            // of a call
-  std::optional<Verdict> plain;  // on a GPU: with no kernel swapped
+  std::string title, problem, size, settings, device, machine;  // settings: "LAYERS=4"
+  int64_t tokens = 1;                                           // of a call
+  std::optional<Verdict> plain;                                 // on a GPU: with no kernel swapped
   double base_ns = 0;  // of a call before all swaps, as the parts were measured; 0: unknown
   std::vector<SwapLine> lines;
   std::vector<OutputError> errors;  // of the first result, then of each layer; empty: not measured
@@ -48,6 +48,8 @@ std::string NameOfSum(const std::string& output);
 
 // A document assay.model/1 (docs/model.schema.json).
 std::string ReportToJson(const ModelReport& report);
+// Returns what the model was judged at: settings, a named size, or else the problem's name.
+std::string SettingsOf(const ModelReport& report);
 // Text for a terminal.
 std::string RenderModelReport(const ModelReport& report, bool unicode);
 // The picture of where the time goes, for light and dark pages.
