@@ -5,6 +5,7 @@
 //   the block's two scales come in: the sum of a block is all that they share.
 // Prediction: 1% of the library: 32 conversions and as many multiply-adds for two loads, and the 32
 //   lanes of a warp read 32 rows of b.
+// Measured: on an H100 18.80 ms, 0.6% of the library, 0.4% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

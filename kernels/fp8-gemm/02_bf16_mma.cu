@@ -7,6 +7,7 @@
 //   scales are added to the totals.
 // Prediction: 22% of the library: half its rate at best, no copies ahead, twice the bytes in shared
 //   memory.
+// Measured: on an H100 626.8 us, 18.6% of the library, 12.4% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem. No NaN in a and b.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

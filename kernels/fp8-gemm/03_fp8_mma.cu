@@ -6,6 +6,7 @@
 //   one.
 // Prediction: 45% of the library: a Hopper has no such unit for single warps, so the compiler
 //   decodes to half in registers, for every operand that a warp loads.
+// Measured: on an H100 615.2 us, 18.9% of the library, 12.7% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

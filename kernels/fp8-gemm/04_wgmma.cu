@@ -6,6 +6,7 @@
 //   into totals in float registers. That is promotion: the unit itself adds with about 14 bits.
 //   Scales of the next block are fetched while this one is multiplied.
 // Prediction: 55% of the library: wgmma, scaling and waiting take turns in each of two groups.
+// Measured: on an H100 180.4 us, 64.5% of the library, 43.2% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -5,6 +5,7 @@
 //   multiplies. One block a processor takes tile after tile, and copies for the next tile run while
 //   the last one is written.
 // Prediction: 85% of the library.
+// Measured: on an H100 153.7 us, 75.9% of the library, 50.7% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

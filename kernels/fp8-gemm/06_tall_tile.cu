@@ -5,6 +5,8 @@
 //   The totals of both take 128 registers, and one set of 64 sums serves both. A tile of 128 x 256
 //   would need 256 registers for sums and totals.
 // Prediction: 100% of the library.
+// Measured: on an H100 143.3 us, 81.1% of the library, 54.4% of the peak; 106.3 us, 48.3% of the
+//   library, 36.9% of the peak (few rows).
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

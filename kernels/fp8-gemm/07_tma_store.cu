@@ -4,6 +4,7 @@
 //   memory in the swapped pattern that keeps the banks apart, and one thread hands it over as two
 //   boxes. The group goes on to the next tile while whole lines are written.
 // Prediction: 106% of the library: the same step gained 10% there.
+// Measured: on an H100 127.1 us, 91.7% of the library, 61.3% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -5,6 +5,7 @@
 //   to 64 of A to the right. A tile has 64 rows of B alone, so that more processors have one, and
 //   12 stages of 16 KB are on their way. An element's scale now belongs to its column of the sums.
 // Prediction: 180% of the library with 64 rows, 75% of the speed of a copy.
+// Measured: on an H100 86.61 us, 59.5% of the library, 45.3% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem. More than 64 rows are further
 //   tiles, which follow each other, so that B comes from the cache.
 //! constant ROWS = a.size(0)

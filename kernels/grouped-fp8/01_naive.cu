@@ -4,6 +4,7 @@
 //   row of that expert's matrix, 16 numbers a load, decodes two at a time (e4m3 to half) and sums a
 //   block of 128 in float. Then the block's two scales come in.
 // Prediction: 1% of the library.
+// Measured: on an H100 131.9 ms, 1.6% of the library, 0.4% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -6,6 +6,7 @@
 //   it has fewer than 128 rows left, the others are computed from zeros and not written. The
 //   product is that of rung 3 of fp8-gemm: mma.sync of e4m3.
 // Prediction: 50% of the library.
+// Measured: on an H100 4.19 ms, 42.3% of the library, 13.0% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -4,6 +4,7 @@
 //   experts; the producer and both consumers walk over the experts by themselves, since all read
 //   the same ends. Tiles that share a tile of b follow each other, so that it comes from the cache.
 // Prediction: 110% of the library, whose launches each end with few blocks at work.
+// Measured: on an H100 1.06 ms, 146.1% of the library, 51.4% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

@@ -4,6 +4,7 @@
 //   at the experts' ends: half a tile is computed for nothing on average, 128 rows, 6% where an
 //   expert has 2048.
 // Prediction: 118% of the library.
+// Measured: on an H100 937.7 us, 145.2% of the library, 58.2% of the peak.
 // Sizes: INNER % 128 == 0 and COLUMNS % 128 == 0, by the problem.
 //! constant ROWS = a.size(0)
 //! constant INNER = a.size(1)

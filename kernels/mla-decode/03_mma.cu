@@ -5,6 +5,8 @@
 //   registers. A tile is copied, then waited for, then used.
 // Prediction: 250% of the library: a tile's work of some 1500 clocks comes after its copy, which
 //   takes 1000 clocks before the first byte is there, and 4000 more.
+// Measured: on an H100 186.2 us, 486.3% of the library, 56.9% of the speed of a copy (mixed
+//   lengths).
 // Sizes: latents of 512 and 64 numbers of position; any heads, pages and lengths.
 //! constant HEADS = q.size(1)
 //! constant WIDTH = q.size(2)

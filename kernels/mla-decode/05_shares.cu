@@ -7,6 +7,8 @@
 // Prediction: 430% of the library with 128 equal sequences: 3% are gained by the last 4
 //   multiprocessors, and lost by rings that run empty at the ends of sequences. With mixed lengths
 //   or few sequences far ahead of rung 4.
+// Measured: on an H100 141.8 us, 638.9% of the library, 74.8% of the speed of a copy (mixed
+//   lengths).
 // Sizes: latents of 512 and 64 numbers of position; any heads, pages and lengths.
 //! constant HEADS = q.size(1)
 //! constant WIDTH = q.size(2)

@@ -4,6 +4,7 @@
 //   each time among those behind the one before. Then a block an expert looks through all choices,
 //   once to count its own and once to write their places.
 // Prediction: 250% of the library, which sorts.
+// Measured: on an H100 332.6 us, 103.3% of the library, 1.0% of the speed of a copy.
 // Sizes: any.
 //! constant TOKENS = logits.size(0)
 //! constant EXPERTS = logits.size(1)

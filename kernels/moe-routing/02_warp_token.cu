@@ -4,6 +4,7 @@
 //   included, so that an instruction finds the largest of 32 lanes. A lane has eight of 256 experts
 //   in registers, and the owner of the largest word clears it. The order is made as before.
 // Prediction: 400% of the library; looking for places takes most of what is left.
+// Measured: on an H100 175.7 us, 195.9% of the library, 1.8% of the speed of a copy.
 // Sizes: up to 65535 experts, of which a lane has a 32nd in registers; up to 32 of them chosen.
 //! constant TOKENS = logits.size(0)
 //! constant EXPERTS = logits.size(1)

@@ -6,6 +6,7 @@
 //   instruction, and warps by their counts. Nothing depends on who comes first, so the order is
 //   always the same.
 // Prediction: 6000% of the library: three short launches, some 10 us.
+// Measured: on an H100 26.25 us, 1283.3% of the library, 12.2% of the speed of a copy.
 // Sizes: up to 4000 experts, which take 12 bytes of shared memory each; up to 32 of them chosen.
 //! constant TOKENS = logits.size(0)
 //! constant EXPERTS = logits.size(1)

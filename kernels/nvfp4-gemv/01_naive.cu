@@ -3,6 +3,7 @@
 // Idea: none; the starting point. A thread reads its row byte by byte, and makes numbers of codes
 //   by ldexpf. Neighbouring threads read bytes of different rows.
 // Prediction: 60% of the library, which unpacks in a dozen passes.
+// Measured: on an H100 2.52 ms, 117.3% of the library, 0.9% of the speed of a copy.
 // Sizes: any that the problem has.
 //! constant ROWS = packed.size(1)
 //! constant FEATURES = scales.size(2) * 16

@@ -4,6 +4,7 @@
 //   sums by shuffles. Numbers are made as before.
 // Prediction: 400% of the library. The contest that this ladder follows went from 2000 us to 443 by
 //   this step; what is left is instructions, some 40 for a number.
+// Measured: on an H100 358.4 us, 768.1% of the library, 6.1% of the speed of a copy.
 // Sizes: any that the problem has.
 //! constant ROWS = packed.size(1)
 //! constant FEATURES = scales.size(2) * 16

@@ -6,6 +6,7 @@
 //   scales come in, in float.
 // Prediction: 7500% of the library, 65% of the speed of a copy: two instructions of integers and
 //   half a multiply-add a number.
+// Measured: on an H100 29.52 us, 9303.3% of the library, 73.5% of the speed of a copy.
 // Sizes: any that the problem has; x in shared memory takes 2 bytes a number.
 //! constant ROWS = packed.size(1)
 //! constant FEATURES = scales.size(2) * 16

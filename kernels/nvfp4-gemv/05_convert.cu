@@ -4,6 +4,7 @@
 //   a word's eight numbers, 2^-6 times as large, and four conversions make halves of them: 11
 //   instructions, not 15, and only seven of them are of integers.
 // Prediction: 8500% of the library, 75% of the speed of a copy.
+// Measured: on an H100 29.32 us, 9352.9% of the library, 74.0% of the speed of a copy.
 // Sizes: any that the problem has; x in shared memory takes 2 bytes a number.
 //! constant ROWS = packed.size(1)
 //! constant FEATURES = scales.size(2) * 16

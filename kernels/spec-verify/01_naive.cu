@@ -3,6 +3,7 @@
 // Idea: none; the starting point. A block a row of logits reads it three times and writes its
 //   probabilities; then a block a sequence tests the tokens, and reads p, q and the noise.
 // Prediction: 130% of the library, which makes a few more passes.
+// Measured: on an H100 394.9 us, 254.1% of the library, 15.0% of the speed of a copy.
 // Sizes: vocabularies of a multiple of 8.
 //! constant DRAFTED = tokens.size(1)
 //! constant VOCABULARY = noise.size(1)

@@ -5,6 +5,7 @@
 //   row that the next token is drawn from.
 // Prediction: 550% of the library: 148 MB once, at the speed of a copy, then 66 MB by one block a
 //   sequence, which is half as fast.
+// Measured: on an H100 90.83 us, 1100.6% of the library, 65.3% of the speed of a copy.
 // Sizes: vocabularies of a multiple of 8.
 //! constant DRAFTED = tokens.size(1)
 //! constant VOCABULARY = noise.size(1)

@@ -5,6 +5,7 @@
 //   sequence, takes the best of the blocks' tokens.
 // Prediction: 620% of the library with 64 sequences: the draw becomes as fast as a copy, for one
 //   more launch.
+// Measured: on an H100 85.27 us, 1170.7% of the library, 69.5% of the speed of a copy.
 // Sizes: vocabularies of a multiple of 8.
 //! constant DRAFTED = tokens.size(1)
 //! constant VOCABULARY = noise.size(1)
