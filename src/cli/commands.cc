@@ -13,6 +13,7 @@
 #include "cli/model_options.h"
 #include "cli/options.h"
 #include "cli/search_command.h"
+#include "cli/worklog_command.h"
 #include "problem/nearest.h"
 
 namespace assay {
@@ -107,6 +108,7 @@ void CommandLine::AddAll() {
                       RunExplain);
   Add<ScoreOptions>(app, "score", "Score a set of verdicts: fast_p, its curve, the funnel",
                     RunScore);
+  AddWorklog();
   AddArchive();
   CLI::App* problems = Add<ProblemListOptions>(
       app, "problems", "List the problems of the installed suites", RunProblemList);
@@ -128,6 +130,29 @@ void CommandLine::AddAll() {
       [this](const CompletionOptions& options) { return RunCompletion(*app_, options); });
   CLI::App* manual = app.add_subcommand("man", "Print the manual page");
   commands_.push_back({manual, [this] { return RunManual(*app_); }});
+}
+
+void CommandLine::AddWorklog() {
+  CLI::App* worklog =
+      app_->add_subcommand("worklog", "Keep the worklog of a match: you against a machine");
+  worklog->require_subcommand(1);
+  Add<WorklogInitOptions>(*worklog, "init", "Begin a match on a problem", RunWorklogInit);
+  Add<WorklogPredictOptions>(*worklog, "predict", "Seal a prediction, before anything is measured",
+                             RunWorklogPredict);
+  Add<WorklogAttemptOptions>(*worklog, "attempt", "Measure a version of your own, with its why",
+                             RunWorklogAttempt);
+  Add<WorklogModelOptions>(*worklog, "model", "Let a language model try the same reference",
+                           RunWorklogModel);
+  Add<WorklogTogetherOptions>(*worklog, "together",
+                              "Measure a version of a model that you steered", RunWorklogTogether);
+  Add<WorklogStuckOptions>(*worklog, "stuck", "Say what a player got stuck on", RunWorklogStuck);
+  Add<WorklogClaimOptions>(*worklog, "claim", "Name the mechanism that a version rests on",
+                           RunWorklogClaim);
+  Add<WorklogRenderOptions>(*worklog, "render", "Write the report", RunWorklogRender);
+  Add<WorklogCheckOptions>(*worklog, "check", "Tell what is missing, and what was changed",
+                           RunWorklogCheck);
+  Add<WorklogGradeOptions>(*worklog, "grade", "Collect the evidence for a rubric, and keep marks",
+                           RunWorklogGrade);
 }
 
 void CommandLine::AddArchive() {

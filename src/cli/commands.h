@@ -33,6 +33,7 @@ class CommandLine {
                 std::function<int(const Options&)> run);
   void AddAll();
   void AddArchive();
+  void AddWorklog();
 
   std::unique_ptr<CLI::App> app_;
   Origins origins_;                // of defaults that a settings file changed

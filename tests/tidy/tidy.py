@@ -35,6 +35,7 @@ ROOMS = [
     "swap",
     "run",
     "search",
+    "worklog",
     "cli",
 ]
 LAYERS = {
@@ -51,7 +52,7 @@ LAYERS = {
         for place, room in enumerate(ROOMS)
     },
 }
-for room in ("search", "cli"):
+for room in ("search", "worklog", "cli"):
     LAYERS[room] |= {"archive", "propose"}  # what judges knows nothing of them
 HOST_MAY_USE = {"wire", "cuda"}
 HOST_TESTS_MAY_USE = {"base", "wire", "cuda", "model", "problem"}

@@ -1,0 +1,179 @@
+#include "cli/worklog_command.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/hash.h"
+#include "cli/exit_code.h"
+#include "cli/worklog_match.h"
+#include "machine/seeds.h"
+#include "report/text.h"
+#include "worker/protocol.h"
+#include "worklog/check.h"
+#include "worklog/facts_text.h"
+#include "worklog/markdown.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kIdDigits = 12;
+
+void Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+int Ended(const Result<int>& code) { return code ? *code : ReportError(code.error()); }
+
+Result<void> CheckText(const std::string& text, const std::string& name) {
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    return UsageError(fmt::format("{} is empty: say it in words", name));
+  return CheckSource(text, name);
+}
+
+Result<int> Init(const WorklogInitOptions& options) {
+  if (options.problem.problem.empty())
+    return UsageError("name a problem, or add --suggest to see which ones fit");
+  if (options.tier < 0 || options.tier > 3) return UsageError("--tier takes 1, 2 or 3");
+  AskedTerms terms = options.asked;
+  ASSAY_ASSIGN_OR_RETURN(terms.problem, options.problem.Choice());
+  ASSAY_ASSIGN_OR_RETURN(const ProblemRequest problem, options.problem.Resolve());
+  if (std::error_code code; fs::exists(terms.problem.problem, code))
+    terms.problem.problem = fs::absolute(terms.problem.problem).string();
+  const int tier = options.tier != 0 ? options.tier : problem.level != 0 ? problem.level : 2;
+  Match match;
+  match.begun.problem = problem.name;
+  match.begun.reference_hash = Sha256Hex(problem.source);
+  match.begun.terms = TermsText(terms);
+  match.begun.tier = tier;
+  match.begun.worklog =
+      Sha256Hex(fmt::format("{} {}", FreshSeed(), match.begun.terms)).substr(0, kIdDigits);
+  Words words;
+  words.id = match.begun.worklog;
+  words.author = options.author;
+  words.problem = problem.name;
+  words.size = problem.size;
+  words.tier = tier;
+  ASSAY_ASSIGN_OR_RETURN(WorklogFolder folder, WorklogFolder::Make(options.place.folder));
+  ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(ArchiveOf(options.place)));
+  ASSAY_RETURN_IF_ERROR(MatchLog(*store, folder, match).Record(match.begun));
+  for (const Section section : kAllSections)
+    if (std::error_code code; !fs::exists(folder.PathOf(SectionFile(section)), code))
+      ASSAY_RETURN_IF_ERROR(folder.Write(SectionFile(section), SectionStub(section)));
+  ASSAY_RETURN_IF_ERROR(folder.AddWords(WordsHead(words)));
+  Print(fmt::format("a match on {} begins, {}\n", problem.name, TierText(tier)));
+  if (options.tier == 0 && problem.level != tier)
+    Print("tier 2 is the default: fusing a chain of operators is a win that can be explained\n");
+  Print(fmt::format("next: assay worklog predict{} --regime memory --ratio 2 --because \"...\"\n",
+                    PlaceWords(options.place)));
+  return kExitGood;
+}
+
+Result<int> Predict(const WorklogPredictOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckText(options.because, "--because"));
+  if (!std::isfinite(options.ratio) || options.ratio <= 0)
+    return UsageError("--ratio takes the speedup that you expect, such as 1.5 or 0.9");
+  ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToRecord(options.place));
+  const Predicted said{options.regime, options.ratio, options.because};
+  MatchLog log(*opened.store, opened.folder, opened.worklog.match);
+  ASSAY_ASSIGN_OR_RETURN(const FactPlace place, log.Record(said));
+  ASSAY_RETURN_IF_ERROR(opened.folder.AddWords(
+      WordsOf(PredictionWords{place.hash, said.regime, said.reason, said.ratio})));
+  Print(fmt::format("sealed as record {}: {}\n", place.sequence, place.hash));
+  if (opened.worklog.match.predictions.empty())
+    Print(
+        "whoever can write to the archive could write another one: a git commit now proves "
+        "more\n");
+  else
+    Print("it counts for the versions that are measured from now on\n");
+  Print(
+      fmt::format("next: assay worklog attempt{} FILE --why \"...\"\n", PlaceWords(options.place)));
+  return kExitGood;
+}
+
+Result<int> Stuck(const WorklogStuckOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckText(options.text, "TEXT"));
+  const auto player = PlayerFromName(options.player);
+  if (!player) return UsageError("name the player: hand, model or together");
+  ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToLook(options.place));
+  ASSAY_RETURN_IF_ERROR(opened.folder.AddWords(WordsOf(StuckWords{*player, options.text})));
+  return kExitGood;
+}
+
+Result<int> Claim(const WorklogClaimOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckText(options.text, "TEXT"));
+  const auto mechanism = MechanismFromName(options.mechanism);
+  if (!mechanism)
+    return UsageError(
+        fmt::format("no such mechanism: {}; there are {}", options.mechanism, MechanismNames()));
+  ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToLook(options.place));
+  const VersionFact* version = opened.worklog.match.Find(options.version);
+  if (version == nullptr)
+    return UsageError(fmt::format("{} was never measured: assay worklog check lists the versions",
+                                  options.version));
+  ASSAY_RETURN_IF_ERROR(
+      opened.folder.AddWords(WordsOf(ClaimWords{options.version, *mechanism, options.text})));
+  if (version->verdict)
+    Print(fmt::format(
+        "the judge: {}\n",
+        EvidenceFor(*mechanism, *version->verdict, opened.worklog.SourceOf(*version)).text));
+  return kExitGood;
+}
+
+Result<int> Render(const WorklogRenderOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToLook(options.place));
+  ASSAY_RETURN_IF_ERROR(opened.folder.Write(kMarkdownFile, RenderMarkdown(opened.worklog)));
+  Print(fmt::format("wrote {}\n", opened.folder.PathOf(kMarkdownFile)));
+  return kExitGood;
+}
+
+std::string_view Heading(FindingKind kind) {
+  return kind == FindingKind::kMissing      ? "missing"
+         : kind == FindingKind::kChanged    ? "changed"
+         : kind == FindingKind::kSuspicious ? "suspicious"
+                                            : "note";
+}
+
+Result<int> Check(const WorklogCheckOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToLook(options.place));
+  const std::vector<Finding> findings = CheckOpened(opened);
+  std::string heading;
+  for (const Finding& finding : findings) {
+    const std::string section = finding.section
+                                    ? fmt::format("{}. {}", static_cast<int>(*finding.section) + 1,
+                                                  SectionTitle(*finding.section))
+                                    : "The whole";
+    if (section != heading) Print(section + "\n");
+    heading = section;
+    Print(fmt::format("  {:<10} {}\n", Heading(finding.kind), Printable(finding.text, true)));
+    if (!finding.next.empty())
+      Print(fmt::format("             {}{}\n", Printable(finding.next, true),
+                        finding.next.starts_with("assay") ? PlaceWords(options.place) : ""));
+  }
+  const auto& facts = opened.folder.facts();
+  const bool changed = Any(findings, FindingKind::kChanged);
+  const bool suspicious = Any(findings, FindingKind::kSuspicious);
+  const bool missing = Any(findings, FindingKind::kMissing);
+  if (!changed && !suspicious && !missing)
+    Print(fmt::format(
+        "complete: {}, {}\n",
+        Counted(static_cast<long long>(opened.worklog.match.versions.size()), "version"),
+        Counted(static_cast<long long>(facts.size()), "fact")));
+  return changed || suspicious ? kExitWrong : missing ? kExitNotFaster : kExitGood;
+}
+
+}  // namespace
+
+int RunWorklogInit(const WorklogInitOptions& options) { return Ended(Init(options)); }
+int RunWorklogPredict(const WorklogPredictOptions& options) { return Ended(Predict(options)); }
+int RunWorklogStuck(const WorklogStuckOptions& options) { return Ended(Stuck(options)); }
+int RunWorklogClaim(const WorklogClaimOptions& options) { return Ended(Claim(options)); }
+int RunWorklogRender(const WorklogRenderOptions& options) { return Ended(Render(options)); }
+int RunWorklogCheck(const WorklogCheckOptions& options) { return Ended(Check(options)); }
+
+}  // namespace assay

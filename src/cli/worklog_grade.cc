@@ -1,0 +1,114 @@
+// assay worklog grade.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/files.h"
+#include "cli/exit_code.h"
+#include "cli/worklog_command.h"
+#include "cli/worklog_match.h"
+#include "worklog/markdown.h"
+#include "worklog/rubric.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRubricFile = "rubric.toml";
+constexpr const char* kMarksFile = "marks.toml";
+constexpr size_t kTomlBytesMax = 1 << 20;
+
+Result<Rubric> ReadRubric(const WorklogGradeOptions& options, const WorklogFolder& folder) {
+  std::string path = options.rubric;
+  std::error_code code;
+  if (path.empty() && fs::exists(folder.PathOf(kRubricFile), code))
+    path = folder.PathOf(kRubricFile);
+  if (path.empty()) return ParseRubric(DefaultRubricText(), "the shipped rubric");
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTomlBytesMax));
+  return ParseRubric(text, path);
+}
+
+Result<Marks> ReadMarks(const WorklogFolder& folder) {
+  const std::string path = folder.PathOf(kMarksFile);
+  if (std::error_code code; !fs::exists(path, code)) return Marks();
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTomlBytesMax));
+  return ParseMarks(text, path);
+}
+
+// Whether anything was marked by this call.
+Result<bool> AddMarks(const WorklogGradeOptions& options, Marks* marks) {
+  for (const std::string& text : options.marks) {
+    const size_t equals = text.find('=');
+    char* end = nullptr;
+    const std::string number = equals == std::string::npos ? "" : text.substr(equals + 1);
+    const double points = std::strtod(number.c_str(), &end);
+    if (equals == 0 || number.empty() || *end != '\0')
+      return UsageError(fmt::format("--mark {}: give KEY=POINTS, such as depth=25", text));
+    marks->points[text.substr(0, equals)] = points;
+  }
+  if (!options.mentor.empty()) marks->mentor = options.mentor;
+  if (!options.note.empty()) marks->note = options.note;
+  if (!options.lift.empty()) marks->lifted = options.lift;
+  return !options.marks.empty() || !options.note.empty() || !options.lift.empty() ||
+         !options.mentor.empty();
+}
+
+struct Graded {
+  Worklog worklog;
+  Grade grade;
+};
+
+Result<Graded> GradeOne(const WorklogGradeOptions& options, const std::string& path) {
+  WorklogPlace place = options.place;
+  place.folder = path;
+  ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToLook(place));
+  const Worklog& worklog = opened.worklog;
+  ASSAY_ASSIGN_OR_RETURN(const Rubric rubric, ReadRubric(options, opened.folder));
+  ASSAY_ASSIGN_OR_RETURN(Marks marks, ReadMarks(opened.folder));
+  if (!marks.worklog.empty() && marks.worklog != worklog.words.id)
+    return UsageError(fmt::format("{} is of the worklog {}: remove it, and mark anew",
+                                  opened.folder.PathOf(kMarksFile), marks.worklog));
+  ASSAY_ASSIGN_OR_RETURN(const bool fresh, AddMarks(options, &marks));
+  if (fresh) {
+    marks.worklog = worklog.words.id;
+    marks.facts = worklog.match.last;
+  }
+  const std::vector<Finding> findings = CheckOpened(opened);
+  ASSAY_ASSIGN_OR_RETURN(Grade grade, GradeWorklog(worklog, findings, rubric, marks));
+  if (fresh) ASSAY_RETURN_IF_ERROR(opened.folder.Write(kMarksFile, MarksText(marks)));
+  return Graded{std::move(opened.worklog), std::move(grade)};
+}
+
+Result<int> RunGrade(const WorklogGradeOptions& options) {
+  std::vector<std::string> folders = options.folders;
+  if (folders.empty()) folders.push_back(options.place.folder);
+  if (folders.size() > 1 && !options.marks.empty())
+    return UsageError("--mark is for one worklog at a time");
+  std::string csv;
+  for (const std::string& folder : folders) {
+    ASSAY_ASSIGN_OR_RETURN(const Graded graded, GradeOne(options, folder));
+    if (csv.empty()) csv = GradeCsvHeader(graded.grade);
+    csv += GradeCsvLine(graded.grade, graded.worklog, folder);
+    if (options.csv != "-")
+      std::fputs(
+          ((folders.size() > 1 ? folder + ": " : "") + RenderGrade(graded.grade, graded.worklog))
+              .c_str(),
+          stdout);
+  }
+  if (options.csv == "-") std::fputs(csv.c_str(), stdout);
+  if (!options.csv.empty() && options.csv != "-")
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.csv, csv));
+  return kExitGood;
+}
+
+}  // namespace
+
+int RunWorklogGrade(const WorklogGradeOptions& options) {
+  const auto code = RunGrade(options);
+  return code ? *code : ReportError(code.error());
+}
+
+}  // namespace assay

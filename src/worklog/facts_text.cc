@@ -1,0 +1,138 @@
+#include "worklog/facts_text.h"
+
+#include <fmt/format.h>
+
+#include "model/outcome.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+std::string Interval(const BaselineResult& result) {
+  return fmt::format("{} to {}", FormatRatio(result.ci_low), FormatRatio(result.ci_high));
+}
+
+}  // namespace
+
+VersionRow RowOf(const VersionFact& version) {
+  VersionRow row{version.said.version, "no end", "-", "-", "-", "-"};
+  if (!version.trouble.empty()) row.outcome = "not judged";
+  if (!version.verdict) return row;
+  row.outcome = OutcomeName(version.verdict->outcome);
+  std::replace(row.outcome.begin(), row.outcome.end(), '_', ' ');
+  const BaselineResult* speed = version.Speed();
+  if (speed == nullptr) return row;
+  row.time = FormatDuration(speed->candidate_time_ns);
+  row.speedup = FormatRatio(speed->speedup);
+  row.interval = Interval(*speed);
+  if (version.verdict->roofline && version.verdict->roofline->percent_of_peak > 0)
+    row.peak = fmt::format("{:.0f}%", version.verdict->roofline->percent_of_peak);
+  return row;
+}
+
+std::string GatesText(const VersionFact& version) {
+  if (!version.verdict)
+    return version.trouble.empty() ? "its measurement did not end" : version.trouble;
+  const Verdict& verdict = *version.verdict;
+  const Reached reached = FactsOf(verdict.outcome).reached;
+  if (reached == Reached::kNothing) return "did not compile";
+  std::string text = "compiled";
+  if (!version.Correct()) return text + ", not correct: " + verdict.message;
+  text += ", correct";
+  const BaselineResult* speed = version.Speed();
+  if (speed == nullptr) return text + ", no speed measured";
+  if (verdict.outcome == Outcome::kFaster) return text + ", faster";
+  return fmt::format("{}, {}", text,
+                     speed->decision == "tie"         ? "as fast as the reference"
+                     : speed->decision == "slower"    ? "slower"
+                     : speed->decision == "unsettled" ? "whether it is faster is not settled"
+                                                      : "not faster");
+}
+
+std::string PredictionText(const Match& match, const VersionFact& version) {
+  if (version.prediction < 0) return "nothing was predicted";
+  const Predicted& said = match.predictions[static_cast<size_t>(version.prediction)].said;
+  const BaselineResult* speed = version.Speed();
+  if (speed == nullptr)
+    return fmt::format("predicted {}, no speed measured", FormatRatio(said.ratio));
+  const char* where = speed->decision == "unsettled" ? "too noisy to compare"
+                      : speed->ci_low > said.ratio   ? "it is faster than predicted"
+                      : speed->ci_high < said.ratio  ? "it is slower than predicted"
+                                                     : "as predicted";
+  std::string text = fmt::format("predicted {}, measured {} ({}): {}", FormatRatio(said.ratio),
+                                 FormatRatio(speed->speedup), Interval(*speed), where);
+  if (version.verdict->roofline && !version.verdict->roofline->regime.empty() &&
+      !said.regime.empty() && version.verdict->roofline->regime != said.regime)
+    text += fmt::format("; predicted {}-bound, its bound is {}", said.regime,
+                        version.verdict->roofline->regime);
+  return text;
+}
+
+std::string_view PlayerTitle(Player player) {
+  return player == Player::kHand ? "by hand" : player == Player::kModel ? "the model" : "together";
+}
+
+std::string RaceText(const Match& match, Player one, Player other) {
+  const VersionFact* a = match.Best(one);
+  const VersionFact* b = match.Best(other);
+  if (a == nullptr && b == nullptr) return {};
+  if (a == nullptr || b == nullptr)
+    return fmt::format("{} has no correct version with a speed; {} has {}",
+                       PlayerTitle(a == nullptr ? one : other),
+                       PlayerTitle(a == nullptr ? other : one),
+                       FormatRatio((a == nullptr ? b : a)->Speed()->speedup));
+  const SpeedRatio ratio = Between(*a, *b);
+  return fmt::format("{} ({}, {}) against {} ({}, {}): {}, {} to {}: {}", a->said.version,
+                     PlayerTitle(one), FormatRatio(a->Speed()->speedup), b->said.version,
+                     PlayerTitle(other), FormatRatio(b->Speed()->speedup), FormatRatio(ratio.value),
+                     FormatRatio(ratio.low), FormatRatio(ratio.high),
+                     !ratio.settled    ? "too noisy to tell them apart"
+                     : !ratio.Apart()  ? "their intervals do not tell them apart"
+                     : ratio.value > 1 ? fmt::format("{} is faster", a->said.version)
+                                       : fmt::format("{} is faster", b->said.version));
+}
+
+std::string FirstTryText(const Match& match, const SeriesFact& series) {
+  int64_t answers = 0, faster = 0, correct = 0;
+  std::string first;
+  for (const AnswerFact& answer : match.answers) {
+    if (answer.said.series != series.said.number) continue;
+    const VersionFact* version = nullptr;
+    for (const VersionFact& each : match.versions)
+      if (each.said.answer == answer.said.number) version = &each;
+    if (++answers == 1) first = version != nullptr ? GatesText(*version) : answer.said.trouble;
+    if (version == nullptr) continue;
+    correct += version->Correct();
+    faster += version->verdict && version->verdict->outcome == Outcome::kFaster;
+  }
+  if (answers == 0) return "no answer yet";
+  return fmt::format("{} of {} correct, {} faster. First try: {}", correct,
+                     Counted(answers, "answer"), faster, first);
+}
+
+std::string TierText(int tier) {
+  return tier == 1   ? "tier 1: a single operator, against a tuned library"
+         : tier == 3 ? "tier 3: a block of a network, where the time must be found first"
+                     : "tier 2: a chain of operators, where the win is fusion";
+}
+
+std::string MachineLine(const Match& match) {
+  for (const VersionFact& version : match.versions) {
+    if (!version.verdict) continue;
+    const Machine& machine = version.verdict->machine;
+    std::string text = machine.gpu.empty() ? machine.cpu : machine.gpu;
+    return fmt::format("{}; {} a side", text, Counted(machine.threads, "thread"));
+  }
+  return {};
+}
+
+const VersionFact* Before(const Match& match, const VersionFact& version) {
+  const VersionFact* before = nullptr;
+  for (const VersionFact* each : match.Of(version.said.player)) {
+    if (each == &version) return before;
+    before = each;
+  }
+  return nullptr;
+}
+
+}  // namespace assay

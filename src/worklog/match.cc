@@ -1,0 +1,166 @@
+#include "worklog/match.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "model/verdict_json.h"
+
+namespace assay {
+namespace {
+
+char LetterOf(Player player) {
+  return player == Player::kHand ? 'v' : player == Player::kModel ? 'm' : 't';
+}
+
+// Builds a match note by note.
+class MatchReader {
+ public:
+  explicit MatchReader(std::span<const Fact> facts) {
+    for (const Fact& fact : facts)
+      if (fact.record.facts.kind == RecordKind::kVerdict) verdicts_[fact.record.hash] = &fact;
+  }
+
+  Result<void> Take(const Fact& fact) {
+    ASSAY_ASSIGN_OR_RETURN(const MatchNote note, MatchNoteFromJson(fact.content));
+    const FactPlace place{fact.record.hash, fact.record.sequence, fact.record.time};
+    if (note.previous != match_.last)
+      match_.breaks.push_back(fmt::format("a fact is missing before record {} ({})",
+                                          fact.record.sequence, fact.record.facts.name));
+    match_.last = fact.record.hash;
+    for (const std::string& id : note.outside) outside_.push_back(id);
+    return std::visit([&](const auto& event) { return Add(place, event); }, note.event);
+  }
+
+  Match Finish() {
+    for (VersionFact& version : match_.versions)
+      if (version.verdict) own_.insert(version.verdict->id);
+    std::set<std::string> seen;
+    for (const std::string& id : outside_)
+      if (!own_.contains(id) && seen.insert(id).second) match_.outside.push_back(id);
+    return std::move(match_);
+  }
+
+ private:
+  Result<void> Add(const FactPlace& place, const MatchBegun& event) {
+    match_.place = place;
+    match_.begun = event;
+    return {};
+  }
+  Result<void> Add(const FactPlace& place, const Predicted& event) {
+    if (match_.predictions.empty()) match_.before = outside_;
+    match_.predictions.push_back({place, event});
+    return {};
+  }
+  Result<void> Add(const FactPlace& place, const SeriesBegun& event) {
+    match_.series.push_back({place, event});
+    return {};
+  }
+  Result<void> Add(const FactPlace& place, const Answered& event) {
+    match_.answers.push_back({place, event});
+    return {};
+  }
+  Result<void> Add(const FactPlace& place, const Attempted& event) {
+    VersionFact version;
+    version.place = place;
+    version.said = event;
+    version.prediction = static_cast<int>(match_.predictions.size()) - 1;
+    match_.versions.push_back(std::move(version));
+    return {};
+  }
+  Result<void> Add(const FactPlace& place, const Measured& event) {
+    const auto found =
+        std::find_if(match_.versions.rbegin(), match_.versions.rend(),
+                     [&](const VersionFact& each) { return each.said.version == event.version; });
+    if (found == match_.versions.rend()) {
+      match_.breaks.push_back(fmt::format("record {} measures {}, which nothing announces",
+                                          place.sequence, event.version));
+      return {};
+    }
+    found->trouble = event.trouble;
+    if (event.verdict_hash.empty()) return {};
+    const auto verdict = verdicts_.find(event.verdict_hash);
+    if (verdict == verdicts_.end()) {
+      match_.breaks.push_back(fmt::format("the verdict on {} is missing", event.version));
+      found->trouble = "its verdict is missing from the facts";
+      return {};
+    }
+    const Record& record = verdict->second->record;
+    ASSAY_ASSIGN_OR_RETURN(found->verdict, VerdictFromJson(verdict->second->content));
+    found->verdict_place = {record.hash, record.sequence, record.time};
+    return {};
+  }
+
+  Match match_;
+  std::map<std::string, const Fact*> verdicts_;  // by the record's hash
+  std::vector<std::string> outside_;
+  std::set<std::string> own_;  // ids of the worklog's verdicts
+};
+
+}  // namespace
+
+const BaselineResult* VersionFact::Speed() const {
+  if (!Correct() || !verdict->speed) return nullptr;
+  const auto found = verdict->speed->baselines.find(verdict->speed->headline);
+  return found == verdict->speed->baselines.end() || found->second.speedup <= 0 ? nullptr
+                                                                                : &found->second;
+}
+
+std::vector<const VersionFact*> Match::Of(Player player) const {
+  std::vector<const VersionFact*> found;
+  for (const VersionFact& version : versions)
+    if (version.said.player == player) found.push_back(&version);
+  return found;
+}
+
+const VersionFact* Match::Find(std::string_view version) const {
+  for (const VersionFact& each : versions)
+    if (each.said.version == version) return &each;
+  return nullptr;
+}
+
+const AnswerFact* Match::FindAnswer(int number) const {
+  for (const AnswerFact& each : answers)
+    if (each.said.number == number) return &each;
+  return nullptr;
+}
+
+const VersionFact* Match::Best(Player player) const {
+  const VersionFact* best = nullptr;
+  std::set<std::string> seen;
+  for (const VersionFact* version : Of(player)) {
+    // A second run of the same source is luck, not a version.
+    if (!seen.insert(version->said.source_hash).second || version->Speed() == nullptr) continue;
+    if (best == nullptr || version->Speed()->speedup > best->Speed()->speedup) best = version;
+  }
+  return best;
+}
+
+std::string Match::NextVersion(Player player) const {
+  return fmt::format("{}{}", LetterOf(player), Of(player).size() + 1);
+}
+
+Result<Match> ReadMatch(std::span<const Fact> facts) {
+  MatchReader reader(facts);
+  bool first = true;
+  for (const Fact& fact : facts) {
+    if (fact.record.facts.kind != RecordKind::kNote) continue;
+    if (std::exchange(first, false) && fact.record.facts.name != "worklog/begun")
+      return UsageError("the facts do not begin with the match's beginning: lines are missing");
+    ASSAY_RETURN_IF_ERROR(reader.Take(fact));
+  }
+  if (first) return UsageError("there are no facts: begin by assay worklog init");
+  return reader.Finish();
+}
+
+SpeedRatio Between(const VersionFact& version, const VersionFact& other) {
+  const BaselineResult* a = version.Speed();
+  const BaselineResult* b = other.Speed();
+  if (a == nullptr || b == nullptr || b->ci_low <= 0 || b->ci_high <= 0) return {};
+  return {a->speedup / b->speedup, a->ci_low / b->ci_high, a->ci_high / b->ci_low,
+          a->decision != "unsettled" && b->decision != "unsettled"};
+}
+
+}  // namespace assay

@@ -1,0 +1,244 @@
+#include "worklog/rubric.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "problem/nearest.h"
+#include "report/text.h"
+#include "worklog/default_rubric.h"
+#include "worklog/evidence.h"
+#include "worklog/fact.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kHonesty = "honesty";
+constexpr double kPointsMax = 1000;
+
+std::unexpected<Error> At(const std::string& path, const toml::node& node,
+                          const std::string& remedy) {
+  return UsageError(fmt::format("{} line {}: {}", path, node.source().begin.line, remedy));
+}
+
+Result<toml::table> ParseToml(std::string_view text, const std::string& path,
+                              std::string_view schema) {
+  if (const size_t line = ConflictLine(text); line > 0)
+    return UsageError(fmt::format(
+        "{} line {}: a merge left a conflict: choose a side, and remove the marks", path, line));
+  try {
+    toml::table table = toml::parse(text, path);
+    if (table["schema"].value_or(std::string()) != schema)
+      return UsageError(fmt::format("{}: it must begin with schema = \"{}\"", path, schema));
+    return table;
+  } catch (const toml::parse_error& error) {
+    return UsageError(fmt::format("{} line {}: {}: mend the line", path, error.source().begin.line,
+                                  error.description()));
+  }
+}
+
+Result<void> RefuseOthers(const toml::table& table, const std::vector<std::string>& known,
+                          const std::string& path) {
+  for (const auto& [key, value] : table)
+    if (std::find(known.begin(), known.end(), key.str()) == known.end())
+      return At(path, value,
+                fmt::format("no such key: {}{}", key.str(), Suggestion(key.str(), known)));
+  return {};
+}
+
+Result<RubricLine> ParseLine(const toml::node& node, const std::string& path) {
+  const toml::table* table = node.as_table();
+  if (table == nullptr) return At(path, node, "write a line as {points = 5, text = \"...\"}");
+  ASSAY_RETURN_IF_ERROR(RefuseOthers(*table, {"evidence", "text", "points"}, path));
+  RubricLine line{(*table)["evidence"].value_or(std::string()),
+                  (*table)["text"].value_or(std::string()), (*table)["points"].value_or(-1.0)};
+  if (line.text.empty()) return At(path, node, "text is missing");
+  if (!(line.points >= 0 && line.points <= kPointsMax))
+    return At(path, node, fmt::format("points are missing, or not from 0 to {:g}", kPointsMax));
+  if (!line.evidence.empty() && FindEvidence(line.evidence) == nullptr)
+    return At(path, node,
+              fmt::format("no such evidence: {}; there are {}; leave it out for a line that you "
+                          "look for yourself",
+                          line.evidence, EvidenceNames()));
+  return line;
+}
+
+// A TOML string on one line.
+std::string Quoted(std::string_view text) {
+  std::ostringstream stream;
+  stream << toml::value<std::string>(std::string(Printable(text, true)));
+  return stream.str();
+}
+
+std::string CsvCell(std::string_view text) {
+  std::string cell = Printable(text, true);
+  // A spreadsheet would compute what begins so.
+  if (!cell.empty() && std::string_view("=+-@").find(cell.front()) != std::string_view::npos)
+    cell.insert(cell.begin(), '\'');
+  if (cell.find_first_of(",\"") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char letter : cell)
+    quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+double RubricBucket::Points() const {
+  double points = 0;
+  for (const RubricLine& line : lines) points += line.points;
+  return points;
+}
+
+std::string_view DefaultRubricText() { return kDefaultRubric; }
+
+std::string EvidenceNames() {
+  std::string names;
+  for (const EvidenceRule& rule : AllEvidence())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", rule.name);
+  return names;
+}
+
+Result<Rubric> ParseRubric(std::string_view text, const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path, "assay.rubric/1"));
+  ASSAY_RETURN_IF_ERROR(RefuseOthers(table, {"schema", "bucket"}, path));
+  Rubric rubric;
+  const toml::array* buckets = table["bucket"].as_array();
+  if (buckets == nullptr || buckets->empty())
+    return UsageError(fmt::format("{}: write at least one [[bucket]]", path));
+  for (const toml::node& node : *buckets) {
+    const toml::table* each = node.as_table();
+    if (each == nullptr) return At(path, node, "write [[bucket]]");
+    ASSAY_RETURN_IF_ERROR(RefuseOthers(*each, {"key", "name", "line"}, path));
+    RubricBucket bucket{
+        (*each)["key"].value_or(std::string()), (*each)["name"].value_or(std::string()), {}};
+    if (bucket.key.empty() || bucket.name.empty())
+      return At(path, node, "a bucket has a key and a name");
+    for (const RubricBucket& other : rubric.buckets)
+      if (other.key == bucket.key) return At(path, node, "two buckets have this key");
+    const toml::array* lines = (*each)["line"].as_array();
+    if (lines == nullptr || lines->empty()) return At(path, node, "a bucket has lines");
+    for (const toml::node& line : *lines) {
+      ASSAY_ASSIGN_OR_RETURN(RubricLine parsed, ParseLine(line, path));
+      bucket.lines.push_back(std::move(parsed));
+    }
+    rubric.buckets.push_back(std::move(bucket));
+  }
+  return rubric;
+}
+
+std::string MarksText(const Marks& marks) {
+  std::string text = fmt::format(
+      "# A mentor's marks, by assay worklog grade.\nschema = \"assay.marks/1\"\nworklog = {}\n"
+      "facts = {}\nmentor = {}\nnote = {}\nlifted = {}\n\n[points]\n",
+      Quoted(marks.worklog), Quoted(marks.facts), Quoted(marks.mentor), Quoted(marks.note),
+      Quoted(marks.lifted));
+  for (const auto& [key, points] : marks.points)
+    text += fmt::format("{} = {}\n", Quoted(key), points);
+  return text;
+}
+
+Result<Marks> ParseMarks(std::string_view text, const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path, "assay.marks/1"));
+  ASSAY_RETURN_IF_ERROR(RefuseOthers(
+      table, {"schema", "worklog", "facts", "mentor", "note", "lifted", "points"}, path));
+  const auto word = [&](const char* key) { return table[key].value_or(std::string()); };
+  Marks marks{word("worklog"), word("facts"), word("mentor"), word("note"), word("lifted"), {}};
+  if (const toml::table* points = table["points"].as_table())
+    for (const auto& [key, value] : *points) {
+      const auto number = value.value<double>();
+      if (!number) return At(path, value, "a mark is a number");
+      marks.points[std::string(key.str())] = *number;
+    }
+  return marks;
+}
+
+Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& findings,
+                           const Rubric& rubric, const Marks& marks) {
+  Grade grade;
+  for (const Finding& finding : findings)
+    if (finding.kind == FindingKind::kSuspicious || finding.kind == FindingKind::kChanged)
+      grade.suspicious.push_back(finding.text);
+  grade.lifted = !marks.lifted.empty();
+  grade.stale = !marks.facts.empty() && marks.facts != worklog.match.last;
+  for (const RubricBucket& bucket : rubric.buckets) {
+    GradedBucket graded{bucket.key, bucket.name, bucket.Points(), 0, 0, false, {}};
+    for (const RubricLine& line : bucket.lines) {
+      GradedLine each{line, false, "the mentor looks for it", {}};
+      if (const EvidenceRule* rule = FindEvidence(line.evidence)) {
+        LineEvidence evidence = rule->look(worklog, findings);
+        each.met = evidence.met;
+        each.found = std::move(evidence.found);
+        each.verdicts = std::move(evidence.verdicts);
+      }
+      if (each.met) graded.proposed += line.points;
+      graded.lines.push_back(std::move(each));
+    }
+    const auto marked = marks.points.find(bucket.key);
+    graded.marked = marked != marks.points.end();
+    graded.mark = graded.marked ? marked->second : graded.proposed;
+    if (!(graded.mark >= 0 && graded.mark <= graded.points))
+      return UsageError(fmt::format("{} takes 0 to {:g} points, not {:g}", bucket.key,
+                                    graded.points, graded.mark));
+    // What was hidden or fudged costs all honesty, until the mentor says that it was not.
+    if (bucket.key == kHonesty && !grade.suspicious.empty() && !grade.lifted) graded.mark = 0;
+    grade.points += graded.points;
+    grade.mark += graded.mark;
+    grade.buckets.push_back(std::move(graded));
+  }
+  for (const auto& [key, points] : marks.points)
+    if (std::none_of(grade.buckets.begin(), grade.buckets.end(),
+                     [&](const GradedBucket& bucket) { return bucket.key == key; }))
+      return UsageError(fmt::format("the rubric has no bucket {}", key));
+  return grade;
+}
+
+std::string RenderGrade(const Grade& grade, const Worklog& worklog) {
+  const auto safe = [](std::string_view text) { return Printable(text, true); };
+  std::string text =
+      fmt::format("{}, {}\n", safe(worklog.words.problem),
+                  worklog.words.author.empty() ? "no author" : safe(worklog.words.author));
+  for (const GradedBucket& bucket : grade.buckets) {
+    text += fmt::format("\n{}: {:g} of {:g}{}\n", safe(bucket.name), bucket.mark, bucket.points,
+                        bucket.marked ? fmt::format(", marked (evidence for {:g})", bucket.proposed)
+                        : bucket.mark < bucket.proposed ? " (see below)"
+                                                        : ", by the evidence");
+    for (const GradedLine& line : bucket.lines) {
+      text += fmt::format("  {} {:>4g}  {}\n          {}\n", line.met ? "+" : "-", line.line.points,
+                          safe(line.line.text), safe(line.found));
+      if (line.verdicts.empty()) continue;
+      text += "          verdicts";
+      for (const std::string& id : line.verdicts) text += " " + safe(id);
+      text += "\n";
+    }
+  }
+  if (!grade.suspicious.empty()) {
+    text += fmt::format("\nSuspicious{}\n",
+                        grade.lifted ? ", and lifted by the mentor:"
+                                     : ": honesty is 0 until it is lifted (--lift WHY):");
+    for (const std::string& each : grade.suspicious) text += "  ! " + safe(each) + "\n";
+  }
+  if (grade.stale) text += "\nFacts were added since the marks were given.\n";
+  return text + fmt::format("\ntotal {:g} of {:g}\n", grade.mark, grade.points);
+}
+
+std::string GradeCsvHeader(const Grade& grade) {
+  std::string line = "folder,worklog,author,problem";
+  for (const GradedBucket& bucket : grade.buckets)
+    line += fmt::format(",{},{}", CsvCell(bucket.key), CsvCell(bucket.key + " by evidence"));
+  return line + ",total,of,suspicious,lifted\n";
+}
+
+std::string GradeCsvLine(const Grade& grade, const Worklog& worklog, const std::string& folder) {
+  std::string line = fmt::format("{},{},{},{}", CsvCell(folder), CsvCell(worklog.words.id),
+                                 CsvCell(worklog.words.author), CsvCell(worklog.words.problem));
+  for (const GradedBucket& bucket : grade.buckets)
+    line += fmt::format(",{:g},{:g}", bucket.mark, bucket.proposed);
+  return line + fmt::format(",{:g},{:g},{},{}\n", grade.mark, grade.points, grade.suspicious.size(),
+                            grade.lifted ? "yes" : "no");
+}
+
+}  // namespace assay

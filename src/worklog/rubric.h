@@ -1,0 +1,80 @@
+// The rubric of a worklog: buckets of points, the evidence for each line, suspicious things, and a
+// mentor's marks (docs/worklog.md). Speed earns nothing by itself. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "worklog/check.h"
+
+namespace assay {
+
+struct RubricLine {
+  std::string evidence;  // one of EvidenceNames(); empty: the mentor looks for it
+  std::string text;
+  double points = 0;
+};
+
+struct RubricBucket {
+  std::string key;  // "honesty": 0 as long as anything is suspicious
+  std::string name;
+  std::vector<RubricLine> lines;
+
+  double Points() const;
+};
+
+struct Rubric {
+  std::vector<RubricBucket> buckets;
+};
+
+// The rubric that comes with Assay: 30, 30, 30 and 10 points.
+std::string_view DefaultRubricText();
+// Errors (kUsage) name `path`, the line and the remedy.
+Result<Rubric> ParseRubric(std::string_view text, const std::string& path);
+std::string EvidenceNames();  // with commas
+
+// A mentor's marks.
+struct Marks {
+  std::string worklog, facts;  // the id, and the hash of the last fact that was marked
+  std::string mentor, note;
+  std::string lifted;                    // why suspicious things are none; empty: they count
+  std::map<std::string, double> points;  // by bucket
+};
+std::string MarksText(const Marks& marks);
+Result<Marks> ParseMarks(std::string_view text, const std::string& path);
+
+struct GradedLine {
+  RubricLine line;
+  bool met = false;
+  std::string found;                  // in one sentence
+  std::vector<std::string> verdicts;  // ids
+};
+
+struct GradedBucket {
+  std::string key, name;
+  double points = 0, proposed = 0, mark = 0;  // mark: the mentor's, else as proposed
+  bool marked = false;                        // by the mentor
+  std::vector<GradedLine> lines;
+};
+
+struct Grade {
+  std::vector<GradedBucket> buckets;
+  std::vector<std::string> suspicious;
+  bool lifted = false;
+  double points = 0, mark = 0;
+  bool stale = false;  // facts came after the marks
+};
+
+// `findings`: of CheckWorklog. Errors (kUsage): a mark names no bucket, or has too many points.
+Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& findings,
+                           const Rubric& rubric, const Marks& marks);
+
+std::string RenderGrade(const Grade& grade, const Worklog& worklog);
+// A line a worklog, of which all were graded by one rubric; the first call's header names buckets.
+std::string GradeCsvHeader(const Grade& grade);
+std::string GradeCsvLine(const Grade& grade, const Worklog& worklog, const std::string& folder);
+
+}  // namespace assay
