@@ -101,6 +101,9 @@ void CommandLine::AddAll() {
                      RunLadder);
   Add<ModelOptions>(app, "model",
                     "Swap kernels into a whole model, one by one, and judge each model", RunModel);
+  Add<RooflineOptions>(app, "roofline",
+                       "Draw verdicts on a problem under the machine's measured ceilings",
+                       RunRoofline);
   Add<SassOptions>(app, "sass",
                    "Show the loop in which a GPU kernel spends its time, as machine code", RunSass);
   Add<NewOptions>(app, "new", "Write a stub of a candidate for a problem", RunNew);
@@ -153,6 +156,9 @@ void CommandLine::AddWorklog() {
                            RunWorklogCheck);
   Add<WorklogGradeOptions>(*worklog, "grade", "Collect the evidence for a rubric, and keep marks",
                            RunWorklogGrade);
+  Add<WorklogCertificateOptions>(*worklog, "certificate",
+                                 "Write the certificate of a complete worklog, as PDF",
+                                 RunWorklogCertificate);
 }
 
 void CommandLine::AddArchive() {

@@ -153,6 +153,14 @@ struct LadderOptions {
   void AddTo(CLI::App& command);
 };
 
+struct RooflineOptions {
+  std::string problem;
+  std::vector<std::string> verdicts;  // files, ids
+  std::string svg, archive;
+
+  void AddTo(CLI::App& command);
+};
+
 struct SassOptions {
   std::string file;        // a .cu in the device form
   ProblemOptions problem;  // empty: that of the ladder whose rung the file is
@@ -190,6 +198,7 @@ int RunNew(const NewOptions& options);
 int RunWorker(const WorkerCommandOptions& options);
 int RunRun(const RunOptions& options);
 int RunLadder(const LadderOptions& options);
+int RunRoofline(const RooflineOptions& options);
 int RunSass(const SassOptions& options);
 int RunExplain(const ExplainOptions& options);
 int RunScore(const ScoreOptions& options);

@@ -10,11 +10,13 @@
 #include "cli/exit_code.h"
 #include "cli/worklog_match.h"
 #include "machine/seeds.h"
+#include "problem/suite.h"
 #include "report/text.h"
 #include "worker/protocol.h"
 #include "worklog/check.h"
 #include "worklog/facts_text.h"
 #include "worklog/markdown.h"
+#include "worklog/page.h"
 
 namespace assay {
 namespace {
@@ -36,7 +38,29 @@ Result<void> CheckText(const std::string& text, const std::string& name) {
   return CheckSource(text, name);
 }
 
+Result<int> Suggest(const WorklogInitOptions& options) {
+  const int tier = options.tier != 0 ? options.tier : 2;
+  std::string text = TierText(tier) + "\n";
+  size_t count = 0;
+  for (const std::string& folder : SuiteFolders()) {
+    ASSAY_ASSIGN_OR_RETURN(const Suite suite, LoadSuite(folder));
+    for (const SuiteProblem& problem : suite.problems) {
+      if (problem.level != tier) continue;
+      if (!options.mechanism.empty() && problem.mechanism != options.mechanism) continue;
+      ++count;
+      text += fmt::format("  {:<26}  {:<12}  {}\n", Printable(problem.name, true),
+                          Printable(problem.mechanism, true), Printable(problem.lesson, true));
+    }
+  }
+  if (count == 0)
+    return UsageError("no problem matches: leave out --mechanism, or name another --tier");
+  Print(text +
+        fmt::format("next: assay worklog init{} NAME --size small\n", PlaceWords(options.place)));
+  return kExitGood;
+}
+
 Result<int> Init(const WorklogInitOptions& options) {
+  if (options.suggest) return Suggest(options);
   if (options.problem.problem.empty())
     return UsageError("name a problem, or add --suggest to see which ones fit");
   if (options.tier < 0 || options.tier > 3) return UsageError("--tier takes 1, 2 or 3");
@@ -127,8 +151,18 @@ Result<int> Claim(const WorklogClaimOptions& options) {
 
 Result<int> Render(const WorklogRenderOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToLook(options.place));
-  ASSAY_RETURN_IF_ERROR(opened.folder.Write(kMarkdownFile, RenderMarkdown(opened.worklog)));
-  Print(fmt::format("wrote {}\n", opened.folder.PathOf(kMarkdownFile)));
+  const auto write = [&](const char* file, const std::string& content) -> Result<void> {
+    ASSAY_RETURN_IF_ERROR(opened.folder.Write(file, content));
+    Print(fmt::format("wrote {}\n", opened.folder.PathOf(file)));
+    return {};
+  };
+  if (options.present)
+    ASSAY_RETURN_IF_ERROR(
+        write(kPresentFile, RenderWorklogPage(opened.worklog, PageKind::kPresentation)));
+  else {
+    ASSAY_RETURN_IF_ERROR(write(kMarkdownFile, RenderMarkdown(opened.worklog)));
+    ASSAY_RETURN_IF_ERROR(write(kPageFile, RenderWorklogPage(opened.worklog)));
+  }
   return kExitGood;
 }
 

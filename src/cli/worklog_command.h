@@ -79,6 +79,7 @@ struct WorklogClaimOptions {
 
 struct WorklogRenderOptions {
   WorklogPlace place;
+  bool present = false;
 
   void AddTo(CLI::App& command);
 };
@@ -92,8 +93,15 @@ struct WorklogCheckOptions {
 struct WorklogGradeOptions {
   std::vector<std::string> folders;  // empty: the place's
   WorklogPlace place;
-  std::string rubric, mentor, note, lift, csv;
+  std::string rubric, mentor, note, lift, csv, page;
   std::vector<std::string> marks;  // KEY=POINTS
+
+  void AddTo(CLI::App& command);
+};
+
+struct WorklogCertificateOptions {
+  WorklogPlace place;
+  std::string out;  // empty: certificate.pdf in the folder
 
   void AddTo(CLI::App& command);
 };
@@ -108,5 +116,6 @@ int RunWorklogClaim(const WorklogClaimOptions& options);
 int RunWorklogRender(const WorklogRenderOptions& options);
 int RunWorklogCheck(const WorklogCheckOptions& options);
 int RunWorklogGrade(const WorklogGradeOptions& options);
+int RunWorklogCertificate(const WorklogCertificateOptions& options);
 
 }  // namespace assay

@@ -9,7 +9,9 @@
 #include "cli/exit_code.h"
 #include "cli/worklog_command.h"
 #include "cli/worklog_match.h"
-#include "worklog/markdown.h"
+#include "sandbox/sandbox.h"
+#include "worklog/certificate.h"
+#include "worklog/class_page.h"
 #include "worklog/rubric.h"
 
 namespace assay {
@@ -59,6 +61,9 @@ Result<bool> AddMarks(const WorklogGradeOptions& options, Marks* marks) {
 struct Graded {
   Worklog worklog;
   Grade grade;
+  std::string mentor;
+  bool complete = false;
+  std::string folder;
 };
 
 Result<Graded> GradeOne(const WorklogGradeOptions& options, const std::string& path) {
@@ -79,7 +84,8 @@ Result<Graded> GradeOne(const WorklogGradeOptions& options, const std::string& p
   const std::vector<Finding> findings = CheckOpened(opened);
   ASSAY_ASSIGN_OR_RETURN(Grade grade, GradeWorklog(worklog, findings, rubric, marks));
   if (fresh) ASSAY_RETURN_IF_ERROR(opened.folder.Write(kMarksFile, MarksText(marks)));
-  return Graded{std::move(opened.worklog), std::move(grade)};
+  const bool complete = !Any(findings, FindingKind::kMissing) && grade.suspicious.empty();
+  return Graded{std::move(opened.worklog), std::move(grade), marks.mentor, complete, path};
 }
 
 Result<int> RunGrade(const WorklogGradeOptions& options) {
@@ -87,9 +93,10 @@ Result<int> RunGrade(const WorklogGradeOptions& options) {
   if (folders.empty()) folders.push_back(options.place.folder);
   if (folders.size() > 1 && !options.marks.empty())
     return UsageError("--mark is for one worklog at a time");
+  std::vector<Graded> all;
   std::string csv;
   for (const std::string& folder : folders) {
-    ASSAY_ASSIGN_OR_RETURN(const Graded graded, GradeOne(options, folder));
+    ASSAY_ASSIGN_OR_RETURN(Graded graded, GradeOne(options, folder));
     if (csv.empty()) csv = GradeCsvHeader(graded.grade);
     csv += GradeCsvLine(graded.grade, graded.worklog, folder);
     if (options.csv != "-")
@@ -97,10 +104,37 @@ Result<int> RunGrade(const WorklogGradeOptions& options) {
           ((folders.size() > 1 ? folder + ": " : "") + RenderGrade(graded.grade, graded.worklog))
               .c_str(),
           stdout);
+    all.push_back(std::move(graded));
   }
   if (options.csv == "-") std::fputs(csv.c_str(), stdout);
   if (!options.csv.empty() && options.csv != "-")
     ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.csv, csv));
+  if (options.page.empty()) return kExitGood;
+  std::vector<ClassEntry> entries;
+  for (const Graded& graded : all)
+    entries.push_back({graded.folder, &graded.worklog, &graded.grade});
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.page, RenderClassPage(entries)));
+  return kExitGood;
+}
+
+Result<int> Certify(const WorklogCertificateOptions& options) {
+  WorklogGradeOptions grading;
+  grading.place = options.place;
+  ASSAY_ASSIGN_OR_RETURN(const Graded graded, GradeOne(grading, options.place.folder));
+  if (!graded.complete)
+    return UsageError(
+        fmt::format("the worklog is not complete, or something in it is suspicious: assay worklog "
+                    "check{}",
+                    PlaceWords(options.place)));
+  const std::string path = options.out.empty()
+                               ? (fs::path(options.place.folder) / "certificate.pdf").string()
+                               : options.out;
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  ASSAY_ASSIGN_OR_RETURN(const std::string pdf,
+                         DrawCertificate(SheetOf(graded.worklog, graded.grade, graded.mentor),
+                                         (fs::path(support) / "certificate.so").string()));
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, pdf));
+  std::fputs(fmt::format("wrote {}\n", path).c_str(), stdout);
   return kExitGood;
 }
 
@@ -108,6 +142,11 @@ Result<int> RunGrade(const WorklogGradeOptions& options) {
 
 int RunWorklogGrade(const WorklogGradeOptions& options) {
   const auto code = RunGrade(options);
+  return code ? *code : ReportError(code.error());
+}
+
+int RunWorklogCertificate(const WorklogCertificateOptions& options) {
+  const auto code = Certify(options);
   return code ? *code : ReportError(code.error());
 }
 

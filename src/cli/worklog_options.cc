@@ -4,6 +4,20 @@
 
 namespace assay {
 
+void RooflineOptions::AddTo(CLI::App& command) {
+  command.add_option("PROBLEM", problem, "The name of a problem that comes with Assay, or a file")
+      ->required();
+  command
+      .add_option("VERDICT", verdicts,
+                  "Verdicts on it: files, or ids as cards and assay archive list show them")
+      ->required();
+  command.add_option("--svg", svg, "File for the picture");
+  AddArchiveOption(command, &archive);
+  command.footer(
+      "Examples:\n  assay roofline softmax 3f2a9c01d4e7 8c1f00d2aa31\n"
+      "  assay roofline softmax 3f2a9c01d4e7 --svg roofline.svg");
+}
+
 void WorklogPlace::AddTo(CLI::App& command) {
   command.add_option("--in", folder, "The worklog's folder")->capture_default_str();
   AddArchiveOption(command, &archive);
@@ -133,7 +147,11 @@ void WorklogClaimOptions::AddTo(CLI::App& command) {
   place.AddTo(command);
 }
 
-void WorklogRenderOptions::AddTo(CLI::App& command) { place.AddTo(command); }
+void WorklogRenderOptions::AddTo(CLI::App& command) {
+  place.AddTo(command);
+  command.add_flag("--present", present,
+                   "Write present.html instead: full screens, one a section, for a demo day");
+}
 
 void WorklogCheckOptions::AddTo(CLI::App& command) {
   place.AddTo(command);
@@ -152,11 +170,18 @@ void WorklogGradeOptions::AddTo(CLI::App& command) {
   command.add_option("--note", note, "A word for the author");
   command.add_option("--lift", lift, "Why suspicious things are none: honesty counts again");
   command.add_option("--csv", csv, "File for a line a worklog; - for stdout");
+  command.add_option("--page", page, "File for the worklogs of a class as one HTML page");
   command.footer(
       "Evidence is proposed, the mentor gives the marks; they are kept in marks.toml.\n"
       "Examples:\n  assay worklog grade --in match\n"
       "  assay worklog grade --in match --mark depth=25 --mentor M --note \"show v2's profile\"\n"
-      "  assay worklog grade class/* --csv grades.csv");
+      "  assay worklog grade class/* --csv grades.csv --page class.html");
+}
+
+void WorklogCertificateOptions::AddTo(CLI::App& command) {
+  place.AddTo(command);
+  command.add_option("-o,--out", out, "File (default: certificate.pdf in the worklog's folder)");
+  command.footer("A worklog is certified once assay worklog check finds it complete.");
 }
 
 }  // namespace assay

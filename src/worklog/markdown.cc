@@ -26,7 +26,7 @@ class MarkdownWriter {
     text_ = fmt::format("# You vs the machine: {}\n\n", MarkdownEscaped(words_.problem));
     if (!words_.author.empty()) Line(fmt::format("By {}.", MarkdownEscaped(words_.author)));
     const std::string machine = MachineLine(match_);
-    Line(fmt::format("Worklog `{}`, {}{}{}.", MarkdownEscaped(words_.id), TierText(words_.tier),
+    Line(fmt::format("Worklog {}, {}{}{}.", MarkdownEscaped(words_.id), TierText(words_.tier),
                      words_.size.empty() ? "" : ", size " + MarkdownEscaped(words_.size),
                      machine.empty() ? "" : ". Judged on " + MarkdownEscaped(machine)));
     Plan();
@@ -69,7 +69,7 @@ class MarkdownWriter {
       const VersionRow row = RowOf(*version);
       text_ += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", row.name, row.outcome,
                            row.time, row.speedup, row.interval, row.peak,
-                           version->verdict ? "`" + version->verdict->id + "`" : "-");
+                           version->verdict ? MarkdownEscaped(version->verdict->id) : "-");
     }
     text_ += "\n";
   }

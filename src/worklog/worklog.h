@@ -17,6 +17,7 @@ inline constexpr const char* kWordsFile = "worklog.toml";
 inline constexpr const char* kFactsFile = "facts.jsonl";
 inline constexpr const char* kMarkdownFile = "worklog.md";
 inline constexpr const char* kPageFile = "worklog.html";
+inline constexpr const char* kPresentFile = "present.html";
 inline constexpr size_t kWorklogSourceBytesMax = 1 << 20;
 
 struct Worklog {

@@ -1,0 +1,22 @@
+// The worklogs of a class as one HTML page. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "worklog/rubric.h"
+#include "worklog/worklog.h"
+
+namespace assay {
+
+struct ClassEntry {
+  std::string folder;
+  const Worklog* worklog = nullptr;
+  const Grade* grade = nullptr;
+};
+
+// A row a worklog, by author; marks, both sides' best, and what is suspicious. No ranks: speed
+// earns nothing.
+std::string RenderClassPage(std::span<const ClassEntry> entries);
+
+}  // namespace assay

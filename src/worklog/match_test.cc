@@ -1,0 +1,113 @@
+#include "worklog/match.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "worklog/facts_text.h"
+#include "worklog/worklog_testing.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Match, VersionsHaveTheirVerdictsAndPredictions) {
+  const Worklog worklog = LostMatch().Build();
+  const Match& match = worklog.match;
+  EXPECT_TRUE(match.breaks.empty());
+  ASSERT_EQ(match.versions.size(), 4u);
+  EXPECT_EQ(match.Find("v2")->verdict->id, "aaaaaaaaaaa2");
+  EXPECT_EQ(match.Find("v2")->prediction, 0);
+  EXPECT_EQ(match.Find("m1")->said.answer, 1);
+  EXPECT_EQ(match.Best(Player::kHand)->said.version, "v3");
+  EXPECT_EQ(match.Best(Player::kModel)->said.version, "m1");
+  EXPECT_EQ(match.Best(Player::kTogether), nullptr);
+  EXPECT_EQ(match.NextVersion(Player::kHand), "v4");
+  EXPECT_EQ(match.NextVersion(Player::kTogether), "t1");
+}
+
+TEST(Match, AMissingFactBreaksTheChain) {
+  MatchBuilder builder = LostMatch();
+  // Attempt, verdict and measurement of v2.
+  auto& facts = builder.facts();
+  facts.erase(facts.begin() + 5, facts.begin() + 8);
+  const auto match = ReadMatch(facts);
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->Find("v2"), nullptr);
+  ASSERT_EQ(match->breaks.size(), 1u);
+  EXPECT_THAT(match->breaks[0], HasSubstr("a fact is missing before record 9"));
+}
+
+TEST(Match, AVerdictThatIsMissingIsTold) {
+  MatchBuilder builder = LostMatch();
+  auto& facts = builder.facts();
+  ASSERT_EQ(facts[3].record.facts.kind, RecordKind::kVerdict);
+  facts.erase(facts.begin() + 3);
+  const auto match = ReadMatch(facts);
+  ASSERT_TRUE(match);
+  EXPECT_FALSE(match->Find("v1")->verdict);
+  EXPECT_THAT(match->breaks, ElementsAre("the verdict on v1 is missing"));
+}
+
+TEST(Match, ItBeginsWithItsBeginning) {
+  EXPECT_FALSE(ReadMatch({}));
+  MatchBuilder builder = LostMatch();
+  builder.facts().erase(builder.facts().begin());
+  EXPECT_FALSE(ReadMatch(builder.facts()));
+}
+
+TEST(Match, ASecondRunOfASourceIsNotTheBest) {
+  MatchBuilder builder = LostMatch();
+  builder.Measure(Player::kHand, "v4", "the same once more", SpeedVerdict("aaaaaaaaaaa4", 1.2));
+  auto attempt = std::find_if(builder.facts().begin(), builder.facts().end(), [](const Fact& fact) {
+    return fact.content.find("\"version\":\"v4\",\"player\"") != std::string::npos;
+  });
+  ASSERT_NE(attempt, builder.facts().end());
+  Worklog worklog = builder.Build();
+  worklog.match.versions.back().said.source_hash = worklog.match.Find("v1")->said.source_hash;
+  EXPECT_EQ(worklog.match.Best(Player::kHand)->said.version, "v3");
+}
+
+TEST(Match, OtherVerdictsAreRememberedOnce) {
+  MatchBuilder builder;
+  builder.Note(Predicted{"memory", 2, "x"}, {"cccccccccccc"});
+  builder.Measure(Player::kHand, "v1", "why", SpeedVerdict("aaaaaaaaaaa1", 1.5));
+  builder.Note(Predicted{"memory", 3, "y"}, {"cccccccccccc", "dddddddddddd", "aaaaaaaaaaa1"});
+  const Worklog worklog = builder.Build();
+  EXPECT_THAT(worklog.match.before, ElementsAre("cccccccccccc"));
+  EXPECT_THAT(worklog.match.outside, ElementsAre("cccccccccccc", "dddddddddddd"));
+}
+
+TEST(Match, ARaceIsToldWithItsInterval) {
+  const Worklog worklog = LostMatch().Build();
+  const SpeedRatio ratio = Between(*worklog.match.Find("v3"), *worklog.match.Find("m1"));
+  EXPECT_NEAR(ratio.value, 0.9 / 1.6, 1e-12);
+  EXPECT_LT(ratio.low, ratio.value);
+  EXPECT_GT(ratio.high, ratio.value);
+  EXPECT_TRUE(ratio.Apart());
+  EXPECT_THAT(RaceText(worklog.match, Player::kHand, Player::kModel), HasSubstr("m1 is faster"));
+}
+
+TEST(Match, WhatIsNotSettledIsNotTold) {
+  MatchBuilder builder;
+  Verdict open = SpeedVerdict("aaaaaaaaaaa1", 3);
+  open.speed->baselines.at(open.speed->headline).decision = "unsettled";
+  builder.Predict(2)
+      .Measure(Player::kHand, "v1", "why", open)
+      .Ask(1, "p")
+      .Measure(Player::kModel, "m1", "a", SpeedVerdict("bbbbbbbbbbb1", 1.6));
+  const Worklog worklog = builder.Build();
+  EXPECT_THAT(RaceText(worklog.match, Player::kHand, Player::kModel), HasSubstr("too noisy"));
+  EXPECT_THAT(PredictionText(worklog.match, *worklog.match.Find("v1")), HasSubstr("too noisy"));
+}
+
+TEST(Match, PredictionsStandBesideMeasurements) {
+  const Worklog worklog = LostMatch().Build();
+  EXPECT_THAT(PredictionText(worklog.match, *worklog.match.Find("v3")),
+              HasSubstr("predicted 2.00x, measured 0.900x (0.891x to 0.909x): it is slower than "
+                        "predicted"));
+}
+
+}  // namespace
+}  // namespace assay
