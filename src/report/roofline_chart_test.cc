@@ -12,15 +12,20 @@ using testing::HasSubstr;
 
 Verdict Bounded() {
   Verdict verdict = SampleVerdict(Outcome::kFaster);
-  verdict.work = Work{.operations = 1e6, .bytes = 1e6, .unfused_bytes = 4e6};
-  verdict.roofline = Roofline{.bandwidth_bytes_s = 1e10,
-                              .rate_operations_s = 1e11,
-                              .instructions = "avx2",
-                              .empty_call_ns = 100,
-                              .bound_ns = 1e5,
-                              .regime = "memory",
-                              .percent_of_peak = 50,
-                              .reference_percent_of_peak = 12};
+  verdict.work = Work();
+  verdict.work->operations = 1e6;
+  verdict.work->bytes = 1e6;
+  verdict.work->unfused_bytes = 4e6;
+  verdict.roofline = Roofline();
+  Roofline& roofline = *verdict.roofline;
+  roofline.bandwidth_bytes_s = 1e10;
+  roofline.rate_operations_s = 1e11;
+  roofline.instructions = "avx2";
+  roofline.empty_call_ns = 100;
+  roofline.bound_ns = 1e5;
+  roofline.regime = "memory";
+  roofline.percent_of_peak = 50;
+  roofline.reference_percent_of_peak = 12;
   BaselineResult& result = verdict.speed->baselines.at(verdict.speed->headline);
   result.candidate_time_ns = 2e5;
   result.time_ns = 8e5;
@@ -56,7 +61,7 @@ TEST(RooflineChart, ItIsAPictureAndATable) {
   style.unicode = false;
   const std::string text = RenderRooflineText(*chart, style);
   EXPECT_THAT(text,
-              HasSubstr("v<1>              200 us     5.00 GFLOP/s   50.0%  ###############"));
+              HasSubstr("v<1>              200 us    5.00 GFLOP/s   50.0%  ###############"));
   EXPECT_THAT(text, HasSubstr("spills <registers>"));
 }
 

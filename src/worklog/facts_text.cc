@@ -8,7 +8,9 @@
 namespace assay {
 namespace {
 
+// Few pairs give no interval.
 std::string Interval(const BaselineResult& result) {
+  if (result.ci_low <= 0 || result.ci_high <= 0) return "no interval";
   return fmt::format("{} to {}", FormatRatio(result.ci_low), FormatRatio(result.ci_high));
 }
 
@@ -77,11 +79,16 @@ std::string RaceText(const Match& match, Player one, Player other) {
   const VersionFact* b = match.Best(other);
   if (a == nullptr && b == nullptr) return {};
   if (a == nullptr || b == nullptr)
-    return fmt::format("{} has no correct version with a speed; {} has {}",
+    return fmt::format("{} has no correct version with a speed; {} ({}) has {}",
                        PlayerTitle(a == nullptr ? one : other),
+                       (a == nullptr ? b : a)->said.version,
                        PlayerTitle(a == nullptr ? other : one),
                        FormatRatio((a == nullptr ? b : a)->Speed()->speedup));
   const SpeedRatio ratio = Between(*a, *b);
+  if (ratio.low <= 0)
+    return fmt::format("{} ({}, {}) against {} ({}, {}): too few pairs to compare them",
+                       a->said.version, PlayerTitle(one), FormatRatio(a->Speed()->speedup),
+                       b->said.version, PlayerTitle(other), FormatRatio(b->Speed()->speedup));
   return fmt::format("{} ({}, {}) against {} ({}, {}): {}, {} to {}: {}", a->said.version,
                      PlayerTitle(one), FormatRatio(a->Speed()->speedup), b->said.version,
                      PlayerTitle(other), FormatRatio(b->Speed()->speedup), FormatRatio(ratio.value),

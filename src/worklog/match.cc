@@ -158,9 +158,14 @@ Result<Match> ReadMatch(std::span<const Fact> facts) {
 SpeedRatio Between(const VersionFact& version, const VersionFact& other) {
   const BaselineResult* a = version.Speed();
   const BaselineResult* b = other.Speed();
-  if (a == nullptr || b == nullptr || b->ci_low <= 0 || b->ci_high <= 0) return {};
-  return {a->speedup / b->speedup, a->ci_low / b->ci_high, a->ci_high / b->ci_low,
-          a->decision != "unsettled" && b->decision != "unsettled"};
+  if (a == nullptr || b == nullptr) return {};
+  SpeedRatio ratio{a->speedup / b->speedup};
+  // Few pairs give no interval.
+  if (a->ci_low <= 0 || b->ci_low <= 0) return ratio;
+  ratio.low = a->ci_low / b->ci_high;
+  ratio.high = a->ci_high / b->ci_low;
+  ratio.settled = a->decision != "unsettled" && b->decision != "unsettled";
+  return ratio;
 }
 
 }  // namespace assay

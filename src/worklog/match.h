@@ -78,7 +78,7 @@ struct Match {
 Result<Match> ReadMatch(std::span<const Fact> facts);
 
 // Two speeds side by side: how many times as fast as `other` a version is, with the widest interval
-// that theirs allow. 0: one of them has no speed.
+// that theirs allow. 0: one of them has no speed, or no interval.
 struct SpeedRatio {
   double value = 0, low = 0, high = 0;
   bool settled = false;  // both judgements came to a decision
