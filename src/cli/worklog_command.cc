@@ -156,13 +156,15 @@ Result<int> Render(const WorklogRenderOptions& options) {
     Print(fmt::format("wrote {}\n", opened.folder.PathOf(file)));
     return {};
   };
-  if (options.present)
-    ASSAY_RETURN_IF_ERROR(
-        write(kPresentFile, RenderWorklogPage(opened.worklog, PageKind::kPresentation)));
-  else {
-    ASSAY_RETURN_IF_ERROR(write(kMarkdownFile, RenderMarkdown(opened.worklog)));
-    ASSAY_RETURN_IF_ERROR(write(kPageFile, RenderWorklogPage(opened.worklog)));
+  const std::string markdown = RenderMarkdown(opened.worklog);
+  const std::string hash = Sha256Hex(markdown);
+  const auto page = [&](PageKind kind) { return RenderWorklogPage(opened.worklog, kind, hash); };
+  if (options.present) {
+    ASSAY_RETURN_IF_ERROR(write(kPresentFile, page(PageKind::kPresentation)));
+    return kExitGood;
   }
+  ASSAY_RETURN_IF_ERROR(write(kMarkdownFile, markdown));
+  ASSAY_RETURN_IF_ERROR(write(kPageFile, page(PageKind::kReport)));
   return kExitGood;
 }
 

@@ -97,7 +97,12 @@ Result<int> RunGrade(const WorklogGradeOptions& options) {
   std::string csv;
   for (const std::string& folder : folders) {
     ASSAY_ASSIGN_OR_RETURN(Graded graded, GradeOne(options, folder));
-    if (csv.empty()) csv = GradeCsvHeader(graded.grade);
+    const std::string header = GradeCsvHeader(graded.grade);
+    if (csv.empty()) csv = header;
+    if (!csv.starts_with(header))
+      return UsageError(
+          fmt::format("{} has a rubric with other buckets than {}: name one for all by --rubric",
+                      folder, folders.front()));
     csv += GradeCsvLine(graded.grade, graded.worklog, folder);
     if (options.csv != "-")
       std::fputs(

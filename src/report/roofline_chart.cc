@@ -116,7 +116,11 @@ std::string Points(const RooflineChart& chart, const Scale& scale) {
   std::vector<Label> labels;
   std::string svg;
   for (const RooflinePoint& point : chart.points) {
-    const double x = scale.x.At(point.intensity), y = scale.y.At(point.rate);
+    // Versions share their intensity: sides stand a little apart, or one would hide the other.
+    const double aside = point.side == ChartSide::kFirst   ? -9
+                         : point.side == ChartSide::kThird ? 9
+                                                           : 0;
+    const double x = scale.x.At(point.intensity) + aside, y = scale.y.At(point.rate);
     svg += ChartMark(point.side, x, y);
     labels.push_back({x, y, y, fmt::format("{} {:.0f}%", point.label, point.percent)});
   }

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "report/text.h"
+#include "worklog/seal.h"
 
 namespace assay {
 namespace {
@@ -97,10 +98,10 @@ class Checker {
       if (std::none_of(match_.predictions.begin(), match_.predictions.end(),
                        [&](const PredictionFact& each) { return each.place.hash == words.fact; }))
         Changed("a prediction in worklog.toml was never sealed");
-    Seal();
+    PredictedFirst();
   }
 
-  void Seal() {
+  void PredictedFirst() {
     const PredictionFact& first = match_.predictions.front();
     if (!match_.before.empty())
       Add(FindingKind::kSuspicious,
@@ -266,13 +267,26 @@ class Checker {
     if (!witness_.asked)
       Add(FindingKind::kNote,
           fmt::format("there is no archive {}: facts.jsonl proves itself alone", witness_.archive));
-    if (rendered.empty()) return;
+    if (!rendered.empty()) Reports(rendered);
+  }
+
+  void Reports(const std::string& rendered) {
+    const std::string next = "assay worklog render";
+    const Seal markdown = ReadSeal(worklog_.markdown), page = ReadSeal(worklog_.page);
     if (worklog_.markdown.empty())
-      Missing("worklog.md is not rendered", "assay worklog render");
-    else if (worklog_.markdown != rendered)
-      Changed(fmt::format("worklog.md line {} is not what facts and words say",
+      Missing("worklog.md is not rendered", next);
+    else if (!markdown.whole)
+      Changed(fmt::format("worklog.md was edited: line {} is not what facts and words say",
                           FirstDifference(worklog_.markdown, rendered)),
-              "assay worklog render");
+              next);
+    else if (worklog_.markdown != rendered)
+      Missing("worklog.md is older than the facts and words", next);
+    if (worklog_.page.empty()) return;
+    if (!page.whole) {
+      Changed("worklog.html was edited after it was rendered", next);
+    } else if (page.subject != Sha256Hex(rendered)) {
+      Missing("worklog.html is older than the facts and words", next);
+    }
   }
 
   const Worklog& worklog_;

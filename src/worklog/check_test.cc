@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "worklog/markdown.h"
+#include "worklog/page.h"
+#include "worklog/seal.h"
 #include "worklog/worklog_testing.h"
 
 namespace assay {
@@ -49,12 +51,25 @@ TEST(Check, AnEditedNumberIsTold) {
               Contains("worklog.toml predicts 0.900x; sealed was 2.00x"));
   Worklog worklog = LostMatch().Build();
   const std::string rendered = RenderMarkdown(worklog);
+  const auto has = [&](FindingKind kind, const char* text) {
+    for (const Finding& finding : CheckWorklog(worklog, GoodWitness(), rendered))
+      if (finding.kind == kind && finding.text.find(text) != std::string::npos) return true;
+    return false;
+  };
   worklog.markdown = rendered;
   worklog.markdown.replace(worklog.markdown.find("0.900x"), 6, "1.900x");
-  bool told = false;
-  for (const Finding& finding : CheckWorklog(worklog, GoodWitness(), rendered))
-    told = told || finding.text.find("is not what facts and words say") != std::string::npos;
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(has(FindingKind::kChanged, "worklog.md was edited: line "));
+  worklog.markdown = WithSeal("an older state\n", "");
+  EXPECT_TRUE(has(FindingKind::kMissing, "worklog.md is older"));
+  EXPECT_FALSE(has(FindingKind::kChanged, "worklog.md"));
+  worklog.markdown = rendered;
+  worklog.page = RenderWorklogPage(worklog, PageKind::kReport, Sha256Hex(rendered));
+  EXPECT_FALSE(has(FindingKind::kChanged, "worklog."));
+  EXPECT_FALSE(has(FindingKind::kMissing, "worklog."));
+  worklog.page.replace(worklog.page.find("0.900x"), 6, "1.900x");
+  EXPECT_TRUE(has(FindingKind::kChanged, "worklog.html was edited"));
+  worklog.page = RenderWorklogPage(worklog, PageKind::kReport, "another");
+  EXPECT_TRUE(has(FindingKind::kMissing, "worklog.html is older"));
 }
 
 TEST(Check, AnAttemptThatIsLeftOutIsSuspicious) {

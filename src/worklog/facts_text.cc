@@ -39,7 +39,12 @@ std::string GatesText(const VersionFact& version) {
   const Reached reached = FactsOf(verdict.outcome).reached;
   if (reached == Reached::kNothing) return "did not compile";
   std::string text = "compiled";
-  if (!version.Correct()) return text + ", not correct: " + verdict.message;
+  if (!version.Correct()) {
+    std::string_view message = verdict.message;
+    const std::string outcome = fmt::format("{}: ", OutcomeName(verdict.outcome));
+    if (message.starts_with(outcome)) message.remove_prefix(outcome.size());
+    return fmt::format("{}, not correct: {}", text, message);
+  }
   text += ", correct";
   const BaselineResult* speed = version.Speed();
   if (speed == nullptr) return text + ", no speed measured";

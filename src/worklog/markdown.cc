@@ -7,6 +7,7 @@
 #include "report/text.h"
 #include "report/text_diff.h"
 #include "worklog/facts_text.h"
+#include "worklog/seal.h"
 
 namespace assay {
 namespace {
@@ -35,7 +36,7 @@ class MarkdownWriter {
     HeadToHead();
     Stuck();
     text_ += "\nFacts are from the archive; `assay worklog check` compares them.\n";
-    return std::move(text_);
+    return WithSeal(std::move(text_), "");
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "worklog/facts_text.h"
 #include "worklog/page_style.h"
 #include "worklog/prose.h"
+#include "worklog/seal.h"
 
 namespace assay {
 namespace {
@@ -365,8 +366,9 @@ class PageWriter {
 
 }  // namespace
 
-std::string RenderWorklogPage(const Worklog& worklog, PageKind kind) {
-  return PageWriter(worklog, kind).Write();
+std::string RenderWorklogPage(const Worklog& worklog, PageKind kind,
+                              std::string_view markdown_hash) {
+  return WithSeal(PageWriter(worklog, kind).Write(), markdown_hash);
 }
 
 }  // namespace assay

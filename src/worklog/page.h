@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "worklog/worklog.h"
 
@@ -13,7 +14,9 @@ enum class PageKind {
   kPresentation,  // five full screens, without sources and samples
 };
 
+// It ends with a seal (seal.h) that names the hash of the worklog as Markdown, `markdown_hash`.
 // Whatever sources, prompts, answers, compilers and words say, it is text in the page.
-std::string RenderWorklogPage(const Worklog& worklog, PageKind kind = PageKind::kReport);
+std::string RenderWorklogPage(const Worklog& worklog, PageKind kind,
+                              std::string_view markdown_hash);
 
 }  // namespace assay

@@ -80,14 +80,15 @@ border-left:2px solid #bbb;border-radius:0}
 pre ins,pre del,pre b{min-width:0}
 details.paper::details-content{content-visibility:visible;block-size:auto}
 svg{min-width:0;max-width:17cm}a{color:inherit;text-decoration:none}
--webkit-print-color-adjust:exact}
-.slides{scroll-snap-type:y mandatory;height:100vh;overflow-y:scroll;max-width:none;padding:0}
+body{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
+.class main{max-width:90rem}
+.slides{scroll-snap-type:y mandatory}.slides main{max-width:none;padding:0}
 .slides section,.slides header{min-height:100vh;scroll-snap-align:start;padding:4vh 6vw;
 display:flex;flex-direction:column;justify-content:center;font-size:1.25rem}
 .slides h1{font-size:3rem}.slides h2{font-size:2.1rem;border:0;margin:0 0 1rem}
-.slides svg{max-width:56rem;max-height:62vh}.slides .race{font-size:1.7rem}
-@media print{.slides{height:auto;overflow:visible}
-.slides section,.slides header{break-after:page}}
+.slides svg{max-height:62vh}.slides .race{font-size:1.7rem}
+@media(max-width:640px){.slides h1{font-size:1.8rem}.slides section,.slides header{font-size:1rem}}
+@media print{.slides section,.slides header{break-after:page;min-height:0}}
 )";
 
 }  // namespace
@@ -96,15 +97,14 @@ std::string PageStyle() {
   return fmt::format("<style>\n{}{}{}</style>\n", ChartVariables(), ChartClasses(), kStyle);
 }
 
-std::string PageHead(std::string_view title, std::string_view body_class) {
+std::string PageHead(std::string_view title, std::string_view kind) {
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<!doctype html>\n<html lang=\"en\"{}>\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"generator\" content=\"assay worklog\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>{}</title>\n{}</head>\n<body>\n<main{}>\n",
-      HtmlText(title), PageStyle(),
-      body_class.empty() ? "" : fmt::format(" class=\"{}\" tabindex=\"0\"", body_class));
+      "initial-scale=1\">\n<title>{}</title>\n{}</head>\n<body>\n<main>\n",
+      kind.empty() ? "" : fmt::format(" class=\"{}\"", kind), HtmlText(title), PageStyle());
 }
 
 std::string HtmlText(std::string_view text) { return XmlEscaped(std::string(text)); }

@@ -9,8 +9,8 @@
 namespace assay {
 
 std::string PageStyle();
-// The head of a page up to its <main>.
-std::string PageHead(std::string_view title, std::string_view body_class);
+// The head of a page up to its <main>. `kind`: a class of the whole; may be empty.
+std::string PageHead(std::string_view title, std::string_view kind);
 
 // Foreign text for an element or an attribute, on one line.
 std::string HtmlText(std::string_view text);

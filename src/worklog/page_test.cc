@@ -83,7 +83,7 @@ TEST(WorklogPage, HostileTextStaysText) {
   for (const std::string& text : texts) {
     const Worklog worklog = WithText(text);
     for (const PageKind kind : {PageKind::kReport, PageKind::kPresentation}) {
-      const std::string html = RenderWorklogPage(worklog, kind);
+      const std::string html = RenderWorklogPage(worklog, kind, "");
       size_t styles = 0, metas = 0;
       for (const std::string& tag : TagsOf(html)) {
         for (const char* bad : {"script", "img", "iframe", "object", "base", "form", "input"})
@@ -123,7 +123,7 @@ TEST(WorklogPage, HostileTextStaysText) {
 }
 
 TEST(WorklogPage, ItHasFiveSectionsAndStandsAlone) {
-  const std::string html = RenderWorklogPage(LostMatch().Build());
+  const std::string html = RenderWorklogPage(LostMatch().Build(), PageKind::kReport, "");
   for (const Section section : kAllSections)
     EXPECT_THAT(html, HasSubstr("</span> " + HtmlText(SectionTitle(section)) + "</h2>"));
   EXPECT_THAT(html, HasSubstr("default-src 'none'"));
@@ -134,7 +134,7 @@ TEST(WorklogPage, ItHasFiveSectionsAndStandsAlone) {
 }
 
 TEST(WorklogPage, AnEmptyMatchIsAPage) {
-  const std::string html = RenderWorklogPage(MatchBuilder().Build());
+  const std::string html = RenderWorklogPage(MatchBuilder().Build(), PageKind::kReport, "");
   EXPECT_THAT(html, HasSubstr("Nothing is predicted yet."));
   EXPECT_THAT(html, HasSubstr("No model has tried yet."));
 }
@@ -161,14 +161,14 @@ Worklog Long(int count) {
 }
 
 TEST(WorklogPage, TwentyVersionsAreLessThanOneAndAHalfMegabytes) {
-  const std::string html = RenderWorklogPage(Long(20));
+  const std::string html = RenderWorklogPage(Long(20), PageKind::kReport, "");
   EXPECT_LT(html.size(), 1'500'000u);
 }
 
 TEST(WorklogPage, AHundredVersionsTakeLessThanASecond) {
   const Worklog worklog = Long(100);
   const int64_t start = MonotonicNs();
-  RenderWorklogPage(worklog);
+  RenderWorklogPage(worklog, PageKind::kReport, "");
   RenderMarkdown(worklog);
   // Ten times of what it takes: the tests' machines are busy, and their build is slow.
   EXPECT_LT(MonotonicNs() - start, 5'000'000'000);
@@ -199,7 +199,7 @@ TEST(ClassPage, ItHasARowAWorklog) {
   const std::string html =
       RenderClassPage(std::vector<ClassEntry>{{"<b>", &worklog, &grade}, {"b", &worklog, &grade}});
   EXPECT_THAT(html, HasSubstr("<th scope=\"row\">&lt;b&gt;</th>"));
-  EXPECT_THAT(html, HasSubstr("<b>100</b>"));
+  EXPECT_THAT(html, HasSubstr("<b>100</b> of 100"));
   EXPECT_THAT(html, HasSubstr("v3 0.900x (0.891x to 0.909x)"));
 }
 

@@ -132,6 +132,7 @@ Result<Worklog> WorklogFolder::Read() const {
       worklog.sources[version.said.file] = std::move(*source);
   if (auto markdown = ReadFile(PathOf(kMarkdownFile), kFactsBytesMax))
     worklog.markdown = std::move(*markdown);
+  if (auto page = ReadFile(PathOf(kPageFile), kFactsBytesMax)) worklog.page = std::move(*page);
   return worklog;
 }
 

@@ -24,7 +24,7 @@ struct Worklog {
   Words words;
   Match match;
   std::map<std::string, std::string> sources;  // of versions, by their file; missing: not there
-  std::string markdown;                        // as rendered before; empty: it is not there
+  std::string markdown, page;                  // as rendered before; empty: not there
 
   // Empty: the file is not there.
   std::string_view SourceOf(const VersionFact& version) const;

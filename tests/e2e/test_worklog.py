@@ -93,8 +93,12 @@ def tampering(assay, folder):
     told("worklog.toml predicts 3.00x; sealed was 2.00x")
     (folder / "worklog.toml").write_text(words)
     (folder / "worklog.md").write_text(report.replace("2.00x", "9.99x"))
-    told("worklog.md line")
+    told("worklog.md was edited: line")
     (folder / "worklog.md").write_text(report)
+    page = (folder / "worklog.html").read_text()
+    (folder / "worklog.html").write_text(page.replace("2.00x", "9.99x"))
+    told("worklog.html was edited")
+    (folder / "worklog.html").write_text(page)
     lines = (folder / "facts.jsonl").read_text().splitlines(keepends=True)
     (folder / "facts.jsonl").write_text("".join(lines[:2] + lines[5:]))
     run = assay("worklog", "check")
@@ -155,6 +159,11 @@ def test_a_transcript_keeps_its_prompts(assay):
     answers = [note["text"] for note in notes if note["event"] == "answered"]
     by_key = {line["key"]: line["answer"] for line in recorded}
     assert answers == [by_key["propose/0/0"], by_key["propose/1/0"]]
+
+
+def test_the_example_is_complete(assay):
+    run = assay("worklog", "check", "--in", ROOT / "examples" / "worklog")
+    assert run.code == GOOD and "complete: 6 versions" in run.out, run
 
 
 def test_suggestions_name_the_tier(assay):
