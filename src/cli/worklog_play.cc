@@ -101,7 +101,7 @@ class Play {
     ASSAY_RETURN_IF_ERROR(log_.RecordVerdict(
         name, {source.path, version.source, match().begun.problem, match().begun.terms}, *verdict));
     style_.saved = KeepVerdict(*verdict);
-    Print(RenderCard(*verdict, style_));
+    Print(RenderCardAlone(*verdict, style_));  // its next command would lead out of the worklog
     ASSAY_ASSIGN_OR_RETURN(opened_.worklog, opened_.folder.Read());
     Tell(name);
     return {};

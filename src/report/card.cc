@@ -35,7 +35,14 @@ class CardWriter {
     Printed();
     Circumstances();
     frame_.Bottom();
-    return frame_.Take() + Next();
+    return frame_.Take();
+  }
+
+  std::string Next() const {
+    const NextStep step = NextStepAfter(verdict_, frame_.style().saved);
+    if (step.command.empty()) return {};
+    std::string text = fmt::format("   next: {}\n", Safe(step.advice));
+    return text + "   " + Painted({Safe(step.command), Tone::kStrong}, frame_.style()) + "\n";
   }
 
  private:
@@ -473,13 +480,6 @@ class CardWriter {
                     Tone::kFaint);
   }
 
-  std::string Next() const {
-    const NextStep step = NextStepAfter(verdict_, frame_.style().saved);
-    if (step.command.empty()) return {};
-    std::string text = fmt::format("   next: {}\n", Safe(step.advice));
-    return text + "   " + Painted({Safe(step.command), Tone::kStrong}, frame_.style()) + "\n";
-  }
-
   const Verdict& verdict_;
   Frame frame_;
   bool unicode_;
@@ -488,6 +488,11 @@ class CardWriter {
 }  // namespace
 
 std::string RenderCard(const Verdict& verdict, const CardStyle& style) {
+  CardWriter writer(verdict, style);
+  return writer.Write() + writer.Next();
+}
+
+std::string RenderCardAlone(const Verdict& verdict, const CardStyle& style) {
   return CardWriter(verdict, style).Write();
 }
 

@@ -13,5 +13,7 @@ namespace assay {
 // For any verdict, the text has no control characters besides those newlines and, with
 // colour, SGR codes of its own.
 std::string RenderCard(const Verdict& verdict, const CardStyle& style);
+// The same without the next command.
+std::string RenderCardAlone(const Verdict& verdict, const CardStyle& style);
 
 }  // namespace assay

@@ -15,6 +15,14 @@ using ::testing::Not;
 
 constexpr CardStyle kAscii{.colour = false, .unicode = false, .width = 80};
 
+TEST(Card, AloneItLacksTheNextCommand) {
+  for (const Verdict& verdict : SampleVerdicts()) {
+    const std::string whole = RenderCard(verdict, {}), alone = RenderCardAlone(verdict, {});
+    EXPECT_TRUE(whole.starts_with(alone));
+    EXPECT_EQ(alone.find("next: "), std::string::npos);
+  }
+}
+
 TEST(Card, SaysAtWhichSizesItWasRight) {
   Verdict verdict = SampleVerdict(Outcome::kCorrect);
   for (const char* rows : {"3", "65"}) {

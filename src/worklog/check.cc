@@ -176,13 +176,14 @@ class Checker {
       Add(FindingKind::kNote, fmt::format("{} has no verdict: {}", said.version, version.trouble));
   }
 
-  // The largest speedup of versions from one series; 0: none.
-  double BestOf(const SeriesFact& series) const {
-    double best = 0;
+  // The fastest correct version from a series; null: none.
+  const VersionFact* BestOf(const SeriesFact& series) const {
+    const VersionFact* best = nullptr;
     for (const VersionFact* version : match_.Of(series.said.player)) {
       const AnswerFact* answer = match_.FindAnswer(version->said.answer);
       if (answer == nullptr || answer->said.series != series.said.number) continue;
-      if (version->Speed() != nullptr) best = std::max(best, version->Speed()->speedup);
+      if (version->Speed() != nullptr && (best == nullptr || Between(*version, *best).value > 1))
+        best = version;
     }
     return best;
   }
@@ -197,20 +198,30 @@ class Checker {
     }
     if (match_.answers.empty())
       Missing("the model was asked, and no answer is recorded", "assay worklog model");
-    double before = 0;
+    const VersionFact* before = nullptr;
     for (size_t i = 0; i < series.size(); ++i) {
-      const double best = BestOf(*series[i]);
+      const VersionFact* best = BestOf(*series[i]);
       if (i > 0)
         Add(FindingKind::kNote, fmt::format("the prompt was changed: series {} began with another "
                                             "prompt or proposer than series {}",
                                             series[i]->said.number, series[i - 1]->said.number));
-      if (i + 1 == series.size() && i > 0 && before > 0 && best < before)
-        Add(FindingKind::kSuspicious,
-            fmt::format("the prompt was changed until the model did worse: {} before, {} in the "
-                        "last series",
-                        FormatRatio(before), best > 0 ? FormatRatio(best) : "nothing correct"));
-      before = std::max(before, best);
+      if (i + 1 == series.size() && before != nullptr) Worse(best, *before);
+      if (best != nullptr && (before == nullptr || Between(*best, *before).value > 1))
+        before = best;
     }
+  }
+
+  // Whether the last series' best did worse than the best before. Noise is not told.
+  void Worse(const VersionFact* last, const VersionFact& before) {
+    if (last != nullptr) {
+      const SpeedRatio ratio = Between(*last, before);
+      if (!ratio.Apart() || ratio.value >= 1) return;
+    }
+    Add(FindingKind::kSuspicious,
+        fmt::format("the prompt was changed until the model did worse: {} before, {} in the last "
+                    "series",
+                    FormatRatio(before.Speed()->speedup),
+                    last != nullptr ? FormatRatio(last->Speed()->speedup) : "nothing correct"));
   }
 
   void HeadToHead() {

@@ -139,6 +139,12 @@ TEST(Check, APromptThatIsChangedUntilTheModelLosesIsSuspicious) {
   EXPECT_THAT(Texts(builder.Build(), FindingKind::kSuspicious),
               Contains(HasSubstr("the prompt was changed until the model did worse: 1.60x before, "
                                  "0.400x in the last series")));
+  // Noise is no reason.
+  MatchBuilder noisy = LostMatch();
+  Verdict open = SpeedVerdict("bbbbbbbbbbb2", 0.4);
+  open.speed->baselines.at(open.speed->headline).decision = "unsettled";
+  noisy.Ask(2, "Write a slow kernel.").Measure(Player::kModel, "m2", "a", open, 2);
+  EXPECT_THAT(Texts(noisy.Build(), FindingKind::kSuspicious), IsEmpty());
   MatchBuilder better = LostMatch();
   better.Ask(2, "Write a fast kernel.")
       .Measure(Player::kModel, "m2", "a", SpeedVerdict("bbbbbbbbbbb2", 2.4), 2);

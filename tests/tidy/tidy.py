@@ -81,8 +81,8 @@ DOCUMENTS = [
     "docs/tour-kernelbench.md",
 ]
 SCHEMA = "docs/verdict.schema.json"
-# Raw results, and inputs of the fuzzers, which are any bytes.
-RAW = ("bench/results/", "tests/fuzz/corpus/")
+# Raw results, inputs of the fuzzers, which are any bytes, and a match as it was played.
+RAW = ("bench/results/", "tests/fuzz/corpus/", "examples/worklog/")
 
 # (where, pattern, why). Comments and strings are not looked at.
 CPP_BANS = [
