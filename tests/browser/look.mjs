@@ -33,9 +33,11 @@ for (const view of views) {
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
   page.on('request', (request) => request.url().startsWith('file:') || errors.push(request.url()));
   await page.goto(pathToFileURL(path.resolve(page_path)).href);
+  await page.waitForFunction(
+    () => performance.getEntriesByName('first-contentful-paint').length > 0);
   const seen = await page.evaluate(() => ({
     wide: document.documentElement.scrollWidth > window.innerWidth,
-    first_paint_ms: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null,
+    first_paint_ms: performance.getEntriesByName('first-contentful-paint')[0].startTime,
   }));
   await page.screenshot({ path: path.join(folder, `${view.name}.png`), fullPage: true });
   if (view.name === 'light')
