@@ -80,6 +80,24 @@ void Add(const Measured& event, Json* json) {
   (*json)["trouble"] = event.trouble;
 }
 
+// "v12": what NextVersion gives. Names stand in paths and reports.
+bool IsVersion(std::string_view name) {
+  return name.size() > 1 && name.size() < 12 &&
+         std::string_view("vmt").find(name.front()) != std::string_view::npos &&
+         name.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
+// "versions/v12.cpp": within the worklog's folder.
+bool IsVersionFile(std::string_view file, std::string_view version) {
+  constexpr std::string_view kFolder = "versions/";
+  if (!file.starts_with(kFolder)) return false;
+  file.remove_prefix(kFolder.size());
+  if (!file.starts_with(version)) return false;
+  file.remove_prefix(version.size());
+  return file.size() > 1 && file.size() < 8 && file.front() == '.' &&
+         file.find_first_not_of("abcdefghijklmnopqrstuvwxyz", 1) == std::string_view::npos;
+}
+
 std::optional<MatchEvent> EventOf(const Json& json) {
   const std::string kind = Text(json, "event");
   const Player player = PlayerFromName(Text(json, "player")).value_or(Player::kHand);
@@ -142,6 +160,12 @@ Result<MatchNote> MatchNoteFromJson(std::string_view text) {
     return UsageError("not a note of a match");
   const auto event = EventOf(json);
   if (!event) return UsageError(fmt::format("no such event of a match: {}", Text(json, "event")));
+  const auto* attempted = std::get_if<Attempted>(&*event);
+  const auto* measured = std::get_if<Measured>(&*event);
+  if ((attempted != nullptr &&
+       (!IsVersion(attempted->version) || !IsVersionFile(attempted->file, attempted->version))) ||
+      (measured != nullptr && !IsVersion(measured->version)))
+    return UsageError("no such version of a match");
   MatchNote note{*event, Text(json, "previous"), {}};
   if (const auto outside = json.find("outside"); outside != json.end() && outside->is_array())
     for (const Json& id : *outside)

@@ -34,6 +34,28 @@ TEST(MatchEvent, OtherTextIsRefused) {
     EXPECT_FALSE(MatchNoteFromJson(text)) << text;
 }
 
+TEST(MatchEvent, AVersionsFileLiesInTheFolder) {
+  const auto read = [](const char* version, const char* file) {
+    return MatchNoteFromJson(
+               MatchNoteToJson({Attempted{version, Player::kHand, file, "aa", "why", 0}, "", {}}))
+        .has_value();
+  };
+  EXPECT_TRUE(read("v1", "versions/v1.cpp"));
+  EXPECT_TRUE(read("m12", "versions/m12.cu"));
+  for (const auto& [version, file] :
+       std::vector<std::pair<const char*, const char*>>{{"v1", "/etc/passwd"},
+                                                        {"v1", "versions/../../secret"},
+                                                        {"v1", "versions/v1/../x"},
+                                                        {"v1", "../v1.cpp"},
+                                                        {"v1", "versions/v2.cpp"},
+                                                        {"v1", ""},
+                                                        {"../v1", "versions/../v1.cpp"},
+                                                        {"<b>", "versions/<b>.cpp"},
+                                                        {"v", "versions/v.cpp"},
+                                                        {"", ""}})
+    EXPECT_FALSE(read(version, file)) << version << " " << file;
+}
+
 TEST(MatchEvent, PlayersHaveNames) {
   for (const Player player : {Player::kHand, Player::kModel, Player::kTogether})
     EXPECT_EQ(PlayerFromName(PlayerName(player)), player);

@@ -35,9 +35,19 @@ Result<UniqueFd> Lock(const std::string& folder) {
   return lock;
 }
 
+// Reads a file that the folder itself holds: a link could bring any file into a report.
+Result<std::string> ReadOwn(const fs::path& path, size_t size_bytes_max) {
+  std::error_code code;
+  for (const fs::path& each : {path, path.parent_path()})
+    if (fs::is_symlink(each, code) && (each == path || each.filename() == "versions"))
+      return UsageError(
+          fmt::format("{} is a symbolic link: a worklog holds its own files", each.string()));
+  return ReadFile(path, size_bytes_max);
+}
+
 Result<std::string> ReadProse(const std::string& path) {
   if (!Exists(path)) return std::string();
-  ASSAY_ASSIGN_OR_RETURN(std::string text, ReadFile(path, kProseBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(std::string text, ReadOwn(path, kProseBytesMax));
   if (!IsUtf8(text)) return UsageError(fmt::format("{} is not UTF-8: save it as UTF-8", path));
   if (const size_t line = ConflictLine(text); line > 0)
     return UsageError(fmt::format(
@@ -92,14 +102,14 @@ std::string WorklogFolder::PathOf(std::string_view file) const {
 Result<void> WorklogFolder::ReadFacts() {
   const std::string path = PathOf(kFactsFile);
   if (!Exists(path)) return {};  // the archive may have them
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kFactsBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadOwn(path, kFactsBytesMax));
   ASSAY_ASSIGN_OR_RETURN(facts_, ParseFacts(text, path));
   return {};
 }
 
 Result<Words> WorklogFolder::ReadWords() const {
   const std::string path = PathOf(kWordsFile);
-  ASSAY_ASSIGN_OR_RETURN(const std::string words, ReadFile(path, kWordsBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(const std::string words, ReadOwn(path, kWordsBytesMax));
   return ParseWords(words, path);
 }
 
@@ -128,11 +138,11 @@ Result<Worklog> WorklogFolder::Read() const {
                            ReadProse(PathOf(SectionFile(section))));
   }
   for (const VersionFact& version : worklog.match.versions)
-    if (auto source = ReadFile(PathOf(version.said.file), kWorklogSourceBytesMax))
+    if (auto source = ReadOwn(PathOf(version.said.file), kWorklogSourceBytesMax))
       worklog.sources[version.said.file] = std::move(*source);
-  if (auto markdown = ReadFile(PathOf(kMarkdownFile), kFactsBytesMax))
+  if (auto markdown = ReadOwn(PathOf(kMarkdownFile), kFactsBytesMax))
     worklog.markdown = std::move(*markdown);
-  if (auto page = ReadFile(PathOf(kPageFile), kFactsBytesMax)) worklog.page = std::move(*page);
+  if (auto page = ReadOwn(PathOf(kPageFile), kFactsBytesMax)) worklog.page = std::move(*page);
   return worklog;
 }
 
@@ -153,7 +163,7 @@ Result<void> WorklogFolder::AddWords(std::string_view text) {
   const std::string path = PathOf(kWordsFile);
   std::string words;
   if (Exists(path)) {
-    ASSAY_ASSIGN_OR_RETURN(words, ReadFile(path, kWordsBytesMax));
+    ASSAY_ASSIGN_OR_RETURN(words, ReadOwn(path, kWordsBytesMax));
     ASSAY_RETURN_IF_ERROR(ParseWords(words, path));
     if (!words.ends_with('\n')) words += '\n';
   }

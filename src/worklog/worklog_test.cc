@@ -94,6 +94,20 @@ TEST_F(WorklogFolderTest, AnotherMatchsFactsAreTold) {
   EXPECT_THAT(Fault(), HasSubstr("they are of two matches"));
 }
 
+TEST_F(WorklogFolderTest, LinksLeadNowhere) {
+  namespace fs = std::filesystem;
+  const fs::path folder = Path();
+  const fs::path secret = temporary_.path() / "secret";
+  ASSERT_TRUE(WriteFileAtomically(secret, "secret"));
+  fs::remove(folder / "versions" / "v1.cpp");
+  fs::create_symlink(secret, folder / "versions" / "v1.cpp");
+  auto opened = WorklogFolder::Open(Path());
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->Read()->sources.count("versions/v1.cpp"), 0u);
+  fs::create_symlink(secret, folder / "plan.md");
+  EXPECT_THAT(opened->Read().error().message, HasSubstr("plan.md is a symbolic link"));
+}
+
 TEST_F(WorklogFolderTest, ANewWorklogTakesNobodysPlace) {
   const auto folder = WorklogFolder::Make(Path());
   ASSERT_FALSE(folder);
