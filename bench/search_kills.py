@@ -2,10 +2,11 @@
 
     bench/search_kills.py --kills 50 [--seed 1]
 
-A search of twelve variants is started, and after a random time its process is killed (SIGKILL). At
-the end it runs undisturbed. Then each step has one result, each judged candidate one verdict, and
-the evaluations that were spent are the intents: so many as were judged, and those that were in hand
-at a kill. Prints one line of JSON; exit code 1 if anything of this does not hold.
+A search of twelve variants, four in hand at a time, is started, and after a random time its process
+is killed (SIGKILL). At the end it runs undisturbed. Then each step has one result, each judged
+candidate one verdict, and the evaluations that were spent are so many as were judged, and one a kill
+at most: the worker's. The search is replayed, too, and must be the same. Prints one line of JSON;
+exit code 1 if anything of this does not hold.
 """
 
 import argparse
@@ -90,7 +91,7 @@ def main():
         source.write_text(SOURCE)
         first = ["search", "softmax", "--size", "tiny", "--from", source]
         first += ["--strategy", "exhaustive"]
-        first += ["--budget", "evals=1000", "--width", "1", "--verdict-seconds", "1", "-q"]
+        first += ["--budget", "evals=1000", "--width", "4", "--verdict-seconds", "1", "-q"]
         kills = int(search.kill_after(3, *first))
         ended = False
         while kills < options.kills and not ended:
@@ -99,10 +100,12 @@ def main():
         last = search.run("search", "--resume", "--jsonl", "-q")
         end = json.loads(last.stdout.splitlines()[-1])
         records = search.records()
+        every = [record for record in records if record["kind"] == "result"]
+        lost = [record["result"]["cost"] for record in every if record["result"].get("lost")]
         results = collections.Counter(
             record["name"]
-            for record in records
-            if record["kind"] == "result" and not record["result"].get("released")
+            for record in every
+            if not record["result"].get("released") and not record["result"].get("lost")
         )
         kinds = collections.Counter(record["kind"] for record in records)
         row = {
@@ -111,14 +114,18 @@ def main():
             "results_twice": sum(count > 1 for count in results.values()),
             "verdicts": kinds["verdict"],
             "intents": kinds["step"],
+            "lost": len(lost),
+            "lost_evaluations": sum(cost["evaluations"] for cost in lost),
             "evaluations": end["spent"]["evaluations"],
             "outcomes": end["outcomes"],
+            "replayed": search.run("search", "--replay").returncode == 0,
             "chain": search.run("archive", "verify").returncode == 0,
             "seconds": round(time.monotonic() - begin),
         }
     print(json.dumps(row))
     good = row["chain"] and row["results_twice"] == 0 and row["verdicts"] == row["results"] >= 12
-    return 0 if good and row["evaluations"] == row["intents"] else 1
+    good = good and row["replayed"] and row["lost_evaluations"] <= row["kills"]
+    return 0 if good and row["evaluations"] == row["results"] + row["lost_evaluations"] else 1
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "archive/judged.h"
 #include "archive/sqlite_store.h"
 #include "base/files.h"
 #include "base/hash.h"
@@ -20,6 +21,7 @@
 #include "cli/places.h"
 #include "cli/recorder.h"
 #include "cli/search_parts.h"
+#include "cli/search_replay.h"
 #include "machine/machine.h"
 #include "machine/seeds.h"
 #include "report/progress.h"
@@ -27,6 +29,8 @@
 #include "report/text.h"
 #include "search/engine.h"
 #include "search/env_judge.h"
+#include "search/judges.h"
+#include "search/recorded_verdicts.h"
 #include "search/search_report.h"
 #include "worker/protocol.h"
 
@@ -77,7 +81,14 @@ class SearchCall {
       : options_(options), interrupted_(interrupted), progress_(OptionsFor(options)) {}
 
   Result<int> Run() {
-    const std::string path = options_.archive.empty() ? DefaultArchive() : options_.archive;
+    ASSAY_RETURN_IF_ERROR(CheckVerdicts());
+    if (options_.replays) return ReplayRecorded(options_, StopToken(interrupted_));
+    std::optional<TemporaryFolder> folder;
+    std::string path = options_.archive.empty() ? DefaultArchive() : options_.archive;
+    if (!options_.verdicts.empty() && options_.archive.empty()) {
+      ASSAY_ASSIGN_OR_RETURN(folder, TemporaryFolder::Create());
+      path = (folder->path() / "archive.sqlite").string();
+    }
     if (!options_.steer.empty()) return Steer(path);
     if (!options_.out.empty()) ASSAY_RETURN_IF_ERROR(CheckOut());
     std::vector<SearchSettings> begun;
@@ -117,13 +128,43 @@ class SearchCall {
     int64_t evaluations = 0;
   };
 
+  Result<void> CheckVerdicts() const {
+    if (options_.verdicts.empty()) return {};
+    std::error_code code;
+    if (options_.resumes || options_.replays)
+      return UsageError("--verdicts is of a new search: leave --resume and --replay out");
+    if (!fs::exists(options_.verdicts, code))
+      return UsageError(
+          fmt::format("there is no archive {} to take verdicts from", options_.verdicts));
+    if (fs::equivalent(options_.verdicts,
+                       options_.archive.empty() ? "/" : fs::path(options_.archive), code))
+      return UsageError(
+          "--verdicts and --archive are one file: its verdicts would be recorded "
+          "twice; name another --archive, or none");
+    return {};
+  }
+
   Result<Arm> RunOne(Store& store, const SearchSettings& settings) {
     ASSAY_ASSIGN_OR_RETURN(const UniqueFd lock, LockSearch(settings.id));
     ASSAY_ASSIGN_OR_RETURN(const StrategyParts parts, StrategyFor(settings));
-    ASSAY_ASSIGN_OR_RETURN(Journal journal, options_.resumes ? Journal::Open(store, settings.id)
-                                                             : Journal::Begin(store, settings));
+    std::vector<NewRecord> files;
+    if (!options_.resumes) {
+      ASSAY_ASSIGN_OR_RETURN(files, FilesOf(settings));
+    }
+    ASSAY_ASSIGN_OR_RETURN(Journal journal, options_.resumes
+                                                ? Journal::Open(store, settings.id)
+                                                : Journal::Begin(store, settings, files));
     Tell(options_.resumes ? "goes on" : "begins", settings);
     return Search(journal, parts);
+  }
+
+  // The problem's reference.
+  static Result<std::vector<NewRecord>> FilesOf(const SearchSettings& settings) {
+    ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
+    ASSAY_ASSIGN_OR_RETURN(const ProblemRequest problem,
+                           ResolveProblem(terms.problem, SuiteFolders()));
+    return std::vector{
+        RecordOfFile(RecordKind::kReference, problem.path, settings.problem, problem.source)};
   }
 
   static ProgressOptions OptionsFor(const SearchOptions& options) {
@@ -186,6 +227,7 @@ class SearchCall {
     settings.seed = options_.seed != 0 ? options_.seed : FreshSeed();
     settings.finalists = options_.finalists;
     settings.width = options_.width;
+    if (!options_.verdicts.empty()) settings.verdicts = fs::absolute(options_.verdicts).string();
     const bool tunes = options_.proposer == kTunerName;
     ASSAY_RETURN_IF_ERROR(tunes ? BeginTuning(&settings) : BeginAsking(&settings));
     AskedTerms terms = options_.asked;
@@ -239,6 +281,7 @@ class SearchCall {
     ASSAY_RETURN_IF_ERROR(MakeProposer(options_.proposer, options_.proposing));
     settings->chains = options_.chains;
     settings->turns = options_.turns;
+    settings->askers = options_.askers;
     settings->form = options_.form;
     if (!options_.prompts.empty()) settings->prompts = Absolute(options_.prompts);
     settings->prompt_tokens = options_.prompt_tokens;
@@ -262,7 +305,7 @@ class SearchCall {
   }
 
   Result<StrategyParts> StrategyFor(const SearchSettings& settings) const {
-    return MakeStrategy(settings, options_.proposing, options_.askers, StopToken(interrupted_));
+    return MakeStrategy(settings, options_.proposing, StopToken(interrupted_));
   }
 
   Result<Arm> Search(Journal& journal, const StrategyParts& parts) {
@@ -275,7 +318,17 @@ class SearchCall {
     JudgesEvents judging;
     judging.progress = [&](const std::string& text) { doing = text; };
     judging.notice = [&](const std::string& text) { Say(text); };
-    Judges judges(*workers, screening, terms, judging);
+    std::unique_ptr<SqliteStore> measured;
+    std::unique_ptr<VerdictSource> judges;
+    if (settings.verdicts.empty()) {
+      judges = std::make_unique<Judges>(*workers, screening, terms, judging);
+    } else {
+      ASSAY_ASSIGN_OR_RETURN(measured, SqliteStore::OpenToRead(settings.verdicts));
+      ASSAY_ASSIGN_OR_RETURN(RecordedVerdicts recorded,
+                             RecordedVerdicts::Read(*measured, settings.problem,
+                                                    settings.screening_terms, settings.terms));
+      judges = std::make_unique<RecordedVerdicts>(std::move(recorded));
+    }
     SearchEvents events;
     events.notice = [&](const std::string& text) { Say(text); };
     events.progress = [&](const SearchView& view) {
@@ -284,13 +337,16 @@ class SearchCall {
                        most > 0 ? static_cast<double>(view.ledger.spent().evaluations) / most : -1);
     };
     events.result = [&](const Step& step, const StepResult& result, const SearchView& view) {
-      if (result.verdict && result.duplicate_of.empty()) KeepVerdict(*result.verdict);
+      if (result.verdict && result.duplicate_of.empty() && settings.verdicts.empty())
+        KeepVerdict(*result.verdict);
       if (options_.jsonl) Print(ResultEvent(step, result, view));
     };
-    SearchEngine engine({journal, *parts.strategy, judges, parts.proposals.get()}, events);
+    SearchEngine engine({journal, *parts.strategy, *judges, parts.proposals.get()}, events);
     const auto ended = engine.Run(StopToken(interrupted_));
     progress_.Clear();
     if (!ended) {
+      if (!settings.verdicts.empty() && options_.archive.empty())
+        return std::unexpected(ended.error());
       Notice(fmt::format("{} recorded; to go on: assay search --resume {}{}",
                          Counted(engine.ledger().spent().evaluations, "evaluation"), settings.id,
                          ArchiveWords()));
@@ -305,7 +361,8 @@ class SearchCall {
   }
 
   std::string ArchiveWords() const {
-    return options_.archive.empty() ? "" : " --archive " + ShellQuoted(options_.archive);
+    const std::string& archive = options_.archive.empty() ? options_.verdicts : options_.archive;
+    return archive.empty() ? "" : " --archive " + ShellQuoted(archive);
   }
 
   Arm End(const SearchEngine& engine, const std::string& strategy) const {

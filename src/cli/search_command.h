@@ -18,7 +18,7 @@ struct SearchOptions {
   std::string form = "native", prompts;
   int64_t prompt_tokens = 16'000, answer_tokens = 16'384;
   double temperature = 1;
-  size_t askers = 4;  // answers that are awaited at a time
+  int64_t askers = 4;  // answers that are awaited at a time
   std::string budget = "evals=64";
   uint64_t seed = 0;  // 0: a fresh one
   int64_t finalists = 3, width = 8, chains = 4, turns = 4;
@@ -27,6 +27,9 @@ struct SearchOptions {
   std::string archive, out;
   std::string resume;              // an id; "newest"
   bool resumes = false;            // --resume was given
+  std::string replay;              // an id; "newest"
+  bool replays = false;            // --replay was given
+  std::string verdicts;            // an archive, whose verdicts take the place of judging
   std::vector<std::string> steer;  // an action and its text; empty: run the search
   bool jsonl = false, quiet = false, verbose = false, allow_weak_sandbox = false;
 

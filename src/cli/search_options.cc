@@ -125,9 +125,18 @@ void SearchOptions::AddTo(CLI::App& command) {
   CLI::Option* resumed = command.add_option(
       "--resume", resume, "Go on with a search: its id, or the newest one without an id");
   resumed->expected(0, 1);
-  command.parse_complete_callback([this, resumed, &command] {
+  CLI::Option* replayed = command.add_option(
+      "--replay", replay,
+      "Run a recorded search again on its recorded answers and verdicts, by its id, or the newest "
+      "one without an id: does it decide the same? Nothing is asked, judged or recorded");
+  replayed->expected(0, 1)->excludes(resumed);
+  command.add_option("--verdicts", verdicts,
+                     "An archive whose verdicts take the place of judging, by the candidate's "
+                     "source. The search is recorded in --archive, or nowhere");
+  command.parse_complete_callback([this, resumed, replayed, &command] {
     resumes = resumed->count() > 0;
     if (resumes) RefuseFixed(command);
+    replays = replayed->count() > 0;
   });
   command
       .add_option("--steer", steer,
@@ -147,9 +156,11 @@ void SearchOptions::AddTo(CLI::App& command) {
       "  assay search softmax --size small --from kernels/softmax/tunable.cpp --budget evals=60\n"
       "  assay search softmax --size small --from mine.cpp --strategy surrogate --out best.cpp\n"
       "  assay search softmax --size small --strategy refine --proposer openai:MODEL@URL\n"
-      "  assay search --resume\n\n"
+      "  assay search --resume\n"
+      "  assay search --replay\n\n"
       "Exit codes: 0 a confirmed result; 1 all was tried, and nothing is confirmed as faster; 2 "
-      "usage;\n8 this machine lacks something; 9 the budget ended before anything was confirmed; "
+      "usage;\n3 a replay differs; 8 this machine lacks something; 9 the budget ended before "
+      "anything was confirmed; "
       "130 interrupted.");
 }
 

@@ -80,7 +80,21 @@ Result<AskedTerms> RecordedTerms(const std::string& terms) {
 }
 
 Result<StrategyParts> MakeStrategy(const SearchSettings& settings, const ProposerOptions& options,
-                                   size_t askers, StopToken stop) {
+                                   StopToken stop) {
+  // Before the writer: the proposer may be wrong.
+  std::unique_ptr<Proposer> proposer;
+  if (settings.proposer != kTunerName) {
+    ASSAY_ASSIGN_OR_RETURN(proposer, MakeProposer(settings.proposer, options));
+  }
+  ASSAY_ASSIGN_OR_RETURN(StrategyParts parts, MakeRecordedStrategy(settings, stop));
+  if (!proposer) return parts;
+  parts.proposer = std::move(proposer);
+  parts.proposals =
+      std::make_unique<Proposals>(*parts.proposer, static_cast<size_t>(settings.askers));
+  return parts;
+}
+
+Result<StrategyParts> MakeRecordedStrategy(const SearchSettings& settings, StopToken stop) {
   StrategyParts parts;
   if (settings.proposer == kTunerName) {
     ASSAY_ASSIGN_OR_RETURN(const CandidateSource from,
@@ -91,10 +105,8 @@ Result<StrategyParts> MakeStrategy(const SearchSettings& settings, const Propose
                     settings.seed, static_cast<size_t>(settings.width)));
     return parts;
   }
-  ASSAY_ASSIGN_OR_RETURN(parts.proposer, MakeProposer(settings.proposer, options));
   ASSAY_ASSIGN_OR_RETURN(parts.writer, WriterFor(settings, stop));
   ASSAY_ASSIGN_OR_RETURN(parts.strategy, AskingStrategy(settings, *parts.writer));
-  parts.proposals = std::make_unique<Proposals>(*parts.proposer, askers);
   return parts;
 }
 

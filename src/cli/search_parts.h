@@ -29,8 +29,10 @@ inline constexpr const char* kTunerName = "tuner";
 // The terms that a search recorded.
 Result<AskedTerms> RecordedTerms(const std::string& terms);
 
-// `askers`: answers that are awaited at a time. Errors: kUsage, kEnvironment.
+// Errors: kUsage, kEnvironment.
 Result<StrategyParts> MakeStrategy(const SearchSettings& settings, const ProposerOptions& options,
-                                   size_t askers, StopToken stop);
+                                   StopToken stop);
+// The same without the proposer: for a search whose answers are recorded.
+Result<StrategyParts> MakeRecordedStrategy(const SearchSettings& settings, StopToken stop);
 
 }  // namespace assay

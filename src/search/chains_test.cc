@@ -9,6 +9,8 @@
 #include "archive/sqlite_store.h"
 #include "base/files.h"
 #include "search/engine.h"
+#include "search/judges.h"
+#include "search/proposals.h"
 #include "search/search_testing.h"
 
 namespace assay {

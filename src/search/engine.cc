@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -18,7 +19,6 @@ constexpr size_t kJudgedInHandMax = 32;
 constexpr size_t kUnansweredMax = 8;
 constexpr int kWaitMs = 200;
 constexpr int kWaitForAnswersMs = 5;
-constexpr int64_t kLookForWishesNs = 1'000'000'000;
 constexpr std::string_view kConfirmPrefix = "confirm/";
 
 Step ConfirmationOf(const Step& step) {
@@ -53,7 +53,7 @@ const Step* SearchEngine::FindStep(const std::string& key) const {
 }
 
 double SearchEngine::Seconds() const {
-  return seconds_before_ + static_cast<double>(events_.now_ns() - begin_ns_) / 1e9;
+  return static_cast<double>(before_ns_ + events_.now_ns() - begin_ns_) / 1e9;
 }
 
 SearchView SearchEngine::View() const { return {table_, ledger_, in_hand_.size()}; }
@@ -86,9 +86,9 @@ void SearchEngine::Tell(Entry& entry, const StepResult& result) {
   Accept(parts_.strategy.Heard(entry.step, result));
 }
 
-Result<void> SearchEngine::ReplayEvent(const JournalEvent& event,
-                                       std::map<std::string, Spending>* open) {
+Result<void> SearchEngine::ReplayEvent(const JournalEvent& event, std::vector<Open>* open) {
   using Kind = JournalEvent::Kind;
+  before_ns_ = std::max<int64_t>(before_ns_, std::llround(event.seconds * 1e9));
   if (event.kind == Kind::kHeeded) {
     Accept(parts_.strategy.Steered(event.action, event.text));
     return {};
@@ -101,20 +101,25 @@ Result<void> SearchEngine::ReplayEvent(const JournalEvent& event,
   const auto found = entries_.find(event.key);
   if (found == entries_.end()) return std::unexpected(StrangeJournal(event.key));
   Entry& entry = found->second;
-  if (event.kind == Kind::kReleased) {
-    open->erase(event.key);
-  } else if (event.kind == Kind::kIntent) {
+  const auto earlier = std::find_if(open->begin(), open->end(),
+                                    [&](const Open& each) { return each.key == event.key; });
+  if (event.kind == Kind::kIntent) {
     if (entry.step.kind != StepKind::kPropose && event.source_hash != Sha256Hex(entry.step.source))
       return std::unexpected(StrangeJournal(event.key));
-    // An earlier attempt ended with its process.
-    if (const auto earlier = open->find(event.key); earlier != open->end())
-      ledger_.Book(earlier->second);
-    (*open)[event.key] = event.cost;
+    // An archive from before steps were recorded as lost.
+    if (earlier != open->end()) {
+      ledger_.Book(earlier->reserved);
+      open->erase(earlier);
+    }
+    open->push_back({event.key, event.cost, event.judged_at_once});
+    return {};
+  }
+  if (earlier != open->end()) open->erase(earlier);
+  if (event.kind == Kind::kReleased || event.kind == Kind::kLost) {
+    ledger_.Book(event.cost);
   } else {
     if (entry.state == Entry::State::kDone) return std::unexpected(StrangeJournal(event.key));
-    open->erase(event.key);
     ledger_.Book(event.cost);
-    seconds_before_ = std::max(seconds_before_, event.seconds);
     StepResult result = event.result;
     if (!result.duplicate_of.empty()) {
       const auto first = verdicts_.find(result.duplicate_of);
@@ -130,16 +135,32 @@ Result<void> SearchEngine::ReplayEvent(const JournalEvent& event,
 
 Result<void> SearchEngine::Replay() {
   Accept(parts_.strategy.Begin());
-  std::map<std::string, Spending> open;
+  std::vector<Open> open;
   for (const JournalEvent& event : parts_.journal.events())
     ASSAY_RETURN_IF_ERROR(ReplayEvent(event, &open));
-  for (const auto& [key, reserved] : open) ledger_.Book(reserved);
+  return BookLost(open);
+}
+
+Result<void> SearchEngine::BookLost(const std::vector<Open>& open) {
+  std::vector<const Step*> steps;
+  std::vector<Spending> costs;
+  int64_t judged = 0;
+  for (const Open& each : open) {
+    const Step& step = entries_.at(each.key).step;
+    const bool in_flight = step.kind == StepKind::kPropose || judged < each.judged_at_once;
+    if (step.kind != StepKind::kPropose) ++judged;
+    steps.push_back(&step);
+    costs.push_back(in_flight ? each.reserved : Spending());
+    ledger_.Book(costs.back());
+  }
+  ASSAY_RETURN_IF_ERROR(parts_.journal.Lose(steps, costs));
+  if (!steps.empty()) events_.at("after loss");
   return {};
 }
 
 Spending SearchEngine::CostOf(const Step& step) const {
   if (step.kind != StepKind::kPropose) return {0, 0, 1, 0};
-  const Usage usage = parts_.proposals->proposer().Reservation(step.prompt);
+  const Usage usage = parts_.proposals->Reservation(step.prompt);
   return {usage.usd, usage.tokens_in + usage.tokens_out, 0, 0};
 }
 
@@ -166,7 +187,9 @@ Result<void> SearchEngine::Send(const std::vector<Entry*>& entries) {
     reserved.push_back(entry->reserved);
   }
   events_.at("before intent");
-  ASSAY_RETURN_IF_ERROR(parts_.journal.Intend(steps, reserved));
+  ASSAY_RETURN_IF_ERROR(parts_.journal.Intend(
+      steps, reserved,
+      {ledger_.spent().seconds, static_cast<int64_t>(parts_.judges.judged_at_once())}));
   events_.at("after intent");
   for (Entry* entry : entries) {
     entry->state = Entry::State::kInHand;
@@ -227,8 +250,8 @@ Result<void> SearchEngine::Dispatch() {
     if (!entry.duplicate_of.empty()) continue;
     const bool asks = entry.step.kind == StepKind::kPropose;
     bool& full = asks ? proposals_full : judges_full;
-    const size_t room = asks ? parts_.proposals->threads() : kJudgedInHandMax;
-    if (asks) ASSAY_RETURN_IF_ERROR(parts_.proposals->proposer().Check(entry.step.prompt));
+    const size_t room = asks ? parts_.proposals->asked_at_once() : kJudgedInHandMax;
+    if (asks) ASSAY_RETURN_IF_ERROR(parts_.proposals->Check(entry.step.prompt));
     entry.reserved = CostOf(entry.step);
     Spending needed = entry.reserved;
     if (asks) needed.evaluations += candidates + 1;
@@ -262,7 +285,7 @@ void SearchEngine::AddFinalists() {
 }
 
 Spending SearchEngine::CostOf(const Entry& entry, const StepResult& result) const {
-  if (!result.duplicate_of.empty()) return {};
+  if (!result.duplicate_of.empty() || result.is_free) return {};
   // Of a call without an answer nobody knows the cost.
   if (!result.answer) return entry.reserved;
   const Usage& usage = result.answer->usage;
@@ -298,7 +321,8 @@ std::vector<SearchEngine::Finished> SearchEngine::Judged(std::vector<JudgedTask>
   std::vector<Finished> finished;
   for (JudgedTask& task : judged)
     finished.push_back(
-        {task.key, {std::nullopt, std::move(task.verdict), std::move(task.error), ""}});
+        {task.key,
+         {std::nullopt, std::move(task.verdict), std::move(task.error), "", task.is_free}});
   return finished;
 }
 
@@ -357,7 +381,7 @@ Result<void> SearchEngine::GiveUpQuestions() {
 
 Result<void> SearchEngine::HeedWishes() {
   const int64_t now_ns = events_.now_ns();
-  if (looked_ns_ > 0 && now_ns - looked_ns_ < kLookForWishesNs) return {};
+  if (looked_ns_ > 0 && now_ns - looked_ns_ < events_.look_for_wishes_ns) return {};
   looked_ns_ = now_ns;
   ASSAY_ASSIGN_OR_RETURN(const std::vector<SteerWish> wishes, parts_.journal.NewWishes());
   for (const SteerWish& wish : wishes) {

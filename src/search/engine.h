@@ -4,8 +4,9 @@
 // Theory of operation. A strategy is a function of the results that it has heard, in their order.
 // The journal keeps that order. So a search is gone on with by telling a fresh strategy the
 // recorded results; it then asks for the same steps, and those without a result are done. An intent
-// without a result is a step that was in hand when a process ended: it is booked at its
-// reservation, and done again.
+// without a result is a step that was in hand when a process ended. It is recorded as lost, and
+// done again. Calls to a proposer, and so many judgements as workers made at once, were in flight:
+// they are booked at their reservation. Other candidates had not been begun, and cost nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,8 @@
 #include "base/stop_token.h"
 #include "search/budget.h"
 #include "search/journal.h"
-#include "search/judges.h"
 #include "search/outcome_table.h"
-#include "search/proposals.h"
+#include "search/sources.h"
 #include "search/step.h"
 
 namespace assay {
@@ -43,6 +43,7 @@ struct SearchEvents {
   // Names points of the work, for tests that end the process there.
   std::function<void(const char* point)> at = [](const char*) {};
   std::function<int64_t()> now_ns = MonotonicNs;
+  int64_t look_for_wishes_ns = 1'000'000'000;  // how often
 };
 
 // The parts that a search is made of. All must outlive it. `proposals` is null where the strategy
@@ -50,8 +51,8 @@ struct SearchEvents {
 struct SearchParts {
   Journal& journal;
   Strategy& strategy;
-  Judges& judges;
-  Proposals* proposals = nullptr;
+  VerdictSource& judges;
+  AnswerSource* proposals = nullptr;
 };
 
 class SearchEngine {
@@ -78,8 +79,16 @@ class SearchEngine {
     enum class State { kWaiting, kInHand, kDone } state = State::kWaiting;
   };
 
+  // An intent without a result.
+  struct Open {
+    std::string key;
+    Spending reserved;
+    int64_t judged_at_once = 0;
+  };
   Result<void> Replay();
-  Result<void> ReplayEvent(const JournalEvent& event, std::map<std::string, Spending>* open);
+  Result<void> ReplayEvent(const JournalEvent& event, std::vector<Open>* open);
+  // Records what was in hand when the last process ended.
+  Result<void> BookLost(const std::vector<Open>& open);
   void Accept(std::vector<Step> steps);
   // Tells the strategy and the table.
   void Tell(Entry& entry, const StepResult& result);
@@ -118,7 +127,7 @@ class SearchEngine {
   std::map<std::string, std::string> by_text_;  // normalised source -> key of its first step
   std::map<std::string, StepResult> verdicts_;  // of steps that have duplicates or may have
   std::set<std::string> in_hand_;
-  double seconds_before_ = 0;  // of earlier processes
+  int64_t before_ns_ = 0;  // of earlier processes
   int64_t begin_ns_ = 0;
   int64_t looked_ns_ = 0;             // when wishes were last looked for
   std::vector<Finished> unanswered_;  // questions since the last answer; still in hand

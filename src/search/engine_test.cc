@@ -10,6 +10,7 @@
 
 #include "archive/sqlite_store.h"
 #include "base/files.h"
+#include "search/judges.h"
 #include "search/search_testing.h"
 #include "search/tuner.h"
 #include "session/asked_terms.h"
@@ -104,6 +105,7 @@ class Searching : public ::testing::Test {
   struct Recorded {
     std::vector<std::string> results;  // "judge/3 faster", in order
     int64_t intents = 0, released = 0, verdicts = 0;
+    int64_t lost = 0, lost_evaluations = 0;
   };
   Recorded Read() const {
     const auto store = SqliteStore::OpenToRead(path_).value();
@@ -113,6 +115,10 @@ class Searching : public ::testing::Test {
     for (const JournalEvent& event : journal.events()) {
       if (event.kind == JournalEvent::Kind::kIntent) ++recorded.intents;
       if (event.kind == JournalEvent::Kind::kReleased) ++recorded.released;
+      if (event.kind == JournalEvent::Kind::kLost) {
+        ++recorded.lost;
+        recorded.lost_evaluations += event.cost.evaluations;
+      }
       if (event.kind == JournalEvent::Kind::kResult)
         recorded.results.push_back(
             fmt::format("{} {}", event.key, OutcomeName(event.result.verdict->outcome)));
@@ -189,7 +195,7 @@ TEST_F(Searching, KilledAtAnyPointItGoesOnAsTheSameRun) {
   // ASSAY_KILL_STEPS=100 makes it a campaign of thousands.
   const char* asked = std::getenv("ASSAY_KILL_STEPS");
   const int steps = asked == nullptr ? 3 : std::atoi(asked);
-  int kills = 0;
+  int kills = 0, lost = 0;
   for (int step = 1; step <= steps; ++step) {
     Forget();
     // Each process gets a little further than the one before.
@@ -201,10 +207,15 @@ TEST_F(Searching, KilledAtAnyPointItGoesOnAsTheSameRun) {
     const Recorded recorded = Read();
     EXPECT_EQ(recorded.results, whole.results) << step;
     EXPECT_EQ(recorded.verdicts, whole.verdicts) << step;
-    // It costs what an undisturbed run does, and what was in hand at each kill.
+    // It costs what an undisturbed run does, and one judgement a kill at most: the worker's. The
+    // other candidates that were in hand waited.
     const Ended again = Run(Settings());
-    EXPECT_EQ(again.spent.evaluations, recorded.intents) << step;
+    EXPECT_EQ(again.spent.evaluations, recorded.verdicts + recorded.lost_evaluations) << step;
+    EXPECT_LT(recorded.lost_evaluations, rounds) << step;
+    EXPECT_EQ(recorded.intents, recorded.verdicts + recorded.lost) << step;
+    lost += static_cast<int>(recorded.lost - recorded.lost_evaluations);
   }
+  EXPECT_GT(lost, 0);  // several were in hand at some kill
   EXPECT_GT(kills, 20 * std::min(steps, 3));
   RecordProperty("kills", kills);
 }
@@ -217,7 +228,7 @@ TEST_F(Searching, ABudgetIsNeverExceededByKills) {
     int rounds = 0;
     while (RunUntil(settings, step) == 9 && rounds < 200) ++rounds;
     const Recorded recorded = Read();
-    EXPECT_LE(recorded.intents, 20) << step;
+    EXPECT_LE(std::ssize(recorded.results) + recorded.lost_evaluations, 20) << step;
     EXPECT_LT(rounds, 200);
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "archive/judged.h"
@@ -49,6 +50,8 @@ Json JsonOf(const SearchSettings& settings) {
           {"width", settings.width},
           {"chains", settings.chains},
           {"turns", settings.turns},
+          {"askers", settings.askers},
+          {"verdicts", settings.verdicts},
           {"form", settings.form},
           {"signature", settings.signature},
           {"prompts", settings.prompts},
@@ -73,6 +76,8 @@ SearchSettings SettingsOf(const Json& json) {
   settings.width = json.value("width", settings.width);
   settings.chains = json.value("chains", settings.chains);
   settings.turns = json.value("turns", settings.turns);
+  settings.askers = json.value("askers", settings.askers);
+  settings.verdicts = json.value("verdicts", "");
   settings.form = json.value("form", "");
   settings.signature = json.value("signature", settings.signature);
   settings.prompts = json.value("prompts", "");
@@ -100,7 +105,8 @@ Json HeadOf(std::string_view schema, const SearchSettings& settings, const Step&
           {"note", step.lineage.note}};
 }
 
-Json JsonOf(const Step& step, const SearchSettings& settings, const Spending& reserved) {
+Json JsonOf(const Step& step, const SearchSettings& settings, const Spending& reserved,
+            const IntentFacts& facts) {
   Json json = HeadOf("assay.search.step/1", settings, step);
   if (step.kind == StepKind::kPropose)
     json["prompt"] = {{"system", step.prompt.system},
@@ -111,6 +117,8 @@ Json JsonOf(const Step& step, const SearchSettings& settings, const Spending& re
   else
     json["candidate"] = step.name;
   json["reserved"] = JsonOf(reserved);
+  json["seconds"] = facts.seconds;
+  json["judged_at_once"] = facts.judged_at_once;
   return json;
 }
 
@@ -181,12 +189,14 @@ Result<SearchSettings> ReadSearchSettings(Store& store, const std::string& id) {
   return settings;
 }
 
-Result<Journal> Journal::Begin(Store& store, const SearchSettings& settings) {
+Result<Journal> Journal::Begin(Store& store, const SearchSettings& settings,
+                               std::vector<NewRecord> files) {
   Journal journal(store, settings);
   NewRecord record = RecordFor(RecordKind::kSearch, settings, settings.strategy, JsonOf(settings));
   record.source = settings.from_source;
   record.terms = settings.terms;
-  ASSAY_RETURN_IF_ERROR(store.Append(std::vector{std::move(record)}));
+  files.push_back(std::move(record));
+  ASSAY_RETURN_IF_ERROR(store.Append(files));
   return journal;
 }
 
@@ -227,6 +237,9 @@ Result<JournalEvent> Journal::EventOf(const Record& record, const std::string& c
                    json.value("note", "")};
   if (record.facts.kind == RecordKind::kStep) {
     event.cost = SpendingOf(json.value("reserved", Json::object()));
+    event.seconds = json.value("seconds", 0.0);
+    // Older archives do not say it: each may have been in flight.
+    event.judged_at_once = json.value("judged_at_once", std::numeric_limits<int64_t>::max());
     event.source_hash = record.source;
     return event;
   }
@@ -234,15 +247,19 @@ Result<JournalEvent> Journal::EventOf(const Record& record, const std::string& c
     event.kind = Kind::kHeeded;
     event.action = json.value("action", "");
     event.text = json.value("text", "");
-    last_wish_ = json.value("heeded", int64_t{0});
+    event.wish = last_wish_ = json.value("heeded", int64_t{0});
     return event;
   }
   if (json.value("released", false)) {
     event.kind = Kind::kReleased;
     return event;
   }
-  event.kind = Kind::kResult;
   event.cost = SpendingOf(json.value("cost", Json::object()));
+  if (json.value("lost", false)) {
+    event.kind = Kind::kLost;
+    return event;
+  }
+  event.kind = Kind::kResult;
   event.seconds = json.value("seconds", 0.0);
   event.result.duplicate_of = json.value("duplicate_of", "");
   if (json.contains("answer")) event.result.answer = AnswerOf(json["answer"]);
@@ -258,12 +275,12 @@ Result<JournalEvent> Journal::EventOf(const Record& record, const std::string& c
   return event;
 }
 
-Result<void> Journal::Intend(std::span<const Step* const> steps,
-                             std::span<const Spending> reserved) {
+Result<void> Journal::Intend(std::span<const Step* const> steps, std::span<const Spending> reserved,
+                             const IntentFacts& facts) {
   std::vector<NewRecord> records;
   for (size_t i = 0; i < steps.size(); ++i) {
     records.push_back(RecordFor(RecordKind::kStep, settings_, steps[i]->key,
-                                JsonOf(*steps[i], settings_, reserved[i])));
+                                JsonOf(*steps[i], settings_, reserved[i], facts)));
     records.back().source = steps[i]->source;
   }
   ASSAY_RETURN_IF_ERROR(store_->Append(records));
@@ -314,6 +331,19 @@ Result<void> Journal::Release(std::span<const Step* const> steps) {
     Json json = HeadOf("assay.search.result/1", settings_, *step);
     json["released"] = true;
     records.push_back(RecordFor(RecordKind::kResult, settings_, step->key, json));
+  }
+  if (records.empty()) return {};
+  ASSAY_RETURN_IF_ERROR(store_->Append(records));
+  return {};
+}
+
+Result<void> Journal::Lose(std::span<const Step* const> steps, std::span<const Spending> costs) {
+  std::vector<NewRecord> records;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    Json json = HeadOf("assay.search.result/1", settings_, *steps[i]);
+    json["lost"] = true;
+    json["cost"] = JsonOf(costs[i]);
+    records.push_back(RecordFor(RecordKind::kResult, settings_, steps[i]->key, json));
   }
   if (records.empty()) return {};
   ASSAY_RETURN_IF_ERROR(store_->Append(records));

@@ -29,6 +29,8 @@ struct SearchSettings {
   int64_t finalists = 3;  // that are judged again
   int64_t width = 8;      // candidates in hand at a time
   int64_t chains = 4, turns = 4;
+  int64_t askers = 4;    // answers that are awaited at a time
+  std::string verdicts;  // an archive, whose verdicts take the place of judging; may be empty
   // Of searches by a proposer.
   std::string form;                    // "native", "device", "python"
   std::vector<std::string> signature;  // of the problem, a line an argument
@@ -43,16 +45,25 @@ struct JournalEvent {
     kIntent,
     kResult,
     kReleased,  // the attempt was given up, and costs nothing
+    kLost,      // its process ended before it
     kHeeded,    // a person's wish was passed on to the strategy
   };
   Kind kind = Kind::kIntent;
   std::string key;
   Lineage lineage;
-  Spending cost;             // kIntent: what was reserved; kResult: what it cost, without seconds
-  double seconds = 0;        // kResult: that the search had taken until then
-  StepResult result;         // kResult: of a duplicate, `duplicate_of` alone
-  std::string source_hash;   // kIntent: of the candidate
-  std::string action, text;  // kHeeded
+  Spending cost;       // kIntent: what was reserved; kResult, kLost: what it cost, without seconds
+  double seconds = 0;  // kIntent, kResult: that the search had taken until then
+  int64_t judged_at_once = 0;  // kIntent: judgements that were made at one moment
+  StepResult result;           // kResult: of a duplicate, `duplicate_of` alone
+  std::string source_hash;     // kIntent: of the candidate
+  std::string action, text;    // kHeeded
+  int64_t wish = 0;            // kHeeded: its sequence
+};
+
+// When steps were about to be done.
+struct IntentFacts {
+  double seconds = 0;  // that the search had taken
+  int64_t judged_at_once = 1;
 };
 
 struct SettledStep {
@@ -68,8 +79,10 @@ struct SteerWish {
 
 class Journal {
  public:
-  // The archive must outlive the journal. A new search: its settings are recorded.
-  static Result<Journal> Begin(Store& store, const SearchSettings& settings);
+  // The archive must outlive the journal. A new search: its settings are recorded, after `files`
+  // that it is about.
+  static Result<Journal> Begin(Store& store, const SearchSettings& settings,
+                               std::vector<NewRecord> files = {});
   // An earlier one. Without an id the newest. Errors: there is none (kUsage); its records cannot be
   // read.
   static Result<Journal> Open(Store& store, const std::string& id);
@@ -78,11 +91,14 @@ class Journal {
   // Its events when it was opened.
   const std::vector<JournalEvent>& events() const { return events_; }
 
-  Result<void> Intend(std::span<const Step* const> steps, std::span<const Spending> reserved);
+  Result<void> Intend(std::span<const Step* const> steps, std::span<const Spending> reserved,
+                      const IntentFacts& facts);
   // Several results are recorded in one moment, each verdict beside its step's: as `assay judge`
   // would record it.
   Result<void> Settle(std::span<const SettledStep> settled, double seconds);
   Result<void> Release(std::span<const Step* const> steps);
+  // They were in hand when an earlier process ended; `costs` are booked for them.
+  Result<void> Lose(std::span<const Step* const> steps, std::span<const Spending> costs);
   // Wishes that were recorded and not yet passed on.
   Result<std::vector<SteerWish>> NewWishes();
   Result<void> Heed(const SteerWish& wish);

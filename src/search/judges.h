@@ -10,45 +10,32 @@
 
 #include "base/result.h"
 #include "run/fleet.h"
+#include "search/sources.h"
 #include "session/asked_terms.h"
-#include "toolchain/build.h"
 
 namespace assay {
-
-struct JudgeTask {
-  std::string key;
-  CandidateSource source;
-  bool confirms = false;  // alone in its request, by a worker that was just started
-};
-
-struct JudgedTask {
-  std::string key;
-  std::optional<Verdict> verdict;
-  std::optional<Error> error;  // in the verdict's place
-};
 
 struct JudgesEvents {
   std::function<void(const std::string& text)> progress = [](const std::string&) {};
   std::function<void(const std::string& text)> notice = [](const std::string&) {};
 };
 
-class Judges {
+class Judges : public VerdictSource {
  public:
   // `screening`: terms of the first look; `confirming`: of the second. The fleet must outlive this
   // object; its workers are started when they are needed.
   Judges(Fleet& fleet, AskedTerms screening, AskedTerms confirming, JudgesEvents events,
          size_t batch_max = 16);
-  ~Judges();
+  ~Judges() override;
 
-  void Add(JudgeTask task);
+  void Add(JudgeTask task) override;
   // True while anything that was added has not been returned.
   bool busy() const { return in_hand_ > 0; }
-  // Waits for verdicts, at most this long. A request that ends in an environment error is repeated
-  // once, also where the worker ended. Errors: nothing can be judged here; kUsage: the first
-  // request was wrong, as all would be.
-  Result<std::vector<JudgedTask>> Wait(int timeout_ms);
-  // Ends all workers; returns the verdicts that still came.
-  std::vector<JudgedTask> Stop();
+  // A request that ends in an environment error is repeated once, also where the worker ended.
+  Result<std::vector<JudgedTask>> Wait(int timeout_ms) override;
+  std::vector<JudgedTask> Stop() override;
+  // A worker judges the candidates of its request one after the other.
+  size_t judged_at_once() const override { return workers_.size(); }
 
  private:
   struct Task {

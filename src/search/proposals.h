@@ -9,27 +9,22 @@
 #include <thread>
 #include <vector>
 
-#include "propose/proposer.h"
+#include "search/sources.h"
 
 namespace assay {
 
-struct Proposed {
-  std::string key;
-  Result<Answer> answer;
-};
-
-class Proposals {
+class Proposals : public AnswerSource {
  public:
   // The proposer must outlive this object.
   Proposals(Proposer& proposer, size_t threads);
-  ~Proposals();  // waits until the threads have ended: they stop as soon as they can
+  ~Proposals() override;  // waits until the threads have ended: they stop as soon as they can
 
-  void Add(const Prompt& prompt);
-  // True while an answer was not taken.
-  bool busy() const;
-  std::vector<Proposed> Take();
-  const Proposer& proposer() const { return proposer_; }
-  size_t threads() const { return threads_.size(); }
+  Result<void> Check(const Prompt& prompt) const override { return proposer_.Check(prompt); }
+  void Add(const Prompt& prompt) override;
+  bool busy() const override;
+  std::vector<Proposed> Take() override;
+  Usage Reservation(const Prompt& prompt) const override { return proposer_.Reservation(prompt); }
+  size_t asked_at_once() const override { return threads_.size(); }
 
  private:
   void Work();

@@ -31,7 +31,7 @@ class Samples : public testing::Test {
   void Do(const Step& step, const StepResult& result) {
     const Step* steps[] = {&step};
     const Spending reserved[] = {{}};
-    ASSERT_TRUE(journal_->Intend(steps, reserved));
+    ASSERT_TRUE(journal_->Intend(steps, reserved, {}));
     const SettledStep settled[] = {{step, result, {}}};
     ASSERT_TRUE(journal_->Settle(settled, 1));
   }

@@ -181,6 +181,39 @@ std::string EndEvent(const OutcomeTable& table, const Ledger& ledger, bool budge
   return Line(json);
 }
 
+std::string RenderReplay(const std::string& search, const ReplayReport& report) {
+  std::string text;
+  if (report.difference) {
+    const ReplayDifference& difference = *report.difference;
+    text = fmt::format(
+        "search {} differs: the first {} of {} records are the same\n"
+        "record {}, {}, at {}\n  recorded: {}\n  replayed: {}\n",
+        search, report.same, report.records, difference.sequence, difference.record,
+        difference.place, difference.recorded, difference.replayed);
+  } else {
+    text = fmt::format(
+        "search {} is the same: {} records of {} {}, with {} answers and {} verdicts\n", search,
+        report.records, report.processes, report.processes == 1 ? "process" : "processes",
+        report.answers, report.verdicts);
+    if (!report.next.empty()) text += fmt::format("it has not ended: {} comes next\n", report.next);
+  }
+  return text;
+}
+
+std::string ReplayEvent(const std::string& search, const ReplayReport& report) {
+  Json json = {
+      {"schema", kSchema},         {"event", "replayed"},         {"search", search},
+      {"records", report.records}, {"same", report.same},         {"processes", report.processes},
+      {"answers", report.answers}, {"verdicts", report.verdicts}, {"next", report.next}};
+  if (const auto& difference = report.difference)
+    json["difference"] = {{"sequence", difference->sequence},
+                          {"record", difference->record},
+                          {"place", difference->place},
+                          {"recorded", difference->recorded},
+                          {"replayed", difference->replayed}};
+  return Line(json);
+}
+
 std::string RenderTree(const Journal& journal) {
   std::vector<const JournalEvent*> results;
   std::map<std::string, std::vector<const JournalEvent*>> children;

@@ -7,6 +7,7 @@
 #include "search/engine.h"
 #include "search/journal.h"
 #include "search/outcome_table.h"
+#include "search/replay.h"
 
 namespace assay {
 
@@ -23,6 +24,10 @@ std::string RenderEnd(const OutcomeTable& table, const Ledger& ledger);
 std::string BeginEvent(const SearchSettings& settings, bool resumed);
 std::string ResultEvent(const Step& step, const StepResult& result, const SearchView& view);
 std::string EndEvent(const OutcomeTable& table, const Ledger& ledger, bool budget_ended);
+
+// A replay, in words and as a line of JSON.
+std::string RenderReplay(const std::string& search, const ReplayReport& report);
+std::string ReplayEvent(const std::string& search, const ReplayReport& report);
 
 // The lineage of a recorded search: each step under its first parent.
 std::string RenderTree(const Journal& journal);

@@ -44,6 +44,7 @@ struct StepResult {
   std::optional<Verdict> verdict;
   std::optional<Error> error;
   std::string duplicate_of;
+  bool is_free = false;  // nothing was done for it
 };
 
 // The candidate's speed by a verdict, over its headline baseline.

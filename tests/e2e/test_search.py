@@ -1,4 +1,4 @@
-"""assay search: the tuner on real verdicts, going on after a kill, and bad requests."""
+"""assay search: the tuner on real verdicts, going on after a kill, replays, and bad requests."""
 import json
 import signal
 import time
@@ -62,10 +62,15 @@ def test_a_killed_search_goes_on(searched):
         fits(event, "search")
     assert events[0]["event"] == "resumed" and events[-1]["event"] == "ended", events
     kinds = [line["kind"] for line in records(assay)]
-    results = [line for line in records(assay) if line["kind"] == "result"]
+    assert kinds[0] == "reference" and "softmax" in records(assay)[0]["text"]
+    every = [line for line in records(assay) if line["kind"] == "result"]
+    lost = [line["result"]["cost"]["evaluations"] for line in every if line["result"].get("lost")]
+    results = [line for line in every if not line["result"].get("lost")]
     assert len({line["name"] for line in results}) == len(results)
     assert kinds.count("verdict") == len(results)
-    assert events[-1]["spent"]["evaluations"] == kinds.count("step") <= 6
+    # Both variants were in hand at the kill; one of them at the worker.
+    assert len(lost) <= 2 and sum(lost) == min(len(lost), 1), lost
+    assert events[-1]["spent"]["evaluations"] == len(results) + sum(lost) <= 6
     assert events[-1]["outcomes"].get("wrong") == 1, events
     for line in records(assay):
         fits(line, "archive")
@@ -89,6 +94,23 @@ def test_a_search_that_has_ended_judges_nothing_again(searched):
     assert "outcomes:" in again.out and "wrong 1" in again.out, again
 
 
+def test_it_decides_the_same_when_it_is_replayed(searched):
+    assay, _, events = searched
+    before = len(records(assay))
+    run = assay("search", "--replay", "--jsonl")
+    event = json.loads(run.out)
+    fits(event, "search")
+    assert run.code == GOOD and "difference" not in event and event["next"] == "", run
+    assert event["search"] == events[0]["search"] and event["same"] == event["records"], event
+    assert len(records(assay)) == before
+    # Another policy on the same verdicts: nothing is judged.
+    archive = assay.home / "data" / "assay" / "archive.sqlite"
+    again = assay("search", SOFTMAX, "--size", "tiny", "--from", assay.home / "kernel.cpp", "-q",
+                  "--strategy", "exhaustive", "--finalists", "1", "--verdicts", archive)
+    assert again.code == searched[1].code and "wrong 1" in again.out, again
+    assert len(records(assay)) == before
+
+
 @pytest.mark.thorough
 def test_a_proposer_is_asked_and_a_bad_answer_is_data(assay, write):
     program = write("answer", "#!/bin/sh\ncat > /dev/null\necho 'I would use tiles.'\n")
@@ -96,9 +118,9 @@ def test_a_proposer_is_asked_and_a_bad_answer_is_data(assay, write):
     run = assay("search", SOFTMAX, *arguments, "--proposer", f"command:sh {program}")
     assert run.code == NOT_FASTER and "no candidate was judged" in run.out, run
     kinds = [line["kind"] for line in records(assay)]
-    assert kinds == ["search", "step", "result", "step", "result"], kinds
-    assert "tiles" in records(assay)[2]["result"]["answer"]["text"]
-    assert "no code" in records(assay)[3]["step"]["prompt"]["text"]
+    assert kinds == ["reference", "search", "step", "result", "step", "result"], kinds
+    assert "tiles" in records(assay)[3]["result"]["answer"]["text"]
+    assert "no code" in records(assay)[4]["step"]["prompt"]["text"]
 
 
 def test_bad_requests_say_what_to_do(searched, write, assay):
@@ -118,6 +140,9 @@ def test_bad_requests_say_what_to_do(searched, write, assay):
         (["--steer", "pray", "x"], "--steer pray"),
         (["--resume", "--budget", "evals=9"], "--budget: it was fixed"),
         ([SOFTMAX, "--from", tunable, "--out", "missing/best.cpp"], "--out missing/best.cpp"),
+        ([SOFTMAX, "--replay"], "leave the problem out"),
+        (["--replay"], "archive"),
+        ([SOFTMAX, "--from", tunable, "--verdicts", "missing"], "no archive missing"),
     ):
         run = assay("search", *arguments)
         assert run.code == USAGE and words in run.err, run
