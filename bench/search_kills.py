@@ -2,11 +2,11 @@
 
     bench/search_kills.py --kills 50 [--seed 1]
 
-A search of twelve variants, four in hand at a time, is started, and after a random time its process
-is killed (SIGKILL). At the end it runs undisturbed. Then each step has one result, each judged
-candidate one verdict, and the evaluations that were spent are so many as were judged, and one a kill
-at most: the worker's. The search is replayed, too, and must be the same. Prints one line of JSON;
-exit code 1 if anything of this does not hold.
+A search of twelve variants, four in hand at a time, is started; after a random time its process is
+killed (SIGKILL). At the end it runs undisturbed. Then each step has one result, each judged
+candidate one verdict, and the evaluations that were spent are so many as were judged, and one a
+kill at most: the worker's. The search is replayed, too, and must be the same. Prints one line of
+JSON; exit code 1 if anything of this does not hold.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 // Replays the tuner's choosers on a recorded table of measurements (bench/tuner_table.py): how near
 // to the best of the whole space does each come, after how many evaluations? Nothing is measured.
 //
-// Usage: tuner_replay SOURCE TABLE [SEEDS [WIDTH]]. One line of JSON a strategy and share of the
-// space: the median, over seeds, of the best time of the table over the best time that was found.
+// Usage: tuner_replay SOURCE TABLE [SEEDS [WIDTH [STRATEGY...]]]. One line of JSON a strategy and
+// share of the space: the median, over seeds, of the best time of the table over the best time that
+// was found; its interval (95%, by order statistics), and the worst seed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "score/intervals.h"
 #include "search/points.h"
 
 namespace assay {
@@ -80,6 +82,11 @@ std::vector<double> Replay(const Table& table, const Chooser& choose, uint64_t s
   return reached;
 }
 
+// Of the median, with 95% at least: the order statistics by the binomial distribution.
+std::optional<Interval> MedianInterval(const std::vector<double>& values) {
+  return BestOfKInterval(values, 1);
+}
+
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
@@ -87,7 +94,7 @@ double Median(std::vector<double> values) {
 
 int Run(int argument_count, char** arguments) {
   if (argument_count < 3) {
-    std::fputs("usage: tuner_replay SOURCE TABLE [SEEDS [WIDTH]]\n", stderr);
+    std::fputs("usage: tuner_replay SOURCE TABLE [SEEDS [WIDTH [STRATEGY...]]]\n", stderr);
     return 2;
   }
   const auto table = ReadTable(arguments[1], arguments[2]);
@@ -99,8 +106,16 @@ int Run(int argument_count, char** arguments) {
   const size_t width = argument_count > 4 ? static_cast<size_t>(std::atoi(arguments[4])) : 8;
   const auto points = static_cast<double>(table->ns.size());
   const auto count = static_cast<size_t>(points * kShares[std::size(kShares) - 1]);
-  for (const char* strategy : {"sample", "refine", "evolve", "surrogate"}) {
-    const Chooser choose = MakeChooser(strategy).value();
+  std::vector<std::string> strategies(arguments + std::min(argument_count, 5),
+                                      arguments + argument_count);
+  if (strategies.empty()) strategies = {"sample", "refine", "evolve", "surrogate"};
+  for (const std::string& strategy : strategies) {
+    const auto made = MakeChooser(strategy);
+    if (!made) {
+      std::fputs((made.error().message + "\n").c_str(), stderr);
+      return 2;
+    }
+    const Chooser& choose = *made;
     std::vector<std::vector<double>> runs;
     for (int seed = 1; seed <= seeds; ++seed)
       runs.push_back(Replay(*table, choose, static_cast<uint64_t>(seed), count, width));
@@ -108,6 +123,7 @@ int Run(int argument_count, char** arguments) {
       const auto at = std::max<size_t>(1, static_cast<size_t>(share * points));
       std::vector<double> reached;
       for (const auto& run : runs) reached.push_back(run[std::min(at, run.size()) - 1]);
+      const auto interval = MedianInterval(reached);
       fmt::print("{}\n", nlohmann::ordered_json{{"strategy", strategy},
                                                 {"points", table->ns.size()},
                                                 {"evaluations", at},
@@ -115,6 +131,8 @@ int Run(int argument_count, char** arguments) {
                                                 {"seeds", seeds},
                                                 {"width", width},
                                                 {"reached_median", Median(reached)},
+                                                {"reached_low", interval ? interval->low : 0},
+                                                {"reached_high", interval ? interval->high : 1},
                                                 {"reached_worst",
                                                  *std::min_element(reached.begin(), reached.end())}}
                              .dump());

@@ -92,6 +92,7 @@ class SearchCall {
     if (!options_.steer.empty()) return Steer(path);
     if (!options_.out.empty()) ASSAY_RETURN_IF_ERROR(CheckOut());
     std::vector<SearchSettings> begun;
+    std::vector<StrategyParts> parts;
     if (options_.resumes) {
       if (!options_.problem.problem.empty())
         return UsageError("--resume goes on with what was asked for then: leave the problem out");
@@ -101,16 +102,21 @@ class SearchCall {
     } else {
       // Before an archive is made: what was asked for may be wrong.
       ASSAY_ASSIGN_OR_RETURN(begun, NewSettings());
-      for (const SearchSettings& settings : begun) ASSAY_RETURN_IF_ERROR(StrategyFor(settings));
+      for (const SearchSettings& settings : begun) {
+        ASSAY_ASSIGN_OR_RETURN(StrategyParts made, StrategyFor(settings));
+        parts.push_back(std::move(made));
+      }
     }
     ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(path));
     if (options_.resumes) {
       begun.resize(1);
       ASSAY_ASSIGN_OR_RETURN(begun[0], ReadSearchSettings(*store, options_.resume));
+      ASSAY_ASSIGN_OR_RETURN(StrategyParts made, StrategyFor(begun[0]));
+      parts.push_back(std::move(made));
     }
     std::vector<Arm> arms;
-    for (const SearchSettings& settings : begun) {
-      ASSAY_ASSIGN_OR_RETURN(Arm arm, RunOne(*store, settings));
+    for (size_t i = 0; i < begun.size(); ++i) {
+      ASSAY_ASSIGN_OR_RETURN(Arm arm, RunOne(*store, begun[i], parts[i]));
       arms.push_back(std::move(arm));
     }
     return Conclude(arms);
@@ -144,9 +150,8 @@ class SearchCall {
     return {};
   }
 
-  Result<Arm> RunOne(Store& store, const SearchSettings& settings) {
+  Result<Arm> RunOne(Store& store, const SearchSettings& settings, const StrategyParts& parts) {
     ASSAY_ASSIGN_OR_RETURN(const UniqueFd lock, LockSearch(settings.id));
-    ASSAY_ASSIGN_OR_RETURN(const StrategyParts parts, StrategyFor(settings));
     std::vector<NewRecord> files;
     if (!options_.resumes) {
       ASSAY_ASSIGN_OR_RETURN(files, FilesOf(settings));

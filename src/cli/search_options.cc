@@ -95,7 +95,8 @@ void SearchOptions::AddTo(CLI::App& command) {
   command
       .add_option("--strategy", strategies,
                   "How candidates are found: sample, refine, evolve; of the tuner also surrogate "
-                  "and exhaustive. Several, with commas, have the same budget and seed each, and "
+                  "and exhaustive; for comparisons greedy and no-archive. Several, with commas, "
+                  "have the same budget and seed each, and "
                   "are compared")
       ->delimiter(',')
       ->allow_extra_args(false)

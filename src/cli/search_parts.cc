@@ -52,12 +52,17 @@ Result<std::unique_ptr<Strategy>> AskingStrategy(const SearchSettings& settings,
     return std::make_unique<Chains>(
         writer, ChainTerms{settings.chains, turns, settings.width, settings.seed});
   }
-  if (settings.strategy != "evolve")
-    return UsageError(
-        fmt::format("--strategy {}: with a proposer there are sample, refine and "
-                    "evolve",
-                    settings.strategy));
   EvolutionTerms terms;
+  terms.greedy = settings.strategy == "greedy";
+  if (settings.strategy == "no-archive" || terms.greedy) {
+    terms.islands = 1;
+    terms.cells = false;
+  } else if (settings.strategy != "evolve") {
+    return UsageError(
+        fmt::format("--strategy {}: with a proposer there are sample, refine, evolve, greedy and "
+                    "no-archive",
+                    settings.strategy));
+  }
   terms.seed = settings.seed;
   terms.width = settings.width;
   terms.lines_max = settings.budget.evaluations > 0

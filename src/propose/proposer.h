@@ -43,6 +43,8 @@ class Proposer {
   virtual Usage Reservation(const Prompt& prompt) const = 0;
   // Errors (kUsage): the prompt must be neither asked nor recorded, since a key is in it.
   virtual Result<void> Check(const Prompt& /*prompt*/) const { return {}; }
+  // True: an answer costs nothing, and the same one comes again.
+  virtual bool IsFree() const { return false; }
   // Errors: kUsage (a wrong key, an unknown model: the same for every prompt), kEnvironment (no
   // answer after all attempts), kInterrupted.
   virtual Result<Answer> Propose(const Prompt& prompt, StopToken stop) = 0;

@@ -56,6 +56,7 @@ class ReplayProposer : public Proposer {
   static Result<std::unique_ptr<Proposer>> Open(std::string name, const std::string& path);
   std::string Name() const override { return name_; }
   Usage Reservation(const Prompt& prompt) const override;
+  bool IsFree() const override { return true; }
   // Errors: kUsage (the transcript has no such answer).
   Result<Answer> Propose(const Prompt& prompt, StopToken stop) override;
 

@@ -12,6 +12,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+
+#include "base/trace.h"
 
 namespace assay {
 namespace {
@@ -230,7 +233,10 @@ void WorkerProcesses::Move(int timeout_ms) {
 
 std::optional<Fleet::Said> WorkerProcesses::Wait(int timeout_ms) {
   if (auto said = TakeLine()) return said;
-  Move(timeout_ms);
+  {
+    const Span span("wait for a worker");
+    Move(timeout_ms);
+  }
   return TakeLine();
 }
 

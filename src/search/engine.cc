@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/trace.h"
 #include "report/text.h"
 #include "search/normalise.h"
 #include "toolchain/build.h"
@@ -19,6 +20,7 @@ constexpr size_t kJudgedInHandMax = 32;
 constexpr size_t kUnansweredMax = 8;
 constexpr int kWaitMs = 200;
 constexpr int kWaitForAnswersMs = 5;
+constexpr size_t kUnwrittenMax = 2000;
 constexpr std::string_view kConfirmPrefix = "confirm/";
 
 Step ConfirmationOf(const Step& step) {
@@ -187,9 +189,13 @@ Result<void> SearchEngine::Send(const std::vector<Entry*>& entries) {
     reserved.push_back(entry->reserved);
   }
   events_.at("before intent");
+  const bool is_free = std::all_of(entries.begin(), entries.end(), [&](const Entry* entry) {
+    return entry->step.kind == StepKind::kPropose && parts_.proposals->IsFree();
+  });
   ASSAY_RETURN_IF_ERROR(parts_.journal.Intend(
       steps, reserved,
-      {ledger_.spent().seconds, static_cast<int64_t>(parts_.judges.judged_at_once())}));
+      {ledger_.spent().seconds, static_cast<int64_t>(parts_.judges.judged_at_once())},
+      WritingOf(is_free)));
   events_.at("after intent");
   for (Entry* entry : entries) {
     entry->state = Entry::State::kInHand;
@@ -215,18 +221,19 @@ Result<void> SearchEngine::Send(const std::vector<Entry*>& entries) {
 }
 
 Result<void> SearchEngine::DispatchDuplicates() {
-  for (bool any = true; std::exchange(any, false);)
-    for (const std::string& key : std::vector<std::string>(waiting_)) {
-      Entry& entry = entries_.at(key);
-      const auto first = verdicts_.find(entry.duplicate_of);
-      if (entry.duplicate_of.empty() || first == verdicts_.end()) continue;
-      StepResult result = first->second;
-      result.duplicate_of = entry.duplicate_of;
-      std::erase(waiting_, key);
-      ASSAY_RETURN_IF_ERROR(Settle({{key, result}}));
-      any = true;
+  while (true) {
+    std::vector<Finished> finished;
+    for (const std::string& key : waiting_) {
+      const std::string& original = entries_.at(key).duplicate_of;
+      const auto first = verdicts_.find(original);
+      if (original.empty() || first == verdicts_.end()) continue;
+      finished.push_back({key, first->second});
+      finished.back().result.duplicate_of = original;
     }
-  return {};
+    if (finished.empty()) return {};
+    for (const Finished& each : finished) std::erase(waiting_, each.key);
+    ASSAY_RETURN_IF_ERROR(Settle(finished));
+  }
 }
 
 Result<void> SearchEngine::Dispatch() {
@@ -299,8 +306,11 @@ Result<void> SearchEngine::Settle(const std::vector<Finished>& finished) {
     const Entry& entry = entries_.at(key);
     settled.push_back({entry.step, result, CostOf(entry, result)});
   }
+  const bool is_free = std::all_of(finished.begin(), finished.end(), [&](const Finished& each) {
+    return !each.result.duplicate_of.empty() || (each.result.answer && parts_.proposals->IsFree());
+  });
   events_.at("before result");
-  ASSAY_RETURN_IF_ERROR(parts_.journal.Settle(settled, Seconds()));
+  ASSAY_RETURN_IF_ERROR(parts_.journal.Settle(settled, Seconds(), WritingOf(is_free)));
   events_.at("after result");
   ledger_.SetSeconds(Seconds());
   for (size_t i = 0; i < finished.size(); ++i) {
@@ -401,7 +411,41 @@ Result<void> SearchEngine::Stop() {
   return parts_.journal.Release(released);
 }
 
+Writing SearchEngine::WritingOf(bool is_free) const {
+  return is_free && events_.write_within_ns > 0 ? Writing::kSoon : Writing::kNow;
+}
+
+Result<void> SearchEngine::WriteInTime() {
+  const int64_t now_ns = events_.now_ns();
+  if (parts_.journal.unwritten() == 0) unwritten_ns_ = now_ns;
+  if (parts_.journal.unwritten() < kUnwrittenMax &&
+      now_ns - unwritten_ns_ < events_.write_within_ns)
+    return {};
+  unwritten_ns_ = now_ns;
+  return parts_.journal.Flush();
+}
+
+Result<void> SearchEngine::Hear() {
+  bool judges = false;
+  for (const std::string& key : in_hand_)
+    judges = judges || entries_.at(key).step.kind != StepKind::kPropose;
+  const bool asks = parts_.proposals != nullptr && parts_.proposals->busy();
+  if (!asks) return HearJudges(kWaitMs);
+  // Answers end the wait where nothing is judged.
+  const bool ready = parts_.proposals->Await(judges ? 0 : kWaitMs);
+  ASSAY_RETURN_IF_ERROR(HearJudges(ready || !judges ? 0 : kWaitForAnswersMs));
+  ASSAY_RETURN_IF_ERROR(HearProposals());
+  return GiveUpQuestions();
+}
+
 Result<void> SearchEngine::Run(StopToken stop) {
+  const Span span("search");
+  const auto ended = RunToEnd(stop);
+  const auto written = parts_.journal.Flush();
+  return ended ? written : ended;
+}
+
+Result<void> SearchEngine::RunToEnd(StopToken stop) {
   begin_ns_ = events_.now_ns();
   ASSAY_RETURN_IF_ERROR(Replay());
   while (true) {
@@ -421,12 +465,8 @@ Result<void> SearchEngine::Run(StopToken stop) {
       ASSAY_RETURN_IF_ERROR(Dispatch());
       if (in_hand_.empty()) return {};
     }
-    const bool asks = parts_.proposals != nullptr && parts_.proposals->busy();
-    ASSAY_RETURN_IF_ERROR(HearJudges(asks ? kWaitForAnswersMs : kWaitMs));
-    if (asks) {
-      ASSAY_RETURN_IF_ERROR(HearProposals());
-      ASSAY_RETURN_IF_ERROR(GiveUpQuestions());
-    }
+    ASSAY_RETURN_IF_ERROR(WriteInTime());
+    ASSAY_RETURN_IF_ERROR(Hear());
     events_.progress(View());
   }
 }

@@ -44,6 +44,9 @@ struct SearchEvents {
   std::function<void(const char* point)> at = [](const char*) {};
   std::function<int64_t()> now_ns = MonotonicNs;
   int64_t look_for_wishes_ns = 1'000'000'000;  // how often
+  // What costs nothing to do again, such as answers of a transcript, is on disk after this time;
+  // all else before anything follows from it.
+  int64_t write_within_ns = 200'000'000;
 };
 
 // The parts that a search is made of. All must outlive it. `proposals` is null where the strategy
@@ -114,6 +117,11 @@ class SearchEngine {
   // Once the seconds are over: questions are not waited for.
   Result<void> GiveUpQuestions();
   Result<void> HeedWishes();
+  Writing WritingOf(bool is_free) const;
+  Result<void> WriteInTime();
+  // Waits for verdicts and answers.
+  Result<void> Hear();
+  Result<void> RunToEnd(StopToken stop);
   Result<void> Stop();
   double Seconds() const;
   SearchView View() const;
@@ -130,6 +138,7 @@ class SearchEngine {
   int64_t before_ns_ = 0;  // of earlier processes
   int64_t begin_ns_ = 0;
   int64_t looked_ns_ = 0;             // when wishes were last looked for
+  int64_t unwritten_ns_ = 0;          // since when records wait to be written
   std::vector<Finished> unanswered_;  // questions since the last answer; still in hand
 };
 

@@ -7,12 +7,15 @@
 #include <utility>
 
 #include "model/outcome.h"
+#include "toolchain/build.h"
 
 namespace assay {
 namespace {
 
 constexpr double kExploration = 0.3;
 constexpr double kGainOfCorrect = 0.02;  // of a candidate that is right, and no faster
+// Of a variant: it takes a judgement, and no answer. A question with its judgement costs 1.
+constexpr double kCostOfTuning = 0.5;
 
 std::string CellOf(const Verdict& verdict) {
   const bool staged =
@@ -29,7 +32,10 @@ Evolution::Evolution(const Writer& writer, EvolutionTerms terms)
 
 std::vector<Step> Evolution::Fill() {
   std::vector<Step> steps;
-  while (in_hand_ < terms_.width && asked_ < terms_.lines_max) steps.push_back(Ask(NextLine()));
+  while (in_hand_ < terms_.width && asked_ < terms_.lines_max) {
+    Line line = NextLine();
+    steps.push_back(line.operation == "tune" ? Tune(std::move(line)) : Ask(std::move(line)));
+  }
   return steps;
 }
 
@@ -55,6 +61,57 @@ Step Evolution::Ask(Line line) {
   return step;
 }
 
+Step Evolution::Tune(Line line) {
+  const size_t parent = line.parents.front();
+  const size_t number = variants_.at(parent).tuning;
+  Tuning& tuning = tunings_[number];
+  const Tried& root = attempts_[tuning.root];
+  Step step;
+  step.key = fmt::format("judge/{}", asked_++);
+  step.lineage = {{attempts_[parent].key}, "tune", DescribePoint(tuning.known.space(), line.point)};
+  step.name = writer_.CandidateName();
+  step.source = WriteVariant(root.source, tuning.known.space(), line.point);
+  tuning.known.Ask(line.point);
+  ++in_hand_;
+  ++arms_["tune"].pulls;
+  arms_["tune"].cost += kCostOfTuning;
+  Tried attempt;
+  attempt.key = step.key;
+  attempt.source = step.source;
+  attempt.idea = root.idea;
+  line.attempt = attempts_.size();
+  variants_[attempts_.size()] = {number, line.point};
+  attempts_.push_back(std::move(attempt));
+  ratios_.push_back(0);
+  lines_[step.key] = std::move(line);
+  return step;
+}
+
+void Evolution::OpenTuning(size_t attempt) {
+  const std::string& text = attempts_[attempt].source;
+  const auto source = CandidateFromText(writer_.CandidateName(), text);
+  const auto space = source ? ParseTuneSpace(text, source->language)
+                            : std::expected<TuneSpace, std::string>(std::unexpect);
+  if (!space || CountPoints(*space) < 2) return;
+  variants_[attempt] = {tunings_.size(), TunePoint(space->tunes.size(), 0)};
+  tunings_.push_back({attempt, TunerKnowledge(*space)});
+  tunings_.back().known.Ask(variants_[attempt].point);
+}
+
+std::optional<std::pair<size_t, TunePoint>> Evolution::ChooseVariant(const Island& island,
+                                                                     StepRandom& random) const {
+  std::optional<std::pair<size_t, TunePoint>> chosen;
+  for (const auto& [cell, elite] : island.elites) {
+    const auto variant = variants_.find(elite);
+    if (variant == variants_.end() || (chosen && ratios_[chosen->first] >= ratios_[elite]))
+      continue;
+    auto point =
+        MutatedPoint(tunings_[variant->second.tuning].known, variant->second.point, random);
+    if (point) chosen.emplace(elite, *std::move(point));
+  }
+  return chosen;
+}
+
 Evolution::Line Evolution::NextLine() {
   if (!queued_.empty()) {
     Line line = std::move(queued_.front());
@@ -65,7 +122,12 @@ Evolution::Line Evolution::NextLine() {
   Line line;
   line.island = static_cast<size_t>(asked_) % islands_.size();
   Island& island = islands_[line.island];
-  line.operation = ChooseOperation(island, random);
+  auto variant = ChooseVariant(island, random);
+  line.operation = ChooseOperation(island, variant.has_value(), random);
+  if (line.operation == "tune") {
+    line.parents = {variant->first};
+    line.point = std::move(variant->second);
+  }
   if (line.operation == "repair") line.parents = {*std::exchange(island.failed, std::nullopt)};
   if (line.operation == "refine" || line.operation == "cross")
     line.parents = {RandomElite(island, random)};
@@ -89,8 +151,11 @@ size_t Evolution::RandomElite(const Island& island, StepRandom& random) const {
   return ratios_[one] >= ratios_[other] ? one : other;
 }
 
-std::string Evolution::ChooseOperation(const Island& island, StepRandom& random) const {
+std::string Evolution::ChooseOperation(const Island& island, bool tunable,
+                                       StepRandom& random) const {
+  if (terms_.greedy && !island.elites.empty()) return "refine";
   std::vector<std::string> open{"idea"};
+  if (tunable) open.emplace_back("tune");
   if (island.failed) open.emplace_back("repair");
   if (!island.elites.empty()) {
     open.emplace_back("refine");
@@ -121,7 +186,7 @@ std::vector<Step> Evolution::Heard(const Step& step, const StepResult& result) {
     steps = HeardAnswer(lines_.at(step.key), step, result);
     if (steps.empty()) --in_hand_;
   } else {
-    HeardVerdict(lines_.at(step.lineage.parents.front()), result);
+    HeardVerdict(lines_.at(step.key), result);
     --in_hand_;
   }
   for (Step& more : Fill()) steps.push_back(std::move(more));
@@ -163,6 +228,8 @@ std::vector<Step> Evolution::HeardAnswer(Line& line, const Step& step, const Ste
   attempt.key = judged.key;
   attempt.source = *std::move(source);
   attempts_.push_back(std::move(attempt));
+  OpenTuning(attempts_.size() - 1);
+  lines_[judged.key] = line;
   return {std::move(judged)};
 }
 
@@ -175,10 +242,13 @@ void Evolution::HeardVerdict(const Line& line, const StepResult& result) {
   if (!result.verdict) return;  // the machine's trouble says nothing about it
   const Ratio ratio = RatioOf(*result.verdict);
   ratios_[place] = ratio.value;
+  if (const auto variant = variants_.find(place); variant != variants_.end())
+    tunings_[variant->second.tuning].known.Tell(variant->second.point, ratio.value);
   Arm& arm = arms_[line.operation == "realise" ? "idea" : line.operation];
   if (!IsCorrect(result.verdict->outcome)) {
     // A candidate that was repaired in vain is left alone.
-    if (line.operation != "repair" && result.duplicate_of.empty()) island.failed = place;
+    if (line.operation != "repair" && line.operation != "tune" && result.duplicate_of.empty())
+      island.failed = place;
   } else if (ratio.value > 0 && result.duplicate_of.empty()) {
     arm.gain += kGainOfCorrect;
     if (island.best > 0) arm.gain += std::max(0.0, std::log(ratio.value / island.best));

@@ -5,7 +5,8 @@
 // a cell is named by what was measured (the regime of the roofline, kernels, staging), and its
 // candidate is displaced only by one whose interval lies above. A bandit (UCB1) chooses the
 // operation by its gain a unit of cost. An island on which nothing improves for some time begins
-// again from the best candidate of another one.
+// again from the best candidate of another one. A candidate with `//! tune` lines is tuned:
+// variants of it are judged, without a question.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "search/points.h"
 #include "search/random.h"
 #include "search/step.h"
 #include "search/writer.h"
@@ -28,6 +31,7 @@ struct EvolutionTerms {
   int64_t realisations = 2;  // of an idea
   int64_t stagnation = 10;   // candidates without an improvement, until an island begins again
   bool cells = true;         // false: an island keeps its best candidate alone
+  bool greedy = false;       // once a candidate is right, only refine
   uint64_t seed = 0;
 };
 
@@ -50,6 +54,7 @@ class Evolution : public Strategy {
     std::string idea;
     double cost = 1;
     std::optional<size_t> attempt;
+    TunePoint point = {};  // "tune": of the variant
   };
   struct Island {
     std::map<std::string, size_t> elites;  // cell -> attempt
@@ -63,9 +68,26 @@ class Evolution : public Strategy {
   };
 
   std::vector<Step> Fill();
+  // What a candidate left open, and its variants that were judged.
+  struct Tuning {
+    size_t root = 0;  // attempt
+    TunerKnowledge known;
+  };
+  struct Variant {
+    size_t tuning = 0;
+    TunePoint point;
+  };
+
   Step Ask(Line line);
+  // The step that judges a variant of the line's parent.
+  Step Tune(Line line);
   Line NextLine();
-  std::string ChooseOperation(const Island& island, StepRandom& random) const;
+  // An elite that can be tuned, the fastest; and the point to judge.
+  std::optional<std::pair<size_t, TunePoint>> ChooseVariant(const Island& island,
+                                                            StepRandom& random) const;
+  // Notes what the attempt leaves open.
+  void OpenTuning(size_t attempt);
+  std::string ChooseOperation(const Island& island, bool tunable, StepRandom& random) const;
   size_t RandomElite(const Island& island, StepRandom& random) const;
   std::vector<Step> HeardAnswer(Line& line, const Step& step, const StepResult& result);
   void HeardVerdict(const Line& line, const StepResult& result);
@@ -73,9 +95,11 @@ class Evolution : public Strategy {
 
   const Writer& writer_;
   const EvolutionTerms terms_;
-  std::deque<Tried> attempts_;  // references to them stay good
-  std::vector<double> ratios_;  // of the attempts
-  std::map<std::string, Line> lines_;
+  std::deque<Tried> attempts_;         // references to them stay good
+  std::vector<double> ratios_;         // of the attempts
+  std::map<std::string, Line> lines_;  // by the keys of their steps
+  std::deque<Tuning> tunings_;
+  std::map<size_t, Variant> variants_;  // of attempts with open values
   std::vector<Island> islands_;
   std::map<std::string, Arm> arms_;
   std::deque<Line> queued_;  // that go before what the bandit chooses

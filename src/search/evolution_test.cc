@@ -90,7 +90,7 @@ Ran Evolve(const EvolutionTerms& terms, bool nonsense = false, int inject_at = -
 }
 
 TEST(Evolution, ClimbsWithAllOperations) {
-  const Ran ran = Evolve({200, 4, 3, 2, 10, true, 7});
+  const Ran ran = Evolve({200, 4, 3, 2, 10, true, false, 7});
   EXPECT_EQ(ran.asked.size(), 200u);
   EXPECT_GT(ran.best, 2);
   for (const char* operation : {"idea", "realise", "refine", "repair", "cross"})
@@ -99,24 +99,62 @@ TEST(Evolution, ClimbsWithAllOperations) {
 }
 
 TEST(Evolution, TheSameResultsLeadToTheSameQuestions) {
-  EXPECT_EQ(Evolve({80, 4, 3, 2, 10, true, 7}).asked, Evolve({80, 4, 3, 2, 10, true, 7}).asked);
-  EXPECT_NE(Evolve({80, 4, 3, 2, 10, true, 7}).asked, Evolve({80, 4, 3, 2, 10, true, 8}).asked);
+  EXPECT_EQ(Evolve({80, 4, 3, 2, 10, true, false, 7}).asked,
+            Evolve({80, 4, 3, 2, 10, true, false, 7}).asked);
+  EXPECT_NE(Evolve({80, 4, 3, 2, 10, true, false, 7}).asked,
+            Evolve({80, 4, 3, 2, 10, true, false, 8}).asked);
 }
 
-TEST(Evolution, WithoutCellsItIsGreedy) {
-  const Ran ran = Evolve({200, 4, 1, 2, 10, false, 7});
+TEST(Evolution, WithoutIslandsNothingIsCrossed) {
+  const Ran ran = Evolve({200, 4, 1, 2, 10, false, false, 7});
   EXPECT_FALSE(ran.operations.contains("cross"));
+  EXPECT_GT(ran.operations.at("idea"), 3);
   EXPECT_GT(ran.best, 1);
 }
 
+TEST(Evolution, GreedyItRefinesTheBestAlone) {
+  const Ran ran = Evolve({200, 4, 1, 2, 10, false, true, 7});
+  EXPECT_LT(ran.operations.at("idea"), 10);
+  EXPECT_GT(ran.operations.at("refine"), 150);
+  EXPECT_GT(ran.best, 1);
+}
+
+TEST(Evolution, WhatACandidateLeavesOpenIsTuned) {
+  const NumberWriter writer;
+  EvolutionTerms terms{40, 1, 1, 1, 3, true, false, 7};
+  Evolution evolution(writer, terms);
+  Answer answer;
+  std::vector<std::string> judged;
+  std::deque<Step> waiting;
+  for (Step& step : evolution.Begin()) waiting.push_back(std::move(step));
+  while (!waiting.empty()) {
+    const Step step = waiting.front();
+    waiting.pop_front();
+    StepResult result;
+    if (step.kind == StepKind::kPropose) {
+      answer.text =
+          step.lineage.operation == "idea" ? "tiles" : "//! tune A = 1 2 4\nint kernel;\n";
+      result.answer = answer;
+    } else {
+      judged.push_back(fmt::format("{} {}", step.lineage.operation, step.lineage.note));
+      const bool tuned = step.source.contains("tune A = 4");
+      result.verdict = VerdictWith(tuned ? 2 : 1.2, step.key);
+      EXPECT_FALSE(tuned && step.source.contains("1 2")) << step.source;
+    }
+    for (Step& more : evolution.Heard(step, result)) waiting.push_back(std::move(more));
+  }
+  EXPECT_THAT(judged, Contains("tune A=2"));
+  EXPECT_THAT(judged, Contains("tune A=4"));
+}
+
 TEST(Evolution, NonsenseEndsIt) {
-  const Ran ran = Evolve({50, 4, 3, 2, 10, true, 7}, true);
+  const Ran ran = Evolve({50, 4, 3, 2, 10, true, false, 7}, true);
   EXPECT_EQ(ran.asked.size(), 50u);
   EXPECT_EQ(ran.judged, 0);
 }
 
 TEST(Evolution, AnInjectedIdeaIsRealised) {
-  EXPECT_THAT(Evolve({60, 4, 3, 2, 10, true, 7}, false, 20).asked,
+  EXPECT_THAT(Evolve({60, 4, 3, 2, 10, true, false, 7}, false, 20).asked,
               Contains(HasSubstr("realise keep rows in registers")));
 }
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -275,16 +277,27 @@ Result<JournalEvent> Journal::EventOf(const Record& record, const std::string& c
   return event;
 }
 
+Result<void> Journal::Write(std::vector<NewRecord> records, Writing writing) {
+  std::move(records.begin(), records.end(), std::back_inserter(unwritten_));
+  return writing == Writing::kNow ? Flush() : Result<void>();
+}
+
+Result<void> Journal::Flush() {
+  if (unwritten_.empty()) return {};
+  ASSAY_RETURN_IF_ERROR(store_->Append(unwritten_));
+  unwritten_.clear();
+  return {};
+}
+
 Result<void> Journal::Intend(std::span<const Step* const> steps, std::span<const Spending> reserved,
-                             const IntentFacts& facts) {
+                             const IntentFacts& facts, Writing writing) {
   std::vector<NewRecord> records;
   for (size_t i = 0; i < steps.size(); ++i) {
     records.push_back(RecordFor(RecordKind::kStep, settings_, steps[i]->key,
                                 JsonOf(*steps[i], settings_, reserved[i], facts)));
     records.back().source = steps[i]->source;
   }
-  ASSAY_RETURN_IF_ERROR(store_->Append(records));
-  return {};
+  return Write(std::move(records), writing);
 }
 
 void Journal::AddRecords(const SettledStep& settled, double seconds,
@@ -318,11 +331,11 @@ void Journal::AddRecords(const SettledStep& settled, double seconds,
   records->back().source = step.source;
 }
 
-Result<void> Journal::Settle(std::span<const SettledStep> settled, double seconds) {
+Result<void> Journal::Settle(std::span<const SettledStep> settled, double seconds,
+                             Writing writing) {
   std::vector<NewRecord> records;
   for (const SettledStep& each : settled) AddRecords(each, seconds, &records);
-  ASSAY_RETURN_IF_ERROR(store_->Append(records));
-  return {};
+  return Write(std::move(records), writing);
 }
 
 Result<void> Journal::Release(std::span<const Step* const> steps) {
@@ -332,9 +345,7 @@ Result<void> Journal::Release(std::span<const Step* const> steps) {
     json["released"] = true;
     records.push_back(RecordFor(RecordKind::kResult, settings_, step->key, json));
   }
-  if (records.empty()) return {};
-  ASSAY_RETURN_IF_ERROR(store_->Append(records));
-  return {};
+  return Write(std::move(records), Writing::kNow);
 }
 
 Result<void> Journal::Lose(std::span<const Step* const> steps, std::span<const Spending> costs) {
@@ -345,9 +356,7 @@ Result<void> Journal::Lose(std::span<const Step* const> steps, std::span<const S
     json["cost"] = JsonOf(costs[i]);
     records.push_back(RecordFor(RecordKind::kResult, settings_, steps[i]->key, json));
   }
-  if (records.empty()) return {};
-  ASSAY_RETURN_IF_ERROR(store_->Append(records));
-  return {};
+  return Write(std::move(records), Writing::kNow);
 }
 
 Result<std::vector<SteerWish>> Journal::NewWishes() {
@@ -374,7 +383,7 @@ Result<void> Journal::Heed(const SteerWish& wish) {
                      {"action", wish.action},
                      {"text", wish.text}};
   ASSAY_RETURN_IF_ERROR(
-      store_->Append(std::vector{RecordFor(RecordKind::kResult, settings_, wish.action, json)}));
+      Write({RecordFor(RecordKind::kResult, settings_, wish.action, json)}, Writing::kNow));
   last_wish_ = wish.sequence;
   return {};
 }

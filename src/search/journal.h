@@ -77,6 +77,10 @@ struct SteerWish {
   std::string action, text;
 };
 
+// When records are on disk. kNow: when the call returns. kSoon: with the next ones, or by Flush:
+// for what costs nothing to do again.
+enum class Writing { kNow, kSoon };
+
 class Journal {
  public:
   // The archive must outlive the journal. A new search: its settings are recorded, after `files`
@@ -92,13 +96,16 @@ class Journal {
   const std::vector<JournalEvent>& events() const { return events_; }
 
   Result<void> Intend(std::span<const Step* const> steps, std::span<const Spending> reserved,
-                      const IntentFacts& facts);
+                      const IntentFacts& facts, Writing writing = Writing::kNow);
   // Several results are recorded in one moment, each verdict beside its step's: as `assay judge`
   // would record it.
-  Result<void> Settle(std::span<const SettledStep> settled, double seconds);
+  Result<void> Settle(std::span<const SettledStep> settled, double seconds,
+                      Writing writing = Writing::kNow);
   Result<void> Release(std::span<const Step* const> steps);
   // They were in hand when an earlier process ended; `costs` are booked for them.
   Result<void> Lose(std::span<const Step* const> steps, std::span<const Spending> costs);
+  Result<void> Flush();
+  size_t unwritten() const { return unwritten_.size(); }
   // Wishes that were recorded and not yet passed on.
   Result<std::vector<SteerWish>> NewWishes();
   Result<void> Heed(const SteerWish& wish);
@@ -106,6 +113,7 @@ class Journal {
  private:
   Journal(Store& store, SearchSettings settings) : store_(&store), settings_(std::move(settings)) {}
   Result<void> Read();
+  Result<void> Write(std::vector<NewRecord> records, Writing writing);
   void AddRecords(const SettledStep& settled, double seconds,
                   std::vector<NewRecord>* records) const;
   Result<JournalEvent> EventOf(const Record& record, const std::string& content);
@@ -113,6 +121,7 @@ class Journal {
   Store* store_;
   SearchSettings settings_;
   std::vector<JournalEvent> events_;
+  std::vector<NewRecord> unwritten_;
   int64_t last_wish_ = 0;  // sequence of the last one that was passed on
 };
 

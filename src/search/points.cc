@@ -76,6 +76,17 @@ std::optional<Choice> ChooseUphill(const TunerKnowledge& known, StepRandom& rand
   return ChooseAtRandom(known, random);
 }
 
+// Places of the newest trials that ran, best first.
+std::vector<size_t> NewestTrials(const TunerKnowledge& known, size_t count_max) {
+  std::vector<size_t> order;
+  for (size_t i = known.trials().size(); i-- > 0 && order.size() < count_max;)
+    if (known.trials()[i].ratio > 0) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return known.trials()[a].ratio > known.trials()[b].ratio;
+  });
+  return order;
+}
+
 // The best of three, drawn from the population.
 size_t Winner(const std::vector<size_t>& population, StepRandom& random) {
   size_t best = population.size();
@@ -83,9 +94,9 @@ size_t Winner(const std::vector<size_t>& population, StepRandom& random) {
   return population[best];
 }
 
-std::optional<Choice> ChooseChild(const TunerKnowledge& known, StepRandom& random) {
+std::optional<Choice> ChooseChildOf(const std::vector<size_t>& population,
+                                    const TunerKnowledge& known, StepRandom& random) {
   constexpr double kNewcomers = 0.1, kCrossings = 0.35;
-  const auto population = BestTrials(known, kPopulationMax);
   const size_t first = std::min<uint64_t>(kFirstMax, CountPoints(known.space()) / 8 + 2);
   if (population.empty() || known.trials().size() + known.pending().size() < first ||
       random.Unit() < kNewcomers)
@@ -101,6 +112,24 @@ std::optional<Choice> ChooseChild(const TunerKnowledge& known, StepRandom& rando
   }
   if (auto child = MutatedPoint(known, known.trials()[mother].point, random))
     return Choice{std::move(*child), {mother}, "mutate"};
+  return ChooseAtRandom(known, random);
+}
+
+std::optional<Choice> ChooseChild(const TunerKnowledge& known, StepRandom& random) {
+  return ChooseChildOf(BestTrials(known, kPopulationMax), known, random);
+}
+
+// Evolution that forgets: the best of all may have no more children.
+std::optional<Choice> ChooseChildOfNewest(const TunerKnowledge& known, StepRandom& random) {
+  return ChooseChildOf(NewestTrials(known, kPopulationMax), known, random);
+}
+
+// A child of the best one alone.
+std::optional<Choice> ChooseChildOfBest(const TunerKnowledge& known, StepRandom& random) {
+  const auto best = BestTrials(known, 1);
+  if (!best.empty())
+    if (auto child = MutatedPoint(known, known.trials()[best[0]].point, random))
+      return Choice{std::move(*child), {best[0]}, "mutate"};
   return ChooseAtRandom(known, random);
 }
 
@@ -194,8 +223,12 @@ Result<Chooser> MakeChooser(const std::string& strategy) {
   if (strategy == "evolve") return ChooseChild;
   if (strategy == "surrogate") return ChooseBySurrogate;
   if (strategy == "exhaustive") return ChooseInOrder;
+  if (strategy == "greedy") return ChooseChildOfBest;
+  if (strategy == "no-archive") return ChooseChildOfNewest;
   return UsageError(fmt::format(
-      "--strategy {}: the tuner has sample, refine, evolve, surrogate and exhaustive", strategy));
+      "--strategy {}: the tuner has sample, refine, evolve, surrogate, exhaustive, greedy and "
+      "no-archive",
+      strategy));
 }
 
 }  // namespace assay

@@ -60,8 +60,9 @@ struct Choice {
 
 using Chooser = std::function<std::optional<Choice>(const TunerKnowledge&, StepRandom&)>;
 
-// "sample" (random), "refine" (neighbours of the best), "evolve", "surrogate", "exhaustive". Errors
-// (kUsage) name those that there are. nullopt from a chooser: nothing new is left.
+// "sample" (random), "refine" (neighbours of the best), "evolve", "surrogate", "exhaustive"; for
+// ablations "greedy" (children of the best alone) and "no-archive" (of the newest). Errors (kUsage)
+// name those that there are. nullopt from a chooser: nothing new is left.
 Result<Chooser> MakeChooser(const std::string& strategy);
 
 // The surrogate: a Gaussian process over the logarithm of the ratio; the point with the greatest

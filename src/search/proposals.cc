@@ -1,6 +1,9 @@
 #include "search/proposals.h"
 
+#include <chrono>
 #include <utility>
+
+#include "base/trace.h"
 
 namespace assay {
 
@@ -31,6 +34,13 @@ bool Proposals::busy() const {
   return in_hand_ > 0;
 }
 
+bool Proposals::Await(int timeout_ms) {
+  const Span span("wait for an answer");
+  std::unique_lock lock(mutex_);
+  return ready_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                         [&] { return !done_.empty(); });
+}
+
 std::vector<Proposed> Proposals::Take() {
   const std::lock_guard lock(mutex_);
   in_hand_ -= done_.size();
@@ -48,6 +58,7 @@ void Proposals::Work() {
     Proposed proposed{prompt.key, proposer_.Propose(prompt, StopToken(ends_))};
     lock.lock();
     done_.push_back(std::move(proposed));
+    ready_.notify_one();
   }
 }
 

@@ -22,8 +22,10 @@ class Proposals : public AnswerSource {
   Result<void> Check(const Prompt& prompt) const override { return proposer_.Check(prompt); }
   void Add(const Prompt& prompt) override;
   bool busy() const override;
+  bool Await(int timeout_ms) override;
   std::vector<Proposed> Take() override;
   Usage Reservation(const Prompt& prompt) const override { return proposer_.Reservation(prompt); }
+  bool IsFree() const override { return proposer_.IsFree(); }
   size_t asked_at_once() const override { return threads_.size(); }
 
  private:
@@ -32,7 +34,7 @@ class Proposals : public AnswerSource {
   Proposer& proposer_;
   std::atomic<bool> ends_ = false;
   mutable std::mutex mutex_;
-  std::condition_variable more_;
+  std::condition_variable more_, ready_;
   std::deque<Prompt> waiting_;  // guarded by mutex_, like all below
   std::vector<Proposed> done_;
   size_t in_hand_ = 0;

@@ -244,6 +244,7 @@ class RecordedAnswers : public AnswerSource {
 
   void Add(const Prompt& prompt) override { in_hand_.asked.insert(prompt.key); }
   bool busy() const override { return !in_hand_.asked.empty(); }
+  bool Await(int) override { return true; }
   std::vector<Proposed> Take() override {
     std::vector<Proposed> taken;
     const JournalEvent* first = script_.Next();
@@ -268,6 +269,7 @@ class RecordedAnswers : public AnswerSource {
     if (found == reserved_.end()) return {};
     return {0, found->second.tokens, found->second.usd, 0};
   }
+  bool IsFree() const override { return false; }
   size_t asked_at_once() const override { return asked_at_once_; }
 
  private:
@@ -311,6 +313,7 @@ Result<bool> RunProcess(Store& archive, const SearchSettings& settings,
   RecordedAnswers answers(script, in_hand, static_cast<size_t>(settings.askers));
   SearchEvents events;
   events.look_for_wishes_ns = 0;
+  events.write_within_ns = 0;
   // The first look is the beginning of the process.
   const auto budget_ns = static_cast<int64_t>(settings.budget.seconds * 1e9);
   events.now_ns = [&, first = true]() mutable {

@@ -191,7 +191,8 @@ TEST_F(Replay, OneThatHasNotEndedSaysWhatComesNext) {
 TEST_F(Replay, TranscriptsOfALanguageModel) {
   const CodeWriter writer;
   int answers = 0;
-  for (const auto& file : std::filesystem::directory_iterator(ASSAY_TRANSCRIPTS)) {
+  for (const auto& file :
+       std::filesystem::directory_iterator(ASSAY_SOURCE_DIRECTORY "/tests/transcripts")) {
     if (file.path().extension() != ".jsonl") continue;
     const bool samples = file.path().string().contains(".sample.");
     SearchSettings settings = TunerSettings();

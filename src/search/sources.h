@@ -51,9 +51,13 @@ class AnswerSource {
   virtual void Add(const Prompt& prompt) = 0;
   // True while an answer was not taken.
   virtual bool busy() const = 0;
+  // Waits until there is something to take, at most this long. False: there is nothing.
+  virtual bool Await(int timeout_ms) = 0;
   virtual std::vector<Proposed> Take() = 0;
   // The most that an answer can cost.
   virtual Usage Reservation(const Prompt& prompt) const = 0;
+  // True: a lost answer costs nothing, and comes again.
+  virtual bool IsFree() const = 0;
   // Prompts that are answered at one moment.
   virtual size_t asked_at_once() const = 0;
 };
