@@ -69,12 +69,12 @@ def main():
         end = json.loads(run.stdout.splitlines()[-1])
         text = trace.read_text(encoding="utf-8").rstrip().rstrip(",").lstrip("[")
         spans = json.loads(f"[{text.rstrip(']')}]")
-    searches = [span for span in spans if span["name"] == "search"]
-    lane = (searches[0]["pid"], searches[0]["tid"])
+    whole = next(span for span in spans if span["name"] == "search")
     seconds = collections.Counter()
     for span in spans:
-        if (span["pid"], span["tid"]) == lane:
-            seconds[span["name"]] += span.get("dur", 0) / 1e6
+        inside = whole["ts"] <= span["ts"] <= whole["ts"] + whole["dur"]
+        if inside and (span["pid"], span["tid"]) == (whole["pid"], whole["tid"]):
+            seconds[span["name"]] += span["dur"] / 1e6
     waited = seconds["wait for a worker"] + seconds["wait for an answer"]
     row = {
         "answers": options.answers,

@@ -74,6 +74,7 @@ def main():
             "outcomes": end["outcomes"],
             "records": report["records"],
             "replay_s": round(seconds, 2),
+            "search_s": round(end["spent"]["seconds"], 2),
             "same": report["same"],
             "full_replay_s": round(full_seconds, 2),
             "archive_mb": round(recorded.stat().st_size / 1e6, 1),

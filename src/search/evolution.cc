@@ -120,7 +120,8 @@ Evolution::Line Evolution::NextLine() {
   }
   StepRandom random(terms_.seed, fmt::format("operation/{}", asked_));
   Line line;
-  line.island = static_cast<size_t>(asked_) % islands_.size();
+  // Each has its turn, however many questions an idea leads to.
+  line.island = static_cast<size_t>(turn_++) % islands_.size();
   Island& island = islands_[line.island];
   auto variant = ChooseVariant(island, random);
   line.operation = ChooseOperation(island, variant.has_value(), random);

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from conftest import ENVIRONMENT, GOOD, NOT_FASTER, SOFTMAX, USAGE, Assay, fits
+from conftest import ENVIRONMENT, GOOD, NOT_FASTER, ROOT, SOFTMAX, USAGE, Assay, fits
 
 BUDGET_ENDED = 9
 
@@ -109,6 +109,58 @@ def test_it_decides_the_same_when_it_is_replayed(searched):
                   "--strategy", "exhaustive", "--finalists", "1", "--verdicts", archive)
     assert again.code == searched[1].code and "wrong 1" in again.out, again
     assert len(records(assay)) == before
+
+
+PROGRAM = """#!/bin/sh
+case "$(cat)" in
+*"Do not write code yet"*) echo "Scale each row by one reciprocal, way $((ASSAY_SEED % 5))." ;;
+*) echo '```cpp'; cat "$(dirname "$0")/kernel$((ASSAY_SEED % 3)).cpp"; echo '```' ;;
+esac
+"""
+
+
+EVOLVES = ["--size", "tiny", "--strategy", "evolve", "--seed", "1", "--width", "1", "--askers", "1"]
+EVOLVES += ["--budget", "evals=5", "--finalists", "1", "--verdict-seconds", "6", "--jsonl", "-q"]
+
+
+@pytest.fixture(scope="module")
+def evolved(tmp_path_factory):
+    """A search by a program's ideas and kernels: assay, its events, the transcript."""
+    assay = Assay(tmp_path_factory.mktemp("evolved"))
+    kernels = ROOT / "kernels" / "softmax"
+    (assay.home / "kernel0.cpp").write_text(SOURCE)
+    naive = (kernels / "naive.cpp").read_text()
+    (assay.home / "kernel1.cpp").write_text(f"//! tune WAY = 1 2\n{naive}")
+    (assay.home / "kernel2.cpp").write_text((kernels / "off_by_one.cpp").read_text())
+    program, transcript = assay.home / "answer.sh", assay.home / "answers.jsonl"
+    program.write_text(PROGRAM)
+    proposer = ["--proposer", f"command:sh {program}", "--record", transcript]
+    run = assay("search", SOFTMAX, *EVOLVES, *proposer)
+    assert run.code in (GOOD, NOT_FASTER, BUDGET_ENDED), run
+    return assay, [json.loads(line) for line in run.out.splitlines()], transcript
+
+
+def test_a_program_evolves_kernels_by_ideas(evolved):
+    assay, events, _ = evolved
+    results = [event for event in events if event["event"] == "result"]
+    operations = {event["operation"] for event in results if event["kind"] != "confirm"}
+    assert {"idea", "realise", "tune"} < operations, operations
+    realised = [event for event in results if event["operation"] == "realise"]
+    assert all("one reciprocal" in event["note"] for event in realised), realised
+    prompts = [line["step"]["prompt"]["text"] for line in records(assay)
+               if line["kind"] == "step" and line["step"]["kind"] == "propose"]
+    assert any("# Idea to realise" in prompt and "one reciprocal" in prompt for prompt in prompts)
+    replayed = assay("search", "--replay")
+    assert replayed.code == GOOD and "is the same" in replayed.out, replayed
+
+
+@pytest.mark.thorough
+def test_answers_and_verdicts_of_records_give_the_same_table(evolved):
+    assay, events, transcript = evolved
+    archive = assay.home / "data" / "assay" / "archive.sqlite"
+    recorded = ["--proposer", f"replay:{transcript}", "--verdicts", archive]
+    again = assay("search", SOFTMAX, *EVOLVES, *recorded)
+    assert json.loads(again.out.splitlines()[-1])["outcomes"] == events[-1]["outcomes"], again
 
 
 @pytest.mark.thorough
