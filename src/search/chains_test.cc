@@ -241,6 +241,29 @@ TEST_F(ChainSearch, APromptWithTheKeyInItIsNotRecorded) {
     EXPECT_EQ(store_->Get(record.content)->find("SECRET"), std::string::npos);
 }
 
+TEST_F(ChainSearch, FreeAnswersAreWrittenTogether) {
+  for (const bool is_free : {false, true}) {
+    SearchSettings settings = Settings();
+    settings.id = is_free ? "f4ee00000000" : "4a1d00000000";
+    CountingStore counting(*store_);
+    Journal journal = Journal::Begin(counting, settings).value();
+    FakeProposer proposer([](const Prompt&) { return Text("no code"); });
+    proposer.is_free = is_free;
+    Proposals proposals(proposer, 1);
+    ScriptedFleet fleet(ScoreOf);
+    Judges judges(fleet, {}, {}, {});
+    Chains chains(writer_, {40, 1, 8, 7});
+    SearchEvents events;
+    events.now_ns = [] { return 0; };  // a slow machine writes more often
+    ASSERT_TRUE(SearchEngine({journal, chains, judges, &proposals}, events).Run(StopToken()));
+    // An intent and a result each; or all of them at the end.
+    EXPECT_EQ(counting.appends, is_free ? 2 : 1 + 2 * 40);
+    RecordQuery query;
+    query.id = settings.id;
+    EXPECT_EQ(store_->Find(query)->size(), 1u + 2 * 40);
+  }
+}
+
 TEST(ChainSteering, IdeasPinsAndPrunings) {
   const PlainWriter writer;
   Chains chains(writer, {4, 2, 1, 7});

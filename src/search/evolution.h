@@ -105,7 +105,7 @@ class Evolution : public Strategy {
   std::deque<Line> queued_;  // that go before what the bandit chooses
   int64_t asked_ = 0, in_hand_ = 0;
   int64_t turn_ = 0;  // lines that were chosen, not queued
-  double usd_ = 0;  // of all answers
+  double usd_ = 0;    // of all answers
 };
 
 }  // namespace assay

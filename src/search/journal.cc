@@ -278,6 +278,7 @@ Result<JournalEvent> Journal::EventOf(const Record& record, const std::string& c
 }
 
 Result<void> Journal::Write(std::vector<NewRecord> records, Writing writing) {
+  if (records.empty()) return {};
   std::move(records.begin(), records.end(), std::back_inserter(unwritten_));
   return writing == Writing::kNow ? Flush() : Result<void>();
 }

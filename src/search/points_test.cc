@@ -122,5 +122,26 @@ TEST(TunerPoints, AnUnknownStrategyIsNamed) {
   EXPECT_THAT(MakeChooser("magic").error().message, ::testing::HasSubstr("--strategy magic"));
 }
 
+TEST(TunerPoints, ForComparisonsParentsAreTheBestAloneOrTheNewest) {
+  const TuneSpace space = LargeSpace();
+  TunerKnowledge known(space);
+  StepRandom random(3, "trials");
+  for (int i = 0; i < 60; ++i) {
+    const TunePoint point = *known.RandomPoint(random);
+    known.Tell(point, i == 5 ? 3 : 1 + 0.001 * i);  // the best one is old
+  }
+  const Chooser greedy = MakeChooser("greedy").value(), forgets = MakeChooser("no-archive").value(),
+                evolve = MakeChooser("evolve").value();
+  bool evolve_knows_it = false;
+  for (int i = 0; i < 50; ++i) {
+    const Choice child = *greedy(known, random), forgot = *forgets(known, random),
+                 knows = *evolve(known, random);
+    EXPECT_EQ(child.parents, std::vector<size_t>{5});
+    for (const size_t parent : forgot.parents) EXPECT_GE(parent, 36u);
+    for (const size_t parent : knows.parents) evolve_knows_it |= parent == 5;
+  }
+  EXPECT_TRUE(evolve_knows_it);
+}
+
 }  // namespace
 }  // namespace assay

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "archive/store.h"
 #include "model/sample_verdicts.h"
 #include "propose/proposer.h"
 #include "run/fleet.h"
@@ -94,10 +95,30 @@ class FakeProposer : public Proposer {
     if (prompt.text.contains("SECRET")) return UsageError("the prompt contains the key");
     return {};
   }
+  bool IsFree() const override { return is_free; }
   Result<Answer> Propose(const Prompt& prompt, StopToken) override { return reply_(prompt); }
+  bool is_free = false;
 
  private:
   const Reply reply_;
+};
+
+// Counts how often records are written.
+class CountingStore : public Store {
+ public:
+  explicit CountingStore(Store& store) : store_(store) {}
+  int appends = 0;
+
+  Result<std::string> Put(std::string_view bytes) override { return store_.Put(bytes); }
+  Result<std::string> Get(const std::string& hash) override { return store_.Get(hash); }
+  Result<std::vector<Record>> Append(std::span<const NewRecord> records) override {
+    ++appends;
+    return store_.Append(records);
+  }
+  Result<std::vector<Record>> Find(const RecordQuery& query) override { return store_.Find(query); }
+
+ private:
+  Store& store_;
 };
 
 }  // namespace assay
