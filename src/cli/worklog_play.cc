@@ -283,8 +283,8 @@ Result<void> AskProposer(const WorklogModelOptions& options, Play* play) {
     ASSAY_ASSIGN_OR_RETURN(settings.signature,
                            FleetEnvJudge(workers).Describe(terms, StopToken(play->interrupted())));
   }
-  ASSAY_ASSIGN_OR_RETURN(const StrategyParts parts, MakeStrategy(settings, options.proposing, 1,
-                                                                 StopToken(play->interrupted())));
+  ASSAY_ASSIGN_OR_RETURN(const StrategyParts parts,
+                         MakeStrategy(settings, options.proposing, StopToken(play->interrupted())));
   Prompt prompt = parts.writer->Ask(Question{"draft", {}, {}, ""});
   for (int64_t i = 0; i < options.attempts; ++i) {
     prompt.key = fmt::format("{}/{}/0", match.begun.worklog, match.answers.size());
