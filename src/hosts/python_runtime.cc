@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <sstream>
 
@@ -102,7 +103,9 @@ std::optional<PythonRuntime> Probe(const std::string& executable) {
 
 }  // namespace
 
-Result<PythonRuntime> FindPython(const std::string& requested) {
+namespace {
+
+Result<PythonRuntime> LookForPython(const std::string& requested) {
   std::vector<std::string> choices;
   if (!requested.empty()) {
     choices = {requested};
@@ -123,6 +126,27 @@ Result<PythonRuntime> FindPython(const std::string& requested) {
                   "python3-torch) "
                   "or name another interpreter with --python or ASSAY_PYTHON",
                   tried));
+}
+
+// All that LookForPython() reads besides the interpreters themselves.
+std::string CircumstancesOf(const std::string& requested) {
+  std::error_code code;
+  std::string text = requested + "\n" + fs::current_path(code).string();
+  for (const char* name : {"ASSAY_PYTHON", "PATH", "PYTHONPATH", "PYTHONHOME", "XDG_CACHE_HOME"})
+    if (const char* value = ::getenv(name)) text += fmt::format("\n{}={}", name, value);
+  return text;
+}
+
+}  // namespace
+
+Result<PythonRuntime> FindPython(const std::string& requested) {
+  static std::mutex mutex;
+  static std::map<std::string, PythonRuntime> found;
+  const std::lock_guard lock(mutex);
+  const std::string circumstances = CircumstancesOf(requested);
+  if (const auto known = found.find(circumstances); known != found.end()) return known->second;
+  ASSAY_ASSIGN_OR_RETURN(PythonRuntime python, LookForPython(requested));
+  return found.emplace(circumstances, std::move(python)).first->second;
 }
 
 void NameFiles(const std::string& problem_path, const std::string& candidate_path,

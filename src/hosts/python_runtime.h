@@ -20,8 +20,9 @@ struct PythonRuntime {
 };
 
 // Returns `requested` (--python), or if that is empty $ASSAY_PYTHON, or the first of python3 and
-// /usr/bin/python3 that has torch. Errors (kEnvironment) name the interpreters that were tried and
-// the way to install PyTorch.
+// /usr/bin/python3 that has torch. An interpreter that was found is not asked again by this
+// process. Errors (kEnvironment) name the interpreters that were tried and the way to install
+// PyTorch.
 Result<PythonRuntime> FindPython(const std::string& requested);
 
 // kOpponent: the problem's own Model, loaded as a candidate is loaded, to be timed against it.

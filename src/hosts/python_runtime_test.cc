@@ -43,5 +43,21 @@ TEST(PythonRuntime, FilesOfTheWorkingFolderAreNotRun) {
   }
 }
 
+TEST(PythonRuntime, AnInterpreterIsAskedOnce) {
+  const auto folder = TemporaryFolder::Create();
+  ASSERT_TRUE(folder);
+  const fs::path python = folder->path() / "python", asked = folder->path() / "asked";
+  ASSERT_TRUE(WriteFileAtomically(python, "#!/bin/sh\necho >> " + asked.string() + "\necho " +
+                                              python.string() +
+                                              "\necho 3.11.2\necho 2.0\necho -\n"));
+  fs::permissions(python, fs::perms::owner_all);
+  for (int i = 0; i < 2; ++i) {
+    const auto found = FindPython(python.string());
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->torch_version, "2.0");
+  }
+  EXPECT_EQ(fs::file_size(asked), 1u);
+}
+
 }  // namespace
 }  // namespace assay

@@ -32,6 +32,12 @@ int ReferencePool::WarmHostsMax() {
   return std::clamp(affordable, Looks()[0].pairs, Looks()[1].pairs);
 }
 
+ReferencePool::~ReferencePool() {
+  // Each entry waits for its host's end, and taking a context down takes long.
+  for (Entry& entry : entries_)
+    if (entry.host) entry.host->host.Kill();
+}
+
 void ReferencePool::Meet(const Oracle& oracle, const LiveSlots& live) {
   oracle_ = &oracle;
   live_ = &live;

@@ -27,6 +27,10 @@ class ReferencePool {
     StopToken stop;
     bool forks = false;  // hosts come from nurseries
   };
+  // Ends all hosts, side by side.
+  ~ReferencePool();
+  ReferencePool(const ReferencePool&) = delete;
+  ReferencePool& operator=(const ReferencePool&) = delete;
   // As many hosts as the second look takes, where memory is plentiful.
   static int WarmHostsMax();
   explicit ReferencePool(Options options)
