@@ -53,6 +53,7 @@ struct DeviceTarget {
     const std::string& settings;
   };
   std::optional<Size> other_size;
+  bool forks = false;  // builders in Python that do without the device come from a nursery
 };
 
 // Compiles a candidate in a sandbox, or imports it once if it is in Python. Not for the device

@@ -12,6 +12,7 @@
 #include "builders/lean_headers.h"
 #include "gpu/turns.h"
 #include "hosts/device_access.h"
+#include "hosts/nursery.h"
 #include "toolchain/nvcc.h"
 
 namespace assay {
@@ -152,6 +153,12 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
   // To precompile pays after some ten extensions, which are many on a CPU.
   if (!lean.files.empty())
     PreferLeanHeaders(lean, target != nullptr ? PrecompiledHeaders(python, lean) : "", &request);
+  std::vector<UniqueFd> kept;
+  // Forks have the priority of their nursery.
+  if (target != nullptr && target->forks && without_device)
+    ForkFromNursery(
+        {stage == Stage::kImports ? "build ahead" : "build", python.executable, python.bytecode},
+        &request, &kept);
   const double timeout_s = BuildTimeoutS(built->source, limits, target != nullptr);
   const Gpu* used = target != nullptr && !without_device ? &target->gpu : nullptr;
   ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(used, stop));
@@ -251,7 +258,7 @@ Result<void> CompileImports(const CandidateSource& source, const CandidateLimits
   if (source.form != CandidateForm::kPython || !CompilesAtImport(source.content)) return {};
   const Span span("compile imports ahead");
   const auto no_inputs = std::make_unique<wire::Plan>();
-  const DeviceTarget target{gpu, *no_inputs, true, {}};
+  const DeviceTarget target{gpu, *no_inputs, true, {}, true};
   Build build{limits, python, &target, "", "", {}, stop, Stage::kImports};
   BuiltCandidate built;
   built.source = source;

@@ -72,9 +72,9 @@ class BuildWithoutDevice : public testing::Test {
     if (!driver_.empty()) std::filesystem::remove_all(driver_);
   }
   // Returns why it did not build.
-  std::string Build(const std::string& source) {
+  std::string Build(const std::string& source, bool forks = false) {
     const auto plan = std::make_unique<wire::Plan>();
-    const DeviceTarget target{*gpu_, *plan, true, {}};
+    const DeviceTarget target{*gpu_, *plan, true, {}, forks};
     BuiltCandidate candidate;
     candidate.source = {"model.py", source, "", CandidateForm::kPython, "python"};
     const auto built = BuildPython(std::move(candidate), {}, python_, kRecord,
@@ -126,6 +126,21 @@ TEST_F(BuildWithoutDevice, FindsWhatWasCompiledAhead) {
   const std::string settings = R"({"device": "cuda", "threads": 1})";
   ASSERT_TRUE(CompileImports(candidate, {}, python_, settings, *gpu_, {}));
   EXPECT_EQ(Build(source), "");
+}
+
+// A fork finds the toolkit and its own folder for extensions, not those of its nursery.
+TEST_F(BuildWithoutDevice, AForkedBuilderIsAsAnExecutedOne) {
+  const std::string source =
+      "import os, torch\n"
+      "from torch.utils import cpp_extension\n"
+      "assert os.environ['TORCH_EXTENSIONS_DIR'] == '/tmp/extensions'\n"
+      "assert cpp_extension.CUDA_HOME == os.environ.get('CUDA_HOME'), cpp_extension.CUDA_HOME\n"
+      "assert 'LD_PRELOAD' not in os.environ and os.getcwd() == '/tmp'\n"
+      "assert os.system('true') == 0\n"
+      "class ModelNew(torch.nn.Module):\n"
+      "    def forward(self, x): return x\n";
+  EXPECT_EQ(Build(source, true), "");
+  EXPECT_EQ(Build(source + "# another\n", false), "");
 }
 
 TEST_F(BuildWithoutDevice, AnExtensionThatDoesNotCompileIsNotBuiltTwice) {

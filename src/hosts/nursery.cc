@@ -55,8 +55,12 @@ Running StartNursery(const Nursery& nursery, std::map<std::string, std::string> 
   environment["LD_PRELOAD"] = (fs::path(*support) / "libassay_host.so").string();
   if (!nursery.bytecode.empty()) environment["PYTHONPYCACHEPREFIX"] = nursery.bytecode;
   std::vector<std::string> words{
-      nursery.python, "-B", "-s",
-      (fs::path(*support) / "python" / "assay_host" / "nursery.py").string(), "3"};
+      nursery.python,
+      "-B",
+      "-s",
+      (fs::path(*support) / "python" / "assay_host" / "nursery.py").string(),
+      "3",
+      nursery.name.substr(0, nursery.name.find(' '))};
   std::vector<std::string> variables;
   for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
   std::vector<char*> arguments, environ_words;

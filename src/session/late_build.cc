@@ -49,6 +49,7 @@ Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildS
   std::optional<DeviceTarget> target;
   if (setup.gpu != nullptr) {
     target.emplace(*setup.gpu, setup.oracle.plan(), setup.terms.problem.allow_libraries);
+    target->forks = setup.terms.forks_hosts;
     if (const OtherSize* other = setup.other_size)
       target->other_size.emplace(other->oracle.plan(), other->oracle.init_arguments(),
                                  other->settings);

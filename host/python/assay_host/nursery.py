@@ -1,6 +1,6 @@
 """A nursery: a process that has imported PyTorch, and forks Python hosts into sandboxes.
 
-    python3 -B -s .../assay_host/nursery.py CONTROL
+    python3 -B -s .../assay_host/nursery.py CONTROL ROLE
 
 Theory of operation. The judge starts it as a process of its own, outside of any sandbox, and hands
 it one end of a socket for each host to come, on the control socket. At the other end, in a sandbox
@@ -16,7 +16,9 @@ it was told of have come.
 """
 
 import array
+import contextlib
 import ctypes
+import importlib
 import os
 import resource
 import select
@@ -36,6 +38,9 @@ import torch  # noqa: E402, F401
 from assay_host import candidate, device, extensions  # noqa: E402, F401
 from assay_host import host, problem, reference, wire  # noqa: E402, F401
 
+# What estimating a problem imports besides: a second and more in newer releases of PyTorch. Only
+# hosts that are not under test do so.
+_MODULES = {"oracle": ("torch._subclasses.fake_tensor", "torch.utils._python_dispatch")}
 _MESSAGE_MAX = 128 * 1024
 _DESCRIPTORS_MAX = 16
 _HIGH = 200  # above all descriptors that are passed on
@@ -193,8 +198,21 @@ def _become_host(asked, limits, library):
     sys.pycache_prefix = asked.environment.get("PYTHONPYCACHEPREFIX")
     sys.path[0] = _INSIDE
     sys.modules["assay_host"].__path__[:] = [f"{_INSIDE}/assay_host"]
+    if asked.arguments[-1] == "build":
+        os._exit(_build())
     host.main(asked.arguments[-1], library)
     os._exit(0)
+
+
+def _build():
+    """Builds, in the host's place. Returns the exit status."""
+    from assay_host import build
+
+    # It looks for the toolkit once, as it is imported.
+    loader = sys.modules.get("torch.utils.cpp_extension")
+    if loader is not None:
+        loader.CUDA_HOME = os.environ.get("CUDA_HOME")
+    return build.main()
 
 
 def _graft(asked, library, others):
@@ -228,6 +246,9 @@ def _graft(asked, library, others):
 
 
 def main():
+    for module in _MODULES.get(sys.argv[2], ()):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
     control = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
