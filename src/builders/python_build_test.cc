@@ -148,7 +148,8 @@ TEST_F(BuildWithoutDevice, AnExtensionThatDoesNotCompileIsNotBuiltTwice) {
       "import torch\n"
       "from torch.utils.cpp_extension import load_inline\n"
       "load_inline(name='bad', cpp_sources='int f( {', functions=['f'])\n"
-      "class ModelNew(torch.nn.Module): pass\n");
+      "class ModelNew(torch.nn.Module): pass\n",
+      true);
   EXPECT_THAT(failure, testing::HasSubstr("the extension does not compile"));
 }
 
