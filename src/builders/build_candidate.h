@@ -37,7 +37,12 @@ struct BuiltCandidate {
   std::string log;
   // Device form only, as its launches are planned for one size: the candidate for the other size.
   std::shared_ptr<const BuiltCandidate> at_other_size;
+  bool known = false;  // the same was judged before, and need not be judged again
 };
+
+// Returns the SHA-256 of all that runs, so that equal ones are one candidate: the shared library,
+// or the device image with its launches. Empty for Python, and where nothing was built.
+std::string ArtifactHash(const BuiltCandidate& built);
 
 // Returns the text of assay/kernel.h, as candidates include it.
 Result<std::string> KernelHeader();

@@ -122,6 +122,15 @@ Result<BuiltCandidate> BuildForDevice(BuiltCandidate built, const CandidateLimit
 
 }  // namespace
 
+std::string ArtifactHash(const BuiltCandidate& built) {
+  if (built.failure || built.artifact.empty() || built.source.form == CandidateForm::kPython)
+    return {};
+  std::vector<std::string> parts{built.source.form == CandidateForm::kDevice ? "device" : "native",
+                                 built.artifact, built.launches};
+  if (built.at_other_size) parts.push_back(ArtifactHash(*built.at_other_size));
+  return ArtifactCache::Key(parts);
+}
+
 bool BuildsAlone(const CandidateSource& source) {
   return source.form == CandidateForm::kNative && !source.IsCuda();
 }

@@ -35,6 +35,8 @@ struct JudgeEvents {
   std::function<void(const Verdict&)> verdict = [](const Verdict&) {};
   // In place of its verdict: a candidate needs what this machine lacks. Names the candidate.
   std::function<void(const Error&)> unjudged = [](const Error&) {};
+  // In place of its verdict, where that was asked for: the artifact with this hash has one already.
+  std::function<void(const std::string& artifact)> known = [](const std::string&) {};
 };
 
 }  // namespace assay

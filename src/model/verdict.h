@@ -39,6 +39,8 @@ struct CandidateRecord {
   std::string language;  // "cpp", "c", "python"
   std::string trust;     // "sandboxed"
   std::string flags;     // of the compiler
+  // SHA-256 of what was built; empty: nothing was, it is in Python, or the record is older.
+  std::string artifact = {};
 };
 
 struct Mismatch {

@@ -30,8 +30,13 @@ Json ToJson(const ProblemRecord& problem) {
 }
 
 Json ToJson(const CandidateRecord& candidate) {
-  return {{"path", candidate.path},         {"hash", candidate.hash},   {"form", candidate.form},
-          {"language", candidate.language}, {"trust", candidate.trust}, {"flags", candidate.flags}};
+  return {{"path", candidate.path},
+          {"hash", candidate.hash},
+          {"form", candidate.form},
+          {"language", candidate.language},
+          {"trust", candidate.trust},
+          {"flags", candidate.flags},
+          {"artifact", TextOrNull(candidate.artifact)}};
 }
 
 Json ToJson(const Correctness& correctness) {

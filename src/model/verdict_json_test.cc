@@ -137,6 +137,7 @@ TEST(VerdictJson, EveryFieldSurvives) {
   EXPECT_EQ(read.problem.signature, verdict.problem.signature);
   EXPECT_EQ(read.problem.level, 1);
   EXPECT_EQ(read.candidate.flags, verdict.candidate.flags);
+  EXPECT_EQ(read.candidate.artifact, verdict.candidate.artifact);
   EXPECT_EQ(read.correctness->draws.size(), verdict.correctness->draws.size());
   EXPECT_EQ(read.correctness->draws[0].seed, 9007199254740993u);
   EXPECT_EQ(read.correctness->max_abs_error, verdict.correctness->max_abs_error);

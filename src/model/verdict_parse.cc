@@ -186,14 +186,13 @@ ProblemRecord ReadProblem(const JsonNode& node) {
 }
 
 CandidateRecord ReadCandidateRecord(const JsonNode& node) {
-  CandidateRecord candidate;
-  candidate.path = node.At("path").Text();
-  candidate.hash = node.At("hash").Text();
-  candidate.form = node.At("form").OneOf({"native", "device", "python"});
-  candidate.language = node.At("language").OneOf({"cpp", "c", "cuda", "python"});
-  candidate.trust = node.At("trust").OneOf({"sandboxed", "device-only"});
-  candidate.flags = node.At("flags").Text();
-  return candidate;
+  return {node.At("path").Text(),
+          node.At("hash").Text(),
+          node.At("form").OneOf({"native", "device", "python"}),
+          node.At("language").OneOf({"cpp", "c", "cuda", "python"}),
+          node.At("trust").OneOf({"sandboxed", "device-only"}),
+          node.At("flags").Text(),
+          node.Find("artifact").TextOrNull()};
 }
 
 Mismatch ReadMismatch(const JsonNode& node) {

@@ -80,9 +80,12 @@ void SearchEngine::Tell(Entry& entry, const StepResult& result) {
   if (entry.step.kind == StepKind::kPropose) table_.Asked(result);
   if (entry.step.kind == StepKind::kJudge) {
     table_.Judged(entry.step, result);
-    if (result.duplicate_of.empty()) {
-      StepResult& kept = verdicts_[entry.step.key] = result;
-      if (kept.verdict) kept.verdict->samples.clear();
+    StepResult& kept = verdicts_[entry.step.key] = result;
+    if (kept.verdict) {
+      kept.verdict->samples.clear();
+      const std::string& artifact = kept.verdict->candidate.artifact;
+      if (!artifact.empty() && by_artifact_.emplace(artifact, entry.step.key).second)
+        parts_.judges.Know(artifact);
     }
   }
   Accept(parts_.strategy.Heard(entry.step, result));
@@ -228,7 +231,9 @@ Result<void> SearchEngine::DispatchDuplicates() {
       const auto first = verdicts_.find(original);
       if (original.empty() || first == verdicts_.end()) continue;
       finished.push_back({key, first->second});
-      finished.back().result.duplicate_of = original;
+      // That one may be a duplicate itself, by its artifact.
+      std::string& told = finished.back().result.duplicate_of;
+      if (told.empty()) told = original;
     }
     if (finished.empty()) return {};
     for (const Finished& each : finished) std::erase(waiting_, each.key);
@@ -324,16 +329,32 @@ Result<void> SearchEngine::Settle(const std::vector<Finished>& finished) {
 
 Result<void> SearchEngine::HearJudges(int timeout_ms) {
   ASSAY_ASSIGN_OR_RETURN(std::vector<JudgedTask> judged, parts_.judges.Wait(timeout_ms));
-  return Settle(Judged(std::move(judged)));
+  return SettleJudged(std::move(judged));
 }
 
-std::vector<SearchEngine::Finished> SearchEngine::Judged(std::vector<JudgedTask> judged) {
-  std::vector<Finished> finished;
-  for (JudgedTask& task : judged)
-    finished.push_back(
-        {task.key,
-         {std::nullopt, std::move(task.verdict), std::move(task.error), "", task.is_free}});
-  return finished;
+StepResult SearchEngine::ResultOf(const std::string& artifact) const {
+  const auto first = by_artifact_.find(artifact);
+  if (first == by_artifact_.end())
+    return {
+        {}, {}, Error{ErrorKind::kEnvironment, "the worker knows a build that nobody named"}, ""};
+  StepResult result = verdicts_.at(first->second);
+  result.duplicate_of = first->second;
+  return result;
+}
+
+Result<void> SearchEngine::SettleJudged(std::vector<JudgedTask> judged) {
+  // The verdict on an artifact may come at one time with word that it is known.
+  for (const bool known : {false, true}) {
+    std::vector<Finished> finished;
+    for (JudgedTask& task : judged) {
+      if (task.known.empty() == known) continue;
+      finished.push_back({task.key, known ? ResultOf(task.known)
+                                          : StepResult{std::nullopt, std::move(task.verdict),
+                                                       std::move(task.error), "", task.is_free}});
+    }
+    ASSAY_RETURN_IF_ERROR(Settle(finished));
+  }
+  return {};
 }
 
 Result<void> SearchEngine::HearProposals() {
@@ -402,7 +423,7 @@ Result<void> SearchEngine::HeedWishes() {
 }
 
 Result<void> SearchEngine::Stop() {
-  ASSAY_RETURN_IF_ERROR(Settle(Judged(parts_.judges.Stop())));
+  ASSAY_RETURN_IF_ERROR(SettleJudged(parts_.judges.Stop()));
   // A call to a proposer may have to be paid for: its intent stands.
   std::vector<const Step*> released;
   for (const std::string& key : in_hand_)

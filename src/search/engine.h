@@ -109,7 +109,9 @@ class SearchEngine {
   Spending CostOf(const Entry& entry, const StepResult& result) const;
   // Records what came of these steps, then tells it.
   Result<void> Settle(const std::vector<Finished>& finished);
-  static std::vector<Finished> Judged(std::vector<JudgedTask> judged);
+  Result<void> SettleJudged(std::vector<JudgedTask> judged);
+  // The result of an earlier step that built the same.
+  StepResult ResultOf(const std::string& artifact) const;
   Result<void> HearJudges(int timeout_ms);
   Result<void> HearProposals();
   // Questions without an answer, once nothing else is in hand.
@@ -133,7 +135,8 @@ class SearchEngine {
   std::map<std::string, Entry> entries_;
   std::vector<std::string> waiting_;            // keys, in the order in which they were asked for
   std::map<std::string, std::string> by_text_;  // normalised source -> key of its first step
-  std::map<std::string, StepResult> verdicts_;  // of steps that have duplicates or may have
+  std::map<std::string, std::string> by_artifact_;  // its hash -> key of its first step
+  std::map<std::string, StepResult> verdicts_;      // of steps that have duplicates or may have
   std::set<std::string> in_hand_;
   int64_t before_ns_ = 0;  // of earlier processes
   int64_t begin_ns_ = 0;

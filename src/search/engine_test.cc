@@ -10,6 +10,7 @@
 
 #include "archive/sqlite_store.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "search/judges.h"
 #include "search/search_testing.h"
 #include "search/tuner.h"
@@ -82,6 +83,7 @@ class Searching : public ::testing::Test {
                            .value();
     ScriptedFleet fleet(ScoreOf);
     if (trouble) fleet.trouble = std::move(trouble);
+    if (artifact_) fleet.artifact = artifact_;
     AskedTerms screening;
     screening.one_size = true;
     Judges judges(fleet, screening, AskedTerms(), {});
@@ -148,6 +150,7 @@ class Searching : public ::testing::Test {
 
   TemporaryFolder folder_;
   std::string path_;
+  std::function<std::string(const std::string& source)> artifact_;
 };
 
 TEST_F(Searching, ATunedSpaceIsSearchedToItsEnd) {
@@ -231,6 +234,37 @@ TEST_F(Searching, ABudgetIsNeverExceededByKills) {
     EXPECT_LE(std::ssize(recorded.results) + recorded.lost_evaluations, 20) << step;
     EXPECT_LT(rounds, 200);
   }
+}
+
+TEST_F(Searching, WhatBuildsToTheSameIsJudgedOnce) {
+  // B says nothing: six artifacts, one for each A.
+  artifact_ = [](const std::string& source) {
+    const TuneSpace space = *ParseTuneSpace(source, "cpp");
+    const auto values = ValuesAt(space, TunePoint(space.tunes.size(), 0));
+    return Sha256Hex(std::to_string(values.at("A")));
+  };
+  SearchSettings settings = Settings("exhaustive");
+  settings.finalists = 0;
+  int duplicates = 0;
+  SearchEvents events;
+  events.result = [&](const Step&, const StepResult& result, const SearchView&) {
+    duplicates += result.duplicate_of.empty() ? 0 : 1;
+  };
+  const Ended ended = Run(settings, events);
+  ASSERT_TRUE(ended.end) << ended.end.error().message;
+  EXPECT_EQ(ended.told.size(), 33u);
+  EXPECT_EQ(duplicates, 27);
+  EXPECT_EQ(ended.spent.evaluations, 6);
+  EXPECT_EQ(Read().verdicts, 6);
+  // Another process reads the same, also where it ended halfway.
+  const Ended again = Run(settings);
+  ASSERT_TRUE(again.end) << again.end.error().message;
+  EXPECT_THAT(again.told, IsEmpty());
+  Forget();
+  int rounds = 0;
+  while (RunUntil(settings, 11 + rounds) == 9 && rounds < 50) ++rounds;
+  EXPECT_GT(rounds, 1);
+  EXPECT_EQ(Read().verdicts, 6);
 }
 
 TEST_F(Searching, AnInterruptionCostsNothing) {

@@ -27,10 +27,12 @@ size_t CandidateOf(const Json& event) {
   return event.value("candidate", std::numeric_limits<size_t>::max());
 }
 
-// Of a `verdict` or `unjudged` event.
+// Of a `verdict`, `unjudged` or `known` event.
 JudgedTask ReadJudged(const Json& event) {
   JudgedTask judged;
-  if (event.value("event", "") == "unjudged") {
+  if (event.value("event", "") == "known") {
+    judged.known = event.value("artifact", "");
+  } else if (event.value("event", "") == "unjudged") {
     judged.error = Error{ErrorKind::kEnvironment, event.value("message", "")};
   } else if (auto verdict = VerdictFromJson(event.at("verdict").dump())) {
     judged.verdict = std::move(*verdict);
@@ -85,7 +87,8 @@ Result<void> Judges::Feed(size_t index) {
   for (const Task& task : worker.tasks) sources.push_back(&task.task.source);
   worker.judged.assign(worker.tasks.size(), false);
   worker.heard_ns = MonotonicNs();
-  fleet_.Send(index, JudgeLine(worker.id, confirms ? confirming_ : screening_, sources));
+  fleet_.Send(index, confirms ? JudgeLine(worker.id, confirming_, sources)
+                              : JudgeLine(worker.id, screening_, sources, known_));
   return {};
 }
 
@@ -131,7 +134,7 @@ void Judges::Heard(size_t index, const std::string& line) {
   const std::string kind = event.value("event", "");
   if (kind == "progress") {
     events_.progress(event.value("text", ""));
-  } else if (kind == "verdict" || kind == "unjudged") {
+  } else if (kind == "verdict" || kind == "unjudged" || kind == "known") {
     Judged(worker, CandidateOf(event), ReadJudged(event));
   } else if (kind == "done") {
     EndRequest(index, {ErrorKind::kEnvironment, "the worker gave no verdict on it"}, false);
@@ -207,8 +210,8 @@ std::vector<JudgedTask> Judges::Stop() {
       continue;
     }
     const Json event = Json::parse(*said->line, nullptr, false);
-    if (event.is_object() && event.value("event", "") == "verdict" && !worker.id.empty() &&
-        event.value("id", "") == worker.id)
+    if (!event.is_object() || worker.id.empty() || event.value("id", "") != worker.id) continue;
+    if (const auto kind = event.value("event", ""); kind == "verdict" || kind == "known")
       Judged(worker, CandidateOf(event), ReadJudged(event));
   }
   for (size_t i = 0; i < workers_.size(); ++i) {

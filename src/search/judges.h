@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class Judges : public VerdictSource {
   ~Judges() override;
 
   void Add(JudgeTask task) override;
+  void Know(const std::string& artifact) override { known_.insert(artifact); }
   // True while anything that was added has not been returned.
   bool busy() const { return in_hand_ > 0; }
   // A request that ends in an environment error is repeated once, also where the worker ended.
@@ -68,6 +70,7 @@ class Judges : public VerdictSource {
   std::deque<Task> waiting_;
   std::vector<Worker> workers_;
   std::vector<JudgedTask> done_;
+  std::set<std::string> known_;  // artifacts
   size_t in_hand_ = 0, next_id_ = 0;
   int failures_ = 0;  // in a row, without a verdict
   bool any_verdict_ = false;

@@ -75,6 +75,24 @@ TEST_F(JudgesTest, AConfirmationIsAloneInAWorkerOfItsOwn) {
   EXPECT_EQ(fleet.requests.size(), 3u);
 }
 
+TEST_F(JudgesTest, AKnownArtifactHasNoVerdictButIsConfirmed) {
+  ScriptedFleet fleet(ScoreOf);
+  fleet.artifact = [](const std::string&) { return std::string(64, 'a'); };
+  Judges judges(fleet, {}, {}, {});
+  judges.Know(std::string(64, 'a'));
+  judges.Add({"0", CandidateFromText("a.cpp", "int n;").value(), false});
+  judges.Add({"1", CandidateFromText("a.cpp", "int n;").value(), true});
+  std::map<std::string, JudgedTask> ends;
+  for (int waits = 0; judges.busy() && waits < 1000; ++waits) {
+    const auto judged = judges.Wait(1);
+    ASSERT_TRUE(judged) << judged.error().message;
+    for (const JudgedTask& task : *judged) ends[task.key] = task;
+  }
+  EXPECT_EQ(ends.at("0").known, std::string(64, 'a'));
+  EXPECT_FALSE(ends.at("0").verdict);
+  EXPECT_TRUE(ends.at("1").verdict);
+}
+
 TEST_F(JudgesTest, AWorkersDeathIsTheFirstCandidatesAlone) {
   ScriptedFleet fleet(ScoreOf);
   fleet.trouble = [](const std::string& line) -> std::optional<std::vector<std::string>> {

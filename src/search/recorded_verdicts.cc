@@ -68,7 +68,7 @@ Result<std::vector<JudgedTask>> RecordedVerdicts::Wait(int) {
   waiting_.erase(waiting_.begin());
   const auto& contents = contents_[task.confirms ? 1 : 0];
   const auto found = contents.find(Sha256Hex(task.source.content));
-  JudgedTask judged{task.key, std::nullopt, std::nullopt, false};
+  JudgedTask judged{task.key, std::nullopt, std::nullopt, false, ""};
   if (found == contents.end()) {
     judged.error = Error{ErrorKind::kEnvironment, "no verdict on it is recorded"};
     judged.is_free = true;

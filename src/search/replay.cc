@@ -177,6 +177,7 @@ class RecordedJudges : public VerdictSource {
   std::atomic<bool> interrupted = false;
 
   void Add(JudgeTask task) override { in_hand_.judged.insert(task.key); }
+  void Know(const std::string& /*artifact*/) override {}
   Result<std::vector<JudgedTask>> Wait(int) override {
     std::vector<JudgedTask> judged = Take();
     const JournalEvent* next = script_.Next(judged.size());
@@ -208,11 +209,19 @@ class RecordedJudges : public VerdictSource {
     std::vector<JudgedTask> judged;
     for (size_t count = BatchFrom(0); judged.size() < count;) {
       const JournalEvent& event = *script_.Next(judged.size());
-      judged.push_back(
-          {event.key, event.result.verdict, event.result.error, event.cost == Spending()});
+      JudgedTask task{event.key, event.result.verdict, event.result.error,
+                      event.cost == Spending(), ArtifactOf(event.result.duplicate_of)};
+      judged.push_back(std::move(task));
     }
     for (const JudgedTask& each : judged) in_hand_.judged.erase(each.key);
     return judged;
+  }
+  // The artifact of a step's verdict; empty for a step without one.
+  std::string ArtifactOf(const std::string& key) const {
+    for (const JournalEvent& event : script_.events)
+      if (!key.empty() && event.key == key && event.result.verdict)
+        return event.result.verdict->candidate.artifact;
+    return {};
   }
   // How many events from this one on are such verdicts.
   size_t BatchFrom(size_t first) const {

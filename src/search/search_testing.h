@@ -21,6 +21,7 @@ inline Verdict VerdictWith(double ratio, const std::string& id) {
                                   : ratio > 1 ? Outcome::kFaster
                                               : Outcome::kSlower);
   verdict.id = id;
+  verdict.candidate.artifact.clear();
   if (ratio > 0)
     for (auto& [name, baseline] : verdict.speed->baselines) {
       baseline.speedup = ratio;
@@ -43,6 +44,10 @@ class ScriptedFleet : public Fleet {
   explicit ScriptedFleet(Score score, size_t workers = 1)
       : score_(std::move(score)), started_(workers) {}
   Trouble trouble = [](const std::string&) { return std::nullopt; };
+  // A source's artifact; empty: it has none, as in Python.
+  std::function<std::string(const std::string& source)> artifact = [](const std::string&) {
+    return std::string();
+  };
   std::vector<std::string> requests;
   std::vector<int> started() const { return started_; }
 

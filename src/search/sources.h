@@ -24,12 +24,15 @@ struct JudgedTask {
   std::optional<Verdict> verdict;
   std::optional<Error> error;  // in the verdict's place
   bool is_free = false;        // nothing was done for it
+  std::string known;           // in the verdict's place: the artifact, which has one already
 };
 
 class VerdictSource {
  public:
   virtual ~VerdictSource() = default;
   virtual void Add(JudgeTask task) = 0;
+  // First looks at candidates that build to this artifact end as `known`.
+  virtual void Know(const std::string& artifact) = 0;
   // Waits for verdicts, at most this long. Errors: nothing can be judged here.
   virtual Result<std::vector<JudgedTask>> Wait(int timeout_ms) = 0;
   // Ends all work; returns the verdicts that still came.

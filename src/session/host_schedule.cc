@@ -89,7 +89,8 @@ std::unique_ptr<HostsOfCandidate> HostSchedule::Begin(size_t index) {
   facts.correctness_only = correctness_only_;
   facts.usable_cores = UsableCpus().size();
   const auto built = std::make_unique<bool[]>(candidates_.size());
-  for (size_t i = 0; i < candidates_.size(); ++i) built[i] = !candidates_[i].failure;
+  for (size_t i = 0; i < candidates_.size(); ++i)
+    built[i] = !candidates_[i].failure && !candidates_[i].known;
   const auto begun = ahead_.extract(index);
   auto hosts = begun ? std::move(begun.mapped()) : Make(candidates_[index]);
   std::map<size_t, std::unique_ptr<HostsOfCandidate>> later;

@@ -51,7 +51,8 @@ Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, c
                                                         : "python",
       candidate.source.language,
       candidate.source.form == CandidateForm::kDevice ? "device-only" : "sandboxed",
-      candidate.flags};
+      candidate.flags,
+      ArtifactHash(candidate)};
   verdict.work = WorkOf(oracle.description(), oracle.account());
   verdict.machine = DescribeMachine();
   verdict.machine.threads = threads;

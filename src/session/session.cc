@@ -34,6 +34,20 @@ void Building(const JudgeEvents& events, size_t done, size_t all) {
                    static_cast<double>(done) / static_cast<double>(all), done, all});
 }
 
+// Marks the candidates that need not be judged.
+void FindKnown(std::optional<std::set<std::string>> artifacts, std::vector<BuiltCandidate>* built) {
+  if (!artifacts) return;
+  for (BuiltCandidate& candidate : *built)
+    if (const std::string artifact = ArtifactHash(candidate); !artifact.empty())
+      candidate.known = !artifacts->insert(artifact).second;
+}
+
+// Returns true if it is known, and says so.
+bool TellKnown(const BuiltCandidate& candidate, const JudgeEvents& events) {
+  if (candidate.known) events.known(ArtifactHash(candidate));
+  return candidate.known;
+}
+
 const OtherSize* FirstOf(const OtherSizes& sizes) {
   return sizes.empty() ? nullptr : sizes.front().get();
 }
@@ -202,12 +216,13 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   ASSAY_ASSIGN_OR_RETURN(
       auto built, builds.Finish(BuildSetup(FirstOf(first ? first_sizes_ : batch->other_sizes)),
                                 [&](size_t done) { Building(events, done, builds.size()); }));
+  FindKnown(asked.known, &built);
   ASSAY_RETURN_IF_ERROR(BuildOpponent());
   events.built();
   BatchAtWork work{nullptr, std::move(built), KernelListings(work.built, bench_.gpu(), bench_.stop),
                    asked,   events,           0,
                    {}};
-  ASSAY_RETURN_IF_ERROR(TellFailedFirst(work));
+  ASSAY_RETURN_IF_ERROR(TellFirst(work));
   if (work.told == work.built.size()) return Ended(work);
   ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   if (first) {
@@ -221,8 +236,10 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   return judged;
 }
 
-Result<void> Session::TellFailedFirst(BatchAtWork& work) {
-  for (; work.told < work.built.size() && work.built[work.told].failure; ++work.told) {
+Result<void> Session::TellFirst(BatchAtWork& work) {
+  for (; work.told < work.built.size(); ++work.told) {
+    if (TellKnown(work.built[work.told], work.events)) continue;
+    if (!work.built[work.told].failure) break;
     auto judged = VerdictOnFailure(work, work.told);
     if (!judged && judged.error().kind == ErrorKind::kUnjudged) {
       TellUnjudged(work, work.told, judged.error());
@@ -263,6 +280,7 @@ Result<void> Session::Ended(const BatchAtWork& work) {
 
 Result<void> Session::JudgeBatch(BatchAtWork& work) {
   for (size_t i = work.told; i < work.built.size(); ++i) {
+    if (TellKnown(work.built[i], work.events)) continue;
     const int64_t begin_ns = MonotonicNs();
     auto judged = JudgeOne(work, i);
     if (!judged && judged.error().kind == ErrorKind::kUnjudged) {

@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 
 #include "model/event.h"
 #include "session/batch.h"
@@ -32,6 +34,9 @@ class Session {
 
   struct Asked {
     bool correctness_only = false;  // nothing is timed; outcome `correct`
+    // Set: hashes of artifacts (ArtifactHash) that have a verdict. Candidates with one of them, or
+    // with that of an earlier candidate of the batch, are told as `known`, and not judged.
+    std::optional<std::set<std::string>> known = std::nullopt;
   };
   // Judge one candidate, or several on one batch of values: sources are built side by side and
   // measured one at a time. A bad candidate is a verdict. Verdicts already given to
@@ -62,8 +67,8 @@ class Session {
   LateBuildSetup BuildSetup(const OtherSize* other_size) const;
   Result<void> BuildOpponent();
   Result<void> JudgeBatch(BatchAtWork& work);
-  // Gives the verdicts on the first candidates, as far as they did not build.
-  Result<void> TellFailedFirst(BatchAtWork& work);
+  // Gives the verdicts on the first candidates, as far as they did not build or are known.
+  Result<void> TellFirst(BatchAtWork& work);
   Result<Verdict> VerdictOnFailure(BatchAtWork& work, size_t index);
   // Tells that a candidate needs what is not here, and keeps that for the end of the batch.
   void TellUnjudged(BatchAtWork& work, size_t index, Error error) const;

@@ -169,9 +169,11 @@ Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* i
   fields.Read("of", &request.cancels);
   fields.Know("terms");
   fields.Know("candidates");
+  std::optional<std::vector<std::string>> known;
+  if (json.contains("known")) fields.Read("known", &known.emplace());
   ASSAY_RETURN_IF_ERROR(fields.Finish());
   const auto found = std::find_if(kKinds.begin(), kKinds.end(),
-                                  [&](const auto& known) { return known.first == kind; });
+                                  [&](const auto& each) { return each.first == kind; });
   if (found == kKinds.end())
     return UsageError(
         fmt::format("request is '{}': use judge, check, describe, cancel or shutdown", kind));
@@ -183,6 +185,7 @@ Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* i
   ASSAY_ASSIGN_OR_RETURN(request.terms, TermsFrom(terms));
   request.terms_text = Dump(terms);
   if (request.kind == Kind::kDescribe) return request;
+  if (known) request.known.emplace(known->begin(), known->end());
   if (!json.contains("candidates") || !json["candidates"].is_array() || json["candidates"].empty())
     return UsageError("candidates is missing: a list of objects");
   for (const Json& candidate : json["candidates"]) {
@@ -193,13 +196,15 @@ Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* i
 }
 
 std::string JudgeLine(const std::string& id, const AskedTerms& terms,
-                      const std::vector<const CandidateSource*>& candidates) {
+                      const std::vector<const CandidateSource*>& candidates,
+                      const std::optional<std::set<std::string>>& known) {
   Json line = {{"id", id},
                {"request", terms.effort.correctness_only ? "check" : "judge"},
                {"terms", JsonOf(terms)},
                {"candidates", Json::array()}};
   for (const CandidateSource* candidate : candidates)
     line["candidates"].push_back({{"name", candidate->path}, {"source", candidate->content}});
+  if (known) line["known"] = *known;
   return Dump(line);
 }
 
@@ -236,6 +241,13 @@ std::string UnjudgedLine(const std::string& id, size_t candidate, const Error& e
   Json line = EventOf(id, "unjudged");
   line["candidate"] = candidate;
   line["message"] = error.message;
+  return Dump(line);
+}
+
+std::string KnownLine(const std::string& id, size_t candidate, const std::string& artifact) {
+  Json line = EventOf(id, "known");
+  line["candidate"] = candidate;
+  line["artifact"] = artifact;
   return Dump(line);
 }
 

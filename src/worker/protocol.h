@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,15 +21,18 @@ struct WorkerRequest {
   AskedTerms terms;
   std::string terms_text;  // as sent: requests with equal text may share a session
   std::vector<CandidateSource> candidates;
+  // Artifacts that the client has verdicts for (Session::Asked); nullopt: all are judged.
+  std::optional<std::set<std::string>> known;
 };
 
 // Parses a request's line. Errors (kUsage) name the field; `id` is set if it could be read.
 Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* id);
 
 // For clients: the line of a request to judge these candidates, or to check them alone, without its
-// end.
+// end. `known`: as in WorkerRequest.
 std::string JudgeLine(const std::string& id, const AskedTerms& terms,
-                      const std::vector<const CandidateSource*>& candidates);
+                      const std::vector<const CandidateSource*>& candidates,
+                      const std::optional<std::set<std::string>>& known = std::nullopt);
 // The terms that differ from the defaults, as a request has them: equal terms have equal text, also
 // from another version of Assay with more of them.
 std::string TermsText(const AskedTerms& terms);
@@ -39,6 +43,8 @@ std::string ProgressLine(const std::string& id, const ProgressEvent& event);
 std::string VerdictLine(const std::string& id, size_t candidate, const Verdict& verdict);
 // In place of a verdict: the candidate needs what this machine lacks.
 std::string UnjudgedLine(const std::string& id, size_t candidate, const Error& error);
+// In place of a verdict: an artifact of the request's `known`, or of an earlier candidate.
+std::string KnownLine(const std::string& id, size_t candidate, const std::string& artifact);
 // Describes the session's problem: arguments with shapes and dtypes.
 std::string DescriptionLine(const std::string& id, const ProblemRequest& problem,
                             const ProblemDescription& description);

@@ -64,6 +64,19 @@ TEST(WorkerProtocol, AClientsLineSaysWhatItMeant) {
   EXPECT_EQ(TermsText(AskedTerms()), "{}");
 }
 
+TEST(WorkerProtocol, KnownArtifactsAreNoneOrAList) {
+  const CandidateSource candidate = CandidateFromText("a.cpp", "int x;").value();
+  std::string id;
+  AskedTerms terms;
+  terms.problem.problem = "softmax";
+  const auto known = [&](const std::optional<std::set<std::string>>& artifacts) {
+    return ParseWorkerRequest(JudgeLine("7", terms, {&candidate}, artifacts), &id).value().known;
+  };
+  EXPECT_EQ(known(std::nullopt), std::nullopt);
+  EXPECT_EQ(known(std::set<std::string>()), std::set<std::string>());
+  EXPECT_EQ(known(std::set<std::string>{"b", "a"}), (std::set<std::string>{"a", "b"}));
+}
+
 TEST(WorkerProtocol, ErrorsNameTheField) {
   EXPECT_THAT(ErrorOf("no JSON"), HasSubstr("one JSON object"));
   EXPECT_THAT(ErrorOf(R"({"id": "1", "request": "guess"})"), HasSubstr("use judge, check"));
@@ -80,6 +93,8 @@ TEST(WorkerProtocol, ErrorsNameTheField) {
   EXPECT_THAT(ErrorOf(judge + R"(, "candidates": [{"name": "a.rs", "source": "x"}]})"),
               HasSubstr("must end in .cpp"));
   EXPECT_THAT(ErrorOf(judge + R"(, "candidates": [{"name": "a.cpp"}]})"), HasSubstr("a source"));
+  EXPECT_THAT(ErrorOf(judge + R"(, "candidates": [], "known": "a"})"),
+              HasSubstr("known has a value of the wrong kind"));
 }
 
 TEST(WorkerProtocol, TheIdIsKnownEvenOfARequestThatIsRefused) {

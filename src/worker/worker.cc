@@ -163,6 +163,9 @@ Result<void> Worker::Judge(Task& task, BuildsAhead* ahead) {
     Write(VerdictLine(request.id, next++, WithFileNames(verdict, terms.problem)));
   };
   events.unjudged = [&](const Error& error) { Write(UnjudgedLine(request.id, next++, error)); };
+  events.known = [&](const std::string& artifact) {
+    Write(KnownLine(request.id, next++, artifact));
+  };
   ASSAY_ASSIGN_OR_RETURN(Session * session, sessions_.Get(task.key, [&] {
     return Session::Open(terms, StopToken(queue_.stop_flag()), events);
   }));
@@ -174,8 +177,9 @@ Result<void> Worker::Judge(Task& task, BuildsAhead* ahead) {
     Write(DescriptionLine(request.id, terms.problem, session->description()));
     return {};
   }
-  return session->JudgeAll(*task.builds, {.correctness_only = request.kind == Kind::kCheck},
-                           events);
+  return session->JudgeAll(
+      *task.builds, {.correctness_only = request.kind == Kind::kCheck, .known = request.known},
+      events);
 }
 
 std::unique_ptr<Worker::Task> Worker::PrepareAhead(const std::string& key) {
