@@ -45,6 +45,7 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   AskedTerms asked = options.asked;
   ASSAY_ASSIGN_OR_RETURN(asked.problem, options.problem.Choice());
   ASSAY_ASSIGN_OR_RETURN(request.terms, ResolveTerms(asked, request.candidates));
+  request.bar = asked.bar();
   ASSAY_RETURN_IF_ERROR(AddTools(options, &request));
   return request;
 }

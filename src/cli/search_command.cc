@@ -264,6 +264,8 @@ class SearchCall {
       settings.strategy = strategy;
       settings.id =
           Sha256Hex(fmt::format("{} {}", FreshSeed(), settings.terms)).substr(0, kIdDigits);
+      // Draws and chains are there to be compared with each other and with others.
+      settings.races = !options_.no_race && (tunes || strategy == "evolve");
       all.push_back(settings);
     }
     return all;

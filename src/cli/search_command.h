@@ -31,6 +31,7 @@ struct SearchOptions {
   bool replays = false;            // --replay was given
   std::string verdicts;            // an archive, whose verdicts take the place of judging
   std::vector<std::string> steer;  // an action and its text; empty: run the search
+  bool no_race = false;
   bool jsonl = false, quiet = false, verbose = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

@@ -116,6 +116,8 @@ void SearchOptions::AddTo(CLI::App& command) {
   command.add_option("--width", width, "Candidates in hand at a time")
       ->capture_default_str()
       ->check(Between(1, 32));
+  command.add_flag("--no-race", no_race,
+                   "Measure first looks to a decision about --p, also of what cannot be the best");
   command
       .add_option("--devices", devices,
                   "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: where --from runs)")

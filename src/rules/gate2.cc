@@ -300,7 +300,8 @@ Decision Decide(std::span<const double> pair_log_ratios, const SpeedRule& rule, 
     if (tally.faster == pairs) return Decision::kFaster;
     if (tally.slower == pairs) return Decision::kSlower;
   }
-  if (rule.futility && IsFutile(Count(pair_log_ratios, center, rule.delta).faster, pairs))
+  if (rule.futility &&
+      IsFutile(Count(pair_log_ratios, std::log(rule.futile_at()), rule.delta).faster, pairs))
     return Decision::kNotFaster;
   if (last || pairs >= rule.pairs_max) return Undecided(pair_log_ratios, rule, center);
   return Decision::kContinue;

@@ -25,6 +25,10 @@ struct SpeedRule {
   // Stop as soon as a win is out of reach (IsFutile): kNotFaster. Whether the candidate is slower,
   // or a tie, is not pursued then.
   bool futility = false;
+  // The speedup that must stay in reach, if that is more than the threshold: the best so far.
+  double bound = 0;
+
+  double futile_at() const { return bound > threshold ? bound : threshold; }
 };
 
 // The kind of comparison, which decides its noise. kHosts: at least one side's code, a candidate's

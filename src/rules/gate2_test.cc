@@ -386,6 +386,23 @@ TEST(Gate2, FutilityEndsWhatCannotWin) {
   EXPECT_EQ(Decide(faster, rule, false, false), Decision::kNotFaster);
 }
 
+TEST(Gate2, ABoundGivesUpWhatCannotExceedIt) {
+  SpeedRule rule{.delta = 0.01, .futility = true, .bound = 1.5};
+  const std::vector<double> between(3, 0.2), over(3, 0.45);
+  EXPECT_EQ(Decide(between, rule, false, false), Decision::kNotFaster);
+  EXPECT_EQ(Decide(over, rule, false, false), Decision::kContinue);
+  // A win over the threshold that is clear stands first.
+  EXPECT_EQ(
+      Decide(between, SpeedRule{.delta = 0.01, .clear_margin = 0.1, .futility = true, .bound = 1.5},
+             true, false),
+      Decision::kFaster);
+  // It never makes a win easier, and says nothing without futility.
+  rule.bound = 0.5;
+  EXPECT_EQ(Decide(std::vector<double>(3, -0.2), rule, false, false), Decision::kNotFaster);
+  rule = {.delta = 0.01, .bound = 1.5};
+  EXPECT_EQ(Decide(between, rule, false, false), Decision::kContinue);
+}
+
 TEST(Gate2, AChargeDoesNotMakeAWinFutile) {
   SpeedRule rule{.delta = 0.01, .futility = true};
   const std::vector<double> charged(3, -0.1), even(3, 0.0), faster(3, 0.1), slower(3, -0.1);

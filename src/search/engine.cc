@@ -80,6 +80,7 @@ void SearchEngine::Tell(Entry& entry, const StepResult& result) {
   if (entry.step.kind == StepKind::kPropose) table_.Asked(result);
   if (entry.step.kind == StepKind::kJudge) {
     table_.Judged(entry.step, result);
+    if (parts_.journal.settings().races) parts_.judges.Race(table_.Bound());
     StepResult& kept = verdicts_[entry.step.key] = result;
     if (kept.verdict) {
       kept.verdict->samples.clear();

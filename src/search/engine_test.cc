@@ -267,6 +267,26 @@ TEST_F(Searching, WhatBuildsToTheSameIsJudgedOnce) {
   EXPECT_EQ(Read().verdicts, 6);
 }
 
+TEST_F(Searching, ARaceIsAgainstTheBestSoFar) {
+  const auto bounds = [](const Ended& ended) {
+    std::vector<double> all;
+    for (const std::string& request : ended.requests)
+      all.push_back(nlohmann::json::parse(request)["terms"].value("bound", 0.0));
+    return all;
+  };
+  for (const double bound : bounds(Run(Settings()))) EXPECT_EQ(bound, 0);
+  Forget();
+  SearchSettings settings = Settings();
+  settings.races = true;
+  const std::vector<double> raced = bounds(Run(settings));
+  EXPECT_EQ(raced.front(), 0);
+  EXPECT_TRUE(std::is_sorted(raced.begin(), raced.end() - 2));
+  EXPECT_GT(*(raced.end() - 3), 1.5);
+  // Finalists are measured whole.
+  EXPECT_EQ(*(raced.end() - 1), 0);
+  EXPECT_EQ(*(raced.end() - 2), 0);
+}
+
 TEST_F(Searching, AnInterruptionCostsNothing) {
   std::atomic<bool> interrupted = false;
   SearchEvents events;

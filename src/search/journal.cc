@@ -54,6 +54,7 @@ Json JsonOf(const SearchSettings& settings) {
           {"turns", settings.turns},
           {"askers", settings.askers},
           {"verdicts", settings.verdicts},
+          {"races", settings.races},
           {"form", settings.form},
           {"signature", settings.signature},
           {"prompts", settings.prompts},
@@ -80,6 +81,7 @@ SearchSettings SettingsOf(const Json& json) {
   settings.turns = json.value("turns", settings.turns);
   settings.askers = json.value("askers", settings.askers);
   settings.verdicts = json.value("verdicts", "");
+  settings.races = json.value("races", settings.races);
   settings.form = json.value("form", "");
   settings.signature = json.value("signature", settings.signature);
   settings.prompts = json.value("prompts", "");

@@ -31,6 +31,7 @@ class Judges : public VerdictSource {
 
   void Add(JudgeTask task) override;
   void Know(const std::string& artifact) override { known_.insert(artifact); }
+  void Race(double bound) override { screening_.bound = bound; }
   // True while anything that was added has not been returned.
   bool busy() const { return in_hand_ > 0; }
   // A request that ends in an environment error is repeated once, also where the worker ended.
@@ -64,7 +65,8 @@ class Judges : public VerdictSource {
   void WatchForSilence();
 
   Fleet& fleet_;
-  const AskedTerms screening_, confirming_;
+  AskedTerms screening_;
+  const AskedTerms confirming_;
   const JudgesEvents events_;
   const size_t batch_max_;
   std::deque<Task> waiting_;

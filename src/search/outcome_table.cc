@@ -18,10 +18,12 @@ SearchNode NodeOf(const Step& step, const StepResult& result) {
   return node;
 }
 
-// The first look had little time: what it left open may be decided by the second.
+// The first look had little time: what it left open may be decided by the second. What cannot
+// exceed the best may exceed the reference.
 bool MayBeFaster(const SearchNode& node) {
   return node.outcome == Outcome::kFaster ||
-         (node.outcome == Outcome::kUnsettled && node.ratio.value > 1);
+         (node.outcome == Outcome::kUnsettled && node.ratio.value > 1) ||
+         (node.outcome == Outcome::kNotFaster && node.ratio.low > 1);
 }
 
 // A great ratio with a wide interval is a lucky one.
@@ -48,6 +50,14 @@ void OutcomeTable::Judged(const Step& step, const StepResult& result) {
 void OutcomeTable::Asked(const StepResult& result) {
   ++(result.answer ? answers_ : unanswered_);
   unanswered_in_a_row_ = result.answer ? 0 : unanswered_in_a_row_ + 1;
+}
+
+double OutcomeTable::Bound() const {
+  constexpr double kSteps = 1000;
+  double bound = 0;
+  for (const SearchNode& node : nodes_)
+    if (node.outcome == Outcome::kFaster) bound = std::max(bound, SureRatio(node.ratio));
+  return std::floor(bound * kSteps) / kSteps;
 }
 
 void OutcomeTable::Confirmed(const Step& step, const StepResult& result) {

@@ -39,6 +39,9 @@ class OutcomeTable {
   const SearchNode* Find(const std::string& key) const;
   // By the first look: the correct one with the greatest ratio.
   const SearchNode* best() const { return Find(best_); }
+  // The speedup that a candidate must be able to exceed to be the best: the greatest lower end of
+  // an interval of those that were `faster`, to three digits after the point; 0: there is none.
+  double Bound() const;
   const std::vector<CurvePoint>& curve() const { return curve_; }
   // "faster" -> 12; errors are "error".
   const std::map<std::string, int64_t>& counts() const { return counts_; }

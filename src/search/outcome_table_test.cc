@@ -100,6 +100,23 @@ TEST(Answers, AreCounted) {
   EXPECT_THAT(EndEvent(table, Ledger({}), false), HasSubstr("\"answers\":1,\"unanswered\":2"));
 }
 
+TEST_F(Outcomes, TheBoundIsWhatTheBestIsSureOf) {
+  EXPECT_EQ(table_.Bound(), 2.45);  // 0.98 times 2.5
+  EXPECT_EQ(OutcomeTable().Bound(), 0);
+  // A lucky ratio with a wide interval is none.
+  StepResult lucky = ResultOf(9);
+  lucky.verdict->speed->baselines.begin()->second.ci_low = 1.2;
+  table_.Judged(StepOf("g"), lucky);
+  EXPECT_EQ(table_.Bound(), 2.45);
+}
+
+TEST_F(Outcomes, WhatCouldNotBeTheBestIsLookedAtLast) {
+  StepResult raced = ResultOf(2.2);
+  raced.verdict->outcome = Outcome::kNotFaster;
+  table_.Judged(StepOf("g"), raced);
+  EXPECT_THAT(table_.Finalists(3), ElementsAre("c", "a", "g"));
+}
+
 TEST(Ratios, HaveAnIntervalWhereThereIsOne) {
   EXPECT_EQ(RatioText({1.5, 1.4, 1.6}), "1.50x (1.40x to 1.60x)");
   EXPECT_EQ(RatioText({1.5, NAN, INFINITY}), "1.50x");

@@ -25,6 +25,7 @@ class RecordedVerdicts : public VerdictSource {
   void Add(JudgeTask task) override { waiting_.push_back(std::move(task)); }
   // A candidate has the verdict on its own source.
   void Know(const std::string& /*artifact*/) override {}
+  void Race(double /*bound*/) override {}
   // One at a time, in the order in which they were added. A candidate without a verdict has an
   // error, and is free.
   Result<std::vector<JudgedTask>> Wait(int timeout_ms) override;

@@ -178,6 +178,7 @@ class RecordedJudges : public VerdictSource {
 
   void Add(JudgeTask task) override { in_hand_.judged.insert(task.key); }
   void Know(const std::string& /*artifact*/) override {}
+  void Race(double /*bound*/) override {}
   Result<std::vector<JudgedTask>> Wait(int) override {
     std::vector<JudgedTask> judged = Take();
     const JournalEvent* next = script_.Next(judged.size());

@@ -33,6 +33,8 @@ class VerdictSource {
   virtual void Add(JudgeTask task) = 0;
   // First looks at candidates that build to this artifact end as `known`.
   virtual void Know(const std::string& artifact) = 0;
+  // First looks give up what is shown not to exceed this speedup.
+  virtual void Race(double bound) = 0;
   // Waits for verdicts, at most this long. Errors: nothing can be judged here.
   virtual Result<std::vector<JudgedTask>> Wait(int timeout_ms) = 0;
   // Ends all work; returns the verdicts that still came.

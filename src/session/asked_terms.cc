@@ -148,7 +148,8 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
   ASSAY_RETURN_IF_ERROR(AddBaselines(asked.baselines, &terms));
   if (!std::isfinite(asked.threshold) || asked.threshold <= 0)
     return UsageError("--p takes a speedup above 0, such as 1 or 2");
-  terms.opponent.threshold = asked.threshold;
+  if (!std::isfinite(asked.bound) || asked.bound < 0)
+    return UsageError("bound takes a speedup, or 0 for none");
   terms.threads = asked.threads;
   terms.python = asked.python;
   terms.precision = asked.precision;

@@ -24,6 +24,9 @@ struct AskedTerms {
   std::string baselines = "eager";  // one, several with commas, or "best"
   std::string against;              // a candidate's file
   double threshold = 1;
+  double bound = 0;  // as in Bar; 0: none
+
+  Bar bar() const { return {threshold, bound}; }
   int threads = 0;
   std::vector<std::string> ragged;  // NAME=LO:HI, as typed
   std::string python, precision, tolerance, weights, device;

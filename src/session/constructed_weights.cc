@@ -140,7 +140,7 @@ ConstructedWeights::ConstructedWeights(const Workbench& bench) : bench_(bench) {
 ConstructedWeights::~ConstructedWeights() = default;
 
 Result<Verdict> ConstructedWeights::JudgeInSession(const CandidateSource& source,
-                                                   bool correctness_only, const JudgeEvents& events,
+                                                   SessionAsked asked, const JudgeEvents& events,
                                                    ConstructedFinding* finding, bool is_whole) {
   if (!session_) {
     SessionTerms terms = bench_.terms;
@@ -150,19 +150,19 @@ Result<Verdict> ConstructedWeights::JudgeInSession(const CandidateSource& source
   }
   const Oracle& oracle = *session_->bench().oracle;
   finding->uniform = UniformParameters(oracle.plan(), oracle.varied_weights()->constructed());
-  const bool whole = is_whole && !correctness_only && finding->uniform.empty();
-  return session_->Judge(source, {.correctness_only = !whole}, events);
+  asked.correctness_only |= !is_whole || !finding->uniform.empty();
+  return session_->Judge(source, asked, events);
 }
 
 Result<Verdict> ConstructedWeights::Judge(const CandidateSource& source, const WeightsMatch& match,
-                                          bool correctness_only, const JudgeEvents& events,
+                                          const SessionAsked& asked, const JudgeEvents& events,
                                           Verdict first) {
   const Span span("judge on weights as constructed");
   ConstructedFinding finding;
   finding.match = match;
   finding.may_prepare = WeightsTreatment(bench_.terms.problem) != "varied";
   const bool is_whole = first.outcome == Outcome::kWeightsDiffer;
-  auto judged = JudgeInSession(source, correctness_only, events, &finding, is_whole);
+  auto judged = JudgeInSession(source, asked, events, &finding, is_whole);
   if (judged) return ConcludeConstructed(std::move(first), std::move(*judged), finding);
   session_.reset();
   if (judged.error().kind == ErrorKind::kInterrupted) return std::unexpected(judged.error());

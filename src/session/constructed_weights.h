@@ -49,10 +49,10 @@ class ConstructedWeights {
   // Judges the candidate of `first`, and returns the verdict to give. Errors: kInterrupted; other
   // trouble is in the verdict's message.
   Result<Verdict> Judge(const CandidateSource& source, const WeightsMatch& match,
-                        bool correctness_only, const JudgeEvents& events, Verdict first);
+                        const SessionAsked& asked, const JudgeEvents& events, Verdict first);
 
  private:
-  Result<Verdict> JudgeInSession(const CandidateSource& source, bool correctness_only,
+  Result<Verdict> JudgeInSession(const CandidateSource& source, SessionAsked asked,
                                  const JudgeEvents& events, ConstructedFinding* finding,
                                  bool is_whole);
 

@@ -44,7 +44,7 @@ Result<void> JudgeInSession(const JudgeRequest& request, const JudgeEvents& even
   terms.forks_hosts =
       std::count_if(request.candidates.begin(), request.candidates.end(), in_python) > 1;
   ASSAY_ASSIGN_OR_RETURN(const auto session, Session::Open(std::move(terms), stop, events));
-  return session->JudgeAll(builds, {}, events);
+  return session->JudgeAll(builds, {.bar = request.bar}, events);
 }
 
 }  // namespace

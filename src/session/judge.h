@@ -11,6 +11,7 @@ namespace assay {
 struct JudgeRequest {
   SessionTerms terms;
   std::vector<CandidateSource> candidates;
+  Bar bar = {};
 };
 
 // Judges every candidate. A bad candidate is a verdict; errors are the request's (kUsage) or the

@@ -325,7 +325,7 @@ Result<Verdict> Session::RunTrial(BatchAtWork& work, size_t index, bool* wants_r
   bench_.live->BeginCandidate();
   for (const auto& size : work.batch->other_sizes) size->live.BeginCandidate();
   Trial trial({bench_, *work.batch, schedule_, candidate, against_ ? &*against_ : nullptr,
-               work.asked.correctness_only || bench_.terms.effort.correctness_only,
+               work.asked.correctness_only || bench_.terms.effort.correctness_only, work.asked.bar,
                [&](JudgeStage stage, const std::string& text, double fraction) {
                  work.events.progress({stage, text, fraction, index, work.built.size()});
                },
@@ -357,8 +357,10 @@ Result<Verdict> Session::JudgeOnConstructed(BatchAtWork& work, size_t index,
     event.candidates = work.built.size();
     work.events.progress(event);
   };
-  const bool correctness_only = work.asked.correctness_only || bench_.terms.effort.correctness_only;
-  return constructed_weights_.Judge(work.built[index].source, match, correctness_only, events,
+  const Asked asked{
+      .correctness_only = work.asked.correctness_only || bench_.terms.effort.correctness_only,
+      .bar = work.asked.bar};
+  return constructed_weights_.Judge(work.built[index].source, match, asked, events,
                                     std::move(verdict));
 }
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 
@@ -32,12 +31,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  struct Asked {
-    bool correctness_only = false;  // nothing is timed; outcome `correct`
-    // Set: hashes of artifacts (ArtifactHash) that have a verdict. Candidates with one of them, or
-    // with that of an earlier candidate of the batch, are told as `known`, and not judged.
-    std::optional<std::set<std::string>> known = std::nullopt;
-  };
+  using Asked = SessionAsked;
   // Judge one candidate, or several on one batch of values: sources are built side by side and
   // measured one at a time. A bad candidate is a verdict. Verdicts already given to
   // `events.verdict` remain valid after an error. kUnjudged ends neither the batch nor the session:

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,30 @@ struct SanitizerChoice {
   std::string tool;  // of kSanitizerTools (toolchain/compute_sanitizer.h)
 };
 
-// The opponent that a candidate must beat, and the threshold.
+// The opponent that a candidate must beat.
 struct OpponentChoice {
   std::optional<CandidateSource> against;          // set: the opponent, instead of baselines
   std::vector<std::string> baselines = {"eager"};  // the first decides the outcome
   // The baseline that is hardest to beat decides, under the name "best". A baseline that fails is
   // left out, except the first.
   bool best_baseline = false;
-  double threshold = 1;  // --p
+};
+
+// The speedups that matter to one batch; a session may have others for each.
+struct Bar {
+  double threshold = 1;  // to be exceeded (--p)
+  // With Effort::futility: the candidate is given up once this is out of its reach, if it is more
+  // than the threshold. Its outcome is `not_faster` than this.
+  double bound = 0;
+};
+
+// The request for one batch.
+struct SessionAsked {
+  bool correctness_only = false;  // nothing is timed; outcome `correct`
+  Bar bar = {};
+  // Set: hashes of artifacts (ArtifactHash) that have a verdict. Candidates with one of them, or
+  // with that of an earlier candidate of the batch, are told as `known`, and not judged.
+  std::optional<std::set<std::string>> known = std::nullopt;
 };
 
 // The amount of measuring.
@@ -39,7 +56,7 @@ struct Effort {
   bool correctness_only = false;  // no candidate is ever timed
 };
 
-// Tools that run each candidate once its verdict is made; on a GPU alone.
+// Tools that run each candidate once its verdict is made; programs on a GPU alone.
 struct ToolChoice {
   std::optional<GpuTool> profiler;  // Nsight Compute
   std::optional<SanitizerChoice> sanitizer;

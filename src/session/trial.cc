@@ -64,7 +64,7 @@ Result<bool> Trial::PassGates(HostsOfCandidate& hosts, Verdict* verdict) {
   schedule.set_expects_speed(true);
   if (EndsCorrect(verdict) || EndsForTime(verdict)) return true;
   verdict->speed.emplace();
-  verdict->speed->threshold = setup_.bench.terms.opponent.threshold;
+  verdict->speed->threshold = setup_.bar.threshold;
   if (const BuiltCandidate* against = setup_.against)
     verdict->speed->against = {against->source.path, against->source.hash};
   const int64_t waiting_ns = MonotonicNs();
@@ -230,6 +230,8 @@ void Trial::Settle(Verdict* verdict) const {
   ASSAY_CHECK(outcome.has_value());
   verdict->outcome = *outcome;
   speed.passed = *outcome == Outcome::kFaster;
+  if (*outcome == Outcome::kNotFaster)
+    speed.threshold = std::max(setup_.bar.threshold, setup_.bar.bound);
   const std::string opponent = setup_.against != nullptr         ? setup_.against->source.path
                                : speed.headline == kBestBaseline ? "the best baseline"
                                                                  : speed.headline;

@@ -22,6 +22,7 @@ struct TrialSetup {
   const BuiltCandidate& candidate;
   const BuiltCandidate* against = nullptr;  // the opponent; null: the baselines of the terms
   bool correctness_only = false;
+  Bar bar = {};
   std::function<void(JudgeStage stage, const std::string& text, double fraction)> progress;
   std::function<void()> before_timing;  // waits for work that would run beside a measurement
 };

@@ -56,7 +56,8 @@ Terms Trial::TermsBeside(const std::string& baseline, bool cheap, const Candidat
   const int opponents_there =
       setup_.against != nullptr ? kClearPairs : setup_.schedule.Pool({baseline, Queues()}).size();
   terms.clear_pairs = cheap ? std::clamp(opponents_there, kPairsMin, kClearPairs) : kPairsMin;
-  terms.threshold = bench.terms.opponent.threshold;
+  terms.threshold = setup_.bar.threshold;
+  terms.bound = setup_.bar.bound;
   terms.futility = bench.terms.effort.futility;
   terms.noise = bench.terms.machine.noise;
   // In the device form nothing but its own image runs.

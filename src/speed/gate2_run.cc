@@ -136,6 +136,7 @@ SpeedRule RuleNow(const Gate2Setup& setup, const GateParts& parts) {
       RuleForDuration(parts.call_ns, setup.terms.threshold,
                       as_measured ? setup.terms.noise : std::span<const NoisePoint>(), noise);
   rule.futility = setup.terms.futility;
+  rule.bound = setup.terms.bound;
   return rule;
 }
 

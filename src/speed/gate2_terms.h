@@ -95,6 +95,7 @@ inline constexpr double kDevicePairS = 0.06;
 struct Terms {
   double threshold = 1;
   bool futility = false;             // a candidate that cannot win is not measured further
+  double bound = 0;                  // as in SpeedRule
   bool libraries_forbidden = false;  // faster is then only what was seen to do without
   // On a device, where that is looked at: which of its calls' kernels are the candidate's.
   const OwnKernels* own_kernels = nullptr;

@@ -90,6 +90,7 @@ Result<AskedTerms> TermsFrom(const Json& object) {
   fields.Read("baseline", &terms.baselines);
   fields.Read("against", &terms.against);
   fields.Read("p", &terms.threshold);
+  fields.Read("bound", &terms.bound);
   fields.Read("threads", &terms.threads);
   fields.Read("python", &terms.python);
   fields.Read("precision", &terms.precision);
@@ -120,6 +121,7 @@ Json JsonOf(const AskedTerms& terms) {
           {"against", terms.against},
           {"p", terms.threshold},
           {"threads", terms.threads},
+          {"bound", terms.bound},
           {"python", terms.python},
           {"precision", terms.precision},
           {"tolerance", terms.tolerance},
@@ -183,7 +185,6 @@ Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* i
   const Json none = Json::object();
   const Json& terms = json.contains("terms") ? json["terms"] : none;
   ASSAY_ASSIGN_OR_RETURN(request.terms, TermsFrom(terms));
-  request.terms_text = Dump(terms);
   if (request.kind == Kind::kDescribe) return request;
   if (known) request.known.emplace(known->begin(), known->end());
   if (!json.contains("candidates") || !json["candidates"].is_array() || json["candidates"].empty())

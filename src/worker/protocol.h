@@ -19,7 +19,6 @@ struct WorkerRequest {
   std::string id;       // the client's; every event about it has it
   std::string cancels;  // kCancel: id of the request to end
   AskedTerms terms;
-  std::string terms_text;  // as sent: requests with equal text may share a session
   std::vector<CandidateSource> candidates;
   // Artifacts that the client has verdicts for (Session::Asked); nullopt: all are judged.
   std::optional<std::set<std::string>> known;

@@ -47,6 +47,8 @@ TEST(WorkerProtocol, AClientsLineSaysWhatItMeant) {
   terms.limits = {3, 40, "2G"};
   terms.effort.speed_budget_s = 7;
   terms.effort.futility = true;
+  terms.threshold = 1.5;
+  terms.bound = 2.25;
   const CandidateSource candidate = CandidateFromText("a b.cpp", "int x; // \"é\"").value();
   std::string id;
   const auto request = ParseWorkerRequest(JudgeLine("7", terms, {&candidate}), &id);

@@ -22,8 +22,11 @@ constexpr size_t kLineBytesMax = size_t{64} << 20;
 constexpr int kLookMs = 100;
 
 // Sessions are shared by requests with the same terms, of the same text of problem and opponent.
-std::string SessionKey(const WorkerRequest& request, const SessionTerms& terms) {
-  return Sha256Hex(fmt::format("{}\n{}\n{}\n{}", request.terms_text, terms.problem.device,
+// Speedups to exceed are those of each request.
+std::string SessionKey(AskedTerms asked, const SessionTerms& terms) {
+  asked.threshold = AskedTerms().threshold;
+  asked.bound = AskedTerms().bound;
+  return Sha256Hex(fmt::format("{}\n{}\n{}\n{}", TermsText(asked), terms.problem.device,
                                terms.problem.source,
                                terms.opponent.against ? terms.opponent.against->content : ""));
 }
@@ -120,7 +123,7 @@ std::unique_ptr<Worker::Task> Worker::Begin(WorkerRequest request) const {
   auto terms = TermsOf(request);
   auto task = std::make_unique<Task>(Task{std::move(request), std::move(terms), "", nullptr});
   if (!task->terms) return task;
-  task->key = SessionKey(task->request, *task->terms);
+  task->key = SessionKey(task->request.terms, *task->terms);
   if (task->request.kind == Kind::kDescribe) return task;
   std::vector<const CandidateSource*> sources;
   for (const CandidateSource& source : task->request.candidates) sources.push_back(&source);
@@ -177,9 +180,11 @@ Result<void> Worker::Judge(Task& task, BuildsAhead* ahead) {
     Write(DescriptionLine(request.id, terms.problem, session->description()));
     return {};
   }
-  return session->JudgeAll(
-      *task.builds, {.correctness_only = request.kind == Kind::kCheck, .known = request.known},
-      events);
+  return session->JudgeAll(*task.builds,
+                           {.correctness_only = request.kind == Kind::kCheck,
+                            .bar = request.terms.bar(),
+                            .known = request.known},
+                           events);
 }
 
 std::unique_ptr<Worker::Task> Worker::PrepareAhead(const std::string& key) {

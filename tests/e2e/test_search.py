@@ -1,5 +1,6 @@
 """assay search: the tuner on real verdicts, going on after a kill, replays, and bad requests."""
 import json
+import re
 import signal
 import time
 
@@ -9,8 +10,10 @@ from conftest import ENVIRONMENT, GOOD, NOT_FASTER, ROOT, SOFTMAX, USAGE, Assay,
 
 BUDGET_ENDED = 9
 
-# Two variants: one is right and far slower than PyTorch, one leaves half of the elements unscaled.
+# Two artifacts: one is right and far slower than PyTorch, one leaves half of the elements unscaled.
+# Nothing reads UNREAD, so each is built by two variants.
 SOURCE = """//! tune LIMIT = 2 1
+//! tune UNREAD = 0 1
 #include <assay/kernel.h>
 #include <cmath>
 ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {
@@ -36,11 +39,11 @@ def records(assay):
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
-    """A search of both variants, killed once and gone on with: assay, its last run, its events."""
+    """A search of all variants, killed once and gone on with: assay, its last run, its events."""
     assay = Assay(tmp_path_factory.mktemp("search"))
     source = assay.home / "kernel.cpp"
     source.write_text(SOURCE)
-    arguments = ["--size", "tiny", "--from", source, "--budget", "evals=6", "--seed", "3"]
+    arguments = ["--size", "tiny", "--from", source, "--budget", "evals=12", "--seed", "3"]
     arguments += ["--finalists", "1", "--verdict-seconds", "2", "-q"]
     process = assay.start("search", SOFTMAX, *arguments, "--jsonl")
     assert json.loads(process.stdout.readline())["event"] == "begun"
@@ -67,10 +70,13 @@ def test_a_killed_search_goes_on(searched):
     lost = [line["result"]["cost"]["evaluations"] for line in every if line["result"].get("lost")]
     results = [line for line in every if not line["result"].get("lost")]
     assert len({line["name"] for line in results}) == len(results)
-    assert kinds.count("verdict") == len(results)
+    duplicates = [line for line in results if "duplicate_of" in line["result"]]
+    assert len(duplicates) == events[-1]["outcomes"]["duplicate"] == 2, events
+    assert kinds.count("verdict") == len(results) - len(duplicates)
     # Both variants were in hand at the kill; one of them at the worker.
     assert len(lost) <= 2 and sum(lost) == min(len(lost), 1), lost
-    assert events[-1]["spent"]["evaluations"] == len(results) + sum(lost) <= 6
+    judged = len(results) - len(duplicates)
+    assert events[-1]["spent"]["evaluations"] == judged + sum(lost) <= 12
     assert events[-1]["outcomes"].get("wrong") == 1, events
     for line in records(assay):
         fits(line, "archive")
@@ -81,7 +87,8 @@ def test_its_lineage_is_shown(searched):
     assay, _, events = searched
     shown = assay("archive", "show", events[0]["search"], "--tree")
     assert shown.code == GOOD, shown
-    assert "judge/0  seed  LIMIT=2" in shown.out and "LIMIT=1  wrong" in shown.out, shown
+    assert "judge/0  seed  LIMIT=2 UNREAD=0" in shown.out, shown
+    assert re.search(r"LIMIT=1 UNREAD=\d  wrong", shown.out), shown
     assert events[0]["search"] in assay("archive", "show", events[0]["search"]).out
 
 

@@ -110,6 +110,23 @@ def test_requests_that_make_no_sense_are_refused_and_the_rest_goes_on(worker):
     assert worker.outcomes_of("5") == ["correct"]
 
 
+def test_what_builds_to_the_same_is_judged_once_and_other_speeds_share_a_session(worker):
+    same = [candidate("a.cpp"), {"name": "b.cpp", "source": source() + "// another text\n"}]
+    worker.send(id="1", request="check", terms=TERMS, candidates=same, known=[])
+    first, second, done = worker.events_of("1")
+    artifact = first["verdict"]["candidate"]["artifact"]
+    assert first["verdict"]["outcome"] == "correct" and done["event"] == "done"
+    assert (second["event"], second["candidate"], second["artifact"]) == ("known", 1, artifact)
+    # The same session: nothing starts for another p and bound.
+    terms = {**TERMS, "p": 1.5, "bound": 2.5}
+    worker.send(id="2", request="check", terms=terms, candidates=same[:1], known=[artifact])
+    events = [worker.read()]
+    while events[-1]["event"] != "done":
+        events.append(worker.read())
+    assert not [event for event in events if event.get("stage") == "starting"], events
+    assert events[-2]["event"] == "known", events
+
+
 def test_no_draw_of_a_session_comes_twice(worker):
     seeds = set()
     for number in ("1", "2", "3"):
