@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::pair<RecordKind, std::string_view>, 10> kKindNames = {{
+constexpr std::array<std::pair<RecordKind, std::string_view>, 11> kKindNames = {{
     {RecordKind::kReference, "reference"},
     {RecordKind::kCandidate, "candidate"},
     {RecordKind::kVerdict, "verdict"},
@@ -21,6 +21,7 @@ constexpr std::array<std::pair<RecordKind, std::string_view>, 10> kKindNames = {
     {RecordKind::kStep, "step"},
     {RecordKind::kResult, "result"},
     {RecordKind::kSteer, "steer"},
+    {RecordKind::kEpisode, "episode"},
 }};
 
 }  // namespace

@@ -20,6 +20,7 @@ enum class RecordKind {
   kStep,       // content: what a search is about to do, as JSON; source: a candidate to judge
   kResult,     // content: what came of a step, as JSON
   kSteer,      // content: what a person asks of a search, as JSON
+  kEpisode,    // content: an event of an episode of training, as JSON
 };
 
 std::string_view RecordKindName(RecordKind kind);
@@ -28,8 +29,8 @@ std::optional<RecordKind> RecordKindFromName(std::string_view name);
 // Words by which a record is found. Empty: it has none.
 struct RecordFacts {
   RecordKind kind = RecordKind::kNote;
-  std::string name;     // a candidate's file, a run's folder, or the key of a search's step
-  std::string id;       // a verdict's, or a search's
+  std::string name;     // a candidate's file, a run's folder, a search's step, or an episode
+  std::string id;       // a verdict's, a search's, or an environment's
   std::string problem;  // its name
   std::string outcome;  // a verdict's, as in JSON
 };

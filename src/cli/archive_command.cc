@@ -74,7 +74,7 @@ Result<int> List(const ArchiveListOptions& options) {
     if (!query.kind)
       return UsageError(fmt::format(
           "--kind {}: give reference, candidate, verdict, failure, run, note, search, step, result "
-          "or steer",
+          "steer or episode",
           options.kind));
   }
   query.problem = options.problem;

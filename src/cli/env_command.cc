@@ -8,14 +8,20 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <mutex>
+#include <nlohmann/json.hpp>
 
+#include "base/hash.h"
 #include "base/version.h"
 #include "builders/native_code.h"
-#include "cli/env_http.h"
 #include "cli/exit_code.h"
 #include "cli/places.h"
+#include "cli/recorder.h"
 #include "doctor/doctor.h"
+#include "http/server.h"
+#include "http/token.h"
 #include "machine/machine.h"
+#include "machine/seeds.h"
 #include "search/environment.h"
 
 namespace assay {
@@ -25,6 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kLineBytesMax = 64 << 20;
 constexpr int kLookMs = 200;
+constexpr size_t kIdDigits = 12;
 
 // Hands each line of `fd` to `take` until it returns false, the input ends, or `interrupted`.
 Result<void> ForEachLine(int fd, const std::atomic<bool>& interrupted,
@@ -97,29 +104,59 @@ Result<EnvironmentTerms> TermsOf(const EnvOptions& options,
   terms.machine = LoadMachineProfile(&notice);
   if (!notice.empty()) Notice(notice);
   terms.toolchain = Toolchain();
+  terms.id = Sha256Hex(fmt::format("environment {}", FreshSeed())).substr(0, kIdDigits);
   return terms;
+}
+
+ServedReply Refusal(int status, const std::string& why) {
+  ServedReply reply{
+      status,
+      nlohmann::ordered_json{{"id", ""}, {"event", "error"}, {"kind", "usage"}, {"message", why}}
+          .dump()};
+  if (status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return reply;
+}
+
+// An event; its status is 200, or that of its error.
+ServedReply ReplyOf(const std::string& event) {
+  const auto json = nlohmann::json::parse(event, nullptr, false);
+  if (!json.is_object() || json.value("event", "") != "error") return {200, event};
+  return {json.value("kind", "") == "usage" ? 400 : 503, event};
 }
 
 Result<int> ServeHttp(const EnvOptions& options, Environment& environment,
                       const std::atomic<bool>& interrupted) {
   if (options.token_file.empty())
     return UsageError("--http needs --token-file: clients must send a token");
-  EnvHttpTerms terms;
-  terms.port = options.http;
-  ASSAY_ASSIGN_OR_RETURN(terms.token, EnvToken(options.token_file));
-  terms.ready = environment.Ready();
+  ASSAY_ASSIGN_OR_RETURN(const std::string token, ReadOrMakeToken(options.token_file));
+  ASSAY_ASSIGN_OR_RETURN(const auto server, HttpServer::Listen(options.http, {}));
+  const TokenGuard guard(token, server->port());
+  std::mutex one_at_a_time;
   std::atomic<bool> ended = false;
-  terms.handle = [&](const std::string& request) {
-    std::string event = environment.Handle(request, StopToken(interrupted));
-    if (environment.ended()) ended = true;
-    return event;
+  ServerHandlers handlers;
+  handlers.fault = Refusal;
+  handlers.refuse = [&](const ServedRequest& request) -> std::optional<ServedReply> {
+    const auto refusal = guard.Refuse(request);
+    if (!refusal) return std::nullopt;
+    return Refusal(refusal->status, refusal->why);
   };
-  terms.ended = [&] { return ended.load(); };
-  ASSAY_RETURN_IF_ERROR(ServeEnvHttp(terms, interrupted, [&](int port) {
-    std::fputs(fmt::format("http://127.0.0.1:{}\n", port).c_str(), stdout);
-    std::fflush(stdout);
-    Notice(fmt::format("serves http://127.0.0.1:{}; the token is in {}", port, options.token_file));
-  }));
+  handlers.answer = [&](const ServedRequest& request) {
+    if (request.method == "GET" && request.target == "/ready")
+      return ServedReply{200, environment.Ready()};
+    if (request.method != "POST" || request.target != "/")
+      return Refusal(404, "POST requests to /, and GET /ready");
+    const std::scoped_lock lock(one_at_a_time);
+    ServedReply reply = ReplyOf(environment.Handle(request.body, StopToken(interrupted)));
+    if (environment.ended()) ended = true;
+    return reply;
+  };
+  handlers.over = [&] { return ended || interrupted; };
+  std::fputs(fmt::format("http://127.0.0.1:{}\n", server->port()).c_str(), stdout);
+  std::fflush(stdout);
+  Notice(fmt::format("serves http://127.0.0.1:{}; the token is in {}", server->port(),
+                     options.token_file));
+  server->Serve(handlers);
+  if (interrupted) return Fail(ErrorKind::kInterrupted, "interrupted");
   return kExitGood;
 }
 
@@ -142,6 +179,11 @@ Result<int> ServeEpisodes(const EnvOptions& options, const std::atomic<bool>& in
       [stop](const CandidateSource& source) {
         return ReadNativeCode(source, {}, stop).value_or(NativeCode());
       }};
+  Recorder recorder(options.archive, options.no_save);
+  parts.judged = [&](const JudgedSource& judged, const Verdict& verdict) {
+    recorder.Judged(judged, verdict);
+  };
+  parts.record = [&](NewRecord record) { recorder.Add(std::move(record)); };
   Environment environment(std::move(parts), std::move(terms));
   if (options.http >= 0) return ServeHttp(options, environment, interrupted);
   ASSAY_RETURN_IF_ERROR(Say(environment.Ready(), true));

@@ -18,6 +18,8 @@ struct EnvOptions {
   AskedTerms asked;                  // but for the problem and the device
   int http = -1;                     // a port, 0 for any; -1: stdin and stdout
   std::string token_file;            // of http
+  std::string archive;               // its file; empty: the default
+  bool no_save = false;              // nothing is recorded
   bool allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

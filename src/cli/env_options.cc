@@ -67,6 +67,8 @@ void EnvOptions::AddTo(CLI::App& command) {
       .add_option("--token-file", token_file,
                   "File with the token that clients must send; made if it is missing")
       ->needs(port);
+  AddArchiveOption(command, &archive);
+  command.add_flag("--no-save", no_save, "Record neither episodes nor verdicts in the archive");
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "Requests are JSON objects on stdin, one a line, and each has one event on stdout:\n"

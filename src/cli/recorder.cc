@@ -41,6 +41,10 @@ void Recorder::Unjudged(const JudgedSource& judged, const Error& error) {
   if (!off_) Keep(RecordsOfFailure(judged, error));
 }
 
+void Recorder::Add(NewRecord record) {
+  if (!off_) Keep({std::move(record)});
+}
+
 void Recorder::RunBegan(const std::string& folder, const std::string& text,
                         const std::string& terms) {
   NewRecord record;

@@ -23,6 +23,7 @@ class Recorder {
 
   void Judged(const JudgedSource& judged, const Verdict& verdict);
   void Unjudged(const JudgedSource& judged, const Error& error);
+  void Add(NewRecord record);
   // The beginning of a run: `text` names its problems.
   void RunBegan(const std::string& folder, const std::string& text, const std::string& terms);
 

@@ -124,6 +124,10 @@ class Environment::Episodes {
   void JudgeAll(std::vector<Stepping>* steps, StopToken stop);
   // Takes what came of a step into its episode; returns the event's part on it.
   Result<Json> Settle(Stepping* step);
+  // Records what happened in an episode: `facts` and what names it.
+  void Record(const std::string& what, const std::string& episode, const Task& task, Json facts,
+              const std::string& outcome = "") const;
+  void RecordStep(const Stepping& step, const Json& event) const;
   void Take(const Verdict& verdict, const CandidateSource& source, Episode* episode);
   // The prompt that an episode stands at.
   Result<BuiltPrompt> Observe(const Episode& episode) const;
@@ -164,6 +168,7 @@ struct Environment::Episodes::Episode {
 struct Environment::Episodes::Stepping {
   std::string id;  // of the episode
   Episode* episode = nullptr;
+  std::string answer;  // as it came
   std::optional<CandidateSource> source;
   std::string trouble;  // why there is no source
   std::string key;      // of the cache
@@ -266,6 +271,33 @@ void Environment::Episodes::JudgeAll(std::vector<Stepping>* steps, StopToken sto
     if (step.source && !step.verdict) step.verdict = verdicts[place.at(step.key)];
 }
 
+void Environment::Episodes::Record(const std::string& what, const std::string& episode,
+                                   const Task& task, Json facts, const std::string& outcome) const {
+  Json content = {{"schema", "assay.env.episode/1"},
+                  {"environment", terms_.id},
+                  {"episode", episode},
+                  {"what", what}};
+  content.update(facts);
+  NewRecord record;
+  record.facts = {RecordKind::kEpisode, episode, terms_.id, task.problem.name, outcome};
+  record.content = Dump(content);
+  record.terms = TermsText(task.terms);
+  parts_.record(std::move(record));
+}
+
+void Environment::Episodes::RecordStep(const Stepping& step, const Json& event) const {
+  const Task& task = *step.episode->task;
+  if (step.verdict && *step.verdict && !step.cached)
+    parts_.judged(
+        {step.source->path, step.source->content, task.problem.name, TermsText(task.terms)},
+        **step.verdict);
+  Json facts = {{"answer", step.answer}};
+  for (const char* field :
+       {"turn", "done", "reward", "rewards", "outcome", "verdict", "cached", "failure"})
+    if (event.contains(field)) facts[field] = event[field];
+  Record("step", step.id, task, std::move(facts), event.value("outcome", ""));
+}
+
 Result<Json> Environment::Episodes::Settle(Stepping* step) {
   Episode& episode = *step->episode;
   Task& task = *episode.task;
@@ -303,6 +335,7 @@ Result<Json> Environment::Episodes::Settle(Stepping* step) {
   json["done"] = episode.turns >= terms_.turns;
   ASSAY_ASSIGN_OR_RETURN(const BuiltPrompt prompt, Observe(episode));
   json["messages"] = MessagesOf(prompt);
+  RecordStep(*step, json);
   return json;
 }
 
@@ -348,7 +381,10 @@ Result<std::string> Environment::Episodes::Reset(const Json& json, const std::st
   const ProblemRequest& problem = episode.task->problem;
   Json event = EventOf(id, "episode");
   event["problem"] = {{"name", problem.name}, {"size", problem.size}, {"set", problem.set}};
+  const auto task = episode.task;
   ASSAY_ASSIGN_OR_RETURN(event["episode"], Add(std::move(episode)));
+  Record("reset", event["episode"], *task,
+         {{"problem", event["problem"]}, {"seed", fmt::format("{}", seed)}});
   event["turn"] = 0;
   event["done"] = false;
   event["messages"] = MessagesOf(prompt);
@@ -360,6 +396,7 @@ Result<Environment::Episodes::Stepping> Environment::Episodes::Begin(const Json&
   ASSAY_ASSIGN_OR_RETURN(step.id, TextOf(json, "episode"));
   ASSAY_ASSIGN_OR_RETURN(const std::string text, TextOf(json, "text"));
   ASSAY_ASSIGN_OR_RETURN(step.episode, Find(step.id));
+  step.answer = text;
   if (step.episode->turns >= terms_.turns)
     return UsageError(fmt::format("episode '{}' is done: reset another", step.id));
   const FormFacts& form = FormOf(terms_.form);
@@ -421,6 +458,7 @@ Result<std::string> Environment::Episodes::Fork(const Json& json, const std::str
   event["done"] = episode->turns >= terms_.turns;
   event["messages"] = MessagesOf(prompt);
   ASSAY_ASSIGN_OR_RETURN(event["episode"], Add(*episode));
+  Record("fork", event["episode"], *Find(from).value()->task, {{"from", from}});
   return Dump(event);
 }
 
@@ -439,7 +477,8 @@ Result<std::string> Environment::Episodes::Serve(const std::string& line, std::s
   if (request == "close") {
     ASSAY_RETURN_IF_ERROR(CheckFields(json, {"id", "request", "episode"}));
     ASSAY_ASSIGN_OR_RETURN(const std::string episode, TextOf(json, "episode"));
-    ASSAY_RETURN_IF_ERROR(Find(episode));
+    ASSAY_ASSIGN_OR_RETURN(const Episode* closed, Find(episode));
+    Record("close", episode, *closed->task, Json::object());
     open_.erase(episode);
     Json event = EventOf(*id, "closed");
     event["episode"] = episode;

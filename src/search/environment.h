@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "archive/judged.h"
 #include "base/result.h"
 #include "base/stop_token.h"
 #include "model/machine_profile.h"
@@ -27,6 +28,7 @@ struct EnvironmentTerms {
   RewardRules rewards;
   MachineProfile machine;
   std::string toolchain;  // all that a verdict depends on, beside source, terms and problem
+  std::string id;         // of this environment in records
 };
 
 // The parts that an environment is made of; all must outlive it.
@@ -36,6 +38,10 @@ struct EnvironmentParts {
   std::function<Result<ProblemRequest>(const ProblemChoice&)> resolve;
   // The machine code of a candidate, for feedback; may give none.
   std::function<NativeCode(const CandidateSource&)> read_code;
+  // Keep what happens: verdicts that were not in the cache, and each event of an episode.
+  std::function<void(const JudgedSource&, const Verdict&)> judged = [](const JudgedSource&,
+                                                                       const Verdict&) {};
+  std::function<void(NewRecord)> record = [](const NewRecord&) {};
 };
 
 class Environment {

@@ -64,7 +64,17 @@ class EnvironmentTest : public testing::Test {
                              problem.source = "class Model: ...  # " + choice.problem + "\n";
                              return problem;
                            },
-                           [](const CandidateSource&) { return NativeCode(); }},
+                           [](const CandidateSource&) { return NativeCode(); },
+                           [this](const JudgedSource& judged, const Verdict& verdict) {
+                             recorded_.push_back("verdict " + verdict.id + " " + judged.problem);
+                           },
+                           [this](const NewRecord& record) {
+                             EXPECT_EQ(record.facts.kind, RecordKind::kEpisode);
+                             const Json content = Json::parse(record.content);
+                             recorded_.push_back(content["what"].get<std::string>() + " " +
+                                                 record.facts.name);
+                             last_ = content;
+                           }},
           terms_);
     return *environment_;
   }
@@ -84,6 +94,8 @@ class EnvironmentTest : public testing::Test {
   const PromptTemplates templates_;
   EnvironmentTerms terms_;
   FakeJudge judge_;
+  std::vector<std::string> recorded_;
+  Json last_;  // content of the newest record of an episode
   std::optional<Environment> environment_;
 };
 
@@ -113,6 +125,33 @@ TEST_F(EnvironmentTest, AnEpisodeGoesFromARepairToAWin) {
   EXPECT_EQ(fast["outcome"], "faster");
   EXPECT_EQ(fast["done"], true);
   EXPECT_THAT(Step(episode, "fast")["message"], HasSubstr("is done"));
+}
+
+TEST_F(EnvironmentTest, WhatHappensIsRecorded) {
+  terms_.id = "0123456789ab";
+  const std::string episode = Reset();
+  EXPECT_EQ(last_["problem"]["name"], "softmax");
+  EXPECT_EQ(last_["environment"], "0123456789ab");
+  Step(episode, "slow");
+  EXPECT_EQ(last_["verdict"], "id");
+  EXPECT_EQ(last_["reward"], 0);
+  EXPECT_EQ(last_["answer"], Answer("slow"));
+  EXPECT_EQ(last_["cached"], false);
+  const std::string other = Ask({{"request", "fork"}, {"episode", episode}})["episode"];
+  EXPECT_EQ(last_["from"], episode);
+  Step(other, "slow");
+  EXPECT_EQ(last_["cached"], true);
+  Step(other, "lost");
+  EXPECT_THAT(last_["failure"], HasSubstr("killed"));
+  Ask({{"request", "step"}, {"episode", other}, {"text", "no code"}});
+  EXPECT_EQ(last_["outcome"], "no_code");
+  EXPECT_FALSE(last_.contains("verdict"));
+  Ask({{"request", "close"}, {"episode", other}});
+  EXPECT_THAT(recorded_, ElementsAre("reset e1", "verdict id softmax", "step e1", "fork e2",
+                                     "step e2", "step e2", "step e2", "close e2"));
+  // A refused request leaves nothing.
+  Step("e9", "slow");
+  EXPECT_EQ(recorded_.size(), 8u);
 }
 
 TEST_F(EnvironmentTest, AnAnswerWithoutCodeIsATurnThatEarnsNothing) {

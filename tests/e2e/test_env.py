@@ -1,24 +1,33 @@
 """assay env: episodes on JSON lines."""
+import asyncio
+import importlib
 import json
 import signal
 import subprocess
+import sys
+import types
 import urllib.error
 import urllib.request
 
 import pytest
 
-from conftest import ASSAY, GOOD, INTERRUPTED, ROOT, USAGE, fits
+from conftest import ASSAY, GOOD, INTERRUPTED, ROOT, USAGE, Assay, fits
 
 KERNELS = ROOT / "kernels" / "softmax"
 
 
-@pytest.fixture
-def environment(assay):
-    """Asks an environment whose process ends with the test."""
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return Assay(tmp_path_factory.mktemp("env"))
+
+
+@pytest.fixture(scope="module")
+def environment(home):
+    """Asks one environment, which is shut down at the end."""
     command = [ASSAY, "env", "softmax", "--size", "tiny", "--turns", "2", "--formula", "kevin"]
     pipe = subprocess.PIPE
     process = subprocess.Popen([*command, "--budget", "0.5", "--threads", "1"], stdin=pipe,
-                               stdout=pipe, text=True, env=assay.environment)
+                               stdout=pipe, text=True, env=home.environment)
 
     def listen():
         event = json.loads(process.stdout.readline())
@@ -34,8 +43,7 @@ def environment(assay):
 
     assert listen()["problems"] == ["softmax"]
     yield ask
-    if process.poll() is None:
-        process.stdin.close()
+    assert ask("shutdown")["event"] == "ended"
     assert process.wait(timeout=30) == GOOD
 
 
@@ -43,7 +51,7 @@ def answered(name):
     return f"Like this:\n```cpp\n{(KERNELS / name).read_text()}```\n"
 
 
-def test_two_episodes(environment):
+def test_two_episodes(environment, home):
     first = environment("reset", seed=3)
     assert first["event"] == "episode" and first["problem"]["size"] == "tiny"
     prompt = first["messages"][-1]["content"]
@@ -66,7 +74,60 @@ def test_two_episodes(environment):
     assert again["cached"] and again["outcome"] == "wrong" and again["done"]
     late = environment("step", episode=second["episode"], text="more")
     assert late["event"] == "error" and late["kind"] == "usage"
-    assert environment("shutdown")["event"] == "ended"
+    lines = [json.loads(line) for line in home("archive", "export", "-").out.splitlines()]
+    for line in lines:
+        fits(line, "archive")
+    kept = [line["episode"] for line in lines if line["kind"] == "episode"]
+    assert [event["what"] for event in kept] == ["reset", "fork", "step", "step", "step", "step"]
+    assert kept[3]["outcome"] == "no_code" and kept[3]["answer"] == "I would rather not."
+    verdicts = [line["id"] for line in lines if line["kind"] == "verdict"]
+    assert [kept[2]["verdict"], kept[4]["verdict"]] == verdicts
+    assert kept[5]["verdict"] == verdicts[0] and kept[5]["cached"]
+
+
+class Stop(Exception):
+    """Stands for verifiers.Error."""
+
+
+def test_the_environment_for_verifiers(environment, monkeypatch):
+    """Calls come in the order of that package's rollouts; its own code cannot be installed here."""
+
+    class Rubric:
+        def __init__(self, funcs):
+            self.funcs = funcs
+
+    class MultiTurnEnv:
+        def __init__(self, dataset, rubric):
+            self.dataset, self.rubric = dataset, rubric
+
+    package = types.SimpleNamespace(MultiTurnEnv=MultiTurnEnv, Rubric=Rubric, Error=Stop)
+    rows = types.SimpleNamespace(from_list=list)
+    monkeypatch.setitem(sys.modules, "verifiers", package)
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(Dataset=rows))
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    module = importlib.import_module("verifiers_env")
+    process = types.SimpleNamespace(ask=environment)
+    monkeypatch.setattr(module, "Environment", lambda program, *arguments: process)
+    env = module.load_environment(episodes=2)
+    assert [row["info"]["seed"] for row in env.dataset] == [0, 1]
+    assert env.dataset[0]["prompt"][-1]["role"] == "user"
+
+    async def rollout(*answers):
+        state = await env.setup_state({"info": env.dataset[0]["info"]})
+        for answer in answers:
+            said = types.SimpleNamespace(role="assistant", content=answer)
+            [message] = await env.env_response([*env.dataset[0]["prompt"], said], state)
+        return state, message
+
+    state, message = asyncio.run(rollout("No.", answered("off_by_one.cpp")))
+    assert state["rewards"] == [0, 0] and env.rubric.funcs[0](state) == 0
+    assert state["final_env_response"] == [message] and "last column" in message["content"]
+    late = environment("step", episode=state["episode"], text="more")
+    assert "no episode" in late["message"]
+    assert module.best_reward({"rewards": [0, None, 1.5]}) == 1.5
+    monkeypatch.setattr(process, "ask", lambda *_, **fields: {"failure": "no GPU", **fields})
+    with pytest.raises(Stop, match="no GPU"):
+        asyncio.run(env.env_response([{"content": "x"}], {"episode": "e1", "rewards": []}))
 
 
 def test_an_unknown_problem_is_refused_at_once(assay):

@@ -45,6 +45,7 @@ LAYERS = {
     "model": {"base", "wire"},
     "archive": {"base", "model"},
     "propose": {"base", "model"},
+    "http": {"base"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},
     "gpu": {"base", "wire", "cuda"},
     **{
@@ -54,6 +55,7 @@ LAYERS = {
 }
 for room in ("search", "worklog", "cli"):
     LAYERS[room] |= {"archive", "propose"}  # what judges knows nothing of them
+LAYERS["cli"].add("http")
 HOST_MAY_USE = {"wire", "cuda"}
 HOST_TESTS_MAY_USE = {"base", "wire", "cuda", "model", "problem"}
 # Pure folders: samples in, conclusions out.

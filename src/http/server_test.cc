@@ -1,0 +1,169 @@
+#include "http/server.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "http/client_testing.h"
+
+namespace assay {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Echoes requests until the test ends.
+class Serving : public ::testing::Test {
+ protected:
+  void Begin(ServerLimits limits = {}) {
+    auto server = HttpServer::Listen(0, limits);
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+    port_ = server_->port();
+    handlers_.fault = [](int status, const std::string& why) {
+      return ServedReply{status, "fault: " + why, "text/plain"};
+    };
+    if (!handlers_.answer)
+      handlers_.answer = [](const ServedRequest& request) {
+        return ServedReply{200,
+                           fmt::format("{} {} [{}]", request.method, request.target, request.body),
+                           "text/plain"};
+      };
+    handlers_.over = [this] { return over_.load(); };
+    thread_ = std::thread([this] { server_->Serve(handlers_); });
+  }
+  void End() {
+    over_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  void TearDown() override { End(); }
+
+  static std::string Request(const std::string& line, const std::string& body = "",
+                             const std::string& headers = "") {
+    return fmt::format("{} HTTP/1.1\r\nHost: here\r\n{}Content-Length: {}\r\n\r\n{}", line, headers,
+                       body.size(), body);
+  }
+
+  ServerHandlers handlers_;
+  std::unique_ptr<HttpServer> server_;
+  int port_ = 0;
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
+
+TEST_F(Serving, AConnectionCarriesSeveralRequests) {
+  Begin();
+  const TestClient client(port_);
+  client.Send(Request("GET /a?b=c"));
+  EXPECT_THAT(client.Read("]"), AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("GET /a?b=c []"),
+                                      HasSubstr("Content-Type: text/plain")));
+  // Two at once, their replies in order.
+  client.Send(Request("POST /", "one") + Request("POST /", "two"));
+  EXPECT_THAT(client.Read("[two]"), HasSubstr("[one]"));
+}
+
+TEST_F(Serving, ABodyMayComeInChunksAndAHeadHasNone) {
+  Begin();
+  const TestClient client(port_);
+  client.Send("POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+  client.Send("4\r\ndefg\r\n0\r\n\r\n");
+  EXPECT_THAT(client.Read("]"), HasSubstr("POST / [abcdefg]"));
+  client.Send(Request("HEAD /x") + Request("GET /y"));
+  EXPECT_THAT(client.Read("]"), AllOf(HasSubstr("Content-Length: 10"), Not(HasSubstr("HEAD /x")),
+                                      HasSubstr("GET /y []")));
+}
+
+TEST_F(Serving, ARefusalComesBeforeTheBody) {
+  handlers_.refuse = [](const ServedRequest& request) -> std::optional<ServedReply> {
+    if (request.Header("authorization") == "me") return std::nullopt;
+    return ServedReply{401, "who?", "text/plain", {{"WWW-Authenticate", "Bearer"}}};
+  };
+  Begin();
+  const TestClient client(port_);
+  client.Send("POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\nstart");
+  EXPECT_THAT(client.ReadAll(),
+              AllOf(StartsWith("HTTP/1.1 401"), HasSubstr("WWW-Authenticate"), HasSubstr("who?")));
+  const TestClient known(port_);
+  known.Send(Request("POST /", "in", "Authorization: me\r\nExpect: 100-continue\r\n"));
+  EXPECT_THAT(known.Read("]"), AllOf(StartsWith("HTTP/1.1 100 Continue"), HasSubstr("[in]")));
+}
+
+TEST_F(Serving, WhatIsTooLargeOrNoRequestIsToldSo) {
+  Begin({.header_bytes_max = 512, .body_bytes_max = 10});
+  const auto reply = [&](const std::string& bytes) {
+    const TestClient client(port_);
+    client.Send(bytes);
+    return client.ReadAll();
+  };
+  EXPECT_THAT(reply(Request("POST /", "12345678901")), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(reply("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n"),
+              StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(reply(Request("GET /", "", "X: " + std::string(1000, 'x') + "\r\n")),
+              StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(reply("rubbish\r\n\r\n"), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("fault: ")));
+  EXPECT_THAT(reply(Request("POST /", "1234567890")), HasSubstr("[1234567890]"));
+}
+
+TEST_F(Serving, ASilentPeerIsCutOffAndMakesRoomForAnother) {
+  Begin({.connections_max = 1, .idle_ms = 200});
+  const TestClient silent(port_);
+  silent.Send("POST / HT");
+  const TestClient waits(port_);
+  waits.Send(Request("GET /"));
+  EXPECT_EQ(silent.ReadAll(), "");
+  EXPECT_THAT(waits.Read("]"), HasSubstr("GET / []"));
+}
+
+TEST_F(Serving, ASlowAnswerHoldsUpNobodyAndIsGivenBeforeTheEnd) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool begun = false, may_end = false;
+  handlers_.answer = [&](const ServedRequest& request) {
+    if (request.target == "/slow") {
+      std::unique_lock lock(mutex);
+      begun = true;
+      changed.notify_all();
+      changed.wait(lock, [&] { return may_end; });
+    }
+    return ServedReply{200, "done " + request.target + "]", "text/plain"};
+  };
+  Begin();
+  const TestClient slow(port_), quick(port_);
+  slow.Send(Request("GET /slow"));
+  {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(5), [&] { return begun; }));
+  }
+  quick.Send(Request("GET /quick"));
+  EXPECT_THAT(quick.Read("]"), HasSubstr("done /quick"));
+  over_ = true;
+  // Nobody new is let in once it ends.
+  for (int tries = 0; tries < 100 && TestClient(port_).connected(); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(TestClient(port_).connected());
+  {
+    const std::scoped_lock lock(mutex);
+    may_end = true;
+    changed.notify_all();
+  }
+  EXPECT_THAT(slow.ReadAll(), AllOf(HasSubstr("done /slow"), HasSubstr("Connection: close")));
+  End();
+}
+
+TEST_F(Serving, ATakenPortIsTheCallersFault) {
+  Begin();
+  const auto second = HttpServer::Listen(port_, {});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(second.error().message, HasSubstr("give another one, or 0 for any"));
+}
+
+}  // namespace
+}  // namespace assay
