@@ -132,5 +132,36 @@ TEST_F(CudaBuild, TheShippedKernelCompilesAndItsErrorsAreLocated) {
   EXPECT_THAT(Build()->failure.value_or(""), HasSubstr("line 3: static assertion failed with"));
 }
 
+TEST(ArtifactHashes, CoverAllThatRunsAndNothingElse) {
+  BuiltCandidate built;
+  built.source.path = "a.cu";
+  built.source.form = CandidateForm::kDevice;
+  built.artifact = "image";
+  built.launches = "launches";
+  const std::string hash = ArtifactHash(built);
+  EXPECT_EQ(hash.size(), 64u);
+  BuiltCandidate same = built;
+  same.source.path = "b.cu";
+  same.source.content = "// another text";
+  same.log = "a warning";
+  EXPECT_EQ(ArtifactHash(same), hash);
+  for (std::string BuiltCandidate::*part : {&BuiltCandidate::artifact, &BuiltCandidate::launches}) {
+    BuiltCandidate other = built;
+    other.*part += "!";
+    EXPECT_NE(ArtifactHash(other), hash);
+  }
+  BuiltCandidate sized = built;
+  sized.at_other_size = std::make_shared<BuiltCandidate>(built);
+  EXPECT_NE(ArtifactHash(sized), hash);
+  BuiltCandidate native = built;
+  native.source.form = CandidateForm::kNative;
+  EXPECT_NE(ArtifactHash(native), hash);
+  BuiltCandidate python = built, failed = built;
+  python.source.form = CandidateForm::kPython;
+  failed.failure = "line 3: nonsense";
+  EXPECT_EQ(ArtifactHash(python), "");
+  EXPECT_EQ(ArtifactHash(failed), "");
+}
+
 }  // namespace
 }  // namespace assay

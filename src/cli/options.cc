@@ -58,6 +58,9 @@ namespace {
 void AddEffort(AskedTerms* asked, bool* profile, std::string* sanitize, CLI::App& command) {
   command.add_flag("--no-replay", asked->no_replay,
                    "On a GPU: launch timed calls one by one, and count the launching");
+  command.add_flag("--probe", asked->probe,
+                   "On the processor: after the verdict on native code, look at page faults, "
+                   "counters, and the time at half the size and on one thread");
   command.add_flag("--profile", *profile,
                    "On a GPU: after the verdict, read counters of one call with Nsight Compute");
   command

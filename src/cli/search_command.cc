@@ -253,7 +253,9 @@ class SearchCall {
       terms.problem.problem = Absolute(terms.problem.problem);
     settings.problem = resolved.problem.name;
     settings.terms = TermsText(terms);
-    settings.screening_terms = TermsText(ScreeningTerms(terms));
+    AskedTerms screening = ScreeningTerms(terms);
+    screening.probe = !tunes && on_cpu;  // for the next prompts
+    settings.screening_terms = TermsText(screening);
     if (!tunes) {
       ASSAY_ASSIGN_OR_RETURN(
           settings.signature,
@@ -262,10 +264,10 @@ class SearchCall {
     std::vector<SearchSettings> all;
     for (const std::string& strategy : options_.strategies) {
       settings.strategy = strategy;
-      settings.id =
-          Sha256Hex(fmt::format("{} {}", FreshSeed(), settings.terms)).substr(0, kIdDigits);
       // Draws and chains are there to be compared with each other and with others.
       settings.races = !options_.no_race && (tunes || strategy == "evolve");
+      settings.id =
+          Sha256Hex(fmt::format("{} {}", FreshSeed(), settings.terms)).substr(0, kIdDigits);
       all.push_back(settings);
     }
     return all;

@@ -154,15 +154,20 @@ int64_t MainThreadWaitNs(pid_t pid) {
 
 int64_t OwnWaitNs() { return ThreadWaitNs(AT_FDCWD, "/proc/thread-self"); }
 
-int64_t ProcessPageFaults(pid_t pid) {
+PageFaults ReadPageFaults(pid_t pid) {
   const auto text = ReadFile(fmt::format("/proc/{}/stat", pid), 4096);
   const size_t name_end = text ? text->rfind(')') : std::string::npos;
-  if (name_end == std::string::npos) return 0;
+  if (name_end == std::string::npos) return {};
   long long minor = 0, major = 0;
   // state ppid pgrp session tty tpgid flags minflt cminflt majflt
   const int found = std::sscanf(text->c_str() + name_end + 1,
                                 " %*c %*d %*d %*d %*d %*d %*u %lld %*d %lld", &minor, &major);
-  return found == 2 ? minor + major : 0;
+  return found == 2 ? PageFaults{minor, major} : PageFaults{};
+}
+
+int64_t ProcessPageFaults(pid_t pid) {
+  const PageFaults faults = ReadPageFaults(pid);
+  return faults.minor + faults.major;
 }
 
 bool Freezer::SleptSinceFreeze() {

@@ -27,8 +27,13 @@ int64_t MainThreadWaitNs(pid_t pid);
 // Returns the calling thread's own wait so far [ns].
 int64_t OwnWaitNs();
 
-// Returns the page faults of the process so far; 0 if it is gone. A program asks the kernel for
-// memory until its allocator has enough.
+// The page faults of the process so far; 0 if it is gone. A program asks the kernel for memory
+// until its allocator has enough.
+struct PageFaults {
+  int64_t minor = 0, major = 0;  // major ones waited for a disk
+};
+PageFaults ReadPageFaults(pid_t pid);
+// Returns all of them.
 int64_t ProcessPageFaults(pid_t pid);
 
 class Freezer {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/outcome.h"
+#include "model/probe.h"
 #include "model/profile.h"
 
 namespace assay {
@@ -279,6 +280,7 @@ struct Verdict {
   std::optional<ProfileRecord> profile = {};
   std::optional<SanitizerRecord> sanitizer = {};
   std::optional<SustainedRecord> sustained = {};  // on request, if gate 2 decided
+  std::optional<ProbeRecord> probe = {};          // on request, of a native candidate on the CPU
 };
 
 }  // namespace assay

@@ -154,6 +154,29 @@ Json ToJson(const Roofline& roofline) {
           {"note", TextOrNull(roofline.note)}};
 }
 
+Json ToJson(const ProbeRecord& probe) {
+  Json counts = nullptr, smaller = nullptr;
+  if (probe.counts)
+    counts = {{"cycles", probe.counts->cycles},
+              {"instructions", probe.counts->instructions},
+              {"cache_misses", probe.counts->cache_misses}};
+  if (probe.smaller)
+    smaller = {{"size", probe.smaller->size},
+               {"bytes", probe.smaller->bytes},
+               {"share", probe.smaller->share},
+               {"time_ns", probe.smaller->time_ns}};
+  const auto known = [&](double value) { return probe.failure.empty() ? Json(value) : Json(); };
+  return {{"failure", TextOrNull(probe.failure)},
+          {"threads", probe.threads},
+          {"time_ns", known(probe.time_ns)},
+          {"minor_faults", known(probe.minor_faults)},
+          {"major_faults", known(probe.major_faults)},
+          {"counts", counts},
+          {"no_counts", TextOrNull(probe.no_counts)},
+          {"smaller", smaller},
+          {"one_thread_ns", probe.one_thread_ns ? Json(*probe.one_thread_ns) : Json()}};
+}
+
 Json ToJson(const KernelRecord& kernel) {
   Json instructions = nullptr;
   if (!kernel.instructions.empty()) instructions = kernel.instructions;
@@ -297,6 +320,7 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
       {"profile", verdict.profile ? ToJson(*verdict.profile) : Json()},
       {"sanitizer", verdict.sanitizer ? ToJson(*verdict.sanitizer) : Json()},
       {"sustained", verdict.sustained ? ToJson(*verdict.sustained) : Json()},
+      {"probe", verdict.probe ? ToJson(*verdict.probe) : Json()},
       {"foul", foul},
       {"cost", ToJson(verdict.cost)},
       {"machine", ToJson(verdict.machine)},

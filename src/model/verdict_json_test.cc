@@ -129,6 +129,9 @@ TEST(VerdictJson, KernelsWithoutLaunchesSayNull) {
 TEST(VerdictJson, EveryFieldSurvives) {
   Verdict verdict = SampleVerdict(Outcome::kFaster);
   verdict.problem.set = {{"batch_size", "512"}, {"name", "'\"quoted\"'"}};
+  verdict.probe = ProbeRecord{
+      "", 2, 5e5, 3.5, 0, CallCounts{1e6, 2e6, 100}, "", SmallerProbe{"ROWS = 256", 8e6, 0.5, 3e5},
+      9e5};
   const Verdict read = VerdictFromJson(VerdictToJson(verdict, 2)).value();
   EXPECT_EQ(read.id, verdict.id);
   EXPECT_EQ(read.created, verdict.created);
@@ -138,6 +141,11 @@ TEST(VerdictJson, EveryFieldSurvives) {
   EXPECT_EQ(read.problem.level, 1);
   EXPECT_EQ(read.candidate.flags, verdict.candidate.flags);
   EXPECT_EQ(read.candidate.artifact, verdict.candidate.artifact);
+  ASSERT_TRUE(read.probe);
+  EXPECT_EQ(read.probe->minor_faults, 3.5);
+  EXPECT_EQ(read.probe->counts->instructions, 2e6);
+  EXPECT_EQ(read.probe->smaller->size, "ROWS = 256");
+  EXPECT_EQ(*read.probe->one_thread_ns, 9e5);
   EXPECT_EQ(read.correctness->draws.size(), verdict.correctness->draws.size());
   EXPECT_EQ(read.correctness->draws[0].seed, 9007199254740993u);
   EXPECT_EQ(read.correctness->max_abs_error, verdict.correctness->max_abs_error);
@@ -191,7 +199,7 @@ TEST(VerdictJson, AbsentPartsAreNull) {
   const std::string text = VerdictToJson(SampleVerdict(Outcome::kBuildFailed), -1);
   EXPECT_THAT(text, HasSubstr(R"("correctness":null,"speed":null,"work":null,"roofline":null,)"
                               R"("libraries":null,"kernels":[],"bottleneck":null,"profile":null,)"
-                              R"("sanitizer":null,"sustained":null,"foul":null)"));
+                              R"("sanitizer":null,"sustained":null,"probe":null,"foul":null)"));
   const Verdict read = VerdictFromJson(text).value();
   EXPECT_FALSE(read.correctness);
   EXPECT_FALSE(read.speed);

@@ -241,6 +241,7 @@ std::vector<FeedbackPart> FeedbackOf(const FeedbackSubject& subject) {
   add("mismatch", Wrong(subject.verdict));
   add("speed", SpeedText(subject.verdict));
   add("bottleneck", Bottleneck(subject));
+  add("probes", ProbeText(subject.verdict));
   add("bound", Bound(subject.verdict));
   add("code", Code(subject));
   return parts;

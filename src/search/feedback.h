@@ -24,7 +24,7 @@ struct FeedbackSubject {
 
 // A paragraph or a list on one matter.
 struct FeedbackPart {
-  // "outcome", "errors", "mismatch", "speed", "bound", "bottleneck", "code"
+  // "outcome", "errors", "mismatch", "speed", "bottleneck", "probes", "bound", "code"
   std::string name;
   std::string text;  // without a line break at its end; never empty
 };
@@ -33,6 +33,9 @@ struct FeedbackPart {
 std::vector<FeedbackPart> FeedbackOf(const FeedbackSubject& subject);
 // The parts as paragraphs.
 std::string FeedbackText(const std::vector<FeedbackPart>& parts);
+
+// Reads a probe of its calls: a line for each thing that was looked at, with what it means.
+std::string ProbeText(const Verdict& verdict);
 
 // Names the most likely limit of a native candidate's speed in one sentence with its numbers. Empty
 // where nothing stands out, and at 85% of the measured peak or more.

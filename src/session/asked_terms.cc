@@ -172,6 +172,7 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
   if (asked.one_size) terms.problem.ragged.clear();
   terms.effort = asked.effort;
   terms.effort.replay = !asked.no_replay;
+  terms.tools.probes = asked.probe;
   terms.seed = asked.seed;
   terms.limits.call_timeout_s = asked.limits.timeout_s;
   terms.limits.build_timeout_s = asked.limits.build_timeout_s;

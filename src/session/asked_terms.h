@@ -36,6 +36,7 @@ struct AskedTerms {
   Effort effort;  // `no_replay` sets Effort::replay
   AskedLimits limits;
   bool one_size = false, no_replay = false;
+  bool probe = false;  // ToolChoice::probes
 };
 
 // Returns the terms for judging these candidates. Errors (kUsage) name the wrong field and the

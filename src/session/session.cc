@@ -293,7 +293,8 @@ Result<void> Session::JudgeBatch(BatchAtWork& work) {
         bench_, *work.batch, schedule_, work.built[i], [&](const std::string& text) {
           work.events.progress({JudgeStage::kTools, text, 0, i, work.built.size()});
         }};
-    const auto answers = AddToolFacts(tools, &verdict);
+    auto answers = AddToolFacts(tools, &verdict);
+    if (answers && bench_.terms.tools.probes) answers = probes_.Add(tools, &verdict);
     work.built[i].artifact.clear();
     work.events.verdict(verdict);
     ASSAY_RETURN_IF_ERROR(answers);

@@ -10,6 +10,7 @@
 
 #include "model/event.h"
 #include "session/batch.h"
+#include "session/call_probes.h"
 #include "session/candidate_builds.h"
 #include "session/constructed_weights.h"
 #include "session/fresh_batches.h"
@@ -97,6 +98,7 @@ class Session {
   DrawProgress drawing_;                   // of the present wait for a batch
   std::optional<BuiltCandidate> against_;  // the opponent candidate, once built
   ConstructedWeights constructed_weights_;
+  CallProbes probes_;
 };
 
 }  // namespace assay

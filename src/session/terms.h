@@ -60,6 +60,7 @@ struct Effort {
 struct ToolChoice {
   std::optional<GpuTool> profiler;  // Nsight Compute
   std::optional<SanitizerChoice> sanitizer;
+  bool probes = false;  // page faults, counters, scaling; on the processor alone
 };
 
 struct SessionTerms {

@@ -100,6 +100,7 @@ Result<AskedTerms> TermsFrom(const Json& object) {
   fields.Read("skip_draws", &terms.skip_draws);
   fields.Read("one_size", &terms.one_size);
   fields.Read("no_replay", &terms.no_replay);
+  fields.Read("probe", &terms.probe);
   fields.Read("timeout_s", &terms.limits.timeout_s);
   fields.Read("build_timeout_s", &terms.limits.build_timeout_s);
   fields.Read("futility", &terms.effort.futility);
@@ -120,8 +121,8 @@ Json JsonOf(const AskedTerms& terms) {
           {"baseline", terms.baselines},
           {"against", terms.against},
           {"p", terms.threshold},
-          {"threads", terms.threads},
           {"bound", terms.bound},
+          {"threads", terms.threads},
           {"python", terms.python},
           {"precision", terms.precision},
           {"tolerance", terms.tolerance},
@@ -130,6 +131,7 @@ Json JsonOf(const AskedTerms& terms) {
           {"skip_draws", terms.skip_draws},
           {"one_size", terms.one_size},
           {"no_replay", terms.no_replay},
+          {"probe", terms.probe},
           {"timeout_s", terms.limits.timeout_s},
           {"build_timeout_s", terms.limits.build_timeout_s},
           {"futility", terms.effort.futility},
