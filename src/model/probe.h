@@ -26,7 +26,7 @@ struct SmallerProbe {
 struct ProbeRecord {
   std::string failure;  // why there is nothing; else empty
   int threads = 0;
-  double time_ns = 0;       // of one call, the median of blocks
+  double time_ns = 0;       // of one call, in the shortest of a few blocks
   double minor_faults = 0;  // page faults of one call once it is warm
   double major_faults = 0;  // of these that waited for a disk
   std::optional<CallCounts> counts;

@@ -341,14 +341,10 @@ Verdict ReadVerdict(const JsonNode& node) {
 }  // namespace
 
 Result<Verdict> VerdictFromJson(std::string_view text) {
-  nlohmann::ordered_json document;
-  try {
-    document = nlohmann::ordered_json::parse(text);
-  } catch (const nlohmann::json::exception& exception) {
-    return UsageError(fmt::format("not a verdict: {}", exception.what()));
-  }
+  const auto document = JsonDocument::Parse(text);
+  if (!document) return UsageError(fmt::format("not a verdict: {}", document.error().message));
   std::string error;
-  const JsonNode root(document, &error);
+  const JsonNode root = document->Root(&error);
   const std::string schema = root.At("schema").Text();
   if (!error.empty()) return UsageError(fmt::format("not a verdict: {}", error));
   if (schema != kVerdictSchema)

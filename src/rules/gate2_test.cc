@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <vector>
 
 namespace assay {
@@ -401,6 +402,49 @@ TEST(Gate2, ABoundGivesUpWhatCannotExceedIt) {
   EXPECT_EQ(Decide(std::vector<double>(3, -0.2), rule, false, false), Decision::kNotFaster);
   rule = {.delta = 0.01, .bound = 1.5};
   EXPECT_EQ(Decide(between, rule, false, false), Decision::kContinue);
+}
+
+struct Raced {
+  double pairs = 0;     // mean
+  double given_up = 0;  // share
+};
+
+// Candidates of this speedup, with noise of pairs as a quiet machine has.
+Raced Race(double speedup, double bound) {
+  constexpr int kTrials = 400;
+  constexpr double kNoise = 0.03;
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise(std::log(speedup), kNoise);
+  const SpeedRule rule{.delta = 0.01, .clear_margin = 0.5, .futility = true, .bound = bound};
+  Raced raced;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> pairs;
+    Decision decision = Decision::kContinue;
+    while (decision == Decision::kContinue) {
+      pairs.push_back(noise(random));
+      const bool last = pairs.size() == 32;
+      decision = Decide(pairs, rule, pairs.size() >= 5, last);
+    }
+    raced.pairs += static_cast<double>(pairs.size()) / kTrials;
+    raced.given_up += (decision == Decision::kNotFaster ? 1.0 : 0.0) / kTrials;
+  }
+  return raced;
+}
+
+TEST(Gate2, ARaceTakesAThirdOfThePairsOfWhatCannotBeTheBest) {
+  constexpr double kBest = 1.5;
+  for (const double speedup : {1.1, 1.2, 1.3, 1.4}) {
+    const Raced without = Race(speedup, 0), with = Race(speedup, kBest);
+    EXPECT_GE(without.pairs, 9) << speedup;
+    EXPECT_LE(with.pairs, 3.1) << speedup;
+    EXPECT_GT(with.given_up, 0.99) << speedup;
+  }
+  // A better one is hardly ever lost, and takes no more.
+  const Raced without = Race(1.6, 0), with = Race(1.6, kBest);
+  EXPECT_LT(with.given_up, 0.01);
+  EXPECT_LE(with.pairs, without.pairs);
+  // Clear wins over the reference are told at once, as without a race, or given up sooner.
+  EXPECT_LE(Race(2, 3).pairs, Race(2, 0).pairs);
 }
 
 TEST(Gate2, AChargeDoesNotMakeAWinFutile) {

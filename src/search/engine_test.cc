@@ -244,7 +244,7 @@ TEST_F(Searching, WhatBuildsToTheSameIsJudgedOnce) {
     return Sha256Hex(std::to_string(values.at("A")));
   };
   SearchSettings settings = Settings("exhaustive");
-  settings.finalists = 0;
+  settings.finalists = 1;
   int duplicates = 0;
   SearchEvents events;
   events.result = [&](const Step&, const StepResult& result, const SearchView&) {
@@ -252,10 +252,10 @@ TEST_F(Searching, WhatBuildsToTheSameIsJudgedOnce) {
   };
   const Ended ended = Run(settings, events);
   ASSERT_TRUE(ended.end) << ended.end.error().message;
-  EXPECT_EQ(ended.told.size(), 33u);
+  EXPECT_EQ(ended.told.size(), 34u);  // all points, one finalist
   EXPECT_EQ(duplicates, 27);
-  EXPECT_EQ(ended.spent.evaluations, 6);
-  EXPECT_EQ(Read().verdicts, 6);
+  EXPECT_EQ(ended.spent.evaluations, 7);
+  EXPECT_EQ(Read().verdicts, 7);
   // Another process reads the same, also where it ended halfway.
   const Ended again = Run(settings);
   ASSERT_TRUE(again.end) << again.end.error().message;
@@ -264,7 +264,7 @@ TEST_F(Searching, WhatBuildsToTheSameIsJudgedOnce) {
   int rounds = 0;
   while (RunUntil(settings, 11 + rounds) == 9 && rounds < 50) ++rounds;
   EXPECT_GT(rounds, 1);
-  EXPECT_EQ(Read().verdicts, 6);
+  EXPECT_EQ(Read().verdicts, 7);
 }
 
 TEST_F(Searching, ARaceIsAgainstTheBestSoFar) {

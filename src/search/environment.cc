@@ -13,6 +13,7 @@
 #include "problem/nearest.h"
 #include "propose/code_of_answer.h"
 #include "score/attempt.h"
+#include "search/episode_record.h"
 #include "search/feedback.h"
 #include "search/prompt_writer.h"
 #include "search/verdict_cache.h"
@@ -87,6 +88,10 @@ Json RewardsOf(const Verdict& verdict, double p) {
           {"certified_speedup", attempt.certified_speedup}};
 }
 
+Json ProblemOf(const ProblemRequest& problem) {
+  return {{"name", problem.name}, {"size", problem.size}, {"set", problem.set}};
+}
+
 Json MessagesOf(const BuiltPrompt& prompt) {
   Json messages = Json::array();
   if (!prompt.system.empty()) messages.push_back({{"role", "system"}, {"content", prompt.system}});
@@ -125,9 +130,9 @@ class Environment::Episodes {
   // Takes what came of a step into its episode; returns the event's part on it.
   Result<Json> Settle(Stepping* step);
   // Records what happened in an episode: `facts` and what names it.
-  void Record(const std::string& what, const std::string& episode, const Task& task, Json facts,
-              const std::string& outcome = "") const;
-  void RecordStep(const Stepping& step, const Json& event) const;
+  void Record(const std::string& what, const std::string& episode, const Task& task,
+              const Json& facts) const;
+  void RecordStep(const Stepping& step, Json facts) const;
   void Take(const Verdict& verdict, const CandidateSource& source, Episode* episode);
   // The prompt that an episode stands at.
   Result<BuiltPrompt> Observe(const Episode& episode) const;
@@ -272,30 +277,19 @@ void Environment::Episodes::JudgeAll(std::vector<Stepping>* steps, StopToken sto
 }
 
 void Environment::Episodes::Record(const std::string& what, const std::string& episode,
-                                   const Task& task, Json facts, const std::string& outcome) const {
-  Json content = {{"schema", "assay.env.episode/1"},
-                  {"environment", terms_.id},
-                  {"episode", episode},
-                  {"what", what}};
-  content.update(facts);
-  NewRecord record;
-  record.facts = {RecordKind::kEpisode, episode, terms_.id, task.problem.name, outcome};
-  record.content = Dump(content);
-  record.terms = TermsText(task.terms);
-  parts_.record(std::move(record));
+                                   const Task& task, const Json& facts) const {
+  parts_.record(RecordOfEpisode(
+      {terms_.id, episode, what, task.problem.name, TermsText(task.terms)}, Dump(facts)));
 }
 
-void Environment::Episodes::RecordStep(const Stepping& step, const Json& event) const {
+void Environment::Episodes::RecordStep(const Stepping& step, Json facts) const {
   const Task& task = *step.episode->task;
   if (step.verdict && *step.verdict && !step.cached)
     parts_.judged(
         {step.source->path, step.source->content, task.problem.name, TermsText(task.terms)},
         **step.verdict);
-  Json facts = {{"answer", step.answer}};
-  for (const char* field :
-       {"turn", "done", "reward", "rewards", "outcome", "verdict", "cached", "failure"})
-    if (event.contains(field)) facts[field] = event[field];
-  Record("step", step.id, task, std::move(facts), event.value("outcome", ""));
+  facts["answer"] = step.answer;
+  Record("step", step.id, task, facts);
 }
 
 Result<Json> Environment::Episodes::Settle(Stepping* step) {
@@ -378,10 +372,9 @@ Result<std::string> Environment::Episodes::Reset(const Json& json, const std::st
   Episode episode;
   ASSAY_ASSIGN_OR_RETURN(episode.task, TaskOf(choice, stop));
   ASSAY_ASSIGN_OR_RETURN(const BuiltPrompt prompt, Observe(episode));
-  const ProblemRequest& problem = episode.task->problem;
   Json event = EventOf(id, "episode");
-  event["problem"] = {{"name", problem.name}, {"size", problem.size}, {"set", problem.set}};
   const auto task = episode.task;
+  event["problem"] = ProblemOf(task->problem);
   ASSAY_ASSIGN_OR_RETURN(event["episode"], Add(std::move(episode)));
   Record("reset", event["episode"], *task,
          {{"problem", event["problem"]}, {"seed", fmt::format("{}", seed)}});
@@ -452,8 +445,7 @@ Result<std::string> Environment::Episodes::Fork(const Json& json, const std::str
   ASSAY_ASSIGN_OR_RETURN(const Episode* episode, Find(from));
   ASSAY_ASSIGN_OR_RETURN(const BuiltPrompt prompt, Observe(*episode));
   Json event = EventOf(id, "episode");
-  const ProblemRequest& problem = episode->task->problem;
-  event["problem"] = {{"name", problem.name}, {"size", problem.size}, {"set", problem.set}};
+  event["problem"] = ProblemOf(episode->task->problem);
   event["turn"] = episode->turns;
   event["done"] = episode->turns >= terms_.turns;
   event["messages"] = MessagesOf(prompt);

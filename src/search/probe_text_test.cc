@@ -14,7 +14,8 @@ using ::testing::Not;
 class Probes : public ::testing::Test {
  protected:
   Probes() {
-    verdict_.probe = ProbeRecord{.threads = 4, .time_ns = 1000};
+    verdict_.probe.emplace().threads = 4;
+    verdict_.probe->time_ns = 1000;
     verdict_.probe->no_counts = "not allowed here: /proc/sys/kernel/perf_event_paranoid is 4";
   }
   std::string At(double share, double time_ns) {

@@ -26,7 +26,7 @@ def environment(home):
     """Asks one environment, which is shut down at the end."""
     command = [ASSAY, "env", "softmax", "--size", "tiny", "--turns", "2", "--formula", "kevin"]
     pipe = subprocess.PIPE
-    process = subprocess.Popen([*command, "--budget", "0.5", "--threads", "1"], stdin=pipe,
+    process = subprocess.Popen([*command, "--budget", "0.01", "--threads", "1"], stdin=pipe,
                                stdout=pipe, text=True, env=home.environment)
 
     def listen():

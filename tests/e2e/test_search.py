@@ -183,7 +183,7 @@ def test_a_proposer_is_asked_and_a_bad_answer_is_data(assay, write):
 
 
 def test_bad_requests_say_what_to_do(searched, write, assay):
-    plain = write("plain.cpp", SOURCE.replace("//! tune LIMIT = 2 1", "#define LIMIT 2"))
+    plain = write("plain.cpp", re.sub(r"//! tune (\w+) = (\d).*", r"#define \1 \2", SOURCE))
     tunable = write("tunable.cpp", SOURCE)
     for arguments, words in (
         ([], "name a problem"),
