@@ -26,7 +26,7 @@ def environment(home):
     """Asks one environment, which is shut down at the end."""
     command = [ASSAY, "env", "softmax", "--size", "tiny", "--turns", "2", "--formula", "kevin"]
     pipe = subprocess.PIPE
-    process = subprocess.Popen([*command, "--budget", "0.01", "--threads", "1"], stdin=pipe,
+    process = subprocess.Popen([*command, "--budget", "0.5", "--threads", "1"], stdin=pipe,
                                stdout=pipe, text=True, env=home.environment)
 
     def listen():
@@ -57,19 +57,24 @@ def test_two_episodes(environment, home):
     prompt = first["messages"][-1]["content"]
     assert "assay::Tensor<const float, 2> x" in prompt and "return torch.softmax" in prompt
     second = environment("fork", episode=first["episode"])
-    wrong, without = environment(
+    third = environment("fork", episode=first["episode"])
+    wrong, without, right = environment(
         "step",
         steps=[
             {"episode": first["episode"], "text": answered("off_by_one.cpp")},
             {"episode": second["episode"], "text": "I would rather not."},
+            {"episode": third["episode"], "text": answered("naive.cpp")},
         ],
     )["steps"]
     assert wrong["outcome"] == "wrong" and wrong["reward"] == 0 and not wrong["done"]
     assert "only the last column" in wrong["messages"][-1]["content"]
     assert without["outcome"] == "no_code" and without["reward"] == 0
-    right = environment("step", episode=first["episode"], text=answered("naive.cpp"))
-    assert right["rewards"]["correct"] and right["done"] and right["id"] == "7"
+    assert right["rewards"]["correct"] and not right["cached"]
     assert right["reward"] is None or right["reward"] > 0.3
+    # What stayed open is judged again.
+    repaired = environment("step", episode=first["episode"], text=answered("naive.cpp"))
+    assert repaired["rewards"]["correct"] and repaired["done"] and repaired["id"] == "7"
+    assert repaired["cached"] == (right["reward"] is not None)
     again = environment("step", episode=second["episode"], text=answered("off_by_one.cpp"))
     assert again["cached"] and again["outcome"] == "wrong" and again["done"]
     late = environment("step", episode=second["episode"], text="more")
@@ -78,11 +83,11 @@ def test_two_episodes(environment, home):
     for line in lines:
         fits(line, "archive")
     kept = [line["episode"] for line in lines if line["kind"] == "episode"]
-    assert [event["what"] for event in kept] == ["reset", "fork", "step", "step", "step", "step"]
-    assert kept[3]["outcome"] == "no_code" and kept[3]["answer"] == "I would rather not."
+    assert [event["what"] for event in kept] == ["reset", "fork", "fork"] + 5 * ["step"]
+    assert kept[4]["outcome"] == "no_code" and kept[4]["answer"] == "I would rather not."
     verdicts = [line["id"] for line in lines if line["kind"] == "verdict"]
-    assert [kept[2]["verdict"], kept[4]["verdict"]] == verdicts
-    assert kept[5]["verdict"] == verdicts[0] and kept[5]["cached"]
+    assert [kept[3]["verdict"], kept[5]["verdict"]] == verdicts[:2]
+    assert kept[7]["verdict"] == verdicts[0] and kept[7]["cached"]
 
 
 class Stop(Exception):
