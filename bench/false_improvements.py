@@ -57,8 +57,7 @@ def ratio_of(verdict):
     if not verdict["speed"]:
         return None
     result = verdict["speed"]["baselines"].get(verdict["speed"]["headline"])
-    names = ("speedup", "ci_low", "ci_high", "pairs")
-    return result and {name: result[name] for name in names}
+    return result and {name: result[name] for name in ("speedup", "ci", "pairs")}
 
 
 def look_at(worker, terms, child, parent, path):
@@ -69,12 +68,12 @@ def look_at(worker, terms, child, parent, path):
         return {"outcome": first["outcome"], "ratio": None}
     exceeds = worker.judge({**terms, "p": round(parent["speedup"], 3)}, child)
     against = worker.judge({**terms, "against": str(path)}, child)
-    separated = None not in (own["ci_low"], parent["ci_high"]) and own["ci_low"] > parent["ci_high"]
+    low, high = own["ci"][0], parent["ci"][1]
     return {
         "outcome": first["outcome"],
         "ratio": own,
         "greater": own["speedup"] > parent["speedup"],
-        "separated": separated,
+        "separated": None not in (low, high) and low > high,
         "exceeds": exceeds["outcome"] == "faster",
         "against": against["outcome"] == "faster",
         "pairs": {"exceeds": ratio_of(exceeds), "against": ratio_of(against)},

@@ -25,6 +25,7 @@ std::string Percent(double share) { return fmt::format("{:.0f}%", 100 * share); 
 std::string SmallerText(const ProbeRecord& probe) {
   const SmallerProbe& smaller = *probe.smaller;
   const double time = smaller.time_ns / probe.time_ns;
+  if (time > kAlike) return {};  // no time that means anything
   // The time, if it is a fixed part and one that goes with the bytes.
   const double fixed = smaller.share < 1 ? (time - smaller.share) / (1 - smaller.share) : 0;
   std::string reading;

@@ -40,6 +40,7 @@ TEST_F(Probes, HalfTheSizeTellsOverheadFromWork) {
   EXPECT_THAT(At(0.5, 510), HasSubstr("goes with the work"));
   EXPECT_THAT(At(0.25, 240), HasSubstr("25% of the data"));
   EXPECT_THAT(At(0.5, 250), HasSubstr("the time grows faster than the data"));
+  EXPECT_THAT(At(0.5, 5000), Not(HasSubstr("of the data")));
 }
 
 TEST_F(Probes, OneThreadTellsWhatThreadsAreWorth) {

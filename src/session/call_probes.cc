@@ -1,5 +1,7 @@
 #include "session/call_probes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -21,8 +23,13 @@ namespace {
 
 constexpr double kHalf = 0.5;
 constexpr uint32_t kSlots = 4;
-constexpr int kWarmCalls = 4, kBlocks = 5;
+constexpr int kWarmCalls = 4;
 constexpr double kBlockNs = 2e6;
+// Blocks are added until so many had their cores to themselves.
+constexpr size_t kQuietBlocks = 5, kBlocksMax = 25;
+constexpr double kQuiet = 0.1;  // share of a block's time that its threads may wait for a core
+constexpr const char* kDisturbed =
+    "other processes held its calls up: look again on a quieter machine";
 // Slower calls would take longer than they are worth.
 constexpr double kSlowCallNs = 5e8;
 
@@ -84,17 +91,21 @@ HostResult<Calls> Measure(const Place& place) {
   const std::vector<uint32_t> order = OrderOf(calls, slots);
   const auto counters = PerfCounters::Open(host->host.pid(), ProcessorEvents());
   const PageFaults before = ReadPageFaults(host->host.pid());
-  std::vector<double> times;
-  for (int i = 0; i < kBlocks; ++i) {
+  std::vector<double> quiet;
+  double all = 0;  // calls
+  for (size_t i = 0; i < kBlocksMax && quiet.size() < kQuietBlocks; ++i) {
     const auto block = RunBlock(place, *host, order);
     if (!block) return std::unexpected(block.error());
-    times.push_back(static_cast<double>(block->time_ns) / static_cast<double>(calls));
+    const auto time_ns = static_cast<double>(block->time_ns);
+    all += static_cast<double>(calls);
+    if (static_cast<double>(block->waited_ns) <= kQuiet * time_ns)
+      quiet.push_back(time_ns / static_cast<double>(calls));
   }
+  if (quiet.empty()) return HostFailed(HostTrouble::Kind::kEnvironment, kDisturbed);
   const PageFaults after = ReadPageFaults(host->host.pid());
-  const double all = kBlocks * static_cast<double>(calls);
   Calls measured;
   // Other processes make calls longer, never shorter.
-  measured.time_ns = *std::min_element(times.begin(), times.end());
+  measured.time_ns = *std::min_element(quiet.begin(), quiet.end());
   measured.minor_faults = static_cast<double>(after.minor - before.minor) / all;
   measured.major_faults = static_cast<double>(after.major - before.major) / all;
   if (counters)
@@ -102,6 +113,18 @@ HostResult<Calls> Measure(const Place& place) {
   else
     measured.no_counts = counters.error().message;
   return measured;
+}
+
+// "ROWS = 32, COLUMNS = 64": those that differ.
+std::string ChangedConstants(const std::map<std::string, std::string>& before,
+                             const std::map<std::string, std::string>& after) {
+  std::string text;
+  for (const auto& [name, value] : after) {
+    const auto was = before.find(name);
+    if (was == before.end() || was->second != value)
+      text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
+  }
+  return text;
 }
 
 bool IsLookedAt(const ToolSetup& setup, const Verdict& verdict) {
@@ -156,7 +179,9 @@ void CallProbes::AddSmaller(const ToolSetup& setup, ProbeRecord* probe) {
   // By their signatures alone: what is known of one size may not be of the other.
   const double whole = WorkOf(bench.oracle->description(), {}).bytes;
   const double own = WorkOf(smaller->oracle.description(), {}).bytes;
-  if (whole > 0) probe->smaller = {smaller->text, own, own / whole, calls->time_ns};
+  if (whole > 0)
+    probe->smaller = {ChangedConstants(bench.terms.problem.set, smaller->options.problem.set), own,
+                      own / whole, calls->time_ns};
 }
 
 Result<void> CallProbes::Add(const ToolSetup& setup, Verdict* verdict) {
