@@ -24,7 +24,7 @@ struct JudgedTask {
   std::optional<Verdict> verdict;
   std::optional<Error> error;  // in the verdict's place
   bool is_free = false;        // nothing was done for it
-  std::string known;           // in the verdict's place: the artifact, which has one already
+  std::string known = {};      // in the verdict's place: the artifact, which has one already
 };
 
 class VerdictSource {

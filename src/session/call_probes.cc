@@ -195,7 +195,8 @@ Result<void> CallProbes::Add(const ToolSetup& setup, Verdict* verdict) {
     probe.failure = "its calls take over half a second: too long to look at several";
     return {};
   }
-  const CandidateHostSetup whole = setup.schedule.SetupOf(setup.candidate);
+  const CandidateHostSetup whole = setup.schedule.SetupOf(
+      setup.candidate, setup.schedule.QueuesFor(setup.candidate.source.content));
   const Place place{whole, *bench.oracle, *bench.live, setup.batch.draws};
   auto calls = Measure(place);
   if (calls) {
