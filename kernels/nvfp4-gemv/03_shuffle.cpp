@@ -42,11 +42,22 @@ struct Pack {
   Shorts low, high;
 };
 
+// The entries of a table that 16 codes name.
+Bytes LookUp(Bytes table, Codes codes) {
+#if defined(__clang__)
+  Bytes found;
+  for (int i = 0; i < 16; ++i) found[i] = table[codes[i]];
+  return found;
+#else
+  return __builtin_shuffle(table, reinterpret_cast<Bytes>(codes));
+#endif
+}
+
 Pack Unpack(const uint8_t* bytes) {
   Codes codes;
   std::memcpy(&codes, bytes, sizeof codes);
-  const Bytes low = __builtin_shuffle(kTwice, reinterpret_cast<Bytes>(codes & 15));
-  const Bytes high = __builtin_shuffle(kTwice, reinterpret_cast<Bytes>(codes >> 4));
+  const Bytes low = LookUp(kTwice, codes & 15);
+  const Bytes high = LookUp(kTwice, codes >> 4);
   return {__builtin_convertvector(low, Shorts), __builtin_convertvector(high, Shorts)};
 }
 

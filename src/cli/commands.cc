@@ -146,8 +146,8 @@ void CommandLine::AddWorklog() {
                              RunWorklogAttempt);
   Add<WorklogModelOptions>(*worklog, "model", "Let a language model try the same reference",
                            RunWorklogModel);
-  Add<WorklogTogetherOptions>(*worklog, "together",
-                              "Measure a version of a model that you steered", RunWorklogTogether);
+  Add<WorklogTogetherOptions>(*worklog, "together", "Measure a version of a model that you steered",
+                              RunWorklogTogether);
   Add<WorklogStuckOptions>(*worklog, "stuck", "Say what a player got stuck on", RunWorklogStuck);
   Add<WorklogClaimOptions>(*worklog, "claim", "Name the mechanism that a version rests on",
                            RunWorklogClaim);

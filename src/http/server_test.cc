@@ -145,8 +145,7 @@ TEST_F(Serving, ASlowAnswerHoldsUpNobodyAndIsGivenBeforeTheEnd) {
   EXPECT_THAT(quick.Read("]"), HasSubstr("done /quick"));
   over_ = true;
   // Nobody new is let in once it ends.
-  for (int tries = 0; tries < 100 && TestClient(port_).connected(); ++tries)
-    ::poll(nullptr, 0, 20);
+  for (int tries = 0; tries < 100 && TestClient(port_).connected(); ++tries) ::poll(nullptr, 0, 20);
   EXPECT_FALSE(TestClient(port_).connected());
   {
     const std::scoped_lock lock(mutex);

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/files.h"
 #include "builders/device_build.h"
 #include "ladder/ladder.h"
@@ -33,9 +36,16 @@ class GpuRungs : public testing::Test {
   int BuildAll(const Ladder& ladder) const {
     const auto path = ResultsPath(ladder);
     const auto rows = path ? ReadRows(*path, ladder.name) : Result<std::vector<LadderRow>>();
-    if (!rows || rows->empty()) return 0;
+    if (!rows) return 0;
+    // Ladders of a folder may be for several problems.
+    const auto row = std::find_if(rows->begin(), rows->end(), [&](const LadderRow& each) {
+      const auto& problem = each.verdict.problem;
+      return problem.name == ladder.problem ||
+             std::filesystem::path(problem.path).filename() == ladder.problem;
+    });
+    if (row == rows->end()) return 0;
     const auto plan = std::make_unique<wire::Plan>(
-        LayOutSlots(*DescriptionOf(rows->front().verdict.problem.signature)).value());
+        LayOutSlots(*DescriptionOf(row->verdict.problem.signature)).value());
     int built_rungs = 0;
     for (const Rung& rung : ladder.rungs) {
       const auto source = ReadCandidate(ladder.folder + "/" + rung.file);

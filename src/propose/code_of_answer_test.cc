@@ -119,6 +119,7 @@ TEST(CodeOfAnswer, TakesRealCandidatesWhole) {
       if (suffix != ".cpp" && suffix != ".cu" && suffix != ".c" && suffix != ".py") continue;
       const std::string source = ReadFile(entry.path(), 1 << 20).value_or("");
       if (source.find("def get_inputs") != std::string::npos) continue;  // a problem
+      if (entry.path().filename() == "blackwell.cu") continue;           // to be read, not judged
       ++files;
       EXPECT_EQ(SourceOf("An idea:\n\n" + Block(source) + "\nIt is fast."), source) << entry.path();
       EXPECT_EQ(SourceOf("An idea:\n\n" + source + "\nIt is fast."), source) << entry.path();

@@ -60,8 +60,7 @@ TEST(RooflineChart, ItIsAPictureAndATable) {
   CardStyle style;
   style.unicode = false;
   const std::string text = RenderRooflineText(*chart, style);
-  EXPECT_THAT(text,
-              HasSubstr("v<1>              200 us    5.00 GFLOP/s   50.0%  ###############"));
+  EXPECT_THAT(text, HasSubstr("v<1>              200 us    5.00 GFLOP/s   50.0%  ###############"));
   EXPECT_THAT(text, HasSubstr("spills <registers>"));
 }
 

@@ -15,7 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-
 constexpr size_t kLength = 4096, kElements = 96, kStep = 32, kPromoted = 128;
 
 // Numbers of e4m3 of all sizes; no NaN.

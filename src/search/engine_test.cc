@@ -122,8 +122,9 @@ class Searching : public ::testing::Test {
         recorded.lost_evaluations += event.cost.evaluations;
       }
       if (event.kind == JournalEvent::Kind::kResult)
-        recorded.results.push_back(
-            fmt::format("{} {}", event.key, OutcomeName(event.result.verdict->outcome)));
+        recorded.results.push_back(fmt::format(
+            "{} {}", event.key,
+            event.result.verdict ? OutcomeName(event.result.verdict->outcome) : "duplicate"));
     }
     RecordQuery query;
     query.kind = RecordKind::kVerdict;

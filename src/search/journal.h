@@ -31,7 +31,7 @@ struct SearchSettings {
   int64_t chains = 4, turns = 4;
   int64_t askers = 4;    // answers that are awaited at a time
   std::string verdicts;  // an archive, whose verdicts take the place of judging; may be empty
-  bool races = false;  // first looks give up what cannot exceed the best so far
+  bool races = false;    // first looks give up what cannot exceed the best so far
   // Of searches by a proposer.
   std::string form;                    // "native", "device", "python"
   std::vector<std::string> signature;  // of the problem, a line an argument

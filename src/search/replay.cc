@@ -210,8 +210,8 @@ class RecordedJudges : public VerdictSource {
     std::vector<JudgedTask> judged;
     for (size_t count = BatchFrom(0); judged.size() < count;) {
       const JournalEvent& event = *script_.Next(judged.size());
-      JudgedTask task{event.key, event.result.verdict, event.result.error,
-                      event.cost == Spending(), ArtifactOf(event.result.duplicate_of)};
+      JudgedTask task{event.key, event.result.verdict, event.result.error, event.cost == Spending(),
+                      ArtifactOf(event.result.duplicate_of)};
       judged.push_back(std::move(task));
     }
     for (const JudgedTask& each : judged) in_hand_.judged.erase(each.key);
