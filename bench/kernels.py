@@ -29,15 +29,18 @@ Kernel = collections.namedtuple("Kernel", "path problem expected size")
 
 
 def shipped_kernels():
-    """Every kernel under kernels/ but those of ladders: its problem's file, what its line says.
+    """Every kernel under kernels/ but those of ladders and models: its problem's file, its line.
 
     `expected` is None where there is not exactly one such line; a wrong kernel is wrong at small.
     """
     problems = {path.stem: path for path in ROOT.glob("problems/level*/*.py")}
     kernels = []
     for path in sorted((ROOT / "kernels").glob("*/*")):
-        if path.suffix not in SUFFIXES or (path.parent / "ladder.toml").exists():
-            continue  # a rung's ladder says what it is
+        if path.suffix not in SUFFIXES:
+            continue
+        # A rung's ladder says what it is; parts of a whole model are no candidates.
+        if any((path.parent / name).exists() for name in ("ladder.toml", "suite.toml")):
+            continue
         text = path.read_text()
         if "import triton" in text:
             continue  # for a GPU, as .cu files are

@@ -133,15 +133,18 @@ TEST(CodeOfAnswer, FindsTheKernelOfEachRecordedAnswer) {
        std::filesystem::directory_iterator(ASSAY_SOURCE_DIRECTORY "/tests/transcripts")) {
     if (entry.path().extension() != ".jsonl") continue;
     std::istringstream lines(ReadFile(entry.path(), 1 << 24).value_or(""));
-    for (std::string line; std::getline(lines, line); ++answers) {
-      const std::string answer = nlohmann::json::parse(line)["answer"];
+    for (std::string line; std::getline(lines, line);) {
+      const auto json = nlohmann::json::parse(line);
+      if (json["prompt"].get<std::string>().contains("Do not write code yet")) continue;  // an idea
+      ++answers;
+      const std::string answer = json["answer"];
       const auto code = CodeOfAnswer(answer, CodeForm::kNative);
       ASSERT_TRUE(code) << entry.path() << ": " << code.error();
       EXPECT_THAT(code->source, HasSubstr("ASSAY_KERNEL("));
       EXPECT_THAT(code->source, testing::Not(HasSubstr("```")));
     }
   }
-  EXPECT_EQ(answers, 96);
+  EXPECT_EQ(answers, 96 + 12);
 }
 
 TEST(CodeOfAnswer, SaysWhatAnAnswerLacks) {

@@ -11,9 +11,12 @@ namespace assay {
 namespace {
 
 struct FormFacts {
-  std::string_view name, language;
+  std::string_view name, fence, language;
 };
-constexpr FormFacts kForms[] = {{"native", "cpp"}, {"device", "cuda"}, {"python", "python"}};
+constexpr FormFacts kForms[] = {
+    {"native", "cpp", "C++, for a processor"},
+    {"device", "cuda", "CUDA C++, for an NVIDIA GPU"},
+    {"python", "python", "Python: PyTorch, with kernels in Triton or C++"}};
 
 const FormFacts* FindForm(std::string_view name) {
   for (const FormFacts& form : kForms)
@@ -149,17 +152,18 @@ PromptParts PartsOf(const PromptTemplates& templates, const PromptSubject& subje
   parts["entry"] = entry;
   parts["precision"] = Precision(subject);
   parts["conditions"] = Conditions(subject.problem);
+  parts["language"] = form.language;
   parts["idea"] = subject.idea;
   parts["ideas"] = Ideas(subject.tried, left_out.ideas);
   if (!left_out.machine) parts["machine"] = subject.machine;
   if (!left_out.target) parts["target"] = subject.target;
   if (!left_out.budget) parts["budget"] = subject.budget;
   if (!subject.parents.empty()) {
-    parts["parent"] = Fenced(subject.parents[0].source, form.language);
+    parts["parent"] = Fenced(subject.parents[0].source, form.fence);
     parts["feedback"] = Feedback(subject.parents[0], left_out);
   }
   if (subject.parents.size() > 1) {
-    parts["second_parent"] = Fenced(subject.parents[1].source, form.language);
+    parts["second_parent"] = Fenced(subject.parents[1].source, form.fence);
     if (!left_out.second_feedback)
       parts["second_feedback"] = Feedback(subject.parents[1], left_out);
   }

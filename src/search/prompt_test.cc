@@ -95,7 +95,8 @@ TEST(Prompt, OfParentsHasTheirSourceAndFeedback) {
 TEST(Prompt, OfAnIdeaAsksForNoCode) {
   const ProblemRequest problem = Softmax();
   EXPECT_THAT(TextOf(PromptOperator::kIdea, Whole(problem)),
-              AllOf(HasSubstr("No code"), Not(HasSubstr("ASSAY_KERNEL"))));
+              AllOf(HasSubstr("No code"), Not(HasSubstr("ASSAY_KERNEL")),
+                    HasSubstr("written in C++, for a processor.")));
 }
 
 TEST(Prompt, FencesCodeThatHasFences) {

@@ -14,11 +14,12 @@ using Json = nlohmann::json;
 
 constexpr int64_t kPageRecords = 1000;
 
-// Without the limits of time, which decide how much is measured and not what.
+// Without limits, which decide how much is measured and not what: of time, of a race.
 std::string KindOfTerms(const std::string& terms) {
   Json json = Json::parse(terms, nullptr, false);
   if (!json.is_object()) return "";
-  for (const char* name : {"budget_s", "futility", "timeout_s", "build_timeout_s"})
+  for (const char* name :
+       {"budget_s", "futility", "bound", "probe", "timeout_s", "build_timeout_s"})
     json.erase(name);
   return json.dump();
 }
