@@ -10,7 +10,7 @@ from assay_host import draws
 FINITE_KINDS = range(draws.KIND_COUNT - 1)
 ALL_KINDS = range(draws.KIND_COUNT)
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-# Where this PyTorch has them.
+# If this PyTorch has them.
 FLOAT8 = tuple(
     getattr(torch, name) for name in ("float8_e4m3fn", "float8_e5m2") if hasattr(torch, name)
 )

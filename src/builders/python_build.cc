@@ -129,7 +129,7 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
     return {};
   }
   built->cached = false;
-  // What is compiled by now is not compiled again.
+  // A build that has ended is not made again.
   if (stage == Stage::kConstruction)
     if (auto imports = Artifacts().Get(ImportsKey(*built, size.settings)))
       built->artifact = std::move(*imports);

@@ -145,7 +145,7 @@ class ModelRun {
     return CandidateStudy::Open(std::move(request));
   }
 
-  // What the problem's description says of the model.
+  // Takes facts of the model from the problem's description.
   Result<void> Describe(const ProblemDescription& description) {
     for (const wire::ArgumentSpec& spec : description.arguments)
       if (spec.name == manifest_.tokens && spec.rank > 0) {

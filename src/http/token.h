@@ -1,5 +1,5 @@
-// Who may ask a server on the loopback interface: who knows its token, and no web page whose name
-// was pointed here.
+// Access to a server on the loopback interface: for those who know its token, and for no web page
+// whose name was pointed here.
 #pragma once
 
 #include <optional>

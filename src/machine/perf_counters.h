@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// What to count, as perf_event_open's type and config.
+// An event to count, as perf_event_open's type and config.
 struct PerfEvent {
   uint32_t type = 0;
   uint64_t config = 0;

@@ -131,7 +131,7 @@ std::string Points(const RooflineChart& chart, const Scale& scale) {
                    [](const Label& a, const Label& b) { return a.at < b.at; });
   for (size_t i = 1; i < labels.size(); ++i)
     labels[i].at = std::max(labels[i].at, labels[i - 1].at + kLabelGap);
-  // What was pushed out of the plot goes back up.
+  // Labels that were pushed out of the plot go back up.
   for (size_t i = labels.size(); i-- > 0;) {
     const double most = kBottom - 6 - kLabelGap * static_cast<double>(labels.size() - 1 - i);
     labels[i].at = std::min(labels[i].at, most);

@@ -387,7 +387,7 @@ Result<void> SearchEngine::HearProposals() {
   return {};
 }
 
-// Where nobody answers, the questions stay open: their intents stand, and they are asked again when
+// If nobody answers, the questions stay open: their intents stand, and they are asked again when
 // the search is gone on with.
 Result<void> SearchEngine::SettleUnanswered() {
   const size_t in_a_row = table_.unanswered_in_a_row() + unanswered_.size();

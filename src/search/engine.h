@@ -44,8 +44,8 @@ struct SearchEvents {
   std::function<void(const char* point)> at = [](const char*) {};
   std::function<int64_t()> now_ns = MonotonicNs;
   int64_t look_for_wishes_ns = 1'000'000'000;  // how often
-  // What costs nothing to do again, such as answers of a transcript, is on disk after this time;
-  // all else before anything follows from it.
+  // Records that cost nothing to make again, such as a transcript's answers, are on disk after
+  // this; all else before anything follows from it.
   int64_t write_within_ns = 200'000'000;
 };
 

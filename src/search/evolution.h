@@ -68,7 +68,7 @@ class Evolution : public Strategy {
   };
 
   std::vector<Step> Fill();
-  // What a candidate left open, and its variants that were judged.
+  // Choices that a candidate left open, and its variants that were judged.
   struct Tuning {
     size_t root = 0;  // attempt
     TunerKnowledge known;

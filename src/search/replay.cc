@@ -65,7 +65,7 @@ Parting PartingOf(const std::string& recorded, const std::string& replayed) {
   return {where, Excerpt(old_text, place), Excerpt(new_text, place)};
 }
 
-// What was recorded, and how much of it the replay has reached.
+// The records of a search, and how many of them the replay has reached.
 struct Script {
   std::vector<Record> records;       // the settings, then steps and results
   std::vector<JournalEvent> events;  // of the records but the first

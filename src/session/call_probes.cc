@@ -33,7 +33,7 @@ constexpr const char* kDisturbed =
 // Slower calls would take longer than they are worth.
 constexpr double kSlowCallNs = 5e8;
 
-// What is measured at, and with which host.
+// The values to measure on, and the host.
 struct Place {
   CandidateHostSetup hosts;
   Oracle& oracle;

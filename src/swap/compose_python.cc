@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-// What a kernel sees instead of assay/kernel.h: the same views, of PyTorch's tensors.
+// Stands in for assay/kernel.h in a kernel: the same views, of PyTorch's tensors.
 constexpr const char* kViews = R"cpp(
 #include <torch/extension.h>
 

@@ -132,7 +132,7 @@ void AddGains(ModelReport* report) {
       predicted_ns = time_ns - line.part->before_ns + line.part->after_ns;
       if (predicted_ns > 0) line.predicted = time_ns / predicted_ns;
     }
-    // Where the line was not judged, the next one builds on its prediction.
+    // If the line was not judged, the next one builds on its prediction.
     time_ns = now > 0 && first > 0 ? report->base_ns * first / now : std::max(0.0, predicted_ns);
     before = now;
   }

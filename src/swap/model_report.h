@@ -1,4 +1,4 @@
-// What swapping kernels did to a model: a line a kernel, and the errors layer by layer. Pure.
+// The effect of kernels swapped into a model: a line a kernel, and the errors layer by layer. Pure.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What a certificate says, for the library that draws it (lib/assay/certificate.so). It is one of
+// A certificate's text, for the library that draws it (lib/assay/certificate.so). It is one of
 // its own, opened when it is needed: cairo and pango would slow each start of assay.
 #pragma once
 

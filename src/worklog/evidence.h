@@ -1,4 +1,4 @@
-// What the facts and words of a worklog show for the lines of a rubric. Pure.
+// Evidence in a worklog's facts and words for the lines of a rubric. Pure.
 #pragma once
 
 #include <span>

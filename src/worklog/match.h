@@ -15,7 +15,7 @@
 
 namespace assay {
 
-// Where a fact stands in the archive.
+// A fact's place in the archive.
 struct FactPlace {
   std::string hash;  // of the record
   int64_t sequence = 0;

@@ -32,7 +32,7 @@ const MechanismFacts& FactsOf(Mechanism mechanism);
 std::optional<Mechanism> MechanismFromName(std::string_view name);
 std::string MechanismNames();  // with commas
 
-// What the judge finds for a claim.
+// The judge's evidence for a claim.
 struct Evidence {
   enum class Kind { kFound, kAgainst, kUnknown } kind = Kind::kUnknown;
   std::string text;  // in one or two sentences, with numbers

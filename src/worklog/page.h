@@ -15,7 +15,7 @@ enum class PageKind {
 };
 
 // It ends with a seal (seal.h) that names the hash of the worklog as Markdown, `markdown_hash`.
-// Whatever sources, prompts, answers, compilers and words say, it is text in the page.
+// All that sources, prompts, answers, compilers and words say is text in the page.
 std::string RenderWorklogPage(const Worklog& worklog, PageKind kind,
                               std::string_view markdown_hash);
 

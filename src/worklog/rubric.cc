@@ -183,7 +183,7 @@ Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& f
     if (!(graded.mark >= 0 && graded.mark <= graded.points))
       return UsageError(fmt::format("{} takes 0 to {:g} points, not {:g}", bucket.key,
                                     graded.points, graded.mark));
-    // What was hidden or fudged costs all honesty, until the mentor says that it was not.
+    // A hidden or fudged result costs all honesty, until the mentor says that it was neither.
     if (bucket.key == kHonesty && !grade.suspicious.empty() && !grade.lifted) graded.mark = 0;
     grade.points += graded.points;
     grade.mark += graded.mark;

@@ -65,7 +65,7 @@ struct Words {
 // Errors (kUsage) name `path`, the line and the remedy.
 Result<Words> ParseWords(std::string_view text, const std::string& path);
 
-// What the tool adds to worklog.toml.
+// Lines that the tool adds to worklog.toml.
 std::string WordsHead(const Words& words);
 std::string WordsOf(const PredictionWords& prediction);
 std::string WordsOf(const VersionWords& version);

@@ -38,8 +38,8 @@ import torch  # noqa: E402, F401
 from assay_host import candidate, device, extensions  # noqa: E402, F401
 from assay_host import host, problem, reference, wire  # noqa: E402, F401
 
-# What estimating a problem imports besides: a second and more in newer releases of PyTorch. Only
-# hosts that are not under test do so.
+# Imports that estimating a problem needs besides: a second and more in newer releases of PyTorch.
+# Only hosts that are not under test do so.
 _MODULES = {"oracle": ("torch._subclasses.fake_tensor", "torch.utils._python_dispatch")}
 _MESSAGE_MAX = 128 * 1024
 _DESCRIPTORS_MAX = 16

@@ -19,7 +19,7 @@ DTYPES = {
     9: torch.uint8,
     10: torch.bool,
 }
-# Where this PyTorch has them (2.1 and later).
+# If this PyTorch has them (2.1 and later).
 for _number, _name in ((11, "float8_e4m3fn"), (12, "float8_e5m2")):
     if hasattr(torch, _name):
         DTYPES[_number] = getattr(torch, _name)
