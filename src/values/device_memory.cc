@@ -10,7 +10,13 @@ namespace {
 // A context and PyTorch's kernels, and room for what a call takes.
 constexpr uint64_t kContextBytes = uint64_t{1} << 30;
 
+constexpr uint64_t kWeightsCopies = 3;
+
 }  // namespace
+
+uint64_t HostBytes(const HostDemand& demand) {
+  return demand.outputs_bytes + demand.results_bytes + kWeightsCopies * demand.weights_bytes;
+}
 
 DeviceMemory::DeviceMemory(const Gpu& gpu, uint64_t host_bytes)
     : gpu_(&gpu), needed_bytes_(kContextBytes + host_bytes) {}

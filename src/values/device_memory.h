@@ -11,6 +11,16 @@
 
 namespace assay {
 
+// A host's part of the device's memory, besides its context [bytes].
+struct HostDemand {
+  uint64_t outputs_bytes = 0;  // its own slots
+  uint64_t results_bytes = 0;  // in which it may leave results
+  uint64_t weights_bytes = 0;  // of a host in PyTorch: its model's
+};
+// Counts the model's weights three times: PyTorch's hosts clone them while they load, and `compiled`
+// has a copy of its own.
+uint64_t HostBytes(const HostDemand& demand);
+
 class DeviceMemory {
  public:
   // `host_bytes`: the judge's memory for each host [bytes]. `gpu` must outlive this object.

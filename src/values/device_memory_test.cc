@@ -80,6 +80,15 @@ TEST_F(DeviceMemoryTest, HostsThatStartAtATimeTakeAPartOfWhatIsFree) {
   EXPECT_EQ(memory_->HostsAtATime(0, 3 * kGibibyte, 2), 1);
 }
 
+// Warm references of a model of 1 GB were counted without their weights, and filled 80 GB.
+TEST_F(DeviceMemoryTest, AModelsWeightsCountThreeTimes) {
+  const uint64_t bytes = HostBytes(
+      {.outputs_bytes = kGibibyte, .results_bytes = kGibibyte, .weights_bytes = 2 * kGibibyte});
+  EXPECT_EQ(bytes, 8 * kGibibyte);
+  Free("40");
+  EXPECT_EQ(memory_->HostsAtATime(6, bytes, 2), 2);
+}
+
 // Hosts that waited for later pairs had what the pair in hand needed, and the call ended.
 TEST_F(DeviceMemoryTest, WhereFewHostsFitTheyStartOneByOne) {
   Free("7");

@@ -60,7 +60,10 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
     live.device_ = std::make_unique<DeviceSlots>(std::move(slots));
     live.unread_.resize(plan.output_stride);
     live.results_bytes_ = LeftResultsBytes(plan, live.capacity_, oracle.memory_bytes());
-    live.memory_.emplace(device->gpu(), live.capacity_ * plan.output_stride + live.results_bytes_);
+    live.memory_.emplace(device->gpu(),
+                         HostBytes({.outputs_bytes = live.capacity_ * plan.output_stride,
+                                    .results_bytes = live.results_bytes_,
+                                    .weights_bytes = plan.weights_stride}));
   }
   live.SetSlotCount(2);
   // Hosts load their weights from here.
@@ -205,9 +208,13 @@ Result<HostOutputs> LiveSlots::CreateTrustedOutputs() const {
 
 int LiveSlots::HostsAtATime(int wanted, Starting hosts) const {
   if (!memory_) return std::max(wanted, 1);
-  const uint64_t host_bytes =
-      (hosts.trusted ? 0 : capacity_ * plan().output_stride) + (hosts.leaves ? results_bytes_ : 0);
-  return memory_->HostsAtATime(wanted, host_bytes, hosts.ahead ? 3 : 2);
+  const bool in_pytorch = hosts.trusted || hosts.leaves;
+  const HostDemand demand{
+      .outputs_bytes = hosts.trusted ? 0 : capacity_ * plan().output_stride,
+      .results_bytes = hosts.leaves ? results_bytes_ : 0,
+      .weights_bytes = in_pytorch ? plan().weights_stride : 0,
+  };
+  return memory_->HostsAtATime(wanted, HostBytes(demand), hosts.ahead ? 3 : 2);
 }
 
 HostResult<void> LiveSlots::Attach(Host& host, const HostOutputs& outputs,
