@@ -14,6 +14,7 @@
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "score/fast_p.h"
+#include "search/feedback.h"
 #include "toolchain/gpu_tools.h"
 #include "worker/protocol.h"
 
@@ -107,7 +108,10 @@ class JudgeOutput {
     if (options_.jsonl)
       Event({{"event", "verdict"}, {"verdict", Json::parse(VerdictToJson(verdict, -1))}});
     style_.saved = saved;
-    if (!options_.json && !options_.jsonl) std::fputs(RenderCard(verdict, style_).c_str(), stdout);
+    if (!options_.json && !options_.jsonl) {
+      std::fputs(RenderCard(verdict, style_).c_str(), stdout);
+      if (verdict.probe) std::fputs((ProbeText(verdict) + "\n").c_str(), stdout);
+    }
     std::fflush(stdout);
     documents_.push_back(VerdictToJson(verdict, 2));
     verdicts_.push_back(verdict);

@@ -69,6 +69,9 @@ Result<int> Draw(const RooflineOptions& options) {
     versions.push_back(
         {fs::path(verdict.candidate.path).filename().string(), ChartSide::kFirst, &verdict});
   ASSAY_ASSIGN_OR_RETURN(const RooflineChart chart, MakeRooflineChart(versions));
+  for (const RooflineVersion& version : versions)
+    if (!version.verdict->roofline || !version.verdict->work || !version.verdict->speed)
+      Notice(fmt::format("{} is left out: its verdict has no settled speed", version.label));
   std::fputs(RenderRooflineText(chart, CardStyleFor(DetectTerminal(STDOUT_FILENO))).c_str(),
              stdout);
   if (options.svg.empty()) return kExitGood;

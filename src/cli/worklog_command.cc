@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "base/hash.h"
 #include "cli/exit_code.h"
@@ -41,21 +42,22 @@ Result<void> CheckText(const std::string& text, const std::string& name) {
 Result<int> Suggest(const WorklogInitOptions& options) {
   const int tier = options.tier != 0 ? options.tier : 2;
   std::string text = TierText(tier) + "\n";
-  size_t count = 0;
+  std::set<std::string> told;  // suites may hold the same problem: the nearest one counts
   for (const std::string& folder : SuiteFolders()) {
     ASSAY_ASSIGN_OR_RETURN(const Suite suite, LoadSuite(folder));
     for (const SuiteProblem& problem : suite.problems) {
       if (problem.level != tier) continue;
       if (!options.mechanism.empty() && problem.mechanism != options.mechanism) continue;
-      ++count;
+      if (!told.insert(problem.name).second) continue;
       text += fmt::format("  {:<26}  {:<12}  {}\n", Printable(problem.name, true),
                           Printable(problem.mechanism, true), Printable(problem.lesson, true));
     }
   }
-  if (count == 0)
+  if (told.empty())
     return UsageError("no problem matches: leave out --mechanism, or name another --tier");
-  Print(text +
-        fmt::format("next: assay worklog init{} NAME --size small\n", PlaceWords(options.place)));
+  Print(text + fmt::format("look at one: assay problems show NAME --size small\n"
+                           "next: assay worklog init{} NAME --size small\n",
+                           PlaceWords(options.place)));
   return kExitGood;
 }
 
@@ -90,7 +92,12 @@ Result<int> Init(const WorklogInitOptions& options) {
     if (std::error_code code; !fs::exists(folder.PathOf(SectionFile(section)), code))
       ASSAY_RETURN_IF_ERROR(folder.Write(SectionFile(section), SectionStub(section)));
   ASSAY_RETURN_IF_ERROR(folder.AddWords(WordsHead(words)));
+  if (std::error_code code; !fs::exists(folder.PathOf(kReferenceFile), code))
+    ASSAY_RETURN_IF_ERROR(folder.Write(kReferenceFile, problem.source));
   Print(fmt::format("a match on {} begins, {}\n", problem.name, TierText(tier)));
+  Print(fmt::format("{} is the PyTorch program that both sides get; a stub: assay new {}{}\n",
+                    folder.PathOf(kReferenceFile), ShellQuoted(terms.problem.problem),
+                    terms.problem.size.empty() ? "" : " --size " + terms.problem.size));
   if (options.tier == 0 && problem.level != tier)
     Print("tier 2 is the default: fusing a chain of operators is a win that can be explained\n");
   Print(fmt::format("next: assay worklog predict{} --regime memory --ratio 2 --because \"...\"\n",
@@ -111,8 +118,9 @@ Result<int> Predict(const WorklogPredictOptions& options) {
   Print(fmt::format("sealed as record {}: {}\n", place.sequence, place.hash));
   if (opened.worklog.match.predictions.empty())
     Print(
-        "whoever can write to the archive could write another one: a git commit now proves "
-        "more\n");
+        "commit worklog.toml and facts.jsonl to git now: that proves the prediction even to those "
+        "who "
+        "do not trust your archive\n");
   else
     Print("it counts for the versions that are measured from now on\n");
   Print(

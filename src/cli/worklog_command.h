@@ -40,6 +40,7 @@ struct WorklogAttemptOptions {
   WorklogPlace place;
   std::string file, why;
   std::vector<std::string> mechanisms;
+  double budget_s = 0;  // 0: as when the match began
   bool quiet = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
@@ -50,7 +51,7 @@ struct WorklogModelOptions {
   std::string proposer, form = "native", prompts, prompt, answer;
   ProposerOptions proposing;
   int64_t attempts = 4, prompt_tokens = 16'000, answer_tokens = 16'384;
-  double temperature = 1;
+  double temperature = 1, budget_s = 0;
   bool quiet = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

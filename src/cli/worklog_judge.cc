@@ -10,6 +10,7 @@
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "session/judge.h"
+#include "worker/protocol.h"
 
 namespace assay {
 
@@ -48,6 +49,12 @@ Result<Verdict> JudgeVersion(const MatchBegun& begun, const CandidateSource& sou
   if (unjudged) return std::unexpected(*unjudged);
   if (!judged) return std::unexpected(UnlessInterrupted(judged.error()));
   return EnvironmentError("nothing was judged");
+}
+
+Result<std::string> WithBudget(const std::string& terms, double budget_s) {
+  ASSAY_ASSIGN_OR_RETURN(AskedTerms asked, RecordedTerms(terms));
+  asked.effort.speed_budget_s = budget_s;
+  return TermsText(asked);
 }
 
 }  // namespace assay

@@ -16,4 +16,7 @@ namespace assay {
 Result<Verdict> JudgeVersion(const MatchBegun& begun, const CandidateSource& source, bool quiet,
                              const std::atomic<bool>& interrupted);
 
+// The terms with this budget for gate 2 [s].
+Result<std::string> WithBudget(const std::string& terms, double budget_s);
+
 }  // namespace assay

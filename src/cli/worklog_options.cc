@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/worklog_command.h"
+#include "worklog/mechanism.h"
 
 namespace assay {
 
@@ -76,7 +77,10 @@ void WorklogAttemptOptions::AddTo(CLI::App& command) {
   place.AddTo(command);
   command.add_option("--why", why, "What was changed, and why: the measurement that led to it");
   command.add_option("--mechanism", mechanisms,
-                     "A mechanism that the version rests on, such as fusion (repeatable)");
+                     "A mechanism that the version rests on (repeatable): " + MechanismNames());
+  command
+      .add_option("--budget", budget_s, "Seconds for gate 2 of this version (default: as at init)")
+      ->check(CLI::PositiveNumber);
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
@@ -91,6 +95,8 @@ void WorklogModelOptions::AddTo(CLI::App& command) {
   command.add_option("--proposer", proposer,
                      "The model: openai:MODEL, anthropic:MODEL, command:PROGRAM, inbox:FOLDER or "
                      "replay:FILE");
+  command.add_option("--budget", budget_s, "Seconds for gate 2 of an answer (default: as at init)")
+      ->check(CLI::PositiveNumber);
   command.add_option("--attempts", attempts, "Answers to ask for")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
@@ -121,6 +127,8 @@ void WorklogModelOptions::AddTo(CLI::App& command) {
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "All answers get the same prompt, and all are kept. Another prompt begins another series.\n"
+      "With inbox:FOLDER prompts appear there as NAME.prompt.md, and answers are awaited as\n"
+      "NAME.answer.md.\n"
       "Examples:\n  assay worklog model --proposer openai:qwen3@http://localhost:8080/v1\n"
       "  assay worklog model --prompt asked.md --answer answer.md --provenance \"a chat window\"");
 }
@@ -138,19 +146,24 @@ void WorklogStuckOptions::AddTo(CLI::App& command) {
   command.add_option("PLAYER", player, "hand, model or together")->required();
   command.add_option("TEXT", text, "What it got stuck on")->required();
   place.AddTo(command);
+  command.footer(
+      "Example:\n  assay worklog stuck hand \"v1 lost a NaN in fmax; it took me an hour to see\"");
 }
 
 void WorklogClaimOptions::AddTo(CLI::App& command) {
   command.add_option("VERSION", version, "Such as v3 or m1")->required();
-  command.add_option("MECHANISM", mechanism, "Such as fusion or vectorising")->required();
+  command.add_option("MECHANISM", mechanism, "One of: " + MechanismNames())->required();
   command.add_option("TEXT", text, "How it shows, with a number")->required();
   place.AddTo(command);
+  command.footer(
+      "Example:\n  assay worklog claim v2 fusion \"20 us against 90 us: the row is read once\"");
 }
 
 void WorklogRenderOptions::AddTo(CLI::App& command) {
   place.AddTo(command);
   command.add_flag("--present", present,
                    "Write present.html instead: full screens, one a section, for a demo day");
+  command.footer("Example:\n  assay worklog render --in match");
 }
 
 void WorklogCheckOptions::AddTo(CLI::App& command) {

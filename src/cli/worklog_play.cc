@@ -59,9 +59,11 @@ struct NewAnswer {
 // Adds versions and answers to a match.
 class Play {
  public:
-  Play(OpenedMatch opened, bool quiet)
+  // `budget_s`: for gate 2; 0: as when the match began.
+  Play(OpenedMatch opened, bool quiet, double budget_s)
       : opened_(std::move(opened)),
         quiet_(quiet),
+        budget_s_(budget_s),
         interrupted_(InstallInterruptHandler()),
         style_(CardStyleFor(DetectTerminal(STDOUT_FILENO))),
         log_(*opened_.store, opened_.folder, opened_.worklog.match) {}
@@ -78,33 +80,50 @@ class Play {
                     PlaceWords(place)));
   }
 
-  // Records the attempt, judges it, and records that.
+  // Records the attempt, judges it, and records that. A version without a decision is measured
+  // again under its own name; all its verdicts stay.
   Result<void> Measure(const NewVersion& version) {
-    const std::string name = match().NextVersion(version.player);
-    const std::string file = fmt::format("versions/{}{}", name, version.suffix);
+    const std::string hash = Sha256Hex(version.source);
+    const VersionFact* undecided = match().Undecided(version.player, hash);
+    const std::string name =
+        undecided != nullptr ? undecided->said.version : match().NextVersion(version.player);
     ASSAY_ASSIGN_OR_RETURN(const CandidateSource source,
                            CandidateFromText(name + version.suffix, version.source));
-    const Attempted said{name,        version.player, file, Sha256Hex(version.source),
-                         version.why, version.answer};
-    ASSAY_RETURN_IF_ERROR(opened_.folder.Write(file, version.source));
-    ASSAY_ASSIGN_OR_RETURN(const FactPlace place, log_.Record(said));
-    std::string words = WordsOf(VersionWords{name, file, place.hash, version.why});
-    for (const Mechanism mechanism : version.mechanisms)
-      words += WordsOf(ClaimWords{name, mechanism, version.why});
-    ASSAY_RETURN_IF_ERROR(opened_.folder.AddWords(words));
-    const auto verdict = JudgeVersion(match().begun, source, quiet_, interrupted_);
+    if (undecided != nullptr)
+      Notice(fmt::format("{} has this source and no decision yet: it is measured again", name));
+    else
+      ASSAY_RETURN_IF_ERROR(Announce(name, hash, version));
+    MatchBegun terms = match().begun;
+    if (budget_s_ > 0) {
+      ASSAY_ASSIGN_OR_RETURN(terms.terms, WithBudget(terms.terms, budget_s_));
+    }
+    const auto verdict = JudgeVersion(terms, source, quiet_, interrupted_);
     if (!verdict) {
       if (verdict.error().kind != ErrorKind::kInterrupted)
         ASSAY_RETURN_IF_ERROR(log_.Record(Measured{name, "", verdict.error().message}));
       return std::unexpected(verdict.error());
     }
     ASSAY_RETURN_IF_ERROR(log_.RecordVerdict(
-        name, {source.path, version.source, match().begun.problem, match().begun.terms}, *verdict));
+        name, {source.path, version.source, terms.problem, terms.terms}, *verdict));
     style_.saved = KeepVerdict(*verdict);
     Print(RenderCardAlone(*verdict, style_));  // its next command would lead out of the worklog
     ASSAY_ASSIGN_OR_RETURN(opened_.worklog, opened_.folder.Read());
     Tell(name);
     return {};
+  }
+
+  // Records that a version will be measured, and the author's words about it.
+  Result<void> Announce(const std::string& name, const std::string& hash,
+                        const NewVersion& version) {
+    const std::string file = fmt::format("versions/{}{}", name, version.suffix);
+    ASSAY_RETURN_IF_ERROR(opened_.folder.Write(file, version.source));
+    ASSAY_ASSIGN_OR_RETURN(
+        const FactPlace place,
+        log_.Record(Attempted{name, version.player, file, hash, version.why, version.answer}));
+    std::string words = WordsOf(VersionWords{name, file, place.hash, version.why});
+    for (const Mechanism mechanism : version.mechanisms)
+      words += WordsOf(ClaimWords{name, mechanism, version.why});
+    return opened_.folder.AddWords(words);
   }
 
   // Records an answer, after its series where that is new; returns its number.
@@ -156,8 +175,11 @@ class Play {
   void Tell(const std::string& name) const {
     const VersionFact* version = match().Find(name);
     if (version == nullptr) return;
-    Print(fmt::format("{}: {}; {}\n", name, Printable(GatesText(*version), style_.unicode),
-                      Printable(PredictionText(match(), *version), style_.unicode)));
+    // The prediction is about versions by hand.
+    const std::string predicted =
+        version->said.player == Player::kModel ? "" : "; " + PredictionText(match(), *version);
+    Print(fmt::format("{}: {}{}\n", name, Printable(GatesText(*version), style_.unicode),
+                      Printable(predicted, style_.unicode)));
     const VersionFact* before = Before(match(), *version);
     if (before == nullptr || version->said.player != Player::kHand) return;
     const std::string diff =
@@ -172,6 +194,7 @@ class Play {
 
   OpenedMatch opened_;
   const bool quiet_;
+  const double budget_s_;
   const std::atomic<bool>& interrupted_;
   CardStyle style_;
   MatchLog log_;
@@ -198,7 +221,7 @@ Result<int> Attempt(const WorklogAttemptOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const NewVersion version, ReadVersion(options, Player::kHand));
   HeedWeakSandboxFlag(options.allow_weak_sandbox);
   ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToRecord(options.place));
-  Play play(std::move(opened), options.quiet);
+  Play play(std::move(opened), options.quiet, options.budget_s);
   ASSAY_RETURN_IF_ERROR(play.RequirePrediction(options.place));
   ASSAY_RETURN_IF_ERROR(play.Measure(version));
   return kExitGood;
@@ -332,7 +355,7 @@ Result<int> Model(const WorklogModelOptions& options) {
   }
   HeedWeakSandboxFlag(options.allow_weak_sandbox);
   ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToRecord(options.place));
-  Play play(std::move(opened), options.quiet);
+  Play play(std::move(opened), options.quiet, options.budget_s);
   ASSAY_RETURN_IF_ERROR(play.RequirePrediction(options.place));
   for (const NewAnswer& answer : answers)
     ASSAY_RETURN_IF_ERROR(play.Take(answer, FormOf(options.form)));
@@ -352,7 +375,7 @@ Result<int> Together(const WorklogTogetherOptions& options) {
   }
   HeedWeakSandboxFlag(options.attempt.allow_weak_sandbox);
   ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToRecord(options.attempt.place));
-  Play play(std::move(opened), options.attempt.quiet);
+  Play play(std::move(opened), options.attempt.quiet, options.attempt.budget_s);
   ASSAY_RETURN_IF_ERROR(play.RequirePrediction(options.attempt.place));
   if (pasted) {
     ASSAY_ASSIGN_OR_RETURN(version.answer, play.RecordAnswer(*pasted, ""));

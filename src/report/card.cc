@@ -142,7 +142,9 @@ class CardWriter {
     for (const DrawRecord& draw : correctness.draws) {
       if (draw.result == "passed") ++passed;
       if (draw.result == "dropped" && !draw.reason.starts_with(kLeftOutForTime))
-        dropped.push_back(Safe(draw.kind));
+        if (const std::string kind = Safe(draw.kind);
+            std::ranges::find(dropped, kind) == dropped.end())
+          dropped.push_back(kind);
       if (draw.result == "failed") failed.push_back(Safe(draw.kind));
     }
     std::string text = Counted(correctness.calls_checked, "call");

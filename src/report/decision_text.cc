@@ -125,6 +125,9 @@ std::string DecisionText(const BaselineResult& result, double threshold) {
     return fmt::format(
         "a win was out of reach after {}; a slower candidate or a tie is not pursued",
         Counted(result.pairs, "pair"));
+  if (result.ci_low > threshold || result.ci_high < threshold)
+    return fmt::format("{} point one way, too few or too disturbed for a decision{}",
+                       Counted(result.pairs, "pair"), Unseen(result));
   return fmt::format("after {} it is open {}{}", Counted(result.pairs, "pair"), open,
                      Unseen(result));
 }

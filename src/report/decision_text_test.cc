@@ -85,6 +85,18 @@ TEST(DecisionText, ALaterTieRisksMore) {
   }
 }
 
+// An interval from 7.5 to 9.2 was said to leave open which is faster.
+TEST(DecisionText, OneSidedPairsWithoutADecisionSaySo) {
+  BaselineResult result;
+  result.decision = "unsettled";
+  result.pairs = 3;
+  result.ci_low = 7.5;
+  result.ci_high = 9.2;
+  EXPECT_THAT(DecisionText(result, 1), HasSubstr("3 pairs point one way"));
+  result.ci_low = 0.9;
+  EXPECT_THAT(DecisionText(result, 1), HasSubstr("open which is faster"));
+}
+
 TEST(DecisionText, NoDecisionClaimsNothing) {
   const std::string text = Decided({0.8, 1, 1.3});
   EXPECT_THAT(text, HasSubstr("after 3 pairs it is open which is faster"));

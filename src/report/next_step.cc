@@ -63,13 +63,18 @@ std::string NextVersion(const std::string& path) {
   return next.string();
 }
 
+// How a person names it: a problem of an installed suite by its name.
+std::string ProblemWord(const ProblemRecord& problem) {
+  const bool installed = problem.level != 0 && problem.path.starts_with('/');
+  return ShellQuoted(problem.path.empty() || installed ? problem.name : problem.path);
+}
+
 }  // namespace
 
 std::string JudgeCommand(const Verdict& verdict, const std::string& candidate,
                          const std::string& extra) {
   const ProblemRecord& problem = verdict.problem;
-  std::string command =
-      "assay judge " + ShellQuoted(problem.path.empty() ? problem.name : problem.path);
+  std::string command = "assay judge " + ProblemWord(problem);
   command += " " + ShellQuoted(candidate);
   // A named size stands for its constants.
   if (!problem.size.empty()) command += " --size " + ShellQuoted(problem.size);
@@ -124,8 +129,7 @@ NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
     return {"with more time, as said above, or at a smaller size", again};
   if (!verdict.speed) {
     const ProblemRecord& problem = verdict.problem;
-    std::string audit =
-        "assay audit " + ShellQuoted(problem.path.empty() ? problem.name : problem.path);
+    std::string audit = "assay audit " + ProblemWord(problem);
     if (!problem.size.empty()) audit += " --size " + ShellQuoted(problem.size);
     if (problem.size.empty())
       for (const auto& [name, value] : problem.set)

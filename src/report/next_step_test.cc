@@ -11,6 +11,14 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
+
+// A copy that was installed told a path of its own folder.
+TEST(NextStep, AProblemOfAnInstalledSuiteHasItsName) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  verdict.problem.path = "/usr/lib/assay/problems/level1/softmax.py";
+  EXPECT_THAT(JudgeCommand(verdict, "a.cpp", ""), StartsWith("assay judge softmax a.cpp"));
+}
 
 TEST(JudgeCommand, AsksTheSameQuestionAgain) {
   Verdict verdict = SampleVerdict(Outcome::kSlower);

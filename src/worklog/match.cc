@@ -138,6 +138,15 @@ const VersionFact* Match::Best(Player player) const {
   return best;
 }
 
+const VersionFact* Match::Undecided(Player player, std::string_view source_hash) const {
+  for (const VersionFact* version : Of(player)) {
+    if (version->said.source_hash != source_hash) continue;
+    const BaselineResult* speed = version->Speed();
+    if (!version->verdict || (speed != nullptr && speed->decision == "unsettled")) return version;
+  }
+  return nullptr;
+}
+
 std::string Match::NextVersion(Player player) const {
   return fmt::format("{}{}", LetterOf(player), Of(player).size() + 1);
 }

@@ -72,6 +72,9 @@ struct Match {
   const VersionFact* Best(Player player) const;
   // "v4" after "v3".
   std::string NextVersion(Player player) const;
+  // The version with this source, if it may be measured again: no measurement of it came to a
+  // decision. Null: none.
+  const VersionFact* Undecided(Player player, std::string_view source_hash) const;
 };
 
 // Errors (kUsage): the first fact is no beginning of a match, or a verdict cannot be read.

@@ -69,6 +69,20 @@ TEST(Match, ASecondRunOfASourceIsNotTheBest) {
   EXPECT_EQ(worklog.match.Best(Player::kHand)->said.version, "v3");
 }
 
+// A judgement on a busy machine used up a version's name.
+TEST(Match, OnlyWhatHasNoDecisionIsMeasuredAgain) {
+  MatchBuilder builder = LostMatch();
+  Verdict noisy = SpeedVerdict("aaaaaaaaaaa4", 1.2);
+  noisy.speed->baselines.at(noisy.speed->headline).decision = "unsettled";
+  builder.Measure(Player::kHand, "v4", "on a busy machine", noisy);
+  const Match match = builder.Build().match;
+  const auto hash = [&](const char* name) { return match.Find(name)->said.source_hash; };
+  ASSERT_NE(match.Undecided(Player::kHand, hash("v4")), nullptr);
+  EXPECT_EQ(match.Undecided(Player::kHand, hash("v4"))->said.version, "v4");
+  EXPECT_EQ(match.Undecided(Player::kModel, hash("v4")), nullptr);
+  EXPECT_EQ(match.Undecided(Player::kHand, hash("v2")), nullptr) << "it has its decision";
+}
+
 TEST(Match, OtherVerdictsAreRememberedOnce) {
   MatchBuilder builder;
   builder.Note(Predicted{"memory", 2, "x"}, {"cccccccccccc"});

@@ -15,6 +15,7 @@ namespace assay {
 
 inline constexpr const char* kWordsFile = "worklog.toml";
 inline constexpr const char* kFactsFile = "facts.jsonl";
+inline constexpr const char* kReferenceFile = "reference.py";  // a copy, to read
 inline constexpr const char* kMarkdownFile = "worklog.md";
 inline constexpr const char* kPageFile = "worklog.html";
 inline constexpr const char* kPresentFile = "present.html";

@@ -48,7 +48,7 @@ def commands_of(page):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("page", ["tour-laptop.md", "tour-kernelbench.md"])
+@pytest.mark.parametrize("page", ["tour-laptop.md", "tour-kernelbench.md", "tour-match.md"])
 def test_every_command_of_a_tour_works(assay, tmp_path, page):
     folder = tmp_path / "clone"
     folder.mkdir()

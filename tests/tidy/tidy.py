@@ -81,6 +81,7 @@ DOCUMENTS = [
     "docs/model.md",
     "docs/tour-laptop.md",
     "docs/tour-kernelbench.md",
+    "docs/tour-match.md",
 ]
 SCHEMA = "docs/verdict.schema.json"
 # Raw results, inputs of the fuzzers, which are any bytes, and a match as it was played.
