@@ -1,0 +1,534 @@
+// Sparse attention over a paged cache, the chosen rows split over blocks.
+//
+// Idea: attention has 16 heads a block, as rows of a matrix that mma.sync multiplies with tiles of
+//   64 chosen rows; they come by cp.async from wherever their pages lie, two tiles ahead. The
+//   chosen of a sequence are split over so many blocks that all multiprocessors have one; a last
+//   launch puts their sums together by the largest scores and the sums of powers.
+// Prediction: 1000% of the library: attention takes 20 us, not 1300, beside 60 for what comes
+// before. Sizes: latents of 512 and 64 numbers of position, indexers of 128 numbers; any heads,
+// pages,
+//   lengths and number of chosen tokens.
+//! constant HEADS = q.size(1)
+//! constant WIDTH = q.size(2)
+//! constant LATENT = out.size(2)
+//! constant INDEX_HEADS = index_q.size(1)
+//! constant INDEX_DIM = index_q.size(2)
+//! constant TOP = out1.size(1)
+//! constant PAGE = cache.size(1)
+//! constant PAGES_MAX = page_table.size(1)
+//! constant TOKENS = PAGE * PAGES_MAX
+//! dim      batch = q.size(0)
+//! constant KEPT = min(TOKENS, 49152)
+//! constant STAGES = 3
+//! constant GROUPS = ceil_div(HEADS, 16)
+//! constant SPLITS = max(1, min(ceil_div(TOP, 64), 132 / (batch * GROUPS)))
+//! constant SHARE = ceil_div(ceil_div(TOP, SPLITS), 64) * 64
+//! scratch  scores int32[batch * TOKENS]
+//! scratch  share_sums float[batch * GROUPS * SPLITS * 16 * LATENT]
+//! scratch  share_ends float[batch * GROUPS * SPLITS * 16 * 2]
+//! launch   score_all grid=(ceil_div(TOKENS, 128), batch) block=(128) args=(index_q, index_weights, index_keys, page_table, lengths, scores)
+//! launch   choose grid=(batch) block=(1024) shared=4*KEPT args=(scores, lengths, out1)
+//! launch   attend grid=(SPLITS, GROUPS, batch) block=(256) shared=64*2*WIDTH*STAGES args=(q, cache, page_table, lengths, out1, share_sums, share_ends)
+//! launch   combine grid=(HEADS, batch) block=(LATENT / 4) args=(lengths, share_sums, share_ends, out)
+#define DEVICE __device__ __forceinline__
+static_assert(LATENT == 512 && WIDTH == 576 && INDEX_DIM == 128);
+
+using Half = unsigned short;  // the bits of a bfloat16
+constexpr int kWarps = 8, kThreads = 32 * kWarps;
+constexpr int kHeads = 16, kTokens = 64;  // of a block, in a tile
+constexpr int kChunks = WIDTH / 8;        // of 16 bytes, in a row
+constexpr int kSteps = WIDTH / 16 / 2;    // of 16 numbers, in half a row
+constexpr int kColumns = LATENT / kWarps;
+constexpr int kRows = kTokens / kWarps;  // that a warp loads
+// The scores times this are exponents of 2: 1 / sqrt(192) / ln(2).
+constexpr float kScale = 0.104117546f;
+
+constexpr int kIndexThreads = 128;
+constexpr int kListThreads = 1024, kListWarps = kListThreads / 32;
+constexpr int kDigitBits = 11, kDigits = 1 << kDigitBits;
+constexpr int kIndexChunks = INDEX_DIM / 16;  // of 16 bytes, in a key of the indexer
+
+using Tile = uint4[kTokens][kChunks];
+
+// Where chunk `chunk` of row `row` lies: swapped, so that eight rows' chunks are in all banks.
+DEVICE int Place(int row, int chunk) { return chunk ^ row % 8; }
+
+// Starts a copy of 16 bytes, or of zeros.
+DEVICE void CopyAsync(void* to, const void* from, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(to))),
+               "l"(from), "r"(inside ? 16 : 0)
+               : "memory");
+}
+
+// The copies started since the last call make a group.
+DEVICE void CommitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most `pending` groups of this thread are on their way.
+template <int pending>
+DEVICE void WaitCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+// Four 8 x 8 blocks; lanes 8 i to 8 i + 7 give the addresses of the rows of block i. Lane 4 g + t
+// gets elements 2 t and 2 t + 1 of row g of each.
+DEVICE void LoadBlocks(unsigned (&blocks)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(blocks[0]), "=r"(blocks[1]), "=r"(blocks[2]), "=r"(blocks[3])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+
+// The same, but rows 2 t and 2 t + 1 of column g.
+DEVICE void LoadBlocksTurned(unsigned (&blocks)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(blocks[0]), "=r"(blocks[1]), "=r"(blocks[2]), "=r"(blocks[3])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+
+// sum (16 x 8) += a (16 x 16) b^T (8 x 16). Of the lane numbered 4 g + t, sum is rows g and g + 8,
+// columns 2 t and 2 t + 1; a the pairs of k at 2 t and 2 t + 8 in rows g, g + 8; b those in row g.
+DEVICE void Multiply(float (&sum)[4], const unsigned (&a)[4], const unsigned* b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Two numbers rounded to bfloat16, the first in the lower half.
+DEVICE unsigned PackTwo(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+DEVICE float PowerOfTwo(float value) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(value));
+  return power;
+}
+
+DEVICE float MinusInfinity() { return __int_as_float(0xff800000); }
+
+// Half of each row of the queries: with warps 0 to 3 the first, with 4 to 7 the second.
+using Queries = unsigned[kSteps][4];
+
+// In shared memory, beside the tiles. Rows of `weights` have 16 bytes more than 64 numbers, so that
+// eight rows are in all banks.
+struct Exchange {
+  float4 scores[kWarps][32];
+  float largest[kWarps][kHeads];
+  __align__(16) Half weights[kHeads][kTokens + 8];
+};
+
+// Of the rows g and g + 8 of a lane: the largest score of the block, and this lane's part of the
+// sum of powers; of the columns of its warp, 2 t and 2 t + 1 of every eight, the weighted values.
+struct Sums {
+  float largest[2], total[2];
+  float values[kColumns / 8][4];
+};
+
+// `heads`: how many of the block's there are; the other rows are zeros.
+DEVICE void LoadQueries(Queries& queries, const Half* first, int heads) {
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  const int half = threadIdx.x / 32 / 4 * (WIDTH / 2);
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int row = g + i % 2 * 8, column = half + 16 * step + i / 2 * 8 + 2 * t;
+      queries[step][i] =
+          row < heads ? *reinterpret_cast<const unsigned*>(first + row * WIDTH + column) : 0;
+    }
+}
+
+// The scores of eight of a tile's tokens, those from 8 * FirstOf() on, in each warp. Two warps have
+// 16 tokens, each half of the numbers; they give each other what is missing for eight tokens.
+DEVICE int FirstOf() { return threadIdx.x / 32 % 4 * 2 + threadIdx.x / 32 / 4; }
+
+DEVICE void Score(float (&score)[4], const Queries& queries, const Tile& tile, Exchange& exchange) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, half = warp / 4;
+  const int row = warp % 4 * 16 + lane / 16 * 8 + lane % 8;
+  float part[2][2][4] = {};  // of even and odd steps, of eight tokens and the next eight
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+    unsigned blocks[4];  // eight tokens and the next eight, two blocks each
+    LoadBlocks(blocks, &tile[row][Place(row, half * kChunks / 2 + 2 * step + lane / 8 % 2)]);
+    Multiply(part[step % 2][0], queries[step], &blocks[0]);
+    Multiply(part[step % 2][1], queries[step], &blocks[2]);
+  }
+#pragma unroll
+  for (int j = 0; j < 2; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) part[0][j][i] += part[1][j][i];
+  const float(&give)[4] = part[0][1], (&keep)[4] = part[0][0];
+  if (half == 0) exchange.scores[warp + 4][lane] = make_float4(give[0], give[1], give[2], give[3]);
+  if (half == 1) exchange.scores[warp - 4][lane] = make_float4(keep[0], keep[1], keep[2], keep[3]);
+  __syncthreads();
+  const float4 got = exchange.scores[warp][lane];
+  const float others[4] = {got.x, got.y, got.z, got.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) score[i] = (half == 0 ? keep[i] : give[i]) + others[i];
+}
+
+// Scores become weights in shared memory: powers of the distance to the largest score so far; the
+// sums shrink to fit.
+DEVICE void Weigh(float (&score)[4], Sums& sums, Exchange& exchange) {
+  const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    float largest = fmaxf(score[2 * h], score[2 * h + 1]);
+    largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
+    largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
+    if (t == 0) exchange.largest[warp][g + 8 * h] = largest;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int row = g + 8 * h;
+    float largest = sums.largest[h];  // a tile has a token that counts, so it becomes a number
+#pragma unroll
+    for (int i = 0; i < kWarps; ++i) largest = fmaxf(largest, exchange.largest[i][row]);
+    const float shrink = PowerOfTwo((sums.largest[h] - largest) * kScale);  // 0 at first
+    const float low = PowerOfTwo((score[2 * h] - largest) * kScale);
+    const float high = PowerOfTwo((score[2 * h + 1] - largest) * kScale);
+    sums.largest[h] = largest;
+    sums.total[h] = sums.total[h] * shrink + low + high;
+    *reinterpret_cast<unsigned*>(&exchange.weights[row][8 * FirstOf() + 2 * t]) =
+        PackTwo(low, high);
+#pragma unroll
+    for (int j = 0; j < kColumns / 8; ++j)
+      sums.values[j][2 * h] *= shrink, sums.values[j][2 * h + 1] *= shrink;
+  }
+  __syncthreads();
+}
+
+// Adds the tile's latents, times their weights.
+DEVICE void AddValues(Sums& sums, const Tile& tile, const Exchange& exchange) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+  for (int step = 0; step < kTokens / 16; ++step) {
+    unsigned weights[4];
+    LoadBlocks(weights, &exchange.weights[lane % 16][16 * step + lane / 16 * 8]);
+#pragma unroll
+    for (int j = 0; j < kColumns / 16; ++j) {
+      unsigned blocks[4];  // eight columns and the next eight, two blocks each
+      const int row = 16 * step + lane % 16;
+      const int chunk = warp * (kColumns / 8) + 2 * j + lane / 16;
+      LoadBlocksTurned(blocks, &tile[row][Place(row, chunk)]);
+      Multiply(sums.values[2 * j], weights, &blocks[0]);
+      Multiply(sums.values[2 * j + 1], weights, &blocks[2]);
+    }
+  }
+}
+
+// The row of both pools that a sequence's token has.
+DEVICE long long RowOf(const int* page_table, int sequence, int token) {
+  const int page = page_table[(long long)sequence * PAGES_MAX + token / PAGE];
+  return (long long)page * PAGE + token % PAGE;
+}
+
+// The scores of 128 tokens. All heads' queries are read from shared memory by all threads at once.
+extern "C" __global__ void __launch_bounds__(kIndexThreads)
+    score_all(const int4* index_q, const signed char* index_weights, const int4* index_keys,
+              const int* page_table, const int* lengths, int* scores) {
+  __shared__ int4 queries[INDEX_HEADS][kIndexChunks];
+  __shared__ int weights[INDEX_HEADS];
+  const int sequence = blockIdx.y, token = blockIdx.x * kIndexThreads + threadIdx.x;
+  const int length = lengths[sequence];
+  if (blockIdx.x * kIndexThreads >= length) return;
+  const long long first = (long long)sequence * INDEX_HEADS;
+  for (int i = threadIdx.x; i < INDEX_HEADS * kIndexChunks; i += kIndexThreads)
+    queries[i / kIndexChunks][i % kIndexChunks] = index_q[first * kIndexChunks + i];
+  for (int i = threadIdx.x; i < INDEX_HEADS; i += kIndexThreads)
+    weights[i] = index_weights[first + i];
+  __syncthreads();
+  if (token >= length) return;
+  const int4* const row = index_keys + RowOf(page_table, sequence, token) * kIndexChunks;
+  int4 key[kIndexChunks];
+#pragma unroll
+  for (int i = 0; i < kIndexChunks; ++i) key[i] = __ldg(row + i);
+  int score = 0;
+  for (int head = 0; head < INDEX_HEADS; ++head) {
+    int dot = 0;
+#pragma unroll
+    for (int i = 0; i < kIndexChunks; ++i) {
+      const int4 query = queries[head][i];
+      dot = __dp4a(query.x, key[i].x, dot), dot = __dp4a(query.y, key[i].y, dot);
+      dot = __dp4a(query.z, key[i].z, dot), dot = __dp4a(query.w, key[i].w, dot);
+    }
+    score += weights[head] * max(dot, 0);
+  }
+  scores[(long long)sequence * TOKENS + token] = score;
+}
+
+// The larger key is of the larger score.
+DEVICE unsigned KeyOf(int score) { return static_cast<unsigned>(score) ^ 0x80000000; }
+
+// The sum of `value` over the block's threads before this one; `total` becomes that of all.
+DEVICE int SumBefore(int value, int& total) {
+  __shared__ int of_warp[kListWarps];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int sum = value;
+  for (int step = 1; step < 32; step *= 2) {
+    const int other = __shfl_up_sync(~0u, sum, step);
+    if (lane >= step) sum += other;
+  }
+  if (lane == 31) of_warp[warp] = sum;
+  __syncthreads();
+  int before = sum - value;
+  total = 0;
+  for (int i = 0; i < kListWarps; ++i) {
+    if (i < warp) before += of_warp[i];
+    total += of_warp[i];
+  }
+  __syncthreads();  // before the sums are written again
+  return before;
+}
+
+// A sequence's keys: the first KEPT in shared memory, more of them in memory.
+struct Keys {
+  unsigned* kept;
+  const int* scores;
+  int length;
+
+  DEVICE unsigned Of(int token) const { return token < KEPT ? kept[token] : KeyOf(scores[token]); }
+};
+
+// Where the choice ends: all larger keys are chosen, and the first `equal` tokens with this one.
+struct Cut {
+  unsigned key;
+  int equal;
+};
+
+// The cut below which `count` keys lie; `count` is 1 at least, and not more than there are. Digits
+// of 11 bits are looked at from the highest in which keys differ: keys are counted by their digit,
+// and the digit in which the count is reached is where the next, lower digit is looked at.
+DEVICE Cut FindCut(const Keys& keys, int count) {
+  __shared__ int counts[kDigits];
+  __shared__ unsigned low, high, digit;
+  __shared__ int left;
+  if (threadIdx.x == 0) low = ~0u, high = 0;
+  __syncthreads();
+  unsigned smallest = ~0u, largest = 0;
+  for (int i = threadIdx.x; i < keys.length; i += kListThreads) {
+    const unsigned key = keys.Of(i);
+    smallest = min(smallest, key), largest = max(largest, key);
+  }
+  smallest = __reduce_min_sync(~0u, smallest), largest = __reduce_max_sync(~0u, largest);
+  if (threadIdx.x % 32 == 0) atomicMin(&low, smallest), atomicMax(&high, largest);
+  __syncthreads();
+  unsigned first = low;  // of the keys that are looked at; they differ in their last `bits` bits
+  int bits = 32 - __clz(high - low);
+  while (bits > 0) {
+    const int shift = max(bits - kDigitBits, 0);
+    for (int i = threadIdx.x; i < kDigits; i += kListThreads) counts[i] = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < keys.length; i += kListThreads) {
+      const unsigned key = keys.Of(i), place = (key - first) >> shift;
+      if (key >= first && place < 1u << (bits - shift)) atomicAdd(&counts[place], 1);
+    }
+    __syncthreads();
+    // A thread has neighbouring digits, the first thread the largest.
+    int mine[kDigits / kListThreads], sum = 0, total;
+#pragma unroll
+    for (int i = 0; i < kDigits / kListThreads; ++i)
+      sum += mine[i] = counts[kDigits - 1 - i - kDigits / kListThreads * threadIdx.x];
+    int above = SumBefore(sum, total);
+#pragma unroll
+    for (int i = 0; i < kDigits / kListThreads; ++i) {
+      if (above < count && count <= above + mine[i])
+        digit = kDigits - 1 - i - kDigits / kListThreads * threadIdx.x, left = count - above;
+      above += mine[i];
+    }
+    __syncthreads();
+    first += digit << shift, count = left, bits = shift;
+  }
+  return {first, count};
+}
+
+// Lists the chosen tokens in their order. A warp has a stretch of tokens: it counts its own first,
+// and then knows where they belong.
+DEVICE void List(const Keys& keys, Cut cut, int* chosen) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int stretch = (keys.length + kListThreads - 1) / kListThreads * 32;
+  const int begin = min(warp * stretch, keys.length), end = min(begin + stretch, keys.length);
+  int larger = 0, equal = 0, total;
+  for (int i = begin + lane; i < end; i += 32) {
+    const unsigned key = keys.Of(i);
+    larger += key > cut.key, equal += key == cut.key;
+  }
+  larger = __reduce_add_sync(~0u, larger), equal = __reduce_add_sync(~0u, equal);
+  // Of the warps before: lane 0 adds for its warp.
+  larger = __shfl_sync(~0u, SumBefore(lane == 0 ? larger : 0, total), 0);
+  equal = __shfl_sync(~0u, SumBefore(lane == 0 ? equal : 0, total), 0);
+  const unsigned before = (1u << lane) - 1;
+  for (int start = begin; start < end; start += 32) {
+    const int token = start + lane;
+    const unsigned key = token < end ? keys.Of(token) : 0;
+    const unsigned larger_here = __ballot_sync(~0u, token < end && key > cut.key);
+    const unsigned equal_here = __ballot_sync(~0u, token < end && key == cut.key);
+    const int my_larger = larger + __popc(larger_here & before);
+    const int my_equal = equal + __popc(equal_here & before);
+    if (larger_here >> lane & 1 || (equal_here >> lane & 1 && my_equal < cut.equal))
+      chosen[my_larger + min(my_equal, cut.equal)] = token;
+    larger += __popc(larger_here), equal += __popc(equal_here);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kListThreads, 1)
+    choose(const int* all_scores, const int* lengths, int* out1) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  const int sequence = blockIdx.x, length = lengths[sequence], count = min(length, TOP);
+  const int* const scores = all_scores + (long long)sequence * TOKENS;
+  int* const chosen = out1 + (long long)sequence * TOP;
+  const Keys keys = {reinterpret_cast<unsigned*>(shared), scores, length};
+  for (int i = threadIdx.x; i < min(length, KEPT); i += kListThreads)
+    keys.kept[i] = KeyOf(scores[i]);
+  __syncthreads();
+  if (count > 0) List(keys, FindCut(keys, count), chosen);
+  for (int i = count + threadIdx.x; i < TOP; i += kListThreads) chosen[i] = -1;
+}
+
+// A sequence's chosen rows of the pool.
+struct Chosen {
+  const uint4* rows;  // row 0 of the pool
+  const int* table;
+  const int* tokens;
+
+  // Of the chosen token numbered `i`; int holds it.
+  DEVICE int RowOf(int i) const {
+    const int token = tokens[i];
+    return table[token / PAGE] * PAGE + token % PAGE;
+  }
+};
+
+// Starts copies of the warp's eight rows of a tile; `row` of lane i is that of row i, -1 for zeros.
+DEVICE void LoadTile(Tile& tile, const uint4* rows, int row) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < kRows * kChunks / 32; ++i) {
+    const int r = (32 * i + lane) / kChunks, c = (32 * i + lane) % kChunks;
+    const int from = __shfl_sync(~0u, row, r), to = warp * kRows + r;
+    CopyAsync(&tile[to][Place(to, c)], rows + (long long)max(from, 0) * kChunks + c, from >= 0);
+  }
+}
+
+// Adds the chosen tokens from `begin` to `end`.
+DEVICE void AddTokens(Sums& sums, const Queries& queries, const Chosen& chosen, Tile* ring,
+                      Exchange& exchange, int begin, int end) {
+  const int in_tile = threadIdx.x / 32 * kRows + threadIdx.x % kRows, t = threadIdx.x % 4;
+  const int tiles = (end - begin + kTokens - 1) / kTokens;
+  const auto look_up = [&](int tile) {
+    const int i = begin + tile * kTokens + in_tile;
+    return i < end ? chosen.RowOf(i) : -1;
+  };
+  int to_load = 0, stage_to_load = 0, row = look_up(0);
+  const auto load = [&] {
+    if (to_load < tiles) LoadTile(ring[stage_to_load], chosen.rows, row);
+    CommitCopies();  // an empty group past the end, so that counting groups counts tiles
+    row = look_up(++to_load);
+    stage_to_load = stage_to_load + 1 == STAGES ? 0 : stage_to_load + 1;
+  };
+  for (int i = 0; i < STAGES - 1; ++i) load();
+  int stage = 0;
+  for (int tile = 0; tile < tiles; ++tile) {
+    WaitCopies<STAGES - 2>();
+    __syncthreads();  // this tile is there, and the stage of the one before is free
+    load();
+    float score[4];
+    Score(score, queries, ring[stage], exchange);
+    const int count = end - begin - tile * kTokens;
+    if (count < kTokens) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (8 * FirstOf() + 2 * t + i % 2 >= count) score[i] = MinusInfinity();
+    }
+    Weigh(score, sums, exchange);
+    AddValues(sums, ring[stage], exchange);
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
+  }
+  WaitCopies<0>();
+}
+
+// The sums of powers of the lane's rows, of all warps.
+DEVICE void AddTotals(float (&totals)[2], const Sums& sums, Exchange& exchange) {
+  const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  __syncthreads();  // the largest scores are no longer read
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    float total = sums.total[h];
+    total += __shfl_xor_sync(~0u, total, 1);
+    total += __shfl_xor_sync(~0u, total, 2);
+    if (t == 0) exchange.largest[warp][g + 8 * h] = total;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    totals[h] = 0;
+#pragma unroll
+    for (int i = 0; i < kWarps; ++i) totals[h] += exchange.largest[i][g + 8 * h];
+  }
+}
+
+// A block 16 heads and a share of the chosen tokens, whose sums it leaves in memory.
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    attend(const Half* q, const uint4* rows, const int* page_table, const int* lengths,
+           const int* out1, float* all_sums, float2* all_ends) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  __shared__ Exchange exchange;
+  const int sequence = blockIdx.z, group = blockIdx.y;
+  const int heads = min(kHeads, HEADS - group * kHeads);
+  const int count = min(lengths[sequence], TOP);
+  const int begin = min(blockIdx.x * SHARE, count), end = min(begin + SHARE, count);
+  if (begin == end) return;  // and `combine` knows
+  const Chosen chosen = {rows, page_table + (long long)sequence * PAGES_MAX,
+                         out1 + (long long)sequence * TOP};
+  Queries queries;
+  LoadQueries(queries, q + ((long long)sequence * HEADS + group * kHeads) * WIDTH, heads);
+  Sums sums = {};
+  sums.largest[0] = sums.largest[1] = MinusInfinity();
+  AddTokens(sums, queries, chosen, reinterpret_cast<Tile*>(shared), exchange, begin, end);
+  float totals[2];
+  AddTotals(totals, sums, exchange);
+  const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  const long long first = (((long long)sequence * GROUPS + group) * SPLITS + blockIdx.x) * kHeads;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const long long row = first + g + 8 * h;
+    if (warp == 0 && t == 0) all_ends[row] = make_float2(sums.largest[h], totals[h]);
+#pragma unroll
+    for (int j = 0; j < kColumns / 8; ++j)
+      *reinterpret_cast<float2*>(all_sums + row * LATENT + warp * kColumns + 8 * j + 2 * t) =
+          make_float2(sums.values[j][2 * h], sums.values[j][2 * h + 1]);
+  }
+}
+
+// A block a head, a thread four columns: puts shares together. A sequence without tokens becomes
+// zeros.
+extern "C" __global__ void __launch_bounds__(LATENT / 4)
+    combine(const int* lengths, const float4* all_sums, const float2* all_ends, uint2* out) {
+  const int head = blockIdx.x, sequence = blockIdx.y, count = min(lengths[sequence], TOP);
+  const int shares = (count + SHARE - 1) / SHARE;
+  const long long first =
+      ((long long)sequence * GROUPS + head / kHeads) * SPLITS * kHeads + head % kHeads;
+  float largest = MinusInfinity(), total = 0;
+  float4 sum = {0, 0, 0, 0};
+  for (int share = 0; share < shares; ++share)
+    largest = fmaxf(largest, all_ends[first + share * kHeads].x);
+#pragma unroll 4
+  for (int share = 0; share < shares; ++share) {
+    const long long row = first + share * kHeads;
+    const float2 ends = all_ends[row];
+    const float4 more = all_sums[row * (LATENT / 4) + threadIdx.x];
+    const float factor = PowerOfTwo((ends.x - largest) * kScale);
+    total += ends.y * factor;
+    sum.x += more.x * factor, sum.y += more.y * factor;
+    sum.z += more.z * factor, sum.w += more.w * factor;
+  }
+  const float factor = count > 0 ? 1 / total : 0;
+  out[((long long)sequence * HEADS + head) * (LATENT / 4) + threadIdx.x] = {
+      PackTwo(sum.x * factor, sum.y * factor), PackTwo(sum.z * factor, sum.w * factor)};
+}
