@@ -115,7 +115,8 @@ class Layer(nn.Module):
         heads = (HEADS + 2 * KV_HEADS) * HEAD_DIM
         self.attention_norm = weights.take(HIDDEN, mean=1.0, std=0.2)
         self.qkv = weights.take(heads, HIDDEN, std=HIDDEN**-0.5)
-        self.project = weights.take(HIDDEN, HEADS * HEAD_DIM, std=ADDED * (HEADS * HEAD_DIM) ** -0.5)
+        width = HEADS * HEAD_DIM
+        self.project = weights.take(HIDDEN, width, std=ADDED * width**-0.5)
         self.feed_forward_norm = weights.take(HIDDEN, mean=1.0, std=0.2)
         self.gate = weights.take(FEED_FORWARD, HIDDEN, std=HIDDEN**-0.5)
         self.up = weights.take(FEED_FORWARD, HIDDEN, std=HIDDEN**-0.5)
