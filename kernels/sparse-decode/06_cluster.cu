@@ -446,10 +446,11 @@ DEVICE void Score(const Part& part, Choice& choice, Kept& kept, const Indexer& i
   for (int first = part.begin + threadIdx.x / 32 * 32; first < part.end; first += kThreads) {
     const int score = ScoreOfLane(indexer, index_keys, page_table, blockIdx.y, first, part.length);
     const int token = first + PlaceOfLane();
-    if (token >= part.end) continue;
-    const unsigned key = KeyOf(score);
-    choice.keys[token - part.begin] = key;
-    smallest = min(smallest, key), largest = max(largest, key);
+    if (token < part.end) {
+      const unsigned key = KeyOf(score);
+      choice.keys[token - part.begin] = key;
+      smallest = min(smallest, key), largest = max(largest, key);
+    }
   }
   smallest = __reduce_min_sync(~0u, smallest), largest = __reduce_max_sync(~0u, largest);
   if (threadIdx.x % 32 == 0) atomicMin(&kept.low, smallest), atomicMax(&kept.high, largest);
