@@ -66,7 +66,7 @@ def test_a_rung_is_right_at_many_tiles_groups_and_digits(rung, tmp_path):
     "text, instead",
     (
         ("WaitCopies<STAGES - 2>();", ""),
-        ("my_equal < cut.equal", "my_equal <= cut.equal"),
+        ("my_equal < cut.equal", "my_equal < cut.equal - 1"),
         ("  ClusterBarrier();\n}\n", "}\n"),
     ),
     ids=("copies", "ties", "barrier"),
