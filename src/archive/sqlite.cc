@@ -61,6 +61,11 @@ SqliteStatement& SqliteStatement::Bind(int64_t number) {
   return *this;
 }
 
+SqliteStatement& SqliteStatement::BindReal(double number) {
+  sqlite3_bind_double(statement_.get(), ++bound_, number);
+  return *this;
+}
+
 SqliteStatement& SqliteStatement::Bind(std::string_view text) {
   sqlite3_bind_text64(statement_.get(), ++bound_, text.data() == nullptr ? "" : text.data(),
                       text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
@@ -83,6 +88,15 @@ Result<bool> SqliteStatement::Step() {
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
   return Failed(database_, path_);
+}
+
+void SqliteStatement::Reset() {
+  sqlite3_reset(statement_.get());
+  bound_ = 0;
+}
+
+double SqliteStatement::Real(int column) const {
+  return sqlite3_column_double(statement_.get(), column);
 }
 
 int64_t SqliteStatement::Number(int column) const {

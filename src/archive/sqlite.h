@@ -19,13 +19,17 @@ class SqliteStatement {
   SqliteStatement(sqlite3* database, std::string path, sqlite3_stmt* statement);
 
   SqliteStatement& Bind(int64_t number);
+  SqliteStatement& BindReal(double number);
   SqliteStatement& Bind(std::string_view text);
   SqliteStatement& BindBytes(std::string_view bytes);
   SqliteStatement& BindNull();
 
   // Returns true at a row, false at the end.
   Result<bool> Step();
+  // Makes the statement ready to run once more, without parameters.
+  void Reset();
   int64_t Number(int column) const;
+  double Real(int column) const;
   std::string Text(int column) const;  // text or bytes; NULL: empty
 
  private:

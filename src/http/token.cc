@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/secret.h"
 #include "base/unique_fd.h"
 
 namespace assay {
@@ -19,15 +19,6 @@ namespace {
 
 constexpr size_t kTokenDigits = 32;
 constexpr size_t kFileBytesMax = 1024;
-
-// Reads all of both, so that the time of a refusal tells nothing.
-bool IsEqual(const std::string& one, const std::string& other) {
-  if (one.size() != other.size()) return false;
-  unsigned char difference = 0;
-  for (size_t i = 0; i < one.size(); ++i)
-    difference |= static_cast<unsigned char>(one[i] ^ other[i]);
-  return difference == 0;
-}
 
 std::string FirstWord(const std::string& text) {
   constexpr const char* kSpace = " \t\r\n";
@@ -52,11 +43,7 @@ Result<std::string> ReadOrMakeToken(const std::string& path) {
                       path, kTokenDigits));
     return token;
   }
-  unsigned char bytes[kTokenDigits / 2];
-  if (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes))
-    return EnvironmentError("the operating system gives no random bytes");
-  std::string token;
-  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
+  ASSAY_ASSIGN_OR_RETURN(std::string token, RandomHex(kTokenDigits / 2));
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const std::string line = token + "\n";
   if (!file || ::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
@@ -73,7 +60,8 @@ std::optional<TokenGuard::Refusal> TokenGuard::Refuse(const ServedRequest& reque
     return Refusal{403, "this address serves the loopback interface alone"};
   constexpr std::string_view kScheme = "Bearer ";
   const std::string given = request.Header("authorization");
-  if (!given.starts_with(kScheme) || !IsEqual(Sha256Hex(given.substr(kScheme.size())), token_hash_))
+  if (!given.starts_with(kScheme) ||
+      !IsSameSecret(Sha256Hex(given.substr(kScheme.size())), token_hash_))
     return Refusal{401, "send the token of --token-file as Authorization: Bearer"};
   return std::nullopt;
 }

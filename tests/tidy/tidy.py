@@ -36,6 +36,9 @@ ROOMS = [
     "run",
     "search",
     "worklog",
+    "serve",
+    "web",
+    "runner",
     "cli",
 ]
 LAYERS = {
@@ -53,9 +56,10 @@ LAYERS = {
         for place, room in enumerate(ROOMS)
     },
 }
-for room in ("search", "worklog", "cli"):
+for room in ("search", "worklog", "serve", "web", "runner", "cli"):
     LAYERS[room] |= {"archive", "propose"}  # what judges knows nothing of them
-LAYERS["cli"].add("http")
+for room in ("web", "runner", "cli"):
+    LAYERS[room].add("http")
 HOST_MAY_USE = {"wire", "cuda"}
 HOST_TESTS_MAY_USE = {"base", "wire", "cuda", "model", "problem"}
 # Pure folders: samples in, conclusions out.

@@ -1,0 +1,196 @@
+#include "serve/accounts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "base/secret.h"
+#include "base/utf8.h"
+#include "serve/words.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kNameBytesMax = 40;
+constexpr size_t kTokenBytes = 16;
+constexpr int64_t kSessionLastsS = 14 * 24 * 3600;
+constexpr const char* kServerName = "server";
+constexpr const char* kColumns =
+    "accounts.id, accounts.name, accounts.role, accounts.class_id FROM accounts";
+
+Account AccountOf(const SqliteStatement& row) {
+  Account account;
+  account.id = row.Number(0);
+  account.name = row.Text(1);
+  account.role = RoleFromName(row.Text(2)).value_or(Role::kStudent);
+  account.class_id = row.Number(3);
+  return account;
+}
+
+// Characters that do not show, by their UTF-8: C1 controls, zero widths, marks of the direction.
+bool HasHiddenCharacter(const std::string& text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = [&](size_t at) {
+      return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+    };
+    const int first = byte(i), second = byte(i + 1), third = byte(i + 2);
+    if (first < 0x20 || first == 0x7f || (first == 0xc2 && second < 0xa0)) return true;
+    if (first == 0xd8 && second == 0x9c) return true;                                    // U+061C
+    if (first == 0xe2 && second == 0x80 && third >= 0x8b && third <= 0x8f) return true;  // U+200B-F
+    if (first == 0xe2 && second == 0x80 && third >= 0xa8 && third <= 0xae) return true;  // U+2028-E
+    if (first == 0xe2 && second == 0x81 && third >= 0xa0 && third <= 0xaf) return true;  // U+2060-F
+    if (first == 0xef && second == 0xbb && third == 0xbf) return true;                   // U+FEFF
+  }
+  return false;
+}
+
+Result<std::optional<Account>> One(SqliteStatement& select) {
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
+  if (!found) return std::nullopt;
+  return AccountOf(select);
+}
+
+}  // namespace
+
+Result<void> CheckAccountName(const std::string& name) {
+  if (name.empty()) return UsageError("a name is missing: choose one");
+  if (name.size() > kNameBytesMax)
+    return UsageError(
+        fmt::format("the name is over {} bytes: choose a shorter one", kNameBytesMax));
+  if (!IsUtf8(name) || HasHiddenCharacter(name) || name.front() == ' ' || name.back() == ' ')
+    return UsageError("the name has characters that do not show: use letters, digits and spaces");
+  return {};
+}
+
+std::string CsrfTokenOf(const std::string& session) {
+  return Sha256Hex("assay form of session " + session).substr(0, 2 * kTokenBytes);
+}
+
+Result<Account> Accounts::Make(const std::string& name, Role role, int64_t class_id, Instant now) {
+  ASSAY_RETURN_IF_ERROR(CheckAccountName(name));
+  ASSAY_ASSIGN_OR_RETURN(const auto known, FindByName(name));
+  if (known) return UsageError(fmt::format("the name {} is taken: choose another one", name));
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement insert,
+      database_.Prepare("INSERT INTO accounts(name, role, class_id, made_s) VALUES(?, ?, ?, ?)"
+                        " RETURNING id"));
+  insert.Bind(name).Bind(RoleName(role)).Bind(class_id).Bind(now.utc_s);
+  ASSAY_RETURN_IF_ERROR(insert.Step());
+  Account account{insert.Number(0), name, role, class_id};
+  ASSAY_RETURN_IF_ERROR(insert.Step());
+  return account;
+}
+
+Result<Account> Accounts::ServerAccount(Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare(fmt::format("SELECT {} WHERE is_server = 1", kColumns)));
+  ASSAY_ASSIGN_OR_RETURN(const auto known, One(select));
+  if (known) return *known;
+  Account account;
+  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+    ASSAY_ASSIGN_OR_RETURN(account, Make(kServerName, Role::kMachine, 0, now));
+    ASSAY_ASSIGN_OR_RETURN(SqliteStatement update,
+                           database_.Prepare("UPDATE accounts SET is_server = 1 WHERE id = ?"));
+    ASSAY_RETURN_IF_ERROR(update.Bind(account.id).Step());
+    return {};
+  }));
+  return account;
+}
+
+Result<bool> Accounts::IsServer(int64_t account) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare("SELECT 1 FROM accounts WHERE id = ? AND is_server = 1"));
+  return select.Bind(account).Step();
+}
+
+Result<std::optional<Account>> Accounts::Find(int64_t id) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare(fmt::format("SELECT {} WHERE id = ?", kColumns)));
+  select.Bind(id);
+  return One(select);
+}
+
+Result<std::optional<Account>> Accounts::FindByName(const std::string& name) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare(fmt::format("SELECT {} WHERE name = ?", kColumns)));
+  select.Bind(name);
+  return One(select);
+}
+
+Result<std::vector<Account>> Accounts::All() {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare(fmt::format("SELECT {} ORDER BY id", kColumns)));
+  std::vector<Account> accounts;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
+    if (!found) return accounts;
+    accounts.push_back(AccountOf(select));
+  }
+}
+
+Result<void> Accounts::SetClass(int64_t account, int64_t class_id) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement update,
+                         database_.Prepare("UPDATE accounts SET class_id = ? WHERE id = ?"));
+  ASSAY_RETURN_IF_ERROR(update.Bind(class_id).Bind(account).Step());
+  return {};
+}
+
+Result<std::string> Accounts::Issue(int64_t account, std::string_view kind, int64_t made_s,
+                                    int64_t ends_s) {
+  ASSAY_ASSIGN_OR_RETURN(std::string token, RandomHex(kTokenBytes));
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement insert,
+                         database_.Prepare("INSERT INTO tokens(account, hash, kind, made_s, ends_s)"
+                                           " VALUES(?, ?, ?, ?, ?)"));
+  insert.Bind(account).Bind(Sha256Hex(token)).Bind(kind).Bind(made_s).Bind(ends_s);
+  ASSAY_RETURN_IF_ERROR(insert.Step());
+  return token;
+}
+
+Result<std::string> Accounts::IssueAccess(int64_t account, Instant now, int64_t lasts_s) {
+  return Issue(account, "access", now.utc_s, lasts_s == 0 ? 0 : now.utc_s + lasts_s);
+}
+
+Result<std::string> Accounts::IssueSession(int64_t account, Instant now) {
+  return Issue(account, "session", now.utc_s, now.utc_s + kSessionLastsS);
+}
+
+Result<std::optional<Account>> Accounts::Of(const std::string& token, std::string_view kind,
+                                            Instant now) {
+  if (token.size() != 2 * kTokenBytes) return std::nullopt;
+  const std::string hash = Sha256Hex(token);
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare(
+          "SELECT accounts.id, accounts.name, accounts.role, accounts.class_id, tokens.hash"
+          " FROM tokens JOIN accounts ON accounts.id = tokens.account"
+          " WHERE tokens.hash = ? AND kind = ? AND revoked = 0 AND (ends_s = 0 OR ends_s > ?)"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(hash).Bind(kind).Bind(now.utc_s).Step());
+  if (!found || !IsSameSecret(select.Text(4), hash)) return std::nullopt;
+  return AccountOf(select);
+}
+
+Result<std::optional<Account>> Accounts::OfAccess(const std::string& token, Instant now) {
+  return Of(token, "access", now);
+}
+
+Result<std::optional<Account>> Accounts::OfSession(const std::string& token, Instant now) {
+  return Of(token, "session", now);
+}
+
+Result<void> Accounts::Revoke(const std::string& token) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement update,
+                         database_.Prepare("UPDATE tokens SET revoked = 1 WHERE hash = ?"));
+  ASSAY_RETURN_IF_ERROR(update.Bind(Sha256Hex(token)).Step());
+  return {};
+}
+
+Result<void> Accounts::RevokeAll(int64_t account) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement update,
+                         database_.Prepare("UPDATE tokens SET revoked = 1 WHERE account = ?"));
+  ASSAY_RETURN_IF_ERROR(update.Bind(account).Step());
+  return {};
+}
+
+}  // namespace assay

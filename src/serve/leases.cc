@@ -1,0 +1,308 @@
+#include "serve/leases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/hash.h"
+#include "base/secret.h"
+#include "serve/job_rows.h"
+#include "serve/words.h"
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kLeaseBytes = 16;
+constexpr size_t kEventBytesMax = size_t{16} << 10, kFailureBytesMax = size_t{4} << 10;
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string EndedEvent(JobState state, const std::string& name, const std::string& text) {
+  Json event{{"event", "ended"}, {"state", JobStateName(state)}};
+  if (!text.empty()) event[name] = text;
+  return Dump(event);
+}
+
+Runner RunnerOf(const SqliteStatement& row) {
+  Runner runner;
+  runner.id = row.Number(0);
+  runner.owner.id = row.Number(1);
+  runner.owner.name = row.Text(2);
+  runner.owner.role = RoleFromName(row.Text(3)).value_or(Role::kStudent);
+  runner.name = row.Text(4);
+  runner.device = row.Text(5);
+  runner.version = row.Text(6);
+  runner.machine = row.Text(7);
+  runner.promoted = row.Number(8) != 0;
+  runner.seen = UtcText(row.Number(9));
+  runner.job = row.Number(10);
+  return runner;
+}
+
+}  // namespace
+
+Result<Runner> Leases::Meet(const Account& owner, const Runner& facts, bool promoted, Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement upsert,
+      database_.Prepare(
+          "INSERT INTO runners(account, name, device, version, machine, promoted, seen_s)"
+          " VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(account, name) DO UPDATE SET"
+          " device = excluded.device, version = excluded.version, seen_s = excluded.seen_s,"
+          " machine = CASE excluded.machine WHEN '' THEN machine ELSE excluded.machine END,"
+          " promoted = max(promoted, excluded.promoted) RETURNING id, promoted"));
+  upsert.Bind(owner.id).Bind(facts.name).Bind(facts.device).Bind(facts.version);
+  upsert.Bind(facts.machine).Bind(int64_t{promoted}).Bind(now.utc_s);
+  ASSAY_RETURN_IF_ERROR(upsert.Step());
+  Runner runner = facts;
+  runner.owner = owner;
+  runner.id = upsert.Number(0);
+  runner.promoted = upsert.Number(1) != 0;
+  ASSAY_RETURN_IF_ERROR(upsert.Step());
+  return runner;
+}
+
+Result<std::vector<Runner>> Leases::Runners() {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare(
+          "SELECT runners.id, account, accounts.name, accounts.role, runners.name, device, version,"
+          " machine, promoted, seen_s, coalesce((SELECT jobs.id FROM jobs WHERE"
+          " jobs.state = 'running' AND jobs.runner = runners.id LIMIT 1), 0)"
+          " FROM runners JOIN accounts ON accounts.id = account ORDER BY runners.id"));
+  std::vector<Runner> runners;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
+    if (!found) return runners;
+    runners.push_back(RunnerOf(select));
+  }
+}
+
+Result<bool> Leases::Promote(int64_t runner, bool promoted) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement update,
+      database_.Prepare("UPDATE runners SET promoted = ? WHERE id = ? RETURNING id"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, update.Bind(int64_t{promoted}).Bind(runner).Step());
+  if (found) ASSAY_RETURN_IF_ERROR(update.Step());
+  return found;
+}
+
+Result<std::optional<LeasedJob>> Leases::Take(const Runner& runner, Instant now) {
+  LeasedJob leased;
+  ASSAY_ASSIGN_OR_RETURN(leased.lease, RandomHex(kLeaseBytes));
+  bool found = false;
+  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+    ASSAY_ASSIGN_OR_RETURN(
+        SqliteStatement update,
+        database_.Prepare(fmt::format(
+            "UPDATE jobs SET state = 'running', lease = ?, runner = ?, attempts = attempts + 1"
+            " WHERE id = (SELECT id FROM jobs WHERE state = 'queued' AND needs IN ('', ?){}"
+            " ORDER BY tag, id LIMIT 1) RETURNING id, tag, opponent_name",
+            runner.promoted ? "" : " AND account = ?")));
+    update.Bind(Sha256Hex(leased.lease)).Bind(runner.id);
+    update.Bind(runner.device.starts_with("cuda") ? "cuda" : "cpu");
+    if (!runner.promoted) update.Bind(runner.owner.id);
+    ASSAY_ASSIGN_OR_RETURN(found, update.Step());
+    if (!found) return {};
+    leased.job.id = update.Number(0);
+    const int64_t tag = update.Number(1);
+    leased.opponent_name = update.Text(2);
+    ASSAY_RETURN_IF_ERROR(update.Step());
+    ASSAY_ASSIGN_OR_RETURN(
+        SqliteStatement taken,
+        database_.Prepare("INSERT INTO settings(name, number) VALUES('taken tag', ?)"
+                          " ON CONFLICT(name) DO UPDATE SET number = max(number, "
+                          "excluded.number)"));
+    ASSAY_RETURN_IF_ERROR(taken.Bind(tag).Step());
+    ASSAY_RETURN_IF_ERROR(AddJobEvent(database_, leased.job.id, now,
+                                      Dump({{"event", "taken"}, {"runner", runner.name}})));
+    return {};
+  }));
+  if (!found) return std::nullopt;
+  times_[leased.job.id] = {now.steady_ms + limits_.silence_ms, now.steady_ms + limits_.whole_ms};
+  ASSAY_ASSIGN_OR_RETURN(auto job, FindJob(database_, leased.job.id));
+  if (job) leased.job = std::move(*job);
+  return leased;
+}
+
+Result<bool> Leases::Holds(int64_t job, const std::string& lease, Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare("SELECT lease FROM jobs WHERE id = ? AND state = 'running'"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(job).Step());
+  if (!found || lease.empty() || !IsSameSecret(select.Text(0), Sha256Hex(lease))) return false;
+  const auto known = times_.find(job);
+  if (known == times_.end()) {
+    times_[job] = {now.steady_ms + limits_.silence_ms, now.steady_ms + limits_.whole_ms};
+    return true;
+  }
+  if (now.steady_ms >= known->second.over_at_ms) return false;
+  known->second.silent_at_ms = now.steady_ms + limits_.silence_ms;
+  return true;
+}
+
+Result<bool> Leases::Renew(int64_t job, const std::string& lease, const std::string& event,
+                           Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(const bool holds, Holds(job, lease, now));
+  if (!holds || event.empty() || event.size() > kEventBytesMax) return holds;
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare("SELECT count(*) FROM events WHERE job = ?"));
+  ASSAY_RETURN_IF_ERROR(select.Bind(job).Step());
+  if (select.Number(0) < limits_.events_max)
+    ASSAY_RETURN_IF_ERROR(AddJobEvent(database_, job, now, event));
+  return true;
+}
+
+Result<Ending> Leases::IfRepeated(int64_t job, const std::string& lease) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare("SELECT ended_lease FROM jobs WHERE id = ?"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(job).Step());
+  return found && !lease.empty() && IsSameSecret(select.Text(0), Sha256Hex(lease))
+             ? Ending::kRepeated
+             : Ending::kNotCounted;
+}
+
+Result<Ending> Leases::EndWithVerdict(int64_t job, const std::string& lease,
+                                      const std::string& verdict, const std::string& id,
+                                      const std::string& outcome, Instant now) {
+  bool counted = false;
+  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+    ASSAY_ASSIGN_OR_RETURN(const bool holds, Holds(job, lease, now));
+    if (!holds) return {};
+    ASSAY_ASSIGN_OR_RETURN(
+        SqliteStatement update,
+        database_.Prepare(
+            "UPDATE jobs SET state = 'done', ended_lease = lease, lease = '', ended_s = max(?, 1),"
+            " verdict = ?, outcome = ? WHERE id = ? AND state = 'running' AND lease = ?"
+            " RETURNING id"));
+    update.Bind(now.utc_s).Bind(id).Bind(outcome).Bind(job).Bind(Sha256Hex(lease));
+    ASSAY_ASSIGN_OR_RETURN(counted, update.Step());
+    if (!counted) return {};
+    ASSAY_RETURN_IF_ERROR(update.Step());
+    ASSAY_ASSIGN_OR_RETURN(SqliteStatement keep,
+                           database_.Prepare("INSERT INTO endings(job, verdict) VALUES(?, ?)"));
+    ASSAY_RETURN_IF_ERROR(keep.Bind(job).Bind(verdict).Step());
+    ASSAY_RETURN_IF_ERROR(AddJobEvent(
+        database_, job, now,
+        Dump({{"event", "ended"}, {"state", "done"}, {"outcome", outcome}, {"verdict", id}})));
+    return {};
+  }));
+  if (!counted) return IfRepeated(job, lease);
+  times_.erase(job);
+  return Ending::kCounted;
+}
+
+Result<bool> Leases::Fail(int64_t job, const std::string& lease_hash, const std::string& why,
+                          Instant now) {
+  const std::string text = why.substr(0, kFailureBytesMax);
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement update,
+      database_.Prepare(
+          "UPDATE jobs SET state = 'failed', ended_lease = lease, lease = '', ended_s = max(?, 1),"
+          " failure = ? WHERE id = ? AND state = 'running' AND lease = ? RETURNING id"));
+  update.Bind(now.utc_s).Bind(text).Bind(job).Bind(lease_hash);
+  ASSAY_ASSIGN_OR_RETURN(const bool failed, update.Step());
+  if (!failed) return false;
+  ASSAY_RETURN_IF_ERROR(update.Step());
+  ASSAY_RETURN_IF_ERROR(
+      AddJobEvent(database_, job, now, EndedEvent(JobState::kFailed, "failure", text)));
+  return true;
+}
+
+Result<bool> Leases::PutBack(int64_t job, const std::string& lease_hash, const std::string& why,
+                             bool gives_back, Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare("SELECT attempts FROM jobs WHERE id = ? AND state = 'running'"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(job).Step());
+  if (!found) return false;
+  if (!gives_back && select.Number(0) >= limits_.attempts_max)
+    return Fail(job, lease_hash,
+                fmt::format("nobody could judge it in {} attempts; the last one: {}",
+                            select.Number(0), why),
+                now);
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement update,
+      database_.Prepare("UPDATE jobs SET state = 'queued', lease = '', attempts = attempts - ?"
+                        " WHERE id = ? AND state = 'running' AND lease = ? RETURNING id"));
+  update.Bind(int64_t{gives_back}).Bind(job).Bind(lease_hash);
+  ASSAY_ASSIGN_OR_RETURN(const bool back, update.Step());
+  if (!back) return false;
+  ASSAY_RETURN_IF_ERROR(update.Step());
+  ASSAY_RETURN_IF_ERROR(
+      AddJobEvent(database_, job, now,
+                  Dump({{"event", "requeued"}, {"why", why.substr(0, kFailureBytesMax)}})));
+  return true;
+}
+
+Result<Ending> Leases::EndWithError(int64_t job, const std::string& lease, const RunnerError& error,
+                                    Instant now) {
+  const bool final = error.kind == "usage" || error.kind == "unjudged";
+  bool counted = false;
+  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+    ASSAY_ASSIGN_OR_RETURN(const bool holds, Holds(job, lease, now));
+    if (!holds) return {};
+    const std::string hash = Sha256Hex(lease);
+    ASSAY_ASSIGN_OR_RETURN(
+        counted, final ? Fail(job, hash, error.message, now)
+                       : PutBack(job, hash, error.message, error.kind == "interrupted", now));
+    return {};
+  }));
+  if (!counted) return IfRepeated(job, lease);
+  times_.erase(job);
+  return final ? Ending::kCounted : Ending::kRequeued;
+}
+
+Result<std::vector<int64_t>> Leases::Expire(Instant now) {
+  std::vector<std::pair<int64_t, std::string>> running;
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare("SELECT id, lease FROM jobs WHERE state = 'running' ORDER BY id"));
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
+    if (!found) break;
+    running.emplace_back(select.Number(0), select.Text(1));
+  }
+  std::erase_if(times_, [&](const auto& held) {
+    return std::ranges::none_of(running, [&](const auto& job) { return job.first == held.first; });
+  });
+  std::vector<int64_t> changed;
+  for (const auto& [job, lease] : running) {
+    const auto [times, is_new] = times_.try_emplace(
+        job, Times{now.steady_ms + limits_.silence_ms, now.steady_ms + limits_.whole_ms});
+    const bool silent = now.steady_ms >= times->second.silent_at_ms;
+    if (!silent && now.steady_ms < times->second.over_at_ms) continue;
+    const std::string why = silent ? "its runner fell silent" : "its runner took too long";
+    ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+      ASSAY_RETURN_IF_ERROR(PutBack(job, lease, why, false, now));
+      return {};
+    }));
+    times_.erase(job);
+    changed.push_back(job);
+  }
+  return changed;
+}
+
+Result<std::vector<Leases::KeptVerdict>> Leases::NotArchived() {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare("SELECT job, verdict FROM endings ORDER BY job"));
+  std::vector<KeptVerdict> kept;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
+    if (!found) return kept;
+    kept.push_back({select.Number(0), select.Text(1)});
+  }
+}
+
+Result<void> Leases::Archived(int64_t job) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement remove,
+                         database_.Prepare("DELETE FROM endings WHERE job = ?"));
+  ASSAY_RETURN_IF_ERROR(remove.Bind(job).Step());
+  return {};
+}
+
+}  // namespace assay
