@@ -1,23 +1,30 @@
 // Theory of operation. One thread runs the connections, as coroutines; a pool of threads runs the
 // handlers, so that a slow one holds up neither refusals nor other connections. A request's header
-// is read and judged before its body, so that a peer without a token can send little.
+// is read and judged before its body, so that a peer without a token can send little. Streams and
+// waits are coroutines that sleep on a timer, which Wake() ends: they hold no thread of the pool.
 #include "http/server.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <cctype>
+#include <cerrno>
 #include <chrono>
+#include <list>
+#include <map>
 
 namespace assay {
 namespace {
@@ -30,6 +37,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLook{50};
 constexpr milliseconds kWaitForRoom{10};
+constexpr size_t kFirstBytes = 4096;
 
 auto Into(beast::error_code* error) { return net::redirect_error(net::use_awaitable, *error); }
 
@@ -70,10 +78,54 @@ int StatusOf(const beast::error_code& error) {
              : 0;
 }
 
+std::string PeerOf(beast::tcp_stream& stream) {
+  beast::error_code error;
+  const auto endpoint = stream.socket().remote_endpoint(error);
+  return error ? std::string() : endpoint.address().to_string();
+}
+
+// Looks whether the peer has closed its end, and takes nothing from what it sent.
+bool IsGone(beast::tcp_stream& stream) {
+  char byte;
+  const ssize_t size = ::recv(stream.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return size == 0 || (size < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+// Counts a request while it lives.
+class InHand {
+ public:
+  explicit InHand(size_t& count) : count_(count) { ++count_; }
+  InHand(const InHand&) = delete;
+  InHand& operator=(const InHand&) = delete;
+  ~InHand() { --count_; }
+
+ private:
+  size_t& count_;
+};
+
 }  // namespace
 
 struct HttpServer::Parts {
   explicit Parts(ServerLimits given) : limits(given), pool(given.handlers) {}
+
+  // A coroutine that sleeps until its topic is woken.
+  struct Sleeper {
+    Sleeper(Parts& parts, const std::string& topic)
+        : sleepers(parts.sleepers), timer(parts.context), place(sleepers.emplace(topic, this)) {}
+    Sleeper(const Sleeper&) = delete;
+    Sleeper& operator=(const Sleeper&) = delete;
+    ~Sleeper() { sleepers.erase(place); }
+
+    std::multimap<std::string, Sleeper*>& sleepers;
+    net::steady_timer timer;
+    std::multimap<std::string, Sleeper*>::iterator place;
+    bool woken = false;
+  };
+  // A connection that waits for a request's header, oldest first.
+  struct Silent {
+    beast::tcp_stream* stream;
+    std::chrono::steady_clock::time_point since;
+  };
 
   net::awaitable<void> Accept(const ServerHandlers& handlers);
   net::awaitable<void> Watch(const ServerHandlers& handlers);
@@ -81,11 +133,28 @@ struct HttpServer::Parts {
   // One request and its reply. False: the connection ends.
   net::awaitable<bool> Exchange(beast::tcp_stream& stream, beast::flat_buffer& buffer,
                                 const ServerHandlers& handlers);
+  using Parser = http::request_parser<http::string_body>;
+  net::awaitable<beast::error_code> ReadHeader(beast::tcp_stream& stream,
+                                               beast::flat_buffer& buffer, Parser& parser);
+  net::awaitable<beast::error_code> ReadBody(beast::tcp_stream& stream, beast::flat_buffer& buffer,
+                                             Parser& parser);
   net::awaitable<bool> Send(beast::tcp_stream& stream, ServedReply reply, bool head,
                             bool keep_alive);
-  net::awaitable<ServedReply> Answer(const ServedRequest& request, const ServerHandlers& handlers);
+  net::awaitable<void> SendStream(beast::tcp_stream& stream, ServedReply reply);
+  // The reply that is waited for; nullopt: the peer has gone.
+  net::awaitable<std::optional<ServedReply>> Await(beast::tcp_stream& stream, ServedReply reply);
+  net::awaitable<void> Sleep(Sleeper& sleeper, milliseconds time);
+  void WakeAll();
+  // Runs `work` on the pool; this coroutine goes on in its own thread afterwards.
+  template <typename T>
+  net::awaitable<T> OnPool(std::function<T()> work) {
+    auto run = [](const std::function<T()>& each) -> net::awaitable<T> { co_return each(); };
+    co_return co_await net::co_spawn(pool, run(work), net::use_awaitable);
+  }
 
   const ServerLimits limits;
+  std::multimap<std::string, Sleeper*> sleepers;
+  std::list<Silent> silent;
   net::io_context context{1};
   net::thread_pool pool;
   Tcp::acceptor acceptor{context};
@@ -106,30 +175,120 @@ net::awaitable<bool> HttpServer::Parts::Send(beast::tcp_stream& stream, ServedRe
   co_return !error && keep_alive;
 }
 
-net::awaitable<ServedReply> HttpServer::Parts::Answer(const ServedRequest& request,
-                                                      const ServerHandlers& handlers) {
-  // A coroutine of the pool's; this one goes on in its own thread afterwards.
-  auto work = [](const ServedRequest& asked,
-                 const ServerHandlers& by) -> net::awaitable<ServedReply> {
-    co_return by.answer(asked);
-  };
-  co_return co_await net::co_spawn(pool, work(request, handlers), net::use_awaitable);
+net::awaitable<void> HttpServer::Parts::Sleep(Sleeper& sleeper, milliseconds time) {
+  if (!sleeper.woken && !over) {
+    beast::error_code error;
+    sleeper.timer.expires_after(time);
+    co_await sleeper.timer.async_wait(Into(&error));
+  }
+  sleeper.woken = false;
+}
+
+void HttpServer::Parts::WakeAll() {
+  for (const auto& [topic, sleeper] : sleepers) {
+    sleeper->woken = true;
+    sleeper->timer.cancel();
+  }
+}
+
+net::awaitable<void> HttpServer::Parts::SendStream(beast::tcp_stream& stream, ServedReply reply) {
+  http::response<http::empty_body> header(static_cast<http::status>(reply.status), 11);
+  header.set(http::field::content_type, reply.content_type);
+  header.set(http::field::cache_control, "no-store");
+  for (const auto& [name, value] : reply.headers) header.set(name, value);
+  header.keep_alive(false);
+  header.chunked(true);
+  http::response_serializer<http::empty_body> serializer(header);
+  beast::error_code error;
+  stream.expires_after(milliseconds(limits.idle_ms));
+  co_await http::async_write_header(stream, serializer, Into(&error));
+  Sleeper sleeper(*this, reply.stream->topic);
+  while (!error && !over && !IsGone(stream)) {
+    const std::function<std::optional<std::string>()> next = reply.stream->next;
+    const std::optional<std::string> part = co_await OnPool(next);
+    if (!part) break;
+    stream.expires_after(milliseconds(limits.idle_ms));
+    if (!part->empty())
+      co_await net::async_write(stream, http::make_chunk(net::buffer(*part)), Into(&error));
+    stream.expires_never();
+    if (!error) co_await Sleep(sleeper, milliseconds(reply.stream->look_ms));
+  }
+  if (error) co_return;
+  stream.expires_after(milliseconds(limits.idle_ms));
+  co_await net::async_write(stream, http::make_chunk_last(), Into(&error));
+}
+
+net::awaitable<std::optional<ServedReply>> HttpServer::Parts::Await(beast::tcp_stream& stream,
+                                                                    ServedReply reply) {
+  while (reply.wait) {
+    const std::shared_ptr<const ServedWait> wait = reply.wait;
+    const auto end = std::chrono::steady_clock::now() + milliseconds(wait->wait_ms);
+    Sleeper sleeper(*this, wait->topic);
+    std::optional<ServedReply> answer;
+    while (true) {
+      if (IsGone(stream)) co_return std::nullopt;
+      const bool last = over || std::chrono::steady_clock::now() >= end;
+      const std::function<std::optional<ServedReply>()> ask = [wait, last] {
+        return wait->ask(last);
+      };
+      answer = co_await OnPool(ask);
+      if (answer || last) break;
+      co_await Sleep(sleeper,
+                     std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now()));
+    }
+    if (!answer) co_return std::nullopt;
+    reply = std::move(*answer);
+  }
+  co_return reply;
+}
+
+net::awaitable<beast::error_code> HttpServer::Parts::ReadHeader(beast::tcp_stream& stream,
+                                                                beast::flat_buffer& buffer,
+                                                                Parser& parser) {
+  silent.push_back({&stream, std::chrono::steady_clock::now()});
+  const auto place = std::prev(silent.end());
+  beast::error_code error;
+  stream.expires_after(milliseconds(limits.idle_ms));
+  if (buffer.size() == 0) {
+    const size_t size = co_await stream.async_read_some(buffer.prepare(kFirstBytes), Into(&error));
+    buffer.commit(size);
+  }
+  if (!error) {
+    stream.expires_after(milliseconds(limits.header_ms));
+    co_await http::async_read_header(stream, buffer, parser, Into(&error));
+  }
+  silent.erase(place);
+  co_return error;
+}
+
+net::awaitable<beast::error_code> HttpServer::Parts::ReadBody(beast::tcp_stream& stream,
+                                                              beast::flat_buffer& buffer,
+                                                              Parser& parser) {
+  beast::error_code error;
+  const auto begin = std::chrono::steady_clock::now();
+  while (!error && !parser.is_done()) {
+    // Each part gives time for the next, but a body that trickles ends.
+    const milliseconds earned(1000 * parser.get().body().size() / limits.body_bytes_s_min);
+    const milliseconds idle(limits.idle_ms);
+    stream.expires_at(std::min(std::chrono::steady_clock::now() + idle, begin + idle + earned));
+    co_await http::async_read_some(stream, buffer, parser, Into(&error));
+  }
+  co_return error;
 }
 
 net::awaitable<bool> HttpServer::Parts::Exchange(beast::tcp_stream& stream,
                                                  beast::flat_buffer& buffer,
                                                  const ServerHandlers& handlers) {
-  http::request_parser<http::string_body> parser;
+  Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(limits.header_bytes_max));
   parser.body_limit(limits.body_bytes_max);
-  beast::error_code error;
-  stream.expires_after(milliseconds(limits.idle_ms));
-  co_await http::async_read_header(stream, buffer, parser, Into(&error));
+  beast::error_code error = co_await ReadHeader(stream, buffer, parser);
   std::optional<ServedReply> refusal;
   ServedRequest request;
-  ++in_hand;
+  const InHand counted(in_hand);
   if (!error) {
     request = RequestOf(parser.get());
+    request.peer = PeerOf(stream);
     refusal = handlers.refuse(request);
     if (!refusal && beast::iequals(request.Header("expect"), "100-continue")) {
       http::response<http::empty_body> go_on(http::status::continue_, 11);
@@ -137,30 +296,31 @@ net::awaitable<bool> HttpServer::Parts::Exchange(beast::tcp_stream& stream,
       co_await http::async_write(stream, serializer, Into(&error));
     }
   }
-  if (!error && !refusal) {
-    // Large bodies get the time once more for each part of them.
-    while (!error && !parser.is_done()) {
-      stream.expires_after(milliseconds(limits.idle_ms));
-      co_await http::async_read_some(stream, buffer, parser, Into(&error));
-    }
-  }
-  bool goes_on = false;
+  if (!error && !refusal) error = co_await ReadBody(stream, buffer, parser);
   const bool head = request.method == "HEAD";
   if (refusal) {
     // The body, if there is one, is left unread: the connection ends.
     const bool whole = parser.is_done();
-    goes_on = co_await Send(stream, std::move(*refusal), head, whole && parser.keep_alive());
-  } else if (error) {
+    co_return co_await Send(stream, std::move(*refusal), head, whole && parser.keep_alive());
+  }
+  if (error) {
     if (const int status = StatusOf(error); status != 0)
       co_await Send(stream, handlers.fault(status, error.message()), head, false);
-  } else {
-    request.body = std::move(parser.get().body());
-    stream.expires_never();
-    ServedReply reply = co_await Answer(request, handlers);
-    goes_on = co_await Send(stream, std::move(reply), head, parser.keep_alive() && !over);
+    co_return false;
   }
-  --in_hand;
-  co_return goes_on;
+  request.body = std::move(parser.get().body());
+  stream.expires_never();
+  const std::function<ServedReply()> work = [&] { return handlers.answer(request); };
+  ServedReply first = co_await OnPool(work);
+  std::optional<ServedReply> reply = co_await Await(stream, std::move(first));
+  if (!reply) co_return false;
+  if (reply->stream && !head) {
+    --in_hand;  // the end waits for no stream
+    co_await SendStream(stream, std::move(*reply));
+    ++in_hand;
+    co_return false;
+  }
+  co_return co_await Send(stream, std::move(*reply), head, parser.keep_alive() && !over);
 }
 
 net::awaitable<void> HttpServer::Parts::Connection(Tcp::socket socket,
@@ -179,6 +339,8 @@ net::awaitable<void> HttpServer::Parts::Accept(const ServerHandlers& handlers) {
   while (!over) {
     beast::error_code error;
     if (connections >= limits.connections_max) {
+      const auto before = std::chrono::steady_clock::now() - milliseconds(limits.silent_ms);
+      if (!silent.empty() && silent.front().since <= before) silent.front().stream->cancel();
       timer.expires_after(kWaitForRoom);
       co_await timer.async_wait(Into(&error));
       continue;
@@ -204,6 +366,7 @@ net::awaitable<void> HttpServer::Parts::Watch(const ServerHandlers& handlers) {
     if (over || !handlers.over()) continue;
     over = true;
     acceptor.close(error);
+    WakeAll();
   }
   context.stop();
 }
@@ -223,6 +386,16 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Listen(int port, ServerLimits li
     return UsageError(fmt::format("port {} cannot be served: {}; give another one, or 0 for any",
                                   port, error.message()));
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
+}
+
+void HttpServer::Wake(const std::string& topic) {
+  net::post(parts_->context, [parts = parts_.get(), topic] {
+    const auto [begin, end] = parts->sleepers.equal_range(topic);
+    for (auto each = begin; each != end; ++each) {
+      each->second->woken = true;
+      each->second->timer.cancel();
+    }
+  });
 }
 
 int HttpServer::port() const { return parts_->acceptor.local_endpoint().port(); }
