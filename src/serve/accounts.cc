@@ -88,13 +88,14 @@ Result<Account> Accounts::ServerAccount(Instant now) {
   ASSAY_ASSIGN_OR_RETURN(const auto known, One(select));
   if (known) return *known;
   Account account;
-  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+  const auto done = database_.Write([&]() -> Result<void> {
     ASSAY_ASSIGN_OR_RETURN(account, Make(kServerName, Role::kMachine, 0, now));
     ASSAY_ASSIGN_OR_RETURN(SqliteStatement update,
                            database_.Prepare("UPDATE accounts SET is_server = 1 WHERE id = ?"));
     ASSAY_RETURN_IF_ERROR(update.Bind(account.id).Step());
     return {};
-  }));
+  });
+  if (!done) return std::unexpected(done.error());
   return account;
 }
 

@@ -122,7 +122,7 @@ Result<Submitted> Jobs::Submit(const NewJob& asked, const QueueLimits& limits, I
   const std::string request_hash = RequestHash(asked);
   Submitted submitted;
   int64_t id = 0;
-  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+  const auto done = database_.Write([&]() -> Result<void> {
     ASSAY_ASSIGN_OR_RETURN(auto known, FindKey(asked, request_hash));
     if (!known) {
       ASSAY_ASSIGN_OR_RETURN(known, Refuse(asked, limits, now));
@@ -133,7 +133,8 @@ Result<Submitted> Jobs::Submit(const NewJob& asked, const QueueLimits& limits, I
     }
     ASSAY_ASSIGN_OR_RETURN(id, Insert(asked, request_hash, now));
     return {};
-  }));
+  });
+  if (!done) return std::unexpected(done.error());
   if (id == 0) return submitted;
   ASSAY_ASSIGN_OR_RETURN(const auto job, Find(id));
   if (job) submitted.job = *job;
@@ -169,7 +170,7 @@ Result<std::optional<Job>> Jobs::OfVerdict(const std::string& verdict) {
 
 Result<bool> Jobs::Cancel(int64_t id, Instant now) {
   bool cancelled = false;
-  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+  const auto done = database_.Write([&]() -> Result<void> {
     ASSAY_ASSIGN_OR_RETURN(
         SqliteStatement update,
         database_.Prepare("UPDATE jobs SET state = 'cancelled', lease = '', ended_s = max(?, 1)"
@@ -180,7 +181,8 @@ Result<bool> Jobs::Cancel(int64_t id, Instant now) {
     ASSAY_RETURN_IF_ERROR(
         AddJobEvent(database_, id, now, R"({"event":"ended","state":"cancelled"})"));
     return {};
-  }));
+  });
+  if (!done) return std::unexpected(done.error());
   return cancelled;
 }
 

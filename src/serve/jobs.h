@@ -56,10 +56,10 @@ struct Submitted {
 };
 
 struct JobQuery {
-  int64_t account = 0;            // 0: all
-  std::optional<JobState> state;  // nullopt: all
-  bool unended = false;           // those that have not ended alone
-  int64_t before = 0;             // ids below this one; 0: all
+  int64_t account = 0;                 // 0: all
+  std::optional<JobState> state = {};  // nullopt: all
+  bool unended = false;                // those that have not ended alone
+  int64_t before = 0;                  // ids below this one; 0: all
   int64_t limit = 100;
 };
 

@@ -1,5 +1,6 @@
 #include "serve/jobs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "serve/leases.h"

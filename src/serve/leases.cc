@@ -95,7 +95,7 @@ Result<std::optional<LeasedJob>> Leases::Take(const Runner& runner, Instant now)
   LeasedJob leased;
   ASSAY_ASSIGN_OR_RETURN(leased.lease, RandomHex(kLeaseBytes));
   bool found = false;
-  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+  const auto done = database_.Write([&]() -> Result<void> {
     ASSAY_ASSIGN_OR_RETURN(
         SqliteStatement update,
         database_.Prepare(fmt::format(
@@ -121,7 +121,8 @@ Result<std::optional<LeasedJob>> Leases::Take(const Runner& runner, Instant now)
     ASSAY_RETURN_IF_ERROR(AddJobEvent(database_, leased.job.id, now,
                                       Dump({{"event", "taken"}, {"runner", runner.name}})));
     return {};
-  }));
+  });
+  if (!done) return std::unexpected(done.error());
   if (!found) return std::nullopt;
   times_[leased.job.id] = {now.steady_ms + limits_.silence_ms, now.steady_ms + limits_.whole_ms};
   ASSAY_ASSIGN_OR_RETURN(auto job, FindJob(database_, leased.job.id));
@@ -170,7 +171,7 @@ Result<Ending> Leases::EndWithVerdict(int64_t job, const std::string& lease,
                                       const std::string& verdict, const std::string& id,
                                       const std::string& outcome, Instant now) {
   bool counted = false;
-  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+  const auto done = database_.Write([&]() -> Result<void> {
     ASSAY_ASSIGN_OR_RETURN(const bool holds, Holds(job, lease, now));
     if (!holds) return {};
     ASSAY_ASSIGN_OR_RETURN(
@@ -190,7 +191,8 @@ Result<Ending> Leases::EndWithVerdict(int64_t job, const std::string& lease,
         database_, job, now,
         Dump({{"event", "ended"}, {"state", "done"}, {"outcome", outcome}, {"verdict", id}})));
     return {};
-  }));
+  });
+  if (!done) return std::unexpected(done.error());
   if (!counted) return IfRepeated(job, lease);
   times_.erase(job);
   return Ending::kCounted;
@@ -243,7 +245,7 @@ Result<Ending> Leases::EndWithError(int64_t job, const std::string& lease, const
                                     Instant now) {
   const bool final = error.kind == "usage" || error.kind == "unjudged";
   bool counted = false;
-  ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+  const auto done = database_.Write([&]() -> Result<void> {
     ASSAY_ASSIGN_OR_RETURN(const bool holds, Holds(job, lease, now));
     if (!holds) return {};
     const std::string hash = Sha256Hex(lease);
@@ -251,7 +253,8 @@ Result<Ending> Leases::EndWithError(int64_t job, const std::string& lease, const
         counted, final ? Fail(job, hash, error.message, now)
                        : PutBack(job, hash, error.message, error.kind == "interrupted", now));
     return {};
-  }));
+  });
+  if (!done) return std::unexpected(done.error());
   if (!counted) return IfRepeated(job, lease);
   times_.erase(job);
   return final ? Ending::kCounted : Ending::kRequeued;
@@ -277,10 +280,11 @@ Result<std::vector<int64_t>> Leases::Expire(Instant now) {
     const bool silent = now.steady_ms >= times->second.silent_at_ms;
     if (!silent && now.steady_ms < times->second.over_at_ms) continue;
     const std::string why = silent ? "its runner fell silent" : "its runner took too long";
-    ASSAY_RETURN_IF_ERROR(database_.Write([&]() -> Result<void> {
+    const auto done = database_.Write([&]() -> Result<void> {
       ASSAY_RETURN_IF_ERROR(PutBack(job, lease, why, false, now));
       return {};
-    }));
+    });
+    if (!done) return std::unexpected(done.error());
     times_.erase(job);
     changed.push_back(job);
   }

@@ -1,0 +1,77 @@
+// The board's entries: a projection of the archive's verdicts, by sequence number. The archive is
+// the truth: a projection that is lost is made anew.
+//
+// Theory of operation. Each verdict of the archive becomes a row of the table `board`, once, and
+// all rows are held in memory: a page looks at tens of thousands. A verdict's terms have `served`:
+// who asked for it and who ran it. Verdicts that others recorded in the archive have none; they are
+// on the board without an author. Judgements against another candidate are not on the board.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "archive/store.h"
+#include "model/verdict.h"
+#include "score/attempt.h"
+#include "serve/database.h"
+#include "serve/types.h"
+
+namespace assay {
+
+// Who asked for a verdict and who ran it, as a verdict's terms keep it.
+struct ServedTerms {
+  int64_t job = 0;
+  JobKind kind = JobKind::kJudge;
+  std::string author;
+  Role role = Role::kStudent;
+  std::string size;  // by the server's name
+  std::string runner;
+  bool own_runner = false;  // the author's own, which no mentor promoted
+};
+std::string ServedTermsText(const ServedTerms& served);
+// Terms of other programs have an empty author.
+ServedTerms ReadServedTerms(const std::string& terms);
+
+struct BoardRow {
+  BoardEntry entry;
+  Stage stage = Stage::kJudged;
+  double certified = 0;           // the largest p that the pairs decide `faster` against
+  bool prepares_weights = false;  // as in score/attempt.h
+  bool own_runner = false;
+  size_t author = 0, problem = 0;  // their numbers in this process, from 0
+
+  Attempt attempt() const;  // as far as scores ask
+};
+
+BoardRow BoardRowOf(const Record& record, const Verdict& verdict, const ServedTerms& served);
+
+class Board {
+ public:
+  Board(Database& database, Store& archive) : database_(database), archive_(archive) {}
+
+  // Reads the rows that are kept. Call it once, first.
+  Result<void> Load();
+  // Takes what the archive has got since. Returns the sequence number up to which the rows are
+  // true.
+  Result<int64_t> CatchUp();
+  const std::vector<BoardRow>& rows() const { return rows_; }  // by sequence
+  size_t authors() const { return authors_.size(); }
+  size_t problems() const { return problems_.size(); }
+  // The latest row of that verdict; null: it is not on the board.
+  const BoardRow* Find(const std::string& verdict) const;
+
+ private:
+  Result<void> Add(const Record& record);
+  Result<void> Keep(const BoardRow& row);
+  void Hold(BoardRow row);
+
+  Database& database_;
+  Store& archive_;
+  std::vector<BoardRow> rows_;
+  std::unordered_map<std::string, size_t> authors_, problems_, verdicts_;
+  int64_t sequence_ = 0;
+};
+
+}  // namespace assay

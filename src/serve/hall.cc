@@ -1,0 +1,149 @@
+#include "serve/hall.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "archive/judged.h"
+#include "archive/sqlite_store.h"
+#include "base/hash.h"
+#include "model/verdict_json.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kViewsMax = 64;
+constexpr size_t kIdBytesMax = 64;
+
+}  // namespace
+
+Result<std::unique_ptr<Hall>> Hall::Open(HallOptions options, Catalogue catalogue) {
+  const std::string folder = options.folder;
+  std::unique_ptr<Hall> hall(new Hall(std::move(options), std::move(catalogue)));
+  ASSAY_ASSIGN_OR_RETURN(hall->database_, Database::Open(folder));
+  ASSAY_ASSIGN_OR_RETURN(hall->archive_, SqliteStore::Open(folder + "/archive.sqlite"));
+  hall->leases_.emplace(*hall->database_, hall->options_.leases);
+  hall->board_.emplace(*hall->database_, *hall->archive_);
+  hall->submit_terms = [limits = hall->options_.queue](const Account&, Instant) {
+    return Result<SubmitTerms>(SubmitTerms{limits, ""});
+  };
+  hall->may_see_source = [](const Account&, const BoardEntry&, Instant) {
+    return Result<bool>(true);
+  };
+  ASSAY_RETURN_IF_ERROR(hall->Settle());
+  ASSAY_RETURN_IF_ERROR(hall->board_->Load());
+  ASSAY_RETURN_IF_ERROR(hall->board_->CatchUp());
+  return hall;
+}
+
+Result<void> Hall::CheckVerdict(const Job& job, const std::string& text, std::string* id,
+                                std::string* outcome) {
+  ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, VerdictFromJson(text));
+  if (verdict.candidate.hash != job.source_hash)
+    return UsageError("this verdict is on another source than the job's");
+  const auto problem = catalogue_.Find(job.problem);
+  if (problem && verdict.problem.hash != (*problem)->hash)
+    return UsageError(
+        fmt::format("this verdict is on another file than the server's of the problem {}: give the "
+                    "runner the same version",
+                    job.problem));
+  if (verdict.id.empty() || verdict.id.size() > kIdBytesMax ||
+      verdict.id.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return UsageError("this verdict has no id of hexadecimal digits");
+  RecordQuery same;
+  same.id = verdict.id;
+  same.limit = 1;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> known, archive_->Find(same));
+  if (!known.empty()) return UsageError("there is a record with this verdict's id");
+  *id = verdict.id;
+  *outcome = OutcomeName(verdict.outcome);
+  return {};
+}
+
+Result<Ending> Hall::End(int64_t job_id, const std::string& lease, const std::string& text,
+                         Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(const auto job, jobs().Find(job_id));
+  if (!job) return UsageError(fmt::format("there is no job {}", job_id));
+  std::string id, outcome;
+  // The verdict of a job that has ended is in the archive: the lease decides alone.
+  if (job->state == JobState::kRunning)
+    ASSAY_RETURN_IF_ERROR(CheckVerdict(*job, text, &id, &outcome));
+  ASSAY_ASSIGN_OR_RETURN(const Ending ending,
+                         leases_->EndWithVerdict(job_id, lease, text, id, outcome, now));
+  // The job has ended, whatever comes of this: it is tried again later.
+  if (ending == Ending::kCounted) (void)Settle();
+  return ending;
+}
+
+Result<void> Hall::Archive(const Leases::KeptVerdict& kept) {
+  ASSAY_ASSIGN_OR_RETURN(const auto job, jobs().Find(kept.job));
+  ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, VerdictFromJson(kept.verdict));
+  if (!job) return EnvironmentError(fmt::format("there is no job {}", kept.job));
+  ASSAY_ASSIGN_OR_RETURN(std::string source, archive_->Get(job->source_hash));
+  bool own_runner = false;
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement runner,
+      database_->Prepare("SELECT promoted FROM runners JOIN jobs ON jobs.runner = runners.id"
+                         " WHERE jobs.id = ?"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, runner.Bind(kept.job).Step());
+  if (found) own_runner = runner.Number(0) == 0;
+  const ServedTerms served{job->id,   job->kind,   job->author.name, job->author.role,
+                           job->size, job->runner, own_runner};
+  std::vector<NewRecord> records;
+  if (const auto problem = catalogue_.Find(job->problem); problem)
+    if (auto file = catalogue_.Text(**problem); file)
+      records.push_back(
+          RecordOfFile(RecordKind::kReference, (*problem)->path, job->problem, std::move(*file)));
+  const JudgedSource judged{job->name, std::move(source), job->problem, ServedTermsText(served)};
+  for (NewRecord& record : RecordsOfVerdict(judged, verdict)) records.push_back(std::move(record));
+  records.back().once = true;  // if the last process ended between the two files
+  ASSAY_RETURN_IF_ERROR(archive_->Append(records));
+  return leases_->Archived(kept.job);
+}
+
+Result<void> Hall::Settle() {
+  ASSAY_ASSIGN_OR_RETURN(const auto kept, leases_->NotArchived());
+  for (const Leases::KeptVerdict& each : kept) ASSAY_RETURN_IF_ERROR(Archive(each));
+  return {};
+}
+
+Result<const Board*> Hall::CaughtUpBoard() {
+  ASSAY_RETURN_IF_ERROR(board_->CatchUp());
+  return &*board_;
+}
+
+template <typename View>
+Result<std::shared_ptr<const View>> Hall::Remembered(
+    std::vector<Kept<View>>* kept, const BoardQuery& query,
+    const std::function<View(const std::vector<BoardRow>&)>& make) {
+  ASSAY_ASSIGN_OR_RETURN(const int64_t sequence, board_->CatchUp());
+  if (sequence != views_sequence_) {
+    standings_.clear();
+    boards_.clear();
+    views_sequence_ = sequence;
+  }
+  for (const Kept<View>& each : *kept)
+    if (each.query == query) return each.view;
+  if (kept->size() >= kViewsMax) kept->erase(kept->begin());
+  kept->push_back({query, std::make_shared<const View>(make(board_->rows()))});
+  return kept->back().view;
+}
+
+Result<std::shared_ptr<const PlayerBoard>> Hall::Standings(const BoardQuery& query) {
+  int64_t asked = 0;
+  for (const OfferedProblem& problem : catalogue_.all()) {
+    const std::string& name = problem.facts.name;
+    asked += (query.problems.empty() || query.problems.contains(name)) &&
+             (query.problem.empty() || query.problem == name);
+  }
+  return Remembered<PlayerBoard>(&standings_, query, [&](const std::vector<BoardRow>& rows) {
+    return RankPlayers(rows, query, asked);
+  });
+}
+
+Result<std::shared_ptr<const std::vector<ProblemBoard>>> Hall::BoardsOf(const BoardQuery& query) {
+  return Remembered<std::vector<ProblemBoard>>(
+      &boards_, query, [&](const std::vector<BoardRow>& rows) { return RankProblem(rows, query); });
+}
+
+}  // namespace assay
