@@ -122,8 +122,8 @@ std::optional<SplitTarget> ReadTarget(std::string_view target) {
   return split;
 }
 
-std::optional<Fields> ReadForm(std::string_view body) {
-  Fields fields;
+std::optional<FieldMap> ReadForm(std::string_view body) {
+  FieldMap fields;
   size_t count = 0;
   for (const std::string_view pair : Split(body, '&')) {
     if (pair.empty()) continue;
@@ -169,8 +169,8 @@ Result<std::vector<FormPart>> ReadMultipart(std::string_view content_type, std::
   }
 }
 
-Fields ReadCookies(std::string_view header) {
-  Fields cookies;
+FieldMap ReadCookies(std::string_view header) {
+  FieldMap cookies;
   for (const std::string_view pair : Split(header, ';')) {
     const size_t equals = pair.find('=');
     if (equals == std::string_view::npos || cookies.size() >= kFieldsMax) continue;
@@ -179,10 +179,10 @@ Fields ReadCookies(std::string_view header) {
   return cookies;
 }
 
-std::optional<Fields> MatchPath(std::string_view pattern, std::string_view path) {
+std::optional<FieldMap> MatchPath(std::string_view pattern, std::string_view path) {
   const auto wanted = Split(pattern, '/'), given = Split(path, '/');
   if (wanted.size() != given.size()) return std::nullopt;
-  Fields captures;
+  FieldMap captures;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i].starts_with('{') && wanted[i].ends_with('}')) {
       if (given[i].empty()) return std::nullopt;

@@ -12,7 +12,7 @@
 
 namespace assay {
 
-using Fields = std::map<std::string, std::string>;  // of names that are repeated the first
+using FieldMap = std::map<std::string, std::string>;  // of names that are repeated the first
 
 // "%41" -> "A"; of a form also '+' -> ' '. nullopt: an escape is broken.
 std::optional<std::string> PercentDecoded(std::string_view text, bool form);
@@ -20,7 +20,7 @@ std::string PercentEncoded(std::string_view text);
 
 struct SplitTarget {
   std::string path;  // decoded, begins with '/'
-  Fields query;
+  FieldMap query;
 };
 // nullopt: no target of a server's own ("http://...", "*"), a broken escape, a zero byte, or a part
 // of the path that is "." or "..".
@@ -28,7 +28,7 @@ std::optional<SplitTarget> ReadTarget(std::string_view target);
 
 // "a=1&b=2". nullopt: a broken escape, or over kFieldsMax fields.
 inline constexpr size_t kFieldsMax = 200;
-std::optional<Fields> ReadForm(std::string_view body);
+std::optional<FieldMap> ReadForm(std::string_view body);
 
 struct FormPart {
   std::string name;
@@ -39,10 +39,10 @@ struct FormPart {
 Result<std::vector<FormPart>> ReadMultipart(std::string_view content_type, std::string_view body);
 
 // "a=1; b=2".
-Fields ReadCookies(std::string_view header);
+FieldMap ReadCookies(std::string_view header);
 
 // Matches "/jobs/{id}/events" with a path; {id} takes one part, which is not empty. nullopt: it
 // does not match.
-std::optional<Fields> MatchPath(std::string_view pattern, std::string_view path);
+std::optional<FieldMap> MatchPath(std::string_view pattern, std::string_view path);
 
 }  // namespace assay

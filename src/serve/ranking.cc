@@ -29,7 +29,7 @@ bool IsBetter(const BoardRow& one, const BoardRow& other) {
   return one.entry.sequence < other.entry.sequence;
 }
 
-void GiveRanks(std::vector<RankedEntry>* entries) {
+void GiveRanks(std::vector<PlacedEntry>* entries) {
   size_t first = 0;
   for (size_t i = 0; i < entries->size(); ++i) {
     const BoardEntry& best = (*entries)[first].row.entry;
@@ -38,8 +38,8 @@ void GiveRanks(std::vector<RankedEntry>* entries) {
     (*entries)[i].rank = static_cast<int64_t>(first) + 1;
   }
   std::map<int64_t, int64_t> groups;
-  for (const RankedEntry& entry : *entries) ++groups[entry.rank];
-  for (RankedEntry& entry : *entries) entry.group = groups[entry.rank];
+  for (const PlacedEntry& entry : *entries) ++groups[entry.rank];
+  for (PlacedEntry& entry : *entries) entry.group = groups[entry.rank];
 }
 
 // The best of one player's entries for one problem.
@@ -83,7 +83,7 @@ std::vector<ProblemBoard> RankProblem(const std::vector<BoardRow>& rows, const B
     ProblemBoard board;
     std::tie(board.problem, board.size, board.precision, board.device) = key;
     for (const auto& [author, row] : authors) board.entries.push_back({0, 0, *row});
-    std::ranges::sort(board.entries, [](const RankedEntry& one, const RankedEntry& other) {
+    std::ranges::sort(board.entries, [](const PlacedEntry& one, const PlacedEntry& other) {
       return IsBetter(one.row, other.row);
     });
     GiveRanks(&board.entries);

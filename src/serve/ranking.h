@@ -24,14 +24,14 @@ enum class Players { kBoth, kHumans, kMachines };
 // Which entries count. Empty: any.
 struct BoardQuery {
   double p = 1;
-  std::string problem, size, precision, device;
-  std::set<std::string> problems;  // of a tier
+  std::string problem = {}, size = {}, precision = {}, device = {};
+  std::set<std::string> problems = {};  // of a tier
   Players by = Players::kBoth;
 
   bool operator==(const BoardQuery&) const = default;
 };
 
-struct RankedEntry {
+struct PlacedEntry {
   int64_t rank = 0;   // from 1; entries that tie share it
   int64_t group = 0;  // entries that share the rank
   BoardRow row;
@@ -39,7 +39,7 @@ struct RankedEntry {
 // A board of entries that may be compared.
 struct ProblemBoard {
   std::string problem, size, precision, device;
-  std::vector<RankedEntry> entries;
+  std::vector<PlacedEntry> entries;
 };
 // The boards of a problem; the one with the most entries first.
 std::vector<ProblemBoard> RankProblem(const std::vector<BoardRow>& rows, const BoardQuery& query);
