@@ -153,18 +153,19 @@ std::string MachineOf(const std::vector<RungResult>& results) {
 }  // namespace
 
 std::string RenderLadderSvg(const Ladder& ladder, const LadderSize& size,
-                            const std::vector<RungResult>& results) {
+                            const std::vector<RungResult>& results, std::string_view page_id) {
   const Axis axis = AxisOf(results, ladder.baseline);
   const int bottom = kTop + kRowHeight * static_cast<int>(results.size());
   const std::string machine = MachineOf(results);
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" role=\"img\" aria-labelledby=\"title description\" font-family=\"system-ui, "
-      "-apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n"
-      "<title id=\"title\">{2}</title>\n<desc id=\"description\">{3}</desc>\n{4}"
+      "height=\"{1}\" role=\"img\" aria-labelledby=\"{5}title {5}description\" "
+      "font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n"
+      "<title id=\"{5}title\">{2}</title>\n<desc id=\"{5}description\">{3}</desc>\n{4}"
       "<rect width=\"{0}\" height=\"{1}\" class=\"page\"/>\n",
       kWidth, bottom + kBelow, XmlEscaped(ladder.title),
-      XmlEscaped(Described(results, ladder.baseline)), kStyle);
+      XmlEscaped(Described(results, ladder.baseline)), page_id.empty() ? kStyle : "",
+      page_id.empty() ? "" : std::string(page_id) + "-");
   svg += fmt::format("<g font-weight=\"600\">\n{}</g>\n",
                      Text(24, 34, "start", 18, "ink", Shortened(ladder.title, 84, true)));
   svg += Text(

@@ -1,0 +1,230 @@
+#include "web/board_page.h"
+
+#include <algorithm>
+
+#include "report/score_chart.h"
+#include "report/text.h"
+#include "web/parts.h"
+
+namespace assay {
+namespace {
+
+Html Select(std::string_view name, std::string_view label, const std::vector<std::string>& options,
+            const std::string& chosen, std::string_view any) {
+  if (options.empty()) return {};
+  Html list = Markup("<option value=\"\">{}</option>", any);
+  for (const std::string& option : options)
+    list += Markup("<option{}>{}</option>",
+                   Html::Trusted(option == chosen ? " selected" : ""), option);
+  return Markup("<div><label for=\"f-{0}\">{1}</label><select id=\"f-{0}\" name=\"{0}\">{2}"
+                "</select></div>\n",
+                name, label, list);
+}
+
+Html SideChoice(BoardSide chosen) {
+  Html choice;
+  for (const BoardSide side : {BoardSide::kBoth, BoardSide::kHuman, BoardSide::kMachine})
+    choice += Markup(
+        "<label><input type=\"radio\" name=\"by\" value=\"{0}\"{1}><span>{0}</span></label>",
+        BoardSideName(side), Html::Trusted(side == chosen ? " checked" : ""));
+  return Markup("<fieldset><legend>players</legend><div class=\"choice\">{}</div></fieldset>\n",
+                choice);
+}
+
+Html Filters(const BoardView& view) {
+  const BoardFilter& filter = view.filter;
+  Html fields = SideChoice(filter.by);
+  fields += Select("problem", "problem", view.problems, filter.problem, "all");
+  fields += Select("tier", "tier", view.tiers, filter.tier, "all");
+  fields += Select("precision", "precision class", view.precisions, filter.precision, "all");
+  fields += Select("size", "size", view.sizes, filter.size, "all");
+  fields += Select("processor", "machine", view.processors, filter.processor, "all");
+  return fields + Html::Trusted("<div><button>Show</button></div>\n");
+}
+
+Html Presets(const BoardFilter& filter) {
+  Html links;
+  for (const double p : {0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 4.0}) {
+    BoardFilter other = filter;
+    other.p = p;
+    links += Markup("<a class=\"button\" href=\"{}\"{}>{:g}</a>\n", BoardUrl(other),
+                    Html::Trusted(p == filter.p ? " aria-current=\"true\"" : ""), p);
+  }
+  return Markup("<div class=\"presets\" id=\"board-presets\"><span class=\"label\">p =</span>{}"
+                "</div>\n",
+                links);
+}
+
+Html Dial(const BoardView& view, double end) {
+  return Markup(
+             "<div class=\"dial\"><label for=\"dial\">p</label><input type=\"range\" id=\"dial\" "
+             "name=\"p\" min=\"0\" max=\"{:g}\" step=\"0.05\" value=\"{:g}\"><output "
+             "id=\"dial-value\" for=\"dial\">{:.2f}×</output></div>\n",
+             end, std::min(view.filter.p, end), view.filter.p) +
+         Presets(view.filter);
+}
+
+Html CurveTable(const BoardView& view) {
+  PageTable table("fast_p as a table", [&] {
+    std::vector<Column> columns{{"p", "n"}};
+    for (const FastPCurve& curve : view.curves) columns.push_back({curve.name, "n"});
+    return columns;
+  }());
+  for (const double p : {0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 4.0, 8.0}) {
+    std::vector<Html> cells{Markup("{:g}", p)};
+    for (const FastPCurve& curve : view.curves)
+      cells.push_back(Markup("{} of {}", CountAt(curve.curve, p), curve.asked));
+    table.AddRow(cells);
+  }
+  return table.End();
+}
+
+Html Shares(const BoardView& view) {
+  Html tiles;
+  for (const FastPCurve& curve : view.curves) {
+    const Share share = ShareOf(CountAt(curve.curve, view.filter.p), curve.asked);
+    tiles += Tile(fmt::format("{}, fast at p = {:g}", curve.name, view.filter.p),
+                  Text(FormatPercent(share.value())),
+                  Markup("{} of {} problems; 95% interval {} to {}", share.count, share.asked,
+                         FormatPercent(share.low), FormatPercent(share.high)));
+  }
+  return Markup("<div id=\"board-shares\">{}</div>\n", tiles.empty() ? Html() : Tiles(tiles));
+}
+
+Html Rank(int64_t rank, bool tied) {
+  if (rank == 0) return Html::Trusted("–");
+  return tied ? Markup("<span title=\"shared\">{}<small> =</small></span>", rank)
+              : Markup("{}", rank);
+}
+
+Html Players(const BoardView& view) {
+  if (view.players.empty())
+    return Paragraph("No verdict fits this choice yet. Submit a candidate, or widen the choice.",
+                     "faint");
+  PageTable table("players", {{"rank", "rank"},
+                              {"player", "name"},
+                              {fmt::format("faster than {:g}×", view.filter.p), "n"},
+                              {"share", "n"},
+                              {"95% interval", ""},
+                              {"", ""},
+                              {"correct", "n"},
+                              {"mean speedup", "n"},
+                              {"judged", "n"}});
+  for (const BoardPlayer& player : view.players) {
+    const Share& fast = player.fast;
+    table.Row({Rank(player.rank, player.tied),
+               Markup("{} {}", player.name, RoleTag(player.role)),
+               Markup("{} of {}", fast.count, fast.asked), Text(FormatPercent(fast.value())),
+               IntervalBar(fast.low, fast.value(), fast.high, {}),
+               Markup("<span class=\"faint\">{} to {}</span>", FormatPercent(fast.low),
+                      FormatPercent(fast.high)),
+               Markup("{}", player.correct), Text(RatioOrDash(player.mean_speedup)),
+               Markup("{}", player.judged)});
+  }
+  return table.End();
+}
+
+Html Fouls(const std::vector<BoardFoul>& fouls) {
+  if (fouls.empty()) return {};
+  PageTable table("fouls", {{"player", "name"},
+                            {"problem", "name"},
+                            {"rule that was broken", "why"},
+                            {"verdict", ""},
+                            {"time (UTC)", ""}});
+  for (const BoardFoul& foul : fouls)
+    table.Row({Markup("{} {}", foul.entry.author, RoleTag(foul.entry.role)),
+               ProblemLink(foul.entry.problem), Text(foul.rule), VerdictLink(foul.entry.verdict),
+               TimeText(foul.entry.time)});
+  return Heading("Fouls") +
+         Paragraph("A candidate that breaks a rule has no rank, whatever its speed.", "faint") +
+         table.End();
+}
+
+void AddQuery(std::string_view name, std::string_view value, std::string* url) {
+  if (value.empty()) return;
+  *url += fmt::format("{}{}={}", url->ends_with('/') ? '?' : '&', name, UrlPart(value));
+}
+
+}  // namespace
+
+std::string_view BoardSideName(BoardSide side) {
+  return side == BoardSide::kHuman     ? "human"
+         : side == BoardSide::kMachine ? "machine"
+                                       : "both";
+}
+
+std::string BoardUrl(const BoardFilter& filter) {
+  std::string url = "/";
+  if (filter.p != 1) AddQuery("p", fmt::format("{:g}", filter.p), &url);
+  AddQuery("problem", filter.problem, &url);
+  AddQuery("tier", filter.tier, &url);
+  if (filter.by != BoardSide::kBoth) AddQuery("by", BoardSideName(filter.by), &url);
+  AddQuery("precision", filter.precision, &url);
+  AddQuery("size", filter.size, &url);
+  AddQuery("processor", filter.processor, &url);
+  return url;
+}
+
+Html RankedTable(const std::vector<RankedEntry>& entries, bool with_sizes) {
+  std::vector<double> ratios;
+  for (const RankedEntry& each : entries) {
+    ratios.push_back(each.entry.ci_low);
+    ratios.push_back(each.entry.ci_high);
+  }
+  const BarScale scale = RatioScale(ratios);
+  std::vector<Column> columns{{"rank", "rank"}, {"player", "name"}, {"speedup", "n"},
+                              {"interval", ""}, {"", ""},           {"time", "n"},
+                              {"of the bound", "n"}};
+  if (with_sizes) columns.push_back({"size", ""});
+  for (const Column& column : std::initializer_list<Column>{
+           {"verdict", ""}, {"judged by", ""}, {"time (UTC)", ""}})
+    columns.push_back(column);
+  PageTable table("candidates by rank", columns);
+  for (const RankedEntry& each : entries) {
+    const BoardEntry& entry = each.entry;
+    std::vector<Html> cells{
+        Rank(each.rank, each.tied),
+        Markup("{} {}", entry.author, RoleTag(entry.role)),
+        Text(RatioOrDash(entry.speedup)),
+        entry.ci_low > 0 ? IntervalBar(entry.ci_low, entry.speedup, entry.ci_high, scale) : Html(),
+        Markup("<span class=\"faint nowrap\">{}</span>", RangeText(entry.ci_low, entry.ci_high)),
+        Text(entry.time_ns > 0 ? FormatDuration(entry.time_ns) : "-"),
+        Text(entry.percent_of_peak > 0 ? fmt::format("{:.0f}%", entry.percent_of_peak) : "-")};
+    if (with_sizes) cells.push_back(Text(entry.size));
+    cells.push_back(Markup("<a href=\"/verdicts/{}\" aria-label=\"verdict {}\">{}</a>",
+                           UrlPart(entry.verdict), entry.verdict, OutcomeBadge(entry.outcome)));
+    cells.push_back(Markup("<span class=\"small\">{}</span>", entry.runner));
+    cells.push_back(TimeText(entry.time));
+    table.AddRow(cells);
+  }
+  return table.End();
+}
+
+std::string RenderBoardPage(const BoardView& view, PageFrame frame) {
+  frame.place = Place::kBoard;
+  frame.title = view.filter.problem.empty() ? "Board" : "Board, " + view.filter.problem;
+  const double end = std::max(DialEnd(view.curves), std::min(view.filter.p, 64.0));
+  Html main = Html::Trusted("<h1>Board</h1>\n");
+  main += Markup(
+      "<p class=\"lead\">fast_p: the share of {} that a player solves correctly and more than p "
+      "times as fast as the baseline. A win counts once the judge has decided it over many pairs "
+      "of runs; by luck it does so in less than one of a hundred verdicts.</p>\n",
+      Counted(view.asked, "problem"));
+  Html chart = Figure("fast_p over p", RenderFastPCurves(view.curves, view.filter.p, end));
+  // One form has the filters and the dial, so that either keeps the other.
+  main += Markup("<form data-at-once action=\"/\">\n<div class=\"filters\">{}</div>\n{}{}</form>\n",
+                 Filters(view), chart, Dial(view, end));
+  main += Shares(view);
+  main += Fold("fast_p as a table", CurveTable(view));
+  Html ranks = view.filter.problem.empty()
+                   ? Heading("Players") + Players(view)
+                   : Markup("<h2>Ranks on {}</h2>\n", ProblemLink(view.filter.problem)) +
+                         RankedTable(view.entries, view.filter.size.empty()) + Heading("Players") +
+                         Players(view);
+  main += Markup("<div id=\"board-table\">{}{}</div>\n", ranks,
+                 view.rank_rule.empty() ? Html() : Paragraph(view.rank_rule, "faint small"));
+  main += Fouls(view.fouls);
+  return RenderPage(frame, main);
+}
+
+}  // namespace assay

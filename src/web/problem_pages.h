@@ -1,0 +1,35 @@
+// The list of problems, and one problem: its reference, sizes, bound, and ranks. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/verdict.h"
+#include "problem/suite.h"
+#include "web/board_page.h"
+#include "web/layout.h"
+
+namespace assay {
+
+struct ProblemLine {
+  SuiteProblem problem;
+  int64_t judged = 0;   // candidates
+  BoardEntry best = {};  // with the best certified speed; without a verdict: none
+};
+
+std::string RenderProblemsPage(const std::vector<ProblemLine>& problems, PageFrame frame);
+
+struct ProblemView {
+  SuiteProblem problem;
+  std::string reference;                       // the file's text
+  std::map<std::string, BoardEntry> best = {};  // by size; of correct, faster candidates
+  std::vector<Verdict> shown = {};              // best so far, for the roofline
+  std::vector<RankedEntry> entries = {};
+  std::string size = {};  // of the entries; empty: all
+  int64_t judged = 0;
+};
+
+std::string RenderProblemPage(const ProblemView& view, PageFrame frame);
+
+}  // namespace assay
