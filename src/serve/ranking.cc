@@ -1,16 +1,14 @@
 #include "serve/ranking.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
 
 namespace assay {
 namespace {
-
-constexpr std::array kCurveSteps{0.0, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5,  1.75,
-                                 2.0, 2.5,  3.0, 4.0,  5.0, 6.0, 8.0, 10.0, 15.0, 20.0};
 
 bool Counts(const BoardRow& row, const BoardQuery& query) {
   const BoardEntry& entry = row.entry;
@@ -65,6 +63,46 @@ bool IsCertified(const Best& best, double p) {
 }
 bool IsPlain(const Best& best, double p) { return best.correct && (p == 0 || best.plain > p); }
 
+using BestByProblem = std::unordered_map<size_t, Best>;
+
+// As score/score.h has it.
+Curve CurveOf(const BestByProblem& problems) {
+  std::vector<double> ratios;
+  for (const auto& [problem, best] : problems)
+    if (best.certified > 0) ratios.push_back(best.certified);
+  std::ranges::sort(ratios);
+  auto left = static_cast<int64_t>(ratios.size());
+  Curve curve{{0, left}};
+  for (const double ratio : ratios) {
+    --left;
+    if (curve.back().p == ratio)
+      curve.back().count = left;
+    else
+      curve.push_back({ratio, left});
+  }
+  return curve;
+}
+
+Competitor PlayerOf(const BoardRow& row, const BestByProblem& problems, double p) {
+  Competitor player;
+  player.name = row.entry.author;
+  player.role = row.entry.role;
+  double logarithms = 0;
+  int64_t measured = 0;
+  for (const auto& [problem, best] : problems) {
+    player.correct += best.correct ? 1 : 0;
+    player.certified += IsCertified(best, p) ? 1 : 0;
+    player.plain += IsPlain(best, p) ? 1 : 0;
+    if (best.certified_correct) player.speeds.push_back(best.certified);
+    if (best.plain <= 0) continue;
+    logarithms += std::log(best.plain);
+    ++measured;
+  }
+  if (measured > 0) player.mean_speedup = std::exp(logarithms / static_cast<double>(measured));
+  std::ranges::sort(player.speeds, std::greater<>());
+  return player;
+}
+
 }  // namespace
 
 std::vector<ProblemBoard> RankProblem(const std::vector<BoardRow>& rows, const BoardQuery& query) {
@@ -101,48 +139,34 @@ PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& que
     int64_t entries = 0;
   };
   std::unordered_map<size_t, Author> authors;
-  std::unordered_map<size_t, std::unordered_map<size_t, Best>> best;  // author -> problem
-  std::unordered_map<size_t, Best> of_all;
+  std::unordered_map<size_t, BestByProblem> best;  // by author
+  BestByProblem of_humans, of_machines;
+  std::set<size_t> seen;
   for (const BoardRow& row : rows) {
     if (!Counts(row, query)) continue;
     Author& author = authors[row.author];
     author.row = &row;
     ++author.entries;
     Improve(row, &best[row.author][row.problem]);
-    Improve(row, &of_all[row.problem]);
+    Improve(row, &(row.entry.role == Role::kMachine ? of_machines : of_humans)[row.problem]);
+    seen.insert(row.problem);
   }
   PlayerBoard board;
   board.p = query.p;
-  board.asked = std::max(asked, static_cast<int64_t>(of_all.size()));
+  board.asked = std::max(asked, static_cast<int64_t>(seen.size()));
+  board.humans = CurveOf(of_humans);
+  board.machines = CurveOf(of_machines);
   for (const auto& [number, author] : authors) {
-    Player player;
-    player.name = author.row->entry.author;
-    player.role = author.row->entry.role;
-    player.entries = author.entries;
-    for (const auto& [problem, of_problem] : best[number]) {
-      player.correct += of_problem.correct ? 1 : 0;
-      player.certified += IsCertified(of_problem, query.p) ? 1 : 0;
-      player.plain += IsPlain(of_problem, query.p) ? 1 : 0;
-      if (of_problem.certified_correct) player.speeds.push_back(of_problem.certified);
-    }
-    std::ranges::sort(player.speeds, std::greater<>());
-    board.players.push_back(std::move(player));
+    board.players.push_back(PlayerOf(*author.row, best[number], query.p));
+    board.players.back().entries = author.entries;
   }
-  std::ranges::sort(board.players, [](const Player& one, const Player& other) {
+  std::ranges::sort(board.players, [](const Competitor& one, const Competitor& other) {
     if (one.certified != other.certified) return one.certified > other.certified;
     return std::tie(one.name, one.role) < std::tie(other.name, other.role);
   });
   for (size_t i = 0; i < board.players.size(); ++i) {
     const bool ties = i > 0 && board.players[i].certified == board.players[i - 1].certified;
     board.players[i].rank = ties ? board.players[i - 1].rank : static_cast<int64_t>(i) + 1;
-  }
-  for (const double p : kCurveSteps) {
-    CurvePoint point{p, 0, 0};
-    for (const auto& [problem, of_problem] : of_all) {
-      point.certified += IsCertified(of_problem, p) ? 1 : 0;
-      point.plain += IsPlain(of_problem, p) ? 1 : 0;
-    }
-    board.curve.push_back(point);
   }
   return board;
 }

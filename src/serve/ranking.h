@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "score/score.h"
 #include "serve/board.h"
 
 namespace assay {
@@ -44,26 +45,24 @@ struct ProblemBoard {
 // The boards of a problem; the one with the most entries first.
 std::vector<ProblemBoard> RankProblem(const std::vector<BoardRow>& rows, const BoardQuery& query);
 
-struct Player {
+struct Competitor {
   int64_t rank = 0;
   std::string name;
   Role role = Role::kStudent;
   int64_t entries = 0;               // that were judged
   int64_t correct = 0;               // problems with a correct entry
   int64_t certified = 0, plain = 0;  // problems more than p times as fast
+  double mean_speedup = 0;           // geometric, of the problems' best entries; 0: none
   // Of each problem with a correct entry the best certified speedup, from the largest; 0: correct
   // alone. So the count for any p can be read.
   std::vector<double> speeds;
 };
-struct CurvePoint {
-  double p = 0;
-  int64_t certified = 0, plain = 0;  // problems, by anybody's entry
-};
 struct PlayerBoard {
   double p = 1;
   int64_t asked = 0;  // problems
-  std::vector<Player> players;
-  std::vector<CurvePoint> curve;  // at several p, ascending
+  std::vector<Competitor> players;
+  // Problems that anybody's entry is certified to be more than p times as fast on, over p.
+  Curve humans, machines;
 };
 // `asked`: how many problems there are, at least those with an entry.
 PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& query, int64_t asked);

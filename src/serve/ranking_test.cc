@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/clock.h"
+#include <cmath>
 
 namespace assay {
 namespace {
@@ -104,7 +104,7 @@ TEST_F(RankingTest, PlayersAreRankedByProblemsThatAreCertifiedFasterThanP) {
   Add("cas", "gelu", 0.9, 1.1);
   const auto names = [&](double p) {
     std::vector<std::string> lines;
-    for (const Player& player : RankPlayers(rows_, {.p = p}, 5).players)
+    for (const Competitor& player : RankPlayers(rows_, {.p = p}, 5).players)
       lines.push_back(std::to_string(player.rank) + " " + player.name + " " +
                       std::to_string(player.certified));
     return lines;
@@ -118,11 +118,10 @@ TEST_F(RankingTest, PlayersAreRankedByProblemsThatAreCertifiedFasterThanP) {
   EXPECT_THAT(board.players[0].speeds, ElementsAre(1.8, 1.2));
   EXPECT_EQ(board.players[0].entries, 3);
   EXPECT_EQ(board.players[0].plain, 2);
-  for (size_t i = 1; i < board.curve.size(); ++i) {
-    EXPECT_GT(board.curve[i].p, board.curve[i - 1].p);
-    EXPECT_LE(board.curve[i].certified, board.curve[i - 1].certified);
-  }
-  EXPECT_EQ(board.curve.front().certified, 2);
+  EXPECT_NEAR(board.players[0].mean_speedup, std::sqrt(1.85 * 1.6), 1e-9);
+  EXPECT_EQ(CountAt(board.humans, 1), 2);
+  EXPECT_EQ(CountAt(board.humans, 2), 1);
+  EXPECT_EQ(CountAt(board.machines, 1), 0);
   EXPECT_EQ(RankPlayers(rows_, {.p = 1, .problems = {"softmax"}}, 1).players.size(), 1u);
 }
 
