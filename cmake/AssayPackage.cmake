@@ -33,6 +33,9 @@ install(FILES include/assay/kernel.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ass
 install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/assay/include/dlpack DESTINATION lib/assay/include)
 install(DIRECTORY problems kernels DESTINATION lib/assay
   FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "*.cpp" PATTERN "*.c" PATTERN "*.cu")
+install(FILES examples/class/players.json bench/results/cpu-2core/machine.json DESTINATION lib/assay/examples)
+install(FILES bench/results/cpu-2core/kernel_verdicts.jsonl DESTINATION lib/assay/examples RENAME verdicts.jsonl)
+install(DIRECTORY examples/worklog DESTINATION lib/assay/examples)
 install(DIRECTORY prompts DESTINATION lib/assay FILES_MATCHING PATTERN "*.md")
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.bash

@@ -39,7 +39,7 @@ Html Filters(const BoardView& view) {
   fields += Select("precision", "precision class", view.precisions, filter.precision, "all");
   fields += Select("size", "size", view.sizes, filter.size, "all");
   fields += Select("processor", "machine", view.processors, filter.processor, "all");
-  return fields + Html::Trusted("<div><button>Show</button></div>\n");
+  return fields + Html::Trusted("<div class=\"go\"><button>Show</button></div>\n");
 }
 
 Html Presets(const BoardFilter& filter) {
@@ -57,9 +57,9 @@ Html Presets(const BoardFilter& filter) {
 
 Html Dial(const BoardView& view, double end) {
   return Markup(
-             "<div class=\"dial\"><label for=\"dial\">p</label><input type=\"range\" id=\"dial\" "
-             "name=\"p\" min=\"0\" max=\"{:g}\" step=\"0.05\" value=\"{:g}\"><output "
-             "id=\"dial-value\" for=\"dial\">{:.2f}×</output></div>\n",
+             "<div class=\"dial\"><label for=\"dial\">p, times as fast as the baseline: <output "
+             "id=\"dial-value\" for=\"dial\">{2:.2f}×</output></label><input type=\"range\" "
+             "id=\"dial\" name=\"p\" min=\"0\" max=\"{0:g}\" step=\"0.05\" value=\"{1:g}\"></div>\n",
              end, std::min(view.filter.p, end), view.filter.p) +
          Presets(view.filter);
 }
@@ -106,7 +106,6 @@ Html Players(const BoardView& view) {
                               {fmt::format("faster than {:g}×", view.filter.p), "n"},
                               {"share", "n"},
                               {"95% interval", ""},
-                              {"", ""},
                               {"correct", "n"},
                               {"mean speedup", "n"},
                               {"judged", "n"}});
@@ -115,13 +114,23 @@ Html Players(const BoardView& view) {
     table.Row({Rank(player.rank, player.tied),
                Markup("{} {}", player.name, RoleTag(player.role)),
                Markup("{} of {}", fast.count, fast.asked), Text(FormatPercent(fast.value())),
-               IntervalBar(fast.low, fast.value(), fast.high, {}),
-               Markup("<span class=\"faint\">{} to {}</span>", FormatPercent(fast.low),
-                      FormatPercent(fast.high)),
+               IntervalBar(fast.low, fast.value(), fast.high, {},
+                           fmt::format("{} to {}", FormatPercent(fast.low),
+                                       FormatPercent(fast.high))),
                Markup("{}", player.correct), Text(RatioOrDash(player.mean_speedup)),
                Markup("{}", player.judged)});
   }
   return table.End();
+}
+
+// The boards of one problem: only what is judged alike is compared.
+Html Boards(const BoardView& view) {
+  Html html;
+  if (!view.entries_title.empty()) html += Paragraph(view.entries_title, "faint");
+  html += RankedTable(view.entries, view.entries_title.empty() && view.filter.size.empty());
+  for (const RankedBoard& board : view.boards)
+    html += Markup("<h3>{}</h3>\n", board.title) + RankedTable(board.entries, false);
+  return html;
 }
 
 Html Fouls(const std::vector<BoardFoul>& fouls) {
@@ -173,11 +182,10 @@ Html RankedTable(const std::vector<RankedEntry>& entries, bool with_sizes) {
   }
   const BarScale scale = RatioScale(ratios);
   std::vector<Column> columns{{"rank", "rank"}, {"player", "name"}, {"speedup", "n"},
-                              {"interval", ""}, {"", ""},           {"time", "n"},
-                              {"of the bound", "n"}};
+                              {"interval", ""}, {"time", "n"}, {"of the bound", "n"}};
   if (with_sizes) columns.push_back({"size", ""});
   for (const Column& column : std::initializer_list<Column>{
-           {"verdict", ""}, {"judged by", ""}, {"time (UTC)", ""}})
+           {"verdict", ""}, {"judged by", ""}, {"day", ""}})
     columns.push_back(column);
   PageTable table("candidates by rank", columns);
   for (const RankedEntry& each : entries) {
@@ -186,15 +194,17 @@ Html RankedTable(const std::vector<RankedEntry>& entries, bool with_sizes) {
         Rank(each.rank, each.tied),
         Markup("{} {}", entry.author, RoleTag(entry.role)),
         Text(RatioOrDash(entry.speedup)),
-        entry.ci_low > 0 ? IntervalBar(entry.ci_low, entry.speedup, entry.ci_high, scale) : Html(),
-        Markup("<span class=\"faint nowrap\">{}</span>", RangeText(entry.ci_low, entry.ci_high)),
+        entry.ci_low > 0 ? IntervalBar(entry.ci_low, entry.speedup, entry.ci_high, scale,
+                                       RangeText(entry.ci_low, entry.ci_high))
+                         : Html(),
         Text(entry.time_ns > 0 ? FormatDuration(entry.time_ns) : "-"),
         Text(entry.percent_of_peak > 0 ? fmt::format("{:.0f}%", entry.percent_of_peak) : "-")};
     if (with_sizes) cells.push_back(Text(entry.size));
-    cells.push_back(Markup("<a href=\"/verdicts/{}\" aria-label=\"verdict {}\">{}</a>",
-                           UrlPart(entry.verdict), entry.verdict, OutcomeBadge(entry.outcome)));
+    cells.push_back(Markup("<a class=\"quiet\" href=\"/verdicts/{}\">{}<span "
+                           "class=\"hidden-text\">, verdict {}</span></a>",
+                           UrlPart(entry.verdict), OutcomeBadge(entry.outcome), entry.verdict));
     cells.push_back(Markup("<span class=\"small\">{}</span>", entry.runner));
-    cells.push_back(TimeText(entry.time));
+    cells.push_back(DayText(entry.time));
     table.AddRow(cells);
   }
   return table.End();
@@ -212,15 +222,15 @@ std::string RenderBoardPage(const BoardView& view, PageFrame frame) {
       Counted(view.asked, "problem"));
   Html chart = Figure("fast_p over p", RenderFastPCurves(view.curves, view.filter.p, end));
   // One form has the filters and the dial, so that either keeps the other.
-  main += Markup("<form data-at-once action=\"/\">\n<div class=\"filters\">{}</div>\n{}{}</form>\n",
-                 Filters(view), chart, Dial(view, end));
-  main += Shares(view);
-  main += Fold("fast_p as a table", CurveTable(view));
+  main += Markup(
+      "<form data-at-once action=\"/\">\n<div class=\"filters\">{}</div>\n<div class=\"cols\"><div>{}"
+      "</div><div>{}</div></div></form>\n",
+      Filters(view), chart + Dial(view, end),
+      Shares(view) + Fold("fast_p as a table", CurveTable(view)));
   Html ranks = view.filter.problem.empty()
                    ? Heading("Players") + Players(view)
                    : Markup("<h2>Ranks on {}</h2>\n", ProblemLink(view.filter.problem)) +
-                         RankedTable(view.entries, view.filter.size.empty()) + Heading("Players") +
-                         Players(view);
+                         Boards(view) + Heading("Players") + Players(view);
   main += Markup("<div id=\"board-table\">{}{}</div>\n", ranks,
                  view.rank_rule.empty() ? Html() : Paragraph(view.rank_rule, "faint small"));
   main += Fouls(view.fouls);

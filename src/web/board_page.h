@@ -41,6 +41,12 @@ struct RankedEntry {
   BoardEntry entry;
 };
 
+// Entries that may be compared.
+struct RankedBoard {
+  std::string title;  // "size small, float32, cpu"
+  std::vector<RankedEntry> entries;
+};
+
 struct BoardFoul {
   BoardEntry entry;
   std::string rule;
@@ -56,6 +62,9 @@ struct BoardView {
   std::vector<RankedEntry> entries;  // of one problem; else empty
   std::vector<BoardFoul> fouls;
   std::string rank_rule;  // one sentence: when do players share a rank
+  // The title of `entries`, and further boards of the same problem.
+  std::string entries_title = {};
+  std::vector<RankedBoard> boards = {};
 };
 
 std::string RenderBoardPage(const BoardView& view, PageFrame frame);

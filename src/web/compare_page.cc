@@ -60,7 +60,6 @@ Html Sides(const CompareView& view) {
                                     {"outcome", ""},
                                     {"speedup", "n"},
                                     {"interval", ""},
-                                    {"", ""},
                                     {"time", "n"},
                                     {"of the bound", "n"},
                                     {"judged (UTC)", ""}});
@@ -81,8 +80,9 @@ Html Sides(const CompareView& view) {
                                     : Markup("{} {}", side->author, RoleTag(side->role)),
                OutcomeBadge(OutcomeName(verdict.outcome)),
                Text(timed ? FormatRatio(result->speedup) : "-"),
-               timed ? IntervalBar(result->ci_low, result->speedup, result->ci_high, scale) : Html(),
-               timed ? Text(RangeText(result->ci_low, result->ci_high)) : Html(),
+               timed ? IntervalBar(result->ci_low, result->speedup, result->ci_high, scale,
+                                   RangeText(result->ci_low, result->ci_high))
+                     : Html(),
                Text(timed ? FormatDuration(result->candidate_time_ns) : "-"),
                Text(verdict.roofline ? fmt::format("{:.0f}%", verdict.roofline->percent_of_peak)
                                      : "-"),

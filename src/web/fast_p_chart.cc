@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-constexpr int kWidth = 760, kHeight = 330;
+constexpr int kWidth = 760, kHeight = 306;
 constexpr double kTop = 40, kBottom = 280;
 
 double X(double p, double end) {
@@ -48,8 +48,7 @@ std::string Grid(double end) {
     svg += ChartText(X(p, end), kBottom + 18, "middle", 12, "c-faint", fmt::format("{:g}", p));
   svg += ChartLine(fmt::format("M{:.1f} {}V{}", X(1, end), kTop - 8, kBottom), "c-dash");
   svg += ChartText(X(1, end) + 6, kTop - 2, "start", 12, "c-faint", "faster than the baseline →");
-  return svg + ChartText((kPlotLeft + kPlotRight) / 2, kHeight - 8, "middle", 12, "c-faint",
-                         "p: times as fast as the baseline");
+  return svg;
 }
 
 std::string Described(std::span<const FastPCurve> curves, double p) {
@@ -74,15 +73,15 @@ double DialEnd(std::span<const FastPCurve> curves) {
 std::string RenderFastPCurves(std::span<const FastPCurve> curves, double p, double end) {
   std::string svg = ChartOpening(kWidth, kHeight, "fast-p", "fast_p", Described(curves, p), false);
   svg += Grid(end);
-  double legend = kPlotRight;
+  double legend = kPlotLeft;
   for (const FastPCurve& curve : curves) {
     const std::string path = PathOf(curve, end);
     if (curve.side == ChartSide::kFirst)
       svg += ChartLine(fmt::format("{}V{}H{}Z", path, kBottom, kPlotLeft), "c-area");
     svg += ChartLine(path, LineOf(curve.side));
-    legend -= 118;
     svg += ChartLine(fmt::format("M{:.0f} 12h30", legend), LineOf(curve.side));
     svg += ChartText(legend + 38, 16, "start", 13, "c-ink", curve.name);
+    legend += 118;
   }
   return svg + fmt::format(
                    "<g id=\"dial-line\" data-from=\"{0}\" data-to=\"{1}\" "

@@ -119,7 +119,7 @@ std::string RenderLadderPage(const std::vector<LadderView>& sizes, PageFrame fra
                                                  fmt::format("ladder{}", number++))));
     main += RungTableHtml(view);
   }
-  main += Command(fmt::format("assay ladder {}", ladder.Path()));
+  main += Command(fmt::format("assay ladder kernels/{}/{}", ladder.name, ladder.file));
   return RenderPage(frame, main);
 }
 

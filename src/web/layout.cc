@@ -80,8 +80,7 @@ std::string RenderPage(const PageFrame& frame, const Html& main) {
              "<header class=\"top\"><div>\n<a class=\"brand\" href=\"/\">{}Assay</a>\n{}{}</div>"
              "</header>\n<main id=\"main\"{}>\n{}{}</main>\n"
              "<footer class=\"foot\"><div><span>Assay {}</span><a href=\"/openapi.json\">API</a>"
-             "<span>Intervals are 95% or better; players that no interval tells apart share a "
-             "rank.</span></div></footer>\n<script>{}</script>\n</body>\n</html>\n",
+             "<span>Ranks rest on intervals: what they do not tell apart shares a rank.</span></div></footer>\n<script>{}</script>\n</body>\n</html>\n",
              head, Html::Trusted(std::string(PageStyleText())),
              Html::Trusted(std::string(kSign)), Navigation(frame.place), Who(frame.viewer),
              Html::Trusted(frame.narrow ? " class=\"narrow-page\"" : ""), notices, main,

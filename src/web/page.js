@@ -1,4 +1,5 @@
 'use strict';
+document.documentElement.classList.add('js');
 // The dial: the line follows at once, the table as soon as the server has answered.
 (() => {
   const dial = document.getElementById('dial');

@@ -18,8 +18,8 @@ std::string_view ToneClass(Tone tone) {
 
 }  // namespace
 
-PageTable::PageTable(std::string_view label, std::vector<Column> columns)
-    : label_(label), columns_(std::move(columns)) {}
+PageTable::PageTable(std::string_view label, std::vector<Column> columns, bool narrow)
+    : label_(label), columns_(std::move(columns)), narrow_(narrow) {}
 
 void PageTable::AddRow(std::span<const Html> cells) {
   Html row;
@@ -47,8 +47,8 @@ Html PageTable::End() const {
                      column.name);
   return Markup(
       "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">\n"
-      "<table class=\"stack\"><thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
-      label_, head, rows_);
+      "<table class=\"stack{}\"><thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+      label_, narrow_ ? " narrow" : "", head, rows_);
 }
 
 Html OutcomeBadge(std::string_view outcome_name) {
@@ -73,6 +73,11 @@ Html TimeText(std::string_view iso) {
   return Markup("<time class=\"nowrap\" datetime=\"{}\">{}</time>", iso, text);
 }
 
+Html DayText(std::string_view iso) {
+  if (iso.empty()) return {};
+  return Markup("<time class=\"nowrap\" datetime=\"{}\">{}</time>", iso, iso.substr(0, 10));
+}
+
 Html Tile(std::string_view name, const Html& value, const Html& more) {
   return Markup("<div class=\"tile\"><span>{}</span><b>{}</b><small>{}</small></div>\n", name,
                 value, more);
@@ -85,6 +90,8 @@ Html Fact(std::string_view name, const Html& value) {
 }
 
 Html Facts(const Html& facts) { return Markup("<dl>\n{}</dl>\n", facts); }
+
+Html FactsInTwo(const Html& facts) { return Markup("<dl class=\"two\">\n{}</dl>\n", facts); }
 
 Html Heading(std::string_view text) { return Markup("<h2>{}</h2>\n", text); }
 
@@ -140,9 +147,10 @@ BarScale RatioScale(std::span<const double> ratios) {
   return scale;
 }
 
-Html IntervalBar(double low, double value, double high, const BarScale& scale) {
+Html IntervalBar(double low, double value, double high, const BarScale& scale,
+                 std::string_view text) {
   if (!std::isfinite(low) || !std::isfinite(high) || !std::isfinite(value) || high < low)
-    return {};
+    return Text(text);
   constexpr double kInner = kBarWidth - 12;
   const auto x = [&](double at) { return 6 + scale.At(at, kInner); };
   const double middle = kBarHeight / 2;
@@ -157,7 +165,7 @@ Html IntervalBar(double low, double value, double high, const BarScale& scale) {
       "<path class=\"c-range\" d=\"M{:.1f} {}H{:.1f}\"/><circle class=\"c-bar\" cx=\"{:.1f}\" "
       "cy=\"{}\" r=\"3.6\"/></svg>",
       x(low), middle, std::max(x(high), x(low) + 1), x(value), middle);
-  return Html::Trusted(std::move(svg));
+  return Markup("<div class=\"range\">{}<span>{}</span></div>", Html::Trusted(std::move(svg)), text);
 }
 
 std::string RatioOrDash(double ratio) { return ratio > 0 ? FormatRatio(ratio) : "-"; }

@@ -23,7 +23,7 @@ struct Column {
 // cell after its column's name.
 class PageTable {
  public:
-  PageTable(std::string_view label, std::vector<Column> columns);
+  PageTable(std::string_view label, std::vector<Column> columns, bool narrow = false);
   // As many cells as columns.
   void Row(std::initializer_list<Html> cells) { AddRow({cells.begin(), cells.size()}); }
   void AddRow(std::span<const Html> cells);
@@ -33,6 +33,7 @@ class PageTable {
  private:
   std::string label_;
   std::vector<Column> columns_;
+  bool narrow_;
   Html rows_;
 };
 
@@ -40,10 +41,12 @@ class PageTable {
 Html OutcomeBadge(std::string_view outcome_name);
 Html RoleTag(Role role);          // "human" or "machine"
 Html TimeText(std::string_view iso);  // "2026-11-27 12:30" UTC
+Html DayText(std::string_view iso);   // "2026-11-27"
 Html Tile(std::string_view name, const Html& value, const Html& more);
 Html Tiles(const Html& tiles);
 Html Fact(std::string_view name, const Html& value);  // of a <dl>; empty where the value is
 Html Facts(const Html& facts);
+Html FactsInTwo(const Html& facts);  // in two columns where there is room
 Html Heading(std::string_view text);
 Html Paragraph(std::string_view text, std::string_view kind = {});
 Html Fold(std::string_view summary, const Html& content, bool open = false);
@@ -69,8 +72,9 @@ struct BarScale {
 };
 // Holds all of these ratios and 1.
 BarScale RatioScale(std::span<const double> ratios);
-// An interval with its value, for a table whose other cells have the numbers.
-Html IntervalBar(double low, double value, double high, const BarScale& scale);
+// An interval with its value as a bar, for a cell; `text` stands beside it.
+Html IntervalBar(double low, double value, double high, const BarScale& scale,
+                 std::string_view text);
 
 // "2.51x"; "-" where it is none.
 std::string RatioOrDash(double ratio);

@@ -113,7 +113,8 @@ Html RunTiles(const RunView& view, const RunFigures& figures) {
 }
 
 Html OutcomeTableHtml(const RunFigures& figures) {
-  PageTable table("outcomes", {{"outcome", "name"}, {"candidates", "n"}, {"share", "n"}});
+  PageTable table("outcomes", {{"outcome", "name"}, {"candidates", "n"}, {"share", "n"}},
+                  true);
   for (const auto& [name, count] : figures.outcomes)
     table.Row({OutcomeBadge(name), Markup("{}", count),
                Text(FormatShare(static_cast<double>(count) /
@@ -260,15 +261,19 @@ std::string RenderRunPage(const RunView& view, PageFrame frame) {
   main += RunTiles(view, figures);
   if (const std::string svg = RenderRunSvg(view); !svg.empty()) main += Figure("the search", svg);
   main += Fold("The steps as a table", NodeTable(view));
-  main += Heading("Outcomes") + OutcomeTableHtml(figures);
+  main += Markup("<div class=\"cols\"><div>{}</div><div>{}</div></div>\n",
+                 Heading("Outcomes") + OutcomeTableHtml(figures),
+                 Heading("Settings") + SettingsFacts(view));
   main += Heading("Lineage");
   TreeWriter tree(view);
-  main += tree.Write("", 0);
+  if (Html lists = tree.Write("", 0); !lists.empty())
+    main += Markup("<div class=\"box\" tabindex=\"0\" role=\"group\" "
+                   "aria-label=\"lineage\">\n{}</div>\n",
+                   lists);
   if (tree.is_cut())
     main += Paragraph(fmt::format("The first {} steps; assay archive show --tree has all.",
                                   kTreeNodesMax),
                       "faint");
-  main += Heading("Settings") + SettingsFacts(view);
   main += Markup("<p><a href=\"/api/runs/{}\">The search as JSON</a></p>\n",
                  UrlPart(view.settings.id));
   return RenderPage(frame, view.is_live ? Refreshed(main, kReload_s) : main);

@@ -74,8 +74,8 @@ std::string RenderSubmitPage(const SubmitView& view, PageFrame frame) {
                  "autocomplete=\"off\">\n{}</textarea></div>\n",
                  view.source);
   form += Markup("<div class=\"field\"><label for=\"file\">or a file</label><input type=\"file\" "
-                 "id=\"file\" name=\"file\" accept=\".c,.cc,.cpp,.cu,.py\"><p>Up to {}.</p></div>\n",
-                 FormatBytes(static_cast<double>(view.source_bytes_max)));
+                 "id=\"file\" name=\"file\" accept=\".c,.cc,.cpp,.cu,.py\"><p>Up to {} KiB.</p></div>\n",
+                 view.source_bytes_max >> 10);
   form += Html::Trusted("<p><button class=\"first\">Submit</button></p>\n");
   main += Markup("<form method=\"post\" action=\"/submit\" enctype=\"multipart/form-data\">\n{}"
                  "</form>\n",

@@ -85,6 +85,10 @@ Html SamplesTable(const std::vector<PairFigures>& pairs, const std::string& base
   return table.End();
 }
 
+std::string ConfidenceText(const BaselineResult& result) {
+  return result.confidence > 0 ? fmt::format(", {:.3g}%", 100 * result.confidence) : "";
+}
+
 Html BaselineTable(const Speed& speed) {
   std::vector<double> ratios;
   for (const auto& [name, result] : speed.baselines) {
@@ -96,19 +100,15 @@ Html BaselineTable(const Speed& speed) {
                                 {"decision", ""},
                                 {"speedup", "n"},
                                 {"interval", ""},
-                                {"", ""},
-                                {"confidence", "n"},
-                                {"its time", "n"},
-                                {"candidate's time", "n"},
+                                {"opponent's time", "n"},
+                                {"time", "n"},
                                 {"pairs", "n"},
-                                {"smallest visible gain", "n"}});
+                                {"visible gain", "n"}});
   for (const auto& [name, result] : speed.baselines)
     table.Row({name == speed.headline ? Markup("<strong>{}</strong>", name) : Text(name),
                Text(result.decision), Text(FormatRatio(result.speedup)),
-               IntervalBar(result.ci_low, result.speedup, result.ci_high, scale),
-               Markup("<span class=\"faint nowrap\">{}</span>",
-                      RangeText(result.ci_low, result.ci_high)),
-               Text(result.confidence > 0 ? fmt::format("{:.1f}%", 100 * result.confidence) : "-"),
+               IntervalBar(result.ci_low, result.speedup, result.ci_high, scale,
+                           RangeText(result.ci_low, result.ci_high) + ConfidenceText(result)),
                Text(FormatDuration(result.time_ns)), Text(FormatDuration(result.candidate_time_ns)),
                Markup("{}", result.pairs), Text(FormatGain(result.smallest_visible))});
   return table.End();
@@ -134,7 +134,7 @@ Html CorrectnessSection(const Verdict& verdict) {
   facts += Fact("on NaN and infinity", Text(gate->differs_on_special_values));
   facts += Fact("right with weights", Text(gate->right_with_weights));
   facts += Fact("note", Text(gate->note));
-  html += Facts(facts);
+  html += FactsInTwo(facts);
   if (!gate->draws.empty())
     html += Fold(fmt::format("{} of values", Counted(static_cast<long long>(gate->draws.size()),
                                                      "draw")),

@@ -78,7 +78,7 @@ Html Origin(const VerdictView& view) {
                                                                  : ", " + verdict.candidate.language)));
   facts += Fact("verdict", Markup("<code>{}</code>", verdict.id));
   if (view.job != 0) facts += Fact("job", Markup("<a href=\"/jobs/{0}\">{0}</a>", view.job));
-  return Facts(facts);
+  return FactsInTwo(facts);
 }
 
 Html SourceSection(const VerdictView& view) {
