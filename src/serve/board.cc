@@ -95,6 +95,7 @@ BoardRow BoardRowOf(const Record& record, const Verdict& verdict, const ServedTe
   row.certified = attempt.certified_speedup;
   row.prepares_weights = attempt.prepares_weights;
   row.own_runner = served.own_runner;
+  if (verdict.foul) row.foul_rule = verdict.foul->rule;
   return row;
 }
 
@@ -102,6 +103,10 @@ void Board::Hold(BoardRow row) {
   row.author = authors_.try_emplace(row.entry.author, authors_.size()).first->second;
   row.problem = problems_.try_emplace(row.entry.problem, problems_.size()).first->second;
   verdicts_[row.entry.verdict] = rows_.size();
+  choices_.problems.insert(row.entry.problem);
+  if (!row.entry.size.empty()) choices_.sizes.insert(row.entry.size);
+  if (!row.entry.precision.empty()) choices_.precisions.insert(row.entry.precision);
+  if (!row.entry.gpu_or_cpu.empty()) choices_.devices.insert(row.entry.gpu_or_cpu);
   rows_.push_back(std::move(row));
 }
 
@@ -112,7 +117,8 @@ Result<void> Board::Load() {
       SqliteStatement select,
       database_.Prepare("SELECT sequence, job, verdict, problem, size, device, precision, form,"
                         " author, role, outcome, stage, prepares_weights, speedup, ci_low, ci_high,"
-                        " certified, time_ns, percent_of_peak, time, source, runner, own_runner"
+                        " certified, time_ns, percent_of_peak, time, source, runner, own_runner,"
+                        " foul_rule"
                         " FROM board ORDER BY sequence"));
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
@@ -142,6 +148,7 @@ Result<void> Board::Load() {
     entry.source_hash = select.Text(20);
     entry.runner = select.Text(21);
     row.own_runner = select.Number(22) != 0;
+    row.foul_rule = select.Text(23);
     entry.foul = entry.outcome == OutcomeName(Outcome::kFoul);
     Hold(std::move(row));
   }
@@ -151,7 +158,7 @@ Result<void> Board::Keep(const BoardRow& row) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement insert,
       database_.Prepare("INSERT OR REPLACE INTO board VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-                        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   const BoardEntry& entry = row.entry;
   insert.Bind(entry.sequence).Bind(entry.job).Bind(entry.verdict).Bind(entry.problem);
   insert.Bind(entry.size).Bind(entry.gpu_or_cpu).Bind(entry.precision).Bind(entry.form);
@@ -160,7 +167,7 @@ Result<void> Board::Keep(const BoardRow& row) {
   insert.BindReal(entry.speedup).BindReal(entry.ci_low).BindReal(entry.ci_high);
   insert.BindReal(row.certified).BindReal(entry.time_ns).BindReal(entry.percent_of_peak);
   insert.Bind(entry.time).Bind(entry.source_hash).Bind(entry.runner);
-  ASSAY_RETURN_IF_ERROR(insert.Bind(int64_t{row.own_runner}).Step());
+  ASSAY_RETURN_IF_ERROR(insert.Bind(int64_t{row.own_runner}).Bind(row.foul_rule).Step());
   return {};
 }
 

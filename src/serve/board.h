@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -40,6 +41,7 @@ struct BoardRow {
   double certified = 0;           // the largest p that the pairs decide `faster` against
   bool prepares_weights = false;  // as in score/attempt.h
   bool own_runner = false;
+  std::string foul_rule;  // that it broke; mostly empty
   size_t author = 0, problem = 0;  // their numbers in this process, from 0
 
   Attempt attempt() const;  // as far as scores ask
@@ -57,8 +59,11 @@ class Board {
   // true.
   Result<int64_t> CatchUp();
   const std::vector<BoardRow>& rows() const { return rows_; }  // by sequence
-  size_t authors() const { return authors_.size(); }
-  size_t problems() const { return problems_.size(); }
+  // The values that rows have, to choose from.
+  struct Choices {
+    std::set<std::string> problems, sizes, precisions, devices;
+  };
+  const Choices& choices() const { return choices_; }
   // The latest row of that verdict; null: it is not on the board.
   const BoardRow* Find(const std::string& verdict) const;
 
@@ -71,6 +76,7 @@ class Board {
   Store& archive_;
   std::vector<BoardRow> rows_;
   std::unordered_map<std::string, size_t> authors_, problems_, verdicts_;
+  Choices choices_;
   int64_t sequence_ = 0;
 };
 

@@ -119,7 +119,8 @@ CREATE TABLE board(
   time TEXT NOT NULL,
   source TEXT NOT NULL,
   runner TEXT NOT NULL,
-  own_runner INTEGER NOT NULL
+  own_runner INTEGER NOT NULL,
+  foul_rule TEXT NOT NULL
 ) STRICT;
 )"};
 

@@ -37,6 +37,7 @@ Json RowJson(const BoardRow& row) {
   Json json = EntryJson(row.entry);
   json["certified_speedup"] = row.certified;
   json["own_runner"] = row.own_runner;
+  if (!row.foul_rule.empty()) json["foul_rule"] = row.foul_rule;
   return json;
 }
 
