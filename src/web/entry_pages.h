@@ -11,9 +11,9 @@ std::string RenderLoginPage(const std::string& fault, PageFrame frame);
 
 struct JoinView {
   std::string code, class_name;
-  std::string name;      // as sent and refused; else empty
-  std::string fault;     // may be empty
-  bool is_over = false;  // the invitation has been used or has expired
+  std::string name = {};   // as sent and refused; else empty
+  std::string fault = {};  // may be empty
+  bool is_over = false;    // the invitation has been used or has expired
 };
 std::string RenderJoinPage(const JoinView& view, PageFrame frame);
 

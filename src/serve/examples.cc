@@ -1,0 +1,144 @@
+#include "serve/examples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "archive/judged.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "model/json_node.h"
+#include "model/verdict_json.h"
+#include "worklog/match.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kFileBytesMax = size_t{16} << 20;
+constexpr std::string_view kKernels = "kernels/";  // before the paths in the verdicts
+
+struct ExamplePlayer {
+  std::string name;
+  Role role = Role::kStudent;
+};
+
+// players.json.
+struct Cast {
+  std::string class_name, runner;
+  ExamplePlayer hand, model;                     // of the worklog
+  std::map<std::string, ExamplePlayer> kernels; // by "softmax/fused.cpp"
+};
+
+Result<Cast> ReadCast(const fs::path& path) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kFileBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(const JsonDocument document, JsonDocument::Parse(text));
+  std::string error;
+  const JsonNode root = document.Root(&error);
+  Cast cast;
+  root.At("schema").OneOf({"assay.examples/1"});
+  cast.class_name = root.At("class").Text();
+  cast.runner = root.At("runner").Text();
+  cast.hand = {root.At("worklog").At("hand").Text(), Role::kStudent};
+  cast.model = {root.At("worklog").At("model").Text(), Role::kMachine};
+  root.At("players").ForEach([&](const JsonNode& node) {
+    const bool machine = node.At("role").OneOf({"student", "machine"}) == "machine";
+    const ExamplePlayer player{node.At("name").Text(), machine ? Role::kMachine : Role::kStudent};
+    node.At("kernels").ForEach(
+        [&](const JsonNode& kernel) { cast.kernels[kernel.Text()] = player; });
+  });
+  if (!error.empty()) return UsageError(fmt::format("{}: {}", path.string(), error));
+  return cast;
+}
+
+// A source as it was judged.
+Result<std::string> ReadJudged(const fs::path& path, const std::string& hash) {
+  ASSAY_ASSIGN_OR_RETURN(std::string source, ReadFile(path, kFileBytesMax));
+  if (Sha256Hex(source) != hash)
+    return UsageError(
+        fmt::format("{} is not as it was judged: judge it again, or take it back", path.string()));
+  return source;
+}
+
+Result<void> AddKernels(const ExampleFolders& folders, const Cast& cast, Examples* examples) {
+  const fs::path path = fs::path(folders.examples) / "verdicts.jsonl";
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kFileBytesMax));
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    ASSAY_ASSIGN_OR_RETURN(Verdict verdict, VerdictFromJson(text.substr(at, end - at)));
+    at = end + 1;
+    std::string kernel = verdict.candidate.path;
+    if (kernel.starts_with(kKernels)) kernel.erase(0, kKernels.size());
+    const auto found = cast.kernels.find(kernel);
+    if (found == cast.kernels.end()) continue;
+    ASSAY_ASSIGN_OR_RETURN(std::string source,
+                           ReadJudged(fs::path(folders.kernels) / kernel, verdict.candidate.hash));
+    examples->candidates.push_back(
+        {found->second.name, found->second.role, std::move(source), std::move(verdict)});
+  }
+  return {};
+}
+
+Result<void> AddWorklog(const Cast& cast, Examples* examples) {
+  const fs::path path = fs::path(examples->worklog) / "facts.jsonl";
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kFileBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Fact> facts, ParseFacts(text, path.string()));
+  ASSAY_ASSIGN_OR_RETURN(const Match match, ReadMatch(facts));
+  for (const VersionFact& version : match.versions) {
+    if (!version.verdict) continue;
+    const ExamplePlayer& player = version.said.player == Player::kModel ? cast.model : cast.hand;
+    ASSAY_ASSIGN_OR_RETURN(std::string source,
+                           ReadJudged(fs::path(examples->worklog) / version.said.file,
+                                      version.verdict->candidate.hash));
+    examples->candidates.push_back({player.name, player.role, std::move(source), *version.verdict});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::map<std::string, Role> Examples::Players() const {
+  std::map<std::string, Role> players;
+  for (const ExampleCandidate& candidate : candidates)
+    players.emplace(candidate.player, candidate.role);
+  return players;
+}
+
+Result<Examples> ReadExamples(const ExampleFolders& folders) {
+  const fs::path folder = folders.examples;
+  ASSAY_ASSIGN_OR_RETURN(const Cast cast, ReadCast(folder / "players.json"));
+  Examples examples;
+  examples.class_name = cast.class_name;
+  examples.runner = cast.runner;
+  examples.worklog = (folder / "worklog").string();
+  ASSAY_RETURN_IF_ERROR(AddKernels(folders, cast, &examples));
+  ASSAY_RETURN_IF_ERROR(AddWorklog(cast, &examples));
+  std::stable_sort(examples.candidates.begin(), examples.candidates.end(),
+                   [](const ExampleCandidate& a, const ExampleCandidate& b) {
+                     return a.verdict.created < b.verdict.created;
+                   });
+  ASSAY_ASSIGN_OR_RETURN(const std::string machine,
+                         ReadFile(folder / "machine.json", kFileBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(examples.machine, MachineProfileFromJson(machine));
+  return examples;
+}
+
+Result<void> AddExamples(const Examples& examples, Store& archive,
+                         const std::function<std::string(const ExampleCandidate&)>& terms) {
+  std::vector<NewRecord> records;
+  for (const ExampleCandidate& candidate : examples.candidates) {
+    const Verdict& verdict = candidate.verdict;
+    const std::vector<NewRecord> of_one =
+        RecordsOfVerdict({fs::path(verdict.candidate.path).filename().string(), candidate.source,
+                          verdict.problem.name, terms(candidate)},
+                         verdict);
+    records.insert(records.end(), of_one.begin(), of_one.end());
+  }
+  ASSAY_ASSIGN_OR_RETURN(const auto kept, archive.Append(records));
+  return {};
+}
+
+}  // namespace assay

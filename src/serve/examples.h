@@ -1,0 +1,47 @@
+// The example class: verdicts that were measured earlier, under made-up names that say so
+// (examples/class). For `assay serve --demo` and for tests of pages.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "archive/store.h"
+#include "base/result.h"
+#include "model/machine_profile.h"
+#include "model/verdict.h"
+#include "serve/types.h"
+
+namespace assay {
+
+struct ExampleCandidate {
+  std::string player;
+  Role role = Role::kStudent;
+  std::string source;
+  Verdict verdict;
+};
+
+struct Examples {
+  std::string class_name, runner;
+  std::vector<ExampleCandidate> candidates;  // by the time of their verdicts
+  MachineProfile machine;                    // that judged them
+  std::string worklog;                       // a folder with an example worklog
+
+  // Names and roles of all players.
+  std::map<std::string, Role> Players() const;
+};
+
+// Places of what the examples are read from, in a checkout or in an installation.
+struct ExampleFolders {
+  std::string examples;  // players.json, verdicts.jsonl, machine.json, worklog/
+  std::string kernels;
+};
+// Errors (kUsage): a file is missing or is not as it was measured.
+Result<Examples> ReadExamples(const ExampleFolders& folders);
+
+// Adds sources and verdicts to an archive. `terms`: those of a candidate's verdict, as JSON.
+Result<void> AddExamples(const Examples& examples, Store& archive,
+                         const std::function<std::string(const ExampleCandidate&)>& terms);
+
+}  // namespace assay
