@@ -14,7 +14,6 @@ namespace assay {
 // dark, and says in words what it shows. `page_id`: begins the ids in it, in a page whose own style
 // has its classes; empty: it stands alone.
 std::string RenderLadderSvg(const Ladder& ladder, const LadderSize& size,
-                            const std::vector<RungResult>& results,
-                            std::string_view page_id = {});
+                            const std::vector<RungResult>& results, std::string_view page_id = {});
 
 }  // namespace assay

@@ -7,10 +7,14 @@
 #include <utility>
 
 #include "archive/judged.h"
+#include "archive/sqlite_store.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "model/json_node.h"
 #include "model/verdict_json.h"
+#include "serve/accounts.h"
+#include "serve/board.h"
+#include "serve/database.h"
 #include "worklog/match.h"
 
 namespace assay {
@@ -30,7 +34,7 @@ struct ExamplePlayer {
 struct Cast {
   std::string class_name, runner;
   ExamplePlayer hand, model;                     // of the worklog
-  std::map<std::string, ExamplePlayer> kernels; // by "softmax/fused.cpp"
+  std::map<std::string, ExamplePlayer> kernels;  // by "softmax/fused.cpp"
 };
 
 Result<Cast> ReadCast(const fs::path& path) {
@@ -126,18 +130,30 @@ Result<Examples> ReadExamples(const ExampleFolders& folders) {
   return examples;
 }
 
-Result<void> AddExamples(const Examples& examples, Store& archive,
-                         const std::function<std::string(const ExampleCandidate&)>& terms) {
-  std::vector<NewRecord> records;
+Result<void> FillWithExamples(const Examples& examples, const std::string& folder) {
+  const fs::path path = fs::path(folder) / "archive.sqlite";
+  if (fs::exists(path))
+    return UsageError(fmt::format("{} has an archive: examples go into a fresh folder", folder));
+  ASSAY_ASSIGN_OR_RETURN(const auto database, Database::Open(folder));
+  Accounts accounts(*database);
+  for (const auto& [name, role] : examples.Players())
+    ASSAY_RETURN_IF_ERROR(accounts.Make(name, role, 0, InstantNow()));
+  std::string now;
+  SqliteStoreOptions options;
+  options.now = [&now] { return now; };
+  ASSAY_ASSIGN_OR_RETURN(const auto archive, SqliteStore::Open(path.string(), options));
   for (const ExampleCandidate& candidate : examples.candidates) {
     const Verdict& verdict = candidate.verdict;
-    const std::vector<NewRecord> of_one =
-        RecordsOfVerdict({fs::path(verdict.candidate.path).filename().string(), candidate.source,
-                          verdict.problem.name, terms(candidate)},
-                         verdict);
-    records.insert(records.end(), of_one.begin(), of_one.end());
+    now = verdict.created;
+    ServedTerms served;
+    served.author = candidate.player;
+    served.role = candidate.role;
+    served.size = verdict.problem.size;
+    served.runner = examples.runner;
+    const JudgedSource judged{fs::path(verdict.candidate.path).filename().string(),
+                              candidate.source, verdict.problem.name, ServedTermsText(served)};
+    ASSAY_RETURN_IF_ERROR(archive->Append(RecordsOfVerdict(judged, verdict)));
   }
-  ASSAY_ASSIGN_OR_RETURN(const auto kept, archive.Append(records));
   return {};
 }
 

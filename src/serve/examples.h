@@ -2,12 +2,10 @@
 // (examples/class). For `assay serve --demo` and for tests of pages.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "archive/store.h"
 #include "base/result.h"
 #include "model/machine_profile.h"
 #include "model/verdict.h"
@@ -40,8 +38,9 @@ struct ExampleFolders {
 // Errors (kUsage): a file is missing or is not as it was measured.
 Result<Examples> ReadExamples(const ExampleFolders& folders);
 
-// Adds sources and verdicts to an archive. `terms`: those of a candidate's verdict, as JSON.
-Result<void> AddExamples(const Examples& examples, Store& archive,
-                         const std::function<std::string(const ExampleCandidate&)>& terms);
+// Fills the folder of a server that has not begun: an archive whose records have the times of their
+// verdicts, and accounts of the players. Takes well under a second. Errors (kUsage): the folder has
+// an archive.
+Result<void> FillWithExamples(const Examples& examples, const std::string& folder);
 
 }  // namespace assay

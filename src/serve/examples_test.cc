@@ -5,6 +5,8 @@
 
 #include "archive/sqlite_store.h"
 #include "base/files.h"
+#include "serve/accounts.h"
+#include "serve/board.h"
 
 namespace assay {
 namespace {
@@ -31,23 +33,33 @@ TEST(Examples, AreCommittedResultsOfTheSourcesThatAreThere) {
   EXPECT_FALSE(examples->machine.ceilings.empty());
 }
 
-TEST(Examples, FillAnArchive) {
+TEST(Examples, FillAFreshFolder) {
   const auto examples = ReadExamples(Folders());
   ASSERT_TRUE(examples) << examples.error().message;
   const auto folder = TemporaryFolder::Create();
   ASSERT_TRUE(folder);
+  const auto filled = FillWithExamples(*examples, folder->path().string());
+  ASSERT_TRUE(filled) << filled.error().message;
+  const auto database = Database::Open(folder->path().string());
+  ASSERT_TRUE(database) << database.error().message;
   const auto store = SqliteStore::Open((folder->path() / "archive.sqlite").string());
   ASSERT_TRUE(store) << store.error().message;
-  const auto added = AddExamples(*examples, **store, [](const ExampleCandidate& candidate) {
-    return "{\"author\":\"" + candidate.player + "\"}";
-  });
-  ASSERT_TRUE(added) << added.error().message;
-  RecordQuery query;
-  query.kind = RecordKind::kVerdict;
-  const auto verdicts = (*store)->Find(query);
-  ASSERT_TRUE(verdicts);
-  EXPECT_EQ(verdicts->size(), 36u);
-  EXPECT_EQ((*store)->Get(verdicts->front().source)->empty(), false);
+  Board board(**database, **store);
+  ASSERT_TRUE(board.Load());
+  ASSERT_TRUE(board.CatchUp());
+  ASSERT_EQ(board.rows().size(), examples->candidates.size());
+  const BoardRow* layer_norm = board.Find("814b70bddabf");
+  ASSERT_NE(layer_norm, nullptr);
+  EXPECT_EQ(layer_norm->entry.author, "Ada (example)");
+  EXPECT_EQ(layer_norm->entry.time, "2026-11-21T16:34:17Z");
+  EXPECT_GT(layer_norm->certified, 1.1);
+  const auto source = (*store)->Get(layer_norm->entry.source_hash);
+  ASSERT_TRUE(source);
+  EXPECT_THAT(*source, HasSubstr("Layer normalisation"));
+  const auto model = Accounts(**database).FindByName("a language model (example)");
+  ASSERT_TRUE(model && *model);
+  EXPECT_EQ((*model)->role, Role::kMachine);
+  EXPECT_FALSE(FillWithExamples(*examples, folder->path().string()));
 }
 
 TEST(Examples, AChangedKernelIsRefused) {

@@ -14,19 +14,20 @@ Html Select(std::string_view name, std::string_view label, const std::vector<std
   if (options.empty()) return {};
   Html list = Markup("<option value=\"\">{}</option>", any);
   for (const std::string& option : options)
-    list += Markup("<option{}>{}</option>",
-                   Html::Trusted(option == chosen ? " selected" : ""), option);
-  return Markup("<div><label for=\"f-{0}\">{1}</label><select id=\"f-{0}\" name=\"{0}\">{2}"
-                "</select></div>\n",
-                name, label, list);
+    list +=
+        Markup("<option{}>{}</option>", Html::Trusted(option == chosen ? " selected" : ""), option);
+  return Markup(
+      "<div><label for=\"f-{0}\">{1}</label><select id=\"f-{0}\" name=\"{0}\">{2}"
+      "</select></div>\n",
+      name, label, list);
 }
 
 Html SideChoice(BoardSide chosen) {
   Html choice;
   for (const BoardSide side : {BoardSide::kBoth, BoardSide::kHuman, BoardSide::kMachine})
-    choice += Markup(
-        "<label><input type=\"radio\" name=\"by\" value=\"{0}\"{1}><span>{0}</span></label>",
-        BoardSideName(side), Html::Trusted(side == chosen ? " checked" : ""));
+    choice +=
+        Markup("<label><input type=\"radio\" name=\"by\" value=\"{0}\"{1}><span>{0}</span></label>",
+               BoardSideName(side), Html::Trusted(side == chosen ? " checked" : ""));
   return Markup("<fieldset><legend>players</legend><div class=\"choice\">{}</div></fieldset>\n",
                 choice);
 }
@@ -50,16 +51,18 @@ Html Presets(const BoardFilter& filter) {
     links += Markup("<a class=\"button\" href=\"{}\"{}>{:g}</a>\n", BoardUrl(other),
                     Html::Trusted(p == filter.p ? " aria-current=\"true\"" : ""), p);
   }
-  return Markup("<div class=\"presets\" id=\"board-presets\"><span class=\"label\">p =</span>{}"
-                "</div>\n",
-                links);
+  return Markup(
+      "<div class=\"presets\" id=\"board-presets\"><span class=\"label\">p =</span>{}"
+      "</div>\n",
+      links);
 }
 
 Html Dial(const BoardView& view, double end) {
   return Markup(
              "<div class=\"dial\"><label for=\"dial\">p, times as fast as the baseline: <output "
              "id=\"dial-value\" for=\"dial\">{2:.2f}×</output></label><input type=\"range\" "
-             "id=\"dial\" name=\"p\" min=\"0\" max=\"{0:g}\" step=\"0.05\" value=\"{1:g}\"></div>\n",
+             "id=\"dial\" name=\"p\" min=\"0\" max=\"{0:g}\" step=\"0.05\" "
+             "value=\"{1:g}\"></div>\n",
              end, std::min(view.filter.p, end), view.filter.p) +
          Presets(view.filter);
 }
@@ -111,14 +114,13 @@ Html Players(const BoardView& view) {
                               {"judged", "n"}});
   for (const BoardPlayer& player : view.players) {
     const Share& fast = player.fast;
-    table.Row({Rank(player.rank, player.tied),
-               Markup("{} {}", player.name, RoleTag(player.role)),
-               Markup("{} of {}", fast.count, fast.asked), Text(FormatPercent(fast.value())),
-               IntervalBar(fast.low, fast.value(), fast.high, {},
-                           fmt::format("{} to {}", FormatPercent(fast.low),
-                                       FormatPercent(fast.high))),
-               Markup("{}", player.correct), Text(RatioOrDash(player.mean_speedup)),
-               Markup("{}", player.judged)});
+    table.Row(
+        {Rank(player.rank, player.tied), Markup("{} {}", player.name, RoleTag(player.role)),
+         Markup("{} of {}", fast.count, fast.asked), Text(FormatPercent(fast.value())),
+         IntervalBar(fast.low, fast.value(), fast.high, {},
+                     fmt::format("{} to {}", FormatPercent(fast.low), FormatPercent(fast.high))),
+         Markup("{}", player.correct), Text(RatioOrDash(player.mean_speedup)),
+         Markup("{}", player.judged)});
   }
   return table.End();
 }
@@ -157,9 +159,7 @@ void AddQuery(std::string_view name, std::string_view value, std::string* url) {
 }  // namespace
 
 std::string_view BoardSideName(BoardSide side) {
-  return side == BoardSide::kHuman     ? "human"
-         : side == BoardSide::kMachine ? "machine"
-                                       : "both";
+  return side == BoardSide::kHuman ? "human" : side == BoardSide::kMachine ? "machine" : "both";
 }
 
 std::string BoardUrl(const BoardFilter& filter) {
@@ -182,10 +182,10 @@ Html RankedTable(const std::vector<RankedEntry>& entries, bool with_sizes) {
   }
   const BarScale scale = RatioScale(ratios);
   std::vector<Column> columns{{"rank", "rank"}, {"player", "name"}, {"speedup", "n"},
-                              {"interval", ""}, {"time", "n"}, {"of the bound", "n"}};
+                              {"interval", ""}, {"time", "n"},      {"of the bound", "n"}};
   if (with_sizes) columns.push_back({"size", ""});
-  for (const Column& column : std::initializer_list<Column>{
-           {"verdict", ""}, {"judged by", ""}, {"day", ""}})
+  for (const Column& column :
+       std::initializer_list<Column>{{"verdict", ""}, {"judged by", ""}, {"day", ""}})
     columns.push_back(column);
   PageTable table("candidates by rank", columns);
   for (const RankedEntry& each : entries) {
@@ -200,9 +200,10 @@ Html RankedTable(const std::vector<RankedEntry>& entries, bool with_sizes) {
         Text(entry.time_ns > 0 ? FormatDuration(entry.time_ns) : "-"),
         Text(entry.percent_of_peak > 0 ? fmt::format("{:.0f}%", entry.percent_of_peak) : "-")};
     if (with_sizes) cells.push_back(Text(entry.size));
-    cells.push_back(Markup("<a class=\"quiet\" href=\"/verdicts/{}\">{}<span "
-                           "class=\"hidden-text\">, verdict {}</span></a>",
-                           UrlPart(entry.verdict), OutcomeBadge(entry.outcome), entry.verdict));
+    cells.push_back(
+        Markup("<a class=\"quiet\" href=\"/verdicts/{}\">{}<span "
+               "class=\"hidden-text\">, verdict {}</span></a>",
+               UrlPart(entry.verdict), OutcomeBadge(entry.outcome), entry.verdict));
     cells.push_back(Markup("<span class=\"small\">{}</span>", entry.runner));
     cells.push_back(DayText(entry.time));
     table.AddRow(cells);
@@ -223,7 +224,8 @@ std::string RenderBoardPage(const BoardView& view, PageFrame frame) {
   Html chart = Figure("fast_p over p", RenderFastPCurves(view.curves, view.filter.p, end));
   // One form has the filters and the dial, so that either keeps the other.
   main += Markup(
-      "<form data-at-once action=\"/\">\n<div class=\"filters\">{}</div>\n<div class=\"cols\"><div>{}"
+      "<form data-at-once action=\"/\">\n<div class=\"filters\">{}</div>\n<div "
+      "class=\"cols\"><div>{}"
       "</div><div>{}</div></div></form>\n",
       Filters(view), chart + Dial(view, end),
       Shares(view) + Fold("fast_p as a table", CurveTable(view)));

@@ -56,8 +56,8 @@ struct BoardView {
   BoardFilter filter;
   // What may be chosen.
   std::vector<std::string> problems, tiers, precisions, sizes, processors;
-  int64_t asked = 0;                // problems
-  std::vector<FastPCurve> curves;   // humans, machines
+  int64_t asked = 0;               // problems
+  std::vector<FastPCurve> curves;  // humans, machines
   std::vector<BoardPlayer> players;
   std::vector<RankedEntry> entries;  // of one problem; else empty
   std::vector<BoardFoul> fouls;

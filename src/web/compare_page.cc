@@ -25,30 +25,33 @@ Html Answer(const CompareView& view, const Viewer& viewer) {
   const Verdict &a = view.a.verdict, &b = view.b.verdict;
   if (view.paired) {
     const BaselineResult& result = *view.paired;
-    const std::string_view word = result.decision == "faster"   ? "B is faster: the difference is real."
-                                  : result.decision == "slower" ? "B is slower: the difference is real."
-                                  : result.decision == "tie"
-                                      ? "A tie: any difference is too small to matter."
+    const std::string_view word =
+        result.decision == "faster"   ? "B is faster: the difference is real."
+        : result.decision == "slower" ? "B is slower: the difference is real."
+        : result.decision == "tie"    ? "A tie: any difference is too small to matter."
                                       : "Not decided: the difference may be noise.";
-    Html html = Tiles(
-        Tile("speed of B over A, paired", Text(FormatRatio(result.speedup)),
-             Text(RangeText(result.ci_low, result.ci_high))) +
-        Tile("decision", Text(result.decision), Text(Counted(result.pairs, "pair"))) +
-        Tile("smallest visible gain", Text(FormatGain(result.smallest_visible)), Html()));
+    Html html =
+        Tiles(Tile("speed of B over A, paired", Text(FormatRatio(result.speedup)),
+                   Text(RangeText(result.ci_low, result.ci_high))) +
+              Tile("decision", Text(result.decision), Text(Counted(result.pairs, "pair"))) +
+              Tile("smallest visible gain", Text(FormatGain(result.smallest_visible)), Html()));
     return html + Markup("<p><strong>{}</strong> {} ", word, DecisionText(result, 1)) +
-           (view.paired_verdict.empty() ? Html() : VerdictLink(view.paired_verdict, "Its verdict.")) +
+           (view.paired_verdict.empty() ? Html()
+                                        : VerdictLink(view.paired_verdict, "Its verdict.")) +
            Html::Trusted("</p>\n");
   }
   Html html = Markup("<p><strong>Not paired yet.</strong> {}</p>\n", UnpairedText(a, b));
   if (view.job != 0)
-    return html + Markup("<p>It is being judged: <a href=\"/jobs/{0}\">job {0}</a>.</p>\n", view.job);
+    return html +
+           Markup("<p>It is being judged: <a href=\"/jobs/{0}\">job {0}</a>.</p>\n", view.job);
   if (!SameQuestion(a, b)) return html;
   if (view.may_ask)
     return html +
-           Markup("<form method=\"post\" action=\"/compare\">{}<input type=\"hidden\" name=\"a\" "
-                  "value=\"{}\"><input type=\"hidden\" name=\"b\" value=\"{}\"><button "
-                  "class=\"first\">Judge B against A, pair by pair</button></form>\n",
-                  CsrfField(viewer), a.id, b.id);
+           Markup(
+               "<form method=\"post\" action=\"/compare\">{}<input type=\"hidden\" name=\"a\" "
+               "value=\"{}\"><input type=\"hidden\" name=\"b\" value=\"{}\"><button "
+               "class=\"first\">Judge B against A, pair by pair</button></form>\n",
+               CsrfField(viewer), a.id, b.id);
   return html + Command(fmt::format("assay judge {} {} --against {}", b.problem.name, FileName(b),
                                     FileName(a)));
 }
@@ -75,18 +78,17 @@ Html Sides(const CompareView& view) {
     const Verdict& verdict = side->verdict;
     const BaselineResult* result = HeadlineOf(verdict);
     const bool timed = result != nullptr && result->speedup > 0;
-    table.Row({Markup("<strong>{}</strong>", name), VerdictLink(verdict.id, FileName(verdict)),
-               side->author.empty() ? Html()
-                                    : Markup("{} {}", side->author, RoleTag(side->role)),
-               OutcomeBadge(OutcomeName(verdict.outcome)),
-               Text(timed ? FormatRatio(result->speedup) : "-"),
-               timed ? IntervalBar(result->ci_low, result->speedup, result->ci_high, scale,
-                                   RangeText(result->ci_low, result->ci_high))
-                     : Html(),
-               Text(timed ? FormatDuration(result->candidate_time_ns) : "-"),
-               Text(verdict.roofline ? fmt::format("{:.0f}%", verdict.roofline->percent_of_peak)
-                                     : "-"),
-               TimeText(verdict.created)});
+    table.Row(
+        {Markup("<strong>{}</strong>", name), VerdictLink(verdict.id, FileName(verdict)),
+         side->author.empty() ? Html() : Markup("{} {}", side->author, RoleTag(side->role)),
+         OutcomeBadge(OutcomeName(verdict.outcome)),
+         Text(timed ? FormatRatio(result->speedup) : "-"),
+         timed ? IntervalBar(result->ci_low, result->speedup, result->ci_high, scale,
+                             RangeText(result->ci_low, result->ci_high))
+               : Html(),
+         Text(timed ? FormatDuration(result->candidate_time_ns) : "-"),
+         Text(verdict.roofline ? fmt::format("{:.0f}%", verdict.roofline->percent_of_peak) : "-"),
+         TimeText(verdict.created)});
     name = "B";
   }
   return table.End();
@@ -98,8 +100,8 @@ Html SourceDifference(const CompareView& view) {
     return html + Paragraph("The source of others is hidden until the deadline.", "faint");
   if (view.a.source.empty() || view.b.source.empty())
     return html + Paragraph("One of the sources was not kept.", "faint");
-  const Html diff = ColouredDiff(view.a.source, view.b.source,
-                                 LanguageOf(view.b.verdict.candidate.path));
+  const Html diff =
+      ColouredDiff(view.a.source, view.b.source, LanguageOf(view.b.verdict.candidate.path));
   if (diff.empty()) return html + Paragraph("The same source.", "faint");
   return html + Paragraph("Lines with - are in A alone, lines with + in B alone.", "faint") +
          CodeBlock("difference of the sources", diff, "diff");
@@ -108,10 +110,10 @@ Html SourceDifference(const CompareView& view) {
 std::string RegistersText(const Verdict& verdict) {
   std::string text;
   for (const KernelRecord& kernel : verdict.kernels)
-    text += fmt::format("{}{}: {} registers, {} shared, {:.0f}% occupancy",
-                        text.empty() ? "" : "; ", kernel.name, kernel.registers,
-                        FormatBytes(static_cast<double>(kernel.shared_bytes)),
-                        100 * kernel.occupancy);
+    text +=
+        fmt::format("{}{}: {} registers, {} shared, {:.0f}% occupancy", text.empty() ? "" : "; ",
+                    kernel.name, kernel.registers,
+                    FormatBytes(static_cast<double>(kernel.shared_bytes)), 100 * kernel.occupancy);
   return text;
 }
 
@@ -170,8 +172,8 @@ std::string UnpairedText(const Verdict& a, const Verdict& b) {
 std::string RenderComparePage(const CompareView& view, PageFrame frame) {
   const Verdict &a = view.a.verdict, &b = view.b.verdict;
   frame.title = fmt::format("{} and {}", FileName(a), FileName(b));
-  Html main = Markup("<h1>{} and {} on {}</h1>\n", FileName(a), FileName(b),
-                     ProblemLink(b.problem.name));
+  Html main =
+      Markup("<h1>{} and {} on {}</h1>\n", FileName(a), FileName(b), ProblemLink(b.problem.name));
   main += Answer(view, frame.viewer) + Sides(view);
   if (SameQuestion(a, b)) {
     const LabelledVerdict both[] = {{"A: " + FileName(a), &a}, {"B: " + FileName(b), &b}};

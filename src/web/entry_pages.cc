@@ -7,8 +7,9 @@ namespace assay {
 namespace {
 
 Html FaultNotice(const std::string& fault) {
-  return fault.empty() ? Html()
-                       : Markup("<div class=\"notice bad\" role=\"alert\"><p>{}</p></div>\n", fault);
+  return fault.empty()
+             ? Html()
+             : Markup("<div class=\"notice bad\" role=\"alert\"><p>{}</p></div>\n", fault);
 }
 
 struct StatusWords {
@@ -18,7 +19,8 @@ struct StatusWords {
 StatusWords WordsOf(int status) {
   switch (status) {
     case 400:
-      return {"That request makes no sense", "A part of it is missing, or is not what it should be."};
+      return {"That request makes no sense",
+              "A part of it is missing, or is not what it should be."};
     case 401:
       return {"Please sign in", "This page is for accounts of this server."};
     case 403:
@@ -61,11 +63,11 @@ std::string RenderJoinPage(const JoinView& view, PageFrame frame) {
   frame.narrow = true;
   if (view.is_over) {
     frame.title = "An invitation that is over";
-    return RenderPage(frame,
-                      Html::Trusted("<h1>This invitation is over</h1>\n") +
-                          Paragraph("It was used as often as it may be, or its time is up. Ask your "
-                                    "mentor for another one.",
-                                    "lead"));
+    return RenderPage(
+        frame, Html::Trusted("<h1>This invitation is over</h1>\n") +
+                   Paragraph("It was used as often as it may be, or its time is up. Ask your "
+                             "mentor for another one.",
+                             "lead"));
   }
   Html main = Markup("<h1>Join {}</h1>\n", view.class_name) + FaultNotice(view.fault);
   main += Markup(
@@ -82,7 +84,8 @@ std::string RenderWelcomePage(const std::string& name, const std::string& token,
   frame.title = "Welcome";
   frame.narrow = true;
   Html main = Markup("<h1>Welcome, {}</h1>\n", name);
-  main += Paragraph("This is your token. It is shown once: keep it where you keep passwords.", "lead");
+  main +=
+      Paragraph("This is your token. It is shown once: keep it where you keep passwords.", "lead");
   main += Markup("<p><code class=\"secret\">{}</code></p>\n", token);
   main += Paragraph("You are signed in on this browser. For commands, put it into a file:");
   main += Command("(umask 077; cat > ~/.assay-token)");

@@ -23,7 +23,7 @@ std::string RenderWelcomePage(const std::string& name, const std::string& token,
 // An error of HTTP in words: what it is, why, and where to go on.
 struct ErrorView {
   int status = 404;
-  std::string message;   // may be empty: the status' own words
+  std::string message;    // may be empty: the status' own words
   int retry_after_s = 0;  // of 429 and 503; 0: not told
 };
 std::string RenderErrorPage(const ErrorView& view, PageFrame frame);

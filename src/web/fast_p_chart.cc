@@ -54,9 +54,9 @@ std::string Grid(double end) {
 std::string Described(std::span<const FastPCurve> curves, double p) {
   std::string text = "Falling steps over p, how many times as fast as the baseline.";
   for (const FastPCurve& curve : curves)
-    text += fmt::format(" {}: {} of {} problems correct, {} more than {:.2f} times as fast.",
-                        curve.name, CountAt(curve.curve, 0), curve.asked, CountAt(curve.curve, p),
-                        p);
+    text +=
+        fmt::format(" {}: {} of {} problems correct, {} more than {:.2f} times as fast.",
+                    curve.name, CountAt(curve.curve, 0), curve.asked, CountAt(curve.curve, p), p);
   return text;
 }
 
@@ -83,11 +83,12 @@ std::string RenderFastPCurves(std::span<const FastPCurve> curves, double p, doub
     svg += ChartText(legend + 38, 16, "start", 13, "c-ink", curve.name);
     legend += 118;
   }
-  return svg + fmt::format(
-                   "<g id=\"dial-line\" data-from=\"{0}\" data-to=\"{1}\" "
-                   "transform=\"translate({2:.1f} 0)\"><path class=\"c-dial\" "
-                   "d=\"M0 {3}V{4}\"/><path class=\"c-ink\" d=\"M-6 {5}h12l-6 -8z\"/></g>\n</svg>\n",
-                   kPlotLeft, kPlotRight, X(p, end), kTop - 14, kBottom, kBottom + 8);
+  return svg +
+         fmt::format(
+             "<g id=\"dial-line\" data-from=\"{0}\" data-to=\"{1}\" "
+             "transform=\"translate({2:.1f} 0)\"><path class=\"c-dial\" "
+             "d=\"M0 {3}V{4}\"/><path class=\"c-ink\" d=\"M-6 {5}h12l-6 -8z\"/></g>\n</svg>\n",
+             kPlotLeft, kPlotRight, X(p, end), kTop - 14, kBottom, kBottom + 8);
 }
 
 }  // namespace assay

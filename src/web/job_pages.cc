@@ -18,7 +18,8 @@ Html StateBadge(const Job& job) {
       return Markup("<span class=\"badge faint\">{} in the queue</span>",
                     job.place > 0 ? fmt::format("{}.", job.place) : "○");
     case JobState::kRunning:
-      return Markup("<span class=\"badge warn\"><span aria-hidden=\"true\">▸</span> running</span>");
+      return Markup(
+          "<span class=\"badge warn\"><span aria-hidden=\"true\">▸</span> running</span>");
     case JobState::kDone:
       return job.outcome.empty() ? Markup("<span class=\"badge good\">✔ done</span>")
                                  : OutcomeBadge(job.outcome);
@@ -41,16 +42,16 @@ Html EventList(const JobView& view) {
   const Job& job = view.job;
   Html items;
   for (auto event = view.events.rbegin(); event != view.events.rend(); ++event)
-    items += Markup(
-        "<li><span class=\"faint\">{}</span><span>{}</span><span>{}</span></li>\n",
-        event->time.size() >= 19 ? event->time.substr(11, 8) : event->time,
-        event->stage.empty() ? event->event : event->stage, event->text);
+    items += Markup("<li><span class=\"faint\">{}</span><span>{}</span><span>{}</span></li>\n",
+                    event->time.size() >= 19 ? event->time.substr(11, 8) : event->time,
+                    event->stage.empty() ? event->event : event->stage, event->text);
   const int64_t last = view.events.empty() ? 0 : view.events.back().number;
   const Html live = IsTerminal(job.state)
                         ? Html()
                         : Markup(" data-events=\"/api/jobs/{}/events?after={}\"", job.id, last);
   if (items.empty() && IsTerminal(job.state)) return Paragraph("No events were kept.", "faint");
-  return Markup("<ol class=\"events\"{} aria-label=\"events, newest first\">\n{}</ol>\n", live, items);
+  return Markup("<ol class=\"events\"{} aria-label=\"events, newest first\">\n{}</ol>\n", live,
+                items);
 }
 
 Html Progress(const JobView& view) {
@@ -62,10 +63,11 @@ Html Progress(const JobView& view) {
       fraction = event.fraction;
       stage = event.stage;
     }
-  return Markup("<p><label for=\"progress\">{}</label><progress id=\"progress\" max=\"1\"{}>"
-                "</progress></p>\n",
-                stage.empty() ? "progress of this stage" : "progress of the stage " + stage,
-                fraction < 0 ? Html() : Markup(" value=\"{:.2f}\"", fraction));
+  return Markup(
+      "<p><label for=\"progress\">{}</label><progress id=\"progress\" max=\"1\"{}>"
+      "</progress></p>\n",
+      stage.empty() ? "progress of this stage" : "progress of the stage " + stage,
+      fraction < 0 ? Html() : Markup(" value=\"{:.2f}\"", fraction));
 }
 
 Html JobFacts(const Job& job) {
@@ -136,26 +138,30 @@ std::string RenderJobPage(const JobView& view, PageFrame frame) {
   if (!IsTerminal(job.state)) frame.reload_s = kReload_s;
   Html main = Markup("<h1>{} Job {}</h1>\n", StateBadge(job), job.id);
   if (job.state == JobState::kQueued)
-    main += Markup("<p class=\"lead\" role=\"status\">{}. Jobs are kept: you may close this page, "
-                   "and come back to it.</p>\n",
-                   job.place > 1 ? fmt::format("{} ahead of it", Counted(job.place - 1, "job"))
-                                 : "It is next");
+    main += Markup(
+        "<p class=\"lead\" role=\"status\">{}. Jobs are kept: you may close this page, "
+        "and come back to it.</p>\n",
+        job.place > 1 ? fmt::format("{} ahead of it", Counted(job.place - 1, "job"))
+                      : "It is next");
   if (!job.failure.empty())
-    main += Markup("<div class=\"notice bad\"><p><strong>It ended without a verdict:</strong> {}</p>"
-                   "<p>This says nothing about the candidate.</p></div>\n",
-                   job.failure);
+    main += Markup(
+        "<div class=\"notice bad\"><p><strong>It ended without a verdict:</strong> {}</p>"
+        "<p>This says nothing about the candidate.</p></div>\n",
+        job.failure);
   if (!job.verdict.empty())
     main += Markup("<p><a class=\"button first\" href=\"/verdicts/{}\">Its verdict</a></p>\n",
                    UrlPart(job.verdict));
   main += Progress(view) + JobFacts(job);
   if (view.may_cancel && !IsTerminal(job.state))
-    main += Markup("<form method=\"post\" action=\"/jobs/{}/cancel\">{}<button class=\"danger\">"
-                   "Cancel the job</button></form>\n",
-                   job.id, CsrfField(frame.viewer));
+    main += Markup(
+        "<form method=\"post\" action=\"/jobs/{}/cancel\">{}<button class=\"danger\">"
+        "Cancel the job</button></form>\n",
+        job.id, CsrfField(frame.viewer));
   main += Heading("Events") + EventList(view);
-  main += Markup("<p><a href=\"/api/jobs/{0}\">The job as JSON</a> · <a "
-                 "href=\"/api/jobs/{0}/events\">its events</a></p>\n",
-                 job.id);
+  main += Markup(
+      "<p><a href=\"/api/jobs/{0}\">The job as JSON</a> · <a "
+      "href=\"/api/jobs/{0}/events\">its events</a></p>\n",
+      job.id);
   return RenderPage(frame, main);
 }
 

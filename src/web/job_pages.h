@@ -12,8 +12,8 @@ namespace assay {
 struct JobsView {
   std::vector<Job> jobs;  // newest first
   int64_t queued = 0, running = 0;
-  int64_t runners = 0;         // that asked for work lately
-  bool own_alone = false;      // the list has the viewer's jobs alone
+  int64_t runners = 0;          // that asked for work lately
+  bool own_alone = false;       // the list has the viewer's jobs alone
   std::string older_than = {};  // the id from which an older page goes on; empty: none
 };
 

@@ -76,7 +76,8 @@ std::string RenderLaddersPage(const std::vector<LadderView>& ladders, PageFrame 
   frame.title = "Ladders";
   Html main = Html::Trusted(
       "<h1>Ladders</h1>\n<p class=\"lead\">From a naive kernel to one that stands beside the "
-      "library: each rung adds one idea, and its speed was predicted before it was measured.</p>\n");
+      "library: each rung adds one idea, and its speed was predicted before it was "
+      "measured.</p>\n");
   if (ladders.empty())
     return RenderPage(frame, main + Paragraph("No ladder is installed here.", "faint"));
   PageTable table("ladders", {{"ladder", "name"},
@@ -87,15 +88,14 @@ std::string RenderLaddersPage(const std::vector<LadderView>& ladders, PageFrame 
                               {"machine", "why"}});
   for (const LadderView& view : ladders) {
     const RungResult* top = TopOf(view);
-    table.Row(
-        {Markup("<a href=\"/ladders/{}\">{}</a>", UrlPart(LadderPageName(view.ladder)),
-                view.ladder.title),
-         Text(view.ladder.problem), Markup("{}", view.ladder.rungs.size()),
-         top != nullptr ? Markup("<code>{}</code>", top->rung.Stem()) : Html(),
-         top != nullptr
-             ? Markup("{:.1f}%", SpeedOf(top->row->verdict, view.ladder.baseline)->percent)
-             : Html(),
-         Text(MachineOf(view))});
+    table.Row({Markup("<a href=\"/ladders/{}\">{}</a>", UrlPart(LadderPageName(view.ladder)),
+                      view.ladder.title),
+               Text(view.ladder.problem), Markup("{}", view.ladder.rungs.size()),
+               top != nullptr ? Markup("<code>{}</code>", top->rung.Stem()) : Html(),
+               top != nullptr
+                   ? Markup("{:.1f}%", SpeedOf(top->row->verdict, view.ladder.baseline)->percent)
+                   : Html(),
+               Text(MachineOf(view))});
   }
   return RenderPage(frame, main + table.End());
 }
@@ -112,11 +112,12 @@ std::string RenderLadderPage(const std::vector<LadderView>& sizes, PageFrame fra
     main += Heading(DescribeSize(view.size));
     if (const std::string machine = MachineOf(view); !machine.empty())
       main += Paragraph(machine, "faint");
-    main += Markup("<div class=\"ladder figure wide\" tabindex=\"0\" role=\"group\" "
-                   "aria-label=\"chart of the rungs at {}\">\n{}</div>\n",
-                   DescribeSize(view.size),
-                   Html::Trusted(RenderLadderSvg(ladder, view.size, view.results,
-                                                 fmt::format("ladder{}", number++))));
+    main += Markup(
+        "<div class=\"ladder figure wide\" tabindex=\"0\" role=\"group\" "
+        "aria-label=\"chart of the rungs at {}\">\n{}</div>\n",
+        DescribeSize(view.size),
+        Html::Trusted(
+            RenderLadderSvg(ladder, view.size, view.results, fmt::format("ladder{}", number++))));
     main += RungTableHtml(view);
   }
   main += Command(fmt::format("assay ladder kernels/{}/{}", ladder.name, ladder.file));

@@ -33,9 +33,9 @@ constexpr std::string_view kIcon =
 Html Navigation(Place place) {
   Html items;
   for (const Target& target : kTargets)
-    items += Markup("<li><a href=\"{}\"{}>{}</a></li>\n", target.path,
-                    Html::Trusted(target.place == place ? " aria-current=\"page\"" : ""),
-                    target.name);
+    items +=
+        Markup("<li><a href=\"{}\"{}>{}</a></li>\n", target.path,
+               Html::Trusted(target.place == place ? " aria-current=\"page\"" : ""), target.name);
   return Markup("<nav aria-label=\"Main\"><ul>\n{}</ul></nav>\n", items);
 }
 
@@ -80,9 +80,10 @@ std::string RenderPage(const PageFrame& frame, const Html& main) {
              "<header class=\"top\"><div>\n<a class=\"brand\" href=\"/\">{}Assay</a>\n{}{}</div>"
              "</header>\n<main id=\"main\"{}>\n{}{}</main>\n"
              "<footer class=\"foot\"><div><span>Assay {}</span><a href=\"/openapi.json\">API</a>"
-             "<span>Ranks rest on intervals: what they do not tell apart shares a rank.</span></div></footer>\n<script>{}</script>\n</body>\n</html>\n",
-             head, Html::Trusted(std::string(PageStyleText())),
-             Html::Trusted(std::string(kSign)), Navigation(frame.place), Who(frame.viewer),
+             "<span>Ranks rest on intervals: what they do not tell apart shares a "
+             "rank.</span></div></footer>\n<script>{}</script>\n</body>\n</html>\n",
+             head, Html::Trusted(std::string(PageStyleText())), Html::Trusted(std::string(kSign)),
+             Navigation(frame.place), Who(frame.viewer),
              Html::Trusted(frame.narrow ? " class=\"narrow-page\"" : ""), notices, main,
              kAssayVersion, Html::Trusted(std::string(PageScriptText())))
       .text();

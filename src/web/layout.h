@@ -25,10 +25,10 @@ struct PageFrame {
   std::string title;  // before " · Assay"
   Place place = Place::kElsewhere;
   Viewer viewer = {};
-  std::string notice = {};       // a line above the page; may be empty
-  bool example = false;          // the server shows examples: each page says so
-  int reload_s = 0;              // without scripts, the page is loaded again after this; 0: never
-  bool narrow = false;           // a short form
+  std::string notice = {};  // a line above the page; may be empty
+  bool example = false;     // the server shows examples: each page says so
+  int reload_s = 0;         // without scripts, the page is loaded again after this; 0: never
+  bool narrow = false;      // a short form
 };
 
 // A whole document.

@@ -38,11 +38,11 @@ Html CacheText(const MachineProfile& profile) {
 }
 
 std::string BestRateText(const std::map<std::string, double>& rates) {
-  const auto best =
-      std::max_element(rates.begin(), rates.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  return best == rates.end() ? "-"
-                             : fmt::format("{} ({})", FormatRate(best->second, "FLOP/s"), best->first);
+  const auto best = std::max_element(
+      rates.begin(), rates.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return best == rates.end()
+             ? "-"
+             : fmt::format("{} ({})", FormatRate(best->second, "FLOP/s"), best->first);
 }
 
 Html CeilingTable(const MachineProfile& profile) {
@@ -54,7 +54,8 @@ Html CeilingTable(const MachineProfile& profile) {
                                                  {"float64", "n"}});
   for (const Ceilings& each : profile.ceilings)
     table.Row({Markup("{}", each.threads), Text(FormatRate(each.read_bytes_s, "B/s")),
-               Text(FormatRate(each.copy_bytes_s, "B/s")), Text(FormatRate(each.triad_bytes_s, "B/s")),
+               Text(FormatRate(each.copy_bytes_s, "B/s")),
+               Text(FormatRate(each.triad_bytes_s, "B/s")),
                Text(BestRateText(each.float32_operations_s)),
                Text(BestRateText(each.float64_operations_s))});
   return table.End();
@@ -76,7 +77,8 @@ Html NoiseTable(const MachineProfile& profile) {
 }
 
 Html GpuTable(const GpuCeilings& gpu) {
-  PageTable table("ceilings of " + gpu.name, {{"", "name"}, {"best", "n"}, {"median", "n"}, {"by", "why"}});
+  PageTable table("ceilings of " + gpu.name,
+                  {{"", "name"}, {"best", "n"}, {"median", "n"}, {"by", "why"}});
   const auto rows = [&](const std::map<std::string, GpuRate>& rates, std::string_view unit) {
     for (const auto& [name, rate] : rates)
       table.Row({Text(name), Text(FormatRate(rate.best, unit)), Text(FormatRate(rate.median, unit)),
@@ -85,10 +87,10 @@ Html GpuTable(const GpuCeilings& gpu) {
   rows(gpu.traffic, "B/s");
   rows(gpu.arithmetic, "FLOP/s");
   Html html = Markup("<h3>{}, {}</h3>\n", gpu.name, gpu.architecture) + table.End();
-  html += Facts(Fact("an empty kernel, in a row", Text(FormatDuration(gpu.launch_ns))) +
-                Fact("an empty kernel, and the wait for it",
-                     Text(FormatDuration(gpu.launch_and_wait_ns))) +
-                Fact("L2 cache", Text(FormatBytes(static_cast<double>(gpu.l2_bytes)))));
+  html += Facts(
+      Fact("an empty kernel, in a row", Text(FormatDuration(gpu.launch_ns))) +
+      Fact("an empty kernel, and the wait for it", Text(FormatDuration(gpu.launch_and_wait_ns))) +
+      Fact("L2 cache", Text(FormatBytes(static_cast<double>(gpu.l2_bytes)))));
   for (const std::string& note : gpu.notes) html += Paragraph(note, "faint");
   return html;
 }
@@ -107,14 +109,14 @@ std::string RenderMachinePage(const MachineView& view, PageFrame frame) {
   main += Heading("Runners") + Runners(view.runners);
   for (const MachineProfile& profile : view.profiles) {
     main += Heading(profile.cpu);
-    main += Facts(Fact("cores", Markup("{}", profile.cores)) + Fact("caches", CacheText(profile)) +
-                  Fact("a call that does nothing",
-                       profile.empty_call_ns > 0 ? Text(FormatDuration(profile.empty_call_ns)) : Html()) +
-                  Fact("its reference in Python",
-                       profile.empty_python_call_ns > 0
-                           ? Text(FormatDuration(profile.empty_python_call_ns))
-                           : Html()) +
-                  Fact("measured", TimeText(profile.created)));
+    main += Facts(
+        Fact("cores", Markup("{}", profile.cores)) + Fact("caches", CacheText(profile)) +
+        Fact("a call that does nothing",
+             profile.empty_call_ns > 0 ? Text(FormatDuration(profile.empty_call_ns)) : Html()) +
+        Fact("its reference in Python", profile.empty_python_call_ns > 0
+                                            ? Text(FormatDuration(profile.empty_python_call_ns))
+                                            : Html()) +
+        Fact("measured", TimeText(profile.created)));
     if (!profile.ceilings.empty())
       main += Html::Trusted("<h3>Ceilings</h3>\n") + CeilingTable(profile);
     if (!profile.noise.empty())

@@ -48,9 +48,9 @@ void ExpectOwnAddresses(const std::string& page) {
   static const std::regex kAddress("(href|action|src|data-events)=\"([^\"]*)\"");
   for (std::sregex_iterator it(page.begin(), page.end(), kAddress), end; it != end; ++it) {
     const std::string address = (*it)[2];
-    EXPECT_TRUE((address.starts_with("/") && !address.starts_with("//") &&
-                 !address.starts_with("/\\")) ||
-                address.starts_with("#") || address.starts_with("data:image/svg+xml,"))
+    EXPECT_TRUE(
+        (address.starts_with("/") && !address.starts_with("//") && !address.starts_with("/\\")) ||
+        address.starts_with("#") || address.starts_with("data:image/svg+xml,"))
         << address;
   }
 }
@@ -172,9 +172,10 @@ TEST(VerdictPage, HidesTheSourceUntilTheDeadline) {
 
 TEST(VerdictPage, ShowsBothGatesAndWhatTheyRestOn) {
   const std::string fast = RenderVerdictPage(SampleVerdict(Data(), "814b70bddabf"), {});
-  for (const char* each : {"Gate 1: correctness", "Gate 2: speed", "Pairs against eager",
-                           "id=\"pairs0-title\"", "id=\"roofline-title\"", "/api/verdicts/814b70bddabf",
-                           "assay rejudge https://assay.example.org/verdicts/814b70bddabf"})
+  for (const char* each :
+       {"Gate 1: correctness", "Gate 2: speed", "Pairs against eager", "id=\"pairs0-title\"",
+        "id=\"roofline-title\"", "/api/verdicts/814b70bddabf",
+        "assay rejudge https://assay.example.org/verdicts/814b70bddabf"})
     EXPECT_THAT(fast, HasSubstr(each));
   const std::string wrong = RenderVerdictPage(SampleVerdict(Data(), "531b5592ba27"), {});
   EXPECT_THAT(wrong, HasSubstr("First wrong element"));

@@ -42,9 +42,9 @@ Html PageTable::End() const {
     if (column.name.empty())
       head += Html::Trusted("<td></td>");
     else
-      head += Markup("<th scope=\"col\"{}>{}</th>",
-                     column.kind.empty() ? Html() : Markup(" class=\"{}\"", column.kind),
-                     column.name);
+      head +=
+          Markup("<th scope=\"col\"{}>{}</th>",
+                 column.kind.empty() ? Html() : Markup(" class=\"{}\"", column.kind), column.name);
   return Markup(
       "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">\n"
       "<table class=\"stack{}\"><thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
@@ -115,8 +115,9 @@ Html Command(std::string_view command) {
 }
 
 Html Figure(std::string_view label, const std::string& svg) {
-  return Markup("<div class=\"figure\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">\n{}</div>\n",
-                label, Html::Trusted(svg));
+  return Markup(
+      "<div class=\"figure\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">\n{}</div>\n", label,
+      Html::Trusted(svg));
 }
 
 Html Refreshed(const Html& part, int seconds) {
@@ -159,13 +160,14 @@ Html IntervalBar(double low, double value, double high, const BarScale& scale,
       "<path class=\"c-grid\" d=\"M6 {2}H{3}\"/>",
       kBarWidth, kBarHeight, middle, kBarWidth - 6);
   if (scale.mark > scale.from && scale.mark < scale.to)
-    svg += fmt::format("<path class=\"c-axis\" d=\"M{:.1f} 1v{}\"/>", x(scale.mark),
-                       kBarHeight - 2);
+    svg +=
+        fmt::format("<path class=\"c-axis\" d=\"M{:.1f} 1v{}\"/>", x(scale.mark), kBarHeight - 2);
   svg += fmt::format(
       "<path class=\"c-range\" d=\"M{:.1f} {}H{:.1f}\"/><circle class=\"c-bar\" cx=\"{:.1f}\" "
       "cy=\"{}\" r=\"3.6\"/></svg>",
       x(low), middle, std::max(x(high), x(low) + 1), x(value), middle);
-  return Markup("<div class=\"range\">{}<span>{}</span></div>", Html::Trusted(std::move(svg)), text);
+  return Markup("<div class=\"range\">{}<span>{}</span></div>", Html::Trusted(std::move(svg)),
+                text);
 }
 
 std::string RatioOrDash(double ratio) { return ratio > 0 ? FormatRatio(ratio) : "-"; }

@@ -39,7 +39,7 @@ class PageTable {
 
 // The word of an outcome with its sign: colour is not alone.
 Html OutcomeBadge(std::string_view outcome_name);
-Html RoleTag(Role role);          // "human" or "machine"
+Html RoleTag(Role role);              // "human" or "machine"
 Html TimeText(std::string_view iso);  // "2026-11-27 12:30" UTC
 Html DayText(std::string_view iso);   // "2026-11-27"
 Html Tile(std::string_view name, const Html& value, const Html& more);

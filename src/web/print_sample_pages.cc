@@ -18,7 +18,8 @@ namespace {
 
 class Printer {
  public:
-  Printer(SampleData data, std::string folder) : data_(std::move(data)), folder_(std::move(folder)) {
+  Printer(SampleData data, std::string folder)
+      : data_(std::move(data)), folder_(std::move(folder)) {
     student_.viewer = {Account{3, "Ada (example)", Role::kStudent, 1}, "0123456789abcdef"};
     student_.example = true;
   }
@@ -41,6 +42,9 @@ class Printer {
 
   Result<void> Boards() {
     ASSAY_RETURN_IF_ERROR(Keep("board.html", RenderBoardPage(SampleBoard(data_, {}), student_)));
+    BoardFilter two;
+    two.p = 2;
+    ASSAY_RETURN_IF_ERROR(Keep("board-p2.html", RenderBoardPage(SampleBoard(data_, two), student_)));
     BoardFilter one;
     one.problem = "softmax";
     ASSAY_RETURN_IF_ERROR(
@@ -150,10 +154,10 @@ class Printer {
     submit.deadline = "2026-12-04T18:00:00Z";
     ASSAY_RETURN_IF_ERROR(Keep("submit.html", RenderSubmitPage(submit, student_)));
     ASSAY_RETURN_IF_ERROR(Keep("login.html", RenderLoginPage("No account has that token.", {})));
-    ASSAY_RETURN_IF_ERROR(Keep("join.html", RenderJoinPage({.code = "c0de", .class_name = "Kernels 101"}, {})));
     ASSAY_RETURN_IF_ERROR(
-        Keep("welcome.html",
-             RenderWelcomePage("Ada", "9f86d081884c7d659a2feaa0c55ad015", PageFrame{})));
+        Keep("join.html", RenderJoinPage({.code = "c0de", .class_name = "Kernels 101"}, {})));
+    ASSAY_RETURN_IF_ERROR(Keep(
+        "welcome.html", RenderWelcomePage("Ada", "9f86d081884c7d659a2feaa0c55ad015", PageFrame{})));
     return Keep("error.html", RenderErrorPage({429, "The queue is full: 200 jobs wait.", 30}, {}));
   }
 

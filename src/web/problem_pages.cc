@@ -19,8 +19,7 @@ std::string ConstantsText(const std::map<std::string, std::string>& constants) {
 
 std::string SizesText(const SuiteProblem& problem) {
   std::string text;
-  for (const auto& [size, constants] : problem.sizes)
-    text += (text.empty() ? "" : ", ") + size;
+  for (const auto& [size, constants] : problem.sizes) text += (text.empty() ? "" : ", ") + size;
   return text;
 }
 
@@ -43,8 +42,8 @@ Html SizeTable(const ProblemView& view) {
     const BoardEntry best = found == view.best.end() ? BoardEntry{} : found->second;
     const bool any = !best.verdict.empty();
     table.Row({Markup("<a href=\"/problems/{}?size={}\"{}>{}</a>", UrlPart(view.problem.name),
-                      UrlPart(size), Html::Trusted(size == view.size ? " aria-current=\"true\"" : ""),
-                      size),
+                      UrlPart(size),
+                      Html::Trusted(size == view.size ? " aria-current=\"true\"" : ""), size),
                Markup("<code>{}</code>", ConstantsText(constants)), BestCell(best),
                any ? Markup("{} {}", best.author, RoleTag(best.role)) : Html(),
                Text(any && best.time_ns > 0 ? FormatDuration(best.time_ns) : ""),
@@ -125,18 +124,19 @@ std::string RenderProblemPage(const ProblemView& view, PageFrame frame) {
   Html main = Markup("<h1>{}</h1>\n", problem.name);
   if (!problem.lesson.empty()) main += Markup("<p class=\"lead\">{}.</p>\n", problem.lesson);
   main += ProblemFacts(problem);
-  main += Markup("<p><a class=\"button first\" href=\"/submit?problem={0}\">Submit a candidate</a> "
-                 "<a class=\"button\" href=\"/?problem={0}\">On the board</a></p>\n",
-                 UrlPart(problem.name));
+  main += Markup(
+      "<p><a class=\"button first\" href=\"/submit?problem={0}\">Submit a candidate</a> "
+      "<a class=\"button\" href=\"/?problem={0}\">On the board</a></p>\n",
+      UrlPart(problem.name));
   main += Heading("Sizes") + SizeTable(view) + Limits(view);
   main += Markup("<h2>Ranks{}</h2>\n", view.size.empty() ? "" : ", size " + view.size);
   if (view.entries.empty())
     main += Paragraph("No candidate was judged on it yet.", "faint");
   else
     main += RankedTable(view.entries, view.size.empty());
-  main += Heading("Reference") +
-          CodeBlock("reference of " + problem.name,
-                    ColouredSource(view.reference, SourceLanguage::kPython), "lines");
+  main += Heading("Reference") + CodeBlock("reference of " + problem.name,
+                                           ColouredSource(view.reference, SourceLanguage::kPython),
+                                           "lines");
   main += Paragraph("Start on your own machine:", "faint");
   main += Command(fmt::format("assay new {} -o mine.cpp", problem.name));
   main += Markup("<p><a href=\"/api/problems/{}\">The problem as JSON</a></p>\n",

@@ -14,7 +14,7 @@ namespace assay {
 
 struct ProblemLine {
   SuiteProblem problem;
-  int64_t judged = 0;   // candidates
+  int64_t judged = 0;    // candidates
   BoardEntry best = {};  // with the best certified speed; without a verdict: none
 };
 
@@ -22,7 +22,7 @@ std::string RenderProblemsPage(const std::vector<ProblemLine>& problems, PageFra
 
 struct ProblemView {
   SuiteProblem problem;
-  std::string reference;                       // the file's text
+  std::string reference;                        // the file's text
   std::map<std::string, BoardEntry> best = {};  // by size; of correct, faster candidates
   std::vector<Verdict> shown = {};              // best so far, for the roofline
   std::vector<RankedEntry> entries = {};

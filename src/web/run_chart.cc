@@ -26,7 +26,8 @@ class RunDrawing {
  public:
   explicit RunDrawing(const RunView& view) {
     for (const RunNode& node : view.nodes)
-      if (node.kind == StepKind::kJudge && node.duplicate_of.empty()) dots_.push_back({&node, 0, 0});
+      if (node.kind == StepKind::kJudge && node.duplicate_of.empty())
+        dots_.push_back({&node, 0, 0});
     double least = 1, most = 1;
     for (const Dot& dot : dots_)
       if (dot.node->ratio.value > 0) {
@@ -37,10 +38,11 @@ class RunDrawing {
     to_ = std::max(most * 1.15, from_ * 1.5);
     for (size_t i = 0; i < dots_.size(); ++i) {
       Dot& dot = dots_[i];
-      dot.x = kLeft + 8 +
-              (kRight - kLeft - 16) * (dots_.size() < 2 ? 0.5
-                                                        : static_cast<double>(i) /
-                                                              static_cast<double>(dots_.size() - 1));
+      dot.x =
+          kLeft + 8 +
+          (kRight - kLeft - 16) *
+              (dots_.size() < 2 ? 0.5
+                                : static_cast<double>(i) / static_cast<double>(dots_.size() - 1));
       dot.y = dot.node->ratio.value > 0 ? Y(dot.node->ratio.value) : kFailed;
     }
   }
@@ -51,8 +53,9 @@ class RunDrawing {
     std::string svg = ChartOpening(kWidth, kHeight, "run", "The search", Described(), false);
     svg += Grid() + Parents() + BestSoFar();
     for (const Dot& dot : dots_) svg += Mark(dot);
-    svg += ChartText(kLeft, 20, "start", 12, "c-faint",
-                     "● faster   ○ other correct   × none: wrong, failed or not timed   — best so far");
+    svg += ChartText(
+        kLeft, 20, "start", 12, "c-faint",
+        "● faster   ○ other correct   × none: wrong, failed or not timed   — best so far");
     return svg +
            ChartText((kLeft + kRight) / 2, kHeight - 8, "middle", 12, "c-faint",
                      "judgements in their order; lines go to the parent") +
@@ -76,8 +79,8 @@ class RunDrawing {
   std::string Grid() const {
     std::string svg;
     double before = 1e9;
-    for (const double ratio : {0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0,
-                               100.0}) {
+    for (const double ratio :
+         {0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0}) {
       if (ratio < from_ || ratio > to_ || (before - Y(ratio) < 18 && ratio != 1)) continue;
       before = Y(ratio);
       svg += ChartLine(fmt::format("M{} {:.1f}H{}", kLeft, before, kRight),
@@ -124,10 +127,10 @@ class RunDrawing {
     if (dot.node->ratio.value <= 0)
       return fmt::format("<path class=\"c-bad\" d=\"M{:.1f} {:.1f}l7 7m0 -7l-7 7\">{}</path>\n",
                          dot.x - 3.5, dot.y - 3.5, title);
-    return fmt::format(
-        "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\">{}</circle>\n",
-        dot.node->outcome == OutcomeName(Outcome::kFaster) ? "c-first" : "c-open", dot.x, dot.y,
-        dot.node->outcome == OutcomeName(Outcome::kFaster) ? 5 : 4, title);
+    return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\">{}</circle>\n",
+                       dot.node->outcome == OutcomeName(Outcome::kFaster) ? "c-first" : "c-open",
+                       dot.x, dot.y, dot.node->outcome == OutcomeName(Outcome::kFaster) ? 5 : 4,
+                       title);
   }
 
   std::vector<Dot> dots_;

@@ -23,8 +23,7 @@ Html NodeResult(const RunNode& node) {
   if (!node.duplicate_of.empty())
     return Markup("<span class=\"faint\">the same as {}</span>", node.duplicate_of);
   if (node.outcome == "answered") return Html::Trusted("<span class=\"faint\">answered</span>");
-  if (node.outcome == "error")
-    return Html::Trusted("<span class=\"badge bad\">! error</span>");
+  if (node.outcome == "error") return Html::Trusted("<span class=\"badge bad\">! error</span>");
   Html html = OutcomeBadge(node.outcome);
   if (node.ratio.value > 0)
     html += Markup(" {} <span class=\"faint\">{}</span>", FormatRatio(node.ratio.value),
@@ -41,8 +40,8 @@ class TreeWriter {
     for (const RunNode& node : view.nodes) by_key[node.key] = &node;
     for (const RunNode& node : view.nodes) {
       const auto& parents = node.lineage.parents;
-      const bool has = !parents.empty() && by_key.contains(parents.front()) &&
-                       parents.front() != node.key;
+      const bool has =
+          !parents.empty() && by_key.contains(parents.front()) && parents.front() != node.key;
       children_[has ? parents.front() : ""].push_back(&node);
     }
   }
@@ -92,19 +91,21 @@ class TreeWriter {
 Html RunTiles(const RunView& view, const RunFigures& figures) {
   Html tiles;
   const RunNode* best = figures.confirmed != nullptr ? figures.confirmed : figures.best;
-  tiles += Tile(figures.confirmed != nullptr ? "result, confirmed" : "best so far, first look",
-                Text(best != nullptr ? FormatRatio(best->ratio.value) : "none"),
-                best == nullptr
-                    ? Html()
-                    : Markup("{} {}", RangeOf(best->ratio),
-                             best->verdict.empty() ? Html() : VerdictLink(best->verdict, "verdict")));
-  tiles += Tile("judgements", Markup("{}", figures.judged),
-                view.settings.budget.evaluations > 0
-                    ? Markup("of {}; {} duplicates", view.settings.budget.evaluations,
-                             figures.duplicates)
-                    : Markup("{} duplicates", figures.duplicates));
-  tiles += Tile("rate", Text(figures.per_minute > 0 ? fmt::format("{:.1f}", figures.per_minute) : "-"),
-                Text("judgements a minute"));
+  tiles +=
+      Tile(figures.confirmed != nullptr ? "result, confirmed" : "best so far, first look",
+           Text(best != nullptr ? FormatRatio(best->ratio.value) : "none"),
+           best == nullptr
+               ? Html()
+               : Markup("{} {}", RangeOf(best->ratio),
+                        best->verdict.empty() ? Html() : VerdictLink(best->verdict, "verdict")));
+  tiles += Tile(
+      "judgements", Markup("{}", figures.judged),
+      view.settings.budget.evaluations > 0
+          ? Markup("of {}; {} duplicates", view.settings.budget.evaluations, figures.duplicates)
+          : Markup("{} duplicates", figures.duplicates));
+  tiles +=
+      Tile("rate", Text(figures.per_minute > 0 ? fmt::format("{:.1f}", figures.per_minute) : "-"),
+           Text("judgements a minute"));
   tiles += Tile("cost",
                 Text(view.spent.usd > 0 ? fmt::format("${:.2f}", view.spent.usd)
                                         : fmt::format("{:.0f} s", view.spent.seconds)),
@@ -113,8 +114,7 @@ Html RunTiles(const RunView& view, const RunFigures& figures) {
 }
 
 Html OutcomeTableHtml(const RunFigures& figures) {
-  PageTable table("outcomes", {{"outcome", "name"}, {"candidates", "n"}, {"share", "n"}},
-                  true);
+  PageTable table("outcomes", {{"outcome", "name"}, {"candidates", "n"}, {"share", "n"}}, true);
   for (const auto& [name, count] : figures.outcomes)
     table.Row({OutcomeBadge(name), Markup("{}", count),
                Text(FormatShare(static_cast<double>(count) /
@@ -136,11 +136,9 @@ Html SettingsFacts(const RunView& view) {
 }
 
 Html NodeTable(const RunView& view) {
-  PageTable table("steps", {{"step", "mono"},
-                            {"made by", ""},
-                            {"parents", "mono"},
-                            {"result", "name"},
-                            {"at", "n"}});
+  PageTable table(
+      "steps",
+      {{"step", "mono"}, {"made by", ""}, {"parents", "mono"}, {"result", "name"}, {"at", "n"}});
   size_t rows = 0;
   for (const RunNode& node : view.nodes) {
     if (++rows > kTreeNodesMax) break;
@@ -172,7 +170,7 @@ RunView ViewOfRun(const Journal& journal) {
     if (event.kind != JournalEvent::Kind::kResult) continue;
     --view.in_hand;
     view.spent += event.cost;
-    RunNode node{StepKind::kJudge,          event.key, event.lineage, "error", {}, "",
+    RunNode node{StepKind::kJudge,          event.key,    event.lineage, "error", {}, "",
                  event.result.duplicate_of, event.seconds};
     if (event.key.starts_with("propose/"))
       node.kind = StepKind::kPropose;
@@ -217,11 +215,12 @@ RunFigures FiguresOf(const RunView& view) {
 std::string RenderRunsPage(const std::vector<RunView>& runs, PageFrame frame) {
   frame.place = Place::kRuns;
   frame.title = "Runs";
-  Html main = Html::Trusted("<h1>Runs</h1>\n<p class=\"lead\">Searches for a faster kernel, as the "
-                            "archive has them.</p>\n");
+  Html main = Html::Trusted(
+      "<h1>Runs</h1>\n<p class=\"lead\">Searches for a faster kernel, as the "
+      "archive has them.</p>\n");
   if (runs.empty())
-    return RenderPage(frame, main + Paragraph("No search has been begun. assay search begins one.",
-                                              "faint"));
+    return RenderPage(
+        frame, main + Paragraph("No search has been begun. assay search begins one.", "faint"));
   PageTable table("searches", {{"search", "mono"},
                                {"state", ""},
                                {"problem", "name"},
@@ -235,17 +234,16 @@ std::string RenderRunsPage(const std::vector<RunView>& runs, PageFrame frame) {
   for (const RunView& run : runs) {
     const RunFigures figures = FiguresOf(run);
     const RunNode* best = figures.confirmed != nullptr ? figures.confirmed : figures.best;
-    table.Row({Markup("<a href=\"/runs/{}\">{}</a>", UrlPart(run.settings.id), run.settings.id),
-               LiveBadge(run), ProblemLink(run.settings.problem), Text(run.settings.strategy),
-               Text(Shortened(Printable(run.settings.proposer, true), 40, true)),
-               Markup("{}", figures.judged),
-               Text(best != nullptr ? FormatRatio(best->ratio.value) : "-"),
-               Markup("<span class=\"faint\">{}{}</span>",
-                      best != nullptr ? RangeOf(best->ratio) : "",
-                      figures.confirmed != nullptr ? ", confirmed" : ""),
-               Text(run.spent.usd > 0 ? fmt::format("${:.2f}", run.spent.usd)
-                                      : fmt::format("{:.0f} s", run.spent.seconds)),
-               TimeText(run.began)});
+    table.Row(
+        {Markup("<a href=\"/runs/{}\">{}</a>", UrlPart(run.settings.id), run.settings.id),
+         LiveBadge(run), ProblemLink(run.settings.problem), Text(run.settings.strategy),
+         Text(Shortened(Printable(run.settings.proposer, true), 40, true)),
+         Markup("{}", figures.judged), Text(best != nullptr ? FormatRatio(best->ratio.value) : "-"),
+         Markup("<span class=\"faint\">{}{}</span>", best != nullptr ? RangeOf(best->ratio) : "",
+                figures.confirmed != nullptr ? ", confirmed" : ""),
+         Text(run.spent.usd > 0 ? fmt::format("${:.2f}", run.spent.usd)
+                                : fmt::format("{:.0f} s", run.spent.seconds)),
+         TimeText(run.began)});
   }
   return RenderPage(frame, main + table.End());
 }
@@ -255,9 +253,10 @@ std::string RenderRunPage(const RunView& view, PageFrame frame) {
   frame.title = "Search on " + view.settings.problem;
   if (view.is_live) frame.reload_s = kReload_s;
   const RunFigures figures = FiguresOf(view);
-  Html main = Markup("<h1>{}{} on {}</h1>\n", LiveBadge(view),
-                     view.settings.strategy.empty() ? "Search" : "Search by " + view.settings.strategy,
-                     ProblemLink(view.settings.problem));
+  Html main =
+      Markup("<h1>{}{} on {}</h1>\n", LiveBadge(view),
+             view.settings.strategy.empty() ? "Search" : "Search by " + view.settings.strategy,
+             ProblemLink(view.settings.problem));
   main += RunTiles(view, figures);
   if (const std::string svg = RenderRunSvg(view); !svg.empty()) main += Figure("the search", svg);
   main += Fold("The steps as a table", NodeTable(view));
@@ -267,15 +266,16 @@ std::string RenderRunPage(const RunView& view, PageFrame frame) {
   main += Heading("Lineage");
   TreeWriter tree(view);
   if (Html lists = tree.Write("", 0); !lists.empty())
-    main += Markup("<div class=\"box\" tabindex=\"0\" role=\"group\" "
-                   "aria-label=\"lineage\">\n{}</div>\n",
-                   lists);
+    main += Markup(
+        "<div class=\"box\" tabindex=\"0\" role=\"group\" "
+        "aria-label=\"lineage\">\n{}</div>\n",
+        lists);
   if (tree.is_cut())
-    main += Paragraph(fmt::format("The first {} steps; assay archive show --tree has all.",
-                                  kTreeNodesMax),
-                      "faint");
-  main += Markup("<p><a href=\"/api/runs/{}\">The search as JSON</a></p>\n",
-                 UrlPart(view.settings.id));
+    main += Paragraph(
+        fmt::format("The first {} steps; assay archive show --tree has all.", kTreeNodesMax),
+        "faint");
+  main +=
+      Markup("<p><a href=\"/api/runs/{}\">The search as JSON</a></p>\n", UrlPart(view.settings.id));
   return RenderPage(frame, view.is_live ? Refreshed(main, kReload_s) : main);
 }
 

@@ -27,9 +27,9 @@ struct RunNode {
 
 struct RunView {
   SearchSettings settings;
-  std::string began;      // ISO 8601, UTC
-  bool is_live = false;   // a process works on it
-  int64_t in_hand = 0;    // steps that were begun and have not ended
+  std::string began;     // ISO 8601, UTC
+  bool is_live = false;  // a process works on it
+  int64_t in_hand = 0;   // steps that were begun and have not ended
   Spending spent;
   std::vector<RunNode> nodes;  // in the order in which they ended
 };

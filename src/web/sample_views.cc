@@ -85,9 +85,8 @@ void RankPlayers(std::vector<BoardPlayer>* players) {
 }
 
 void RankEntries(std::vector<RankedEntry>* entries) {
-  std::stable_sort(entries->begin(), entries->end(), [](const auto& a, const auto& b) {
-    return a.entry.speedup > b.entry.speedup;
-  });
+  std::stable_sort(entries->begin(), entries->end(),
+                   [](const auto& a, const auto& b) { return a.entry.speedup > b.entry.speedup; });
   size_t first = 0;  // of those that share a rank
   for (size_t i = 0; i < entries->size(); ++i) {
     RankedEntry& each = (*entries)[i];
@@ -104,9 +103,9 @@ void RankEntries(std::vector<RankedEntry>* entries) {
 Result<SampleData> ReadSampleData(const std::string& root) {
   SampleData data{root, {}, {}};
   ASSAY_ASSIGN_OR_RETURN(data.suite, LoadSuite(root + "/problems"));
-  ASSAY_ASSIGN_OR_RETURN(
-      data.examples,
-      ReadExamples({std::string(ASSAY_BUILD_DIRECTORY) + "/lib/assay/examples", root + "/kernels"}));
+  ASSAY_ASSIGN_OR_RETURN(data.examples,
+                         ReadExamples({std::string(ASSAY_BUILD_DIRECTORY) + "/lib/assay/examples",
+                                       root + "/kernels"}));
   return data;
 }
 
@@ -142,11 +141,18 @@ BoardView SampleBoard(const SampleData& data, const BoardFilter& filter) {
   for (const auto& [name, role] : data.examples.Players()) {
     if (!by_player.contains(name)) continue;
     const Curve curve = CurveOf(by_player[name]);
-    BoardPlayer player{0, false, name, role, ShareOf(CountAt(curve, filter.p), view.asked),
-                       CountAt(curve, 0), 0, judged[name]};
+    BoardPlayer player{0,
+                       false,
+                       name,
+                       role,
+                       ShareOf(CountAt(curve, filter.p), view.asked),
+                       CountAt(curve, 0),
+                       0,
+                       judged[name]};
     double sum = 0;
     for (const auto& [problem, speed] : by_player[name]) sum += std::log(std::max(speed, 1e-3));
-    if (player.correct > 0) player.mean_speedup = std::exp(sum / static_cast<double>(player.correct));
+    if (player.correct > 0)
+      player.mean_speedup = std::exp(sum / static_cast<double>(player.correct));
     view.players.push_back(std::move(player));
   }
   RankPlayers(&view.players);
@@ -239,7 +245,8 @@ Result<RunView> SampleRun(const SampleData& data) {
     node.duplicate_of = result.Find("duplicate_of").TextOrNull();
     node.verdict = result.Find("verdict_id").TextOrNull();
     if (const JsonNode ratio = result.Find("ratio"); !ratio.IsNull())
-      node.ratio = {ratio.At("value").Number(), ratio.At("low").Number(), ratio.At("high").Number()};
+      node.ratio = {ratio.At("value").Number(), ratio.At("low").Number(),
+                    ratio.At("high").Number()};
     node.seconds = result.At("seconds").Number();
     view.spent.seconds = std::max(view.spent.seconds, node.seconds);
     ++view.spent.evaluations;

@@ -33,8 +33,7 @@ struct Axis {
   }
 };
 
-Axis AxisOf(const std::vector<PairFigures>& pairs, const BaselineResult& result,
-            double threshold) {
+Axis AxisOf(const std::vector<PairFigures>& pairs, const BaselineResult& result, double threshold) {
   double least = std::min(1.0, threshold), most = std::max(1.0, threshold);
   const auto take = [&](double ratio) {
     if (!std::isfinite(ratio) || ratio <= 0) return;
@@ -96,13 +95,14 @@ std::string RenderSamplesSvg(const std::vector<PairFigures>& pairs, const Baseli
         bottom - kTop);
   for (const double tick : axis.Ticks()) {
     svg += ChartLine(fmt::format("M{:.1f} {}V{:.1f}", axis.X(tick), kTop, bottom), "c-grid");
-    svg += ChartText(axis.X(tick), bottom + 18, "middle", 12, "c-faint", fmt::format("{:.4g}×", tick));
+    svg +=
+        ChartText(axis.X(tick), bottom + 18, "middle", 12, "c-faint", fmt::format("{:.4g}×", tick));
   }
   svg += ChartLine(fmt::format("M{:.1f} {}V{:.1f}", axis.X(threshold), kTop - 6, bottom), "c-axis");
   svg += ChartText(std::clamp(axis.X(threshold), kLeft + 30, kRight - 30), kTop - 12, "middle", 12,
                    "c-ink", fmt::format("{:g}×", threshold));
-  svg += ChartLine(
-      fmt::format("M{:.1f} {}V{:.1f}", axis.X(result.speedup), kTop, bottom), "c-first-line");
+  svg += ChartLine(fmt::format("M{:.1f} {}V{:.1f}", axis.X(result.speedup), kTop, bottom),
+                   "c-first-line");
   for (size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i].ratio <= 0) continue;
     const double y = kTop + 8 + kRow * static_cast<double>(i);

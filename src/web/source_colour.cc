@@ -10,28 +10,89 @@ namespace assay {
 namespace {
 
 // Sorted. CUDA's words and the fixed-width types stand among C++'s.
-constexpr std::array kCppWords = {
-    "__device__",    "__forceinline__", "__global__", "__host__",     "__launch_bounds__",
-    "__restrict__",  "__shared__",      "alignas",    "alignof",      "asm",
-    "auto",          "bool",            "break",      "case",         "catch",
-    "char",          "class",           "const",      "const_cast",   "constexpr",
-    "continue",      "decltype",        "default",    "delete",       "do",
-    "double",        "else",            "enum",       "explicit",     "extern",
-    "false",         "float",           "float4",     "for",          "friend",
-    "half",          "if",              "inline",     "int",          "int32_t",
-    "int64_t",       "long",            "namespace",  "new",          "noexcept",
-    "nullptr",       "operator",        "private",    "public",       "reinterpret_cast",
-    "requires",      "return",          "short",      "signed",       "size_t",
-    "sizeof",        "static",          "static_assert", "static_cast", "struct",
-    "switch",        "template",        "this",       "thread_local", "throw",
-    "true",          "try",             "typename",   "uint32_t",     "uint64_t",
-    "uint8_t",       "union",           "unsigned",   "using",        "virtual",
-    "void",          "volatile",        "while"};
+constexpr std::array kCppWords = {"__device__",
+                                  "__forceinline__",
+                                  "__global__",
+                                  "__host__",
+                                  "__launch_bounds__",
+                                  "__restrict__",
+                                  "__shared__",
+                                  "alignas",
+                                  "alignof",
+                                  "asm",
+                                  "auto",
+                                  "bool",
+                                  "break",
+                                  "case",
+                                  "catch",
+                                  "char",
+                                  "class",
+                                  "const",
+                                  "const_cast",
+                                  "constexpr",
+                                  "continue",
+                                  "decltype",
+                                  "default",
+                                  "delete",
+                                  "do",
+                                  "double",
+                                  "else",
+                                  "enum",
+                                  "explicit",
+                                  "extern",
+                                  "false",
+                                  "float",
+                                  "float4",
+                                  "for",
+                                  "friend",
+                                  "half",
+                                  "if",
+                                  "inline",
+                                  "int",
+                                  "int32_t",
+                                  "int64_t",
+                                  "long",
+                                  "namespace",
+                                  "new",
+                                  "noexcept",
+                                  "nullptr",
+                                  "operator",
+                                  "private",
+                                  "public",
+                                  "reinterpret_cast",
+                                  "requires",
+                                  "return",
+                                  "short",
+                                  "signed",
+                                  "size_t",
+                                  "sizeof",
+                                  "static",
+                                  "static_assert",
+                                  "static_cast",
+                                  "struct",
+                                  "switch",
+                                  "template",
+                                  "this",
+                                  "thread_local",
+                                  "throw",
+                                  "true",
+                                  "try",
+                                  "typename",
+                                  "uint32_t",
+                                  "uint64_t",
+                                  "uint8_t",
+                                  "union",
+                                  "unsigned",
+                                  "using",
+                                  "virtual",
+                                  "void",
+                                  "volatile",
+                                  "while"};
 constexpr std::array kPythonWords = {
-    "False",  "None",   "True",  "and",    "as",     "assert", "async",    "await", "break",
-    "class",  "continue", "def", "del",    "elif",   "else",   "except",   "finally", "for",
-    "from",   "global", "if",    "import", "in",     "is",     "lambda",   "nonlocal", "not",
-    "or",     "pass",   "raise", "return", "self",   "try",    "while",    "with",  "yield"};
+    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+    "or",    "pass",     "raise", "return", "self", "try",    "while",  "with",     "yield"};
 
 template <typename Words>
 bool Has(const Words& words, std::string_view word) {
@@ -48,8 +109,7 @@ bool IsWord(char letter) {
 // Reads a source from its begin to its end, token by token.
 class Lexer {
  public:
-  Lexer(std::string_view source, SourceLanguage language)
-      : source_(source), language_(language) {}
+  Lexer(std::string_view source, SourceLanguage language) : source_(source), language_(language) {}
 
   std::vector<Html> Lines() {
     while (at_ < source_.size()) Token();
@@ -118,8 +178,8 @@ class Lexer {
     size_t end = at_;
     while (end < source_.size() &&
            (IsWord(source_[end]) || source_[end] == '.' ||
-            (source_[end] == '\'' && language_ == SourceLanguage::kCpp && end + 1 < source_.size() &&
-             IsWord(source_[end + 1])) ||
+            (source_[end] == '\'' && language_ == SourceLanguage::kCpp &&
+             end + 1 < source_.size() && IsWord(source_[end + 1])) ||
             ((source_[end] == '-' || source_[end] == '+') &&
              (source_[end - 1] == 'e' || source_[end - 1] == 'E' || source_[end - 1] == 'p') &&
              !source_.substr(at_, 2).starts_with("0x"))))
@@ -160,8 +220,8 @@ class Lexer {
     if (IsWord(letter)) {
       const size_t end = EndOfWord(at_);
       const std::string_view word = source_.substr(at_, end - at_);
-      const bool is_keyword = language_ == SourceLanguage::kCpp ? Has(kCppWords, word)
-                                                                : Has(kPythonWords, word);
+      const bool is_keyword =
+          language_ == SourceLanguage::kCpp ? Has(kCppWords, word) : Has(kPythonWords, word);
       return Take(end, is_keyword ? "t-k" : "");
     }
     // All up to the next token in one piece.

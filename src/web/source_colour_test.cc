@@ -48,9 +48,9 @@ TEST(SourceColour, KnowsWhatACandidateIsMadeOf) {
 }
 
 TEST(SourceColour, ReadsPython) {
-  const std::string html = Joined(
-      "@triton.jit\ndef f(x):\n    \"\"\"Two\n    lines.\"\"\"\n    return x  # done\n",
-      SourceLanguage::kPython);
+  const std::string html =
+      Joined("@triton.jit\ndef f(x):\n    \"\"\"Two\n    lines.\"\"\"\n    return x  # done\n",
+             SourceLanguage::kPython);
   EXPECT_THAT(html, HasSubstr("<span class=\"t-p\">@triton</span>"));
   EXPECT_THAT(html, HasSubstr("<span class=\"t-k\">def</span>"));
   EXPECT_THAT(html, HasSubstr("<span class=\"t-s\">&quot;&quot;&quot;Two</span>\n"));
@@ -66,9 +66,15 @@ TEST(SourceColour, ACommentOverLinesColoursEachOfThem) {
 }
 
 TEST(SourceColour, LosesNoCharacter) {
-  const std::string sources[] = {
-      "int main() { return 'a' + \"\\\"\"[0]; }\n", "R\"x(a\nb)x\" R\"(unterminated", "/* open",
-      "\"open\nnext", "0x1.8p3 1e+5 1'0 .5 a1", "def f(): return '''x\n", "#\\\nb\n", "'", "\\"};
+  const std::string sources[] = {"int main() { return 'a' + \"\\\"\"[0]; }\n",
+                                 "R\"x(a\nb)x\" R\"(unterminated",
+                                 "/* open",
+                                 "\"open\nnext",
+                                 "0x1.8p3 1e+5 1'0 .5 a1",
+                                 "def f(): return '''x\n",
+                                 "#\\\nb\n",
+                                 "'",
+                                 "\\"};
   for (const std::string& source : sources)
     for (const auto language :
          {SourceLanguage::kCpp, SourceLanguage::kPython, SourceLanguage::kPlain}) {

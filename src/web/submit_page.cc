@@ -13,13 +13,14 @@ Html ProblemChoice(const SubmitView& view) {
   for (const SubmitChoice& choice : view.problems) {
     std::string sizes;
     for (const std::string& size : choice.sizes) sizes += (sizes.empty() ? "" : " ") + size;
-    options += Markup("<option data-sizes=\"{}\"{}>{}</option>\n", sizes,
-                      Html::Trusted(choice.problem == view.problem ? " selected" : ""),
-                      choice.problem);
+    options +=
+        Markup("<option data-sizes=\"{}\"{}>{}</option>\n", sizes,
+               Html::Trusted(choice.problem == view.problem ? " selected" : ""), choice.problem);
   }
-  return Markup("<div><label for=\"problem\">problem</label><select id=\"problem\" "
-                "name=\"problem\" required>\n{}</select></div>\n",
-                options);
+  return Markup(
+      "<div><label for=\"problem\">problem</label><select id=\"problem\" "
+      "name=\"problem\" required>\n{}</select></div>\n",
+      options);
 }
 
 Html SizeChoice(const SubmitView& view) {
@@ -30,9 +31,10 @@ Html SizeChoice(const SubmitView& view) {
   for (const std::string& size : sizes)
     options += Markup("<option{}>{}</option>\n",
                       Html::Trusted(size == view.size ? " selected" : ""), size);
-  return Markup("<div><label for=\"size\">size</label><select id=\"size\" name=\"size\">\n{}"
-                "</select></div>\n",
-                options);
+  return Markup(
+      "<div><label for=\"size\">size</label><select id=\"size\" name=\"size\">\n{}"
+      "</select></div>\n",
+      options);
 }
 
 std::string LimitsText(const SubmitView& view) {
@@ -51,35 +53,39 @@ std::string RenderSubmitPage(const SubmitView& view, PageFrame frame) {
     return RenderPage(frame, main + Html::Trusted("<p class=\"lead\">To submit, <a "
                                                   "href=\"/login\">sign in</a> with your token, or "
                                                   "follow your invitation.</p>\n"));
-  main += Markup("<p class=\"lead\">{}{}</p>\n", LimitsText(view),
-                 view.deadline.empty() ? Html()
-                                       : Markup(" Deadline: {} UTC.", TimeText(view.deadline)));
+  main += Markup(
+      "<p class=\"lead\">{}{}</p>\n", LimitsText(view),
+      view.deadline.empty() ? Html() : Markup(" Deadline: {} UTC.", TimeText(view.deadline)));
   if (!view.fault.empty())
     main += Markup("<div class=\"notice bad\" role=\"alert\"><p>{}</p></div>\n", view.fault);
   Html form = CsrfField(frame.viewer);
-  form += Markup("<div class=\"filters\">{}{}<div><label for=\"name\">file name</label><input "
-                 "id=\"name\" name=\"name\" value=\"{}\" required maxlength=\"100\" "
-                 "placeholder=\"mine.cpp\" aria-describedby=\"name-help\"></div><div><label "
-                 "for=\"against\">against verdict (optional)</label><input id=\"against\" "
-                 "name=\"against\" value=\"{}\" pattern=\"[0-9a-f]{{12}}\" "
-                 "placeholder=\"12 digits\"></div></div>\n",
-                 ProblemChoice(view), SizeChoice(view), view.name, view.against);
+  form += Markup(
+      "<div class=\"filters\">{}{}<div><label for=\"name\">file name</label><input "
+      "id=\"name\" name=\"name\" value=\"{}\" required maxlength=\"100\" "
+      "placeholder=\"mine.cpp\" aria-describedby=\"name-help\"></div><div><label "
+      "for=\"against\">against verdict (optional)</label><input id=\"against\" "
+      "name=\"against\" value=\"{}\" pattern=\"[0-9a-f]{{12}}\" "
+      "placeholder=\"12 digits\"></div></div>\n",
+      ProblemChoice(view), SizeChoice(view), view.name, view.against);
   form += Html::Trusted(
       "<p class=\"faint small\" id=\"name-help\">The ending says the form: <code>.cpp</code> or "
       "<code>.c</code> C++ or C, <code>.cu</code> CUDA, <code>.py</code> Python with Triton or "
       "PyTorch.</p>\n");
   // The line break after the tag is not part of the text.
-  form += Markup("<div class=\"field wide\"><label for=\"source\">source</label><textarea "
-                 "id=\"source\" name=\"source\" spellcheck=\"false\" autocapitalize=\"off\" "
-                 "autocomplete=\"off\">\n{}</textarea></div>\n",
-                 view.source);
-  form += Markup("<div class=\"field\"><label for=\"file\">or a file</label><input type=\"file\" "
-                 "id=\"file\" name=\"file\" accept=\".c,.cc,.cpp,.cu,.py\"><p>Up to {} KiB.</p></div>\n",
-                 view.source_bytes_max >> 10);
+  form += Markup(
+      "<div class=\"field wide\"><label for=\"source\">source</label><textarea "
+      "id=\"source\" name=\"source\" spellcheck=\"false\" autocapitalize=\"off\" "
+      "autocomplete=\"off\">\n{}</textarea></div>\n",
+      view.source);
+  form += Markup(
+      "<div class=\"field\"><label for=\"file\">or a file</label><input type=\"file\" "
+      "id=\"file\" name=\"file\" accept=\".c,.cc,.cpp,.cu,.py\"><p>Up to {} KiB.</p></div>\n",
+      view.source_bytes_max >> 10);
   form += Html::Trusted("<p><button class=\"first\">Submit</button></p>\n");
-  main += Markup("<form method=\"post\" action=\"/submit\" enctype=\"multipart/form-data\">\n{}"
-                 "</form>\n",
-                 form);
+  main += Markup(
+      "<form method=\"post\" action=\"/submit\" enctype=\"multipart/form-data\">\n{}"
+      "</form>\n",
+      form);
   main += Paragraph("The same from a shell:", "faint");
   main += Command(fmt::format("assay submit {} {} --server URL",
                               view.problem.empty() ? "PROBLEM" : view.problem,

@@ -17,9 +17,9 @@ struct SubmitView {
   std::vector<SubmitChoice> problems;
   // As first shown, or as sent and refused.
   std::string problem, size, name, source, against;
-  std::string fault;            // why it was refused; may be empty
-  int64_t left_today = -1;      // submissions; negative: no quota
-  std::string deadline = {};    // ISO 8601; empty: none
+  std::string fault;          // why it was refused; may be empty
+  int64_t left_today = -1;    // submissions; negative: no quota
+  std::string deadline = {};  // ISO 8601; empty: none
   int64_t queued = 0;
   int64_t source_bytes_max = 1 << 20;
 };

@@ -27,7 +27,10 @@ std::string SetText(const std::map<std::string, std::string>& set) {
 Html GateHead(std::string_view name, bool ran, bool passed) {
   const std::string_view word = !ran ? "not run" : passed ? "✔ passed" : "✘ not passed";
   return Markup("<h2>{} <span class=\"badge {}\">{}</span></h2>\n", name,
-                !ran ? "faint" : passed ? "good" : "bad", word);
+                !ran     ? "faint"
+                : passed ? "good"
+                         : "bad",
+                word);
 }
 
 Html MismatchNotice(const Mismatch& wrong) {
@@ -48,9 +51,8 @@ Html DrawTable(const std::vector<DrawRecord>& draws) {
   for (const DrawRecord& draw : draws) {
     const bool failed = draw.result == "failed";
     table.Row({Text(draw.kind),
-               Markup("<span class=\"{}\">{}{}</span>{}{}", failed ? "bad" : "",
-                      failed ? "✘ " : "", draw.result, draw.reason.empty() ? "" : ": ",
-                      draw.reason),
+               Markup("<span class=\"{}\">{}{}</span>{}{}", failed ? "bad" : "", failed ? "✘ " : "",
+                      draw.result, draw.reason.empty() ? "" : ": ", draw.reason),
                draw.result == "dropped" ? Html() : Markup("{:.3g}", draw.error_ratio),
                Text(SetText(draw.set)), Markup("<code>{}</code>", draw.seed)});
   }
@@ -69,11 +71,11 @@ Html SamplesTable(const std::vector<PairFigures>& pairs, const std::string& base
   PageTable table("pairs against " + baseline, columns);
   for (size_t i = 0; i < pairs.size(); ++i) {
     const PairFigures& pair = pairs[i];
-    std::vector<Html> cells{
-        Markup("{}", i + 1), pair.ratio > 0 ? Markup("{:.4f}×", pair.ratio) : Html(),
-        Text(pair.reference_ns > 0 ? FormatDuration(pair.reference_ns) : "-"),
-        Text(pair.candidate_ns > 0 ? FormatDuration(pair.candidate_ns) : "-"),
-        Markup("<code>{}</code>", pair.order)};
+    std::vector<Html> cells{Markup("{}", i + 1),
+                            pair.ratio > 0 ? Markup("{:.4f}×", pair.ratio) : Html(),
+                            Text(pair.reference_ns > 0 ? FormatDuration(pair.reference_ns) : "-"),
+                            Text(pair.candidate_ns > 0 ? FormatDuration(pair.candidate_ns) : "-"),
+                            Markup("<code>{}</code>", pair.order)};
     if (clocks)
       cells.push_back(pair.sm_mhz.empty()
                           ? Html()
@@ -124,21 +126,22 @@ Html CorrectnessSection(const Verdict& verdict) {
   if (!gate->hint.empty())
     html += Markup("<div class=\"notice\"><p><strong>Hint:</strong> {}</p></div>\n", gate->hint);
   Html facts = Fact("calls checked", Markup("{}", gate->calls_checked));
-  facts += Fact("largest error over its bound", Markup("{:.3g} (up to 1 passes)", gate->error_ratio));
+  facts +=
+      Fact("largest error over its bound", Markup("{:.3g} (up to 1 passes)", gate->error_ratio));
   facts += Fact("largest absolute error", Markup("{:.3g}", gate->max_abs_error));
-  facts += Fact("precision class", gate->required_class.empty()
-                                       ? Text(gate->precision_class)
-                                       : Markup("{}; {} is required", gate->precision_class,
-                                                gate->required_class));
+  facts += Fact("precision class",
+                gate->required_class.empty()
+                    ? Text(gate->precision_class)
+                    : Markup("{}; {} is required", gate->precision_class, gate->required_class));
   facts += Fact("tolerance", Text(gate->tolerance));
   facts += Fact("on NaN and infinity", Text(gate->differs_on_special_values));
   facts += Fact("right with weights", Text(gate->right_with_weights));
   facts += Fact("note", Text(gate->note));
   html += FactsInTwo(facts);
   if (!gate->draws.empty())
-    html += Fold(fmt::format("{} of values", Counted(static_cast<long long>(gate->draws.size()),
-                                                     "draw")),
-                 DrawTable(gate->draws));
+    html += Fold(
+        fmt::format("{} of values", Counted(static_cast<long long>(gate->draws.size()), "draw")),
+        DrawTable(gate->draws));
   return html;
 }
 
@@ -160,7 +163,8 @@ Html SpeedSection(const Verdict& verdict) {
     html += Markup("<h3>Pairs against {}</h3>\n", name) + Figure("pairs against " + name, svg);
     html += Fold("The pairs as a table", SamplesTable(pairs, name));
   }
-  if (verdict.samples.empty()) html += Paragraph("The times of single pairs were not kept.", "faint");
+  if (verdict.samples.empty())
+    html += Paragraph("The times of single pairs were not kept.", "faint");
   return html;
 }
 

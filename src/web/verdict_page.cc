@@ -33,9 +33,8 @@ Html Head(const VerdictView& view) {
                      FileName(verdict.candidate.path), ProblemLink(verdict.problem.name));
   html += Markup("<p class=\"lead\">{}.</p>\n", verdict.message);
   if (verdict.foul)
-    html += Markup(
-        "<div class=\"notice bad\"><p><strong>Foul: {}.</strong> {}</p></div>\n",
-        verdict.foul->rule, verdict.foul->seen);
+    html += Markup("<div class=\"notice bad\"><p><strong>Foul: {}.</strong> {}</p></div>\n",
+                   verdict.foul->rule, verdict.foul->seen);
   return html;
 }
 
@@ -73,9 +72,9 @@ Html Origin(const VerdictView& view) {
                 Markup("{}; {} a side",
                        verdict.machine.gpu.empty() ? verdict.machine.cpu : verdict.machine.gpu,
                        Counted(verdict.machine.threads, "thread")));
-  facts += Fact("form", Text(verdict.candidate.form +
-                             (verdict.candidate.language.empty() ? ""
-                                                                 : ", " + verdict.candidate.language)));
+  facts += Fact(
+      "form", Text(verdict.candidate.form +
+                   (verdict.candidate.language.empty() ? "" : ", " + verdict.candidate.language)));
   facts += Fact("verdict", Markup("<code>{}</code>", verdict.id));
   if (view.job != 0) facts += Fact("job", Markup("<a href=\"/jobs/{0}\">{0}</a>", view.job));
   return FactsInTwo(facts);
@@ -88,7 +87,8 @@ Html SourceSection(const VerdictView& view) {
     return html + Markup("<p>The source of others is hidden until {} (UTC).</p>\n",
                          TimeText(view.hidden_until));
   if (view.source.empty()) return html + Paragraph("The source was not kept.", "faint");
-  return html + CodeBlock("source of " + name, ColouredSource(view.source, LanguageOf(name)), "lines");
+  return html +
+         CodeBlock("source of " + name, ColouredSource(view.source, LanguageOf(name)), "lines");
 }
 
 Html Printed(const Verdict& verdict) {
@@ -100,21 +100,24 @@ Html Printed(const Verdict& verdict) {
 Html AgainSection(const VerdictView& view, const Viewer& viewer) {
   const Verdict& verdict = view.verdict;
   Html html = Heading("Judge it again");
-  html += Paragraph("This fetches the problem, the candidate and the terms, judges them on your "
-                    "machine, and says whether both verdicts agree:",
-                    "faint");
+  html += Paragraph(
+      "This fetches the problem, the candidate and the terms, judges them on your "
+      "machine, and says whether both verdicts agree:",
+      "faint");
   html += Command(fmt::format("assay rejudge {}/verdicts/{}",
                               view.server.empty() ? "http://127.0.0.1:8080" : view.server,
                               UrlPart(verdict.id)));
   html += Paragraph("The same question, from a checkout:", "faint");
   html += Command(JudgeCommand(verdict, verdict.candidate.path, ""));
   if (view.may_rejudge && viewer.account)
-    html += Markup("<form method=\"post\" action=\"/verdicts/{}/rejudge\">{}<button>Judge again on "
-                   "this server</button></form>\n",
-                   UrlPart(verdict.id), CsrfField(viewer));
-  Html links = Markup("<a href=\"/api/verdicts/{0}\">The verdict as JSON</a> · <a "
-                      "href=\"/api/verdicts/{0}/bundle\">bundle for another judge</a>",
-                      UrlPart(verdict.id));
+    html += Markup(
+        "<form method=\"post\" action=\"/verdicts/{}/rejudge\">{}<button>Judge again on "
+        "this server</button></form>\n",
+        UrlPart(verdict.id), CsrfField(viewer));
+  Html links = Markup(
+      "<a href=\"/api/verdicts/{0}\">The verdict as JSON</a> · <a "
+      "href=\"/api/verdicts/{0}/bundle\">bundle for another judge</a>",
+      UrlPart(verdict.id));
   if (!view.best_other.empty())
     links += Markup(" · <a href=\"/compare?a={}&amp;b={}\">compare with the best other</a>",
                     UrlPart(verdict.id), UrlPart(view.best_other));
@@ -154,11 +157,11 @@ Html Records(const Verdict& verdict) {
 Html RooflineFigure(std::span<const LabelledVerdict> verdicts, std::string_view id) {
   std::vector<RooflineVersion> versions;
   for (const LabelledVerdict& each : verdicts)
-    if (each.verdict != nullptr)
-      versions.push_back({each.label, ChartSide::kFirst, each.verdict});
+    if (each.verdict != nullptr) versions.push_back({each.label, ChartSide::kFirst, each.verdict});
   const auto chart = MakeRooflineChart(versions);
   if (!chart)
-    return versions.empty() ? Html() : Paragraph("No roofline: " + chart.error().message + ".", "faint");
+    return versions.empty() ? Html()
+                            : Paragraph("No roofline: " + chart.error().message + ".", "faint");
   PageTable table("roofline", {{"", "name"},
                                {"time", "n"},
                                {"operations a byte", "n"},

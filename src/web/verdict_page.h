@@ -14,11 +14,11 @@ struct VerdictView {
   Verdict verdict;
   std::string author;  // empty: not known
   Role role = Role::kStudent;
-  std::string runner;            // that judged it; empty: not known
-  bool of_own_runner = false;    // the author's, not the server's
-  int64_t job = 0;               // 0: none
-  std::string source;            // empty: not kept, or hidden
-  std::string hidden_until;      // a deadline, ISO 8601: the source is hidden until then
+  std::string runner;             // that judged it; empty: not known
+  bool of_own_runner = false;     // the author's, not the server's
+  int64_t job = 0;                // 0: none
+  std::string source;             // empty: not kept, or hidden
+  std::string hidden_until;       // a deadline, ISO 8601: the source is hidden until then
   std::string machine_code = {};  // as text; empty: not kept
   std::string server = {};        // "https://assay.example.org", for commands
   std::string best_other = {};    // id of the best other verdict on the same; may be empty

@@ -37,23 +37,43 @@ const char* const kMarkup[] = {
 };
 // Text that ends the element or the attribute it stands in.
 const char* const kClosers[] = {
-    "</title>", "</textarea>", "</pre>",    "</style>",  "</script>", "</table>",
-    "</main>",  "</code>",     "</svg>",    "</select>", "</option>", "</a>",
-    "\">",      "'>",          "\"/>",      "'/>",       "\" ",       "' ",
-    "`",        "&quot;>",     "&#34;>",    "&lt;",      "&amp;lt;",  "&#x3C;script&#x3E;",
-    "\\\">",    "%22%3E",      "\\u003c",   "\\x3c",     "]]>",       "*/",
+    "</title>", "</textarea>", "</pre>",  "</style>",  "</script>", "</table>",
+    "</main>",  "</code>",     "</svg>",  "</select>", "</option>", "</a>",
+    "\">",      "'>",          "\"/>",    "'/>",       "\" ",       "' ",
+    "`",        "&quot;>",     "&#34;>",  "&lt;",      "&amp;lt;",  "&#x3C;script&#x3E;",
+    "\\\">",    "%22%3E",      "\\u003c", "\\x3c",     "]]>",       "*/",
 };
 const char* const kAttributes[] = {
-    "\" onmouseover=\"alert(1)",     "' onmouseover='alert(1)",     "\" style=\"x:expression(1)",
-    "\" autofocus onfocus=\"alert(1)", "x\" id=\"main",             "\"><script>alert(1)</script>",
-    "javascript:alert(1)",           "JaVaScRiPt:alert(1)",         "java\nscript:alert(1)",
-    "data:text/html,<script>alert(1)</script>", "vbscript:msgbox(1)", "//evil.example/",
-    "https://evil.example/",         "/\\evil.example",             "..",
-    "../../etc/passwd",              "..%2f..%2fetc%2fpasswd",      "%00",
-    "\\..\\..\\windows",             "file:///etc/passwd",          "?a=b&c=d",
-    "#main",                         "a b",                         "a;b",
-    "{}",                            "{0}",                         "{:1000000}",
-    "%s%n",                          "$(reboot)",                   "`reboot`",
+    "\" onmouseover=\"alert(1)",
+    "' onmouseover='alert(1)",
+    "\" style=\"x:expression(1)",
+    "\" autofocus onfocus=\"alert(1)",
+    "x\" id=\"main",
+    "\"><script>alert(1)</script>",
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "java\nscript:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    "vbscript:msgbox(1)",
+    "//evil.example/",
+    "https://evil.example/",
+    "/\\evil.example",
+    "..",
+    "../../etc/passwd",
+    "..%2f..%2fetc%2fpasswd",
+    "%00",
+    "\\..\\..\\windows",
+    "file:///etc/passwd",
+    "?a=b&c=d",
+    "#main",
+    "a b",
+    "a;b",
+    "{}",
+    "{0}",
+    "{:1000000}",
+    "%s%n",
+    "$(reboot)",
+    "`reboot`",
 };
 
 }  // namespace
@@ -66,7 +86,7 @@ std::vector<std::string> HostileStrings() {
     strings.push_back(closer);
     strings.push_back(std::string(closer) + "<script>alert(1)</script>");
   }
-  using namespace std::string_literals;
+  using std::string_literals::operator""s;
   for (const std::string& bytes :
        {"\0<script>"s, "\x1b[31mred\x1b[0m"s, "\x1b]8;;javascript:alert(1)\x07link\x1b]8;;\x07"s,
         "\xff\xfe<script>"s, "\xc0\xbcscript\xc0\xbe"s, "\xed\xa0\x80"s, "\xf4\x90\x80\x80"s,

@@ -13,7 +13,8 @@ const [folder, out, ...names] = process.argv.slice(2);
 const axe_source = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const policy = fs.readFileSync(path.join(folder, 'policy.txt'), 'utf8');
 const pages = fs.readdirSync(folder).filter((name) => name.endsWith('.html'))
-  .filter((name) => names.length === 0 || names.includes(path.basename(name, '.html')));
+  .filter((name) => names.length === 0 || names.includes(path.basename(name, '.html'))
+    || (names.includes('dial') && name.startsWith('board')));
 const views = [
   { name: 'light', width: 1200, height: 900, colorScheme: 'light' },
   { name: 'dark', width: 1200, height: 900, colorScheme: 'dark' },
@@ -21,7 +22,10 @@ const views = [
 ];
 
 const server = http.createServer((request, reply) => {
-  const name = path.basename(new URL(request.url, 'http://localhost').pathname);
+  const url = new URL(request.url, 'http://localhost');
+  const at_two = Number(url.searchParams.get('p')) === 2;
+  const name = url.pathname === '/' ? (at_two ? 'board-p2.html' : 'board.html')
+    : path.basename(url.pathname);
   if (!pages.includes(name)) {
     // A job's events never come here.
     reply.writeHead(request.url.includes('/events') ? 204 : 404).end();
@@ -72,6 +76,34 @@ async function look(name, view) {
   await context.close();
 }
 
+const fast_counts = (page) =>
+  page.locator('#board-table td:nth-child(3)').allTextContents();
+
+// The dial: by the keyboard with scripts, by a link without. Both end at the same table.
+async function turnTheDial() {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
+  const page = await context.newPage();
+  await page.goto(root);
+  await page.keyboard.press('Tab');
+  const first_stop = await page.evaluate(() => document.activeElement.textContent);
+  const before = await fast_counts(page);
+  await page.locator('#dial').focus();
+  for (let i = 0; i < 20; ++i) await page.keyboard.press('ArrowRight');
+  const shown = await page.locator('#dial-value').textContent();
+  await page.waitForFunction(() => location.search.includes('p=2'));
+  const after = await fast_counts(page);
+  const kept_focus = await page.evaluate(() => document.activeElement.id === 'dial');
+  await context.close();
+  const plain = await browser.newContext({ javaScriptEnabled: false });
+  const still = await plain.newPage();
+  await still.goto(root);
+  await still.locator('#board-presets a', { hasText: /^2$/ }).click();
+  const without = await fast_counts(still);
+  await plain.close();
+  console.log(JSON.stringify({ page: 'dial', first_stop, shown, kept_focus, before, after, without }));
+}
+
 for (const name of pages) for (const view of views) await look(name, view);
+if (names.length === 0 || names.includes('dial')) await turnTheDial();
 await browser.close();
 server.close();

@@ -141,7 +141,8 @@ class Tree:
             paths += sorted((self.root / folder).rglob("*"))
         for path in paths:
             name = path.relative_to(self.root).as_posix()
-            if not path.is_file() or "__pycache__" in name or name.startswith(RAW):
+            skipped = "__pycache__" in name or "node_modules" in name
+            if not path.is_file() or skipped or name.startswith(RAW):
                 continue
             try:
                 self.text[name] = path.read_text(encoding="utf-8")
