@@ -155,7 +155,7 @@ ChatProposer::Attempt ChatProposer::ReadRefusal(const HttpReply& reply) {
 }
 
 ChatProposer::Attempt ChatProposer::Try(const HttpRequest& request, StopToken stop) {
-  const HttpReply reply = surroundings_.client->Post(request, stop);
+  const HttpReply reply = surroundings_.client->Send(request, stop);
   Attempt attempt;
   switch (reply.end) {
     case HttpReply::End::kStopped:
@@ -223,7 +223,7 @@ Result<Answer> ChatProposer::Propose(const Prompt& prompt, StopToken stop) {
     }
     const std::string spread = fmt::format("{} {}", prompt.key, number);
     const double pause_s = attempt.wait_s.value_or(
-        BackOffSeconds(terms_.retry, number, FastHash(spread.data(), spread.size())));
+        BackOffSeconds(terms_.retry.wait, number, FastHash(spread.data(), spread.size())));
     if (attempt.is_busy) {
       const int64_t until_ns = MonotonicNs() + static_cast<int64_t>(pause_s * 1e9);
       int64_t before_ns = not_before_ns_;

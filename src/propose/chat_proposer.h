@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "propose/api_key.h"
+#include "http/api_key.h"
+#include "http/client.h"
 #include "propose/chat_protocol.h"
-#include "propose/http_client.h"
 #include "propose/proposer.h"
 #include "propose/retry.h"
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "propose/scripted_server_testing.h"
+#include "http/scripted_server_testing.h"
 
 namespace assay {
 namespace {

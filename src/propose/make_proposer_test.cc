@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/files.h"
-#include "propose/scripted_server_testing.h"
+#include "http/scripted_server_testing.h"
 
 namespace assay {
 namespace {

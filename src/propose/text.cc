@@ -39,13 +39,6 @@ std::string MendUtf8(std::string text) {
       .get<std::string>();
 }
 
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
-
 SplitText SplitReasoning(std::string_view text) {
   SplitText split;
   const auto add = [&split](std::string_view reasoning) {

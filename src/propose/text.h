@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/trimmed.h"
+
 namespace assay {
 
 // Returns the text with U+FFFD for all bytes that are not UTF-8.
 std::string MendUtf8(std::string text);
-
-std::string_view Trimmed(std::string_view text);
 
 struct SplitText {
   std::string reasoning;

@@ -47,8 +47,8 @@ LAYERS = {
     "cuda": set(),
     "model": {"base", "wire"},
     "archive": {"base", "model"},
-    "propose": {"base", "model"},
     "http": {"base"},
+    "propose": {"base", "model", "http"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},
     "gpu": {"base", "wire", "cuda"},
     **{

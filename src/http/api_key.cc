@@ -1,4 +1,4 @@
-#include "propose/api_key.h"
+#include "http/api_key.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/files.h"
-#include "propose/text.h"
+#include "base/trimmed.h"
 
 namespace assay {
 namespace {

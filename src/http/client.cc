@@ -1,4 +1,4 @@
-#include "propose/http_client.h"
+#include "http/client.h"
 
 #include <curl/curl.h>
 #include <fmt/format.h>
@@ -46,12 +46,22 @@ struct Transfer {
   HttpReply reply = {};
   bool too_large = false, has_end = false, is_silent = false;
   int64_t last_byte_ns = MonotonicNs();
+
+  int status() const {
+    long status = 0;
+    ::curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    return static_cast<int>(status);
+  }
 };
 
 size_t TakeBytes(char* bytes, size_t, size_t count, void* user) {
   Transfer& transfer = *static_cast<Transfer*>(user);
   std::string& body = transfer.reply.body;
   transfer.last_byte_ns = MonotonicNs();
+  if (transfer.request.take && transfer.status() == 200) {
+    transfer.has_end = !transfer.request.take({bytes, count});
+    return transfer.has_end ? 0 : count;
+  }
   const std::string& mark = transfer.request.end_mark;
   if (body.size() + count > transfer.request.reply_bytes_max) {
     body.append(bytes, transfer.request.reply_bytes_max - body.size());
@@ -110,9 +120,19 @@ void SetTimes(CURL* handle, const HttpTimes& times) {
   ::curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, ms(times.total_s));
 }
 
+void SetMethod(CURL* handle, const HttpRequest& request) {
+  if (request.method != "POST") {
+    ::curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+    return;
+  }
+  ::curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+  ::curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.data());
+}
+
 class CurlClient : public HttpClient {
  public:
-  HttpReply Post(const HttpRequest& request, StopToken stop) override {
+  HttpReply Send(const HttpRequest& request, StopToken stop) override {
     const Handle handle(::curl_easy_init());
     ASSAY_CHECK(handle != nullptr);
     Transfer transfer{request, stop, handle.get()};
@@ -140,9 +160,7 @@ class CurlClient : public HttpClient {
     ::curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     ::curl_easy_setopt(curl, CURLOPT_USERAGENT, "assay");
     ::curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
-    ::curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
-                       static_cast<curl_off_t>(request.body.size()));
-    ::curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.data());
+    SetMethod(curl, request);
     ::curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, error);
     ::curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &TakeBytes);
     ::curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
@@ -158,9 +176,7 @@ class CurlClient : public HttpClient {
   static HttpReply Finish(Transfer& transfer, CURLcode code, const char* error) {
     HttpReply& reply = transfer.reply;
     reply.end = EndOf(code, transfer);
-    long status = 0;
-    ::curl_easy_getinfo(transfer.handle, CURLINFO_RESPONSE_CODE, &status);
-    reply.status = static_cast<int>(status);
+    reply.status = transfer.status();
     reply.content_type = HeaderOf(transfer.handle, "content-type");
     reply.retry_after = HeaderOf(transfer.handle, "retry-after");
     reply.location = HeaderOf(transfer.handle, "location");

@@ -1,4 +1,4 @@
-#include "propose/api_key.h"
+#include "http/api_key.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

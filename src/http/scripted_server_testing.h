@@ -106,10 +106,12 @@ class ScriptedServer {
     char buffer[4096];
     while (true) {
       const size_t head = text.find("\r\n\r\n");
-      const size_t length = text.find("Content-Length: ");
-      if (head != std::string::npos && length != std::string::npos &&
-          text.size() >= head + 4 + std::stoul(text.substr(length + 16)))
-        return text;
+      if (head != std::string::npos) {
+        const size_t length = text.find("Content-Length: ");  // a GET has none
+        const size_t body =
+            length < head ? static_cast<size_t>(std::stoul(text.substr(length + 16))) : 0;
+        if (text.size() >= head + 4 + body) return text;
+      }
       const ssize_t size = ::recv(fd, buffer, sizeof buffer, 0);
       if (size <= 0) return "";
       text.append(buffer, static_cast<size_t>(size));

@@ -1,13 +1,15 @@
-// One POST over HTTP(S), bounded in time and size. No redirects: a key goes to one place alone.
+// One request over HTTP(S), bounded in time and size. No redirects: a key goes to one place alone.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/stop_token.h"
-#include "propose/api_key.h"
+#include "http/api_key.h"
 
 namespace assay {
 
@@ -18,11 +20,15 @@ struct HttpTimes {
 };
 
 struct HttpRequest {
+  std::string method = "POST";  // or GET, DELETE: these have no body
   std::string url;
   std::vector<std::string> headers;  // "content-type: application/json"
   std::string key_header;            // "authorization: Bearer ": the key follows it; empty: no key
   const ApiKey* key = nullptr;
   std::string body;
+  // Takes the body of a reply with status 200 as it comes, in place of HttpReply::body; false ends
+  // it, as a whole one. Empty: not used.
+  std::function<bool(std::string_view bytes)> take;
   std::string end_mark;  // of a stream of events: nothing is awaited after it; may be empty
   size_t reply_bytes_max = size_t{64} << 20;  // a streamed token has some 300 bytes
   HttpTimes times;
@@ -49,7 +55,7 @@ struct HttpReply {
 class HttpClient {
  public:
   virtual ~HttpClient() = default;
-  virtual HttpReply Post(const HttpRequest& request, StopToken stop) = 0;
+  virtual HttpReply Send(const HttpRequest& request, StopToken stop) = 0;
 };
 
 std::unique_ptr<HttpClient> MakeHttpClient();
