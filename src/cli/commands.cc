@@ -13,6 +13,7 @@
 #include "cli/model_options.h"
 #include "cli/options.h"
 #include "cli/search_command.h"
+#include "cli/submit_command.h"
 #include "cli/worklog_command.h"
 #include "problem/nearest.h"
 
@@ -90,6 +91,9 @@ void CommandLine::AddAll() {
   Add<JudgeOptions>(app, "judge", "Judge candidates against a PyTorch reference", RunJudge);
   Add<WorkerCommandOptions>(
       app, "worker", "Judge candidates that come as JSON lines, in warm sessions", RunWorker);
+  Add<SubmitOptions>(app, "submit", "Have a server judge a candidate, and show its verdict",
+                     RunSubmit);
+  Add<RejudgeOptions>(app, "rejudge", "Judge here again what a server's verdict is on", RunRejudge);
   Add<RunOptions>(app, "run", "Judge many candidates over many problems, and keep all results",
                   RunRun);
   Add<SearchOptions>(app, "search",

@@ -122,6 +122,7 @@ struct WorkerCommandOptions {
   std::vector<int> cores, measuring_cores;
   size_t sessions = 16;
   int sharers = 1;
+  std::string server, token_file, name;  // of a runner; server empty: JSON lines on stdin
   bool allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

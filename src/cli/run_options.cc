@@ -99,9 +99,10 @@ void RunOptions::AddTo(CLI::App& command) {
 }
 
 void WorkerCommandOptions::AddTo(CLI::App& command) {
-  command
-      .add_option("--device", device, "Judge on cpu or cuda alone (default: as each request needs)")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command.add_option(
+      "--device", device,
+      "Judge on cpu or cuda alone (default: as each request needs). With --server also "
+      "a GPU such as cuda:1 (default: the GPU where there is one)");
   command.add_option("--cores", cores, "Cores that it may use, such as 0,1 (default: all)")
       ->delimiter(',')
       ->check(Between(0, 1023));
@@ -122,11 +123,27 @@ void WorkerCommandOptions::AddTo(CLI::App& command) {
   command.add_option("--sessions", sessions, "Problems that stay open at a time")
       ->capture_default_str()
       ->check(Between(1, 1024));
+  CLI::Option* url = command.add_option(
+      "--server", server,
+      "Ask this assay serve for jobs, over HTTP, in place of reading requests from stdin");
+  command
+      .add_option("--token-file", token_file,
+                  "File with the server's token (default: $ASSAY_TOKEN)")
+      ->needs(url);
+  command
+      .add_option(
+          "--name", name,
+          "The runner's name on the server's pages (default: the machine's and the device's)")
+      ->needs(url);
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "Reads requests and writes events as JSON lines (docs/worker.md). It ends when its input "
-      "ends, or by SIGTERM.\n"
-      "Example:\n  assay worker < requests.jsonl");
+      "ends, or by SIGTERM. With --server it is a runner (docs/serve.md): it judges the server's "
+      "jobs until Ctrl-C.\n"
+      "Examples:\n  assay worker < requests.jsonl\n"
+      "  assay worker --server https://assay.example.org --token-file token --device cuda\n\n"
+      "Exit codes: 0 its input ended; 2 usage, or the server does not accept the token; 8 this "
+      "machine lacks something;\n130 a runner was interrupted.");
 }
 
 }  // namespace assay

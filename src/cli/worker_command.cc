@@ -8,6 +8,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "cli/submit_command.h"
 #include "doctor/doctor.h"
 #include "machine/machine.h"
 #include "worker/worker.h"
@@ -30,6 +31,12 @@ bool WriteAll(int fd, const std::string& text) {
 }  // namespace
 
 int RunWorker(const WorkerCommandOptions& options) {
+  if (!options.server.empty()) return RunRunner(options);
+  if (!options.device.empty() && options.device != "cpu" && options.device != "cuda")
+    return ReportError(
+        {ErrorKind::kUsage, fmt::format("--device {}: give cpu or cuda; a GPU's number goes into "
+                                        "$CUDA_VISIBLE_DEVICES",
+                                        options.device)});
   const std::atomic<bool>& interrupted = InstallInterruptHandler();
   HeedWeakSandboxFlag(options.allow_weak_sandbox);
   WorkerOptions worker;
