@@ -13,6 +13,7 @@
 #include "cli/model_options.h"
 #include "cli/options.h"
 #include "cli/search_command.h"
+#include "cli/serve_command.h"
 #include "cli/submit_command.h"
 #include "cli/worklog_command.h"
 #include "problem/nearest.h"
@@ -91,6 +92,7 @@ void CommandLine::AddAll() {
   Add<JudgeOptions>(app, "judge", "Judge candidates against a PyTorch reference", RunJudge);
   Add<WorkerCommandOptions>(
       app, "worker", "Judge candidates that come as JSON lines, in warm sessions", RunWorker);
+  Add<ServeOptions>(app, "serve", "Serve a board, a queue of jobs and a class", RunServe);
   Add<SubmitOptions>(app, "submit", "Have a server judge a candidate, and show its verdict",
                      RunSubmit);
   Add<RejudgeOptions>(app, "rejudge", "Judge here again what a server's verdict is on", RunRejudge);

@@ -41,7 +41,7 @@ struct BoardRow {
   double certified = 0;           // the largest p that the pairs decide `faster` against
   bool prepares_weights = false;  // as in score/attempt.h
   bool own_runner = false;
-  std::string foul_rule;  // that it broke; mostly empty
+  std::string foul_rule;           // that it broke; mostly empty
   size_t author = 0, problem = 0;  // their numbers in this process, from 0
 
   Attempt attempt() const;  // as far as scores ask

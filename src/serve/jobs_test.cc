@@ -47,7 +47,8 @@ class JobsTest : public ServeTest {
   JobState StateOf(int64_t id) { return jobs().Find(id).value()->state; }
   std::vector<std::string> EventsOf(int64_t id) {
     std::vector<std::string> bodies;
-    for (const JobEvent& event : jobs().Events(id, 0, 100).value()) bodies.push_back(event.body);
+    const auto events = jobs().Events(id, 0, 100).value();
+    for (const JobEvent& event : events) bodies.push_back(event.body);
     return bodies;
   }
 
@@ -287,7 +288,8 @@ TEST_F(JobsTest, ListsAreByAccountStateAndPage) {
   const int64_t first = Submit(ann), second = Submit(ben), third = Submit(ann);
   const auto ids = [&](const JobQuery& query) {
     std::vector<int64_t> found;
-    for (const Job& job : jobs().List(query).value()) found.push_back(job.id);
+    const auto listed = jobs().List(query).value();
+    for (const Job& job : listed) found.push_back(job.id);
     return found;
   };
   EXPECT_THAT(ids({}), ElementsAre(third, second, first));

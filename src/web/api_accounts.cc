@@ -66,9 +66,7 @@ ServedReply DeleteTokens(Hall& hall, const WebRequest& request) {
   return JsonReply({{"token", token}});
 }
 
-ServedReply GetOpenApi(Hall&, const WebRequest&) {
-  return {200, std::string(OpenApiText())};
-}
+ServedReply GetOpenApi(Hall&, const WebRequest&) { return {200, std::string(OpenApiText())}; }
 
 }  // namespace
 

@@ -136,9 +136,8 @@ ServedReply GetEvents(Hall& hall, const WebRequest& request) {
     reply.stream = StreamOf(hall, id, NumberOf(last.empty() ? request.Query("after") : last));
     return reply;
   }
-  ASSAY_ASSIGN_OR_REPLY(
-      const std::vector<JobEvent> events,
-      hall.jobs().Events(id, NumberOf(request.Query("after")), kEventsAtOnce));
+  ASSAY_ASSIGN_OR_REPLY(const std::vector<JobEvent> events,
+                        hall.jobs().Events(id, NumberOf(request.Query("after")), kEventsAtOnce));
   Json list = Json::array();
   for (const JobEvent& event : events) list.push_back(EventJson(event));
   return JsonReply({{"events", list}, {"job", JobJson(*job)}});
@@ -147,16 +146,14 @@ ServedReply GetEvents(Hall& hall, const WebRequest& request) {
 }  // namespace
 
 void AddJobRoutes(const WakeFunction& wake, std::vector<Route>* routes) {
-  routes->push_back({"POST", "/api/jobs", Access::kMember,
-                     [&wake](Hall& hall, const WebRequest& request) {
-                       return PostJob(hall, request, wake);
-                     }});
+  routes->push_back(
+      {"POST", "/api/jobs", Access::kMember,
+       [&wake](Hall& hall, const WebRequest& request) { return PostJob(hall, request, wake); }});
   routes->push_back({"GET", "/api/jobs", Access::kMember, ListJobs});
   routes->push_back({"GET", "/api/jobs/{id}", Access::kMember, GetJob});
-  routes->push_back({"DELETE", "/api/jobs/{id}", Access::kMember,
-                     [&wake](Hall& hall, const WebRequest& request) {
-                       return CancelJob(hall, request, wake);
-                     }});
+  routes->push_back(
+      {"DELETE", "/api/jobs/{id}", Access::kMember,
+       [&wake](Hall& hall, const WebRequest& request) { return CancelJob(hall, request, wake); }});
   routes->push_back({"GET", "/api/jobs/{id}/events", Access::kMember, GetEvents});
 }
 

@@ -22,8 +22,8 @@ Json ProblemJson(const OfferedProblem& problem) {
   const SuiteProblem& facts = problem.facts;
   Json sizes = Json::object();
   for (const auto& [name, values] : facts.sizes) sizes[name] = values;
-  return {{"name", facts.name},     {"level", facts.level},   {"mechanism", facts.mechanism},
-          {"lesson", facts.lesson}, {"sizes", sizes},         {"hash", problem.hash},
+  return {{"name", facts.name},     {"level", facts.level},    {"mechanism", facts.mechanism},
+          {"lesson", facts.lesson}, {"sizes", sizes},          {"hash", problem.hash},
           {"own", problem.is_own},  {"weights", facts.weights}};
 }
 
@@ -91,11 +91,12 @@ ServedReply GetBoard(Hall& hall, const WebRequest& request) {
                        {"entries", player.entries},
                        {"mean_speedup", player.mean_speedup},
                        {"certified_speedups", player.speeds}});
-  Json json{{"p", query.p},
-            {"asked", standings->asked},
-            {"players", std::move(players)},
-            {"curves",
-             {{"human", CurveJson(standings->humans)}, {"machine", CurveJson(standings->machines)}}}};
+  Json json{
+      {"p", query.p},
+      {"asked", standings->asked},
+      {"players", std::move(players)},
+      {"curves",
+       {{"human", CurveJson(standings->humans)}, {"machine", CurveJson(standings->machines)}}}};
   if (!query.problem.empty()) {
     ASSAY_ASSIGN_OR_REPLY(const auto boards, hall.BoardsOf(query));
     json["boards"] = BoardsJson(*boards);
@@ -171,9 +172,12 @@ ServedReply GetBundle(Hall& hall, const WebRequest& request) {
 Json PairedJson(const std::optional<PairedVerdict>& paired) {
   if (!paired) return nullptr;
   const BaselineResult& result = paired->result;
-  return {{"verdict", paired->id},         {"decision", result.decision},
-          {"speedup", result.speedup},     {"ci_low", result.ci_low},
-          {"ci_high", result.ci_high},     {"confidence", result.confidence},
+  return {{"verdict", paired->id},
+          {"decision", result.decision},
+          {"speedup", result.speedup},
+          {"ci_low", result.ci_low},
+          {"ci_high", result.ci_high},
+          {"confidence", result.confidence},
           {"certified_speedup", result.certified_speedup}};
 }
 
@@ -183,14 +187,14 @@ ServedReply GetCompare(Hall& hall, const WebRequest& request) {
   if (!a || !b) return ErrorReply(404, "give the ids of two verdicts: ?a=ID&b=ID");
   ASSAY_ASSIGN_OR_REPLY(const auto paired, FindPaired(hall, *a, *b));
   const bool shown = !a->source.empty() && !b->source.empty();
-  return JsonReply({{"a", VerdictJson(*a)},
-                    {"b", VerdictJson(*b)},
-                    {"diff", shown ? Json(UnifiedDiff(a->source, b->source, "a", "b")) : Json()},
-                    {"same_artifact", !a->verdict.candidate.artifact.empty() &&
-                                          a->verdict.candidate.artifact ==
-                                              b->verdict.candidate.artifact},
-                    {"unpaired", UnpairedDifference(a->verdict, b->verdict)},
-                    {"paired", PairedJson(paired)}});
+  return JsonReply(
+      {{"a", VerdictJson(*a)},
+       {"b", VerdictJson(*b)},
+       {"diff", shown ? Json(UnifiedDiff(a->source, b->source, "a", "b")) : Json()},
+       {"same_artifact", !a->verdict.candidate.artifact.empty() &&
+                             a->verdict.candidate.artifact == b->verdict.candidate.artifact},
+       {"unpaired", UnpairedDifference(a->verdict, b->verdict)},
+       {"paired", PairedJson(paired)}});
 }
 
 ServedReply GetMachine(Hall& hall, const WebRequest&) {
@@ -198,23 +202,22 @@ ServedReply GetMachine(Hall& hall, const WebRequest&) {
   ASSAY_ASSIGN_OR_REPLY(const std::vector<Runner> runners, hall.leases().Runners());
   Json list = Json::array();
   for (const Runner& runner : runners)
-    list.push_back({{"name", runner.name},
-                    {"owner", runner.owner.name},
-                    {"device", runner.device},
-                    {"version", runner.version},
-                    {"promoted", runner.promoted},
-                    {"seen", runner.seen},
-                    {"job", runner.job == 0 ? Json() : Json(runner.job)},
-                    {"machine", runner.machine.empty()
-                                    ? Json()
-                                    : Json::parse(runner.machine, nullptr, false)}});
+    list.push_back(
+        {{"name", runner.name},
+         {"owner", runner.owner.name},
+         {"device", runner.device},
+         {"version", runner.version},
+         {"promoted", runner.promoted},
+         {"seen", runner.seen},
+         {"job", runner.job == 0 ? Json() : Json(runner.job)},
+         {"machine",
+          runner.machine.empty() ? Json() : Json::parse(runner.machine, nullptr, false)}});
   const MachineProfile& machine = hall.machine();
   return JsonReply(
       {{"version", kAssayVersion},
        {"queue", {{"queued", queue.queued}, {"running", queue.running}}},
        {"runners", list},
-       {"machine",
-        machine.cpu.empty() ? Json() : Json::parse(MachineProfileToJson(machine))}});
+       {"machine", machine.cpu.empty() ? Json() : Json::parse(MachineProfileToJson(machine))}});
 }
 
 ServedReply ListRuns(Hall& hall, const WebRequest&) {

@@ -83,10 +83,9 @@ Result<std::optional<Json>> TakeNow(Hall& hall, const Account& owner, const Runn
     wake(JobTopic(leased->job.id));
     auto json = LeaseJson(hall, *leased);
     if (json) return std::move(*json);
-    ASSAY_ASSIGN_OR_RETURN(
-        const Ending ending,
-        hall.leases().EndWithError(leased->job.id, leased->lease,
-                                   {"usage", json.error().message}, now));
+    ASSAY_ASSIGN_OR_RETURN(const Ending ending,
+                           hall.leases().EndWithError(leased->job.id, leased->lease,
+                                                      {"usage", json.error().message}, now));
     (void)ending;
   }
 }
@@ -168,8 +167,8 @@ ServedReply PostPromotion(Hall& hall, const WebRequest& request, const WakeFunct
   const auto promoted = json.find("promoted");
   if (promoted == json.end() || !promoted->is_boolean())
     return ErrorReply(400, "promoted must be true or false");
-  ASSAY_ASSIGN_OR_REPLY(const bool found, hall.leases().Promote(request.Id("id").value_or(0),
-                                                                promoted->get<bool>()));
+  ASSAY_ASSIGN_OR_REPLY(const bool found,
+                        hall.leases().Promote(request.Id("id").value_or(0), promoted->get<bool>()));
   if (!found) return ErrorReply(404, "there is no such runner");
   wake(kQueueTopic);
   return JsonReply({{"promoted", promoted->get<bool>()}});
@@ -186,8 +185,8 @@ void AddRunnerRoutes(const WakeFunction& wake, std::vector<Route>* routes) {
   routes->push_back({"POST", "/api/runner/take", Access::kMember, with_wake(PostTake)});
   routes->push_back(
       {"POST", "/api/runner/jobs/{id}/progress", Access::kMember, with_wake(PostProgress)});
-  routes->push_back({"POST", "/api/runner/jobs/{id}/end", Access::kMember, with_wake(PostEnd),
-                     kVerdictBytesMax});
+  routes->push_back(
+      {"POST", "/api/runner/jobs/{id}/end", Access::kMember, with_wake(PostEnd), kVerdictBytesMax});
   routes->push_back({"GET", "/api/runners", Access::kMember, ListRunners});
   routes->push_back(
       {"POST", "/api/runners/{id}/promotion", Access::kMentor, with_wake(PostPromotion)});

@@ -72,8 +72,8 @@ ServedReply ShowBoard(const PageParts& parts, Hall& hall, const WebRequest& requ
   ASSAY_ASSIGN_OR_PAGE(const auto standings, hall.Standings(query));
   ASSAY_ASSIGN_OR_PAGE(const Board* board, hall.CaughtUpBoard());
   BoardView view;
-  view.filter = {query.p,         query.problem, request.Query("tier"), query.precision,
-                 query.size,      query.device,  SideOf(query.by)};
+  view.filter = {query.p,    query.problem, request.Query("tier"), query.precision,
+                 query.size, query.device,  SideOf(query.by)};
   view.problems = ListOf(board->choices().problems);
   view.sizes = ListOf(board->choices().sizes);
   view.precisions = ListOf(board->choices().precisions);
@@ -152,9 +152,8 @@ ServedReply ShowProblem(const PageParts& parts, Hall& hall, const WebRequest& re
     view.shown = VerdictsOf(hall, boards->front(), request);
   }
   ASSAY_ASSIGN_OR_PAGE(const Board* board, hall.CaughtUpBoard());
-  view.judged = std::ranges::count_if(board->rows(), [&](const BoardRow& row) {
-    return row.entry.problem == view.problem.name;
-  });
+  view.judged = std::ranges::count_if(
+      board->rows(), [&](const BoardRow& row) { return row.entry.problem == view.problem.name; });
   return HtmlReply(RenderProblemPage(view, FrameOf(parts, request, Place::kProblems)));
 }
 

@@ -72,8 +72,7 @@ ServedReply ShowJob(const PageParts& parts, Hall& hall, const WebRequest& reques
   const size_t first = events.size() > kEventsShown ? events.size() - kEventsShown : 0;
   for (size_t i = first; i < events.size(); ++i) view.events.push_back(LineOf(events[i]));
   const bool has_ended = !job->ended.empty();
-  view.may_cancel =
-      !has_ended && (request.IsMentor() || request.account->id == job->author.id);
+  view.may_cancel = !has_ended && (request.IsMentor() || request.account->id == job->author.id);
   PageFrame frame = FrameOf(parts, request, Place::kJobs);
   if (!has_ended) frame.reload_s = 5;
   return HtmlReply(RenderJobPage(view, frame));

@@ -23,8 +23,7 @@ ServedReply PostLogin(const PageParts& parts, Hall& hall, const WebRequest& requ
     return HtmlReply(RenderLoginPage("This token is none, or was revoked. Ask your mentor.",
                                      FrameOf(parts, request, Place::kElsewhere)),
                      401);
-  ASSAY_ASSIGN_OR_PAGE(const std::string session,
-                       accounts.IssueSession(account->id, request.now));
+  ASSAY_ASSIGN_OR_PAGE(const std::string session, accounts.IssueSession(account->id, request.now));
   ServedReply reply = Redirect("/");
   reply.headers.push_back(SessionCookie(session, request.is_secure));
   return reply;

@@ -13,7 +13,7 @@ namespace assay {
 
 struct PageParts {
   WakeFunction wake;
-  bool example = false;              // the server shows examples
+  bool example = false;             // the server shows examples
   std::vector<LadderView> ladders;  // recorded ones
 };
 
@@ -38,9 +38,9 @@ ServedReply ErrorPageOf(const PageParts& parts, const Error& error, const WebReq
 }  // namespace assay
 
 // Returns the error of a Result as a page. `parts` and `request` are names at that place.
-#define ASSAY_ASSIGN_OR_PAGE_(result, target, expression)                            \
-  auto result = (expression);                                                        \
-  if (!result) return ::assay::ErrorPageOf(parts, (result).error(), request);        \
+#define ASSAY_ASSIGN_OR_PAGE_(result, target, expression)                     \
+  auto result = (expression);                                                 \
+  if (!result) return ::assay::ErrorPageOf(parts, (result).error(), request); \
   target = std::move(result).value()
 #define ASSAY_ASSIGN_OR_PAGE(target, expression) \
   ASSAY_ASSIGN_OR_PAGE_(ASSAY_CONCATENATE_REPLY(assay_page_, __LINE__), target, expression)

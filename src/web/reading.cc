@@ -84,8 +84,7 @@ Result<std::optional<ReadVerdict>> FindVerdict(Hall& hall, const std::string& id
   }
   const BoardEntry entry = BoardRowOf(read.record, read.verdict, read.served).entry;
   ASSAY_ASSIGN_OR_RETURN(
-      const bool may,
-      hall.may_see_source(request.account.value_or(Account()), entry, request.now));
+      const bool may, hall.may_see_source(request.account.value_or(Account()), entry, request.now));
   read.is_hidden = !may;
   if (read.is_hidden) {
     read.verdict.log.clear();
@@ -140,9 +139,8 @@ Result<std::vector<Record>> RunsOf(Hall& hall, int64_t limit) {
     ASSAY_ASSIGN_OR_RETURN(std::vector<Record> found, hall.archive().Find(query));
     std::ranges::move(found, std::back_inserter(runs));
   }
-  std::ranges::sort(runs, [](const Record& one, const Record& other) {
-    return one.sequence > other.sequence;
-  });
+  std::ranges::sort(
+      runs, [](const Record& one, const Record& other) { return one.sequence > other.sequence; });
   return runs;
 }
 

@@ -37,8 +37,8 @@ struct PairedVerdict {
 Result<std::optional<PairedVerdict>> FindPaired(Hall& hall, const ReadVerdict& a,
                                                 const ReadVerdict& b);
 
-// The speeds of two verdicts by their intervals: "b is faster", "a is faster", "no difference can be
-// seen", or "they cannot be compared": on other machines, sizes or problems.
+// The speeds of two verdicts by their intervals: "b is faster", "a is faster", "no difference can
+// be seen", or "they cannot be compared": on other machines, sizes or problems.
 std::string UnpairedDifference(const Verdict& a, const Verdict& b);
 
 // The searches and runs that the archive has, newest first.

@@ -32,15 +32,16 @@ std::string Trimmed(std::string text) {
 // Letters, digits, '-', '.', ':' and brackets: nothing that could end a header or a tag.
 bool IsHostName(const std::string& host) {
   return !host.empty() && host.size() <= 255 &&
-         host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:"
-                                "[]_") == std::string::npos;
+         host.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:"
+             "[]_") == std::string::npos;
 }
 
 }  // namespace
 
 std::pair<std::string, std::string> SessionCookie(const std::string& session, bool is_secure) {
-  std::string value = fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", kSessionCookie,
-                                  session);
+  std::string value =
+      fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", kSessionCookie, session);
   value += session.empty() ? "; Max-Age=0" : "; Max-Age=1209600";
   if (is_secure) value += "; Secure";
   return {"Set-Cookie", value};
@@ -91,8 +92,7 @@ std::optional<std::string> Site::OriginOf(const ServedRequest& request) const {
 
 std::string Site::AddressOf(const ServedRequest& request) const {
   const std::string forwarded = request.Header("x-forwarded-for");
-  if (!options_.behind_proxy || forwarded.empty() || !IsLoopback(request.peer))
-    return request.peer;
+  if (!options_.behind_proxy || forwarded.empty() || !IsLoopback(request.peer)) return request.peer;
   // The last one is the proxy's own word; those before it are the peer's.
   const size_t comma = forwarded.rfind(',');
   return Trimmed(comma == std::string::npos ? forwarded : forwarded.substr(comma + 1));
@@ -100,17 +100,18 @@ std::string Site::AddressOf(const ServedRequest& request) const {
 
 ServedReply Site::Error(const std::string& path, int status, const std::string& message,
                         const WebRequest* request) const {
-  ServedReply reply = IsForPrograms(path) ? ErrorReply(status, message)
-                                          : error_page_(status, message, request);
+  ServedReply reply =
+      IsForPrograms(path) ? ErrorReply(status, message) : error_page_(status, message, request);
   if (status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
   return reply;
 }
 
 void Site::AddHeaders(ServedReply* reply, bool is_secure) const {
   auto& headers = reply->headers;
-  headers.emplace_back("Content-Security-Policy", reply->content_type.starts_with("text/html")
-                                                      ? options_.security_policy
-                                                      : "default-src 'none'; frame-ancestors 'none'");
+  headers.emplace_back("Content-Security-Policy",
+                       reply->content_type.starts_with("text/html")
+                           ? options_.security_policy
+                           : "default-src 'none'; frame-ancestors 'none'");
   headers.emplace_back("X-Content-Type-Options", "nosniff");
   headers.emplace_back("Referrer-Policy", "no-referrer");
   headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
@@ -125,11 +126,12 @@ std::optional<ServedReply> Site::Refuse(const ServedRequest& request) {
     return reply;
   };
   if (!OriginOf(request))
-    return refusal(403, options_.behind_proxy
-                            ? "this server is asked by a proxy that speaks TLS: it sends Host and "
-                              "X-Forwarded-Proto"
-                            : "this server is for this machine: ask it by 127.0.0.1, or put a proxy "
-                              "with TLS before it (--behind-proxy)");
+    return refusal(403,
+                   options_.behind_proxy
+                       ? "this server is asked by a proxy that speaks TLS: it sends Host and "
+                         "X-Forwarded-Proto"
+                       : "this server is for this machine: ask it by 127.0.0.1, or put a proxy "
+                         "with TLS before it (--behind-proxy)");
   const auto target = ReadTarget(request.target);
   if (!target) return refusal(400, "this address is none of a server's");
   const int wait_s = addresses_.Take(AddressOf(request), InstantNow().steady_ms);
@@ -171,7 +173,8 @@ std::optional<ServedReply> Site::Identify(WebRequest* request) {
     if (wait_s == 0)
       return Error(request->path, 401, "this token is none, or was revoked: ask your mentor",
                    nullptr);
-    ServedReply reply = Error(request->path, 429, "too many wrong tokens: try again later", nullptr);
+    ServedReply reply =
+        Error(request->path, 429, "too many wrong tokens: try again later", nullptr);
     reply.headers.emplace_back("Retry-After", std::to_string(wait_s));
     return reply;
   };
@@ -192,8 +195,7 @@ std::optional<ServedReply> Site::Identify(WebRequest* request) {
     request->session = cookie->second;
     request->csrf = CsrfTokenOf(cookie->second);
   }
-  const int wait_s =
-      accounts_.Take(std::to_string(request->account->id), request->now.steady_ms);
+  const int wait_s = accounts_.Take(std::to_string(request->account->id), request->now.steady_ms);
   if (wait_s == 0) return std::nullopt;
   ServedReply reply = Error(request->path, 429, "too many requests: try again later", request);
   reply.headers.emplace_back("Retry-After", std::to_string(wait_s));
@@ -270,7 +272,8 @@ ServedReply Site::Answer(const ServedRequest& http) {
       if (answer) AddHeaders(&*answer, secure);
       return answer;
     };
-    reply.wait = std::make_shared<ServedWait>(ServedWait{reply.wait->topic, reply.wait->wait_ms, ask});
+    reply.wait =
+        std::make_shared<ServedWait>(ServedWait{reply.wait->topic, reply.wait->wait_ms, ask});
   }
   AddHeaders(&reply, request.is_secure);
   return reply;

@@ -22,8 +22,9 @@ SubmissionAnswer Refused(int status, std::string why) {
 
 // A file's name, as it may stand on a runner's disk.
 bool IsFileName(const std::string& name) {
-  const bool plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                            "0123456789._+-") == std::string::npos;
+  const bool plain = name.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789._+-") == std::string::npos;
   return plain && !name.empty() && name.size() <= kNameBytesMax && name.front() != '.' &&
          name.front() != '-' &&
          std::ranges::any_of(kEndings, [&](const char* ending) { return name.ends_with(ending); });

@@ -23,8 +23,8 @@ VerdictView ViewOf(const ReadVerdict& read, const WebRequest& request) {
   view.source = read.source;
   if (read.is_hidden) view.hidden_until = "the deadline";
   view.server = request.origin;
-  view.may_rejudge = request.account && !read.source.empty() && read.verdict.speed &&
-                     !read.verdict.speed->against;
+  view.may_rejudge =
+      request.account && !read.source.empty() && read.verdict.speed && !read.verdict.speed->against;
   return view;
 }
 

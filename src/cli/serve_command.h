@@ -1,0 +1,25 @@
+// assay serve: a board, a queue of jobs and a class, on the loopback interface.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace assay {
+
+struct ServeOptions {
+  std::string folder;
+  int port = 8080;
+  std::string host = "127.0.0.1";
+  std::vector<std::string> devices;  // of local runners; empty: none
+  int64_t queued = 1000, quota = 500;
+  bool behind_proxy = false, is_public = false, demo = false;
+  bool allow_weak_sandbox = false;
+
+  void AddTo(CLI::App& command);
+};
+
+int RunServe(const ServeOptions& options);
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/serve_command.h"
+#include "cli/validators.h"
+
+namespace assay {
+
+void ServeOptions::AddTo(CLI::App& command) {
+  command.add_option("DIR", folder,
+                     "The server's folder: accounts, jobs and the archive; made if it is missing");
+  command.add_option("--port", port, "Serve at this port; 0: a free one")
+      ->capture_default_str()
+      ->check(Between(0, 65535));
+  command.add_option("--host", host, "The address: one of the loopback interface")
+      ->capture_default_str();
+  command
+      .add_option("--devices", devices,
+                  "Start a runner on this machine for each: cpu, or GPUs such as cuda:0,cuda:1")
+      ->delimiter(',');
+  command.add_option("--queued", queued, "Jobs that may wait at a time")
+      ->capture_default_str()
+      ->check(Between(int64_t{1}, int64_t{1'000'000}));
+  command.add_option("--quota", quota, "Jobs of an account in 24 hours")
+      ->capture_default_str()
+      ->check(Between(int64_t{1}, int64_t{1'000'000}));
+  command.add_flag("--behind-proxy", behind_proxy,
+                   "A proxy on this machine takes requests by TLS and passes them on");
+  command.add_flag("--public", is_public, "Anyone may read the board, without an account");
+  command.add_flag("--demo", demo,
+                   "Serve an example class from results that come with Assay, in a fresh folder");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
+  command.footer(
+      "The address is printed on stdout; stderr says where the mentor's token lies. The server\n"
+      "runs no candidate: runners do, on this machine (--devices) or on others\n"
+      "(assay worker --server URL). Plain HTTP stays on this machine: docs/serve.md has a proxy.\n"
+      "Examples:\n"
+      "  assay serve class --devices cpu\n"
+      "  assay serve --demo\n\n"
+      "Exit codes: 2 usage, or another process serves the folder; 8 this machine lacks something;\n"
+      "130 Ctrl-C, after the requests in hand were answered.");
+}
+
+}  // namespace assay
