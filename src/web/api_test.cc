@@ -1,1 +1,210 @@
 #include "web/api.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "base/hash.h"
+#include "model/sample_verdicts.h"
+#include "model/verdict_json.h"
+#include "web/hall_testing.h"
+
+namespace assay {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class ApiTest : public HallTestBase {
+ protected:
+  // A runner of the server's.
+  std::string ServersToken() {
+    Accounts accounts = hall_->accounts();
+    return accounts.IssueAccess(accounts.ServerAccount(InstantNow())->id, InstantNow()).value();
+  }
+  ServedReply Take(const std::string& token, const std::string& device = "cpu") {
+    return AskAs(token, "POST", "/api/runner/take",
+                 {{"runner", "box"}, {"device", device}, {"version", "1"}, {"wait_s", 0}});
+  }
+  Json VerdictOn(const Json& lease, const std::string& id) {
+    Verdict verdict = SampleVerdict(Outcome::kFaster);
+    verdict.id = id;
+    verdict.problem.name = "softmax";
+    verdict.problem.hash = lease["job"]["problem"]["hash"];
+    verdict.candidate.hash = Sha256Hex(lease["job"]["candidate"]["source"].get<std::string>());
+    return Json::parse(VerdictToJson(verdict, -1));
+  }
+  ServedReply End(const std::string& token, const Json& lease, const Json& verdict) {
+    return AskAs(token, "POST", "/api/runner/jobs/" + lease["job"]["id"].dump() + "/end",
+                 {{"lease", lease["lease"]}, {"verdict", verdict}});
+  }
+};
+
+TEST_F(ApiTest, TheDescriptionHasTheRoutesThatAre) {
+  const Json description = Json::parse(OpenApiText());
+  std::set<std::string> described, served;
+  for (const auto& [path, methods] : description["paths"].items())
+    for (const auto& [method, operation] : methods.items())
+      if (method != "parameters") described.insert(method + " " + path);
+  for (const Route& route : ApiRoutes(parts_.wake)) {
+    std::string method = route.method;
+    for (char& letter : method) letter = static_cast<char>(letter | 0x20);
+    served.insert(method + " " + route.pattern);
+    const Json& operations = description["paths"][route.pattern];
+    const bool open = operations[method].contains("security");
+    EXPECT_EQ(open, route.access == Access::kAnyone) << route.pattern;
+    for (size_t at = 0; (at = route.pattern.find('{', at)) != std::string::npos; ++at) {
+      const std::string name = route.pattern.substr(at + 1, route.pattern.find('}', at) - at - 1);
+      EXPECT_EQ(operations["parameters"][0]["name"], name) << route.pattern;
+    }
+  }
+  EXPECT_EQ(described, served);
+}
+
+TEST_F(ApiTest, AJobGoesFromItsAuthorToARunnerAndBack) {
+  const ServedReply posted = AskAs(ann_, "POST", "/api/jobs", Candidate());
+  ASSERT_EQ(posted.status, 202) << posted.body;
+  EXPECT_EQ(JsonOf(posted)["job"]["state"], "queued");
+  EXPECT_EQ(JsonOf(posted)["job"]["place"], 1);
+  EXPECT_THAT(woken_, Contains("queue"));
+  const std::string server = ServersToken();
+  const ServedReply taken = Take(server);
+  ASSERT_EQ(taken.status, 200) << taken.body;
+  const Json lease = JsonOf(taken);
+  EXPECT_EQ(lease["job"]["problem"]["name"], "softmax");
+  EXPECT_EQ(lease["job"]["problem"]["file"], nullptr);
+  EXPECT_EQ(lease["job"]["candidate"]["source"], "int a;\n");
+  EXPECT_EQ(Take(server).status, 204);
+  const ServedReply progress =
+      AskAs(server, "POST", "/api/runner/jobs/1/progress",
+            {{"lease", lease["lease"]}, {"event", {{"event", "progress"}, {"stage", "speed"}}}});
+  EXPECT_EQ(JsonOf(progress)["go_on"], true);
+  EXPECT_EQ(JsonOf(End(server, lease, VerdictOn(lease, "ab12")))["counted"], true);
+  EXPECT_EQ(JsonOf(End(server, lease, VerdictOn(lease, "ab12")))["counted"], true);
+  const Json job = JsonOf(AskAs(ben_, "GET", "/api/jobs/1"))["job"];
+  EXPECT_EQ(job["state"], "done");
+  EXPECT_EQ(job["verdict"], "ab12");
+  const Json read = JsonOf(AskAs(ben_, "GET", "/api/verdicts/ab12"));
+  EXPECT_EQ(read["verdict"]["id"], "ab12");
+  EXPECT_EQ(read["entry"]["author"], "ann");
+  EXPECT_EQ(read["source"], "int a;\n");
+  const Json board = JsonOf(AskAs(ben_, "GET", "/api/board?problem=softmax"));
+  EXPECT_EQ(board["boards"][0]["entries"][0]["author"], "ann");
+  EXPECT_EQ(board["players"][0]["certified"], 1);
+  const Json bundle = JsonOf(AskAs(ben_, "GET", "/api/verdicts/ab12/bundle"));
+  EXPECT_EQ(bundle["schema"], "assay.bundle/1");
+  EXPECT_EQ(Sha256Hex(bundle["problem"]["file"].get<std::string>()),
+            lease["job"]["problem"]["hash"]);
+  EXPECT_EQ(AskAs(ben_, "GET", "/verdicts/ab12").status, 200);
+}
+
+TEST_F(ApiTest, EventsComeAsAStreamThatEnds) {
+  ASSERT_EQ(AskAs(ann_, "POST", "/api/jobs", Candidate()).status, 202);
+  const Headers headers{{"authorization", "Bearer " + ann_}, {"accept", "text/event-stream"}};
+  const ServedReply reply = Ask("GET", "/api/jobs/1/events", headers);
+  ASSERT_TRUE(reply.stream);
+  EXPECT_EQ(reply.content_type, "text/event-stream");
+  EXPECT_EQ(reply.stream->topic, JobTopic(1));
+  EXPECT_EQ(*reply.stream->next(), "id: 1\ndata: {\"event\":\"queued\"}\n\n");
+  EXPECT_THAT(*reply.stream->next(), HasSubstr(":")) << "a sign of life";
+  EXPECT_EQ(AskAs(ann_, "DELETE", "/api/jobs/1").status, 200);
+  EXPECT_EQ(*reply.stream->next(),
+            "id: 2\ndata: {\"event\":\"ended\",\"state\":\"cancelled\"}\n\n");
+  EXPECT_FALSE(reply.stream->next());
+  Headers again = headers;
+  again["last-event-id"] = "1";
+  EXPECT_THAT(*Ask("GET", "/api/jobs/1/events", again).stream->next(), HasSubstr("id: 2\n"));
+  const Json polled = JsonOf(AskAs(ann_, "GET", "/api/jobs/1/events?after=1"));
+  ASSERT_EQ(polled["events"].size(), 1u);
+  EXPECT_EQ(polled["events"][0]["event"]["state"], "cancelled");
+}
+
+TEST_F(ApiTest, BadSubmissionsAreToldWhatToDo) {
+  const auto refusal = [&](const std::string& field, const Json& value) {
+    Json body = Candidate();
+    body[field] = value;
+    const ServedReply reply = AskAs(ann_, "POST", "/api/jobs", body);
+    return std::to_string(reply.status) + " " +
+           JsonOf(reply)["error"].value("message", std::string("none"));
+  };
+  EXPECT_THAT(refusal("problem", "sofmax"),
+              HasSubstr("404 there is no problem sofmax; did you mean 'softmax'?"));
+  EXPECT_THAT(refusal("size", "huge"), HasSubstr("400 softmax has no size huge"));
+  EXPECT_THAT(refusal("source", ""), HasSubstr("400 source is missing"));
+  EXPECT_THAT(refusal("source", std::string((1 << 20) + 1, 'x')), HasSubstr("413 "));
+  EXPECT_THAT(refusal("set", {{"A B", "1"}}), HasSubstr("400 "));
+  EXPECT_THAT(refusal("against", "abcd"), HasSubstr("404 there is no verdict abcd"));
+  EXPECT_THAT(refusal("kind", "finalist"), HasSubstr("400 kind must be"));
+  for (const std::string name : {"../a.cpp", "/etc/passwd", "a/b.cpp", ".cpp", "a.sh", "-x.cpp",
+                                 "a b.cpp", "<script>.cpp", "a.cpp\n", ""})
+    EXPECT_THAT(refusal("name", name), HasSubstr("400 name must be a file's name")) << name;
+  EXPECT_EQ(AskAs(ann_, "POST", "/api/jobs", Json::array()).status, 400);
+  EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs"))["jobs"].size(), 0u);
+}
+
+TEST_F(ApiTest, AFullQueueAnswers429AndAClassMayBeOver) {
+  hall_->submit_terms = [](const Account&, Instant) {
+    return Result<SubmitTerms>(SubmitTerms{{.queued_by_account_max = 1}, ""});
+  };
+  EXPECT_EQ(AskAs(ann_, "POST", "/api/jobs", Candidate()).status, 202);
+  const ServedReply reply = AskAs(ann_, "POST", "/api/jobs", Candidate());
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_NE(HeaderOf(reply, "Retry-After"), "");
+  hall_->submit_terms = [](const Account&, Instant) {
+    return Result<SubmitTerms>(SubmitTerms{{}, "the deadline is over"});
+  };
+  EXPECT_EQ(AskAs(ben_, "POST", "/api/jobs", Candidate()).status, 403);
+}
+
+TEST_F(ApiTest, ARunnerHasItsOwnersJobsUntilAMentorPromotesIt) {
+  AskAs(ann_, "POST", "/api/jobs", Candidate());
+  EXPECT_EQ(Take(ben_).status, 204);
+  EXPECT_EQ(AskAs(ben_, "POST", "/api/runners/1/promotion", {{"promoted", true}}).status, 403);
+  EXPECT_EQ(AskAs(mentor_, "POST", "/api/runners/1/promotion", {{"promoted", true}}).status, 200);
+  const ServedReply taken = Take(ben_);
+  ASSERT_EQ(taken.status, 200);
+  // The result counts under the lease alone.
+  Json lease = JsonOf(taken);
+  lease["lease"] = std::string(32, '0');
+  EXPECT_EQ(JsonOf(End(ben_, lease, VerdictOn(lease, "ab12")))["counted"], false);
+  EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs/1"))["job"]["state"], "running");
+}
+
+TEST_F(ApiTest, HiddenSourcesStayHidden) {
+  AskAs(ann_, "POST", "/api/jobs", Candidate("int secret;\n"));
+  const std::string server = ServersToken();
+  const Json lease = JsonOf(Take(server));
+  ASSERT_EQ(JsonOf(End(server, lease, VerdictOn(lease, "ab12")))["counted"], true);
+  hall_->may_see_source = [](const Account& viewer, const BoardEntry& entry, Instant) {
+    return Result<bool>(viewer.name == entry.author);
+  };
+  for (const std::string target :
+       {"/api/verdicts/ab12", "/api/verdicts/ab12/bundle", "/api/compare?a=ab12&b=ab12",
+        "/verdicts/ab12", "/compare?a=ab12&b=ab12"}) {
+    EXPECT_EQ(AskAs(ben_, "GET", target).body.find("int secret"), std::string::npos) << target;
+    EXPECT_NE(AskAs(ann_, "GET", target).body.find("int secret"), std::string::npos) << target;
+  }
+  Json against = Candidate();
+  against["against"] = "ab12";
+  EXPECT_EQ(AskAs(ben_, "POST", "/api/jobs", against).status, 403);
+  EXPECT_EQ(AskAs(ann_, "POST", "/api/jobs", against).status, 202);
+  const Json compare = JsonOf(Take(server));
+  EXPECT_EQ(compare["job"]["kind"], "compare");
+  EXPECT_EQ(compare["job"]["opponent"]["source"], "int secret;\n");
+}
+
+TEST_F(ApiTest, AccountsAndTokens) {
+  const Json made =
+      JsonOf(AskAs(mentor_, "POST", "/api/accounts", {{"name", "model"}, {"role", "machine"}}));
+  const std::string token = made["token"];
+  EXPECT_EQ(JsonOf(AskAs(token, "GET", "/api/me"))["account"]["role"], "machine");
+  EXPECT_EQ(AskAs(mentor_, "POST", "/api/accounts", {{"name", "model"}}).status, 400);
+  const std::string second = JsonOf(AskAs(token, "POST", "/api/me/tokens"))["token"];
+  const std::string fresh = JsonOf(AskAs(second, "DELETE", "/api/me/tokens"))["token"];
+  EXPECT_EQ(AskAs(token, "GET", "/api/me").status, 401);
+  EXPECT_EQ(AskAs(second, "GET", "/api/me").status, 401);
+  EXPECT_EQ(AskAs(fresh, "GET", "/api/me").status, 200);
+}
+
+}  // namespace
+}  // namespace assay
