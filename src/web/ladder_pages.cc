@@ -45,12 +45,13 @@ Html RungTableHtml(const LadderView& view) {
   for (const RungResult& result : view.results) {
     const auto speed =
         result.row ? SpeedOf(result.row->verdict, view.ladder.baseline) : std::nullopt;
-    const bool has_interval = speed && std::isfinite(speed->low) && std::isfinite(speed->high);
+    const RungSpeed shown = speed.value_or(RungSpeed());
+    const bool has_interval = speed && std::isfinite(shown.low) && std::isfinite(shown.high);
     table.Row({Markup("<code>{}</code>", result.rung.Stem()), Text(result.rung.idea),
                Text(speed ? FormatDuration(speed->time_ns) : "-"),
                Text(speed ? fmt::format("{:.1f}%", speed->percent) : "-"),
                has_interval ? Markup("<span class=\"faint nowrap\">{:.1f}% to {:.1f}%</span>",
-                                     speed->low, speed->high)
+                                     shown.low, shown.high)
                             : Html(),
                Markup("{:g}%", result.rung.predicted_percent),
                result.row && result.row->verdict.roofline
