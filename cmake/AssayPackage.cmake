@@ -25,7 +25,8 @@ install(PROGRAMS $<TARGET_FILE:confine> $<TARGET_FILE:graft> $<TARGET_FILE:break
   $<TARGET_FILE:nvrtc_build> DESTINATION lib/assay)
 install(FILES src/gpu/judge_kernels.cu src/gpu/judge_tasks.h src/gpu/ceiling_kernels.cu
   src/gpu/ceiling_matrix.cu src/gpu/ceiling_wgmma.cu DESTINATION lib/assay/gpu)
-install(FILES $<TARGET_FILE:assay_host> $<TARGET_FILE:no_driver> $<TARGET_FILE:certificate> DESTINATION lib/assay)
+install(FILES $<TARGET_FILE:assay_host> $<TARGET_FILE:no_driver> $<TARGET_FILE:certificate>
+  $<TARGET_FILE:tar> DESTINATION lib/assay)
 install(DIRECTORY host/python/assay_host DESTINATION lib/assay/python FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY host/python/lean DESTINATION lib/assay)
 install(FILES include/assay/kernel.h DESTINATION lib/assay/include/assay)

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "serve/class_schema.h"
+
 namespace assay {
 
 // In the file's header: it is a server's file of Assay's.
@@ -122,6 +124,7 @@ CREATE TABLE board(
   own_runner INTEGER NOT NULL,
   foul_rule TEXT NOT NULL
 ) STRICT;
-)"};
+)",
+    kClassTables};
 
 }  // namespace assay

@@ -73,6 +73,14 @@ std::string Quoted(std::string_view text) {
   return stream.str();
 }
 
+}  // namespace
+
+double RubricBucket::Points() const {
+  double points = 0;
+  for (const RubricLine& line : lines) points += line.points;
+  return points;
+}
+
 std::string CsvCell(std::string_view text) {
   std::string cell = Printable(text, true);
   // A spreadsheet would compute what begins so.
@@ -83,14 +91,6 @@ std::string CsvCell(std::string_view text) {
   for (const char letter : cell)
     quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
   return quoted + "\"";
-}
-
-}  // namespace
-
-double RubricBucket::Points() const {
-  double points = 0;
-  for (const RubricLine& line : lines) points += line.points;
-  return points;
 }
 
 std::string_view DefaultRubricText() { return kDefaultRubric; }

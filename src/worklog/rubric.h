@@ -73,6 +73,8 @@ Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& f
                            const Rubric& rubric, const Marks& marks);
 
 std::string RenderGrade(const Grade& grade, const Worklog& worklog);
+// Text as one cell of a CSV file, which no spreadsheet takes for a formula.
+std::string CsvCell(std::string_view text);
 // A line a worklog, of which all were graded by one rubric; the first call's header names buckets.
 std::string GradeCsvHeader(const Grade& grade);
 std::string GradeCsvLine(const Grade& grade, const Worklog& worklog, const std::string& folder);
