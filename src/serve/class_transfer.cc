@@ -14,6 +14,7 @@ namespace assay {
 namespace {
 
 constexpr int kNamesMax = 1000;      // with one beginning
+constexpr size_t kIdBytesMax = 64;
 constexpr size_t kNameRoom = 30;     // of a name, where a number follows
 constexpr const char* kExportedColumns =
     "jobs.id, accounts.name, kind, state, problem, size, settings, jobs.name, source, opponent, "
@@ -146,17 +147,20 @@ Result<void> CheckJob(const ClassFileJob& job, const ClassFile& file) {
   if (!plain) return UsageError(fmt::format("job {} of the class file is no job", job.id));
   if (job.verdict.empty()) return {};
   const auto verdict = VerdictFromJson(file.verdicts.at(job.verdict));
-  if (!verdict || verdict->id != job.verdict || OutcomeName(verdict->outcome) != job.outcome)
+  const bool is_id = job.verdict.size() <= kIdBytesMax &&
+                     job.verdict.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_id || !verdict || verdict->id != job.verdict || verdict->candidate.hash != job.source ||
+      OutcomeName(verdict->outcome) != job.outcome)
     return UsageError(
-        fmt::format("the verdict {} of the class file is not that of its job", job.verdict));
+        fmt::format("the verdict of job {} of the class file is not on its source", job.id));
   return {};
 }
 
 // Into the database, within one transaction.
 class Importer {
  public:
-  Importer(const ClassParts& parts, const ClassFile& file, Instant now)
-      : parts_(parts), file_(file), now_(now) {}
+  Importer(const ClassParts& parts, const ClassFile& file, const Account& by, Instant now)
+      : parts_(parts), file_(file), by_(by), now_(now) {}
 
   Granted<ImportedClass> Run() {
     ASSAY_ASSIGN_OR_RETURN(const auto known, parts_.classes.FindByKey(file_.of.key));
@@ -170,6 +174,7 @@ class Importer {
       ASSAY_RETURN_IF_ERROR(AddMember(member.name, member.role));
     for (const std::string& mentor : file_.mentors)
       if (!accounts_.contains(mentor)) ASSAY_RETURN_IF_ERROR(AddMember(mentor, Role::kMentor));
+    ASSAY_RETURN_IF_ERROR(MeetRunner());
     for (const ClassFileJob& job : file_.jobs) ASSAY_RETURN_IF_ERROR(AddJob(job));
     for (const ClassFileWorklog& worklog : file_.worklogs)
       ASSAY_RETURN_IF_ERROR(AddWorklog(worklog));
@@ -190,6 +195,20 @@ class Importer {
                              file_.jobs.begin(), file_.jobs.end(),
                              [&](const ClassFileJob& job) { return job.id == each.job; });
                        });
+  }
+
+  // Nobody here has seen who ran the verdicts: the board shows them as those of the importing
+  // mentor's own runner.
+  Result<void> MeetRunner() {
+    ASSAY_ASSIGN_OR_RETURN(
+        SqliteStatement insert,
+        parts_.database.Prepare("INSERT INTO runners(account, name, device, version, machine, "
+                                "seen_s) VALUES(?, 'imported', '', '', '', ?) ON CONFLICT DO "
+                                "UPDATE SET seen_s = excluded.seen_s RETURNING id"));
+    ASSAY_RETURN_IF_ERROR(insert.Bind(by_.id).Bind(now_.utc_s).Step());
+    runner_ = insert.Number(0);
+    ASSAY_RETURN_IF_ERROR(insert.Step());
+    return {};
   }
 
   Result<void> AddMember(const std::string& name, Role role) {
@@ -222,13 +241,14 @@ class Importer {
         parts_.database.Prepare(
             "INSERT INTO jobs(kind, state, account, problem, size, settings, name, source, "
             "opponent, opponent_name, needs, client_key, request_hash, tag, made_s, ended_s, "
-            "attempts, outcome, verdict, failure) "
-            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, ?, ?, ?, ?, ?, ?) RETURNING id"));
+            "attempts, outcome, verdict, failure, runner) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, ?, ?, ?, ?, ?, ?, ?) "
+            "RETURNING id"));
     insert.Bind(job.kind).Bind(job.state).Bind(accounts_.at(job.author).id).Bind(job.problem);
     insert.Bind(job.size).Bind(job.settings).Bind(job.name).Bind(job.source).Bind(job.opponent);
     insert.Bind(job.opponent_name).Bind(job.needs).Bind(job.made_s).Bind(job.ended_s);
     insert.Bind(job.attempts).Bind(job.outcome).Bind(job.verdict).Bind(job.failure);
-    ASSAY_RETURN_IF_ERROR(insert.Step());
+    ASSAY_RETURN_IF_ERROR(insert.Bind(runner_).Step());
     const int64_t id = jobs_[job.id] = insert.Number(0);
     ASSAY_RETURN_IF_ERROR(insert.Step());
     if (job.verdict.empty()) return {};
@@ -275,7 +295,9 @@ class Importer {
 
   const ClassParts& parts_;
   const ClassFile& file_;
+  const Account& by_;
   Instant now_;
+  int64_t runner_ = 0;
   ImportedClass imported_;
   std::map<std::string, Account> accounts_;  // by their names in the file
   std::map<int64_t, int64_t> jobs_;          // by their ids in the file
@@ -301,7 +323,8 @@ Result<std::string> ExportClass(const ClassParts& parts, const Class& of, Instan
   return WriteClassFile(file, sheet, parts.tars);
 }
 
-Granted<ImportedClass> ImportClass(const ClassParts& parts, std::string_view bytes, Instant now) {
+Granted<ImportedClass> ImportClass(const ClassParts& parts, std::string_view bytes, const Account& by,
+                                   Instant now) {
   ASSAY_ASSIGN_OR_RETURN(const ClassFile file, ReadClassFile(bytes, parts.tars));
   ClassTerms terms = file.of.terms;
   terms.deadline_s = 0;
@@ -311,7 +334,7 @@ Granted<ImportedClass> ImportClass(const ClassParts& parts, std::string_view byt
   for (const ClassFileJob& job : file.jobs) ASSAY_RETURN_IF_ERROR(CheckJob(job, file));
   for (const auto& [hash, content] : file.blobs) ASSAY_RETURN_IF_ERROR(parts.store.Put(content));
   return WriteOrRefuse<ImportedClass>(parts.database, [&]() -> Granted<ImportedClass> {
-    return Importer(parts, file, now).Run();
+    return Importer(parts, file, by, now).Run();
   });
 }
 
