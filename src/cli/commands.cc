@@ -9,6 +9,7 @@
 #include "base/defences.h"
 #include "base/version.h"
 #include "cli/archive_command.h"
+#include "cli/class_command.h"
 #include "cli/env_command.h"
 #include "cli/model_options.h"
 #include "cli/options.h"
@@ -118,6 +119,7 @@ void CommandLine::AddAll() {
   Add<ScoreOptions>(app, "score", "Score a set of verdicts: fast_p, its curve, the funnel",
                     RunScore);
   AddWorklog();
+  AddClass();
   AddArchive();
   CLI::App* problems = Add<ProblemListOptions>(
       app, "problems", "List the problems of the installed suites", RunProblemList);
@@ -165,6 +167,22 @@ void CommandLine::AddWorklog() {
   Add<WorklogCertificateOptions>(*worklog, "certificate",
                                  "Write the certificate of a complete worklog, as PDF",
                                  RunWorklogCertificate);
+  Add<WorklogSubmitOptions>(*worklog, "submit", "Send the worklog to a server of your class",
+                            RunWorklogSubmit);
+}
+
+void CommandLine::AddClass() {
+  CLI::App* of_class = app_->add_subcommand("class", "Hold a class on a server: assay serve");
+  of_class->require_subcommand(1);
+  Add<ClassMakeOptions>(*of_class, "make", "Make a class, with its quotas and deadline",
+                        RunClassMake);
+  Add<ClassInviteOptions>(*of_class, "invite", "Make an invitation", RunClassInvite);
+  Add<ClassShowOptions>(*of_class, "show", "Show a class, or list yours", RunClassShow);
+  Add<ClassSheetOptions>(*of_class, "sheet", "Write the grading sheet, as CSV", RunClassSheet);
+  Add<ClassExportOptions>(*of_class, "export", "Write all of a class into one file",
+                          RunClassExport);
+  Add<ClassImportOptions>(*of_class, "import", "Take a class from another server",
+                          RunClassImport);
 }
 
 void CommandLine::AddArchive() {

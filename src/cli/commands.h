@@ -33,6 +33,7 @@ class CommandLine {
                 std::function<int(const Options&)> run);
   void AddAll();
   void AddArchive();
+  void AddClass();
   void AddWorklog();
 
   std::unique_ptr<CLI::App> app_;

@@ -153,6 +153,20 @@ Result<std::vector<Account>> Classes::Members(int64_t class_id) {
   return all;
 }
 
+Result<std::map<int64_t, int64_t>> Classes::JobCounts(int64_t class_id) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare("SELECT account, count(*) FROM jobs JOIN accounts ON accounts.id = account "
+                        "WHERE class_id = ? AND kind <> 'finalist' GROUP BY account"));
+  select.Bind(class_id);
+  std::map<int64_t, int64_t> counts;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
+    if (!found) return counts;
+    counts[select.Number(0)] = select.Number(1);
+  }
+}
+
 Granted<Classes::NewInvitation> Classes::Invite(const Class& to, const InvitationTerms& terms,
                                                 Instant now) {
   if (terms.uses < 1 || terms.uses > kInvitationUsesMax)

@@ -2,6 +2,7 @@
 // database keeps its SHA-256 alone.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class Classes {
   // The limits of a member's jobs, out of the server's. Refusals: 403 the deadline is over.
   Granted<QueueLimits> JobLimits(const Account& author, const QueueLimits& limits, Instant now);
   Result<std::vector<Account>> Members(int64_t class_id);
+  // Jobs that members asked for, by account.
+  Result<std::map<int64_t, int64_t>> JobCounts(int64_t class_id);
 
   struct NewInvitation {
     Invitation invitation;

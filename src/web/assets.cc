@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "web/assets_text.h"
+#include "worklog/page_style.h"
 
 namespace assay {
 namespace {
@@ -30,6 +31,13 @@ std::string PolicyHash(std::string_view text) {
   return "'sha256-" + base64 + "='";
 }
 
+// The style of a worklog's report, which is a page of its own.
+std::string ReportStyleText() {
+  const std::string element = PageStyle();
+  const size_t begin = element.find('>') + 1;
+  return element.substr(begin, element.rfind("</style>") - begin);
+}
+
 }  // namespace
 
 std::string_view PageStyleText() { return kPageStyle; }
@@ -37,9 +45,9 @@ std::string_view PageScriptText() { return kPageScript; }
 
 std::string_view PageSecurityPolicy() {
   static const std::string policy = fmt::format(
-      "default-src 'none'; style-src {}; script-src {}; img-src 'self' data:; connect-src 'self'; "
+      "default-src 'none'; style-src {} {}; script-src {}; img-src 'self' data:; connect-src 'self'; "
       "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-      PolicyHash(kPageStyle), PolicyHash(kPageScript));
+      PolicyHash(kPageStyle), PolicyHash(ReportStyleText()), PolicyHash(kPageScript));
   return policy;
 }
 
