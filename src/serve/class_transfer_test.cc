@@ -158,7 +158,8 @@ TEST_F(ClassTransferTest, TheFileHasNoSecrets) {
 TEST_F(ClassTransferTest, PeopleReadItWithoutAssay) {
   SendWorklog(LostMatch());
   std::vector<std::string> paths;
-  for (const TarFile& file : Tars().Read(Exported(), kClassFileLimits).value())
+  const std::vector<TarFile> files = Tars().Read(Exported(), kClassFileLimits).value();
+  for (const TarFile& file : files)
     paths.push_back(file.path);
   EXPECT_THAT(paths, testing::IsSupersetOf({"README", "class.json", "rubric.toml", "sheet.csv",
                                             "worklogs/1/worklog.toml", "worklogs/1/facts.jsonl",

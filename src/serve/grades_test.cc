@@ -98,7 +98,8 @@ TEST_F(GradesTest, HonestyIsLiftedForTheUploadThatWasMarked) {
   whole.Measure(Player::kHand, "v4", "a slow one, at 3 us", SpeedVerdict("aaaaaaaaaaa4", 0.1));
   Send(ada, whole);
   const auto honesty = [&](const WorklogEntry& entry) {
-    for (const GradedBucket& bucket : grades_->Graded(entry, of_)->grade.buckets)
+    const GradedWorklog graded = grades_->Graded(entry, of_).value();
+    for (const GradedBucket& bucket : graded.grade.buckets)
       if (bucket.key == "honesty") return bucket.mark;
     return -1.0;
   };
