@@ -17,10 +17,12 @@
 #include "cli/places.h"
 #include "doctor/doctor.h"
 #include "sandbox/sandbox.h"
+#include "serve/class_room.h"
 #include "serve/examples.h"
 #include "serve/hall.h"
 #include "web/api.h"
 #include "web/assets.h"
+#include "web/class_site.h"
 #include "web/page_routes.h"
 #include "web/site.h"
 
@@ -123,6 +125,9 @@ class Caretaker {
     for (const int64_t job : *expired) wake_(JobTopic(job));
     if (!expired->empty()) wake_(kQueueTopic);
     if (const auto settled = hall_.Settle(); !settled) return Tell(settled.error());
+    const auto finals = TendClasses(hall_, InstantNow());
+    if (!finals) return Tell(finals.error());
+    if (*finals > 0) wake_(kQueueTopic);
     told_.clear();
   }
   // Each trouble once, until it is over or another one comes.
@@ -156,6 +161,26 @@ Result<void> FillDemo(const std::string& folder) {
   return FillWithExamples(examples, folder);
 }
 
+Result<ClassDesk> DeskOfClasses() {
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  ASSAY_ASSIGN_OR_RETURN(TarLibrary tars, TarLibrary::Open(support + "/tar.so"));
+  return ClassDesk{std::move(tars), support + "/certificate.so"};
+}
+
+// Both outlive the routes.
+std::vector<Route> AllRoutes(const PageParts& parts, const ClassDesk& desk) {
+  std::vector<Route> routes = PageRoutes(parts);
+  const auto add = [&](std::vector<Route> more) {
+    for (Route& route : more) routes.push_back(std::move(route));
+  };
+  add(ApiRoutes(parts.wake));
+  add(ClassApiRoutes(desk));
+  add(ClassPageRoutes(desk, [&parts](const WebRequest& request) {
+    return FrameOf(parts, request, Place::kElsewhere);
+  }));
+  return routes;
+}
+
 ServerHandlers HandlersOf(Site& site, const Caretaker& caretaker) {
   ServerHandlers handlers;
   handlers.refuse = [&](const ServedRequest& request) { return site.Refuse(request); };
@@ -186,8 +211,9 @@ Result<int> ServeHall(const ServeOptions& options, const std::string& folder,
   parts.wake = bell.Ring();
   parts.example = options.demo;
   if (const auto support = SupportFolder()) parts.ladders = RecordedLadders(*support + "/kernels");
-  std::vector<Route> routes = PageRoutes(parts);
-  for (Route& route : ApiRoutes(parts.wake)) routes.push_back(std::move(route));
+  ASSAY_ASSIGN_OR_RETURN(const ClassDesk desk, DeskOfClasses());
+  UseRulesOfClasses(*hall);
+  const std::vector<Route> routes = AllRoutes(parts, desk);
   SiteOptions site_options;
   site_options.behind_proxy = options.behind_proxy;
   site_options.is_public = options.is_public || options.demo;
@@ -201,7 +227,7 @@ Result<int> ServeHall(const ServeOptions& options, const std::string& folder,
   ASSAY_ASSIGN_OR_RETURN(const auto server, HttpServer::Listen(options.port, limits));
   bell.Connect(server.get());
   site_options.port = server->port();
-  Site site(*hall, std::move(routes), site_options,
+  Site site(*hall, routes, site_options,
             [&](int status, const std::string& message, const WebRequest* request) {
               return ErrorPageOf(parts, status, message, request);
             });

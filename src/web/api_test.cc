@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "model/sample_verdicts.h"
 #include "model/verdict_json.h"
+#include "web/class_api.h"
 #include "web/hall_testing.h"
 
 namespace assay {
@@ -46,16 +47,21 @@ TEST_F(ApiTest, TheDescriptionHasTheRoutesThatAre) {
   for (const auto& [path, methods] : description["paths"].items())
     for (const auto& [method, operation] : methods.items())
       if (method != "parameters") described.insert(method + " " + path);
-  for (const Route& route : ApiRoutes(parts_.wake)) {
+  const ClassDesk desk{
+      TarLibrary::Open(ASSAY_BUILD_DIRECTORY "/lib/assay/tar.so").value(), ""};
+  std::vector<Route> routes = ApiRoutes(parts_.wake);
+  for (Route& route : ClassApiRoutes(desk)) routes.push_back(std::move(route));
+  for (const Route& route : routes) {
     std::string method = route.method;
     for (char& letter : method) letter = static_cast<char>(letter | 0x20);
     served.insert(method + " " + route.pattern);
     const Json& operations = description["paths"][route.pattern];
     const bool open = operations[method].contains("security");
     EXPECT_EQ(open, route.access == Access::kAnyone) << route.pattern;
+    size_t number = 0;
     for (size_t at = 0; (at = route.pattern.find('{', at)) != std::string::npos; ++at) {
       const std::string name = route.pattern.substr(at + 1, route.pattern.find('}', at) - at - 1);
-      EXPECT_EQ(operations["parameters"][0]["name"], name) << route.pattern;
+      EXPECT_EQ(operations["parameters"][number++]["name"], name) << route.pattern;
     }
   }
   EXPECT_EQ(described, served);

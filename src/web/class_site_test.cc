@@ -47,6 +47,7 @@ class ClassSiteTest : public testing::Test {
   ServedReply Ask(const std::string& method, const std::string& target, const std::string& token,
                   std::string body = "") {
     ServedRequest request{method, target, {{"host", kHost}}, std::move(body), "127.0.0.1"};
+    request.headers["content-length"] = std::to_string(request.body.size());
     if (!token.empty()) request.headers["authorization"] = "Bearer " + token;
     if (auto refusal = site_->Refuse(request)) return *refusal;
     return site_->Answer(request);
@@ -73,6 +74,7 @@ class ClassSiteTest : public testing::Test {
   ServedReply Browse(const std::string& method, const std::string& target,
                      const std::string& session, const std::string& form = "") {
     ServedRequest request{method, target, {{"host", kHost}}, form, "127.0.0.1"};
+    request.headers["content-length"] = std::to_string(form.size());
     request.headers["cookie"] = std::string(kSessionCookie) + "=" + session;
     if (method == "POST") request.headers["content-type"] = "application/x-www-form-urlencoded";
     if (auto refusal = site_->Refuse(request)) return *refusal;
