@@ -130,12 +130,15 @@ TEST_F(JobsTest, AFullQueueAndSpentQuotasAreRefused) {
   EXPECT_EQ(full.result, Submission::kQueueFull);
   EXPECT_GT(full.retry_after_s, 0);
   EXPECT_THAT(full.why, HasSubstr("try again later"));
-  for (int i = 0; i < 2; ++i) {
-    Take();
-    ASSERT_TRUE(leases_->EndWithVerdict(taken_->job.id, taken_->lease, "{}", "v", "tie", now_));
-  }
+  const auto end_two = [&] {
+    for (int i = 0; i < 2; ++i) {
+      Take();
+      ASSERT_TRUE(leases_->EndWithVerdict(taken_->job.id, taken_->lease, "{}", "v", "tie", now_));
+    }
+  };
+  end_two();
   EXPECT_EQ(submit(ann).result, Submission::kAccepted);
-  Take(), Take();
+  end_two();
   Pass(3600);
   EXPECT_EQ(submit(ann).result, Submission::kQuotaSpent) << "three a day";
   now_.utc_s -= 7200;
