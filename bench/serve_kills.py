@@ -128,13 +128,17 @@ def faults_of(folder, accepted):
     """One line for each accepted job that is not as it should be."""
     database = sqlite3.connect(f"file:{folder}/serve.sqlite?mode=ro", uri=True)
     archive = sqlite3.connect(f"file:{folder}/archive.sqlite?mode=ro", uri=True)
-    jobs = {row[0]: row[1:] for row in database.execute("SELECT id, state, verdict, client_key FROM jobs")}
+    rows = database.execute("SELECT id, state, verdict, client_key FROM jobs")
+    jobs = {row[0]: row[1:] for row in rows}
     ends = dict(
         database.execute(
-            "SELECT job, count(*) FROM events WHERE json_extract(body, '$.event') = 'ended' GROUP BY job"
+            "SELECT job, count(*) FROM events"
+            " WHERE json_extract(body, '$.event') = 'ended' GROUP BY job"
         )
     )
-    verdicts = dict(archive.execute("SELECT id, count(*) FROM records WHERE kind = 'verdict' GROUP BY id"))
+    verdicts = dict(
+        archive.execute("SELECT id, count(*) FROM records WHERE kind = 'verdict' GROUP BY id")
+    )
     faults = []
     for job, key in accepted.items():
         if job not in jobs or jobs[job][2] != key:
@@ -146,7 +150,8 @@ def faults_of(folder, accepted):
         if ends.get(job, 0) != 1:
             faults.append(f"job {job}: it ended {ends.get(job, 0)} times")
         if state == "done" and verdicts.get(verdict, 0) != 1:
-            faults.append(f"job {job}: its verdict is in the archive {verdicts.get(verdict, 0)} times")
+            times = verdicts.get(verdict, 0)
+            faults.append(f"job {job}: its verdict is in the archive {times} times")
     known = {verdict for _, verdict, _ in jobs.values()}
     faults += [f"verdict {each}: no job has it" for each in verdicts if each not in known]
     if len(set(accepted.values())) != len(accepted):
@@ -165,7 +170,7 @@ def main():
     parser.add_argument("--runners", type=int, default=4)
     parser.add_argument("--lives-s", type=float, default=0.6, help="longest life of a server")
     parser.add_argument("--pause-s", type=float, default=0.05, help="between jobs of a submitter")
-    parser.add_argument("--runner-chance", type=float, default=0.05, help="of a runner's death, a job")
+    parser.add_argument("--runner-chance", type=float, default=0.05, help="of a death, a job")
     parser.add_argument("--wait-s", type=float, default=300, help="for the last jobs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", help="file to add the result to")

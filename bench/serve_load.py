@@ -42,8 +42,8 @@ def fill(folder, verdicts, players, seed):
         speeds = (ratio, ratio * 0.98, ratio * 1.02) if is_right else (0.0, 0.0, 0.0)
         rows.append(
             (
-                sequence, 0, f"{sequence:012x}", dice.choice(PROBLEMS), dice.choice(["small", "large"]),
-                "Example CPU", "float32", "native", f"player {player}",
+                sequence, 0, f"{sequence:012x}", dice.choice(PROBLEMS),
+                dice.choice(["small", "large"]), "Example CPU", "float32", "native", f"player {player}",
                 "machine" if player % 10 == 0 else "student",
                 "faster" if wins else "tie" if is_right else "wrong",
                 5 if wins else 4 if is_right else 3, 0, *speeds, speeds[1] if wins else 0.0,
@@ -211,7 +211,9 @@ def main():
             target: quantiles([ms for path, ms, _, _ in rows if path == target])
             for target in TARGETS
         },
-        "bytes": {target: max(size for path, _, _, size in rows if path == target) for target in TARGETS},
+        "bytes": {
+            target: max(size for path, _, _, size in rows if path == target) for target in TARGETS
+        },
         "submit_ms": quantiles([ms for ms, _, _, _ in students]),
         "submitted": sum(status == 202 for _, status, _, _ in students),
         "order_kept": order == sorted(order) and len(order) == len(students),

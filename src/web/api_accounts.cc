@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "serve/words.h"
 #include "web/api.h"
 #include "web/replies.h"

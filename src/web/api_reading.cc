@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/version.h"
 #include "model/verdict_json.h"
 #include "report/text_diff.h"

@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -72,20 +73,19 @@ class HallTestBase : public ::testing::Test {
     while (reply.wait) reply = reply.wait->ask(true).value();
     return reply;
   }
-  ServedReply AskAs(const std::string& token, const std::string& method, const std::string& target,
-                    const Json& body = nullptr) {
-    return Ask(method, target, {{"authorization", "Bearer " + token}},
-               body.is_null() ? "" : body.dump());
+  ServedReply AskAs(const std::string& token, const std::string& method,
+                    const std::string& target) {
+    return Ask(method, target, {{"authorization", "Bearer " + token}});
   }
-  static Json JsonOf(const ServedReply& reply) { return Json::parse(reply.body, nullptr, false); }
+  ServedReply AskAs(const std::string& token, const std::string& method, const std::string& target,
+                    const Json& body);
+  static Json JsonOf(const ServedReply& reply);
   static std::string HeaderOf(const ServedReply& reply, const std::string& name) {
     for (const auto& [each, value] : reply.headers)
       if (each == name) return value;
     return {};
   }
-  static Json Candidate(const std::string& source = "int a;\n") {
-    return {{"problem", "softmax"}, {"size", "tiny"}, {"name", "mine.cpp"}, {"source", source}};
-  }
+  static Json Candidate(const std::string& source = "int a;\n");
   // The cookie of a browser that has signed in.
   std::string SignIn(const std::string& token) {
     const ServedReply reply =

@@ -1,7 +1,7 @@
 // Replies in JSON, and errors.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "http/server.h"
