@@ -100,10 +100,13 @@ Html Rank(int64_t rank, bool tied) {
               : Markup("{}", rank);
 }
 
+Html NothingFits() {
+  return Paragraph("No verdict fits this choice yet. Submit a candidate, or widen the choice.",
+                   "faint");
+}
+
 Html Players(const BoardView& view) {
-  if (view.players.empty())
-    return Paragraph("No verdict fits this choice yet. Submit a candidate, or widen the choice.",
-                     "faint");
+  if (view.players.empty()) return NothingFits();
   PageTable table("players", {{"rank", "rank"},
                               {"player", "name"},
                               {fmt::format("faster than {:g}×", view.filter.p), "n"},
@@ -213,30 +216,36 @@ Html RankedTable(const std::vector<RankedEntry>& entries, bool with_sizes) {
 
 std::string RenderBoardPage(const BoardView& view, PageFrame frame) {
   frame.place = Place::kBoard;
-  frame.title = view.filter.problem.empty() ? "Board" : "Board, " + view.filter.problem;
+  const Html rule = view.rank_rule.empty() ? Html() : Paragraph(view.rank_rule, "faint small");
+  if (!view.filter.problem.empty()) {
+    frame.title = "Board, " + view.filter.problem;
+    Html main = Markup(
+        "<h1>Board: {}</h1>\n<form class=\"filters\" data-at-once action=\"/\">\n{}"
+        "</form>\n",
+        ProblemLink(view.filter.problem), Filters(view));
+    if (view.entries.empty() && view.boards.empty())
+      main += NothingFits();
+    else
+      main += Boards(view) + rule;
+    return RenderPage(frame, main + Fouls(view.fouls));
+  }
+  frame.title = "Board";
   const double end = std::max(DialEnd(view.curves), std::min(view.filter.p, 64.0));
-  Html main = Html::Trusted("<h1>Board</h1>\n");
-  main += Markup(
-      "<p class=\"lead\">fast_p: the share of {} that a player solves correctly and more than p "
-      "times as fast as the baseline. A win counts once the judge has decided it over many pairs "
-      "of runs; by luck it does so in less than one of a hundred verdicts.</p>\n",
+  Html main = Markup(
+      "<h1>Board</h1>\n<p class=\"lead\">fast_p: the share of {} that a player solves correctly "
+      "and "
+      "more than p times as fast as the baseline. A win counts once the judge has decided it over "
+      "many pairs of runs; by luck it does so in less than one of a hundred verdicts.</p>\n",
       Counted(view.asked, "problem"));
-  Html chart = Figure("fast_p over p", RenderFastPCurves(view.curves, view.filter.p, end));
   // One form has the filters and the dial, so that either keeps the other.
   main += Markup(
       "<form data-at-once action=\"/\">\n<div class=\"filters\">{}</div>\n<div "
-      "class=\"cols\"><div>{}"
-      "</div><div>{}</div></div></form>\n",
-      Filters(view), chart + Dial(view, end),
+      "class=\"cols\"><div>{}</div><div>{}</div></div></form>\n",
+      Filters(view),
+      Figure("fast_p over p", RenderFastPCurves(view.curves, view.filter.p, end)) + Dial(view, end),
       Shares(view) + Fold("fast_p as a table", CurveTable(view)));
-  Html ranks = view.filter.problem.empty()
-                   ? Heading("Players") + Players(view)
-                   : Markup("<h2>Ranks on {}</h2>\n", ProblemLink(view.filter.problem)) +
-                         Boards(view) + Heading("Players") + Players(view);
-  main += Markup("<div id=\"board-table\">{}{}</div>\n", ranks,
-                 view.rank_rule.empty() ? Html() : Paragraph(view.rank_rule, "faint small"));
-  main += Fouls(view.fouls);
-  return RenderPage(frame, main);
+  main += Markup("<div id=\"board-table\">{}{}{}</div>\n", Heading("Players"), Players(view), rule);
+  return RenderPage(frame, main + Fouls(view.fouls));
 }
 
 }  // namespace assay
