@@ -44,7 +44,8 @@ class Printer {
     ASSAY_RETURN_IF_ERROR(Keep("board.html", RenderBoardPage(SampleBoard(data_, {}), student_)));
     BoardFilter two;
     two.p = 2;
-    ASSAY_RETURN_IF_ERROR(Keep("board-p2.html", RenderBoardPage(SampleBoard(data_, two), student_)));
+    ASSAY_RETURN_IF_ERROR(
+        Keep("board-p2.html", RenderBoardPage(SampleBoard(data_, two), student_)));
     BoardFilter one;
     one.problem = "softmax";
     ASSAY_RETURN_IF_ERROR(
