@@ -46,12 +46,14 @@ std::string BestRateText(const std::map<std::string, double>& rates) {
 }
 
 Html CeilingTable(const MachineProfile& profile) {
-  PageTable table("ceilings of " + profile.cpu, {{"threads", "n"},
-                                                 {"read", "n"},
-                                                 {"copy", "n"},
-                                                 {"triad", "n"},
-                                                 {"float32", "n"},
-                                                 {"float64", "n"}});
+  PageTable table("ceilings of " + profile.cpu,
+                  {{"threads", "n"},
+                   {"read", "n"},
+                   {"copy", "n"},
+                   {"triad", "n"},
+                   {"float32", "n"},
+                   {"float64", "n"}},
+                  true);
   for (const Ceilings& each : profile.ceilings)
     table.Row({Markup("{}", each.threads), Text(FormatRate(each.read_bytes_s, "B/s")),
                Text(FormatRate(each.copy_bytes_s, "B/s")),
@@ -67,9 +69,11 @@ std::string PercentOf(double log_ratio) {
 }
 
 Html NoiseTable(const MachineProfile& profile) {
-  PageTable table("noise of " + profile.cpu, {{"a call lasts", "n"},
-                                              {"identical programs differ by", "n"},
-                                              {"no single pair differed by more than", "n"}});
+  PageTable table("noise of " + profile.cpu,
+                  {{"a call lasts", "n"},
+                   {"identical programs differ by", "n"},
+                   {"no single pair differed by more than", "n"}},
+                  true);
   for (const NoisePoint& point : profile.noise)
     table.Row({Text(FormatDuration(point.call_ns)), Text(PercentOf(point.delta)),
                Text(PercentOf(point.clear_margin))});
