@@ -42,6 +42,24 @@ std::string Interval(const BaselineResult& result) {
                      FormatRatio(result.ci_high));
 }
 
+// The bundle's terms, and what it leaves out as the verdict tells it.
+std::string TermsOf(const Bundle& bundle) {
+  Json terms = Json::parse(bundle.terms);
+  const Verdict& verdict = bundle.verdict;
+  const auto add = [&terms](const char* name, Json value) {
+    if (!terms.contains(name)) terms[name] = std::move(value);
+  };
+  if (verdict.outcome == Outcome::kCorrect) add("correctness_only", true);
+  if (verdict.correctness && verdict.correctness->tolerance.starts_with("allclose"))
+    add("tolerance", verdict.correctness->tolerance);
+  if (!verdict.problem.weights.empty()) add("weights", verdict.problem.weights);
+  if (!verdict.speed) return terms.dump();
+  add("p", verdict.speed->threshold);
+  if (!verdict.speed->against && !verdict.speed->headline.empty())
+    add("baseline", verdict.speed->headline);
+  return terms.dump();
+}
+
 }  // namespace
 
 Result<Bundle> ParseBundle(const std::string& text) {
@@ -80,7 +98,7 @@ TakenJob JobOfBundle(const Bundle& bundle, const std::vector<std::string>& suite
   job.set = has_size ? "{}" : Json(bundle.verdict.problem.set).dump();
   job.candidate = bundle.candidate;
   job.opponent = bundle.opponent;
-  job.terms = bundle.terms;
+  job.terms = TermsOf(bundle);
   return job;
 }
 

@@ -27,7 +27,7 @@ struct Bundle {
 Result<Bundle> ParseBundle(const std::string& text);
 
 // Returns the bundle as a job. Its problem is the one of the installed suites if that is the same
-// file: a suite says more of it.
+// file: a suite says more of it. Terms that the bundle leaves out are those that the verdict tells.
 TakenJob JobOfBundle(const Bundle& bundle, const std::vector<std::string>& suites);
 
 // A URL of a verdict: its page, its document, or its bundle.

@@ -65,6 +65,23 @@ TEST(JobOfBundle, UsesTheInstalledProblemIfItIsTheSame) {
   EXPECT_EQ(same.size, "small");
 }
 
+TEST(JobOfBundle, TakesTermsThatAreLeftOutFromTheVerdict) {
+  Json text = Text();
+  EXPECT_EQ(Json::parse(JobOfBundle(ParseBundle(text.dump()).value(), kSuites).terms)["p"], 1.5);
+  text["terms"] = Json::object();
+  const Bundle bundle = ParseBundle(text.dump()).value();
+  const Json terms = Json::parse(JobOfBundle(bundle, kSuites).terms);
+  EXPECT_EQ(terms["p"], bundle.verdict.speed->threshold);
+  EXPECT_EQ(terms["baseline"], bundle.verdict.speed->headline);
+  EXPECT_FALSE(terms.contains("correctness_only"));
+  Json checked = Text(SampleVerdict(Outcome::kCorrect));
+  checked["terms"] = Json::object();
+  EXPECT_EQ(
+      Json::parse(
+          JobOfBundle(ParseBundle(checked.dump()).value(), kSuites).terms)["correctness_only"],
+      true);
+}
+
 TEST(ParseVerdictUrl, TakesPagesDocumentsAndBundles) {
   for (const char* path : {"/verdicts/3f2a", "/api/verdicts/3f2a", "/api/verdicts/3f2a/bundle",
                            "/verdicts/3f2a/", "/verdicts/3f2a?x=1#y"}) {

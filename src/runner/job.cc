@@ -184,7 +184,7 @@ Result<std::string> WorkerLine(const TakenJob& job, const std::string& device,
   return Dump(line);
 }
 
-std::string TakeBody(const RunnerFacts& facts, double wait_s) {
+std::string TakeBody(const RunnerFacts& facts, int wait_s) {
   Json machine = nullptr;
   if (!facts.machine.empty()) machine = Json::parse(facts.machine, nullptr, false);
   return Dump({{"runner", facts.name},
@@ -208,8 +208,9 @@ std::string VerdictBody(const std::string& lease, const std::string& verdict) {
 }
 
 std::string ErrorBody(const std::string& lease, const Error& error) {
-  return Dump({{"lease", lease},
-               {"error", {{"kind", ErrorKindName(error.kind)}, {"message", error.message}}}});
+  const std::string_view kind =
+      error.kind == ErrorKind::kUnjudged ? "unjudged" : ErrorKindName(error.kind);
+  return Dump({{"lease", lease}, {"error", {{"kind", kind}, {"message", error.message}}}});
 }
 
 bool FlagOf(const std::string& body, const char* name, bool otherwise) {

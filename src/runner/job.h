@@ -73,11 +73,13 @@ struct RunnerFacts {
   std::string name, device, version;
   std::string machine;  // a profile's JSON; empty: not measured
 };
-std::string TakeBody(const RunnerFacts& facts, double wait_s);
+std::string TakeBody(const RunnerFacts& facts, int wait_s);
 // `event`: a worker's line; empty: none.
 std::string ProgressBody(const std::string& lease, const std::string& event);
 // `verdict`: JSON.
 std::string VerdictBody(const std::string& lease, const std::string& verdict);
+// Its kind: "usage", "environment", "interrupted", or "unjudged", which no runner like this can
+// mend.
 std::string ErrorBody(const std::string& lease, const Error& error);
 
 // Reads a flag of a reply: "go_on", "counted"; `otherwise` if it is not there.

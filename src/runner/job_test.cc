@@ -129,13 +129,14 @@ TEST(ParseTakenJob, ReadsWhatItNeedsToEndAJobFirst) {
 TEST(Bodies, AreWhatTheServerReads) {
   const Json take = Json::parse(TakeBody({"box", "cpu", "1.0", ""}, 20));
   EXPECT_EQ(take.dump(),
-            R"({"runner":"box","device":"cpu","version":"1.0","machine":null,"wait_s":20.0})");
+            R"({"runner":"box","device":"cpu","version":"1.0","machine":null,"wait_s":20})");
   EXPECT_EQ(ProgressBody("l", ""), R"({"lease":"l"})");
   EXPECT_EQ(ProgressBody("l", R"({"event":"progress"})"),
             R"({"lease":"l","event":{"event":"progress"}})");
   EXPECT_EQ(VerdictBody("l", R"({"a":1})"), R"({"lease":"l","verdict":{"a":1}})");
   EXPECT_EQ(ErrorBody("l", {ErrorKind::kInterrupted, "m"}),
             R"({"lease":"l","error":{"kind":"interrupted","message":"m"}})");
+  EXPECT_THAT(ErrorBody("l", {ErrorKind::kUnjudged, "m"}), HasSubstr(R"("kind":"unjudged")"));
   EXPECT_FALSE(FlagOf(R"({"go_on":false})", "go_on", true));
   EXPECT_TRUE(FlagOf("{}", "go_on", true));
   EXPECT_TRUE(FlagOf("rubbish", "go_on", true));

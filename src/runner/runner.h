@@ -19,7 +19,7 @@ namespace assay {
 struct RunnerTerms {
   RunnerFacts facts;
   std::vector<std::string> suites;  // folders of installed ones
-  double poll_s = 20;               // the server holds a call for a job so long
+  int poll_s = 20;                  // the server holds a call for a job so long
   double heartbeat_s = 15;
   double progress_s = 1;  // at least, between two calls with progress of one stage
   BackOff back_off;
