@@ -188,8 +188,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(text)))
         if status == 429:
             self.send_header("Retry-After", "3600")
-        self.end_headers()
-        self.wfile.write(text)
+        try:
+            self.end_headers()
+            self.wfile.write(text)
+        except BrokenPipeError:  # a client that was killed
+            self.close_connection = True
 
     def route(self, method, path, body):
         jobs, words = self.server_of_jobs, path.strip("/").split("/")
@@ -215,10 +218,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
         next_one = int(self.headers.get("Last-Event-ID") or 0)
         while not self.server_of_jobs.over:
-            for event in job["events"][next_one:]:
-                text = f"id: {event['number']}\ndata: {json.dumps(event['event'])}\n\n"
-                self.wfile.write(text.encode())
-            next_one = len(job["events"])
+            events, next_one = job["events"][next_one:], len(job["events"])
+            lines = [f"id: {e['number']}\ndata: {json.dumps(e['event'])}\n\n" for e in events]
+            try:
+                self.wfile.write("".join(lines).encode())
+            except BrokenPipeError:
+                return
             if job["state"] in ENDED:
                 return
             self.server_of_jobs.changed.wait(0.1)
