@@ -60,7 +60,8 @@ Running StartNursery(const Nursery& nursery, std::map<std::string, std::string> 
       "-s",
       (fs::path(*support) / "python" / "assay_host" / "nursery.py").string(),
       "3",
-      nursery.name.substr(0, nursery.name.find(' '))};
+      nursery.name.substr(0, nursery.name.find(' ')),
+      std::to_string(::getpid())};
   std::vector<std::string> variables;
   for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
   std::vector<char*> arguments, environ_words;

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import jsonschema
 import pytest
@@ -175,3 +176,21 @@ def test_the_example_judges_twenty_candidates(tmp_path):
     assert process.returncode == 0, process.stderr
     lines = process.stdout.splitlines()
     assert len(lines) == 20 and all("off_by_one" not in line or "wrong" in line for line in lines)
+
+
+def test_nothing_of_a_killed_worker_holds_its_stderr(tmp_path):
+    """A search ends its workers by a kill, also while hosts start. Nurseries then waited for a host
+    that never came, and who read the search's stderr waited for its end with them.
+    """
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    for pause_s in (0, 0.05):
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        worker = subprocess.Popen([str(ASSAY), "worker"], **pipes, text=True, env=environment)
+        request = {"id": "1", "request": "describe", "terms": {**TERMS, "device": "cpu"}}
+        worker.stdin.write(json.dumps(request) + "\n")
+        worker.stdin.flush()
+        while json.loads(worker.stdout.readline())["event"] != "description":
+            pass
+        time.sleep(pause_s)
+        worker.kill()
+        worker.communicate(timeout=30)

@@ -1,6 +1,6 @@
 """A nursery: a process that has imported PyTorch, and forks Python hosts into sandboxes.
 
-    python3 -B -s .../assay_host/nursery.py CONTROL ROLE
+    python3 -B -s .../assay_host/nursery.py CONTROL ROLE JUDGE
 
 Theory of operation. The judge starts it as a process of its own, outside of any sandbox, and hands
 it one end of a socket for each host to come, on the control socket. At the other end, in a sandbox
@@ -12,7 +12,9 @@ there. The middle process waits for its end, and tells graft.
 
 The nursery itself runs no code of a problem or a candidate, has one thread, never starts CUDA, and
 closes all that it was sent once a host has it. It ends with the control socket, once the hosts that
-it was told of have come.
+it was told of have come; and with the judge, whose process is JUDGE, at once. A host that was told
+of may never come then: the judge can be killed while its sandbox is made. The nursery has the
+judge's stderr, on which a reader waits for its end.
 """
 
 import array
@@ -26,6 +28,20 @@ import signal
 import socket
 import struct
 import sys
+
+_LOOK_S = 0.5  # how often the judge is looked for, where no socket tells of its end
+
+
+def _end_with_judge(*_):
+    if os.getppid() != int(sys.argv[3]):
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    # Imports take seconds, more on a busy machine.
+    signal.signal(signal.SIGALRM, _end_with_judge)
+    signal.siginterrupt(signal.SIGALRM, False)
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [os.path.dirname(_FOLDER)] + [
@@ -249,6 +265,8 @@ def main():
     for module in _MODULES.get(sys.argv[2], ()):
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     control = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -256,7 +274,9 @@ def main():
     waiting = {}
     sources = [control]
     while sources or waiting:
-        ready, _, _ = select.select([*sources, *waiting], [], [])
+        ready, _, _ = select.select([*sources, *waiting], [], [], None if sources else _LOOK_S)
+        if not sources:
+            _end_with_judge()
         for one in ready:
             if one is control:
                 _, numbers, _, _ = socket.recv_fds(control, 16, 1)
