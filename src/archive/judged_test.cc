@@ -59,5 +59,26 @@ TEST(RecordJson, HasWhatTheRecordIsAbout) {
   EXPECT_EQ(line["verdict"], Json::parse(VerdictToJson(verdict, -1)));
 }
 
+// An export of a search had the hash of the source that it began from, and the source nowhere.
+TEST(RecordToJson, HasTheSourceThatNobodyJudged) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto store = SqliteStore::Open((folder.path() / "archive.sqlite").string()).value();
+  NewRecord search, step;
+  search.facts.kind = RecordKind::kSearch;
+  step.facts.kind = RecordKind::kStep;
+  search.content = step.content = "{}";
+  search.source = "//! tune A = 1 2\n";
+  step.source = "//! tune A = 2\n";
+  const auto records =
+      store
+          ->Append(std::vector{search, step,
+                               RecordOfFile(RecordKind::kCandidate, "a.cpp", "", step.source)})
+          .value();
+  EXPECT_EQ(Json::parse(RecordToJson(records[0], *store).value())["text"], search.source);
+  const Json judged = Json::parse(RecordToJson(records[1], *store).value());
+  EXPECT_FALSE(judged.contains("text"));  // its candidate's record has it
+  EXPECT_EQ(judged["source"], records[2].content);
+}
+
 }  // namespace
 }  // namespace assay

@@ -13,6 +13,20 @@ Json Document(const std::string& bytes) {
   return parsed.is_discarded() ? Json(bytes) : parsed;
 }
 
+// A step or a search may have a source that was never judged. Then nothing else has its text.
+Result<std::string> SourceWithoutRecord(const Record& record, Store& store) {
+  const RecordKind kind = record.facts.kind;
+  if (record.source.empty() || (kind != RecordKind::kSearch && kind != RecordKind::kStep))
+    return std::string();
+  RecordQuery candidate;
+  candidate.kind = RecordKind::kCandidate;
+  candidate.reference = record.source;
+  candidate.limit = 1;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> found, store.Find(candidate));
+  if (!found.empty()) return std::string();
+  return store.Get(record.source);
+}
+
 }  // namespace
 
 Result<std::string> RecordToJson(const Record& record, Store& store) {
@@ -36,6 +50,8 @@ Result<std::string> RecordToJson(const Record& record, Store& store) {
   else
     json[facts.kind == RecordKind::kFailure ? "error" : RecordKindName(facts.kind)] =
         Document(content);
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, SourceWithoutRecord(record, store));
+  if (!text.empty()) json["text"] = text;
   if (!record.terms.empty()) {
     ASSAY_ASSIGN_OR_RETURN(const std::string terms, store.Get(record.terms));
     json["terms"] = Document(terms);
