@@ -43,8 +43,8 @@ def fill(folder, verdicts, players, seed):
         rows.append(
             (
                 sequence, 0, f"{sequence:012x}", dice.choice(PROBLEMS),
-                dice.choice(["small", "large"]), "Example CPU", "float32", "native", f"player {player}",
-                "machine" if player % 10 == 0 else "student",
+                dice.choice(["small", "large"]), "Example CPU", "float32", "native",
+                f"player {player}", "machine" if player % 10 == 0 else "student",
                 "faster" if wins else "tie" if is_right else "wrong",
                 5 if wins else 4 if is_right else 3, 0, *speeds, speeds[1] if wins else 0.0,
                 1e6 / ratio if is_right else 0.0, 40.0, "2026-11-27T00:00:00Z", f"{sequence:064x}",
