@@ -139,8 +139,8 @@ Result<int> Sheet(const ClassSheetOptions& options) {
 Result<int> Export(const ClassExportOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(
       const std::string file,
-      Call(options.place, {.path = fmt::format("/api/classes/{}/export", options.id),
-                           .total_s = kLongSeconds}));
+      Call(options.place,
+           {.path = fmt::format("/api/classes/{}/export", options.id), .total_s = kLongSeconds}));
   const std::string out =
       options.out.empty() ? fmt::format("class-{}.tar.gz", options.id) : options.out;
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(out, file));
@@ -197,11 +197,9 @@ Result<int> PrintFindings(const Json& reply, bool json) {
 
 Result<int> Submit(const WorklogSubmitOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
-  ASSAY_ASSIGN_OR_RETURN(
-      const TarLibrary tars,
-      TarLibrary::Open((std::filesystem::path(support) / "tar.so").string()));
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<TarFile> files,
-                         FilesOfWorklogFolder(options.folder));
+  ASSAY_ASSIGN_OR_RETURN(const TarLibrary tars,
+                         TarLibrary::Open((std::filesystem::path(support) / "tar.so").string()));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<TarFile> files, FilesOfWorklogFolder(options.folder));
   ASSAY_ASSIGN_OR_RETURN(std::string tar, tars.Write(files, TarForm::kGzip));
   if (tar.size() > kUploadBytesMax)
     return UsageError(fmt::format(
@@ -210,10 +208,10 @@ Result<int> Submit(const WorklogSubmitOptions& options) {
         FormatBytes(static_cast<double>(kUploadBytesMax))));
   ASSAY_ASSIGN_OR_RETURN(const std::string sent,
                          Call(options.place, {.method = "POST",
-                                               .path = "/api/worklogs",
-                                               .body = std::move(tar),
-                                               .headers = {"content-type: application/gzip"},
-                                               .total_s = kLongSeconds}));
+                                              .path = "/api/worklogs",
+                                              .body = std::move(tar),
+                                              .headers = {"content-type: application/gzip"},
+                                              .total_s = kLongSeconds}));
   ASSAY_ASSIGN_OR_RETURN(const Json reply, Parsed(sent));
   return PrintFindings(reply, options.json);
 }

@@ -87,7 +87,8 @@ void ClassExportOptions::AddTo(CLI::App& command) {
   place.AddTo(command);
   command.add_option("-o,--out", out, "File (default: class-CLASS.tar.gz)");
   command.footer(
-      "One file with all of the class: members, jobs, sources, verdicts, worklogs, marks. It has no "
+      "One file with all of the class: members, jobs, sources, verdicts, worklogs, marks. It has "
+      "no "
       "token.\nExample:\n  assay class export 3 -o kernels-2026.tar.gz --server URL");
 }
 

@@ -105,10 +105,8 @@ Json ClassJson(const ClassFile& file) {
   for (size_t i = 0; i < file.worklogs.size(); ++i)
     json["worklogs"].push_back(WorklogJson(file.worklogs[i], i + 1));
   for (const ClassFileFinalist& each : file.finalists)
-    json["finalists"].push_back({{"author", each.author},
-                                 {"board", each.board},
-                                 {"best", each.best},
-                                 {"job", each.job}});
+    json["finalists"].push_back(
+        {{"author", each.author}, {"board", each.board}, {"best", each.best}, {"job", each.job}});
   return json;
 }
 
@@ -116,9 +114,8 @@ Json ClassJson(const ClassFile& file) {
 Result<void> AddFolder(const ClassFileWorklog& worklog, size_t number, const ClassFile& file,
                        const TarLibrary& tars, std::vector<TarFile>* files) {
   const std::string folder = fmt::format("{}{}/", kWorklogs, number);
-  ASSAY_ASSIGN_OR_RETURN(
-      std::vector<TarFile> unpacked,
-      tars.Read(file.blobs.at(worklog.uploads.back().tar), kUploadLimits));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<TarFile> unpacked,
+                         tars.Read(file.blobs.at(worklog.uploads.back().tar), kUploadLimits));
   for (TarFile& each : unpacked) files->push_back({folder + each.path, std::move(each.content)});
   if (!worklog.marks.empty())
     files->push_back({folder + "marks.toml", MarksText(worklog.marks.back().marks)});
@@ -181,9 +178,10 @@ Result<ClassFile> ReadClassJson(const std::string& text) {
   const JsonNode root = document.Root(&error);
   ClassFile file;
   if (root.At("schema").Text() != kSchema)
-    return UsageError(fmt::format("class.json does not begin with the schema {}: it is no class, "
-                                  "or one of a newer version of Assay",
-                                  kSchema));
+    return UsageError(
+        fmt::format("class.json does not begin with the schema {}: it is no class, "
+                    "or one of a newer version of Assay",
+                    kSchema));
   Class& of = file.of;
   of.key = root.At("key").Text();
   of.terms.name = root.At("name").Text();
@@ -202,8 +200,9 @@ Result<ClassFile> ReadClassJson(const std::string& text) {
   });
   root.At("mentors").ForEach([&](const JsonNode& each) { file.mentors.push_back(each.Text()); });
   root.At("jobs").ForEach([&](const JsonNode& each) { file.jobs.push_back(ReadJob(each)); });
-  root.At("worklogs").ForEach(
-      [&](const JsonNode& each) { file.worklogs.push_back(ReadWorklog(each, &fault)); });
+  root.At("worklogs").ForEach([&](const JsonNode& each) {
+    file.worklogs.push_back(ReadWorklog(each, &fault));
+  });
   root.At("finalists").ForEach([&](const JsonNode& each) {
     file.finalists.push_back({each.At("author").Text(), each.At("board").Text(),
                               each.At("best").Whole<int64_t>(), each.At("job").Whole<int64_t>()});
@@ -238,8 +237,8 @@ Result<void> CheckWhole(const ClassFile& file) {
     if (!names.contains(each.author)) return fault(fmt::format("{} is no member", each.author));
     for (const ClassFileUpload& upload : each.uploads)
       if (!file.blobs.contains(upload.tar))
-        return fault(fmt::format("the upload {} is missing or was changed",
-                                 upload.tar.substr(0, 64)));
+        return fault(
+            fmt::format("the upload {} is missing or was changed", upload.tar.substr(0, 64)));
   }
   for (const ClassFileFinalist& each : file.finalists)
     if (!names.contains(each.author) || !jobs.contains(each.best))
@@ -272,8 +271,8 @@ Result<std::string> WriteClassFile(const ClassFile& file, const std::string& she
   std::vector<TarFile> files = {
       {"README", std::string(kReadMe)},
       {kClassFile, Dumped(ClassJson(file))},
-      {kRubricFile, file.of.terms.rubric.empty() ? std::string(DefaultRubricText())
-                                                 : file.of.terms.rubric},
+      {kRubricFile,
+       file.of.terms.rubric.empty() ? std::string(DefaultRubricText()) : file.of.terms.rubric},
       {"sheet.csv", sheet}};
   std::set<std::string> last, earlier;
   for (size_t i = 0; i < file.worklogs.size(); ++i) {
@@ -305,12 +304,13 @@ Result<ClassFile> ReadClassFile(std::string_view bytes, const TarLibrary& tars) 
       rubric != nullptr && rubric->content != DefaultRubricText())
     file.of.terms.rubric = rubric->content;
   for (const TarFile& each : files) {
-    const bool is_source = each.path.starts_with(kSources), is_tar = each.path.starts_with(kUploads);
+    const bool is_source = each.path.starts_with(kSources),
+               is_tar = each.path.starts_with(kUploads);
     const std::string name = each.path.substr(each.path.rfind('/') + 1);
     if (is_source || is_tar) {
       if (Sha256Hex(each.content) != name)
-        return UsageError(fmt::format("{} of the class file was changed: export it again",
-                                      each.path));
+        return UsageError(
+            fmt::format("{} of the class file was changed: export it again", each.path));
       file.blobs[name] = each.content;
     }
     if (each.path.starts_with(kVerdicts) && name.ends_with(".json"))

@@ -45,9 +45,9 @@ struct ClassFile {
   Class of;
   int64_t exported_s = 0;
   std::vector<Account> members;
-  std::vector<std::string> mentors;    // who gave marks and are no members
-  std::vector<ClassFileJob> jobs;      // that have ended
-  int64_t jobs_left_out = 0;           // that had not
+  std::vector<std::string> mentors;  // who gave marks and are no members
+  std::vector<ClassFileJob> jobs;    // that have ended
+  int64_t jobs_left_out = 0;         // that had not
   std::vector<ClassFileWorklog> worklogs;
   std::vector<ClassFileFinalist> finalists;
   std::map<std::string, std::string> blobs;     // sources and tars, by their hash

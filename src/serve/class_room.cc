@@ -17,7 +17,7 @@ Result<Class> ClassRoom::ClassOf(int64_t class_id) {
 
 void UseRulesOfClasses(Hall& hall) {
   hall.submit_terms = [&hall, limits = hall.jobs().limits()](const Account& account,
-                                                            Instant now) -> Result<SubmitTerms> {
+                                                             Instant now) -> Result<SubmitTerms> {
     Accounts accounts = hall.accounts();
     const auto own = Classes(hall.database(), accounts).JobLimits(account, limits, now);
     if (!own && own.error().status >= 500) return EnvironmentError(own.error().why);

@@ -20,9 +20,9 @@ inline constexpr int64_t kDay_s = 24 * 3600;
 // As a mentor chooses them.
 struct ClassTerms {
   std::string name;
-  int64_t deadline_s = 0;  // seconds since 1970; 0: none
+  int64_t deadline_s = 0;                         // seconds since 1970; 0: none
   int64_t jobs_a_day = 100, worklogs_a_day = 20;  // of one account, in any 24 hours
-  std::string rubric;  // TOML; empty: the shipped one
+  std::string rubric;                             // TOML; empty: the shipped one
 };
 
 struct Class {
@@ -52,8 +52,8 @@ bool MaySeeSource(const Account& viewer, const Account& author, const Class* of,
 std::optional<Refusal> RefuseLate(const Class& of, std::string_view noun, int64_t now_s);
 // Whether a member may send something: `sent_s`, the times of those that count, oldest first;
 // `a_day`, how many may be sent in 24 hours. Times in the future (a clock was set back) count.
-std::optional<Refusal> RefuseToTake(const Class& of, std::span<const int64_t> sent_s,
-                                    int64_t a_day, std::string_view noun, int64_t now_s);
+std::optional<Refusal> RefuseToTake(const Class& of, std::span<const int64_t> sent_s, int64_t a_day,
+                                    std::string_view noun, int64_t now_s);
 
 struct Invitation {
   int64_t id = 0, class_id = 0;

@@ -25,7 +25,7 @@ TEST(ClassRules, TermsAreChecked) {
   EXPECT_TRUE(CheckClassTerms(terms, kNow));
   EXPECT_FALSE(CheckClassTerms(terms, kNow + 60));
   for (const std::string& name : {std::string(), std::string("a\nb"), std::string("a\x1b[31m"),
-                                 std::string("\xff"), std::string(101, 'x')}) {
+                                  std::string("\xff"), std::string(101, 'x')}) {
     ClassTerms other = terms;
     other.name = name;
     EXPECT_FALSE(CheckClassTerms(other, kNow)) << name;

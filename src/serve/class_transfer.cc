@@ -13,9 +13,9 @@
 namespace assay {
 namespace {
 
-constexpr int kNamesMax = 1000;      // with one beginning
+constexpr int kNamesMax = 1000;  // with one beginning
 constexpr size_t kIdBytesMax = 64;
-constexpr size_t kNameRoom = 30;     // of a name, where a number follows
+constexpr size_t kNameRoom = 30;  // of a name, where a number follows
 constexpr const char* kExportedColumns =
     "jobs.id, accounts.name, kind, state, problem, size, settings, jobs.name, source, opponent, "
     "opponent_name, needs, jobs.made_s, ended_s, attempts, outcome, verdict, failure FROM jobs "
@@ -24,8 +24,8 @@ constexpr const char* kExportedColumns =
 ClassFileJob JobOfRow(const SqliteStatement& row) {
   ClassFileJob job;
   job.id = row.Number(0);
-  std::string* const texts[] = {&job.author,   &job.kind, &job.state,  &job.problem,
-                                &job.size,     &job.settings, &job.name, &job.source,
+  std::string* const texts[] = {&job.author,   &job.kind,          &job.state, &job.problem,
+                                &job.size,     &job.settings,      &job.name,  &job.source,
                                 &job.opponent, &job.opponent_name, &job.needs};
   for (int i = 0; i < 11; ++i) *texts[i] = row.Text(i + 1);
   job.made_s = row.Number(12);
@@ -189,12 +189,11 @@ class Importer {
  private:
   // A final that had not ended is no job of the file's: it is asked for anew.
   bool LacksFinals() const {
-    return std::any_of(file_.finalists.begin(), file_.finalists.end(),
-                       [&](const ClassFileFinalist& each) {
-                         return std::none_of(
-                             file_.jobs.begin(), file_.jobs.end(),
-                             [&](const ClassFileJob& job) { return job.id == each.job; });
-                       });
+    return std::any_of(
+        file_.finalists.begin(), file_.finalists.end(), [&](const ClassFileFinalist& each) {
+          return std::none_of(file_.jobs.begin(), file_.jobs.end(),
+                              [&](const ClassFileJob& job) { return job.id == each.job; });
+        });
   }
 
   // Nobody here has seen who ran the verdicts: the board shows them as those of the importing
@@ -267,8 +266,8 @@ class Importer {
                              parts_.tars.Read(file_.blobs.at(upload.tar), kUploadLimits));
       ASSAY_ASSIGN_OR_RETURN(const UploadedWorklog uploaded, ReadUploadedWorklog(files));
       if (uploaded.worklog.words.id != worklog.worklog)
-        return UsageError(fmt::format("an upload of the worklog {} is of another one",
-                                      worklog.worklog));
+        return UsageError(
+            fmt::format("an upload of the worklog {} is of another one", worklog.worklog));
       ASSAY_ASSIGN_OR_RETURN(row, parts_.worklogs.Restore(author, imported_.made, uploaded,
                                                           upload.tar, upload.time_s));
     }
@@ -323,8 +322,8 @@ Result<std::string> ExportClass(const ClassParts& parts, const Class& of, Instan
   return WriteClassFile(file, sheet, parts.tars);
 }
 
-Granted<ImportedClass> ImportClass(const ClassParts& parts, std::string_view bytes, const Account& by,
-                                   Instant now) {
+Granted<ImportedClass> ImportClass(const ClassParts& parts, std::string_view bytes,
+                                   const Account& by, Instant now) {
   ASSAY_ASSIGN_OR_RETURN(const ClassFile file, ReadClassFile(bytes, parts.tars));
   ClassTerms terms = file.of.terms;
   terms.deadline_s = 0;

@@ -34,8 +34,8 @@ struct ImportedClass {
 Result<std::string> SheetOfClass(const ClassParts& parts, const Class& of);
 Result<std::string> ExportClass(const ClassParts& parts, const Class& of, Instant now);
 // All of the class comes in, or nothing. Members get no tokens: invite them by name. Verdicts are
-// kept with their jobs until they stand in the archive, as a runner's are. `by`: the mentor who imports it. Refusals: 400 it is no
-// whole class, 409 it is here.
+// kept with their jobs until they stand in the archive, as a runner's are. `by`: the mentor who
+// imports it. Refusals: 400 it is no whole class, 409 it is here.
 Granted<ImportedClass> ImportClass(const ClassParts& parts, std::string_view bytes,
                                    const Account& by, Instant now);
 

@@ -140,7 +140,8 @@ TEST_F(ClassTransferTest, NamesThatAreTakenGetANumber) {
   there_->accounts().Make("Ada", Role::kStudent, 0, now_).value();
   const auto imported = Import(Exported());
   ASSERT_TRUE(imported) << imported.error().why;
-  EXPECT_THAT(imported->renamed, ElementsAre(std::pair<std::string, std::string>("ada", "ada (2)")));
+  EXPECT_THAT(imported->renamed,
+              ElementsAre(std::pair<std::string, std::string>("ada", "ada (2)")));
   EXPECT_EQ(there_->accounts().FindByName("ada (2)").value()->class_id, imported->made.id);
 }
 
@@ -150,8 +151,8 @@ TEST_F(ClassTransferTest, TheFileHasNoSecrets) {
   const auto joined = room.classes.Join(invited.code, "bob", now_).value();
   const auto files = Tars().Read(Exported(), kClassFileLimits).value();
   for (const TarFile& file : files)
-    for (const std::string& secret : {invited.code, joined.token, Sha256Hex(invited.code),
-                                      Sha256Hex(joined.token)})
+    for (const std::string& secret :
+         {invited.code, joined.token, Sha256Hex(invited.code), Sha256Hex(joined.token)})
       EXPECT_EQ(file.content.find(secret), std::string::npos) << file.path;
 }
 
@@ -159,11 +160,11 @@ TEST_F(ClassTransferTest, PeopleReadItWithoutAssay) {
   SendWorklog(LostMatch());
   std::vector<std::string> paths;
   const std::vector<TarFile> files = Tars().Read(Exported(), kClassFileLimits).value();
-  for (const TarFile& file : files)
-    paths.push_back(file.path);
-  EXPECT_THAT(paths, testing::IsSupersetOf({"README", "class.json", "rubric.toml", "sheet.csv",
-                                            "worklogs/1/worklog.toml", "worklogs/1/facts.jsonl",
-                                            "worklogs/1/marks.toml", "worklogs/1/versions/v1.cpp"}));
+  for (const TarFile& file : files) paths.push_back(file.path);
+  EXPECT_THAT(paths,
+              testing::IsSupersetOf({"README", "class.json", "rubric.toml", "sheet.csv",
+                                     "worklogs/1/worklog.toml", "worklogs/1/facts.jsonl",
+                                     "worklogs/1/marks.toml", "worklogs/1/versions/v1.cpp"}));
 }
 
 TEST_F(ClassTransferTest, ChangedFilesAreRefusedAndNothingComesIn) {

@@ -129,8 +129,7 @@ Granted<Class> Classes::Change(const Class& of, const ClassTerms& terms, Instant
         Refusal(409, fmt::format("the deadline of {} has passed: it stays", of.terms.name)));
   if (terms.rubric != of.terms.rubric) {
     ASSAY_ASSIGN_OR_RETURN(const bool marked, HasMarks(of.id));
-    if (marked)
-      return std::unexpected(Refusal(409, "marks were given by the rubric: it stays"));
+    if (marked) return std::unexpected(Refusal(409, "marks were given by the rubric: it stays"));
   }
   ClassTerms checked = terms;
   if (terms.deadline_s == of.terms.deadline_s) checked.deadline_s = 0;
@@ -174,7 +173,7 @@ Granted<Classes::NewInvitation> Classes::Invite(const Class& to, const Invitatio
         Refusal(400, fmt::format("an invitation is for 1 to {} members", kInvitationUsesMax)));
   if (terms.lasts_s < 60 || terms.lasts_s > kInvitationLastsMax)
     return std::unexpected(Refusal(400, "an invitation lasts a minute to 400 days"));
-  Invitation made{0, to.id, terms.role, 0, terms.uses, 0, now.utc_s, now.utc_s + terms.lasts_s,
+  Invitation made{0,    to.id, terms.role, 0, terms.uses, 0, now.utc_s, now.utc_s + terms.lasts_s,
                   false};
   if (!terms.account.empty()) {
     ASSAY_ASSIGN_OR_RETURN(const auto account, accounts_.FindByName(terms.account));

@@ -8,8 +8,8 @@ namespace {
 constexpr char kBoardSeparator = '\n';
 
 // The server asks, so that no quota of the member's counts.
-constexpr QueueLimits kFinalLimits{.queued_max = 0, .queued_by_account_max = 1'000'000,
-                                   .made_a_day_max = 1'000'000};
+constexpr QueueLimits kFinalLimits{
+    .queued_max = 0, .queued_by_account_max = 1'000'000, .made_a_day_max = 1'000'000};
 
 }  // namespace
 

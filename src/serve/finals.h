@@ -13,8 +13,8 @@ namespace assay {
 
 struct FinalistRow {
   Account account;
-  Job best;   // that was the best before the deadline
-  Job final;  // that judges it once more
+  Job best;                                                 // that was the best before the deadline
+  Job final;                                                // that judges it once more
   double best_speedup = 0, best_low = 0, best_high = 0;     // as the board has it
   double final_speedup = 0, final_low = 0, final_high = 0;  // 0: not yet, or without a speed
 };

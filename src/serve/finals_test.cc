@@ -37,7 +37,8 @@ class FinalsTest : public ServeTest {
   }
   // As a runner and the board's projection would.
   void Judge(int64_t job, double speedup, const std::string& outcome = "faster") {
-    Run(fmt::format("UPDATE jobs SET state = 'done', ended_s = 1, outcome = '{0}', "
+    Run(
+        fmt::format("UPDATE jobs SET state = 'done', ended_s = 1, outcome = '{0}', "
                     "verdict = 'v{1}' WHERE id = {1} RETURNING 1",
                     outcome, job));
     Run(fmt::format(

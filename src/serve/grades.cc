@@ -26,7 +26,8 @@ Result<KeptMarks> KeptOf(const SqliteStatement& row) {
 }
 
 std::string Spaces(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return text;
 }
 
@@ -38,9 +39,8 @@ Result<Rubric> RubricOf(const Class& of) {
 }
 
 Result<std::vector<KeptMarks>> Grades::All(int64_t worklog) {
-  ASSAY_ASSIGN_OR_RETURN(
-      SqliteStatement select,
-      database_.Prepare(fmt::format("SELECT {} ORDER BY m.revision", kColumns)));
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare(fmt::format("SELECT {} ORDER BY m.revision", kColumns)));
   select.Bind(worklog);
   std::vector<KeptMarks> all;
   while (true) {
@@ -67,8 +67,8 @@ Result<GradedWorklog> Grades::GradedBy(const WorklogEntry& entry, const Class& o
   graded.entry = entry;
   Marks marks = kept.marks;
   if (kept.upload != entry.uploads) marks.lifted.clear();
-  ASSAY_ASSIGN_OR_RETURN(
-      graded.grade, GradeWorklog(checked.uploaded.worklog, checked.findings, rubric, marks));
+  ASSAY_ASSIGN_OR_RETURN(graded.grade,
+                         GradeWorklog(checked.uploaded.worklog, checked.findings, rubric, marks));
   graded.complete =
       !Any(checked.findings, FindingKind::kMissing) && graded.grade.suspicious.empty();
   graded.uploaded = std::move(checked.uploaded);
@@ -97,15 +97,15 @@ Granted<GradedWorklog> Grades::Give(const WorklogEntry& entry, const Class& of, 
   if (!MayManage(mentor, of))
     return std::unexpected(Refusal(403, "only a mentor of the class gives marks"));
   if (marks.note.size() > kNoteBytesMax || marks.lifted.size() > kNoteBytesMax)
-    return std::unexpected(
-        Refusal(400, fmt::format("a note has at most {} bytes", kNoteBytesMax)));
+    return std::unexpected(Refusal(400, fmt::format("a note has at most {} bytes", kNoteBytesMax)));
   return WriteOrRefuse<GradedWorklog>(database_, [&]() -> Granted<GradedWorklog> {
     ASSAY_ASSIGN_OR_RETURN(const KeptMarks last, Last(entry.id));
     if (last.revision != seen)
       return std::unexpected(Refusal(
-          409, fmt::format("{} marked this worklog at {}, after you opened it: look at those marks, "
-                           "and mark again",
-                           last.revision == 0 ? "nobody" : last.mentor, UtcText(last.marked_s))));
+          409,
+          fmt::format("{} marked this worklog at {}, after you opened it: look at those marks, "
+                      "and mark again",
+                      last.revision == 0 ? "nobody" : last.mentor, UtcText(last.marked_s))));
     KeptMarks kept{std::move(marks), seen + 1, mentor.name, now.utc_s, entry.uploads};
     kept.marks.mentor = mentor.name;
     kept.marks.note = Spaces(std::move(kept.marks.note));
@@ -126,12 +126,11 @@ std::string ClassSheet(std::span<const GradedWorklog> graded, std::span<const Ac
     empty.buckets.push_back({bucket.key, bucket.name, bucket.Points(), 0, 0, false, {}});
   std::string csv = "student,role,uploads,sent,mentor,marked," + GradeCsvHeader(empty);
   for (const GradedWorklog& each : graded)
-    csv += fmt::format("{},{},{},{},{},{},{}", CsvCell(each.entry.author.name),
-                       RoleName(each.entry.author.role), each.entry.uploads,
-                       UtcText(each.entry.sent_s), CsvCell(each.kept.mentor),
-                       UtcText(each.kept.marked_s),
-                       GradeCsvLine(each.grade, each.uploaded.worklog,
-                                    fmt::format("worklogs/{}", each.entry.id)));
+    csv += fmt::format(
+        "{},{},{},{},{},{},{}", CsvCell(each.entry.author.name), RoleName(each.entry.author.role),
+        each.entry.uploads, UtcText(each.entry.sent_s), CsvCell(each.kept.mentor),
+        UtcText(each.kept.marked_s),
+        GradeCsvLine(each.grade, each.uploaded.worklog, fmt::format("worklogs/{}", each.entry.id)));
   for (const Account& member : members) {
     const bool sent = std::any_of(graded.begin(), graded.end(), [&](const GradedWorklog& each) {
       return each.entry.author.id == member.id;

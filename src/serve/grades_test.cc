@@ -124,8 +124,8 @@ TEST_F(GradesTest, TheSheetHasALineForEachStudent) {
   const WorklogEntry entry = Send(ada, builder);
   const auto graded = grades_->Give(entry, of_, Points(25), 0, mentor, now_).value();
   const std::vector<Account> members = {ada, bob, mentor};
-  const std::string csv = ClassSheet(std::vector<GradedWorklog>{graded}, members,
-                                     RubricOf(of_).value());
+  const std::string csv =
+      ClassSheet(std::vector<GradedWorklog>{graded}, members, RubricOf(of_).value());
   EXPECT_THAT(csv, HasSubstr("student,role,uploads,sent,mentor,marked,folder,worklog,author"));
   EXPECT_THAT(csv, HasSubstr("\n'=ada,student,1,2027-01-15T08:00:00Z,m,2027-01-15T08:00:00Z,"
                              "worklogs/1,0123456789ab,Ada,softmax,"));

@@ -35,25 +35,26 @@ std::optional<int> Offset(std::string_view text) {
 }
 
 std::optional<sys_seconds> Parse(std::string_view text) {
-  using namespace std::chrono;
   if (text.size() < kMinuteEnd + 1 || text[4] != '-' || text[7] != '-' || text[13] != ':' ||
       (text[kDateEnd] != 'T' && text[kDateEnd] != ' '))
     return {};
-  const auto year_ = Digits(text.substr(0, 4)), month_ = Digits(text.substr(5, 2)),
-             day_ = Digits(text.substr(8, 2)), hour_ = Digits(text.substr(11, 2)),
-             minute_ = Digits(text.substr(14, 2));
+  const auto year = Digits(text.substr(0, 4)), month = Digits(text.substr(5, 2)),
+             day = Digits(text.substr(8, 2)), hour = Digits(text.substr(11, 2)),
+             minute = Digits(text.substr(14, 2));
   std::string_view rest = text.substr(kMinuteEnd);
-  std::optional<int> second_ = 0;
+  std::optional<int> second = 0;
   if (rest.starts_with(':') && rest.size() >= 3) {
-    second_ = Digits(rest.substr(1, 2));
+    second = Digits(rest.substr(1, 2));
     rest.remove_prefix(3);
   }
   const auto offset = Offset(rest);
-  if (!year_ || !month_ || !day_ || !hour_ || !minute_ || !second_ || !offset) return {};
-  const year_month_day date(year{*year_}, month{static_cast<unsigned>(*month_)},
-                            day{static_cast<unsigned>(*day_)});
-  if (!date.ok() || *year_ < 1970 || *hour_ > 23 || *minute_ > 59 || *second_ > 59) return {};
-  return sys_days(date) + hours{*hour_} + minutes{*minute_} + seconds{*second_ - *offset};
+  if (!year || !month || !day || !hour || !minute || !second || !offset) return {};
+  const std::chrono::year_month_day date(std::chrono::year{*year},
+                                         std::chrono::month{static_cast<unsigned>(*month)},
+                                         std::chrono::day{static_cast<unsigned>(*day)});
+  if (!date.ok() || *year < 1970 || *hour > 23 || *minute > 59 || *second > 59) return {};
+  return std::chrono::sys_days(date) +
+         std::chrono::seconds{*hour * kHour + *minute * kMinute + *second - *offset};
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ struct TarFile {
 };
 
 struct TarLimits {
-  size_t files_max = 1000;                  // folders count, too
-  size_t bytes_max = size_t{32} << 20;      // of all contents, uncompressed
+  size_t files_max = 1000;              // folders count, too
+  size_t bytes_max = size_t{32} << 20;  // of all contents, uncompressed
   size_t path_bytes_max = 200;
-  int folders_max = 6;                      // of a path
+  int folders_max = 6;  // of a path
 };
 
 enum class TarForm { kPlain, kGzip };

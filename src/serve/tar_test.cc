@@ -128,7 +128,7 @@ TEST(Tar, TwoFilesOfOneNameAreRefused) {
 
 TEST(Tar, OtherBytesAreNoTar) {
   for (const std::string& bytes : {std::string(), std::string("x"), std::string(2000, 'x'),
-                                  std::string(4096, '\0'), std::string("PK\x03\x04 zip")})
+                                   std::string(4096, '\0'), std::string("PK\x03\x04 zip")})
     EXPECT_NE(FaultOf(bytes), "none");
 }
 

@@ -22,8 +22,7 @@ bool IsOfWorklog(std::string_view path) {
     if (path == each) return true;
   for (const Section section : kAllSections)
     if (path == SectionFile(section)) return true;
-  return path.starts_with(kVersions) &&
-         path.find('/', kVersions.size()) == std::string_view::npos;
+  return path.starts_with(kVersions) && path.find('/', kVersions.size()) == std::string_view::npos;
 }
 
 // "match/" where all of the worklog lies in a folder of the tar; "": it does not.

@@ -82,9 +82,9 @@ TEST(WorklogUpload, AFactThatWasThereOnceMustStay) {
 TEST(WorklogUpload, ACopyOfAnothersWorklogIsSuspicious) {
   MatchBuilder builder = LostMatch();
   const auto uploaded = ReadUploadedWorklog(FilesOf(builder)).value();
-  EXPECT_THAT(TextsOf(CheckUploadedWorklog(uploaded, {uploaded.facts, true}),
-                      FindingKind::kSuspicious),
-              testing::ElementsAre(HasSubstr("another account")));
+  EXPECT_THAT(
+      TextsOf(CheckUploadedWorklog(uploaded, {uploaded.facts, true}), FindingKind::kSuspicious),
+      testing::ElementsAre(HasSubstr("another account")));
 }
 
 TEST(WorklogUpload, ALinkInTheFolderIsRefused) {

@@ -86,11 +86,8 @@ Result<int64_t> Worklogs::RowOf(const Account& author, const Class& of, const Wo
       SqliteStatement insert,
       database_.Prepare("INSERT INTO worklogs(class, account, worklog, problem) VALUES(?, ?, ?, ?)"
                         " ON CONFLICT(account, worklog) DO NOTHING"));
-  ASSAY_RETURN_IF_ERROR(insert.Bind(of.id)
-                            .Bind(author.id)
-                            .Bind(worklog.words.id)
-                            .Bind(worklog.words.problem)
-                            .Step());
+  ASSAY_RETURN_IF_ERROR(
+      insert.Bind(of.id).Bind(author.id).Bind(worklog.words.id).Bind(worklog.words.problem).Step());
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement select,
       database_.Prepare("SELECT id FROM worklogs WHERE account = ? AND worklog = ?"));
@@ -165,8 +162,7 @@ Result<UploadHistory> Worklogs::History(const WorklogEntry& entry) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement other,
       database_.Prepare("SELECT 1 FROM worklogs WHERE worklog = ? AND account <> ?"));
-  ASSAY_ASSIGN_OR_RETURN(history.of_others,
-                         other.Bind(entry.worklog).Bind(entry.author.id).Step());
+  ASSAY_ASSIGN_OR_RETURN(history.of_others, other.Bind(entry.worklog).Bind(entry.author.id).Step());
   return history;
 }
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "archive/store.h"
+#include "serve/accounts.h"
 #include "serve/class_rules.h"
 #include "serve/refusal.h"
-#include "serve/accounts.h"
 #include "serve/worklog_upload.h"
 
 namespace assay {
@@ -32,9 +32,8 @@ class Worklogs {
   // Keeps an upload of the author's. `of`: the author's class, or an empty one. The deadline and
   // the quota count at this moment: an upload that began before the deadline and ends after it is
   // refused.
-  Granted<WorklogEntry> Keep(const Account& author, const Class& of,
-                             std::span<const TarFile> files, const UploadedWorklog& uploaded,
-                             Instant now);
+  Granted<WorklogEntry> Keep(const Account& author, const Class& of, std::span<const TarFile> files,
+                             const UploadedWorklog& uploaded, Instant now);
 
   // Keeps an upload as it came elsewhere; `tar`: its hash in the archive. Returns the entry's id.
   Result<int64_t> Restore(const Account& author, const Class& of, const UploadedWorklog& uploaded,

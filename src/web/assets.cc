@@ -45,8 +45,8 @@ std::string_view PageScriptText() { return kPageScript; }
 
 std::string_view PageSecurityPolicy() {
   static const std::string policy = fmt::format(
-      "default-src 'none'; style-src {} {}; script-src {}; img-src 'self' data:; connect-src 'self'; "
-      "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      "default-src 'none'; style-src {} {}; script-src {}; img-src 'self' data:; "
+      "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
       PolicyHash(kPageStyle), PolicyHash(ReportStyleText()), PolicyHash(kPageScript));
   return policy;
 }

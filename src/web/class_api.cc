@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "serve/moment.h"
 #include "serve/words.h"
 #include "web/class_json.h"
@@ -94,8 +96,7 @@ ServedReply Join(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
 ServedReply Sheet(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
   ASSAY_ASSIGN_OR_REPLY(const Class of, ManagedClass(room, request));
   ASSAY_ASSIGN_OR_REPLY(std::string sheet, SheetOfClass(room.parts, of));
-  return FileReply(std::move(sheet), "text/csv; charset=utf-8",
-                   fmt::format("class-{}.csv", of.id));
+  return FileReply(std::move(sheet), "text/csv; charset=utf-8", fmt::format("class-{}.csv", of.id));
 }
 
 ServedReply Export(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
@@ -107,9 +108,8 @@ ServedReply Export(ClassRoom& room, const ClassDesk&, const WebRequest& request)
 ServedReply Import(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
   if (request.account->class_id != 0)
     return ErrorReply(403, "only a mentor of the whole server imports classes");
-  ASSAY_ASSIGN_OR_REPLY(
-      const ImportedClass imported,
-      ImportClass(room.parts, request.http.body, *request.account, request.now));
+  ASSAY_ASSIGN_OR_REPLY(const ImportedClass imported,
+                        ImportClass(room.parts, request.http.body, *request.account, request.now));
   Json renamed = Json::array();
   for (const auto& [from, to] : imported.renamed) renamed.push_back({{"from", from}, {"to", to}});
   return JsonReply({{"class", ClassJson(imported.made, request.now.utc_s)},
@@ -165,10 +165,9 @@ ServedReply GiveMarks(ClassRoom& room, const ClassDesk&, const WebRequest& reque
   ASSAY_ASSIGN_OR_REPLY(const SeenWorklog seen, FindWorklog(room, request));
   ASSAY_ASSIGN_OR_REPLY(const Json body, ReadJsonObject(request.http.body));
   ASSAY_ASSIGN_OR_REPLY(GivenMarks given, ReadMarks(body));
-  ASSAY_ASSIGN_OR_REPLY(
-      const GradedWorklog graded,
-      room.grades.Give(seen.entry, seen.of, std::move(given.marks), given.seen, *request.account,
-                       request.now));
+  ASSAY_ASSIGN_OR_REPLY(const GradedWorklog graded,
+                        room.grades.Give(seen.entry, seen.of, std::move(given.marks), given.seen,
+                                         *request.account, request.now));
   return JsonReply({{"worklog", WorklogJson(seen.entry)}, {"grade", GradeJson(graded)}});
 }
 
@@ -187,12 +186,12 @@ ServedReply ErrorReply(const Refusal& refusal) {
 Granted<std::string> CertificateOf(const ClassDesk& desk, const GradedWorklog& graded) {
   if (!graded.complete)
     return std::unexpected(
-        Refusal(409, "the worklog is not complete, or something in it is suspicious: a certificate "
-                     "is for one that the check finds whole"));
-  ASSAY_ASSIGN_OR_RETURN(
-      std::string pdf,
-      DrawCertificate(SheetOf(graded.uploaded.worklog, graded.grade, graded.kept.mentor),
-                      desk.certificate_library));
+        Refusal(409,
+                "the worklog is not complete, or something in it is suspicious: a certificate "
+                "is for one that the check finds whole"));
+  ASSAY_ASSIGN_OR_RETURN(std::string pdf, DrawCertificate(SheetOf(graded.uploaded.worklog,
+                                                                  graded.grade, graded.kept.mentor),
+                                                          desk.certificate_library));
   return pdf;
 }
 

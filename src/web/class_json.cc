@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "serve/moment.h"
 #include "serve/words.h"
@@ -18,7 +19,8 @@ Json TimeOrNull(int64_t utc_s) { return utc_s == 0 ? Json() : Json(UtcText(utc_s
 Result<void> ReadNumber(const Json& object, const char* name, int64_t* number) {
   const auto found = object.find(name);
   if (found == object.end() || found->is_null()) return {};
-  if (!found->is_number_integer()) return UsageError(fmt::format("{} must be a whole number", name));
+  if (!found->is_number_integer())
+    return UsageError(fmt::format("{} must be a whole number", name));
   *number = found->get<int64_t>();
   return {};
 }
@@ -36,12 +38,8 @@ Json SpeedJson(double value, double low, double high) {
 }
 
 Json LineJson(const GradedLine& line) {
-  return {{"text", line.line.text},
-          {"points", line.line.points},
-          {"evidence", line.line.evidence},
-          {"met", line.met},
-          {"found", line.found},
-          {"verdicts", line.verdicts}};
+  return {{"text", line.line.text}, {"points", line.line.points}, {"evidence", line.line.evidence},
+          {"met", line.met},        {"found", line.found},        {"verdicts", line.verdicts}};
 }
 
 }  // namespace
@@ -80,14 +78,16 @@ Json FinalistJson(const FinalistRow& row) {
   return {{"account", row.account.name},
           {"problem", row.best.problem},
           {"size", row.best.size},
-          {"best", {{"job", row.best.id},
-                    {"verdict", row.best.verdict},
-                    {"speed", SpeedJson(row.best_speedup, row.best_low, row.best_high)}}},
-          {"final", {{"job", row.final.id},
-                     {"state", JobStateName(row.final.state)},
-                     {"outcome", row.final.outcome},
-                     {"verdict", row.final.verdict},
-                     {"speed", SpeedJson(row.final_speedup, row.final_low, row.final_high)}}}};
+          {"best",
+           {{"job", row.best.id},
+            {"verdict", row.best.verdict},
+            {"speed", SpeedJson(row.best_speedup, row.best_low, row.best_high)}}},
+          {"final",
+           {{"job", row.final.id},
+            {"state", JobStateName(row.final.state)},
+            {"outcome", row.final.outcome},
+            {"verdict", row.final.verdict},
+            {"speed", SpeedJson(row.final_speedup, row.final_low, row.final_high)}}}};
 }
 
 Json WorklogJson(const WorklogEntry& entry) {

@@ -1,7 +1,7 @@
 // Classes, worklogs and marks as JSON, and out of it. Pure.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "serve/class_rules.h"
 #include "serve/classes.h"

@@ -2,14 +2,20 @@
 
 #include "report/text.h"
 #include "serve/words.h"
+
+// A fact of a match is a type, a fact of a page a function.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 #include "web/parts.h"
+#pragma GCC diagnostic pop
 
 namespace assay {
 namespace {
 
 Html FaultNotice(const std::string& fault) {
-  return fault.empty() ? Html()
-                       : Markup("<div class=\"notice bad\" role=\"alert\"><p>{}</p></div>\n", fault);
+  return fault.empty()
+             ? Html()
+             : Markup("<div class=\"notice bad\" role=\"alert\"><p>{}</p></div>\n", fault);
 }
 
 Html DeadlineText(const Class& of, int64_t now_s) {
@@ -17,17 +23,17 @@ Html DeadlineText(const Class& of, int64_t now_s) {
   const Html time = TimeText(UtcText(of.terms.deadline_s));
   if (IsOver(of, now_s)) return Markup("{} UTC, <strong>over</strong>", time);
   const int64_t left_s = of.terms.deadline_s - now_s;
-  return Markup("{} UTC, in {}", time,
-                left_s >= 2 * kDay_s ? Counted(left_s / kDay_s, "day")
-                                     : Counted(left_s / 3600 + 1, "hour"));
+  return Markup(
+      "{} UTC, in {}", time,
+      left_s >= 2 * kDay_s ? Counted(left_s / kDay_s, "day") : Counted(left_s / 3600 + 1, "hour"));
 }
 
 Html ClassFacts(const ClassView& view) {
   const Class& of = view.of;
   Html facts = Fact("deadline", DeadlineText(of, view.now_s));
-  facts += Fact("quota", Markup("{} and {} of an account in 24 hours",
-                                Counted(of.terms.jobs_a_day, "job"),
-                                Counted(of.terms.worklogs_a_day, "worklog")));
+  facts += Fact("quota",
+                Markup("{} and {} of an account in 24 hours", Counted(of.terms.jobs_a_day, "job"),
+                       Counted(of.terms.worklogs_a_day, "worklog")));
   if (of.terms.deadline_s != 0)
     facts += Fact("code of others", Text(IsOver(of, view.now_s) ? "shown since the deadline"
                                                                 : "hidden until the deadline"));
@@ -54,8 +60,7 @@ Html SpeedCell(double value, double low, double high) {
 Html FinalCell(const FinalistRow& row) {
   if (!IsTerminal(row.final.state))
     return Markup("<a href=\"/jobs/{}\">{}</a>", row.final.id, JobStateName(row.final.state));
-  if (row.final.verdict.empty())
-    return Markup("<a href=\"/jobs/{}\">no verdict</a>", row.final.id);
+  if (row.final.verdict.empty()) return Markup("<a href=\"/jobs/{}\">no verdict</a>", row.final.id);
   return SpeedCell(row.final_speedup, row.final_low, row.final_high) + Text(" ") +
          VerdictLink(row.final.verdict, "verdict");
 }
@@ -65,9 +70,10 @@ Html FinalsPart(const ClassView& view) {
   if (of.terms.deadline_s == 0) return {};
   Html part = Heading("Finals");
   if (!IsOver(of, view.now_s))
-    return part + Paragraph("At the deadline, each member's best candidate of each problem is judged "
-                            "once more, on fresh seeds. The final counts.",
-                            "faint");
+    return part + Paragraph(
+                      "At the deadline, each member's best candidate of each problem is judged "
+                      "once more, on fresh seeds. The final counts.",
+                      "faint");
   if (view.finals.empty())
     return part + Paragraph(of.finals_s == 0 ? "They begin once all jobs that came before the "
                                                "deadline have ended."
@@ -86,8 +92,8 @@ Html FinalsPart(const ClassView& view) {
 }
 
 std::string_view InvitationState(const Invitation& each, int64_t now_s) {
-  return each.revoked                ? "taken back"
-         : now_s >= each.ends_s      ? "over"
+  return each.revoked                 ? "taken back"
+         : now_s >= each.ends_s       ? "over"
          : each.used >= each.uses_max ? "used up"
                                       : "open";
 }

@@ -131,8 +131,7 @@ Granted<ServedReply> Invite(Asked& asked) {
 
 Granted<ServedReply> Uninvite(Asked& asked) {
   ASSAY_ASSIGN_OR_RETURN(const Class of, ManagedClass(asked.room, asked.request));
-  ASSAY_RETURN_IF_ERROR(
-      asked.room.classes.Revoke(of, asked.request.Id("invitation").value_or(0)));
+  ASSAY_RETURN_IF_ERROR(asked.room.classes.Revoke(of, asked.request.Id("invitation").value_or(0)));
   return Redirect(fmt::format("/classes/{}", of.id));
 }
 
@@ -145,8 +144,7 @@ Granted<ServedReply> ShowSheet(Asked& asked) {
   for (const WorklogEntry& entry : entries) {
     ASSAY_ASSIGN_OR_RETURN(GradedWorklog graded, asked.room.grades.Graded(entry, view.of));
     view.graded.push_back(std::move(graded));
-    std::erase_if(view.without,
-                  [&](const Account& each) { return each.id == entry.author.id; });
+    std::erase_if(view.without, [&](const Account& each) { return each.id == entry.author.id; });
   }
   std::erase_if(view.without, [](const Account& each) { return each.role != Role::kStudent; });
   return Page(RenderSheetPage(view, asked.frame));
@@ -228,8 +226,8 @@ Granted<ServedReply> GiveMarks(Asked& asked) {
   ASSAY_ASSIGN_OR_RETURN(const SeenWorklog seen, FindWorklog(asked.room, request));
   ASSAY_ASSIGN_OR_RETURN(const Marks marks, FormMarks(request));
   ASSAY_ASSIGN_OR_RETURN(const int64_t revision, FormNumber(request, "revision"));
-  const auto given = asked.room.grades.Give(seen.entry, seen.of, marks, revision, *request.account,
-                                            request.now);
+  const auto given =
+      asked.room.grades.Give(seen.entry, seen.of, marks, revision, *request.account, request.now);
   if (given) return Redirect(fmt::format("/worklogs/{}", seen.entry.id));
   return WorklogPage(asked, marks, &given.error());
 }
@@ -240,8 +238,7 @@ Granted<ServedReply> ShowReport(Asked& asked) {
   ASSAY_ASSIGN_OR_RETURN(const SeenWorklog seen, FindWorklog(asked.room, asked.request));
   ASSAY_ASSIGN_OR_RETURN(const Worklogs::Checked checked, asked.room.worklogs.Check(seen.entry));
   const UploadedWorklog& uploaded = checked.uploaded;
-  return Page(
-      RenderWorklogPage(uploaded.worklog, PageKind::kReport, Sha256Hex(uploaded.rendered)));
+  return Page(RenderWorklogPage(uploaded.worklog, PageKind::kReport, Sha256Hex(uploaded.rendered)));
 }
 
 Granted<ServedReply> ShowJoin(Asked& asked) {
@@ -264,8 +261,7 @@ Granted<ServedReply> ShowJoin(Asked& asked) {
 Granted<ServedReply> Join(Asked& asked) {
   const WebRequest& request = asked.request;
   const std::string code = request.captures.at("code"), name = request.Form("name");
-  ASSAY_ASSIGN_OR_RETURN(const Invitation invitation,
-                         asked.room.classes.OfCode(code, request.now));
+  ASSAY_ASSIGN_OR_RETURN(const Invitation invitation, asked.room.classes.OfCode(code, request.now));
   const auto joined = asked.room.classes.Join(code, name, request.now);
   if (!joined) {
     ASSAY_ASSIGN_OR_RETURN(const Class of, asked.room.ClassOf(invitation.class_id));

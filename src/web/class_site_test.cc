@@ -1,4 +1,6 @@
 // Classes over the site's door: programs and browsers, from the invitation to the certificate.
+#include "web/class_site.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 
 #include "serve/class_testing.h"
 #include "web/assets.h"
-#include "web/class_site.h"
 #include "web/site.h"
 
 namespace assay {
@@ -59,15 +60,14 @@ class ClassSiteTest : public testing::Test {
     return Json::parse(reply.body, nullptr, false);
   }
   int64_t MakeClass(const std::string& more = "") {
-    return Good("POST", "/api/classes", mentor_, R"({"name":"kernels")" + more + "}", 201)["class"]
-                ["id"];
+    return Good("POST", "/api/classes", mentor_, R"({"name":"kernels")" + more + "}",
+                201)["class"]["id"];
   }
   std::string Joined(int64_t id, const std::string& name, const std::string& role = "student") {
-    const Json invited = Good("POST", "/api/classes/" + std::to_string(id) + "/invitations", mentor_,
-                              R"({"role":")" + role + "\"}", 201);
+    const Json invited = Good("POST", "/api/classes/" + std::to_string(id) + "/invitations",
+                              mentor_, R"({"role":")" + role + "\"}", 201);
     const Json joined =
-        Good("POST", "/api/join", "",
-             Json{{"code", invited["code"]}, {"name", name}}.dump(), 201);
+        Good("POST", "/api/join", "", Json{{"code", invited["code"]}, {"name", name}}.dump(), 201);
     return joined["token"];
   }
   // A browser's request with a session.
@@ -158,14 +158,13 @@ TEST_F(ClassSiteTest, StrangersSeeNothing) {
 
 TEST_F(ClassSiteTest, BodiesThatMakeNoSenseAreRefused) {
   const std::string path = "/api/classes/" + std::to_string(MakeClass());
-  for (const char* body : {"", "[]", "{", R"({"name":7})", R"({"name":""})",
-                           R"({"name":"a","deadline":"tomorrow"})",
-                           R"({"name":"a","deadline":"2020-01-01T00:00Z"})",
-                           R"({"name":"a","jobs_a_day":0})", R"({"name":"a","jobs_a_day":1.5})",
-                           R"({"name":"a","rubric":"x"})"})
+  for (const char* body :
+       {"", "[]", "{", R"({"name":7})", R"({"name":""})", R"({"name":"a","deadline":"tomorrow"})",
+        R"({"name":"a","deadline":"2020-01-01T00:00Z"})", R"({"name":"a","jobs_a_day":0})",
+        R"({"name":"a","jobs_a_day":1.5})", R"({"name":"a","rubric":"x"})"})
     EXPECT_EQ(Ask("POST", "/api/classes", mentor_, body).status, 400) << body;
-  for (const char* body : {R"({"role":"king"})", R"({"uses":0})", R"({"lasts":"soon"})",
-                           R"({"uses":"1"})"})
+  for (const char* body :
+       {R"({"role":"king"})", R"({"uses":0})", R"({"lasts":"soon"})", R"({"uses":"1"})"})
     EXPECT_EQ(Ask("POST", path + "/invitations", mentor_, body).status, 400) << body;
   const std::string ada = Joined(MakeClass(), "ada");
   EXPECT_EQ(Ask("POST", "/api/worklogs", ada, "not a tar").status, 400);
@@ -221,8 +220,7 @@ TEST_F(ClassSiteTest, AForeignSiteMakesNoInvitation) {
   const std::string session = SessionOf("M. Entor");
   const std::string form = "role=student&uses=1&lasts=1d&for=";
   EXPECT_EQ(Browse("POST", target, session, form).status, 403);
-  const ServedReply made =
-      Browse("POST", target, session, form + "&csrf=" + CsrfTokenOf(session));
+  const ServedReply made = Browse("POST", target, session, form + "&csrf=" + CsrfTokenOf(session));
   EXPECT_EQ(made.status, 200);
   EXPECT_THAT(made.body, HasSubstr("/join/"));
 }

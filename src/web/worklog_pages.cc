@@ -13,11 +13,14 @@ namespace assay {
 namespace {
 
 Html FaultNotice(const std::string& fault) {
-  return fault.empty() ? Html()
-                       : Markup("<div class=\"notice bad\" role=\"alert\"><p>{}</p></div>\n", fault);
+  return fault.empty()
+             ? Html()
+             : Markup("<div class=\"notice bad\" role=\"alert\"><p>{}</p></div>\n", fault);
 }
 
-std::string MarkText(double mark, double points) { return fmt::format("{:g} of {:g}", mark, points); }
+std::string MarkText(double mark, double points) {
+  return fmt::format("{:g} of {:g}", mark, points);
+}
 
 Html MarkCell(const WorklogRow& row) {
   if (row.points <= 0) return {};
@@ -48,7 +51,8 @@ FindingWord WordOf(FindingKind kind) {
 
 Html Findings(const GradedWorklog& graded) {
   if (graded.findings.empty())
-    return Markup("<p class=\"good\">✔ The check finds nothing missing, changed or suspicious.</p>\n");
+    return Markup(
+        "<p class=\"good\">✔ The check finds nothing missing, changed or suspicious.</p>\n");
   PageTable table("findings of the check",
                   {{"kind", ""}, {"section", ""}, {"finding", "why"}, {"what to do", "why"}});
   for (const Finding& each : graded.findings) {
@@ -66,10 +70,11 @@ Html BucketLines(const GradedBucket& bucket) {
   for (const GradedLine& line : bucket.lines) {
     Html verdicts;
     for (const std::string& id : line.verdicts) verdicts += Text(" ") + VerdictLink(id);
-    items += Markup("<li><span class=\"{}\">{}</span> {:g}: {} <span class=\"faint\">{}</span>{}"
-                    "</li>\n",
-                    line.met ? "good" : "faint", line.met ? "✔" : "○", line.line.points,
-                    line.line.text, line.found, verdicts);
+    items += Markup(
+        "<li><span class=\"{}\">{}</span> {:g}: {} <span class=\"faint\">{}</span>{}"
+        "</li>\n",
+        line.met ? "good" : "faint", line.met ? "✔" : "○", line.line.points, line.line.text,
+        line.found, verdicts);
   }
   return Markup("<ul class=\"evidence\">\n{}</ul>\n", items);
 }
@@ -78,8 +83,7 @@ Html Buckets(const Grade& grade) {
   Html html;
   for (const GradedBucket& bucket : grade.buckets)
     html += Markup("<h3>{}: {}{}</h3>\n", bucket.name, MarkText(bucket.mark, bucket.points),
-                   bucket.marked             ? fmt::format(", marked (evidence for {:g})",
-                                                           bucket.proposed)
+                   bucket.marked ? fmt::format(", marked (evidence for {:g})", bucket.proposed)
                    : bucket.mark < bucket.proposed ? ", until the suspicion is lifted"
                                                    : ", by the evidence") +
             BucketLines(bucket);
@@ -124,13 +128,15 @@ Html GradeForm(const WorklogGradeView& view, const PageFrame& frame) {
       "name=\"note\" value=\"{}\" maxlength=\"2000\"></div>\n",
       marks.note);
   return Heading("Mark it") +
-         Paragraph("An empty field takes the points of the evidence. Marks replace those before "
-                   "them, which are kept.",
-                   "faint") +
-         Markup("<form method=\"post\" action=\"/worklogs/{}/grade\">{}<input type=\"hidden\" "
-                "name=\"revision\" value=\"{}\">{}<p><button class=\"first\">Give these marks"
-                "</button></p></form>\n",
-                graded.entry.id, CsrfField(frame.viewer), graded.kept.revision, fields);
+         Paragraph(
+             "An empty field takes the points of the evidence. Marks replace those before "
+             "them, which are kept.",
+             "faint") +
+         Markup(
+             "<form method=\"post\" action=\"/worklogs/{}/grade\">{}<input type=\"hidden\" "
+             "name=\"revision\" value=\"{}\">{}<p><button class=\"first\">Give these marks"
+             "</button></p></form>\n",
+             graded.entry.id, CsrfField(frame.viewer), graded.kept.revision, fields);
 }
 
 Html MarksPart(const WorklogGradeView& view, const PageFrame& frame) {
@@ -162,19 +168,17 @@ Html MarksPart(const WorklogGradeView& view, const PageFrame& frame) {
 }
 
 Html Versions(const Match& match) {
-  PageTable table("versions", {{"version", "name"},
-                               {"by", ""},
-                               {"outcome", ""},
-                               {"speedup", ""},
-                               {"why", "why"}});
+  PageTable table(
+      "versions",
+      {{"version", "name"}, {"by", ""}, {"outcome", ""}, {"speedup", ""}, {"why", "why"}});
   for (const VersionFact& each : match.versions) {
     const BaselineResult* speed = each.Speed();
     table.Row({Text(each.said.version), Text(PlayerName(each.said.player)),
                each.verdict ? OutcomeBadge(OutcomeName(each.verdict->outcome)) : Text(each.trouble),
-               speed == nullptr ? Text("-")
-                                : Markup("{} <span class=\"faint\">{}</span>",
-                                         RatioOrDash(speed->speedup),
-                                         RangeText(speed->ci_low, speed->ci_high)),
+               speed == nullptr
+                   ? Text("-")
+                   : Markup("{} <span class=\"faint\">{}</span>", RatioOrDash(speed->speedup),
+                            RangeText(speed->ci_low, speed->ci_high)),
                Text(each.said.why)});
   }
   return table.empty() ? Paragraph("Nothing was measured yet.", "faint") : table.End();
@@ -183,12 +187,13 @@ Html Versions(const Match& match) {
 Html SendForm(const PageFrame& frame) {
   return Heading("Send a worklog") +
          Command("assay worklog submit --in FOLDER --server URL --token-file FILE") +
-         Markup("<form method=\"post\" action=\"/worklogs\" enctype=\"multipart/form-data\">{}<div "
-                "class=\"field\"><label for=\"tar\">or its folder, packed: tar -czf worklog.tar.gz "
-                "-C FOLDER .</label><input id=\"tar\" name=\"tar\" type=\"file\" "
-                "accept=\".tar,.gz,.tgz\" required></div><p><button class=\"first\">Send it</button>"
-                "</p></form>\n",
-                CsrfField(frame.viewer));
+         Markup(
+             "<form method=\"post\" action=\"/worklogs\" enctype=\"multipart/form-data\">{}<div "
+             "class=\"field\"><label for=\"tar\">or its folder, packed: tar -czf worklog.tar.gz "
+             "-C FOLDER .</label><input id=\"tar\" name=\"tar\" type=\"file\" "
+             "accept=\".tar,.gz,.tgz\" required></div><p><button class=\"first\">Send it</button>"
+             "</p></form>\n",
+             CsrfField(frame.viewer));
 }
 
 }  // namespace
@@ -231,9 +236,9 @@ std::string RenderWorklogGrading(const WorklogGradeView& view, PageFrame frame) 
   const Worklog& worklog = view.graded.uploaded.worklog;
   frame.title = "Worklog " + entry.problem;
   frame.place = Place::kWorklogs;
-  Html main = Markup("<h1>{}</h1>\n<p class=\"lead\">A worklog by {} {}, tier {}.</p>\n",
-                     entry.problem, entry.author.name, RoleTag(entry.author.role),
-                     worklog.words.tier);
+  Html main =
+      Markup("<h1>{}</h1>\n<p class=\"lead\">A worklog by {} {}, tier {}.</p>\n", entry.problem,
+             entry.author.name, RoleTag(entry.author.role), worklog.words.tier);
   main += Markup(
       "<p><a class=\"button first\" href=\"/worklogs/{0}/report\">Read the report</a> <a "
       "class=\"button\" href=\"/api/worklogs/{0}/tar\">All files</a>{1}</p>\n",
@@ -244,7 +249,8 @@ std::string RenderWorklogGrading(const WorklogGradeView& view, PageFrame frame) 
           : Html());
   Html facts = Fact("author, by the worklog", Text(worklog.words.author));
   facts += Fact("size", Text(worklog.words.size));
-  facts += Fact("sent", Markup("{} UTC, upload {}", TimeText(UtcText(entry.sent_s)), entry.uploads));
+  facts +=
+      Fact("sent", Markup("{} UTC, upload {}", TimeText(UtcText(entry.sent_s)), entry.uploads));
   facts += Fact("SHA-256 of its tar", Markup("<code>{}</code>", entry.tar));
   main += Facts(facts);
   main += Heading("Versions") + Versions(worklog.match);
@@ -256,9 +262,10 @@ std::string RenderWorklogGrading(const WorklogGradeView& view, PageFrame frame) 
 
 std::string RenderSheetPage(const SheetView& view, PageFrame frame) {
   frame.title = "Grading sheet of " + view.of.terms.name;
-  Html main = Markup("<h1>Grading sheet</h1>\n<p class=\"lead\"><a href=\"/classes/{}\">{}</a>, by "
-                     "student. Speed earns no points.</p>\n",
-                     view.of.id, view.of.terms.name);
+  Html main = Markup(
+      "<h1>Grading sheet</h1>\n<p class=\"lead\"><a href=\"/classes/{}\">{}</a>, by "
+      "student. Speed earns no points.</p>\n",
+      view.of.id, view.of.terms.name);
   std::vector<Column> columns = {{"student", "name"}, {"worklog", ""}, {"total", "n"}};
   for (const RubricBucket& bucket : view.rubric.buckets) columns.push_back({bucket.key, "n"});
   for (const char* name : {"marked by", ""}) columns.push_back({name, ""});
