@@ -33,7 +33,7 @@ Html BestCell(const BoardEntry& best) {
 Html SizeTable(const ProblemView& view) {
   PageTable table("sizes", {{"size", "name"},
                             {"constants", "why"},
-                            {"best speedup", ""},
+                            {"best speedup", "nowrap"},
                             {"by", "name"},
                             {"time", "n"},
                             {"of the bound", "n"}});
@@ -103,9 +103,9 @@ std::string RenderProblemsPage(const std::vector<ProblemLine>& problems, PageFra
                                {"level", "n"},
                                {"gain by", ""},
                                {"lesson", "why"},
-                               {"sizes", ""},
+                               {"sizes", "nowrap"},
                                {"judged", "n"},
-                               {"best speedup", ""}});
+                               {"best speedup", "nowrap"}});
   for (const ProblemLine& line : problems)
     table.Row({ProblemLink(line.problem.name),
                line.problem.level > 0 ? Markup("{}", line.problem.level) : Html(),

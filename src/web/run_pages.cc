@@ -98,11 +98,9 @@ Html RunTiles(const RunView& view, const RunFigures& figures) {
                ? Html()
                : Markup("{} {}", RangeOf(best->ratio),
                         best->verdict.empty() ? Html() : VerdictLink(best->verdict, "verdict")));
-  tiles += Tile(
-      "judgements", Markup("{}", figures.judged),
-      view.settings.budget.evaluations > 0
-          ? Markup("of {}; {} duplicates", view.settings.budget.evaluations, figures.duplicates)
-          : Markup("{} duplicates", figures.duplicates));
+  tiles += Tile("judgements", Markup("{}", figures.judged),
+                Markup("and {}; {}", Counted(figures.confirmed_again, "second look"),
+                       Counted(figures.duplicates, "duplicate")));
   tiles +=
       Tile("rate", Text(figures.per_minute > 0 ? fmt::format("{:.1f}", figures.per_minute) : "-"),
            Text("judgements a minute"));
@@ -195,6 +193,7 @@ RunFigures FiguresOf(const RunView& view) {
   };
   for (const RunNode& node : view.nodes) {
     if (node.kind == StepKind::kPropose) ++figures.asked;
+    if (node.kind == StepKind::kConfirm) ++figures.confirmed_again;
     if (node.kind == StepKind::kConfirm && node.outcome == OutcomeName(Outcome::kFaster) &&
         better(node, figures.confirmed))
       figures.confirmed = &node;

@@ -40,7 +40,7 @@ RunView ViewOfRun(const Journal& journal);
 // Figures that follow from the nodes.
 struct RunFigures {
   std::map<std::string, int64_t> outcomes;  // of judgements: "faster" -> 12
-  int64_t judged = 0, asked = 0, duplicates = 0;
+  int64_t judged = 0, confirmed_again = 0, asked = 0, duplicates = 0;
   const RunNode* best = nullptr;       // by the first look
   const RunNode* confirmed = nullptr;  // best of those that a second look found faster
   double per_minute = 0;               // judgements; 0: too few

@@ -132,7 +132,9 @@ Html CorrectnessSection(const Verdict& verdict) {
   facts += Fact("precision class",
                 gate->required_class.empty()
                     ? Text(gate->precision_class)
-                    : Markup("{}; {} is required", gate->precision_class, gate->required_class));
+                    : Markup("{}; {} is required",
+                             gate->precision_class.empty() ? "none" : gate->precision_class,
+                             gate->required_class));
   facts += Fact("tolerance", Text(gate->tolerance));
   facts += Fact("on NaN and infinity", Text(gate->differs_on_special_values));
   facts += Fact("right with weights", Text(gate->right_with_weights));

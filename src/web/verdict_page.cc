@@ -53,7 +53,10 @@ Html HeadTiles(const Verdict& verdict) {
                          verdict.roofline->regime));
   if (verdict.correctness)
     tiles += Tile("error over its bound", Markup("{:.2g}", verdict.correctness->error_ratio),
-                  Markup("{}, {} checked", verdict.correctness->precision_class,
+                  Markup("{}{} checked",
+                         verdict.correctness->precision_class.empty()
+                             ? ""
+                             : verdict.correctness->precision_class + ", ",
                          Counted(verdict.correctness->calls_checked, "call")));
   return tiles.empty() ? Html() : Tiles(tiles);
 }
