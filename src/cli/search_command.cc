@@ -21,6 +21,7 @@
 #include "cli/places.h"
 #include "cli/recorder.h"
 #include "cli/search_parts.h"
+#include "cli/search_ports.h"
 #include "cli/search_replay.h"
 #include "machine/machine.h"
 #include "machine/seeds.h"
@@ -30,6 +31,7 @@
 #include "search/engine.h"
 #include "search/env_judge.h"
 #include "search/judges.h"
+#include "search/known_verdicts.h"
 #include "search/recorded_verdicts.h"
 #include "search/search_report.h"
 #include "worker/protocol.h"
@@ -160,16 +162,18 @@ class SearchCall {
                                                 ? Journal::Open(store, settings.id)
                                                 : Journal::Begin(store, settings, files));
     Tell(options_.resumes ? "goes on" : "begins", settings);
-    return Search(journal, parts);
+    return Search(store, journal, parts);
   }
 
-  // The problem's reference.
+  // The problem's reference, and what was judged elsewhere.
   static Result<std::vector<NewRecord>> FilesOf(const SearchSettings& settings) {
     ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
     ASSAY_ASSIGN_OR_RETURN(const ProblemRequest problem,
                            ResolveProblem(terms.problem, SuiteFolders()));
-    return std::vector{
-        RecordOfFile(RecordKind::kReference, problem.path, settings.problem, problem.source)};
+    ASSAY_ASSIGN_OR_RETURN(std::vector<NewRecord> files, RecordsOfPorts(settings));
+    files.insert(files.begin(), RecordOfFile(RecordKind::kReference, problem.path, settings.problem,
+                                             problem.source));
+    return files;
   }
 
   static ProgressOptions OptionsFor(const SearchOptions& options) {
@@ -252,6 +256,7 @@ class SearchCall {
     if (std::error_code code; fs::exists(terms.problem.problem, code))
       terms.problem.problem = Absolute(terms.problem.problem);
     settings.problem = resolved.problem.name;
+    ASSAY_ASSIGN_OR_RETURN(settings.ports, Ports(settings));
     settings.terms = TermsText(terms);
     AskedTerms screening = ScreeningTerms(terms);
     screening.probe = !tunes && on_cpu;  // for the next prompts
@@ -265,12 +270,27 @@ class SearchCall {
     for (const std::string& strategy : options_.strategies) {
       settings.strategy = strategy;
       // Draws and chains are there to be compared with each other and with others.
-      settings.races = !options_.no_race && (tunes || strategy == "evolve");
+      const bool explores = tunes || strategy == "evolve";
+      settings.ablates = !tunes && (strategy == "evolve" || strategy == "no-archive");
+      settings.races = !options_.no_race && explores;
+      settings.knows = !options_.judge_again && explores && options_.strategies.size() == 1 &&
+                       settings.verdicts.empty();
       settings.id =
           Sha256Hex(fmt::format("{} {}", FreshSeed(), settings.terms)).substr(0, kIdDigits);
       all.push_back(settings);
     }
     return all;
+  }
+
+  Result<std::vector<PortedKernel>> Ports(const SearchSettings& settings) const {
+    const bool evolves = std::ranges::all_of(options_.strategies, [](const std::string& strategy) {
+      return strategy == "evolve" || strategy == "no-archive";
+    });
+    if (!options_.ports.empty() && (settings.proposer == kTunerName || !evolves))
+      return UsageError("--port is of --strategy evolve with a proposer, which is asked to fit it");
+    return ReadPortedKernels(options_.ports,
+                             options_.archive.empty() ? DefaultArchive() : options_.archive,
+                             settings.problem, settings.form);
   }
 
   Result<void> BeginTuning(SearchSettings* settings) const {
@@ -317,7 +337,7 @@ class SearchCall {
     return MakeStrategy(settings, options_.proposing, StopToken(interrupted_));
   }
 
-  Result<Arm> Search(Journal& journal, const StrategyParts& parts) {
+  Result<Arm> Search(Store& store, Journal& journal, const StrategyParts& parts) {
     const SearchSettings& settings = journal.settings();
     ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
     ASSAY_ASSIGN_OR_RETURN(const AskedTerms screening, RecordedTerms(settings.screening_terms));
@@ -346,11 +366,15 @@ class SearchCall {
                        most > 0 ? static_cast<double>(view.ledger.spent().evaluations) / most : -1);
     };
     events.result = [&](const Step& step, const StepResult& result, const SearchView& view) {
-      if (result.verdict && result.duplicate_of.empty() && settings.verdicts.empty())
+      if (result.verdict && result.duplicate_of.empty() && result.known.empty() &&
+          settings.verdicts.empty())
         KeepVerdict(*result.verdict);
       if (options_.jsonl) Print(ResultEvent(step, result, view));
     };
-    SearchEngine engine({journal, *parts.strategy, *judges, parts.proposals.get()}, events);
+    KnownVerdicts known(store, settings.problem, settings.screening_terms);
+    SearchEngine engine({journal, *parts.strategy, *judges, parts.proposals.get(),
+                         settings.knows ? &known : nullptr},
+                        events);
     const auto ended = engine.Run(StopToken(interrupted_));
     progress_.Clear();
     if (!ended) {

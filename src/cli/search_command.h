@@ -16,6 +16,7 @@ struct SearchOptions {
   std::string proposer = "tuner", from;
   ProposerOptions proposing;
   std::string form = "native", prompts;
+  std::vector<std::string> ports;  // verdicts: VERDICT, VERDICT@ARCHIVE
   int64_t prompt_tokens = 16'000, answer_tokens = 16'384;
   double temperature = 1;
   int64_t askers = 4;  // answers that are awaited at a time
@@ -31,7 +32,7 @@ struct SearchOptions {
   bool replays = false;            // --replay was given
   std::string verdicts;            // an archive, whose verdicts take the place of judging
   std::vector<std::string> steer;  // an action and its text; empty: run the search
-  bool no_race = false;
+  bool no_race = false, judge_again = false;
   bool jsonl = false, quiet = false, verbose = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);

@@ -50,6 +50,11 @@ void AddProposer(SearchOptions* options, CLI::App& command) {
   command.add_option("--form", options->form, "Form of candidates that are asked for")
       ->capture_default_str()
       ->check(CLI::IsMember({"native", "device", "python"}));
+  command
+      .add_option("--port", options->ports,
+                  "Of evolve: a verdict on a kernel that was fast at another size or on another "
+                  "machine, to begin from; VERDICT, or VERDICT@ARCHIVE")
+      ->allow_extra_args(false);
   command.add_option("--prompts", options->prompts,
                      "A folder with templates that take the place of the shipped ones");
   command
@@ -81,7 +86,8 @@ void RefuseFixed(const CLI::App& command) {
                            "--budget",      "--seed",          "--finalists",
                            "--width",       "--baseline",      "--p",
                            "--threads",     "--timeout",       "--verdict-seconds",
-                           "--memory",      "--python"})
+                           "--memory",      "--python",        "--no-race",
+                           "--judge-again", "--port"})
     if (command.get_option(name)->count() > 0)
       throw CLI::ValidationError(name, "it was fixed when the search was begun: leave it out");
 }
@@ -118,6 +124,8 @@ void SearchOptions::AddTo(CLI::App& command) {
       ->check(Between(1, 32));
   command.add_flag("--no-race", no_race,
                    "Measure first looks to a decision about --p, also of what cannot be the best");
+  command.add_flag("--judge-again", judge_again,
+                   "Judge candidates also if an earlier search has judged what they build to");
   command
       .add_option("--devices", devices,
                   "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: where --from runs)")

@@ -7,6 +7,7 @@
 
 #include "builders/native_code.h"
 #include "cli/options.h"
+#include "cli/search_ports.h"
 #include "doctor/doctor.h"
 #include "problem/suite.h"
 #include "search/chains.h"
@@ -63,6 +64,8 @@ Result<std::unique_ptr<Strategy>> AskingStrategy(const SearchSettings& settings,
                     "no-archive",
                     settings.strategy));
   }
+  terms.ablates = settings.ablates;
+  ASSAY_ASSIGN_OR_RETURN(terms.ports, TriedElsewhere(settings.ports));
   terms.seed = settings.seed;
   terms.width = settings.width;
   terms.lines_max = settings.budget.evaluations > 0

@@ -21,27 +21,11 @@ constexpr size_t kUnansweredMax = 8;
 constexpr int kWaitMs = 200;
 constexpr int kWaitForAnswersMs = 5;
 constexpr size_t kUnwrittenMax = 2000;
-constexpr std::string_view kConfirmPrefix = "confirm/";
-
-Step ConfirmationOf(const Step& step) {
-  Step confirmation = step;
-  confirmation.kind = StepKind::kConfirm;
-  confirmation.key = fmt::format("{}{}", kConfirmPrefix, step.key);
-  confirmation.lineage = {{step.key}, "confirm", step.lineage.note};
-  return confirmation;
-}
 
 // The text by which duplicates are known.
 std::string FingerprintOf(const Step& step) {
   const auto source = CandidateFromText(step.name, step.source);
   return Sha256Hex(source ? NormalisedSource(step.source, source->language) : step.source);
-}
-
-Error StrangeJournal(const std::string& key) {
-  return {ErrorKind::kUsage,
-          fmt::format("the search cannot be gone on with: its step {} is not one that this version "
-                      "of Assay would ask for; begin a new search",
-                      key)};
 }
 
 }  // namespace
@@ -82,6 +66,7 @@ void SearchEngine::Tell(Entry& entry, const StepResult& result) {
     table_.Judged(entry.step, result);
     if (parts_.journal.settings().races) parts_.judges.Race(table_.Bound());
     StepResult& kept = verdicts_[entry.step.key] = result;
+    kept.known.clear();  // what is the same as it is a duplicate of this step
     if (kept.verdict) {
       kept.verdict->samples.clear();
       const std::string& artifact = kept.verdict->candidate.artifact;
@@ -90,78 +75,6 @@ void SearchEngine::Tell(Entry& entry, const StepResult& result) {
     }
   }
   Accept(parts_.strategy.Heard(entry.step, result));
-}
-
-Result<void> SearchEngine::ReplayEvent(const JournalEvent& event, std::vector<Open>* open) {
-  using Kind = JournalEvent::Kind;
-  before_ns_ = std::max<int64_t>(before_ns_, std::llround(event.seconds * 1e9));
-  if (event.kind == Kind::kHeeded) {
-    Accept(parts_.strategy.Steered(event.action, event.text));
-    return {};
-  }
-  if (event.key.starts_with(kConfirmPrefix) && !entries_.contains(event.key)) {
-    const Step* step = FindStep(event.key.substr(kConfirmPrefix.size()));
-    if (step == nullptr) return std::unexpected(StrangeJournal(event.key));
-    Accept({ConfirmationOf(*step)});
-  }
-  const auto found = entries_.find(event.key);
-  if (found == entries_.end()) return std::unexpected(StrangeJournal(event.key));
-  Entry& entry = found->second;
-  const auto earlier = std::find_if(open->begin(), open->end(),
-                                    [&](const Open& each) { return each.key == event.key; });
-  if (event.kind == Kind::kIntent) {
-    if (entry.step.kind != StepKind::kPropose && event.source_hash != Sha256Hex(entry.step.source))
-      return std::unexpected(StrangeJournal(event.key));
-    // An archive from before steps were recorded as lost.
-    if (earlier != open->end()) {
-      ledger_.Book(earlier->reserved);
-      open->erase(earlier);
-    }
-    open->push_back({event.key, event.cost, event.judged_at_once});
-    return {};
-  }
-  if (earlier != open->end()) open->erase(earlier);
-  if (event.kind == Kind::kReleased || event.kind == Kind::kLost) {
-    ledger_.Book(event.cost);
-  } else {
-    if (entry.state == Entry::State::kDone) return std::unexpected(StrangeJournal(event.key));
-    ledger_.Book(event.cost);
-    StepResult result = event.result;
-    if (!result.duplicate_of.empty()) {
-      const auto first = verdicts_.find(result.duplicate_of);
-      if (first == verdicts_.end()) return std::unexpected(StrangeJournal(event.key));
-      result = first->second;
-      result.duplicate_of = event.result.duplicate_of;
-    }
-    std::erase(waiting_, event.key);
-    Tell(entry, result);
-  }
-  return {};
-}
-
-Result<void> SearchEngine::Replay() {
-  Accept(parts_.strategy.Begin());
-  std::vector<Open> open;
-  for (const JournalEvent& event : parts_.journal.events())
-    ASSAY_RETURN_IF_ERROR(ReplayEvent(event, &open));
-  return BookLost(open);
-}
-
-Result<void> SearchEngine::BookLost(const std::vector<Open>& open) {
-  std::vector<const Step*> steps;
-  std::vector<Spending> costs;
-  int64_t judged = 0;
-  for (const Open& each : open) {
-    const Step& step = entries_.at(each.key).step;
-    const bool in_flight = step.kind == StepKind::kPropose || judged < each.judged_at_once;
-    if (step.kind != StepKind::kPropose) ++judged;
-    steps.push_back(&step);
-    costs.push_back(in_flight ? each.reserved : Spending());
-    ledger_.Book(costs.back());
-  }
-  ASSAY_RETURN_IF_ERROR(parts_.journal.Lose(steps, costs));
-  if (!steps.empty()) events_.at("after loss");
-  return {};
 }
 
 Spending SearchEngine::CostOf(const Step& step) const {
@@ -324,6 +237,7 @@ Result<void> SearchEngine::Settle(const std::vector<Finished>& finished) {
     if (in_hand_.erase(finished[i].key) > 0) ledger_.Settle(entry.reserved, settled[i].cost);
     Tell(entry, finished[i].result);
     events_.result(entry.step, finished[i].result, View());
+    ASSAY_RETURN_IF_ERROR(LearnFrom(finished[i].result));
   }
   return {};
 }
@@ -335,12 +249,24 @@ Result<void> SearchEngine::HearJudges(int timeout_ms) {
 
 StepResult SearchEngine::ResultOf(const std::string& artifact) const {
   const auto first = by_artifact_.find(artifact);
-  if (first == by_artifact_.end())
-    return {
-        {}, {}, Error{ErrorKind::kEnvironment, "the worker knows a build that nobody named"}, ""};
+  if (first == by_artifact_.end()) {
+    auto known = parts_.known != nullptr
+                     ? parts_.known->Find(artifact)
+                     : EnvironmentError("the worker knows a build that nobody named");
+    if (!known) return {std::nullopt, std::nullopt, known.error(), ""};
+    return {std::nullopt, std::move(known->verdict), std::nullopt, "", true, known->content};
+  }
   StepResult result = verdicts_.at(first->second);
   result.duplicate_of = first->second;
   return result;
+}
+
+Result<void> SearchEngine::LearnFrom(const StepResult& result) {
+  const bool own = result.verdict && result.duplicate_of.empty() && result.known.empty();
+  if (!own || parts_.known == nullptr || result.verdict->candidate.artifact.empty()) return {};
+  ASSAY_ASSIGN_OR_RETURN(const auto artifacts, parts_.known->Learn(*result.verdict));
+  for (const std::string& artifact : artifacts) parts_.judges.Know(artifact);
+  return {};
 }
 
 Result<void> SearchEngine::SettleJudged(std::vector<JudgedTask> judged) {
@@ -351,7 +277,8 @@ Result<void> SearchEngine::SettleJudged(std::vector<JudgedTask> judged) {
       if (task.known.empty() == known) continue;
       finished.push_back({task.key, known ? ResultOf(task.known)
                                           : StepResult{std::nullopt, std::move(task.verdict),
-                                                       std::move(task.error), "", task.is_free}});
+                                                       std::move(task.error), "", task.is_free,
+                                                       std::move(task.recorded)}});
     }
     ASSAY_RETURN_IF_ERROR(Settle(finished));
   }
@@ -447,6 +374,13 @@ Result<void> SearchEngine::WriteInTime() {
   return parts_.journal.Flush();
 }
 
+Result<void> SearchEngine::ShowLife() {
+  const double silent_ns = (Seconds() - parts_.journal.seconds()) * 1e9;
+  if (events_.alive_every_ns <= 0 || silent_ns < static_cast<double>(events_.alive_every_ns))
+    return {};
+  return parts_.journal.Live(Seconds());
+}
+
 Result<void> SearchEngine::Hear() {
   bool judges = false;
   for (const std::string& key : in_hand_)
@@ -463,8 +397,10 @@ Result<void> SearchEngine::Hear() {
 Result<void> SearchEngine::Run(StopToken stop) {
   const Span span("search");
   const auto ended = RunToEnd(stop);
-  const auto written = parts_.journal.Flush();
-  return ended ? written : ended;
+  if (ended) return parts_.journal.Flush();
+  // The error that ended it counts, not that its seconds cannot be kept.
+  (void)parts_.journal.Live(Seconds());
+  return ended;
 }
 
 Result<void> SearchEngine::RunToEnd(StopToken stop) {
@@ -488,6 +424,7 @@ Result<void> SearchEngine::RunToEnd(StopToken stop) {
       if (in_hand_.empty()) return {};
     }
     ASSAY_RETURN_IF_ERROR(WriteInTime());
+    ASSAY_RETURN_IF_ERROR(ShowLife());
     ASSAY_RETURN_IF_ERROR(Hear());
     events_.progress(View());
   }

@@ -22,6 +22,7 @@
 #include "base/stop_token.h"
 #include "search/budget.h"
 #include "search/journal.h"
+#include "search/known_verdicts.h"
 #include "search/outcome_table.h"
 #include "search/sources.h"
 #include "search/step.h"
@@ -47,6 +48,9 @@ struct SearchEvents {
   // Records that cost nothing to make again, such as a transcript's answers, are on disk after
   // this; all else before anything follows from it.
   int64_t write_within_ns = 200'000'000;
+  // If nothing else is recorded for so long, a record says that the process runs: a kill hides no
+  // more seconds than these. 0: never.
+  int64_t alive_every_ns = 10'000'000'000;
 };
 
 // The parts that a search is made of. All must outlive it. `proposals` is null where the strategy
@@ -56,6 +60,7 @@ struct SearchParts {
   Strategy& strategy;
   VerdictSource& judges;
   AnswerSource* proposals = nullptr;
+  KnownVerdicts* known = nullptr;  // of earlier searches; null: each is judged
 };
 
 class SearchEngine {
@@ -110,8 +115,10 @@ class SearchEngine {
   // Records what came of these steps, then tells it.
   Result<void> Settle(const std::vector<Finished>& finished);
   Result<void> SettleJudged(std::vector<JudgedTask> judged);
-  // The result of an earlier step that built the same.
+  // The result of an earlier step, or search, that built the same.
   StepResult ResultOf(const std::string& artifact) const;
+  // A verdict of this process says on which machine it runs, and by which tools it builds.
+  Result<void> LearnFrom(const StepResult& result);
   Result<void> HearJudges(int timeout_ms);
   Result<void> HearProposals();
   // Questions without an answer, once nothing else is in hand.
@@ -121,6 +128,7 @@ class SearchEngine {
   Result<void> HeedWishes();
   Writing WritingOf(bool is_free) const;
   Result<void> WriteInTime();
+  Result<void> ShowLife();
   // Waits for verdicts and answers.
   Result<void> Hear();
   Result<void> RunToEnd(StopToken stop);

@@ -342,6 +342,58 @@ TEST_F(Searching, RecordsOfAnotherFormAreAnErrorAndNoCrash) {
   EXPECT_THAT(Journal::Open(*store, "").error().message, HasSubstr("record 3 is not as"));
 }
 
+// Judges nothing: each wait takes a second, and the process is killed in one of them.
+class KilledWhileWaiting : public VerdictSource {
+ public:
+  KilledWhileWaiting(int64_t* now_ns, int waits) : now_ns_(now_ns), waits_(waits) {}
+  void Add(JudgeTask) override {}
+  void Know(const std::string&) override {}
+  void Race(double) override {}
+  Result<std::vector<JudgedTask>> Wait(int) override {
+    *now_ns_ += 1'000'000'000;
+    if (--waits_ == 0) ::_exit(9);
+    return std::vector<JudgedTask>();
+  }
+  std::vector<JudgedTask> Stop() override { return {}; }
+  size_t judged_at_once() const override { return 1; }
+
+ private:
+  int64_t* now_ns_;
+  int waits_;
+};
+
+// A process that was killed before any of its verdicts came left no trace of its time: a search
+// that was killed again and again went on for ever.
+TEST_F(Searching, TheSecondsOfKilledProcessesCount) {
+  SearchSettings settings = Settings();
+  settings.budget.seconds = 300;
+  int rounds = 0;
+  while (true) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto store = SqliteStore::Open(path_).value();
+      Journal journal = rounds == 0 ? Journal::Begin(*store, settings).value()
+                                    : Journal::Open(*store, "").value();
+      const auto tuner = Tuner::Make(settings.strategy, settings.from_name, settings.from_source,
+                                     "cpp", settings.seed, static_cast<size_t>(settings.width))
+                             .value();
+      int64_t now_ns = 7'000'000'000;  // of another start of the machine
+      KilledWhileWaiting judges(&now_ns, 45);
+      SearchEvents events;
+      events.now_ns = [&] { return now_ns; };
+      ::_exit(SearchEngine({journal, *tuner, judges}, events).Run(StopToken()) ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (WEXITSTATUS(status) != 9 || ++rounds == 20) break;
+    // 40 of its 45 seconds are known.
+    EXPECT_NEAR(Journal::Open(*SqliteStore::OpenToRead(path_).value(), "")->seconds(),
+                40.0 * rounds, 1e-6);
+  }
+  // Of 300 s, 160 are spent, and so many are kept for two finalists.
+  EXPECT_EQ(rounds, 4);
+}
+
 TEST_F(Searching, AWishReachesTheStrategyInItsPlace) {
   struct Listener : Strategy {
     std::vector<std::string> heard;

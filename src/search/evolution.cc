@@ -16,6 +16,13 @@ constexpr double kExploration = 0.3;
 constexpr double kGainOfCorrect = 0.02;  // of a candidate that is right, and no faster
 // Of a variant: it takes a judgement, and no answer. A question with its judgement costs 1.
 constexpr double kCostOfTuning = 0.5;
+constexpr int64_t kPortsOfOne = 2;  // questions on a candidate of elsewhere
+
+// The operation whose worth the line tells. A candidate of elsewhere, as it stands, was no choice.
+std::string ArmOf(const std::string& operation, bool from_nothing) {
+  if (operation == "port" && from_nothing) return "as it stands";
+  return operation == "realise" ? "idea" : operation;
+}
 
 std::string CellOf(const Verdict& verdict) {
   const bool staged =
@@ -28,19 +35,31 @@ std::string CellOf(const Verdict& verdict) {
 }  // namespace
 
 Evolution::Evolution(const Writer& writer, EvolutionTerms terms)
-    : writer_(writer), terms_(terms), islands_(static_cast<size_t>(terms.islands)) {}
+    : writer_(writer), terms_(std::move(terms)), islands_(static_cast<size_t>(terms_.islands)) {
+  for (size_t i = 0; i < terms_.ports.size(); ++i) {
+    Line line{"port", i % islands_.size(), {}, "", 1, std::nullopt};
+    line.origin = i;
+    queued_.push_back(std::move(line));
+  }
+}
 
 std::vector<Step> Evolution::Fill() {
   std::vector<Step> steps;
   while (in_hand_ < terms_.width && asked_ < terms_.lines_max) {
     Line line = NextLine();
-    steps.push_back(line.operation == "tune" ? Tune(std::move(line)) : Ask(std::move(line)));
+    if (line.operation == "tune")
+      steps.push_back(Tune(std::move(line)));
+    else if (line.operation == "port" && line.parents.empty())
+      steps.push_back(Port(std::move(line)));
+    else
+      steps.push_back(Ask(std::move(line)));
   }
   return steps;
 }
 
 Step Evolution::Ask(Line line) {
   Question question{line.operation, {}, {}, line.idea};
+  if (line.operation == "port") question.origin = &terms_.ports[line.origin];
   Step step;
   step.kind = StepKind::kPropose;
   step.key = fmt::format("propose/{}", asked_);
@@ -87,6 +106,40 @@ Step Evolution::Tune(Line line) {
   return step;
 }
 
+Step Evolution::Port(Line line) {
+  const Tried& there = terms_.ports[line.origin];
+  Step step;
+  step.key = fmt::format("judge/{}", asked_++);
+  step.lineage = {{}, "port", there.idea};
+  step.name = writer_.CandidateName();
+  step.source = there.source;
+  ++in_hand_;
+  Tried attempt;
+  attempt.key = step.key;
+  attempt.source = step.source;
+  attempt.idea = there.idea;
+  line.attempt = attempts_.size();
+  ported_.push_back({line.origin, line.island, attempts_.size()});
+  attempts_.push_back(std::move(attempt));
+  ratios_.push_back(0);
+  OpenTuning(attempts_.size() - 1);
+  lines_[step.key] = std::move(line);
+  return step;
+}
+
+Evolution::Ported* Evolution::OpenPort(size_t island) {
+  for (Ported& ported : ported_)
+    if (ported.island == island && ported.judged && ported.asked < kPortsOfOne) return &ported;
+  return nullptr;
+}
+
+std::optional<size_t> Evolution::OpenAblation(const Island& island) const {
+  std::optional<size_t> chosen;
+  for (const auto& [cell, elite] : island.elites)
+    if (!ablated_.contains(elite) && (!chosen || ratios_[elite] > ratios_[*chosen])) chosen = elite;
+  return chosen;
+}
+
 void Evolution::OpenTuning(size_t attempt) {
   const std::string& text = attempts_[attempt].source;
   const auto source = CandidateFromText(writer_.CandidateName(), text);
@@ -124,10 +177,20 @@ Evolution::Line Evolution::NextLine() {
   line.island = static_cast<size_t>(turn_++) % islands_.size();
   Island& island = islands_[line.island];
   auto variant = ChooseVariant(island, random);
-  line.operation = ChooseOperation(island, variant.has_value(), random);
+  line.operation = ChooseOperation(OpenOperations(island, variant.has_value()), random);
   if (line.operation == "tune") {
     line.parents = {variant->first};
     line.point = std::move(variant->second);
+  }
+  if (line.operation == "port") {
+    Ported& ported = *OpenPort(line.island);
+    ++ported.asked;
+    line.origin = ported.origin;
+    line.parents = {ported.attempt};
+  }
+  if (line.operation == "ablate") {
+    line.parents = {*OpenAblation(island)};
+    ablated_.insert(line.parents.front());
   }
   if (line.operation == "repair") line.parents = {*std::exchange(island.failed, std::nullopt)};
   if (line.operation == "refine" || line.operation == "cross")
@@ -152,9 +215,8 @@ size_t Evolution::RandomElite(const Island& island, StepRandom& random) const {
   return ratios_[one] >= ratios_[other] ? one : other;
 }
 
-std::string Evolution::ChooseOperation(const Island& island, bool tunable,
-                                       StepRandom& random) const {
-  if (terms_.greedy && !island.elites.empty()) return "refine";
+std::vector<std::string> Evolution::OpenOperations(const Island& island, bool tunable) {
+  if (terms_.greedy && !island.elites.empty()) return {"refine"};
   std::vector<std::string> open{"idea"};
   if (tunable) open.emplace_back("tune");
   if (island.failed) open.emplace_back("repair");
@@ -165,6 +227,14 @@ std::string Evolution::ChooseOperation(const Island& island, bool tunable,
         }))
       open.emplace_back("cross");
   }
+  if (terms_.ablates && OpenAblation(island)) open.emplace_back("ablate");
+  if (OpenPort(static_cast<size_t>(&island - islands_.data())) != nullptr)
+    open.emplace_back("port");
+  return open;
+}
+
+std::string Evolution::ChooseOperation(const std::vector<std::string>& open,
+                                       StepRandom& random) const {
   double pulls = 1;
   for (const auto& [name, arm] : arms_) pulls += static_cast<double>(arm.pulls);
   std::string chosen;
@@ -199,7 +269,7 @@ std::vector<Step> Evolution::HeardAnswer(Line& line, const Step& step, const Ste
     usd_ += result.answer->usage.usd;
     line.cost = result.answer->usage.usd * static_cast<double>(asked_) / usd_;
   }
-  Arm& arm = arms_[line.operation == "realise" ? "idea" : line.operation];
+  Arm& arm = arms_[ArmOf(line.operation, line.parents.empty())];
   arm.cost += line.cost;
   ++arm.pulls;
   if (!result.answer) return {};
@@ -211,6 +281,12 @@ std::vector<Step> Evolution::HeardAnswer(Line& line, const Step& step, const Ste
   }
   const std::string parent = line.parents.empty() ? "" : attempts_[line.parents.front()].source;
   auto source = writer_.ReadCode(*result.answer, parent);
+  if (line.operation == "ablate") {
+    const std::string trick = writer_.ReadIdea(*result.answer);
+    line.idea =
+        fmt::format("{} without a trick, {:.2f}x before: {}", attempts_[line.parents.front()].key,
+                    ratios_[line.parents.front()], trick.empty() ? "it was not named" : trick);
+  }
   Tried attempt;
   attempt.idea = line.idea;
   line.attempt = attempts_.size();
@@ -240,12 +316,13 @@ void Evolution::HeardVerdict(const Line& line, const StepResult& result) {
   Island& island = islands_[line.island];
   attempt.verdict = result.verdict;
   if (result.error) attempt.trouble = result.error->message;
+  for (Ported& ported : ported_) ported.judged |= ported.attempt == place;
   if (!result.verdict) return;  // the machine's trouble says nothing about it
   const Ratio ratio = RatioOf(*result.verdict);
   ratios_[place] = ratio.value;
   if (const auto variant = variants_.find(place); variant != variants_.end())
     tunings_[variant->second.tuning].known.Tell(variant->second.point, ratio.value);
-  Arm& arm = arms_[line.operation == "realise" ? "idea" : line.operation];
+  Arm& arm = arms_[ArmOf(line.operation, line.parents.empty())];
   if (!IsCorrect(result.verdict->outcome)) {
     // A candidate that was repaired in vain is left alone.
     if (line.operation != "repair" && line.operation != "tune" && result.duplicate_of.empty())

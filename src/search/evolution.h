@@ -6,13 +6,17 @@
 // candidate is displaced only by one whose interval lies above. A bandit (UCB1) chooses the
 // operation by its gain a unit of cost. An island on which nothing improves for some time begins
 // again from the best candidate of another one. A candidate with `//! tune` lines is tuned:
-// variants of it are judged, without a question.
+// variants of it are judged, without a question. A candidate that was judged elsewhere, at another
+// size or on another machine, is judged here as it stands; then one is asked for that fits here.
+// Ablation takes one trick out of an elite. The answer's sentence and the verdict stand among the
+// ideas that were tried, so that later prompts know the trick's worth.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +37,8 @@ struct EvolutionTerms {
   bool cells = true;         // false: an island keeps its best candidate alone
   bool greedy = false;       // once a candidate is right, only refine
   uint64_t seed = 0;
+  bool ablates = false;           // tricks of elites are taken out
+  std::vector<Tried> ports = {};  // candidates with their verdicts from elsewhere
 };
 
 class Evolution : public Strategy {
@@ -55,6 +61,7 @@ class Evolution : public Strategy {
     double cost = 1;
     std::optional<size_t> attempt;
     TunePoint point = {};  // "tune": of the variant
+    size_t origin = 0;     // "port": of `ports`
   };
   struct Island {
     std::map<std::string, size_t> elites;  // cell -> attempt
@@ -65,6 +72,13 @@ class Evolution : public Strategy {
   struct Arm {
     double gain = 0, cost = 0;
     int64_t pulls = 0;
+  };
+  // A candidate of elsewhere, here.
+  struct Ported {
+    size_t origin = 0, island = 0;
+    size_t attempt = 0;  // as it stands
+    bool judged = false;
+    int64_t asked = 0;
   };
 
   std::vector<Step> Fill();
@@ -79,6 +93,12 @@ class Evolution : public Strategy {
   };
 
   Step Ask(Line line);
+  // The step that judges a candidate of elsewhere as it stands.
+  Step Port(Line line);
+  // Of the island, one that can be asked to fit better; null: none.
+  Ported* OpenPort(size_t island);
+  // The fastest elite of which no trick was taken out yet.
+  std::optional<size_t> OpenAblation(const Island& island) const;
   // The step that judges a variant of the line's parent.
   Step Tune(Line line);
   Line NextLine();
@@ -87,7 +107,9 @@ class Evolution : public Strategy {
                                                             StepRandom& random) const;
   // Notes what the attempt leaves open.
   void OpenTuning(size_t attempt);
-  std::string ChooseOperation(const Island& island, bool tunable, StepRandom& random) const;
+  // What can be done on an island.
+  std::vector<std::string> OpenOperations(const Island& island, bool tunable);
+  std::string ChooseOperation(const std::vector<std::string>& open, StepRandom& random) const;
   size_t RandomElite(const Island& island, StepRandom& random) const;
   std::vector<Step> HeardAnswer(Line& line, const Step& step, const StepResult& result);
   void HeardVerdict(const Line& line, const StepResult& result);
@@ -101,6 +123,8 @@ class Evolution : public Strategy {
   std::deque<Tuning> tunings_;
   std::map<size_t, Variant> variants_;  // of attempts with open values
   std::vector<Island> islands_;
+  std::vector<Ported> ported_;
+  std::set<size_t> ablated_;  // attempts
   std::map<std::string, Arm> arms_;
   std::deque<Line> queued_;  // that go before what the bandit chooses
   int64_t asked_ = 0, in_hand_ = 0;

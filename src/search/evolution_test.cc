@@ -23,6 +23,9 @@ class NumberWriter : public Writer {
     prompt.text = question.operation;
     for (const Tried* parent : question.parents) prompt.text += " " + parent->source;
     if (!question.idea.empty()) prompt.text += " " + question.idea;
+    if (question.origin != nullptr) prompt.text += " from " + question.origin->key;
+    for (const Tried* tried : question.tried)
+      if (tried->idea.contains("without")) prompt.text += "\n" + tried->idea;
     return prompt;
   }
   std::expected<std::string, std::string> ReadCode(const Answer& answer,
@@ -31,16 +34,25 @@ class NumberWriter : public Writer {
     return answer.text;
   }
   std::string ReadIdea(const Answer& answer) const override {
-    return answer.text == "nonsense" ? "" : answer.text;
+    if (answer.text == "nonsense") return "";
+    return answer.reasoning.empty() ? answer.text : answer.reasoning;  // stands before the code
   }
   std::string CandidateName() const override { return "candidate.cpp"; }
 };
+
+double ValueOf(const std::string& source) {
+  const double number = std::stod(source);
+  return std::isnan(number) ? 1 : number;
+}
 
 struct Ran {
   std::vector<std::string> asked;  // prompts
   std::map<std::string, int> operations;
   double best = 0;
   int judged = 0;
+  std::vector<std::string> judged_by;  // "port 1.2"
+  std::vector<std::string> ablated;    // keys of parents
+  std::vector<std::string> notes;      // of ablations that were judged
 };
 
 // A model that changes what it is shown a little; a ratio above 4 is wrong, as are some others.
@@ -64,9 +76,11 @@ Ran Evolve(const EvolutionTerms& terms, bool nonsense = false, int inject_at = -
     waiting.pop_front();
     if (step.kind == StepKind::kJudge) {
       const double number = std::stod(step.source);
-      const bool fails = number > 4 || std::fmod(number * 100, 7) < 1;
+      const bool fails = std::isnan(number) || number > 4 || std::fmod(number * 100, 7) < 1;
       ran.best = std::max(ran.best, fails ? 0 : number);
       ++ran.judged;
+      ran.judged_by.push_back(step.lineage.operation + " " + step.source);
+      if (step.lineage.operation == "ablate") ran.notes.push_back(step.lineage.note);
       take(evolution.Heard(
           step, {std::nullopt, VerdictWith(fails ? 0 : number, step.key), std::nullopt, ""}));
       continue;
@@ -78,8 +92,12 @@ Ran Evolve(const EvolutionTerms& terms, bool nonsense = false, int inject_at = -
     const size_t space = step.prompt.text.find(' ');
     const std::string& operation = step.lineage.operation;
     double number = 0.5 + 0.7 * random.Unit();
-    if (operation == "refine" || operation == "cross" || operation == "repair")
-      number = std::stod(step.prompt.text.substr(space + 1)) * (0.85 + 0.3 * random.Unit());
+    if (operation == "ablate") {
+      ran.ablated.push_back(step.lineage.parents.front());
+      answer.reasoning = "unrolled loops";
+    }
+    if (operation != "idea" && operation != "realise")
+      number = ValueOf(step.prompt.text.substr(space + 1)) * (0.85 + 0.3 * random.Unit());
     answer.text = nonsense              ? "nonsense"
                   : operation == "idea" ? "tiles"
                                         : fmt::format("{:.3f}", number);
@@ -145,6 +163,39 @@ TEST(Evolution, WhatACandidateLeavesOpenIsTuned) {
   }
   EXPECT_THAT(judged, Contains("tune A=2"));
   EXPECT_THAT(judged, Contains("tune A=4"));
+}
+
+TEST(Evolution, AblationTakesATrickOutOfEachEliteOnce) {
+  EvolutionTerms terms{200, 4, 3, 2, 10, true, false, 7};
+  terms.ablates = true;
+  const Ran ran = Evolve(terms);
+  EXPECT_GT(ran.ablated.size(), 3u);
+  EXPECT_EQ(std::set(ran.ablated.begin(), ran.ablated.end()).size(), ran.ablated.size());
+  for (const std::string& parent : ran.ablated) EXPECT_THAT(parent, HasSubstr("judge/"));
+  // Its worth is told: what it was before, and by the verdict what it is without.
+  ASSERT_FALSE(ran.notes.empty());
+  EXPECT_THAT(ran.notes.front(),
+              ::testing::MatchesRegex("judge/[0-9]+ without a trick, [0-9.]+x before: unrolled "
+                                      "loops"));
+  EXPECT_THAT(ran.asked.back(), HasSubstr(ran.notes.front()));
+  EXPECT_GT(ran.best, 2);
+}
+
+TEST(Evolution, AKernelOfElsewhereIsJudgedAsItStandsAndThenFitted) {
+  EvolutionTerms terms{60, 4, 3, 2, 10, true, false, 7};
+  Tried there;
+  there.key = "verdict1";
+  there.source = "1.5";
+  there.idea = "verdict1 as it stands";
+  there.verdict = VerdictWith(1.9, "verdict1");
+  terms.ports = {there, there};
+  terms.ports[1].source = "nan";  // it does not run here
+  const Ran ran = Evolve(terms);
+  EXPECT_EQ(ran.judged_by[0], "port 1.5");
+  EXPECT_EQ(ran.judged_by[1], "port nan");
+  EXPECT_EQ(ran.operations.at("port"), 4);  // two questions on each
+  EXPECT_THAT(ran.asked, Contains(HasSubstr("port 1.5 from verdict1")));
+  EXPECT_GT(ran.best, 1.5);
 }
 
 TEST(Evolution, NonsenseEndsIt) {

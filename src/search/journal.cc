@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <limits>
@@ -37,30 +38,44 @@ Spending SpendingOf(const Json& json) {
           json.value("evaluations", int64_t{0}), json.value("seconds", 0.0)};
 }
 
+Json PortsOf(const SearchSettings& settings) {
+  Json ports = Json::array();
+  for (const PortedKernel& port : settings.ports)
+    ports.push_back({{"name", port.name},
+                     {"source", Sha256Hex(port.source)},
+                     {"verdict", Sha256Hex(port.verdict)}});
+  return ports;
+}
+
 Json JsonOf(const SearchSettings& settings) {
-  return {{"schema", "assay.search/1"},
-          {"search", settings.id},
-          {"seed", fmt::format("{}", settings.seed)},
-          {"problem", settings.problem},
-          {"terms", Json::parse(settings.terms)},
-          {"screening_terms", Json::parse(settings.screening_terms)},
-          {"strategy", settings.strategy},
-          {"proposer", settings.proposer},
-          {"from", settings.from_name},
-          {"budget", JsonOf(settings.budget)},
-          {"finalists", settings.finalists},
-          {"width", settings.width},
-          {"chains", settings.chains},
-          {"turns", settings.turns},
-          {"askers", settings.askers},
-          {"verdicts", settings.verdicts},
-          {"races", settings.races},
-          {"form", settings.form},
-          {"signature", settings.signature},
-          {"prompts", settings.prompts},
-          {"prompt_tokens", settings.prompt_tokens},
-          {"answer_tokens", settings.answer_tokens},
-          {"temperature", settings.temperature}};
+  Json json = {{"schema", "assay.search/1"},
+               {"search", settings.id},
+               {"seed", fmt::format("{}", settings.seed)},
+               {"problem", settings.problem},
+               {"terms", Json::parse(settings.terms)},
+               {"screening_terms", Json::parse(settings.screening_terms)},
+               {"strategy", settings.strategy},
+               {"proposer", settings.proposer},
+               {"from", settings.from_name},
+               {"budget", JsonOf(settings.budget)},
+               {"finalists", settings.finalists},
+               {"width", settings.width},
+               {"chains", settings.chains},
+               {"turns", settings.turns},
+               {"askers", settings.askers},
+               {"verdicts", settings.verdicts},
+               {"races", settings.races},
+               {"form", settings.form},
+               {"signature", settings.signature},
+               {"prompts", settings.prompts},
+               {"prompt_tokens", settings.prompt_tokens},
+               {"answer_tokens", settings.answer_tokens},
+               {"temperature", settings.temperature}};
+  // Left out if they are off, as in the records of older versions.
+  if (settings.knows) json["knows"] = true;
+  if (settings.ablates) json["ablates"] = true;
+  if (!settings.ports.empty()) json["ports"] = PortsOf(settings);
+  return json;
 }
 
 SearchSettings SettingsOf(const Json& json) {
@@ -81,6 +96,8 @@ SearchSettings SettingsOf(const Json& json) {
   settings.turns = json.value("turns", settings.turns);
   settings.askers = json.value("askers", settings.askers);
   settings.verdicts = json.value("verdicts", "");
+  settings.knows = json.value("knows", settings.knows);
+  settings.ablates = json.value("ablates", settings.ablates);
   settings.races = json.value("races", settings.races);
   settings.form = json.value("form", "");
   settings.signature = json.value("signature", settings.signature);
@@ -176,6 +193,25 @@ Result<Record> FindSearch(Store& store, const std::string& id) {
   return found.front();
 }
 
+Result<std::vector<PortedKernel>> ReadPorts(Store& store, const Record& record, const Json& json) {
+  using Names = std::vector<std::array<std::string, 3>>;
+  ASSAY_ASSIGN_OR_RETURN(const Names names, TakenApart(record, [&] {
+                           Names read;
+                           for (const Json& port : json.value("ports", Json::array()))
+                             read.push_back({port.value("name", ""), port.value("source", ""),
+                                             port.value("verdict", "")});
+                           return Result<Names>(std::move(read));
+                         }));
+  std::vector<PortedKernel> ports;
+  for (const auto& [name, source, verdict] : names) {
+    PortedKernel port{name, "", ""};
+    ASSAY_ASSIGN_OR_RETURN(port.source, store.Get(source));
+    ASSAY_ASSIGN_OR_RETURN(port.verdict, store.Get(verdict));
+    ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
 }  // namespace
 
 Result<SearchSettings> ReadSearchSettings(Store& store, const std::string& id) {
@@ -190,6 +226,7 @@ Result<SearchSettings> ReadSearchSettings(Store& store, const std::string& id) {
   if (!record.source.empty()) {
     ASSAY_ASSIGN_OR_RETURN(settings.from_source, store.Get(record.source));
   }
+  ASSAY_ASSIGN_OR_RETURN(settings.ports, ReadPorts(store, record, json));
   return settings;
 }
 
@@ -225,6 +262,7 @@ Result<void> Journal::Read() {
       ASSAY_ASSIGN_OR_RETURN(const std::string content, store_->Get(record.content));
       ASSAY_ASSIGN_OR_RETURN(JournalEvent event,
                              TakenApart(record, [&] { return EventOf(record, content); }));
+      seconds_ = std::max(seconds_, event.seconds);
       events_.push_back(std::move(event));
     }
     query.after = page.back().sequence;
@@ -254,6 +292,11 @@ Result<JournalEvent> Journal::EventOf(const Record& record, const std::string& c
     event.wish = last_wish_ = json.value("heeded", int64_t{0});
     return event;
   }
+  if (json.value("alive", false)) {
+    event.kind = Kind::kAlive;
+    event.seconds = json.value("seconds", 0.0);
+    return event;
+  }
   if (json.value("released", false)) {
     event.kind = Kind::kReleased;
     return event;
@@ -273,7 +316,9 @@ Result<JournalEvent> Journal::EventOf(const Record& record, const std::string& c
                                json["error"].value("message", "")};
   }
   if (json.contains("verdict")) {
-    ASSAY_ASSIGN_OR_RETURN(const std::string text, store_->Get(json.value("verdict", "")));
+    const std::string hash = json.value("verdict", "");
+    if (json.value("known", false)) event.result.known = hash;
+    ASSAY_ASSIGN_OR_RETURN(const std::string text, store_->Get(hash));
     ASSAY_ASSIGN_OR_RETURN(event.result.verdict, VerdictFromJson(text));
   }
   return event;
@@ -300,6 +345,7 @@ Result<void> Journal::Intend(std::span<const Step* const> steps, std::span<const
                                 JsonOf(*steps[i], settings_, reserved[i], facts)));
     records.back().source = steps[i]->source;
   }
+  seconds_ = std::max(seconds_, facts.seconds);
   return Write(std::move(records), writing);
 }
 
@@ -312,7 +358,10 @@ void Journal::AddRecords(const SettledStep& settled, double seconds,
     const Ratio ratio = RatioOf(*result.verdict);
     json["outcome"] = OutcomeName(result.verdict->outcome);
     // That of a duplicate stands there already.
-    if (result.duplicate_of.empty()) {
+    if (!result.known.empty()) {
+      json["verdict"] = result.known;
+      json["known"] = true;
+    } else if (result.duplicate_of.empty()) {
       const bool first = step.kind == StepKind::kJudge;
       for (NewRecord& record :
            RecordsOfVerdict({step.name, step.source, settings_.problem,
@@ -338,6 +387,7 @@ Result<void> Journal::Settle(std::span<const SettledStep> settled, double second
                              Writing writing) {
   std::vector<NewRecord> records;
   for (const SettledStep& each : settled) AddRecords(each, seconds, &records);
+  seconds_ = std::max(seconds_, seconds);
   return Write(std::move(records), writing);
 }
 
@@ -360,6 +410,16 @@ Result<void> Journal::Lose(std::span<const Step* const> steps, std::span<const S
     records.push_back(RecordFor(RecordKind::kResult, settings_, steps[i]->key, json));
   }
   return Write(std::move(records), Writing::kNow);
+}
+
+Result<void> Journal::Live(double seconds) {
+  const Json json = {{"schema", "assay.search.result/1"},
+                     {"search", settings_.id},
+                     {"alive", true},
+                     {"seconds", seconds}};
+  seconds_ = std::max(seconds_, seconds);
+  return Write({RecordFor(RecordKind::kResult, settings_, std::string(kAliveName), json)},
+               Writing::kNow);
 }
 
 Result<std::vector<SteerWish>> Journal::NewWishes() {

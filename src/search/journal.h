@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "archive/store.h"
@@ -15,6 +16,12 @@
 #include "search/step.h"
 
 namespace assay {
+
+// A candidate with the verdict that it had at another size, or on another machine.
+struct PortedKernel {
+  std::string name, source;
+  std::string verdict;  // as JSON
+};
 
 // All that a search was begun with. It never changes.
 struct SearchSettings {
@@ -31,7 +38,11 @@ struct SearchSettings {
   int64_t chains = 4, turns = 4;
   int64_t askers = 4;    // answers that are awaited at a time
   std::string verdicts;  // an archive, whose verdicts take the place of judging; may be empty
-  bool races = false;    // first looks give up what cannot exceed the best so far
+  // Candidates that build to what the archive has a verdict on are not judged.
+  bool knows = false;
+  bool ablates = false;             // evolve takes tricks out of its best candidates
+  std::vector<PortedKernel> ports;  // for evolve
+  bool races = false;               // first looks give up what cannot exceed the best so far
   // Of searches by a proposer.
   std::string form;                    // "native", "device", "python"
   std::vector<std::string> signature;  // of the problem, a line an argument
@@ -48,12 +59,13 @@ struct JournalEvent {
     kReleased,  // the attempt was given up, and costs nothing
     kLost,      // its process ended before it
     kHeeded,    // a person's wish was passed on to the strategy
+    kAlive,     // the process still ran
   };
   Kind kind = Kind::kIntent;
   std::string key;
   Lineage lineage;
   Spending cost;       // kIntent: what was reserved; kResult, kLost: what it cost, without seconds
-  double seconds = 0;  // kIntent, kResult: that the search had taken until then
+  double seconds = 0;  // kIntent, kResult, kAlive: that the search had taken until then
   int64_t judged_at_once = 0;  // kIntent: judgements that were made at one moment
   StepResult result;           // kResult: of a duplicate, `duplicate_of` alone
   std::string source_hash;     // kIntent: of the candidate
@@ -105,6 +117,10 @@ class Journal {
   Result<void> Release(std::span<const Step* const> steps);
   // They were in hand when an earlier process ended; `costs` are booked for them.
   Result<void> Lose(std::span<const Step* const> steps, std::span<const Spending> costs);
+  // The process still runs: if it is killed, its seconds until now are known.
+  Result<void> Live(double seconds);
+  // The greatest number of seconds that was recorded.
+  double seconds() const { return seconds_; }
   Result<void> Flush();
   size_t unwritten() const { return unwritten_.size(); }
   // Wishes that were recorded and not yet passed on.
@@ -123,8 +139,12 @@ class Journal {
   SearchSettings settings_;
   std::vector<JournalEvent> events_;
   std::vector<NewRecord> unwritten_;
+  double seconds_ = 0;
   int64_t last_wish_ = 0;  // sequence of the last one that was passed on
 };
+
+// The name of the records of `Live`, which a replay does not compare: they tell of the clock alone.
+inline constexpr std::string_view kAliveName = "alive";
 
 // Records a wish for a running search. Errors (kUsage): there is no such search.
 Result<void> RecordWish(Store& store, const std::string& search, const std::string& action,

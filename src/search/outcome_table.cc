@@ -10,7 +10,8 @@ namespace assay {
 namespace {
 
 SearchNode NodeOf(const Step& step, const StepResult& result) {
-  SearchNode node{step.key, step.lineage, std::nullopt, {}, "", result.duplicate_of};
+  SearchNode node{step.key, step.lineage,        std::nullopt,         {},
+                  "",       result.duplicate_of, !result.known.empty()};
   if (!result.verdict) return node;
   node.outcome = result.verdict->outcome;
   node.ratio = RatioOf(*result.verdict);
@@ -41,9 +42,11 @@ void OutcomeTable::Judged(const Step& step, const StepResult& result) {
   if (!duplicate && node.ratio.value > (before == nullptr ? 0 : before->ratio.value))
     best_ = step.key;
   places_[step.key] = nodes_.size();
+  const bool known = node.known;
+  known_ += known ? 1 : 0;
   nodes_.push_back(std::move(node));
   if (duplicate) return;
-  const int64_t evaluations = curve_.empty() ? 1 : curve_.back().evaluations + 1;
+  const int64_t evaluations = (curve_.empty() ? 0 : curve_.back().evaluations) + (known ? 0 : 1);
   curve_.push_back({evaluations, best() == nullptr ? 0 : best()->ratio.value});
 }
 

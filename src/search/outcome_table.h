@@ -17,6 +17,7 @@ struct SearchNode {
   Ratio ratio;
   std::string verdict_id;
   std::string duplicate_of;
+  bool known = false;  // an earlier search judged it
 };
 
 struct CurvePoint {
@@ -32,6 +33,8 @@ class OutcomeTable {
   void Confirmed(const Step& step, const StepResult& result);
 
   const std::vector<SearchNode>& nodes() const { return nodes_; }
+  // Candidates whose verdicts are those of earlier searches.
+  int64_t known() const { return known_; }
   size_t answers() const { return answers_; }
   size_t unanswered() const { return unanswered_; }
   // Questions since the last answer.
@@ -55,6 +58,7 @@ class OutcomeTable {
 
  private:
   std::vector<SearchNode> nodes_;
+  int64_t known_ = 0;
   size_t answers_ = 0, unanswered_ = 0, unanswered_in_a_row_ = 0;
   std::map<std::string, size_t> places_;
   std::string best_;

@@ -128,14 +128,17 @@ bool LeaveOutNext(const PromptSubject& subject, PromptOperator which, LeftOut* l
     dropped->push_back(name);
     return true;
   };
-  const bool two = which == PromptOperator::kCrossover;
+  const bool two = which == PromptOperator::kCrossover ||
+                   (which == PromptOperator::kPort && subject.parents.size() > 1);
   if (drop(&left_out->second_feedback, two, "second_feedback")) return true;
   if (drop(&left_out->code, has("code"), "code")) return true;
   if (left_out->ideas < subject.tried.size()) {
     if (left_out->ideas++ == 0) dropped->push_back("ideas");
     return true;
   }
-  return drop(&left_out->example, which != PromptOperator::kIdea, "example") ||
+  const bool worked = which != PromptOperator::kIdea && which != PromptOperator::kAblate &&
+                      which != PromptOperator::kPort;
+  return drop(&left_out->example, worked, "example") ||
          drop(&left_out->machine, !subject.machine.empty(), "machine") ||
          drop(&left_out->bound, has("bound"), "bound") ||
          drop(&left_out->target, !subject.target.empty(), "target") ||
@@ -154,6 +157,7 @@ PromptParts PartsOf(const PromptTemplates& templates, const PromptSubject& subje
   parts["conditions"] = Conditions(subject.problem);
   parts["language"] = form.language;
   parts["idea"] = subject.idea;
+  parts["origin"] = subject.origin;
   parts["ideas"] = Ideas(subject.tried, left_out.ideas);
   if (!left_out.machine) parts["machine"] = subject.machine;
   if (!left_out.target) parts["target"] = subject.target;
@@ -178,7 +182,7 @@ PromptParts PartsOf(const PromptTemplates& templates, const PromptSubject& subje
 
 size_t ParentsNeeded(PromptOperator which) {
   if (which == PromptOperator::kCrossover) return 2;
-  return which == PromptOperator::kRefine || which == PromptOperator::kRepair ? 1 : 0;
+  return which == PromptOperator::kIdea || which == PromptOperator::kImplement ? 0 : 1;
 }
 
 Result<void> Check(PromptOperator which, const PromptSubject& subject) {
@@ -204,6 +208,10 @@ std::string_view PromptOperatorName(PromptOperator which) {
       return "repair";
     case PromptOperator::kCrossover:
       return "crossover";
+    case PromptOperator::kAblate:
+      return "ablate";
+    case PromptOperator::kPort:
+      return "port";
   }
   return {};
 }

@@ -17,7 +17,7 @@
 namespace assay {
 
 // kIdea asks for an idea in English; the others for a whole file.
-enum class PromptOperator { kIdea, kImplement, kRefine, kRepair, kCrossover };
+enum class PromptOperator { kIdea, kImplement, kRefine, kRepair, kCrossover, kAblate, kPort };
 std::string_view PromptOperatorName(PromptOperator which);  // "idea": its template's name too
 
 struct PromptParent {
@@ -34,13 +34,16 @@ struct PromptSubject {
   const ProblemRequest& problem;
   // A line for each argument, as in a verdict or a worker's description: "input x float32[64, 8]".
   std::vector<std::string> signature = {};
-  std::string form = "native";             // or "device", "python"
-  std::string machine = {};                // MachineText()
-  std::string target = {};                 // TargetText()
-  std::string idea = {};                   // to realise
-  std::vector<PromptParent> parents = {};  // one of refine and repair, two of crossover
-  std::vector<TriedIdea> tried = {};       // oldest first
-  std::string budget = {};                 // "12 evaluations are left."
+  std::string form = "native";  // or "device", "python"
+  std::string machine = {};     // MachineText()
+  std::string target = {};      // TargetText()
+  std::string idea = {};        // to realise
+  // One of refine, repair and ablate, two of crossover; of port the candidate with its feedback
+  // here, and there.
+  std::vector<PromptParent> parents = {};
+  std::string origin = {};            // OriginText() of port
+  std::vector<TriedIdea> tried = {};  // oldest first
+  std::string budget = {};            // "12 evaluations are left."
 };
 
 struct BuiltPrompt {
@@ -65,6 +68,9 @@ Result<std::string> EntryOf(const std::vector<std::string>& signature, std::stri
 
 // "AMD EPYC 7B13, 2 cores, 2 threads; caches ...": what a kernel's author must know of a machine.
 std::string MachineText(const Machine& machine, const MachineProfile& profile);
+// "at size tiny, ROWS = 8, on AMD EPYC 7B13, 1 thread (input x float32[8, 64], ...)": where a
+// verdict was given.
+std::string OriginText(const Verdict& verdict);
 // "eager takes 4.00 ms a call; the bound by measured ceilings is 0.310 ms (memory)." Empty if no
 // time is known.
 std::string TargetText(const Verdict& verdict);

@@ -152,6 +152,19 @@ std::string MachineText(const Machine& machine, const MachineProfile& profile) {
   return machine.gpu.empty() ? ProcessorText(machine, profile) : GpuText(machine, profile);
 }
 
+std::string OriginText(const Verdict& verdict) {
+  const ProblemRecord& problem = verdict.problem;
+  const Machine& machine = verdict.machine;
+  std::string text = problem.size.empty() ? std::string() : "at size " + problem.size;
+  for (const auto& [name, value] : problem.set)
+    text += fmt::format("{}{} = {}", text.empty() ? "with " : ", ", name, value);
+  text += fmt::format("{}on {}", text.empty() ? "" : ", ",
+                      machine.gpu.empty() ? machine.cpu : machine.gpu);
+  if (machine.gpu.empty()) text += ", " + Counted(machine.threads, "thread");
+  if (!problem.signature.empty()) text += fmt::format(" ({})", fmt::join(problem.signature, ", "));
+  return text;
+}
+
 std::string TargetText(const Verdict& verdict) {
   if (!verdict.speed) return {};
   std::string text;

@@ -19,10 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kTemplateBytesMax = 256 << 10;
-constexpr std::array<std::string_view, 13> kTemplates{
-    "crossover",   "example_device", "example_native", "example_python", "form_device",
-    "form_native", "form_python",    "idea",           "implement",      "refine",
-    "repair",      "rules",          "system"};
+constexpr std::array<std::string_view, 15> kTemplates{
+    "ablate",      "crossover",   "example_device", "example_native", "example_python",
+    "form_device", "form_native", "form_python",    "idea",           "implement",
+    "port",        "refine",      "repair",         "rules",          "system"};
 
 // {{name}}, {{#name}} or {{/name}}.
 struct Tag {

@@ -14,9 +14,10 @@ using testing::IsEmpty;
 using testing::Not;
 
 constexpr int64_t kPlenty = 100'000;
-constexpr PromptOperator kAll[] = {PromptOperator::kIdea, PromptOperator::kImplement,
-                                   PromptOperator::kRefine, PromptOperator::kRepair,
-                                   PromptOperator::kCrossover};
+constexpr PromptOperator kAll[] = {PromptOperator::kIdea,      PromptOperator::kImplement,
+                                   PromptOperator::kRefine,    PromptOperator::kRepair,
+                                   PromptOperator::kCrossover, PromptOperator::kAblate,
+                                   PromptOperator::kPort};
 
 const PromptTemplates& Shipped() {
   static const PromptTemplates templates =
@@ -90,6 +91,37 @@ TEST(Prompt, OfParentsHasTheirSourceAndFeedback) {
   EXPECT_THAT(
       TextOf(PromptOperator::kCrossover, subject),
       AllOf(HasSubstr("int first;"), HasSubstr("int second;"), HasSubstr("second outcome")));
+}
+
+TEST(Prompt, OfAnAblationAsksForOneTrickLess) {
+  const ProblemRequest problem = Softmax();
+  EXPECT_THAT(TextOf(PromptOperator::kAblate, Whole(problem)),
+              AllOf(HasSubstr("int first;"), HasSubstr("Take it out"), HasSubstr("newest idea"),
+                    HasSubstr("First name the trick"), Not(HasSubstr("int second;"))));
+}
+
+TEST(Prompt, OfAPortSaysWhatWasFoundThereAndHere) {
+  const ProblemRequest problem = Softmax();
+  PromptSubject subject = Whole(problem);
+  Verdict there = SampleVerdict(Outcome::kFaster);
+  there.problem.size = "large";
+  there.problem.set = {{"ROWS", "4096"}};
+  there.machine.gpu.clear();
+  there.machine.cpu = "another processor";
+  there.machine.threads = 8;
+  there.problem.signature = {"input x float32[4096, 1024]"};
+  subject.origin = OriginText(there);
+  EXPECT_EQ(subject.origin,
+            "at size large, ROWS = 4096, on another processor, 8 threads (input x float32[4096, "
+            "1024])");
+  const std::string text = TextOf(PromptOperator::kPort, subject);
+  EXPECT_THAT(text, AllOf(HasSubstr(subject.origin), HasSubstr("int first;"),
+                          HasSubstr("ROWS = 64"), HasSubstr("first outcome"),
+                          HasSubstr("second outcome"), Not(HasSubstr("int second;"))));
+  // Of the two, that from elsewhere goes first.
+  const auto whole = BuildPrompt(Shipped(), PromptOperator::kPort, subject, kPlenty).value();
+  EXPECT_THAT(BuildPrompt(Shipped(), PromptOperator::kPort, subject, whole.tokens - 1)->dropped,
+              ElementsAre("second_feedback"));
 }
 
 TEST(Prompt, OfAnIdeaAsksForNoCode) {

@@ -27,6 +27,8 @@ PromptOperator OperatorOf(const Question& question) {
   if (question.operation == "cross" && question.parents.size() > 1)
     return PromptOperator::kCrossover;
   if (question.parents.empty()) return PromptOperator::kImplement;
+  if (question.operation == "ablate") return PromptOperator::kAblate;
+  if (question.operation == "port" && question.origin != nullptr) return PromptOperator::kPort;
   return question.operation == "repair" ? PromptOperator::kRepair : PromptOperator::kRefine;
 }
 
@@ -83,6 +85,12 @@ Prompt PromptWriter::Ask(const Question& question) const {
     return true;
   });
   for (const Tried* parent : asked.parents) subject.parents.push_back(ParentOf(*parent));
+  if (asked.origin != nullptr && asked.origin->verdict && !asked.parents.empty()) {
+    const Verdict& there = *asked.origin->verdict;
+    // Without this machine's profile, and the code that is built here.
+    subject.parents.push_back({asked.origin->source, FeedbackOf({there, asked.origin->source})});
+    subject.origin = OriginText(there);
+  }
   auto built = BuildPrompt(templates_, OperatorOf(asked), subject, terms_.prompt_tokens);
   if (!built) {
     // The parents are too long for any prompt: from nothing, which was tried when this was made.

@@ -50,6 +50,14 @@ TEST(PromptWriter, AsksByOperation) {
               AllOf(HasSubstr("Repair it"), HasSubstr("int wrong;"), HasSubstr("Verdict: wrong")));
   EXPECT_THAT(writer.Ask({"cross", {&slow, &wrong}, {}, ""}).text,
               AllOf(HasSubstr("joins the best"), HasSubstr("int slow;"), HasSubstr("int wrong;")));
+  EXPECT_THAT(writer.Ask({"ablate", {&slow}, {}, ""}).text,
+              AllOf(HasSubstr("Take it out"), HasSubstr("int slow;")));
+  Tried there = slow;
+  there.verdict->machine.cpu = "a processor elsewhere";
+  there.verdict->machine.gpu.clear();
+  EXPECT_THAT(writer.Ask({"port", {&slow}, {}, "", &there}).text,
+              AllOf(HasSubstr("Fit it to"), HasSubstr("on a processor elsewhere"),
+                    HasSubstr("judge's findings there")));
   const Prompt prompt = writer.Ask({"draft", {}, {}, ""});
   EXPECT_THAT(prompt.system, HasSubstr("fast compute kernels"));
   EXPECT_EQ(prompt.answer_tokens_max, 16'384);

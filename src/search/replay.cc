@@ -65,6 +65,11 @@ Parting PartingOf(const std::string& recorded, const std::string& replayed) {
   return {where, Excerpt(old_text, place), Excerpt(new_text, place)};
 }
 
+// Tells how long a process ran: nothing was decided.
+bool IsOfTheClock(const RecordFacts& facts) {
+  return facts.kind == RecordKind::kResult && facts.name == kAliveName;
+}
+
 // The records of a search, and how many of them the replay has reached.
 struct Script {
   std::vector<Record> records;       // the settings, then steps and results
@@ -108,6 +113,7 @@ class ComparingStore : public Store {
       // Those beside a result are named in it by their hashes.
       if (kind != RecordKind::kSearch && kind != RecordKind::kStep && kind != RecordKind::kResult)
         continue;
+      if (IsOfTheClock(record.facts)) continue;
       ASSAY_RETURN_IF_ERROR(Take(record));
     }
     return std::vector<Record>();
@@ -210,8 +216,12 @@ class RecordedJudges : public VerdictSource {
     std::vector<JudgedTask> judged;
     for (size_t count = BatchFrom(0); judged.size() < count;) {
       const JournalEvent& event = *script_.Next(judged.size());
-      JudgedTask task{event.key, event.result.verdict, event.result.error, event.cost == Spending(),
-                      ArtifactOf(event.result.duplicate_of)};
+      JudgedTask task{event.key,
+                      event.result.verdict,
+                      event.result.error,
+                      event.cost == Spending(),
+                      ArtifactOf(event.result.duplicate_of),
+                      event.result.known};
       judged.push_back(std::move(task));
     }
     for (const JudgedTask& each : judged) in_hand_.judged.erase(each.key);
@@ -293,6 +303,7 @@ Result<Script> ReadScript(Store& archive, const std::string& id) {
   Script script;
   ASSAY_ASSIGN_OR_RETURN(const Journal journal, Journal::Open(archive, id));
   script.events = journal.events();
+  std::erase_if(script.events, [](const JournalEvent& each) { return each.kind == Kind::kAlive; });
   RecordQuery query;
   query.id = journal.settings().id;
   query.oldest_first = true;
@@ -301,7 +312,9 @@ Result<Script> ReadScript(Store& archive, const std::string& id) {
     ASSAY_ASSIGN_OR_RETURN(std::vector<Record> page, archive.Find(query));
     if (page.empty()) break;
     query.after = page.back().sequence;
-    std::erase_if(page, [](const Record& each) { return each.facts.kind == RecordKind::kSteer; });
+    std::erase_if(page, [](const Record& each) {
+      return each.facts.kind == RecordKind::kSteer || IsOfTheClock(each.facts);
+    });
     std::move(page.begin(), page.end(), std::back_inserter(script.records));
   }
   if (script.records.size() != script.events.size() + 1)
@@ -324,6 +337,7 @@ Result<bool> RunProcess(Store& archive, const SearchSettings& settings,
   SearchEvents events;
   events.look_for_wishes_ns = 0;
   events.write_within_ns = 0;
+  events.alive_every_ns = 0;
   // The first look is the beginning of the process.
   const auto budget_ns = static_cast<int64_t>(settings.budget.seconds * 1e9);
   events.now_ns = [&, first = true]() mutable {
@@ -357,7 +371,8 @@ Result<ReplayReport> ReplaySearch(Store& archive, const std::string& id,
   for (const JournalEvent& event : script.events) {
     if (event.kind != Kind::kResult) continue;
     report.answers += event.result.answer.has_value();
-    report.verdicts += event.result.verdict.has_value() && event.result.duplicate_of.empty();
+    report.verdicts += event.result.verdict.has_value() && event.result.duplicate_of.empty() &&
+                       event.result.known.empty();
   }
   report.next = script.beyond;
   if (script.reached == script.records.size()) return report;

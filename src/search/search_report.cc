@@ -69,6 +69,7 @@ std::string NodeText(const JournalEvent& event) {
     text += fmt::format("  {}", OutcomeName(result.verdict->outcome));
     if (const Ratio ratio = RatioOf(*result.verdict); ratio.value > 0)
       text += " " + RatioText(ratio);
+    if (!result.known.empty()) text += "  known by verdict " + result.verdict->id;
   }
   if (result.answer) {
     text += fmt::format("  {} characters", result.answer->text.size());
@@ -126,6 +127,8 @@ std::string RenderEnd(const OutcomeTable& table, const Ledger& ledger) {
       text += fmt::format("not confirmed: {}, {}\n", key,
                           node.outcome ? OutcomeName(*node.outcome) : "an error");
   text += fmt::format("outcomes:  {}\n", CountsText(table));
+  if (table.known() > 0)
+    text += fmt::format("known:     {} by earlier searches\n", Counted(table.known(), "verdict"));
   if (table.answers() + table.unanswered() > 0)
     text += fmt::format("answers:   {}; {} judged; {} without an answer\n", table.answers(),
                         Counted(std::ssize(table.nodes()), "candidate"),
@@ -159,6 +162,7 @@ std::string ResultEvent(const Step& step, const StepResult& result, const Search
     json["ratio"] = JsonOf(RatioOf(*result.verdict));
   }
   if (!result.duplicate_of.empty()) json["duplicate_of"] = result.duplicate_of;
+  if (!result.known.empty()) json["known"] = true;
   if (result.error) json["error"] = result.error->message;
   json["spent"] = JsonOf(view.ledger.spent());
   return Line(json);
@@ -172,6 +176,7 @@ std::string EndEvent(const OutcomeTable& table, const Ledger& ledger, bool budge
                          {"note", result->lineage.note},
                          {"ratio", JsonOf(result->ratio)}};
   json["outcomes"] = table.counts();
+  json["known"] = table.known();
   json["answers"] = table.answers();
   json["unanswered"] = table.unanswered();
   json["spent"] = JsonOf(ledger.spent());

@@ -25,6 +25,7 @@ struct JudgedTask {
   std::optional<Error> error;  // in the verdict's place
   bool is_free = false;        // nothing was done for it
   std::string known = {};      // in the verdict's place: the artifact, which has one already
+  std::string recorded = {};   // hash of the verdict, if the archive had it (StepResult::known)
 };
 
 class VerdictSource {

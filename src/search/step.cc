@@ -1,5 +1,7 @@
 #include "search/step.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 
@@ -18,6 +20,14 @@ std::string_view StepKindName(StepKind kind) {
   for (const auto& [each, name] : kNames)
     if (each == kind) return name;
   return "judge";
+}
+
+Step ConfirmationOf(const Step& step) {
+  Step confirmation = step;
+  confirmation.kind = StepKind::kConfirm;
+  confirmation.key = fmt::format("{}{}", kConfirmPrefix, step.key);
+  confirmation.lineage = {{step.key}, "confirm", step.lineage.note};
+  return confirmation;
 }
 
 Ratio RatioOf(const Verdict& verdict) {

@@ -38,6 +38,10 @@ struct Step {
   Prompt prompt;       // kPropose
 };
 
+// The step that judges this one's candidate again; its key is that one's with this prefix.
+inline constexpr std::string_view kConfirmPrefix = "confirm/";
+Step ConfirmationOf(const Step& step);
+
 // One of them is set. `duplicate_of`: the verdict, or the error, is that of an earlier step.
 struct StepResult {
   std::optional<Answer> answer;
@@ -45,6 +49,8 @@ struct StepResult {
   std::optional<Error> error;
   std::string duplicate_of;
   bool is_free = false;  // nothing was done for it
+  // The verdict is one that the archive had, with this hash: of an earlier search.
+  std::string known = {};
 };
 
 // The candidate's speed by a verdict, over its headline baseline.

@@ -24,11 +24,13 @@ struct Tried {
 
 struct Question {
   // "draft" from nothing, "idea" in English, "realise" an idea, "refine" a candidate, "repair" one
-  // that fails, "cross" two.
+  // that fails, "cross" two, "ablate" one: without one of its tricks, "port" one that was judged
+  // elsewhere.
   std::string operation;
   std::vector<const Tried*> parents;
   std::vector<const Tried*> tried;  // before, oldest first
   std::string idea;                 // to realise
+  const Tried* origin = nullptr;    // "port": the parent, with its verdict from elsewhere
 };
 
 class Writer {

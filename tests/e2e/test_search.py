@@ -83,6 +83,12 @@ def test_a_killed_search_goes_on(searched):
     assert events[-1]["outcomes"].get("wrong") == 1, events
     for line in records(assay):
         fits(line, "archive")
+    # The source that it began from, which nobody judged as it stands, and all others.
+    begun = [line for line in records(assay) if line["kind"] == "search"]
+    assert [line["text"] for line in begun] == [SOURCE]
+    texts = {line["content"] for line in records(assay) if line["kind"] == "candidate"}
+    steps = [line for line in records(assay) if line["kind"] == "step"]
+    assert all("text" in line or line["source"] in texts for line in steps)
     assert assay("archive", "verify").code == GOOD
 
 
