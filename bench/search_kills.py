@@ -107,6 +107,7 @@ def main():
         end = json.loads(last.stdout.splitlines()[-1])
         records = search.records()
         every = [record for record in records if record["kind"] == "result"]
+        every = [record for record in every if not record["result"].get("alive")]
         lost = [record["result"]["cost"] for record in every if record["result"].get("lost")]
         results = collections.Counter(
             record["name"]

@@ -35,9 +35,11 @@ ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {
 
 
 def records(assay):
+    """All but those which say every ten seconds that a search runs."""
     run = assay("archive", "export", "-")
     assert run.code == GOOD, run
-    return [json.loads(line) for line in run.out.splitlines()]
+    lines = [json.loads(line) for line in run.out.splitlines()]
+    return [line for line in lines if not line.get("result", {}).get("alive")]
 
 
 @pytest.fixture(scope="module")
