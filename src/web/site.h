@@ -24,7 +24,7 @@ struct SiteOptions {
   int port = 0;
   bool behind_proxy = false;    // X-Forwarded-* of peers on the loopback interface count
   bool is_public = false;       // anyone may read the board
-  std::string security_policy;  // Content-Security-Policy of pages
+  std::string security_policy = {};  // Content-Security-Policy of pages
   RequestRate account_rate{50, 400};
   RequestRate address_rate{400, 1200};  // of all who are behind one address
   RequestRate wrong_rate{0.2, 20};      // of tokens that are none, by address
