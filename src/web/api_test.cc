@@ -48,8 +48,7 @@ TEST_F(ApiTest, TheDescriptionHasTheRoutesThatAre) {
   for (const auto& [path, methods] : description["paths"].items())
     for (const auto& [method, operation] : methods.items())
       if (method != "parameters") described.insert(method + " " + path);
-  const ClassDesk desk{
-      TarLibrary::Open(ASSAY_BUILD_DIRECTORY "/lib/assay/tar.so").value(), ""};
+  const ClassDesk desk{TarLibrary::Open(ASSAY_BUILD_DIRECTORY "/lib/assay/tar.so").value(), ""};
   std::vector<Route> routes = ApiRoutes(parts_.wake);
   for (Route& route : ClassApiRoutes(desk)) routes.push_back(std::move(route));
   for (const Route& route : routes) {

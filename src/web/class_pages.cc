@@ -2,12 +2,7 @@
 
 #include "report/text.h"
 #include "serve/words.h"
-
-// A fact of a match is a type, a fact of a page a function.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
 #include "web/parts.h"
-#pragma GCC diagnostic pop
 
 namespace assay {
 namespace {
@@ -30,14 +25,14 @@ Html DeadlineText(const Class& of, int64_t now_s) {
 
 Html ClassFacts(const ClassView& view) {
   const Class& of = view.of;
-  Html facts = Fact("deadline", DeadlineText(of, view.now_s));
-  facts += Fact("quota",
-                Markup("{} and {} of an account in 24 hours", Counted(of.terms.jobs_a_day, "job"),
-                       Counted(of.terms.worklogs_a_day, "worklog")));
+  Html facts = FactRow("deadline", DeadlineText(of, view.now_s));
+  facts += FactRow(
+      "quota", Markup("{} and {} of an account in 24 hours", Counted(of.terms.jobs_a_day, "job"),
+                      Counted(of.terms.worklogs_a_day, "worklog")));
   if (of.terms.deadline_s != 0)
-    facts += Fact("code of others", Text(IsOver(of, view.now_s) ? "shown since the deadline"
-                                                                : "hidden until the deadline"));
-  facts += Fact("rubric", Text(of.terms.rubric.empty() ? "the shipped one" : "of this class"));
+    facts += FactRow("code of others", Text(IsOver(of, view.now_s) ? "shown since the deadline"
+                                                                   : "hidden until the deadline"));
+  facts += FactRow("rubric", Text(of.terms.rubric.empty() ? "the shipped one" : "of this class"));
   return Facts(facts);
 }
 

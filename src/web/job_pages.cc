@@ -71,16 +71,16 @@ Html Progress(const JobView& view) {
 }
 
 Html JobFacts(const Job& job) {
-  Html facts = Fact("kind", Text(JobKindText(job.kind)));
-  facts += Fact("problem", ProblemLink(job.problem));
-  facts += Fact("size", Text(SizeText(job)));
-  facts += Fact("candidate", Markup("<code>{}</code>", job.name));
+  Html facts = FactRow("kind", Text(JobKindText(job.kind)));
+  facts += FactRow("problem", ProblemLink(job.problem));
+  facts += FactRow("size", Text(SizeText(job)));
+  facts += FactRow("candidate", Markup("<code>{}</code>", job.name));
   if (!job.author.name.empty())
-    facts += Fact("by", Markup("{} {}", job.author.name, RoleTag(job.author.role)));
-  facts += Fact("submitted", TimeText(job.made));
-  facts += Fact("ended", TimeText(job.ended));
-  facts += Fact("runner", Text(job.runner));
-  if (job.attempts > 1) facts += Fact("attempts", Markup("{}", job.attempts));
+    facts += FactRow("by", Markup("{} {}", job.author.name, RoleTag(job.author.role)));
+  facts += FactRow("submitted", TimeText(job.made));
+  facts += FactRow("ended", TimeText(job.ended));
+  facts += FactRow("runner", Text(job.runner));
+  if (job.attempts > 1) facts += FactRow("attempts", Markup("{}", job.attempts));
   return Facts(facts);
 }
 

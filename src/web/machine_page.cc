@@ -91,10 +91,10 @@ Html GpuTable(const GpuCeilings& gpu) {
   rows(gpu.traffic, "B/s");
   rows(gpu.arithmetic, "FLOP/s");
   Html html = Markup("<h3>{}, {}</h3>\n", gpu.name, gpu.architecture) + table.End();
-  html += Facts(
-      Fact("an empty kernel, in a row", Text(FormatDuration(gpu.launch_ns))) +
-      Fact("an empty kernel, and the wait for it", Text(FormatDuration(gpu.launch_and_wait_ns))) +
-      Fact("L2 cache", Text(FormatBytes(static_cast<double>(gpu.l2_bytes)))));
+  html += Facts(FactRow("an empty kernel, in a row", Text(FormatDuration(gpu.launch_ns))) +
+                FactRow("an empty kernel, and the wait for it",
+                        Text(FormatDuration(gpu.launch_and_wait_ns))) +
+                FactRow("L2 cache", Text(FormatBytes(static_cast<double>(gpu.l2_bytes)))));
   for (const std::string& note : gpu.notes) html += Paragraph(note, "faint");
   return html;
 }
@@ -114,13 +114,13 @@ std::string RenderMachinePage(const MachineView& view, PageFrame frame) {
   for (const MachineProfile& profile : view.profiles) {
     main += Heading(profile.cpu);
     main += Facts(
-        Fact("cores", Markup("{}", profile.cores)) + Fact("caches", CacheText(profile)) +
-        Fact("a call that does nothing",
-             profile.empty_call_ns > 0 ? Text(FormatDuration(profile.empty_call_ns)) : Html()) +
-        Fact("its reference in Python", profile.empty_python_call_ns > 0
-                                            ? Text(FormatDuration(profile.empty_python_call_ns))
-                                            : Html()) +
-        Fact("measured", TimeText(profile.created)));
+        FactRow("cores", Markup("{}", profile.cores)) + FactRow("caches", CacheText(profile)) +
+        FactRow("a call that does nothing",
+                profile.empty_call_ns > 0 ? Text(FormatDuration(profile.empty_call_ns)) : Html()) +
+        FactRow("its reference in Python", profile.empty_python_call_ns > 0
+                                               ? Text(FormatDuration(profile.empty_python_call_ns))
+                                               : Html()) +
+        FactRow("measured", TimeText(profile.created)));
     if (!profile.ceilings.empty())
       main += Html::Trusted("<h3>Ceilings</h3>\n") + CeilingTable(profile);
     if (!profile.noise.empty())

@@ -85,7 +85,7 @@ Html Tile(std::string_view name, const Html& value, const Html& more) {
 
 Html Tiles(const Html& tiles) { return Markup("<div class=\"tiles\">\n{}</div>\n", tiles); }
 
-Html Fact(std::string_view name, const Html& value) {
+Html FactRow(std::string_view name, const Html& value) {
   return value.empty() ? Html() : Markup("<dt>{}</dt><dd>{}</dd>\n", name, value);
 }
 

@@ -44,7 +44,7 @@ Html TimeText(std::string_view iso);  // "2026-11-27 12:30" UTC
 Html DayText(std::string_view iso);   // "2026-11-27"
 Html Tile(std::string_view name, const Html& value, const Html& more);
 Html Tiles(const Html& tiles);
-Html Fact(std::string_view name, const Html& value);  // of a <dl>; empty where the value is
+Html FactRow(std::string_view name, const Html& value);  // of a <dl>; empty where the value is
 Html Facts(const Html& facts);
 Html FactsInTwo(const Html& facts);  // in two columns where there is room
 Html Heading(std::string_view text);

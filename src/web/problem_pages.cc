@@ -53,18 +53,18 @@ Html SizeTable(const ProblemView& view) {
 }
 
 Html ProblemFacts(const SuiteProblem& problem) {
-  Html facts = Fact("level", problem.level > 0 ? Markup("{}", problem.level) : Html());
-  facts += Fact("what a good kernel gains by", Text(problem.mechanism));
-  facts += Fact("operations of a call",
-                problem.flops.empty() ? Html() : Markup("<code>{}</code>", problem.flops));
-  facts += Fact("compulsory bytes of a call",
-                problem.bytes.empty() ? Html() : Markup("<code>{}</code>", problem.bytes));
-  facts += Fact("operands", Text(problem.operands));
-  facts += Fact("precision class", Text(problem.precision));
-  facts += Fact("tolerance", Text(problem.tolerance));
-  facts += Fact("weights", Text(problem.weights));
-  facts += Fact("NaN and infinity", Text(problem.special_values));
-  if (!problem.allow_libraries) facts += Fact("libraries", Text("time in them is a foul"));
+  Html facts = FactRow("level", problem.level > 0 ? Markup("{}", problem.level) : Html());
+  facts += FactRow("what a good kernel gains by", Text(problem.mechanism));
+  facts += FactRow("operations of a call",
+                   problem.flops.empty() ? Html() : Markup("<code>{}</code>", problem.flops));
+  facts += FactRow("compulsory bytes of a call",
+                   problem.bytes.empty() ? Html() : Markup("<code>{}</code>", problem.bytes));
+  facts += FactRow("operands", Text(problem.operands));
+  facts += FactRow("precision class", Text(problem.precision));
+  facts += FactRow("tolerance", Text(problem.tolerance));
+  facts += FactRow("weights", Text(problem.weights));
+  facts += FactRow("NaN and infinity", Text(problem.special_values));
+  if (!problem.allow_libraries) facts += FactRow("libraries", Text("time in them is a foul"));
   return Facts(facts);
 }
 

@@ -122,14 +122,14 @@ Html OutcomeTableHtml(const RunFigures& figures) {
 
 Html SettingsFacts(const RunView& view) {
   const SearchSettings& settings = view.settings;
-  Html facts = Fact("problem", ProblemLink(settings.problem));
-  facts += Fact("strategy", Text(settings.strategy));
-  facts += Fact("proposer", Text(settings.proposer));
-  facts += Fact("from", Text(settings.from_name));
-  facts += Fact("began", TimeText(view.began));
-  facts += Fact("seed", Markup("<code>{}</code>", settings.seed));
-  facts += Fact("search", Markup("<code>{}</code>", settings.id));
-  if (view.is_live) facts += Fact("in hand", Markup("{}", view.in_hand));
+  Html facts = FactRow("problem", ProblemLink(settings.problem));
+  facts += FactRow("strategy", Text(settings.strategy));
+  facts += FactRow("proposer", Text(settings.proposer));
+  facts += FactRow("from", Text(settings.from_name));
+  facts += FactRow("began", TimeText(view.began));
+  facts += FactRow("seed", Markup("<code>{}</code>", settings.seed));
+  facts += FactRow("search", Markup("<code>{}</code>", settings.id));
+  if (view.is_live) facts += FactRow("in hand", Markup("{}", view.in_hand));
   return Facts(facts);
 }
 

@@ -22,8 +22,8 @@ namespace assay {
 
 struct SiteOptions {
   int port = 0;
-  bool behind_proxy = false;    // X-Forwarded-* of peers on the loopback interface count
-  bool is_public = false;       // anyone may read the board
+  bool behind_proxy = false;         // X-Forwarded-* of peers on the loopback interface count
+  bool is_public = false;            // anyone may read the board
   std::string security_policy = {};  // Content-Security-Policy of pages
   RequestRate account_rate{50, 400};
   RequestRate address_rate{400, 1200};  // of all who are behind one address

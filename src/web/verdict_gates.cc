@@ -125,20 +125,20 @@ Html CorrectnessSection(const Verdict& verdict) {
   if (gate->first_mismatch) html += MismatchNotice(*gate->first_mismatch);
   if (!gate->hint.empty())
     html += Markup("<div class=\"notice\"><p><strong>Hint:</strong> {}</p></div>\n", gate->hint);
-  Html facts = Fact("calls checked", Markup("{}", gate->calls_checked));
+  Html facts = FactRow("calls checked", Markup("{}", gate->calls_checked));
   facts +=
-      Fact("largest error over its bound", Markup("{:.3g} (up to 1 passes)", gate->error_ratio));
-  facts += Fact("largest absolute error", Markup("{:.3g}", gate->max_abs_error));
-  facts += Fact("precision class",
-                gate->required_class.empty()
-                    ? Text(gate->precision_class)
-                    : Markup("{}; {} is required",
-                             gate->precision_class.empty() ? "none" : gate->precision_class,
-                             gate->required_class));
-  facts += Fact("tolerance", Text(gate->tolerance));
-  facts += Fact("on NaN and infinity", Text(gate->differs_on_special_values));
-  facts += Fact("right with weights", Text(gate->right_with_weights));
-  facts += Fact("note", Text(gate->note));
+      FactRow("largest error over its bound", Markup("{:.3g} (up to 1 passes)", gate->error_ratio));
+  facts += FactRow("largest absolute error", Markup("{:.3g}", gate->max_abs_error));
+  facts += FactRow("precision class",
+                   gate->required_class.empty()
+                       ? Text(gate->precision_class)
+                       : Markup("{}; {} is required",
+                                gate->precision_class.empty() ? "none" : gate->precision_class,
+                                gate->required_class));
+  facts += FactRow("tolerance", Text(gate->tolerance));
+  facts += FactRow("on NaN and infinity", Text(gate->differs_on_special_values));
+  facts += FactRow("right with weights", Text(gate->right_with_weights));
+  facts += FactRow("note", Text(gate->note));
   html += FactsInTwo(facts);
   if (!gate->draws.empty())
     html += Fold(

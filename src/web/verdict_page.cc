@@ -64,22 +64,23 @@ Html HeadTiles(const Verdict& verdict) {
 Html Origin(const VerdictView& view) {
   const Verdict& verdict = view.verdict;
   Html facts;
-  if (!view.author.empty()) facts += Fact("by", Markup("{} {}", view.author, RoleTag(view.role)));
-  facts += Fact("judged", TimeText(verdict.created));
+  if (!view.author.empty())
+    facts += FactRow("by", Markup("{} {}", view.author, RoleTag(view.role)));
+  facts += FactRow("judged", TimeText(verdict.created));
   if (!view.runner.empty())
-    facts += Fact("judged by", Markup("{}{}", view.runner,
-                                      view.of_own_runner ? ", the author's own runner"
-                                                         : ", a runner of this server"));
-  facts += Fact("size", Text(SizeText(verdict.problem)));
-  facts += Fact("machine",
-                Markup("{}; {} a side",
-                       verdict.machine.gpu.empty() ? verdict.machine.cpu : verdict.machine.gpu,
-                       Counted(verdict.machine.threads, "thread")));
-  facts += Fact(
+    facts += FactRow("judged by", Markup("{}{}", view.runner,
+                                         view.of_own_runner ? ", the author's own runner"
+                                                            : ", a runner of this server"));
+  facts += FactRow("size", Text(SizeText(verdict.problem)));
+  facts += FactRow("machine",
+                   Markup("{}; {} a side",
+                          verdict.machine.gpu.empty() ? verdict.machine.cpu : verdict.machine.gpu,
+                          Counted(verdict.machine.threads, "thread")));
+  facts += FactRow(
       "form", Text(verdict.candidate.form +
                    (verdict.candidate.language.empty() ? "" : ", " + verdict.candidate.language)));
-  facts += Fact("verdict", Markup("<code>{}</code>", verdict.id));
-  if (view.job != 0) facts += Fact("job", Markup("<a href=\"/jobs/{0}\">{0}</a>", view.job));
+  facts += FactRow("verdict", Markup("<code>{}</code>", verdict.id));
+  if (view.job != 0) facts += FactRow("job", Markup("<a href=\"/jobs/{0}\">{0}</a>", view.job));
   return FactsInTwo(facts);
 }
 
@@ -138,20 +139,20 @@ Html CompareForm(const Verdict& verdict) {
 
 Html Records(const Verdict& verdict) {
   Html facts;
-  for (const auto& [tool, version] : verdict.toolchain) facts += Fact(tool, Text(version));
-  facts += Fact("flags", Markup("<code>{}</code>", verdict.candidate.flags));
-  facts += Fact("isolation", Text(verdict.machine.isolation));
-  facts += Fact("kernel of Linux", Text(verdict.machine.kernel));
-  facts += Fact("seed", Markup("<code>{}</code>", verdict.seed));
-  facts += Fact("hash of the problem", Markup("<code>{}</code>", verdict.problem.hash));
-  facts += Fact("hash of the source", Markup("<code>{}</code>", verdict.candidate.hash));
+  for (const auto& [tool, version] : verdict.toolchain) facts += FactRow(tool, Text(version));
+  facts += FactRow("flags", Markup("<code>{}</code>", verdict.candidate.flags));
+  facts += FactRow("isolation", Text(verdict.machine.isolation));
+  facts += FactRow("kernel of Linux", Text(verdict.machine.kernel));
+  facts += FactRow("seed", Markup("<code>{}</code>", verdict.seed));
+  facts += FactRow("hash of the problem", Markup("<code>{}</code>", verdict.problem.hash));
+  facts += FactRow("hash of the source", Markup("<code>{}</code>", verdict.candidate.hash));
   if (!verdict.candidate.artifact.empty())
-    facts += Fact("hash of the artifact", Markup("<code>{}</code>", verdict.candidate.artifact));
+    facts += FactRow("hash of the artifact", Markup("<code>{}</code>", verdict.candidate.artifact));
   const Cost& cost = verdict.cost;
-  facts += Fact("cost", Markup("{:.1f} s: {:.1f} build{}, {:.1f} hosts, {:.1f} values, {:.1f} "
-                               "timed, {:.1f} the rest",
-                               cost.total_s, cost.build_s, cost.build_cached ? " (cached)" : "",
-                               cost.start_s, cost.fill_s, cost.timed_s, cost.overhead_s));
+  facts += FactRow("cost", Markup("{:.1f} s: {:.1f} build{}, {:.1f} hosts, {:.1f} values, {:.1f} "
+                                  "timed, {:.1f} the rest",
+                                  cost.total_s, cost.build_s, cost.build_cached ? " (cached)" : "",
+                                  cost.start_s, cost.fill_s, cost.timed_s, cost.overhead_s));
   return Fold("What it was judged with", Facts(facts));
 }
 
@@ -186,13 +187,13 @@ Html KernelSection(const Verdict& verdict) {
   if (!verdict.bottleneck.empty()) html += Paragraph("Likely limit: " + verdict.bottleneck);
   for (const KernelRecord& kernel : verdict.kernels) {
     Html facts;
-    for (const auto& [label, text] : KernelFacts(kernel)) facts += Fact(label, Text(text));
+    for (const auto& [label, text] : KernelFacts(kernel)) facts += FactRow(label, Text(text));
     html += Markup("<h3><code>{}</code></h3>\n", kernel.name) + Facts(facts);
   }
   if (verdict.libraries && !verdict.libraries->shares.empty()) {
     Html facts;
     for (const auto& [library, share] : verdict.libraries->shares)
-      facts += Fact(library, Text(FormatShare(share)));
+      facts += FactRow(library, Text(FormatShare(share)));
     html += Fold("Its time by library", Facts(facts));
   }
   return html;

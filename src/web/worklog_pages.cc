@@ -2,12 +2,7 @@
 #include "report/text.h"
 #include "serve/words.h"
 #include "web/class_pages.h"
-
-// A fact of a match is a type, a fact of a page a function.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
 #include "web/parts.h"
-#pragma GCC diagnostic pop
 
 namespace assay {
 namespace {
@@ -247,11 +242,11 @@ std::string RenderWorklogGrading(const WorklogGradeView& view, PageFrame frame) 
           ? Markup(" <a class=\"button\" href=\"/api/worklogs/{}/certificate.pdf\">Certificate</a>",
                    entry.id)
           : Html());
-  Html facts = Fact("author, by the worklog", Text(worklog.words.author));
-  facts += Fact("size", Text(worklog.words.size));
+  Html facts = FactRow("author, by the worklog", Text(worklog.words.author));
+  facts += FactRow("size", Text(worklog.words.size));
   facts +=
-      Fact("sent", Markup("{} UTC, upload {}", TimeText(UtcText(entry.sent_s)), entry.uploads));
-  facts += Fact("SHA-256 of its tar", Markup("<code>{}</code>", entry.tar));
+      FactRow("sent", Markup("{} UTC, upload {}", TimeText(UtcText(entry.sent_s)), entry.uploads));
+  facts += FactRow("SHA-256 of its tar", Markup("<code>{}</code>", entry.tar));
   main += Facts(facts);
   main += Heading("Versions") + Versions(worklog.match);
   main += Heading("Check") + Findings(view.graded);
