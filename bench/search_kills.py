@@ -132,7 +132,8 @@ def main():
     print(json.dumps(row))
     if options.out:
         rows.append(options.out, row)
-    good = row["chain"] and row["results_twice"] == 0 and row["verdicts"] == row["results"] >= VARIANTS
+    good = row["chain"] and row["results_twice"] == 0
+    good = good and row["verdicts"] == row["results"] >= VARIANTS
     good = good and row["replayed"] and row["lost_evaluations"] <= row["kills"]
     return 0 if good and row["evaluations"] == row["results"] + row["lost_evaluations"] else 1
 

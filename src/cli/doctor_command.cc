@@ -17,13 +17,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* StateName(Finding::State state) {
+const char* StateName(DoctorFinding::State state) {
   switch (state) {
-    case Finding::State::kGood:
+    case DoctorFinding::State::kGood:
       return "good";
-    case Finding::State::kLimited:
+    case DoctorFinding::State::kLimited:
       return "limited";
-    case Finding::State::kMissing:
+    case DoctorFinding::State::kMissing:
       return "missing";
   }
   return "unknown";
@@ -31,7 +31,7 @@ const char* StateName(Finding::State state) {
 
 std::string ToJson(const DoctorReport& report) {
   Json findings = Json::array();
-  for (const Finding& finding : report.findings)
+  for (const DoctorFinding& finding : report.findings)
     findings.push_back({{"name", finding.name},
                         {"state", StateName(finding.state)},
                         {"found", finding.found},
@@ -70,9 +70,9 @@ int RunDoctor(const DoctorOptions& options) {
                            : RenderDoctor(*report, CardStyleFor(DetectTerminal(STDOUT_FILENO))))
                  .c_str(),
              stdout);
-  const bool missing =
-      std::any_of(report->findings.begin(), report->findings.end(),
-                  [](const Finding& finding) { return finding.state == Finding::State::kMissing; });
+  const bool missing = std::any_of(
+      report->findings.begin(), report->findings.end(),
+      [](const DoctorFinding& finding) { return finding.state == DoctorFinding::State::kMissing; });
   return missing ? kExitEnvironment : kExitGood;
 }
 

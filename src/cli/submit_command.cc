@@ -33,7 +33,7 @@ class JobProgress {
 
   FollowEvents Events() {
     FollowEvents events;
-    events.job = [this](const JobView& job) { Moved(job); };
+    events.job = [this](const JobStatus& job) { Moved(job); };
     events.event = [this](const std::string& event) { Heard(event); };
     events.notice = [this](const std::string& text) {
       progress_.Clear();
@@ -50,7 +50,7 @@ class JobProgress {
     progress.verbose = options.verbose && !options.quiet;
     return progress;
   }
-  void Moved(const JobView& job) {
+  void Moved(const JobStatus& job) {
     if (job.state == "queued")
       progress_.Update(fmt::format("job {}: place {} in the queue", job.id, job.place), -1);
     else if (!job.has_ended())
@@ -80,12 +80,12 @@ class Submitter {
 
   Result<int> Run() {
     if (!options_.cancel.empty()) {
-      ASSAY_ASSIGN_OR_RETURN(const JobView job, job_.Cancel(options_.cancel, stop_));
+      ASSAY_ASSIGN_OR_RETURN(const JobStatus job, job_.Cancel(options_.cancel, stop_));
       Show(job);
       return kExitGood;
     }
     if (!options_.status.empty()) {
-      ASSAY_ASSIGN_OR_RETURN(const JobView job, job_.Look(options_.status, stop_));
+      ASSAY_ASSIGN_OR_RETURN(const JobStatus job, job_.Look(options_.status, stop_));
       if (job.has_ended()) return End(job, "");
       Show(job);
       return kExitGood;
@@ -99,14 +99,14 @@ class Submitter {
       return UsageError("give a PROBLEM and a CANDIDATE, or --status or --cancel with a handle");
     ASSAY_ASSIGN_OR_RETURN(const CandidateSource source, ReadCandidate(options_.candidate));
     ASSAY_ASSIGN_OR_RETURN(const ProblemChoice choice, options_.problem.Choice());
-    Submission submission{choice.problem,
-                          choice.size,
-                          std::filesystem::path(source.path).filename().string(),
-                          source.content,
-                          choice.set,
-                          options_.against,
-                          Sha256Hex(fmt::format("submission {}", FreshSeed())).substr(0, 32)};
-    ASSAY_ASSIGN_OR_RETURN(JobView job, job_.Submit(submission, stop_));
+    SubmitRequest submission{choice.problem,
+                             choice.size,
+                             std::filesystem::path(source.path).filename().string(),
+                             source.content,
+                             choice.set,
+                             options_.against,
+                             Sha256Hex(fmt::format("submission {}", FreshSeed())).substr(0, 32)};
+    ASSAY_ASSIGN_OR_RETURN(JobStatus job, job_.Submit(submission, stop_));
     progress_.Clear();
     if (options_.no_wait) {
       Show(job);
@@ -126,7 +126,7 @@ class Submitter {
   }
 
   // One line, or the server's own words.
-  void Show(const JobView& job) const {
+  void Show(const JobStatus& job) const {
     if (options_.json) return Print(job.json + "\n");
     const bool unicode = DetectTerminal(STDOUT_FILENO).unicode;
     std::string line = fmt::format("job {}  {}", job.id, job.state);
@@ -139,7 +139,7 @@ class Submitter {
   }
 
   // Shows the verdict. `hash`: of the source that was sent; empty: not known here.
-  Result<int> End(const JobView& job, const std::string& hash) {
+  Result<int> End(const JobStatus& job, const std::string& hash) {
     if (job.state == "cancelled")
       return Fail(ErrorKind::kInterrupted, fmt::format("job {} was cancelled", job.id));
     if (job.state == "failed" || job.verdict.empty())

@@ -10,28 +10,28 @@
 #include "doctor/noise.h"
 #include "hosts/python_runtime.h"
 #include "machine/machine.h"
-#include "studies/inspect.h"
 #include "sandbox/sandbox.h"
+#include "studies/inspect.h"
 #include "toolchain/build.h"
 
 namespace assay {
 namespace {
 
-using State = Finding::State;
+using State = DoctorFinding::State;
 
-Finding CheckHelpers() {
+DoctorFinding CheckHelpers() {
   const auto folder = SupportFolder();
   if (folder) return {State::kGood, "helpers", *folder, ""};
   return {State::kMissing, "helpers", folder.error().message, "scripts/build release"};
 }
 
 // One C++ compiler is needed; a second is welcome.
-std::vector<Finding> CheckCompilers() {
+std::vector<DoctorFinding> CheckCompilers() {
   const struct {
     const char* name;
     const char* mend;
   } compilers[] = {{"g++", "apt-get install g++"}, {"clang++", "apt-get install clang libomp-dev"}};
-  std::vector<Finding> findings;
+  std::vector<DoctorFinding> findings;
   bool any = false;
   for (const auto& [name, mend] : compilers) {
     const auto compiler = FindCompiler(name, "cpp");
@@ -48,7 +48,7 @@ std::vector<Finding> CheckCompilers() {
   return findings;
 }
 
-Finding CheckSandbox() {
+DoctorFinding CheckSandbox() {
   const SandboxSupport& support = ProbeSandbox();
   const bool holds = support.self_test.breaches.empty();
   if (support.available)
@@ -58,7 +58,7 @@ Finding CheckSandbox() {
           absent ? "apt-get install bubblewrap" : "see above"};
 }
 
-Finding CheckSelfTest() {
+DoctorFinding CheckSelfTest() {
   const SelfTestReport& self_test = ProbeSandbox().self_test;
   if (!self_test.breaches.empty())
     return {State::kMissing, "self-test",
@@ -71,7 +71,7 @@ Finding CheckSelfTest() {
   return {State::kGood, "self-test", found, ""};
 }
 
-Finding CheckGroups() {
+DoctorFinding CheckGroups() {
   const SandboxSupport& support = ProbeSandbox();
   if (!support.memory_cgroup.empty()) return {State::kGood, "memory limit", "by control group", ""};
   return {State::kLimited, "memory limit",
@@ -79,7 +79,7 @@ Finding CheckGroups() {
           "systemd-run --user --scope -p Delegate=yes assay ..."};
 }
 
-Finding CheckPython(const std::string& requested) {
+DoctorFinding CheckPython(const std::string& requested) {
   const auto python = FindPython(requested);
   if (!python)
     return {State::kMissing, "PyTorch", python.error().message,
@@ -90,7 +90,7 @@ Finding CheckPython(const std::string& requested) {
       ""};
 }
 
-Finding CheckMemory() {
+DoctorFinding CheckMemory() {
   constexpr uint64_t kEnough = uint64_t{2} << 30;
   const uint64_t bytes = AvailableMemoryBytes();
   const std::string found = fmt::format("{:.1f} GB free", static_cast<double>(bytes) / 1e9);
@@ -99,7 +99,7 @@ Finding CheckMemory() {
           "close other programs, or judge with --size tiny"};
 }
 
-Finding CheckStateFolder() {
+DoctorFinding CheckStateFolder() {
   const auto path = StateFolder() / "doctor.probe";
   const auto written = WriteFileAtomically(path, "probe\n");
   std::error_code ignored;
@@ -111,31 +111,34 @@ Finding CheckStateFolder() {
 }
 
 // The whole way of a native candidate through the builder, headers and all.
-Result<Finding> TryBuild(StopToken stop) {
+Result<DoctorFinding> TryBuild(StopToken stop) {
   const auto built = BuildCandidate(ScaleCandidate(), {}, {}, "", "", stop);
   if (!built && built.error().kind == ErrorKind::kInterrupted)
     return std::unexpected(built.error());
-  if (!built) return Finding{State::kMissing, "trial build", built.error().message, "see above"};
+  if (!built)
+    return DoctorFinding{State::kMissing, "trial build", built.error().message, "see above"};
   if (!built->failure)
-    return Finding{State::kGood, "trial build",
-                   built->cached ? "a kernel compiled (cached)"
-                                 : fmt::format("a kernel compiled in {:.1f} s", built->build_s),
-                   ""};
-  return Finding{State::kMissing, "trial build", *built->failure, "apt-get install g++ libc6-dev"};
+    return DoctorFinding{State::kGood, "trial build",
+                         built->cached
+                             ? "a kernel compiled (cached)"
+                             : fmt::format("a kernel compiled in {:.1f} s", built->build_s),
+                         ""};
+  return DoctorFinding{State::kMissing, "trial build", *built->failure,
+                       "apt-get install g++ libc6-dev"};
 }
 
 }  // namespace
 
-Result<std::vector<Finding>> CheckMachine(const std::string& python, StopToken stop) {
-  std::vector<Finding> findings{CheckHelpers()};
-  for (Finding& finding : CheckCompilers()) findings.push_back(std::move(finding));
+Result<std::vector<DoctorFinding>> CheckMachine(const std::string& python, StopToken stop) {
+  std::vector<DoctorFinding> findings{CheckHelpers()};
+  for (DoctorFinding& finding : CheckCompilers()) findings.push_back(std::move(finding));
   const bool compiles = findings[1].state != State::kMissing;
   findings.push_back(CheckSandbox());
   if (ProbeSandbox().available) {
     findings.push_back(CheckSelfTest());
     findings.push_back(CheckGroups());
     if (compiles && RequireSandbox()) {
-      ASSAY_ASSIGN_OR_RETURN(Finding trial, TryBuild(stop));
+      ASSAY_ASSIGN_OR_RETURN(DoctorFinding trial, TryBuild(stop));
       findings.push_back(std::move(trial));
     }
   }
@@ -145,8 +148,8 @@ Result<std::vector<Finding>> CheckMachine(const std::string& python, StopToken s
   return findings;
 }
 
-Result<Finding> CheckMatrixProduct(const std::string& python, double peak_operations_s,
-                                   StopToken stop) {
+Result<DoctorFinding> CheckMatrixProduct(const std::string& python, double peak_operations_s,
+                                         StopToken stop) {
   constexpr double kSize = 768, kShareMin = 0.25;
   InspectRequest request;
   request.problem.name = "product";
@@ -170,16 +173,16 @@ def get_inputs():
   if (!inspection && inspection.error().kind == ErrorKind::kInterrupted)
     return std::unexpected(inspection.error());
   if (!inspection || !inspection->profile)
-    return Finding{State::kLimited, "matrix product",
-                   inspection ? "no time" : inspection.error().message, "see above"};
+    return DoctorFinding{State::kLimited, "matrix product",
+                         inspection ? "no time" : inspection.error().message, "see above"};
   const double rate = 2 * kSize * kSize * kSize / (inspection->profile->wall_ns / 1e9);
   const double share = rate / peak_operations_s;
   const std::string found =
       fmt::format("PyTorch's reaches {:.1f} GFLOP/s on one core, {:.0f}% of what it can do",
                   rate / 1e9, 100 * share);
-  if (share >= kShareMin) return Finding{State::kGood, "matrix product", found, ""};
-  return Finding{State::kLimited, "matrix product", found + ": speedups over it mean little",
-                 "apt-get install libopenblas0-pthread"};
+  if (share >= kShareMin) return DoctorFinding{State::kGood, "matrix product", found, ""};
+  return DoctorFinding{State::kLimited, "matrix product", found + ": speedups over it mean little",
+                       "apt-get install libopenblas0-pthread"};
 }
 
 }  // namespace assay

@@ -10,11 +10,11 @@ namespace assay {
 
 // Checks helpers, compilers, sandbox, Python with PyTorch, memory and state folder; builds a kernel
 // if there is a compiler and a sandbox. Errors: kInterrupted.
-Result<std::vector<Finding>> CheckMachine(const std::string& python, StopToken stop);
+Result<std::vector<DoctorFinding>> CheckMachine(const std::string& python, StopToken stop);
 
 // Compares the rate of PyTorch's matrix product on one core with the core's own. Debian's PyTorch
 // without a fast BLAS reaches a few percent, and every speedup over it is hollow.
-Result<Finding> CheckMatrixProduct(const std::string& python, double peak_operations_s,
-                                   StopToken stop);
+Result<DoctorFinding> CheckMatrixProduct(const std::string& python, double peak_operations_s,
+                                         StopToken stop);
 
 }  // namespace assay

@@ -56,9 +56,9 @@ constexpr double kNoiseS = 180;
 
 bool Interrupted(StopToken stop) { return stop.stopped(); }
 
-bool AnyMissing(const std::vector<Finding>& findings) {
-  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return finding.state == Finding::State::kMissing;
+bool AnyMissing(const std::vector<DoctorFinding>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const DoctorFinding& finding) {
+    return finding.state == DoctorFinding::State::kMissing;
   });
 }
 
@@ -74,7 +74,7 @@ Result<void> AddNoise(const DoctorRequest& request, DoctorReport* report,
     return std::unexpected(noise.error());
   if (!noise) {
     report->findings.push_back(
-        {Finding::State::kMissing, "trial judgement", noise.error().message, "see above"});
+        {DoctorFinding::State::kMissing, "trial judgement", noise.error().message, "see above"});
     return {};
   }
   report->profile.empty_call_ns = noise->empty_call_ns;
@@ -83,7 +83,7 @@ Result<void> AddNoise(const DoctorRequest& request, DoctorReport* report,
   if (!noise->disturbed) {
     report->profile.noise = noise->points;
   } else {
-    report->findings.push_back({Finding::State::kLimited, "quiet",
+    report->findings.push_back({DoctorFinding::State::kLimited, "quiet",
                                 "other programs took cores while the noise floor was measured: it "
                                 "was not kept",
                                 "assay doctor --noise, once the machine is quiet"});
@@ -114,20 +114,21 @@ Result<GpuCeilings> CeilingsOf(const Gpu& gpu, StopToken stop) {
 Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
                         const std::function<void(const std::string&, double)>& progress) {
   constexpr const char* kName = "GPU";
-  const auto found = [&](Finding::State state, std::string text, std::string mend) {
+  const auto found = [&](DoctorFinding::State state, std::string text, std::string mend) {
     report->findings.push_back({state, kName, std::move(text), std::move(mend)});
     return Result<void>();
   };
   if (request.device == "cpu") return {};
   const auto short_of =
-      request.device == "cuda" ? Finding::State::kMissing : Finding::State::kLimited;
+      request.device == "cuda" ? DoctorFinding::State::kMissing : DoctorFinding::State::kLimited;
   auto gpu = Gpu::Open();
   if (!gpu) {
     const std::string& why = gpu.error().message;
     const bool none =
         why.starts_with("no CUDA driver") || why.find("CUDA_ERROR_NO_DEVICE") != std::string::npos;
     if (none && request.device.empty())
-      return found(Finding::State::kGood, "none: judging is on the processor (" + why + ")", "");
+      return found(DoctorFinding::State::kGood, "none: judging is on the processor (" + why + ")",
+                   "");
     return found(short_of, why, "NVIDIA's driver, and a GPU that it shows");
   }
   auto canary = GpuCanary::Create(*gpu);
@@ -140,7 +141,7 @@ Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
     return found(short_of, fmt::format("{}, but {}", gpu->Describe(), nvrtc.error().message),
                  "a CUDA toolkit, or CUDA_HOME set to one");
   if (!request.ceilings || !RequireSandbox())
-    return found(Finding::State::kGood, gpu->Describe(), "");
+    return found(DoctorFinding::State::kGood, gpu->Describe(), "");
   progress("ceilings of the GPU", 0);
   auto ceilings = CeilingsOf(*gpu, request.stop);
   if (!ceilings && ceilings.error().kind == ErrorKind::kInterrupted)
@@ -151,7 +152,7 @@ Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
                              FirstLine(ceilings.error().message)),
                  "see above");
   KeepGpuCeilings(std::move(*ceilings), &report->profile);
-  return found(Finding::State::kGood, gpu->Describe(), "");
+  return found(DoctorFinding::State::kGood, gpu->Describe(), "");
 }
 
 Result<void> AddCeilings(const Topology& topology, StopToken stop,
@@ -182,7 +183,7 @@ Result<void> ExamineProcessor(const DoctorRequest& request,
   if (request.ceilings) {
     progress("PyTorch's matrix product", 0);
     ASSAY_ASSIGN_OR_RETURN(
-        Finding product,
+        DoctorFinding product,
         CheckMatrixProduct(request.python, RateFor(profile.ceilings.front(), false).operations_s,
                            request.stop));
     report->findings.push_back(std::move(product));

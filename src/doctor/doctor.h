@@ -14,7 +14,7 @@
 
 namespace assay {
 
-struct Finding {
+struct DoctorFinding {
   enum class State {
     kGood,
     kLimited,  // judging works, within limits
@@ -35,7 +35,7 @@ struct DoctorRequest {
 };
 
 struct DoctorReport {
-  std::vector<Finding> findings;
+  std::vector<DoctorFinding> findings;
   Topology topology;
   MachineProfile profile;  // measured now; empty parts were not
 };

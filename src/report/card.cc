@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "report/card_face.h"
 #include "report/decision_text.h"
@@ -54,7 +55,7 @@ class CardWriter {
     const std::string dot = fmt::format(" {} ", GlyphsOf(frame_.style()).dot);
     return fmt::format("{}", fmt::join(parts, dot));
   }
-  Span Passed(bool passed, const char* word_passed, const char* word_failed) const {
+  TextSpan Passed(bool passed, const char* word_passed, const char* word_failed) const {
     const char* symbol = passed ? (unicode_ ? "✔ " : "+ ") : (unicode_ ? "✘ " : "x ");
     return {std::string(symbol) + (passed ? word_passed : word_failed),
             passed ? Tone::kGood : Tone::kBad};
@@ -138,20 +139,17 @@ class CardWriter {
 
   std::string Checked(const Correctness& correctness) const {
     size_t passed = 0;
-    std::vector<std::string> dropped, failed;
+    std::vector<std::string> failed;
+    std::set<std::string> dropped;
     for (const DrawRecord& draw : correctness.draws) {
       if (draw.result == "passed") ++passed;
       if (draw.result == "dropped" && !draw.reason.starts_with(kLeftOutForTime))
-        if (const std::string kind = Safe(draw.kind);
-            std::ranges::find(dropped, kind) == dropped.end())
-          dropped.push_back(kind);
+        dropped.insert(Safe(draw.kind));
       if (draw.result == "failed") failed.push_back(Safe(draw.kind));
     }
     std::string text = Counted(correctness.calls_checked, "call");
-    const size_t judged = passed + failed.size();
-    if (judged > 0)
-      text +=
-          fmt::format("; {} of {} passed", passed, Counted(static_cast<long long>(judged), "draw"));
+    if (const auto judged = static_cast<long long>(passed + failed.size()); judged > 0)
+      text += fmt::format("; {} of {} passed", passed, Counted(judged, "draw"));
     if (!failed.empty()) return text + fmt::format(", failed: {}", fmt::join(failed, ", "));
     if (!dropped.empty()) text += fmt::format("; not applicable: {}", fmt::join(dropped, ", "));
     return text;

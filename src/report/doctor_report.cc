@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-using State = Finding::State;
+using State = DoctorFinding::State;
 
 class DoctorWriter {
  public:
@@ -21,13 +21,13 @@ class DoctorWriter {
   std::string Write() {
     const auto count = [&](State state) {
       return std::count_if(report_.findings.begin(), report_.findings.end(),
-                           [=](const Finding& finding) { return finding.state == state; });
+                           [=](const DoctorFinding& finding) { return finding.state == state; });
     };
     const auto missing = count(State::kMissing), limited = count(State::kLimited);
     frame_.Top("assay doctor", missing > 0   ? fmt::format("{} missing", missing)
                                : limited > 0 ? "ready, with limits"
                                              : "ready");
-    for (const Finding& finding : report_.findings) Row(finding);
+    for (const DoctorFinding& finding : report_.findings) Row(finding);
     Cores();
     for (const Ceilings& ceilings : report_.profile.ceilings) Rates(ceilings);
     for (const GpuCeilings& gpu : report_.profile.gpus) GpuRates(gpu);
@@ -39,7 +39,7 @@ class DoctorWriter {
  private:
   std::string Safe(std::string_view text) const { return Printable(text, frame_.style().unicode); }
 
-  void Row(const Finding& finding) {
+  void Row(const DoctorFinding& finding) {
     const bool unicode = frame_.style().unicode;
     const char* mark = finding.state == State::kGood      ? (unicode ? "✔" : "+")
                        : finding.state == State::kLimited ? "~"
@@ -141,7 +141,7 @@ class DoctorWriter {
 
   std::string Mending() const {
     std::string text;
-    for (const Finding& finding : report_.findings)
+    for (const DoctorFinding& finding : report_.findings)
       if (!finding.mend.empty() && finding.mend != "see above")
         text += fmt::format("   {:<{}} {}\n", finding.name + ":", kNameWidth + 1,
                             Painted({finding.mend, Tone::kStrong}, frame_.style()));

@@ -11,7 +11,7 @@ using ::testing::Not;
 
 DoctorReport Healthy() {
   DoctorReport report;
-  report.findings = {{Finding::State::kGood, "sandbox", "bubblewrap 0.8.0", ""}};
+  report.findings = {{DoctorFinding::State::kGood, "sandbox", "bubblewrap 0.8.0", ""}};
   report.topology = {1, 2, 4, {{1, 48 << 10, 1}, {3, 32 << 20, 2}}};
   report.profile.cpu = "A CPU";
   report.profile.cores = 2;
@@ -56,9 +56,10 @@ TEST(DoctorReport, AGpusCeilingsStandWithBestAndMedian) {
 
 TEST(DoctorReport, EachMissingThingComesWithItsCommand) {
   DoctorReport report = Healthy();
+  report.findings.push_back({DoctorFinding::State::kMissing, "PyTorch", "no Python with PyTorch",
+                             "apt-get install torch"});
   report.findings.push_back(
-      {Finding::State::kMissing, "PyTorch", "no Python with PyTorch", "apt-get install torch"});
-  report.findings.push_back({Finding::State::kLimited, "clang++", "not found", "apt-get clang"});
+      {DoctorFinding::State::kLimited, "clang++", "not found", "apt-get clang"});
   const std::string text = RenderDoctor(report, {false, false, 80});
   EXPECT_THAT(text, HasSubstr("1 missing"));
   EXPECT_THAT(text, HasSubstr("x PyTorch"));

@@ -36,14 +36,14 @@ const char* Codes(Tone tone) {
 
 int WidthOf(const Line& line) {
   int width = 0;
-  for (const Span& span : line) width += DisplayWidth(span.text);
+  for (const TextSpan& span : line) width += DisplayWidth(span.text);
   return width;
 }
 
 // Shortens from the end until the line fits.
 void Fit(Line& line, int width, bool unicode) {
   int used = 0;
-  for (Span& span : line) {
+  for (TextSpan& span : line) {
     span.text = Shortened(span.text, width - used, unicode);
     used += DisplayWidth(span.text);
   }
@@ -53,7 +53,7 @@ void Fit(Line& line, int width, bool unicode) {
 
 const Glyphs& GlyphsOf(const CardStyle& style) { return style.unicode ? kUnicode : kAscii; }
 
-std::string Painted(const Span& span, const CardStyle& style) {
+std::string Painted(const TextSpan& span, const CardStyle& style) {
   const std::string codes = Codes(span.tone);
   if (!style.colour || codes.empty() || span.text.empty()) return span.text;
   return "\x1b[" + codes + "m" + span.text + "\x1b[0m";
@@ -65,7 +65,7 @@ void Frame::Row(Line line) {
   Fit(line, inner_width(), style_.unicode);
   const std::string side = Painted({GlyphsOf(style_).vertical, Tone::kFaint}, style_);
   text_ += side + "  ";
-  for (const Span& span : line) text_ += Painted(span, style_);
+  for (const TextSpan& span : line) text_ += Painted(span, style_);
   text_ += std::string(static_cast<size_t>(inner_width() - WidthOf(line) + 2), ' ') + side + '\n';
 }
 
@@ -82,12 +82,12 @@ void Frame::Labelled(std::string_view label, const std::string& value, Tone tone
   }
 }
 
-void Frame::Rule(int kind, const std::string& left, const Span& right) {
+void Frame::Rule(int kind, const std::string& left, const TextSpan& right) {
   const Glyphs& glyphs = GlyphsOf(style_);
   const char* const starts[] = {glyphs.top_left, glyphs.left_join, glyphs.bottom_left};
   const char* const ends[] = {glyphs.top_right, glyphs.right_join, glyphs.bottom_right};
   // The right title keeps a third of the width at most, the left one what remains.
-  const Span end{Shortened(right.text, style_.width / 3, style_.unicode), right.tone};
+  const TextSpan end{Shortened(right.text, style_.width / 3, style_.unicode), right.tone};
   const int end_width = end.text.empty() ? 0 : DisplayWidth(end.text) + 2;
   const std::string start = Shortened(left, style_.width - 8 - end_width, style_.unicode);
   const int start_width = start.empty() ? 0 : DisplayWidth(start) + 2;

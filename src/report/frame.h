@@ -28,11 +28,11 @@ enum class Tone {
   kWarningBadge
 };
 
-struct Span {
+struct TextSpan {
   std::string text;  // printable, without control characters
   Tone tone = Tone::kPlain;
 };
-using Line = std::vector<Span>;
+using Line = std::vector<TextSpan>;
 
 // The characters that differ between Unicode and ASCII terminals.
 struct Glyphs {
@@ -51,7 +51,7 @@ struct Glyphs {
 const Glyphs& GlyphsOf(const CardStyle& style);
 
 // Text with its tone as SGR codes, or bare where the style has no colour.
-std::string Painted(const Span& span, const CardStyle& style);
+std::string Painted(const TextSpan& span, const CardStyle& style);
 
 // Builds one box from top to bottom. Every row fits the width: what is longer is shortened, with a
 // mark.
@@ -64,7 +64,7 @@ class Frame {
   void Top(const std::string& left, const std::string& right) {
     Rule(0, left, {right, Tone::kStrong});
   }
-  void Section(const std::string& left, const Span& right) { Rule(1, left, right); }
+  void Section(const std::string& left, const TextSpan& right) { Rule(1, left, right); }
   void Bottom() { Rule(2, "", {}); }
   void Row(Line line);
   void Blank() { Row({}); }
@@ -77,7 +77,7 @@ class Frame {
   std::string Take() { return std::move(text_); }
 
  private:
-  void Rule(int kind, const std::string& left, const Span& right);
+  void Rule(int kind, const std::string& left, const TextSpan& right);
 
   CardStyle style_;
   std::string text_;

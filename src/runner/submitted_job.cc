@@ -44,22 +44,22 @@ Result<void> CheckId(const std::string& id) {
 
 }  // namespace
 
-Result<JobView> ParseJob(const std::string& body) {
+Result<JobStatus> ParseJob(const std::string& body) {
   const Json json = Json::parse(body, nullptr, false);
   if (!json.is_object() || !json.contains("job") || !json["job"].is_object())
     return EnvironmentError("the server's reply is no job: is it an assay serve of this version?");
   const Json& job = json["job"];
-  JobView view{TextOf(job, "id"),
-               TextOf(job, "state"),
-               TextOf(job, "problem"),
-               TextOf(job, "size"),
-               TextOf(job, "name"),
-               TextOf(job, "outcome"),
-               TextOf(job, "verdict"),
-               TextOf(job, "failure"),
-               TextOf(job, "runner"),
-               NumberOf(TextOf(job, "place")),
-               Dump(job)};
+  JobStatus view{TextOf(job, "id"),
+                 TextOf(job, "state"),
+                 TextOf(job, "problem"),
+                 TextOf(job, "size"),
+                 TextOf(job, "name"),
+                 TextOf(job, "outcome"),
+                 TextOf(job, "verdict"),
+                 TextOf(job, "failure"),
+                 TextOf(job, "runner"),
+                 NumberOf(TextOf(job, "place")),
+                 Dump(job)};
   ASSAY_RETURN_IF_ERROR(CheckId(view.id));
   return view;
 }
@@ -90,7 +90,7 @@ Result<std::string> SubmittedJob::Ask(const ServerCall& call, StopToken stop) {
   }
 }
 
-Result<JobView> SubmittedJob::Submit(const Submission& submission, StopToken stop) {
+Result<JobStatus> SubmittedJob::Submit(const SubmitRequest& submission, StopToken stop) {
   Json body = {{"problem", submission.problem},
                {"name", submission.name},
                {"source", submission.source},
@@ -106,7 +106,7 @@ Result<JobView> SubmittedJob::Submit(const Submission& submission, StopToken sto
   return ParseJob(reply);
 }
 
-Result<JobView> SubmittedJob::Look(const std::string& id, StopToken stop) {
+Result<JobStatus> SubmittedJob::Look(const std::string& id, StopToken stop) {
   ASSAY_RETURN_IF_ERROR(CheckId(id));
   ServerCall call;
   call.path = JobPath(id);
@@ -114,7 +114,7 @@ Result<JobView> SubmittedJob::Look(const std::string& id, StopToken stop) {
   return ParseJob(reply);
 }
 
-Result<JobView> SubmittedJob::Cancel(const std::string& id, StopToken stop) {
+Result<JobStatus> SubmittedJob::Cancel(const std::string& id, StopToken stop) {
   ASSAY_RETURN_IF_ERROR(CheckId(id));
   ServerCall call;
   call.method = "DELETE";
@@ -188,12 +188,12 @@ Result<void> SubmittedJob::Poll(const std::string& id, StopToken stop) {
   return {};
 }
 
-Result<JobView> SubmittedJob::Follow(const std::string& id, StopToken stop) {
+Result<JobStatus> SubmittedJob::Follow(const std::string& id, StopToken stop) {
   std::string shown;
   bool has_stream = true;
   int broken = 0;  // streams in a row that brought nothing
   while (true) {
-    ASSAY_ASSIGN_OR_RETURN(JobView job, Look(id, stop));
+    ASSAY_ASSIGN_OR_RETURN(JobStatus job, Look(id, stop));
     if (const std::string now = fmt::format("{} {}", job.state, job.place); now != shown) {
       shown = now;
       events_.job(job);

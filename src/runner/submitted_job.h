@@ -14,24 +14,25 @@
 
 namespace assay {
 
-struct Submission {
+struct SubmitRequest {
   std::string problem, size, name, source;
   std::map<std::string, std::string> set;
   std::string against;  // id of a verdict; empty: none
   std::string key;      // equal ones are one job, so that a call may be repeated
 };
 
-struct JobView {
+struct JobStatus {
   std::string id, state, problem, size, name, outcome, verdict, failure, runner;
   int64_t place = 0;  // in the queue, from 1; 0: not queued
   std::string json;   // all that the server says of it
   bool has_ended() const { return state == "done" || state == "failed" || state == "cancelled"; }
 };
 // Reads {"job": {...}}. Errors: kEnvironment.
-Result<JobView> ParseJob(const std::string& body);
+Result<JobStatus> ParseJob(const std::string& body);
 
 struct FollowEvents {
-  std::function<void(const JobView&)> job = [](const JobView&) {};  // a change of state or place
+  std::function<void(const JobStatus&)> job = [](const JobStatus&) {
+  };  // a change of state or place
   std::function<void(const std::string& event)> event = [](const std::string&) {};  // JSON
   std::function<void(const std::string&)> notice = [](const std::string&) {};
 };
@@ -52,12 +53,12 @@ class SubmittedJob {
                FollowEvents events);
 
   // Errors: kUsage (the server refuses it), kEnvironment (it is away or full), kInterrupted.
-  Result<JobView> Submit(const Submission& submission, StopToken stop);
+  Result<JobStatus> Submit(const SubmitRequest& submission, StopToken stop);
   // The rest takes a job's id.
-  Result<JobView> Look(const std::string& id, StopToken stop);
-  Result<JobView> Cancel(const std::string& id, StopToken stop);
+  Result<JobStatus> Look(const std::string& id, StopToken stop);
+  Result<JobStatus> Cancel(const std::string& id, StopToken stop);
   // Waits for its end. Each event is given once, in order.
-  Result<JobView> Follow(const std::string& id, StopToken stop);
+  Result<JobStatus> Follow(const std::string& id, StopToken stop);
   // Returns a verdict's JSON.
   Result<std::string> Verdict(const std::string& id, StopToken stop);
 

@@ -32,7 +32,7 @@ std::string Event(int number, const std::string& text) {
 class Submitting : public ::testing::Test {
  protected:
   Submitting() {
-    events_.job = [this](const JobView& job) {
+    events_.job = [this](const JobStatus& job) {
       moves_.push_back(fmt::format("{} {}", job.state, job.place));
     };
     events_.event = [this](const std::string& event) {
@@ -58,7 +58,7 @@ class Submitting : public ::testing::Test {
     if (broken) reply.end = HttpReply::End::kBroken;
     return reply;
   }
-  Result<JobView> Follow() {
+  Result<JobStatus> Follow() {
     const ServerLink link = LinkTo([this](const HttpRequest& request) { return Answer(request); });
     return SubmittedJob(link, time_.Repeats(), {}, events_).Follow("17", {});
   }

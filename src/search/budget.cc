@@ -76,7 +76,7 @@ std::string DescribeSpending(const Spending& spent, const Spending& limits) {
   return text;
 }
 
-bool Ledger::Fits(const Spending& cost, const Spending& kept) const {
+bool BudgetLedger::Fits(const Spending& cost, const Spending& kept) const {
   Spending sum = spent_;
   sum += reserved_;
   sum += cost;

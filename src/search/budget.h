@@ -26,9 +26,9 @@ Result<Spending> ParseBudget(const std::string& text);
 std::string DescribeSpending(const Spending& spent, const Spending& limits);
 
 // Reserves before work, settles after it.
-class Ledger {
+class BudgetLedger {
  public:
-  explicit Ledger(Spending limits) : limits_(limits) {}
+  explicit BudgetLedger(Spending limits) : limits_(limits) {}
 
   // True if this much is left beside what is reserved and `kept`, which stays for later.
   bool Fits(const Spending& cost, const Spending& kept = {}) const;

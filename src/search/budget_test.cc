@@ -26,8 +26,8 @@ TEST(Budget, SaysHowItIsWritten) {
     EXPECT_THAT(ErrorOf(wrong), HasSubstr("evals=60,usd=2")) << wrong;
 }
 
-TEST(Ledger, ReservesThenSettles) {
-  Ledger ledger({1, 0, 3, 0});
+TEST(BudgetLedger, ReservesThenSettles) {
+  BudgetLedger ledger({1, 0, 3, 0});
   const Spending call{0.4, 100, 1, 0};
   EXPECT_TRUE(ledger.Fits(call));
   ledger.Reserve(call);
@@ -42,16 +42,16 @@ TEST(Ledger, ReservesThenSettles) {
   EXPECT_EQ(ledger.reserved(), call);
 }
 
-TEST(Ledger, TimeEndsByItself) {
-  Ledger ledger({0, 0, 0, 10});
+TEST(BudgetLedger, TimeEndsByItself) {
+  BudgetLedger ledger({0, 0, 0, 10});
   EXPECT_TRUE(ledger.Fits({0, 0, 1, 0}));
   EXPECT_FALSE(ledger.Fits({0, 0, 1, 0}, {0, 0, 0, 10}));
   ledger.SetSeconds(10);
   EXPECT_FALSE(ledger.Fits({0, 0, 1, 0}));
 }
 
-TEST(Ledger, WithoutALimitEverythingFits) {
-  EXPECT_TRUE(Ledger({}).Fits({1e9, 1'000'000'000, 1'000'000'000, 0}));
+TEST(BudgetLedger, WithoutALimitEverythingFits) {
+  EXPECT_TRUE(BudgetLedger({}).Fits({1e9, 1'000'000'000, 1'000'000'000, 0}));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ namespace assay {
 
 struct SearchView {
   const OutcomeTable& table;
-  const Ledger& ledger;
+  const BudgetLedger& ledger;
   size_t in_hand = 0;
 };
 
@@ -73,7 +73,7 @@ class SearchEngine {
   Result<void> Run(StopToken stop);
 
   const OutcomeTable& table() const { return table_; }
-  const Ledger& ledger() const { return ledger_; }
+  const BudgetLedger& ledger() const { return ledger_; }
   // Steps are left that the budget has no room for, or were given up.
   bool budget_ended() const { return !waiting_.empty() || !ledger_.Fits({}); }
   // Of a candidate that was asked for.
@@ -139,7 +139,7 @@ class SearchEngine {
   const SearchParts parts_;
   const SearchEvents events_;
   OutcomeTable table_;
-  Ledger ledger_;
+  BudgetLedger ledger_;
   std::map<std::string, Entry> entries_;
   std::vector<std::string> waiting_;            // keys, in the order in which they were asked for
   std::map<std::string, std::string> by_text_;  // normalised source -> key of its first step

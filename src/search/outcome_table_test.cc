@@ -73,7 +73,7 @@ TEST_F(Outcomes, FinalistsAreJudgedUntilOneIsConfirmed) {
 TEST_F(Outcomes, TheResultIsTheBestSecondLook) {
   table_.Confirmed(ConfirmationOf("c"), ResultOf(1.1));
   table_.Confirmed(ConfirmationOf("a"), ResultOf(1.3));
-  const Ledger ledger({0, 0, 10, 0});
+  const BudgetLedger ledger({0, 0, 10, 0});
   const std::string text = RenderEnd(table_, ledger);
   EXPECT_THAT(text, HasSubstr("confirmed: a, 1.30x (1.27x to 1.33x)"));
   EXPECT_THAT(text, HasSubstr("ROWS=confirm/a"));
@@ -86,7 +86,7 @@ TEST_F(Outcomes, AnIdeaDoesNotCommandTheTerminal) {
   Step hostile = ConfirmationOf("a");
   hostile.lineage.note = "\x1b[2Jtiles";
   table_.Confirmed(hostile, ResultOf(1.2));
-  EXPECT_THAT(RenderEnd(table_, Ledger({})), HasSubstr("?[2Jtiles"));
+  EXPECT_THAT(RenderEnd(table_, BudgetLedger({})), HasSubstr("?[2Jtiles"));
 }
 
 TEST(Answers, AreCounted) {
@@ -95,9 +95,10 @@ TEST(Answers, AreCounted) {
     table.Asked(
         {answered ? std::optional(Answer()) : std::nullopt, std::nullopt, std::nullopt, ""});
   EXPECT_EQ(table.unanswered_in_a_row(), 2u);
-  EXPECT_THAT(RenderEnd(table, Ledger({})),
+  EXPECT_THAT(RenderEnd(table, BudgetLedger({})),
               HasSubstr("answers:   1; 0 candidates judged; 2 questions without an answer"));
-  EXPECT_THAT(EndEvent(table, Ledger({}), false), HasSubstr("\"answers\":1,\"unanswered\":2"));
+  EXPECT_THAT(EndEvent(table, BudgetLedger({}), false),
+              HasSubstr("\"answers\":1,\"unanswered\":2"));
 }
 
 TEST_F(Outcomes, TheBoundIsWhatTheBestIsSureOf) {
@@ -124,7 +125,7 @@ TEST(Ratios, HaveAnIntervalWhereThereIsOne) {
 
 TEST(NoOutcomes, AnEmptySearchIsSaidToBeOne) {
   const OutcomeTable table;
-  EXPECT_THAT(RenderEnd(table, Ledger({})), HasSubstr("no candidate was judged"));
+  EXPECT_THAT(RenderEnd(table, BudgetLedger({})), HasSubstr("no candidate was judged"));
   EXPECT_EQ(table.best(), nullptr);
   EXPECT_THAT(table.Finalists(2), IsEmpty());
 }

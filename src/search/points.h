@@ -14,7 +14,7 @@
 
 namespace assay {
 
-struct Trial {
+struct TunerTrial {
   TunePoint point;
   double ratio = 0;  // 0: wrong, or it did not build
 };
@@ -25,7 +25,7 @@ class TunerKnowledge {
   explicit TunerKnowledge(const TuneSpace& space);
 
   const TuneSpace& space() const { return space_; }
-  const std::vector<Trial>& trials() const { return trials_; }
+  const std::vector<TunerTrial>& trials() const { return trials_; }
   // Asked for, and not told yet.
   const std::set<TunePoint>& pending() const { return pending_; }
   bool IsNew(const TunePoint& point) const;  // allowed, and never asked for
@@ -48,7 +48,7 @@ class TunerKnowledge {
   const TuneSpace space_;
   std::vector<std::vector<size_t>> rank_, place_;
   std::vector<std::vector<double>> scaled_;
-  std::vector<Trial> trials_;
+  std::vector<TunerTrial> trials_;
   std::set<TunePoint> asked_, pending_;
 };
 

@@ -101,7 +101,7 @@ std::string ProgressText(const SearchView& view) {
   return text;
 }
 
-std::string RenderEnd(const OutcomeTable& table, const Ledger& ledger) {
+std::string RenderEnd(const OutcomeTable& table, const BudgetLedger& ledger) {
   std::string text;
   if (const SearchNode* result = table.confirmed()) {
     const std::string key = result->lineage.parents.front();
@@ -168,7 +168,7 @@ std::string ResultEvent(const Step& step, const StepResult& result, const Search
   return Line(json);
 }
 
-std::string EndEvent(const OutcomeTable& table, const Ledger& ledger, bool budget_ended) {
+std::string EndEvent(const OutcomeTable& table, const BudgetLedger& ledger, bool budget_ended) {
   Json json = {{"schema", kSchema}, {"event", "ended"}, {"budget_ended", budget_ended}};
   if (const SearchNode* result = table.confirmed())
     json["confirmed"] = {{"key", result->lineage.parents.front()},

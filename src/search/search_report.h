@@ -18,12 +18,12 @@ std::string RatioText(const Ratio& ratio);
 std::string ProgressText(const SearchView& view);
 
 // The end of a search: its result, the outcomes, the best so far by evaluations, what it took.
-std::string RenderEnd(const OutcomeTable& table, const Ledger& ledger);
+std::string RenderEnd(const OutcomeTable& table, const BudgetLedger& ledger);
 
 // Lines of JSON, with their ends.
 std::string BeginEvent(const SearchSettings& settings, bool resumed);
 std::string ResultEvent(const Step& step, const StepResult& result, const SearchView& view);
-std::string EndEvent(const OutcomeTable& table, const Ledger& ledger, bool budget_ended);
+std::string EndEvent(const OutcomeTable& table, const BudgetLedger& ledger, bool budget_ended);
 
 // A replay, in words and as a line of JSON.
 std::string RenderReplay(const std::string& search, const ReplayReport& report);

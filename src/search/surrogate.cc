@@ -117,12 +117,12 @@ Weights LearnWeights(const std::vector<Features>& x, const std::vector<double>& 
 
 // Logarithms of the ratios, with mean 0 and deviation 1. Failures are a little worse than the
 // worst that ran.
-std::vector<double> Targets(const std::vector<Trial>& trials) {
+std::vector<double> Targets(const std::vector<TunerTrial>& trials) {
   double worst = 0;
-  for (const Trial& trial : trials)
+  for (const TunerTrial& trial : trials)
     if (trial.ratio > 0) worst = std::min(worst, std::log(trial.ratio));
   std::vector<double> targets;
-  for (const Trial& trial : trials)
+  for (const TunerTrial& trial : trials)
     targets.push_back(trial.ratio > 0 ? std::log(trial.ratio) : worst - 0.3);
   const auto n = static_cast<double>(targets.size());
   const double mean = std::accumulate(targets.begin(), targets.end(), 0.0) / n;
@@ -142,16 +142,16 @@ double ExpectedImprovement(const GaussianProcess::Prediction& at, double best) {
   return at.deviation * (z * std::erfc(-z / std::numbers::sqrt2) / 2 + density);
 }
 
-std::vector<TunePoint> Candidates(const TunerKnowledge& known, const std::vector<Trial>& trials,
-                                  StepRandom& random) {
+std::vector<TunePoint> Candidates(const TunerKnowledge& known,
+                                  const std::vector<TunerTrial>& trials, StepRandom& random) {
   std::vector<TunePoint> candidates = CountPoints(known.space()) <= 2 * kCandidatesMax
                                           ? known.NewPoints(2 * kCandidatesMax)
                                           : std::vector<TunePoint>();
   if (!candidates.empty()) return candidates;
-  std::vector<const Trial*> best;
-  for (const Trial& trial : trials) best.push_back(&trial);
+  std::vector<const TunerTrial*> best;
+  for (const TunerTrial& trial : trials) best.push_back(&trial);
   std::stable_sort(best.begin(), best.end(),
-                   [](const Trial* a, const Trial* b) { return a->ratio > b->ratio; });
+                   [](const TunerTrial* a, const TunerTrial* b) { return a->ratio > b->ratio; });
   for (size_t i = 0; i < kCandidatesMax; ++i) {
     // A third lies near the best ones.
     auto point =
@@ -175,11 +175,11 @@ std::optional<Choice> ChooseBySurrogate(const TunerKnowledge& known, StepRandom&
   if (known.trials().size() < 3 || known.trials().size() + known.pending().size() < first)
     return random_choice();
   const size_t begin = known.trials().size() > kTrialsMax ? known.trials().size() - kTrialsMax : 0;
-  const std::vector<Trial> trials(known.trials().begin() + static_cast<std::ptrdiff_t>(begin),
-                                  known.trials().end());
+  const std::vector<TunerTrial> trials(known.trials().begin() + static_cast<std::ptrdiff_t>(begin),
+                                       known.trials().end());
   std::vector<double> y = Targets(trials);
   std::vector<Features> x;
-  for (const Trial& trial : trials) x.push_back(FeaturesOf(known, trial.point));
+  for (const TunerTrial& trial : trials) x.push_back(FeaturesOf(known, trial.point));
   const double best = *std::max_element(y.begin(), y.end());
   // A part of the data says as much about the weights as all of it, in a small part of the time.
   const auto part = static_cast<std::ptrdiff_t>(x.size() - std::min(x.size(), kLearntMax));

@@ -38,11 +38,11 @@ class ClassTransferTest : public testing::Test {
     asked.name = "mine.cpp";
     asked.source_hash = here_->archive().Put(source).value();
     EXPECT_EQ(here_->jobs().Submit(asked, now_)->result, Submission::kAccepted);
-    Runner facts;
+    KnownRunner facts;
     facts.name = "local";
     facts.device = "cpu";
     const Account server = here_->accounts().ServerAccount(now_).value();
-    const Runner runner = here_->leases().Meet(server, facts, true, now_).value();
+    const KnownRunner runner = here_->leases().Meet(server, facts, true, now_).value();
     const LeasedJob leased = *here_->leases().Take(runner, now_).value();
     Verdict verdict = SampleVerdict(Outcome::kFaster);
     verdict.id = id;

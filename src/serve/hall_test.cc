@@ -34,11 +34,11 @@ class HallTest : public ServeTest {
     asked.name = "mine.cpp";
     asked.source_hash = hall_->archive().Put(source).value();
     EXPECT_EQ(hall_->jobs().Submit(asked, now_)->result, Submission::kAccepted);
-    Runner facts;
+    KnownRunner facts;
     facts.name = "local";
     facts.device = "cpu";
     const Account server = accounts.ServerAccount(now_).value();
-    const Runner runner = hall_->leases().Meet(server, facts, true, now_).value();
+    const KnownRunner runner = hall_->leases().Meet(server, facts, true, now_).value();
     return *hall_->leases().Take(runner, now_).value();
   }
   static std::string VerdictOn(const std::string& source, const std::string& id,

@@ -32,8 +32,8 @@ class JobsTest : public ServeTest {
   int64_t Submit(const Account& author, const std::string& name = "a.cpp") {
     return jobs().Submit(Ask(author, name), now_).value().job.id;
   }
-  Runner ServersRunner(const std::string& device = "cpu") {
-    Runner facts;
+  KnownRunner ServersRunner(const std::string& device = "cpu") {
+    KnownRunner facts;
     facts.name = "local " + device;
     facts.device = device;
     return leases_->Meet(Accounts(*database_).ServerAccount(now_).value(), facts, true, now_)
@@ -270,10 +270,10 @@ TEST_F(JobsTest, ACancelledJobStopsItsRunner) {
 TEST_F(JobsTest, ARunnerTakesItsOwnersJobsUnlessItIsPromoted) {
   const Account ann = Somebody("ann"), ben = Somebody("ben");
   const int64_t of_ann = Submit(ann), of_ben = Submit(ben), of_gpu = Submit(ben, "b.cu");
-  Runner facts;
+  KnownRunner facts;
   facts.name = "desk";
   facts.device = "cpu";
-  Runner own = leases_->Meet(ben, facts, false, now_).value();
+  KnownRunner own = leases_->Meet(ben, facts, false, now_).value();
   EXPECT_EQ(leases_->Take(own, now_).value()->job.id, of_ben);
   EXPECT_FALSE(leases_->Take(own, now_).value());
   ASSERT_TRUE(leases_->Promote(own.id, true).value());

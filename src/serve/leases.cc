@@ -28,8 +28,8 @@ std::string EndedEvent(JobState state, const std::string& name, const std::strin
   return Dump(event);
 }
 
-Runner RunnerOf(const SqliteStatement& row) {
-  Runner runner;
+KnownRunner RunnerOf(const SqliteStatement& row) {
+  KnownRunner runner;
   runner.id = row.Number(0);
   runner.owner.id = row.Number(1);
   runner.owner.name = row.Text(2);
@@ -46,7 +46,8 @@ Runner RunnerOf(const SqliteStatement& row) {
 
 }  // namespace
 
-Result<Runner> Leases::Meet(const Account& owner, const Runner& facts, bool promoted, Instant now) {
+Result<KnownRunner> Leases::Meet(const Account& owner, const KnownRunner& facts, bool promoted,
+                                 Instant now) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement upsert,
       database_.Prepare(
@@ -58,7 +59,7 @@ Result<Runner> Leases::Meet(const Account& owner, const Runner& facts, bool prom
   upsert.Bind(owner.id).Bind(facts.name).Bind(facts.device).Bind(facts.version);
   upsert.Bind(facts.machine).Bind(int64_t{promoted}).Bind(now.utc_s);
   ASSAY_RETURN_IF_ERROR(upsert.Step());
-  Runner runner = facts;
+  KnownRunner runner = facts;
   runner.owner = owner;
   runner.id = upsert.Number(0);
   runner.promoted = upsert.Number(1) != 0;
@@ -66,7 +67,7 @@ Result<Runner> Leases::Meet(const Account& owner, const Runner& facts, bool prom
   return runner;
 }
 
-Result<std::vector<Runner>> Leases::Runners() {
+Result<std::vector<KnownRunner>> Leases::Runners() {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement select,
       database_.Prepare(
@@ -74,7 +75,7 @@ Result<std::vector<Runner>> Leases::Runners() {
           " machine, promoted, seen_s, coalesce((SELECT jobs.id FROM jobs WHERE"
           " jobs.state = 'running' AND jobs.runner = runners.id LIMIT 1), 0)"
           " FROM runners JOIN accounts ON accounts.id = account ORDER BY runners.id"));
-  std::vector<Runner> runners;
+  std::vector<KnownRunner> runners;
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
     if (!found) return runners;
@@ -91,7 +92,7 @@ Result<bool> Leases::Promote(int64_t runner, bool promoted) {
   return found;
 }
 
-Result<std::optional<LeasedJob>> Leases::Take(const Runner& runner, Instant now) {
+Result<std::optional<LeasedJob>> Leases::Take(const KnownRunner& runner, Instant now) {
   LeasedJob leased;
   ASSAY_ASSIGN_OR_RETURN(leased.lease, RandomHex(kLeaseBytes));
   bool found = false;

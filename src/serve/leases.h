@@ -27,7 +27,7 @@ struct LeaseLimits {
   int64_t events_max = 2000;  // of a job: later ones of its runner's are left out
 };
 
-struct Runner {
+struct KnownRunner {
   int64_t id = 0;
   Account owner;
   std::string name, device, version;
@@ -61,12 +61,13 @@ class Leases {
   Leases(Database& database, LeaseLimits limits) : database_(database), limits_(limits) {}
 
   // A runner of that account says that it is there. An account's runner is known by its name.
-  Result<Runner> Meet(const Account& owner, const Runner& facts, bool promoted, Instant now);
-  Result<std::vector<Runner>> Runners();
+  Result<KnownRunner> Meet(const Account& owner, const KnownRunner& facts, bool promoted,
+                           Instant now);
+  Result<std::vector<KnownRunner>> Runners();
   Result<bool> Promote(int64_t runner, bool promoted);
 
   // The first job of the queue that the runner may have; nullopt: there is none.
-  Result<std::optional<LeasedJob>> Take(const Runner& runner, Instant now);
+  Result<std::optional<LeasedJob>> Take(const KnownRunner& runner, Instant now);
   // Renews the lease; false: it is over. `event`: a line of the worker's, as JSON; may be empty.
   Result<bool> Renew(int64_t job, const std::string& lease, const std::string& event, Instant now);
   // The verdict is kept with the end of the job, until Archived() is told.

@@ -17,8 +17,8 @@ struct HostDemand {
   uint64_t results_bytes = 0;  // in which it may leave results
   uint64_t weights_bytes = 0;  // of a host in PyTorch: its model's
 };
-// Counts the model's weights three times: PyTorch's hosts clone them while they load, and `compiled`
-// has a copy of its own.
+// Counts the model's weights three times: PyTorch's hosts clone them while they load, and
+// `compiled` has a copy of its own.
 uint64_t HostBytes(const HostDemand& demand);
 
 class DeviceMemory {

@@ -201,9 +201,9 @@ ServedReply GetCompare(Hall& hall, const WebRequest& request) {
 
 ServedReply GetMachine(Hall& hall, const WebRequest&) {
   ASSAY_ASSIGN_OR_REPLY(const Jobs::QueueFacts queue, hall.jobs().Queue());
-  ASSAY_ASSIGN_OR_REPLY(const std::vector<Runner> runners, hall.leases().Runners());
+  ASSAY_ASSIGN_OR_REPLY(const std::vector<KnownRunner> runners, hall.leases().Runners());
   Json list = Json::array();
-  for (const Runner& runner : runners)
+  for (const KnownRunner& runner : runners)
     list.push_back(
         {{"name", runner.name},
          {"owner", runner.owner.name},

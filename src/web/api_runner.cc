@@ -54,8 +54,8 @@ Result<Json> LeaseJson(Hall& hall, const LeasedJob& leased) {
   return Json{{"lease", leased.lease}, {"lease_s", kLeaseS}, {"job", std::move(asked)}};
 }
 
-Result<Runner> RunnerOf(const Json& json) {
-  Runner runner;
+Result<KnownRunner> RunnerOf(const Json& json) {
+  KnownRunner runner;
   ASSAY_ASSIGN_OR_RETURN(runner.name, TextField(json, "runner", true));
   ASSAY_ASSIGN_OR_RETURN(runner.device, TextField(json, "device", true));
   ASSAY_ASSIGN_OR_RETURN(runner.version, TextField(json, "version", false));
@@ -73,11 +73,12 @@ Result<Runner> RunnerOf(const Json& json) {
 
 // Takes a job for the runner, which must hold the hall's mutex. A job whose sources are gone fails
 // here, and another one is taken.
-Result<std::optional<Json>> TakeNow(Hall& hall, const Account& owner, const Runner& facts,
+Result<std::optional<Json>> TakeNow(Hall& hall, const Account& owner, const KnownRunner& facts,
                                     const WakeFunction& wake) {
   const Instant now = InstantNow();
   ASSAY_ASSIGN_OR_RETURN(const bool is_server, hall.accounts().IsServer(owner.id));
-  ASSAY_ASSIGN_OR_RETURN(const Runner runner, hall.leases().Meet(owner, facts, is_server, now));
+  ASSAY_ASSIGN_OR_RETURN(const KnownRunner runner,
+                         hall.leases().Meet(owner, facts, is_server, now));
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const auto leased, hall.leases().Take(runner, now));
     if (!leased) return std::nullopt;
@@ -93,7 +94,7 @@ Result<std::optional<Json>> TakeNow(Hall& hall, const Account& owner, const Runn
 
 ServedReply PostTake(Hall& hall, const WebRequest& request, const WakeFunction& wake) {
   ASSAY_ASSIGN_OR_REPLY(const Json json, ReadJsonObject(request.http.body));
-  ASSAY_ASSIGN_OR_REPLY(const Runner facts, RunnerOf(json));
+  ASSAY_ASSIGN_OR_REPLY(const KnownRunner facts, RunnerOf(json));
   const auto wait_s = json.find("wait_s");
   const int seconds = wait_s != json.end() && wait_s->is_number_integer()
                           ? std::clamp(wait_s->get<int>(), 0, kWaitMaxS)
@@ -149,9 +150,9 @@ ServedReply PostEnd(Hall& hall, const WebRequest& request, const WakeFunction& w
 }
 
 ServedReply ListRunners(Hall& hall, const WebRequest&) {
-  ASSAY_ASSIGN_OR_REPLY(const std::vector<Runner> runners, hall.leases().Runners());
+  ASSAY_ASSIGN_OR_REPLY(const std::vector<KnownRunner> runners, hall.leases().Runners());
   Json list = Json::array();
-  for (const Runner& runner : runners)
+  for (const KnownRunner& runner : runners)
     list.push_back({{"id", runner.id},
                     {"name", runner.name},
                     {"owner", runner.owner.name},

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 constexpr int64_t kJobsShown = 50, kEventsShown = 200, kRunnerIsThereS = 90;
 constexpr int64_t kJobsOfMedian = 51;
 
-bool IsThere(const Runner& runner, Instant now) {
+bool IsThere(const KnownRunner& runner, Instant now) {
   return now.utc_s - UtcSeconds(runner.seen) < kRunnerIsThereS;
 }
 
@@ -34,11 +34,11 @@ ServedReply ShowJobs(const PageParts& parts, Hall& hall, const WebRequest& reque
     query.before = std::stoll(before);
   ASSAY_ASSIGN_OR_PAGE(view.jobs, hall.jobs().List(query));
   ASSAY_ASSIGN_OR_PAGE(const Jobs::QueueFacts queue, hall.jobs().Queue());
-  ASSAY_ASSIGN_OR_PAGE(const std::vector<Runner> runners, hall.leases().Runners());
+  ASSAY_ASSIGN_OR_PAGE(const std::vector<KnownRunner> runners, hall.leases().Runners());
   view.queued = queue.queued;
   view.running = queue.running;
   view.runners = std::ranges::count_if(
-      runners, [&](const Runner& runner) { return IsThere(runner, request.now); });
+      runners, [&](const KnownRunner& runner) { return IsThere(runner, request.now); });
   if (std::ssize(view.jobs) == kJobsShown) view.older_than = std::to_string(view.jobs.back().id);
   return HtmlReply(RenderJobsPage(view, FrameOf(parts, request, Place::kJobs)));
 }
@@ -170,9 +170,9 @@ Result<double> MinutesOfAJob(Hall& hall) {
 
 ServedReply ShowMachine(const PageParts& parts, Hall& hall, const WebRequest& request) {
   MachineView view;
-  ASSAY_ASSIGN_OR_PAGE(const std::vector<Runner> runners, hall.leases().Runners());
+  ASSAY_ASSIGN_OR_PAGE(const std::vector<KnownRunner> runners, hall.leases().Runners());
   if (!hall.machine().cpu.empty()) view.profiles.push_back(hall.machine());
-  for (const Runner& runner : runners) {
+  for (const KnownRunner& runner : runners) {
     ASSAY_ASSIGN_OR_PAGE(const bool is_server, hall.accounts().IsServer(runner.owner.id));
     view.runners.push_back({runner.name, runner.device, runner.version,
                             is_server ? "" : runner.owner.name, runner.promoted, runner.seen,

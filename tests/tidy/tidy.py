@@ -339,6 +339,18 @@ def rule_own_text(tree):
                 yield name, number, "finish it, or say it in an issue"
 
 
+def rule_type_names(tree):
+    """Two types of one name in one program: the linker keeps the functions of one of them."""
+    seen = {}
+    for name, text in tree.files(".h"):
+        if not name.startswith("src/") or folder_of(name) == "wire":  # a namespace of its own
+            continue
+        for number, line in numbered(text):
+            match = re.match(r"(?:struct|class|enum class) (\w+)(?: final)?(?: :.*)? ?\{", line)
+            if match and seen.setdefault(match.group(1), name) != name:
+                yield name, number, f"{match.group(1)} is a type of {seen[match.group(1)]}, too"
+
+
 def rule_header_guard(tree):
     for name, text in tree.files(".h"):
         guard = re.search(r"^#ifndef (\w+)\n#define \1\b", text, re.M)
@@ -392,6 +404,7 @@ RULES = [
     rule_function_length,
     rule_bans,
     rule_own_text,
+    rule_type_names,
     rule_header_guard,
     rule_registered,
     rule_documents,
