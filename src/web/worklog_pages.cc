@@ -60,11 +60,12 @@ Html Findings(const GradedWorklog& graded) {
   return table.End();
 }
 
+// The verdicts are of the author's archive, which this server need not have: no links.
 Html BucketLines(const GradedBucket& bucket) {
   Html items;
   for (const GradedLine& line : bucket.lines) {
     Html verdicts;
-    for (const std::string& id : line.verdicts) verdicts += Text(" ") + VerdictLink(id);
+    for (const std::string& id : line.verdicts) verdicts += Markup(" <code>{}</code>", id);
     items += Markup(
         "<li><span class=\"{}\">{}</span> {:g}: {} <span class=\"faint\">{}</span>{}"
         "</li>\n",
@@ -201,6 +202,8 @@ std::string RenderWorklogList(const WorklogListView& view, PageFrame frame) {
   main += FaultNotice(view.fault);
   if (view.class_id != 0)
     main += Markup("<p><a href=\"/classes/{}\">The class</a></p>\n", view.class_id);
+  else
+    main += Html::Trusted("<p><a href=\"/classes\">Classes</a></p>\n");
   if (view.rows.empty()) {
     main += Paragraph("No worklogs yet that you may read. Those of others show after the deadline.",
                       "faint");
