@@ -180,12 +180,14 @@ std::string_view Heading(FindingKind kind) {
   return kind == FindingKind::kMissing      ? "missing"
          : kind == FindingKind::kChanged    ? "changed"
          : kind == FindingKind::kSuspicious ? "suspicious"
+         : kind == FindingKind::kLifted     ? "lifted"
                                             : "note";
 }
 
 Result<int> Check(const WorklogCheckOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToLook(options.place));
-  const std::vector<Finding> findings = CheckOpened(opened);
+  ASSAY_ASSIGN_OR_RETURN(const Marks marks, ReadMarks(opened));
+  const std::vector<Finding> findings = LiftFindings(CheckOpened(opened), marks);
   std::string heading;
   for (const Finding& finding : findings) {
     const std::string section = finding.section
@@ -195,6 +197,8 @@ Result<int> Check(const WorklogCheckOptions& options) {
     if (section != heading) Print(section + "\n");
     heading = section;
     Print(fmt::format("  {:<10} {}\n", Heading(finding.kind), Printable(finding.text, true)));
+    if (finding.kind == FindingKind::kLifted)
+      Print(fmt::format("             {}\n", Printable(LiftText(marks), true)));
     if (!finding.next.empty())
       Print(fmt::format("             {}{}\n", Printable(finding.next, true),
                         finding.next.starts_with("assay") ? PlaceWords(options.place) : ""));

@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/worklog_command.h"
 #include "cli/worklog_match.h"
+#include "report/text.h"
 #include "sandbox/sandbox.h"
 #include "worklog/certificate.h"
 #include "worklog/class_page.h"
@@ -20,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kRubricFile = "rubric.toml";
-constexpr const char* kMarksFile = "marks.toml";
 constexpr size_t kTomlBytesMax = 1 << 20;
 
 Result<Rubric> ReadRubric(const WorklogGradeOptions& options, const WorklogFolder& folder) {
@@ -31,13 +31,6 @@ Result<Rubric> ReadRubric(const WorklogGradeOptions& options, const WorklogFolde
   if (path.empty()) return ParseRubric(DefaultRubricText(), "the shipped rubric");
   ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTomlBytesMax));
   return ParseRubric(text, path);
-}
-
-Result<Marks> ReadMarks(const WorklogFolder& folder) {
-  const std::string path = folder.PathOf(kMarksFile);
-  if (std::error_code code; !fs::exists(path, code)) return Marks();
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTomlBytesMax));
-  return ParseMarks(text, path);
 }
 
 // Whether anything was marked by this call.
@@ -58,11 +51,22 @@ Result<bool> AddMarks(const WorklogGradeOptions& options, Marks* marks) {
          !options.mentor.empty();
 }
 
+// A lift is about the findings that stand now: what comes later counts again.
+Result<void> LiftAll(const std::vector<Finding>& findings, Marks* marks) {
+  marks->lifted_findings.clear();
+  for (const Finding& finding : findings)
+    if (finding.kind == FindingKind::kSuspicious || finding.kind == FindingKind::kChanged)
+      marks->lifted_findings.push_back(Printable(finding.text, true));
+  if (marks->lifted_findings.empty())
+    return UsageError("nothing is changed or suspicious: leave out --lift");
+  return {};
+}
+
 struct Graded {
   Worklog worklog;
   Grade grade;
   std::string mentor;
-  bool complete = false;
+  bool complete = false;  // nothing is missing
   std::string folder;
 };
 
@@ -72,19 +76,17 @@ Result<Graded> GradeOne(const WorklogGradeOptions& options, const std::string& p
   ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToLook(place));
   const Worklog& worklog = opened.worklog;
   ASSAY_ASSIGN_OR_RETURN(const Rubric rubric, ReadRubric(options, opened.folder));
-  ASSAY_ASSIGN_OR_RETURN(Marks marks, ReadMarks(opened.folder));
-  if (!marks.worklog.empty() && marks.worklog != worklog.words.id)
-    return UsageError(fmt::format("{} is of the worklog {}: remove it, and mark anew",
-                                  opened.folder.PathOf(kMarksFile), marks.worklog));
+  ASSAY_ASSIGN_OR_RETURN(Marks marks, ReadMarks(opened));
   ASSAY_ASSIGN_OR_RETURN(const bool fresh, AddMarks(options, &marks));
   if (fresh) {
     marks.worklog = worklog.words.id;
     marks.facts = worklog.match.last;
   }
   const std::vector<Finding> findings = CheckOpened(opened);
+  if (!options.lift.empty()) ASSAY_RETURN_IF_ERROR(LiftAll(findings, &marks));
   ASSAY_ASSIGN_OR_RETURN(Grade grade, GradeWorklog(worklog, findings, rubric, marks));
   if (fresh) ASSAY_RETURN_IF_ERROR(opened.folder.Write(kMarksFile, MarksText(marks)));
-  const bool complete = !Any(findings, FindingKind::kMissing) && grade.suspicious.empty();
+  const bool complete = !Any(findings, FindingKind::kMissing);
   return Graded{std::move(opened.worklog), std::move(grade), marks.mentor, complete, path};
 }
 
@@ -127,9 +129,14 @@ Result<int> Certify(const WorklogCertificateOptions& options) {
   grading.place = options.place;
   ASSAY_ASSIGN_OR_RETURN(const Graded graded, GradeOne(grading, options.place.folder));
   if (!graded.complete)
+    return UsageError(fmt::format("the worklog is not complete: assay worklog check{}",
+                                  PlaceWords(options.place)));
+  if (!graded.grade.open.empty())
     return UsageError(
-        fmt::format("the worklog is not complete, or something in it is suspicious: assay worklog "
-                    "check{}",
+        fmt::format("{} in the worklog {} suspicious: assay worklog check{} tells it; a mentor "
+                    "lifts it by assay worklog grade{} --lift WHY",
+                    Counted(static_cast<long long>(graded.grade.open.size()), "thing"),
+                    graded.grade.open.size() == 1 ? "is" : "are", PlaceWords(options.place),
                     PlaceWords(options.place)));
   const std::string path = options.out.empty()
                                ? (fs::path(options.place.folder) / "certificate.pdf").string()

@@ -4,11 +4,14 @@
 
 #include <filesystem>
 
+#include "base/files.h"
 #include "cli/recorder.h"
 #include "report/text.h"
 #include "worklog/markdown.h"
 
 namespace assay {
+
+constexpr size_t kMarksBytesMax = 1 << 20;
 
 std::string ArchiveOf(const WorklogPlace& place) {
   return place.archive.empty() ? DefaultArchive() : place.archive;
@@ -74,6 +77,17 @@ std::vector<Finding> CheckOpened(const OpenedMatch& opened) {
                                     Counted(static_cast<long long>(opened.fetched), "fact")),
                         ""});
   return findings;
+}
+
+Result<Marks> ReadMarks(const OpenedMatch& opened) {
+  const std::string path = opened.folder.PathOf(kMarksFile);
+  if (std::error_code code; !std::filesystem::exists(path, code)) return Marks();
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMarksBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(Marks marks, ParseMarks(text, path));
+  if (!marks.worklog.empty() && marks.worklog != opened.worklog.words.id)
+    return UsageError(
+        fmt::format("{} is of the worklog {}: remove it, and mark anew", path, marks.worklog));
+  return marks;
 }
 
 }  // namespace assay

@@ -8,6 +8,7 @@
 #include "cli/worklog_command.h"
 #include "worklog/check.h"
 #include "worklog/match_log.h"
+#include "worklog/rubric.h"
 
 namespace assay {
 
@@ -26,6 +27,10 @@ Result<OpenedMatch> OpenToRecord(const WorklogPlace& place);
 
 // All that CheckWorklog finds, and facts that were fetched.
 std::vector<Finding> CheckOpened(const OpenedMatch& opened);
+
+inline constexpr const char* kMarksFile = "marks.toml";
+// A mentor's marks in the folder. Errors (kUsage): they are another worklog's, or cannot be read.
+Result<Marks> ReadMarks(const OpenedMatch& opened);
 
 std::string ArchiveOf(const WorklogPlace& place);
 // " --in FOLDER --archive FILE", as far as they were given, for hints.

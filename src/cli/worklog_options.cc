@@ -194,7 +194,10 @@ void WorklogGradeOptions::AddTo(CLI::App& command) {
 void WorklogCertificateOptions::AddTo(CLI::App& command) {
   place.AddTo(command);
   command.add_option("-o,--out", out, "File (default: certificate.pdf in the worklog's folder)");
-  command.footer("A worklog is certified once assay worklog check finds it complete.");
+  command.footer(
+      "A worklog is certified once assay worklog check finds it complete, and nothing suspicious in "
+      "it\nbut what a mentor lifted: assay worklog grade --lift WHY.\n"
+      "Example:\n  assay worklog certificate --in match -o certificate.pdf");
 }
 
 }  // namespace assay

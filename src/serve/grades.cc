@@ -70,7 +70,7 @@ Result<GradedWorklog> Grades::GradedBy(const WorklogEntry& entry, const Class& o
   ASSAY_ASSIGN_OR_RETURN(graded.grade,
                          GradeWorklog(checked.uploaded.worklog, checked.findings, rubric, marks));
   graded.complete =
-      !Any(checked.findings, FindingKind::kMissing) && graded.grade.suspicious.empty();
+      !Any(checked.findings, FindingKind::kMissing) && graded.grade.open.empty();
   graded.uploaded = std::move(checked.uploaded);
   graded.findings = std::move(checked.findings);
   graded.kept = std::move(kept);

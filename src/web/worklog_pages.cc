@@ -38,6 +38,7 @@ FindingWord WordOf(FindingKind kind) {
       return {"!", "changed", "bad"};
     case FindingKind::kSuspicious:
       return {"!", "suspicious", "bad"};
+    case FindingKind::kLifted:
     case FindingKind::kNote:
       return {"·", "note", "faint"};
   }

@@ -48,6 +48,9 @@ CertificateSheet SheetOf(const Worklog& worklog, const Grade& grade, const std::
   if (!mentor.empty())
     sheet.marks = fmt::format("{:g} of {:g} points for the worklog, marked by {}", grade.mark,
                               grade.points, Name(mentor));
+  if (!grade.lift.empty())
+    sheet.marks += fmt::format("{}what looked suspicious was {}", sheet.marks.empty() ? "" : "; ",
+                               Name(grade.lift));
   sheet.created = match.versions.empty() ? match.place.time : match.versions.back().place.time;
   sheet.worklog =
       fmt::format("worklog {}, {}; SHA-256 of worklog.md:", Name(words.id), sheet.created);

@@ -30,6 +30,21 @@ TEST(Certificate, ItSaysWhoWonAndWhatItIsWorth) {
   EXPECT_EQ(SheetOf(LostMatch().Build(), grade, "").marks, "");
 }
 
+TEST(Certificate, ALiftIsTold) {
+  MatchBuilder builder = LostMatch();
+  builder.words().versions.erase(builder.words().versions.begin());
+  const Worklog worklog = builder.Build();
+  Marks marks;
+  marks.mentor = "M. Entor";
+  marks.lifted = "v1 was my demonstration";
+  const Grade grade = GradeWorklog(worklog, CheckWorklog(worklog, GoodWitness(), ""),
+                                   ParseRubric(DefaultRubricText(), "default").value(), marks)
+                          .value();
+  EXPECT_TRUE(grade.open.empty());
+  EXPECT_EQ(SheetOf(worklog, grade, "").marks,
+            "what looked suspicious was lifted by M. Entor: v1 was my demonstration");
+}
+
 TEST(Certificate, TheHashIsThatOfTheMarkdown) {
   MatchBuilder builder = LostMatch();
   const std::string before = WorklogHash(builder.Build());

@@ -16,6 +16,7 @@ enum class FindingKind {
   kChanged,     // words or files say otherwise than the facts
   kSuspicious,  // a mentor should look
   kNote,        // worth knowing
+  kLifted,      // changed or suspicious, and a mentor said why it does not count
 };
 
 struct Finding {

@@ -215,7 +215,8 @@ LineEvidence PromptFrozen(const Worklog& worklog, const std::vector<Finding>& fi
   for (const SeriesFact& each : worklog.match.series) series += each.said.player == Player::kModel;
   bool until_lost = false;
   for (const Finding& finding : findings)
-    until_lost = until_lost || Has(finding.text, "the prompt was changed until");
+    until_lost = until_lost || (finding.kind == FindingKind::kSuspicious &&
+                                Has(finding.text, "the prompt was changed until"));
   return {series > 0 && !until_lost, series == 0   ? "no model was asked"
                                      : series == 1 ? "one prompt for all answers"
                                                    : fmt::format("{} with a prompt each, all shown",

@@ -133,9 +133,16 @@ Result<Rubric> ParseRubric(std::string_view text, const std::string& path) {
 std::string MarksText(const Marks& marks) {
   std::string text = fmt::format(
       "# A mentor's marks, by assay worklog grade.\nschema = \"assay.marks/1\"\nworklog = {}\n"
-      "facts = {}\nmentor = {}\nnote = {}\nlifted = {}\n\n[points]\n",
+      "facts = {}\nmentor = {}\nnote = {}\nlifted = {}\n",
       Quoted(marks.worklog), Quoted(marks.facts), Quoted(marks.mentor), Quoted(marks.note),
       Quoted(marks.lifted));
+  if (!marks.lifted_findings.empty()) {
+    text += "lifted_findings = [\n";
+    for (const std::string& finding : marks.lifted_findings)
+      text += fmt::format("  {},\n", Quoted(finding));
+    text += "]\n";
+  }
+  text += "\n[points]\n";
   for (const auto& [key, points] : marks.points)
     text += fmt::format("{} = {}\n", Quoted(key), points);
   return text;
@@ -144,9 +151,14 @@ std::string MarksText(const Marks& marks) {
 Result<Marks> ParseMarks(std::string_view text, const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path, "assay.marks/1"));
   ASSAY_RETURN_IF_ERROR(RefuseOthers(
-      table, {"schema", "worklog", "facts", "mentor", "note", "lifted", "points"}, path));
+      table,
+      {"schema", "worklog", "facts", "mentor", "note", "lifted", "lifted_findings", "points"},
+      path));
   const auto word = [&](const char* key) { return table[key].value_or(std::string()); };
-  Marks marks{word("worklog"), word("facts"), word("mentor"), word("note"), word("lifted"), {}};
+  Marks marks{word("worklog"), word("facts"), word("mentor"), word("note"), word("lifted"), {}, {}};
+  if (const toml::array* findings = table["lifted_findings"].as_array())
+    for (const toml::node& finding : *findings)
+      marks.lifted_findings.push_back(finding.value_or(std::string()));
   if (const toml::table* points = table["points"].as_table())
     for (const auto& [key, value] : *points) {
       const auto number = value.value<double>();
@@ -156,13 +168,39 @@ Result<Marks> ParseMarks(std::string_view text, const std::string& path) {
   return marks;
 }
 
-Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& findings,
+std::vector<Finding> LiftFindings(std::vector<Finding> findings, const Marks& marks) {
+  if (marks.lifted.empty()) return findings;
+  const auto& lifted = marks.lifted_findings;
+  for (Finding& finding : findings) {
+    if (finding.kind != FindingKind::kSuspicious && finding.kind != FindingKind::kChanged) continue;
+    // A file keeps the text as it is printed.
+    const std::string text = Printable(finding.text, true);
+    if (lifted.empty() || std::find(lifted.begin(), lifted.end(), text) != lifted.end()) {
+      finding.kind = FindingKind::kLifted;
+      finding.next.clear();
+    }
+  }
+  return findings;
+}
+
+std::string LiftText(const Marks& marks) {
+  if (marks.lifted.empty()) return {};
+  return fmt::format("lifted by {}: {}", marks.mentor.empty() ? "the mentor" : marks.mentor,
+                     marks.lifted);
+}
+
+Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& found,
                            const Rubric& rubric, const Marks& marks) {
+  const std::vector<Finding> findings = LiftFindings(found, marks);
   Grade grade;
   for (const Finding& finding : findings)
-    if (finding.kind == FindingKind::kSuspicious || finding.kind == FindingKind::kChanged)
+    if (finding.kind == FindingKind::kSuspicious || finding.kind == FindingKind::kChanged ||
+        finding.kind == FindingKind::kLifted) {
       grade.suspicious.push_back(finding.text);
-  grade.lifted = !marks.lifted.empty();
+      if (finding.kind != FindingKind::kLifted) grade.open.push_back(finding.text);
+    }
+  grade.lifted = !grade.suspicious.empty() && grade.open.empty();
+  if (Any(findings, FindingKind::kLifted)) grade.lift = LiftText(marks);
   grade.stale = !marks.facts.empty() && marks.facts != worklog.match.last;
   for (const RubricBucket& bucket : rubric.buckets) {
     GradedBucket graded{bucket.key, bucket.name, bucket.Points(), 0, 0, false, {}};
@@ -184,7 +222,7 @@ Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& f
       return UsageError(fmt::format("{} takes 0 to {:g} points, not {:g}", bucket.key,
                                     graded.points, graded.mark));
     // A hidden or fudged result costs all honesty, until the mentor says that it was neither.
-    if (bucket.key == kHonesty && !grade.suspicious.empty() && !grade.lifted) graded.mark = 0;
+    if (bucket.key == kHonesty && !grade.open.empty()) graded.mark = 0;
     grade.points += graded.points;
     grade.mark += graded.mark;
     grade.buckets.push_back(std::move(graded));
@@ -215,11 +253,15 @@ std::string RenderGrade(const Grade& grade, const Worklog& worklog) {
       text += "\n";
     }
   }
-  if (!grade.suspicious.empty()) {
-    text += fmt::format("\nSuspicious{}\n",
-                        grade.lifted ? ", and lifted by the mentor:"
-                                     : ": honesty is 0 until it is lifted (--lift WHY):");
-    for (const std::string& each : grade.suspicious) text += "  ! " + safe(each) + "\n";
+  if (!grade.open.empty()) {
+    text += "\nSuspicious: honesty is 0 until it is lifted (--lift WHY):\n";
+    for (const std::string& each : grade.open) text += "  ! " + safe(each) + "\n";
+  }
+  if (!grade.lift.empty()) {
+    text += fmt::format("\nSuspicious, and {}\n", safe(grade.lift));
+    for (const std::string& each : grade.suspicious)
+      if (std::find(grade.open.begin(), grade.open.end(), each) == grade.open.end())
+        text += "  + " + safe(each) + "\n";
   }
   if (grade.stale) text += "\nFacts were added since the marks were given.\n";
   return text + fmt::format("\ntotal {:g} of {:g}\n", grade.mark, grade.points);

@@ -40,11 +40,17 @@ std::string EvidenceNames();  // with commas
 struct Marks {
   std::string worklog, facts;  // the id, and the hash of the last fact that was marked
   std::string mentor, note;
-  std::string lifted;                    // why suspicious things are none; empty: they count
+  std::string lifted;  // why suspicious things are none; empty: they count
+  // The findings that this is about; empty: all.
+  std::vector<std::string> lifted_findings;
   std::map<std::string, double> points;  // by bucket
 };
 std::string MarksText(const Marks& marks);
 Result<Marks> ParseMarks(std::string_view text, const std::string& path);
+// The findings, of which those that a mentor lifted are kLifted.
+std::vector<Finding> LiftFindings(std::vector<Finding> findings, const Marks& marks);
+// The reason of a lift, with who gave it, in one line; empty: nothing was lifted.
+std::string LiftText(const Marks& marks);
 
 struct GradedLine {
   RubricLine line;
@@ -63,7 +69,9 @@ struct GradedBucket {
 struct Grade {
   std::vector<GradedBucket> buckets;
   std::vector<std::string> suspicious;
-  bool lifted = false;
+  std::vector<std::string> open;  // those of `suspicious` that no mentor lifted
+  bool lifted = false;            // something was suspicious, and all of it is lifted
+  std::string lift;               // LiftText; empty: nothing was lifted
   double points = 0, mark = 0;
   bool stale = false;  // facts came after the marks
 };

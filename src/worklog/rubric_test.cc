@@ -57,6 +57,34 @@ TEST(Rubric, WhatIsHiddenCostsAllHonestyUntilItIsLifted) {
   EXPECT_THAT(RenderGrade(grade, worklog), HasSubstr("lifted by the mentor"));
 }
 
+TEST(Rubric, ALiftIsAboutWhatTheMentorSaw) {
+  MatchBuilder builder = LostMatch();
+  builder.words().versions.erase(builder.words().versions.begin());
+  const Worklog worklog = builder.Build();
+  Witness witness = GoodWitness();
+  std::vector<Finding> findings = CheckWorklog(worklog, witness, "");
+  Marks marks;
+  marks.mentor = "M";
+  marks.lifted = "v1 was my demonstration";
+  for (const Finding& finding : findings)
+    if (finding.kind == FindingKind::kSuspicious) marks.lifted_findings.push_back(finding.text);
+  ASSERT_EQ(marks.lifted_findings.size(), 1u);
+  findings = LiftFindings(findings, marks);
+  EXPECT_FALSE(Any(findings, FindingKind::kSuspicious));
+  EXPECT_TRUE(Any(findings, FindingKind::kLifted));
+  const Grade lifted = GradeWorklog(worklog, findings, Default(), marks).value();
+  EXPECT_EQ(lifted.buckets.back().mark, 10);  // without a mark: nothing else speaks against it
+  EXPECT_EQ(lifted.lift, "lifted by M: v1 was my demonstration");
+  // What came later was never lifted.
+  witness.outside = {"cccccccccccc"};
+  const Grade later =
+      GradeWorklog(worklog, CheckWorklog(worklog, witness, ""), Default(), marks).value();
+  EXPECT_FALSE(later.lifted);
+  EXPECT_EQ(later.open.size(), 1u);
+  EXPECT_EQ(later.suspicious.size(), 2u);
+  EXPECT_EQ(later.buckets.back().mark, 0);
+}
+
 TEST(Rubric, MarksStandAboveTheEvidence) {
   Marks marks;
   marks.points["depth"] = 12.5;
@@ -128,8 +156,13 @@ TEST(Rubric, FaultsNameTheLine) {
 }
 
 TEST(Rubric, MarksComeBackAsTheyWere) {
-  Marks marks{"0123456789ab", "ff",  "A \"mentor\"",
-              "note",         "why", {{"depth", 12.5}, {"honesty", 0}}};
+  Marks marks{"0123456789ab",
+              "ff",
+              "A \"mentor\"",
+              "note",
+              "why",
+              {"v1 is \"missing\"", "b"},
+              {{"depth", 12.5}, {"honesty", 0}}};
   const auto read = ParseMarks(MarksText(marks), "marks.toml");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(MarksText(*read), MarksText(marks));
