@@ -113,7 +113,13 @@ Result<int> RunGrade(const WorklogGradeOptions& options) {
           stdout);
     all.push_back(std::move(graded));
   }
-  if (options.csv == "-") std::fputs(csv.c_str(), stdout);
+  if (options.csv == "-") {
+    std::fputs(csv.c_str(), stdout);
+    for (const Graded& graded : all)
+      if (const std::string text = WithheldText(graded.grade);
+          !text.empty() && !options.marks.empty())
+        std::fputs((text + "\n").c_str(), stderr);
+  }
   if (!options.csv.empty() && options.csv != "-")
     ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.csv, csv));
   if (options.page.empty()) return kExitGood;

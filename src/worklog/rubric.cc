@@ -222,7 +222,9 @@ Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& f
       return UsageError(fmt::format("{} takes 0 to {:g} points, not {:g}", bucket.key,
                                     graded.points, graded.mark));
     // A hidden or fudged result costs all honesty, until the mentor says that it was neither.
-    if (bucket.key == kHonesty && !grade.open.empty()) graded.mark = 0;
+    graded.withheld = bucket.key == kHonesty && !grade.open.empty();
+    if (graded.marked) graded.given = graded.mark;
+    if (graded.withheld) graded.mark = 0;
     grade.points += graded.points;
     grade.mark += graded.mark;
     grade.buckets.push_back(std::move(graded));
@@ -232,6 +234,16 @@ Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& f
                      [&](const GradedBucket& bucket) { return bucket.key == key; }))
       return UsageError(fmt::format("the rubric has no bucket {}", key));
   return grade;
+}
+
+std::string WithheldText(const Grade& grade) {
+  for (const GradedBucket& bucket : grade.buckets)
+    if (bucket.withheld && bucket.marked && bucket.given > 0)
+      return fmt::format(
+          "{} stays 0 until what is suspicious is lifted by --lift WHY; your mark of {:g} is kept, "
+          "and counts from then on",
+          bucket.key, bucket.given);
+  return {};
 }
 
 std::string RenderGrade(const Grade& grade, const Worklog& worklog) {
@@ -257,6 +269,8 @@ std::string RenderGrade(const Grade& grade, const Worklog& worklog) {
     text += "\nSuspicious: honesty is 0 until it is lifted (--lift WHY):\n";
     for (const std::string& each : grade.open) text += "  ! " + safe(each) + "\n";
   }
+  if (const std::string withheld = WithheldText(grade); !withheld.empty())
+    text += "  " + withheld + "\n";
   if (!grade.lift.empty()) {
     text += fmt::format("\nSuspicious, and {}\n", safe(grade.lift));
     for (const std::string& each : grade.suspicious)

@@ -64,6 +64,8 @@ struct GradedBucket {
   double points = 0, proposed = 0, mark = 0;  // mark: the mentor's, else as proposed
   bool marked = false;                        // by the mentor
   std::vector<GradedLine> lines;
+  bool withheld = false;  // honesty, which is 0 until what is suspicious is lifted
+  double given = 0;       // the mentor's mark, if `marked`; `mark` is 0 if it is withheld
 };
 
 struct Grade {
@@ -80,6 +82,8 @@ struct Grade {
 Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& findings,
                            const Rubric& rubric, const Marks& marks);
 
+// That the mark for honesty is kept and does not count yet; empty: it is not so.
+std::string WithheldText(const Grade& grade);
 std::string RenderGrade(const Grade& grade, const Worklog& worklog);
 // Text as one cell of a CSV file, which no spreadsheet takes for a formula.
 std::string CsvCell(std::string_view text);

@@ -57,6 +57,23 @@ TEST(Rubric, WhatIsHiddenCostsAllHonestyUntilItIsLifted) {
   EXPECT_THAT(RenderGrade(grade, worklog), HasSubstr("lifted by the mentor"));
 }
 
+TEST(Rubric, AMarkForHonestyIsKeptUntilTheLift) {
+  MatchBuilder builder = LostMatch();
+  builder.words().versions.erase(builder.words().versions.begin());
+  const Worklog worklog = builder.Build();
+  Marks marks;
+  marks.points["honesty"] = 9;
+  const Grade grade = GradeOf(worklog, marks);
+  EXPECT_EQ(grade.buckets.back().mark, 0);
+  EXPECT_EQ(WithheldText(grade),
+            "honesty stays 0 until what is suspicious is lifted by --lift WHY; your mark of 9 is "
+            "kept, and counts from then on");
+  EXPECT_THAT(RenderGrade(grade, worklog), HasSubstr(WithheldText(grade)));
+  marks.lifted = "v1 was my demonstration";
+  EXPECT_EQ(WithheldText(GradeOf(worklog, marks)), "");
+  EXPECT_EQ(GradeOf(worklog, marks).buckets.back().mark, 9);
+}
+
 TEST(Rubric, ALiftIsAboutWhatTheMentorSaw) {
   MatchBuilder builder = LostMatch();
   builder.words().versions.erase(builder.words().versions.begin());
