@@ -2,8 +2,18 @@
 
 #include "cli/worklog_command.h"
 #include "worklog/mechanism.h"
+#include "worklog/rubric.h"
 
 namespace assay {
+
+namespace {
+
+std::string ShippedBuckets() {
+  const auto rubric = ParseRubric(DefaultRubricText(), "the shipped rubric");
+  return rubric ? BucketKeys(*rubric) : std::string();
+}
+
+}  // namespace
 
 void RooflineOptions::AddTo(CLI::App& command) {
   command.add_option("PROBLEM", problem, "The name of a problem that comes with Assay, or a file")
@@ -186,6 +196,9 @@ void WorklogGradeOptions::AddTo(CLI::App& command) {
   command.add_option("--page", page, "File for the worklogs of a class as one HTML page");
   command.footer(
       "Evidence is proposed, the mentor gives the marks; they are kept in marks.toml.\n"
+      "Buckets of the shipped rubric, with their points: " +
+      ShippedBuckets() +
+      ".\n"
       "Examples:\n  assay worklog grade --in match\n"
       "  assay worklog grade --in match --mark depth=25 --mentor M --note \"show v2's profile\"\n"
       "  assay worklog grade class/* --csv grades.csv --page class.html");
@@ -195,7 +208,8 @@ void WorklogCertificateOptions::AddTo(CLI::App& command) {
   place.AddTo(command);
   command.add_option("-o,--out", out, "File (default: certificate.pdf in the worklog's folder)");
   command.footer(
-      "A worklog is certified once assay worklog check finds it complete, and nothing suspicious in "
+      "A worklog is certified once assay worklog check finds it complete, and nothing suspicious "
+      "in "
       "it\nbut what a mentor lifted: assay worklog grade --lift WHY.\n"
       "Example:\n  assay worklog certificate --in match -o certificate.pdf");
 }

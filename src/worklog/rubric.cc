@@ -102,6 +102,13 @@ std::string EvidenceNames() {
   return names;
 }
 
+std::string BucketKeys(const Rubric& rubric) {
+  std::string keys;
+  for (const RubricBucket& bucket : rubric.buckets)
+    keys += fmt::format("{}{} ({:g})", keys.empty() ? "" : ", ", bucket.key, bucket.Points());
+  return keys;
+}
+
 Result<Rubric> ParseRubric(std::string_view text, const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path, "assay.rubric/1"));
   ASSAY_RETURN_IF_ERROR(RefuseOthers(table, {"schema", "bucket"}, path));
@@ -232,8 +239,31 @@ Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& f
   for (const auto& [key, points] : marks.points)
     if (std::none_of(grade.buckets.begin(), grade.buckets.end(),
                      [&](const GradedBucket& bucket) { return bucket.key == key; }))
-      return UsageError(fmt::format("the rubric has no bucket {}", key));
+      return UsageError(
+          fmt::format("the rubric has no bucket {}; it has {}", key, BucketKeys(rubric)));
   return grade;
+}
+
+std::string MarkText(const GradedBucket& bucket) {
+  return bucket.Settled() ? fmt::format("{:g}", bucket.mark) : "not marked";
+}
+
+std::string TotalText(const Grade& grade) {
+  double mark = 0, points = 0;
+  std::string unmarked;
+  bool any = false;
+  for (const GradedBucket& bucket : grade.buckets) {
+    any = any || bucket.marked;
+    if (bucket.Settled()) {
+      mark += bucket.mark;
+      points += bucket.points;
+    } else {
+      unmarked += (unmarked.empty() ? "" : ", ") + bucket.key;
+    }
+  }
+  if (!any) return "not marked";
+  return fmt::format("{:g} of {:g}{}{}", mark, points,
+                     unmarked.empty() ? "" : "; not marked: ", unmarked);
 }
 
 std::string WithheldText(const Grade& grade) {
@@ -252,10 +282,9 @@ std::string RenderGrade(const Grade& grade, const Worklog& worklog) {
       fmt::format("{}, {}\n", safe(worklog.words.problem),
                   worklog.words.author.empty() ? "no author" : safe(worklog.words.author));
   for (const GradedBucket& bucket : grade.buckets) {
-    text += fmt::format("\n{}: {:g} of {:g}{}\n", safe(bucket.name), bucket.mark, bucket.points,
-                        bucket.marked ? fmt::format(", marked (evidence for {:g})", bucket.proposed)
-                        : bucket.mark < bucket.proposed ? " (see below)"
-                                                        : ", by the evidence");
+    text += fmt::format("\n{}, {}: {}{}; evidence for {:g} of {:g}\n", safe(bucket.key),
+                        safe(bucket.name), MarkText(bucket), bucket.withheld ? " (see below)" : "",
+                        bucket.proposed, bucket.points);
     for (const GradedLine& line : bucket.lines) {
       text += fmt::format("  {} {:>4g}  {}\n          {}\n", line.met ? "+" : "-", line.line.points,
                           safe(line.line.text), safe(line.found));
@@ -278,7 +307,10 @@ std::string RenderGrade(const Grade& grade, const Worklog& worklog) {
         text += "  + " + safe(each) + "\n";
   }
   if (grade.stale) text += "\nFacts were added since the marks were given.\n";
-  return text + fmt::format("\ntotal {:g} of {:g}\n", grade.mark, grade.points);
+  double proposed = 0;
+  for (const GradedBucket& bucket : grade.buckets) proposed += bucket.proposed;
+  return text + fmt::format("\ntotal: {}\nevidence for {:g} of {:g}\n", safe(TotalText(grade)),
+                            proposed, grade.points);
 }
 
 std::string GradeCsvHeader(const Grade& grade) {
@@ -292,9 +324,12 @@ std::string GradeCsvLine(const Grade& grade, const Worklog& worklog, const std::
   std::string line = fmt::format("{},{},{},{}", CsvCell(folder), CsvCell(worklog.words.id),
                                  CsvCell(worklog.words.author), CsvCell(worklog.words.problem));
   for (const GradedBucket& bucket : grade.buckets)
-    line += fmt::format(",{:g},{:g}", bucket.mark, bucket.proposed);
-  return line + fmt::format(",{:g},{:g},{},{}\n", grade.mark, grade.points, grade.suspicious.size(),
-                            grade.lifted ? "yes" : "no");
+    line += fmt::format(",{},{:g}", MarkText(bucket), bucket.proposed);
+  const bool settled = std::all_of(grade.buckets.begin(), grade.buckets.end(),
+                                   [](const GradedBucket& bucket) { return bucket.Settled(); });
+  return line + fmt::format(",{},{:g},{},{}\n",
+                            settled ? fmt::format("{:g}", grade.mark) : "not marked", grade.points,
+                            grade.suspicious.size(), grade.lifted ? "yes" : "no");
 }
 
 }  // namespace assay

@@ -35,6 +35,8 @@ std::string_view DefaultRubricText();
 // Errors (kUsage) name `path`, the line and the remedy.
 Result<Rubric> ParseRubric(std::string_view text, const std::string& path);
 std::string EvidenceNames();  // with commas
+// The keys of a rubric's buckets with their points: "correctness (30), depth (30)".
+std::string BucketKeys(const Rubric& rubric);
 
 // A mentor's marks.
 struct Marks {
@@ -66,6 +68,7 @@ struct GradedBucket {
   std::vector<GradedLine> lines;
   bool withheld = false;  // honesty, which is 0 until what is suspicious is lifted
   double given = 0;       // the mentor's mark, if `marked`; `mark` is 0 if it is withheld
+  bool Settled() const { return marked || withheld; }
 };
 
 struct Grade {
@@ -82,6 +85,10 @@ struct Grade {
 Result<Grade> GradeWorklog(const Worklog& worklog, const std::vector<Finding>& findings,
                            const Rubric& rubric, const Marks& marks);
 
+// "25", or "not marked".
+std::string MarkText(const GradedBucket& bucket);
+// "90 of 100", "25 of 30; not marked: analysis, honesty" or "not marked".
+std::string TotalText(const Grade& grade);
 // That the mark for honesty is kept and does not count yet; empty: it is not so.
 std::string WithheldText(const Grade& grade);
 std::string RenderGrade(const Grade& grade, const Worklog& worklog);

@@ -120,7 +120,7 @@ TEST(Rubric, AMarkMustFitItsBucket) {
               HasSubstr("depth takes 0 to 30 points, not 31"));
   marks.points = {{"style", 3}};
   EXPECT_THAT(GradeWorklog(worklog, findings, Default(), marks).error().message,
-              HasSubstr("the rubric has no bucket style"));
+              HasSubstr("the rubric has no bucket style; it has correctness (30)"));
 }
 
 TEST(Rubric, AModelThatNeverGetsItRightIsAResult) {
@@ -192,10 +192,27 @@ TEST(Rubric, CsvHasALineAWorklog) {
   const Worklog worklog = builder.Build();
   const Grade grade = GradeOf(worklog);
   EXPECT_THAT(GradeCsvHeader(grade), HasSubstr("folder,worklog,author,problem,correctness"));
-  EXPECT_EQ(
-      GradeCsvLine(grade, worklog, "a,b"),
-      "\"a,b\",0123456789ab,\"'=HYPERLINK(\"\"x\"\"), \"\"A\"\"\",softmax,30,30,30,30,30,30,10,"
-      "10,100,100,0,no\n");
+  EXPECT_EQ(GradeCsvLine(grade, worklog, "a,b"),
+            "\"a,b\",0123456789ab,\"'=HYPERLINK(\"\"x\"\"), \"\"A\"\"\",softmax,not marked,30,"
+            "not marked,30,not marked,30,not marked,10,not marked,100,0,no\n");
+}
+
+TEST(Rubric, WhatNobodyMarkedIsNoMark) {
+  const Worklog worklog = LostMatch().Build();
+  Marks marks;
+  EXPECT_EQ(TotalText(GradeOf(worklog)), "not marked");
+  marks.points["depth"] = 25;
+  const Grade some = GradeOf(worklog, marks);
+  EXPECT_EQ(TotalText(some), "25 of 30; not marked: correctness, analysis, honesty");
+  EXPECT_THAT(RenderGrade(some, worklog),
+              HasSubstr("depth, Depth of the attempt by hand: 25; evidence for 30 of 30"));
+  EXPECT_THAT(RenderGrade(some, worklog), HasSubstr(": not marked; evidence for 10 of 10"));
+  EXPECT_THAT(GradeCsvLine(some, worklog, "a"), HasSubstr(",not marked,30,25,30,not marked,30,"));
+  for (const char* key : {"correctness", "analysis"}) marks.points[key] = 20;
+  marks.points["honesty"] = 10;
+  EXPECT_EQ(TotalText(GradeOf(worklog, marks)), "75 of 100");
+  EXPECT_THAT(GradeCsvLine(GradeOf(worklog, marks), worklog, "a"), HasSubstr(",75,100,0,no"));
+  EXPECT_EQ(BucketKeys(Default()), "correctness (30), depth (30), analysis (30), honesty (10)");
 }
 
 }  // namespace
