@@ -94,7 +94,7 @@ struct WorklogCheckOptions {
 struct WorklogGradeOptions {
   std::vector<std::string> folders;  // empty: the place's
   WorklogPlace place;
-  std::string rubric, mentor, note, lift, csv, page;
+  std::string rubric, mentor, note, lift, csv, page, sheet;
   std::vector<std::string> marks;  // KEY=POINTS
 
   void AddTo(CLI::App& command);

@@ -13,6 +13,7 @@
 #include "sandbox/sandbox.h"
 #include "worklog/certificate.h"
 #include "worklog/class_page.h"
+#include "worklog/mark_sheet.h"
 #include "worklog/rubric.h"
 
 namespace assay {
@@ -33,8 +34,9 @@ Result<Rubric> ReadRubric(const WorklogGradeOptions& options, const WorklogFolde
   return ParseRubric(text, path);
 }
 
-// Whether anything was marked by this call.
+// Marks that take the place of others are told. Returns whether anything was marked by this call.
 Result<bool> AddMarks(const WorklogGradeOptions& options, Marks* marks) {
+  const std::map<std::string, double> before = marks->points;
   for (const std::string& text : options.marks) {
     const size_t equals = text.find('=');
     char* end = nullptr;
@@ -42,11 +44,19 @@ Result<bool> AddMarks(const WorklogGradeOptions& options, Marks* marks) {
     const double points = std::strtod(number.c_str(), &end);
     if (equals == 0 || number.empty() || *end != '\0')
       return UsageError(fmt::format("--mark {}: give KEY=POINTS, such as depth=25", text));
-    marks->points[text.substr(0, equals)] = points;
+    const std::string key = text.substr(0, equals);
+    marks->points[key] = points;
+    if (const auto old = before.find(key); old != before.end() && old->second != points)
+      std::fputs(fmt::format("{} was {:g}\n", Printable(key, true), old->second).c_str(), stderr);
   }
-  if (!options.mentor.empty()) marks->mentor = options.mentor;
-  if (!options.note.empty()) marks->note = options.note;
-  if (!options.lift.empty()) marks->lifted = options.lift;
+  if (!options.mentor.empty()) {
+    if (!marks->mentor.empty() && marks->mentor != options.mentor)
+      std::fputs(fmt::format("the mentor was {}\n", Printable(marks->mentor, true)).c_str(),
+                 stderr);
+    marks->mentor = options.mentor;
+  }
+  if (!options.note.empty()) AddBelow(options.note, &marks->note);
+  if (!options.lift.empty()) AddBelow(options.lift, &marks->lifted);
   return !options.marks.empty() || !options.note.empty() || !options.lift.empty() ||
          !options.mentor.empty();
 }
@@ -65,7 +75,7 @@ Result<void> LiftAll(const std::vector<Finding>& findings, Marks* marks) {
 struct Graded {
   Worklog worklog;
   Grade grade;
-  std::string mentor;
+  Marks marks;
   bool complete = false;  // nothing is missing
   std::string folder;
 };
@@ -80,21 +90,22 @@ Result<Graded> GradeOne(const WorklogGradeOptions& options, const std::string& p
   ASSAY_ASSIGN_OR_RETURN(const bool fresh, AddMarks(options, &marks));
   if (fresh) {
     marks.worklog = worklog.words.id;
-    marks.facts = worklog.match.last;
+    if (!options.marks.empty() || marks.facts.empty()) marks.facts = worklog.match.last;
   }
   const std::vector<Finding> findings = CheckOpened(opened);
   if (!options.lift.empty()) ASSAY_RETURN_IF_ERROR(LiftAll(findings, &marks));
   ASSAY_ASSIGN_OR_RETURN(Grade grade, GradeWorklog(worklog, findings, rubric, marks));
   if (fresh) ASSAY_RETURN_IF_ERROR(opened.folder.Write(kMarksFile, MarksText(marks)));
   const bool complete = !Any(findings, FindingKind::kMissing);
-  return Graded{std::move(opened.worklog), std::move(grade), marks.mentor, complete, path};
+  return Graded{std::move(opened.worklog), std::move(grade), std::move(marks), complete, path};
 }
 
 Result<int> RunGrade(const WorklogGradeOptions& options) {
   std::vector<std::string> folders = options.folders;
   if (folders.empty()) folders.push_back(options.place.folder);
-  if (folders.size() > 1 && !options.marks.empty())
-    return UsageError("--mark is for one worklog at a time");
+  if (folders.size() > 1 && !(options.marks.empty() && options.note.empty() &&
+                              options.lift.empty() && options.sheet.empty()))
+    return UsageError("--mark, --note, --lift and --sheet are for one worklog at a time");
   std::vector<Graded> all;
   std::string csv;
   for (const std::string& folder : folders) {
@@ -122,6 +133,13 @@ Result<int> RunGrade(const WorklogGradeOptions& options) {
   }
   if (!options.csv.empty() && options.csv != "-")
     ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.csv, csv));
+  if (!options.sheet.empty()) {
+    const Graded& graded = all.front();
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(
+        options.sheet, RenderMarkSheet(graded.worklog, graded.grade, graded.marks)));
+    std::fputs(fmt::format("wrote {}\n", options.sheet).c_str(),
+               options.csv == "-" ? stderr : stdout);
+  }
   if (options.page.empty()) return kExitGood;
   std::vector<ClassEntry> entries;
   for (const Graded& graded : all)
@@ -149,7 +167,7 @@ Result<int> Certify(const WorklogCertificateOptions& options) {
                                : options.out;
   ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
   ASSAY_ASSIGN_OR_RETURN(const std::string pdf,
-                         DrawCertificate(SheetOf(graded.worklog, graded.grade, graded.mentor),
+                         DrawCertificate(SheetOf(graded.worklog, graded.grade, graded.marks.mentor),
                                          (fs::path(support) / "certificate.so").string()));
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, pdf));
   std::fputs(fmt::format("wrote {}\n", path).c_str(), stdout);

@@ -190,8 +190,10 @@ void WorklogGradeOptions::AddTo(CLI::App& command) {
                      "A rubric in TOML (default: rubric.toml of the folder, else the shipped one)");
   command.add_option("--mark", marks, "KEY=POINTS: the mark of a bucket, such as depth=25");
   command.add_option("--mentor", mentor, "Name of who marks");
-  command.add_option("--note", note, "A word for the author");
+  command.add_option("--note", note, "A word for the author, added to those before");
   command.add_option("--lift", lift, "Why suspicious things are none: honesty counts again");
+  command.add_option("--sheet", sheet,
+                     "File to hand to the author, in Markdown: marks, notes, and what was found");
   command.add_option("--csv", csv, "File for a line a worklog; - for stdout");
   command.add_option("--page", page, "File for the worklogs of a class as one HTML page");
   command.footer(
@@ -201,6 +203,7 @@ void WorklogGradeOptions::AddTo(CLI::App& command) {
       ".\n"
       "Examples:\n  assay worklog grade --in match\n"
       "  assay worklog grade --in match --mark depth=25 --mentor M --note \"show v2's profile\"\n"
+      "  assay worklog grade --in match --sheet sheet.md\n"
       "  assay worklog grade class/* --csv grades.csv --page class.html");
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "problem/nearest.h"
 #include "report/text.h"
@@ -66,11 +65,19 @@ Result<RubricLine> ParseLine(const toml::node& node, const std::string& path) {
   return line;
 }
 
-// A TOML string on one line.
+// A TOML string on one line, in which line breaks are "\n".
 std::string Quoted(std::string_view text) {
-  std::ostringstream stream;
-  stream << toml::value<std::string>(std::string(Printable(text, true)));
-  return stream.str();
+  std::string quoted = "\"";
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    if (begin > 0) quoted += "\\n";
+    for (const char letter : Printable(text.substr(begin, end - begin), true)) {
+      if (letter == '"' || letter == '\\') quoted += '\\';
+      quoted += letter;
+    }
+    begin = end + 1;
+  }
+  return quoted + "\"";
 }
 
 }  // namespace
@@ -135,6 +142,16 @@ Result<Rubric> ParseRubric(std::string_view text, const std::string& path) {
     rubric.buckets.push_back(std::move(bucket));
   }
   return rubric;
+}
+
+void AddBelow(std::string_view text, std::string* note) {
+  for (size_t begin = 0; begin <= note->size();) {
+    const size_t end = std::min(note->find('\n', begin), note->size());
+    if (std::string_view(*note).substr(begin, end - begin) == text) return;
+    begin = end + 1;
+  }
+  if (!note->empty()) *note += '\n';
+  *note += text;
 }
 
 std::string MarksText(const Marks& marks) {

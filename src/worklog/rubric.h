@@ -48,6 +48,8 @@ struct Marks {
   std::map<std::string, double> points;  // by bucket
 };
 std::string MarksText(const Marks& marks);
+// Adds text below what stands in a note or a reason, which stays; nothing that is there already.
+void AddBelow(std::string_view text, std::string* note);
 Result<Marks> ParseMarks(std::string_view text, const std::string& path);
 // The findings, of which those that a mentor lifted are kLifted.
 std::vector<Finding> LiftFindings(std::vector<Finding> findings, const Marks& marks);

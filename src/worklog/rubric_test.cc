@@ -186,6 +186,15 @@ TEST(Rubric, MarksComeBackAsTheyWere) {
   EXPECT_FALSE(ParseMarks("schema = \"assay.marks/1\"\n[points]\ndepth = \"many\"\n", "m"));
 }
 
+TEST(Rubric, ANoteIsAddedToNotesThatStand) {
+  Marks marks;
+  AddBelow("show v2's \\profile", &marks.note);
+  AddBelow("and \"why\"", &marks.note);
+  AddBelow("and \"why\"", &marks.note);  // the same command twice
+  EXPECT_EQ(marks.note, "show v2's \\profile\nand \"why\"");
+  EXPECT_EQ(ParseMarks(MarksText(marks), "marks.toml")->note, marks.note);
+}
+
 TEST(Rubric, CsvHasALineAWorklog) {
   MatchBuilder builder = LostMatch();
   builder.words().author = "=HYPERLINK(\"x\"), \"A\"";
