@@ -96,6 +96,7 @@ struct WorklogGradeOptions {
   WorklogPlace place;
   std::string rubric, mentor, note, lift, csv, page, sheet;
   std::vector<std::string> marks;  // KEY=POINTS
+  bool evidence = false;
 
   void AddTo(CLI::App& command);
 };

@@ -1,6 +1,7 @@
 // assay worklog grade.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -24,14 +25,18 @@ namespace fs = std::filesystem;
 constexpr const char* kRubricFile = "rubric.toml";
 constexpr size_t kTomlBytesMax = 1 << 20;
 
+Result<Rubric> ReadRubricFile(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTomlBytesMax));
+  return ParseRubric(text, path);
+}
+
 Result<Rubric> ReadRubric(const WorklogGradeOptions& options, const WorklogFolder& folder) {
   std::string path = options.rubric;
   std::error_code code;
   if (path.empty() && fs::exists(folder.PathOf(kRubricFile), code))
     path = folder.PathOf(kRubricFile);
   if (path.empty()) return ParseRubric(DefaultRubricText(), "the shipped rubric");
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTomlBytesMax));
-  return ParseRubric(text, path);
+  return ReadRubricFile(path);
 }
 
 // Marks that take the place of others are told. Returns whether anything was marked by this call.
@@ -77,7 +82,6 @@ struct Graded {
   Grade grade;
   Marks marks;
   bool complete = false;  // nothing is missing
-  std::string folder;
 };
 
 Result<Graded> GradeOne(const WorklogGradeOptions& options, const std::string& path) {
@@ -97,55 +101,80 @@ Result<Graded> GradeOne(const WorklogGradeOptions& options, const std::string& p
   ASSAY_ASSIGN_OR_RETURN(Grade grade, GradeWorklog(worklog, findings, rubric, marks));
   if (fresh) ASSAY_RETURN_IF_ERROR(opened.folder.Write(kMarksFile, MarksText(marks)));
   const bool complete = !Any(findings, FindingKind::kMissing);
-  return Graded{std::move(opened.worklog), std::move(grade), std::move(marks), complete, path};
+  return Graded{std::move(opened.worklog), std::move(grade), std::move(marks), complete};
+}
+
+ClassEntry EntryOf(const std::string& folder, const Result<Graded>& graded) {
+  ClassEntry entry;
+  entry.folder = folder;
+  if (!graded) {
+    entry.trouble = graded.error().message;
+    return entry;
+  }
+  entry.worklog = &graded->worklog;
+  entry.grade = &graded->grade;
+  entry.mentor = graded->marks.mentor;
+  entry.note = graded->marks.note;
+  return entry;
+}
+
+// The evidence of each worklog in full.
+std::string EvidenceText(const std::vector<ClassEntry>& entries) {
+  std::string text;
+  for (const ClassEntry& entry : entries) {
+    if (entries.size() > 1) text += Printable(entry.folder, true) + ": ";
+    text += entry.grade == nullptr ? fmt::format("not graded: {}\n", Printable(entry.trouble, true))
+                                   : RenderGrade(*entry.grade, *entry.worklog);
+    for (const std::string& alike : entry.alike) text += Printable(alike, true) + "\n";
+    if (entries.size() > 1) text += "\n";
+  }
+  return text;
+}
+
+Result<void> WriteSheet(const WorklogGradeOptions& options, const Graded& graded) {
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(
+      options.sheet, RenderMarkSheet(graded.worklog, graded.grade, graded.marks)));
+  std::fputs(fmt::format("wrote {}\n", options.sheet).c_str(),
+             options.csv == "-" ? stderr : stdout);
+  return {};
 }
 
 Result<int> RunGrade(const WorklogGradeOptions& options) {
   std::vector<std::string> folders = options.folders;
   if (folders.empty()) folders.push_back(options.place.folder);
-  if (folders.size() > 1 && !(options.marks.empty() && options.note.empty() &&
-                              options.lift.empty() && options.sheet.empty()))
+  const bool alone = folders.size() == 1;
+  if (!alone && !(options.marks.empty() && options.note.empty() && options.lift.empty() &&
+                  options.sheet.empty()))
     return UsageError("--mark, --note, --lift and --sheet are for one worklog at a time");
-  std::vector<Graded> all;
-  std::string csv;
+  // A rubric for all is read before any worklog: its faults are no student's.
+  if (!options.rubric.empty()) ASSAY_RETURN_IF_ERROR(ReadRubricFile(options.rubric));
+  std::vector<Result<Graded>> all;
   for (const std::string& folder : folders) {
-    ASSAY_ASSIGN_OR_RETURN(Graded graded, GradeOne(options, folder));
-    const std::string header = GradeCsvHeader(graded.grade);
-    if (csv.empty()) csv = header;
-    if (!csv.starts_with(header))
-      return UsageError(
-          fmt::format("{} has a rubric with other buckets than {}: name one for all by --rubric",
-                      folder, folders.front()));
-    csv += GradeCsvLine(graded.grade, graded.worklog, folder);
-    if (options.csv != "-")
-      std::fputs(
-          ((folders.size() > 1 ? folder + ": " : "") + RenderGrade(graded.grade, graded.worklog))
-              .c_str(),
-          stdout);
-    all.push_back(std::move(graded));
+    all.push_back(GradeOne(options, folder));
+    if (alone && !all.back()) return std::unexpected(all.back().error());
   }
-  if (options.csv == "-") {
-    std::fputs(csv.c_str(), stdout);
-    for (const Graded& graded : all)
-      if (const std::string text = WithheldText(graded.grade);
-          !text.empty() && !options.marks.empty())
-        std::fputs((text + "\n").c_str(), stderr);
-  }
-  if (!options.csv.empty() && options.csv != "-")
-    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.csv, csv));
-  if (!options.sheet.empty()) {
-    const Graded& graded = all.front();
-    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(
-        options.sheet, RenderMarkSheet(graded.worklog, graded.grade, graded.marks)));
-    std::fputs(fmt::format("wrote {}\n", options.sheet).c_str(),
-               options.csv == "-" ? stderr : stdout);
-  }
-  if (options.page.empty()) return kExitGood;
   std::vector<ClassEntry> entries;
-  for (const Graded& graded : all)
-    entries.push_back({graded.folder, &graded.worklog, &graded.grade});
-  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.page, RenderClassPage(entries)));
-  return kExitGood;
+  for (size_t i = 0; i < all.size(); ++i) entries.push_back(EntryOf(folders[i], all[i]));
+  SetOtherRubricsApart(entries);
+  FindAlike(entries);
+  if (options.csv != "-")
+    std::fputs((alone || options.evidence ? EvidenceText(entries) : ClassTable(entries)).c_str(),
+               stdout);
+  if (options.csv == "-") {
+    std::fputs(ClassCsv(entries).c_str(), stdout);
+    if (const std::string text = alone ? WithheldText(all.front()->grade) : std::string();
+        !text.empty())
+      std::fputs((text + "\n").c_str(), stderr);
+  } else if (!options.csv.empty()) {
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.csv, ClassCsv(entries)));
+  }
+  if (!options.sheet.empty()) ASSAY_RETURN_IF_ERROR(WriteSheet(options, *all.front()));
+  if (!options.page.empty())
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.page, RenderClassPage(entries)));
+  const bool all_graded = std::all_of(entries.begin(), entries.end(), [](const ClassEntry& entry) {
+    return entry.grade != nullptr;
+  });
+  return all_graded ? kExitGood : kExitWrong;
 }
 
 Result<int> Certify(const WorklogCertificateOptions& options) {

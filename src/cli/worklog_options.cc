@@ -192,6 +192,8 @@ void WorklogGradeOptions::AddTo(CLI::App& command) {
   command.add_option("--mentor", mentor, "Name of who marks");
   command.add_option("--note", note, "A word for the author, added to those before");
   command.add_option("--lift", lift, "Why suspicious things are none: honesty counts again");
+  command.add_flag("--evidence", evidence,
+                   "The evidence in full, as for one worklog (default for several: a line each)");
   command.add_option("--sheet", sheet,
                      "File to hand to the author, in Markdown: marks, notes, and what was found");
   command.add_option("--csv", csv, "File for a line a worklog; - for stdout");
@@ -204,7 +206,10 @@ void WorklogGradeOptions::AddTo(CLI::App& command) {
       "Examples:\n  assay worklog grade --in match\n"
       "  assay worklog grade --in match --mark depth=25 --mentor M --note \"show v2's profile\"\n"
       "  assay worklog grade --in match --sheet sheet.md\n"
-      "  assay worklog grade class/* --csv grades.csv --page class.html");
+      "  assay worklog grade class/* --csv grades.csv --page class.html\n\n"
+      "Exit codes: 0 all are graded; 2 usage, or the one worklog cannot be read; 3 some of "
+      "several\n"
+      "could not be graded: their lines say why.");
 }
 
 void WorklogCertificateOptions::AddTo(CLI::App& command) {

@@ -19,28 +19,58 @@ std::string Best(const Worklog& worklog, Player player) {
   return fmt::format("{} {} ({})", row.name, row.speedup, row.interval);
 }
 
-std::string Row(const ClassEntry& entry) {
-  const Worklog& worklog = *entry.worklog;
-  const std::string& author = worklog.words.author;
-  std::string html = fmt::format(
-      "<tr><th scope=\"row\">{}</th><td>{}, tier {}</td><td class=\"n\"><b>{:g}</b> of {:g}</td>",
-      HtmlText(author.empty() ? entry.folder : author), HtmlText(worklog.words.problem),
-      worklog.words.tier, entry.grade->mark, entry.grade->points);
-  for (const GradedBucket& bucket : entry.grade->buckets)
-    html += fmt::format("<td class=\"n\">{:g}{}</td>", bucket.mark, bucket.marked ? "" : "*");
-  html += fmt::format("<td>{}</td><td>{}</td><td>", HtmlText(Best(worklog, Player::kHand)),
-                      HtmlText(Best(worklog, Player::kModel)));
-  if (entry.grade->suspicious.empty()) {
-    html += "nothing";
-  } else {
-    std::string list;
-    for (const std::string& each : entry.grade->suspicious)
-      list += fmt::format("<li>{}</li>\n", HtmlText(each));
+// The author, or the folder where no author is named or known.
+std::string TitleOf(const ClassEntry& entry) {
+  return entry.worklog == nullptr || entry.worklog->words.author.empty()
+             ? entry.folder
+             : entry.worklog->words.author;
+}
+
+std::string Items(const std::vector<std::string>& texts) {
+  std::string items;
+  for (const std::string& text : texts) items += fmt::format("<li>{}</li>\n", HtmlText(text));
+  return items;
+}
+
+std::string LookedAt(const ClassEntry& entry) {
+  std::string html;
+  if (!entry.trouble.empty()) html += "not graded: " + HtmlText(entry.trouble);
+  if (!entry.alike.empty()) html += "<ul>" + Items(entry.alike) + "</ul>\n";
+  if (entry.grade != nullptr && !entry.grade->suspicious.empty()) {
+    std::string items = Items(entry.grade->suspicious);
+    if (!entry.grade->lift.empty()) items += Items({entry.grade->lift});
     html += FoldedHtml(Counted(static_cast<long long>(entry.grade->suspicious.size()), "thing") +
                            (entry.grade->lifted ? ", lifted" : ""),
-                       "<ul>" + list + "</ul>\n", true);
+                       "<ul>" + items + "</ul>\n", true);
   }
-  return html + "</td></tr>\n";
+  return html.empty() ? "nothing" : html;
+}
+
+std::string Row(const ClassEntry& entry, size_t buckets) {
+  std::string html = fmt::format("<tr><th scope=\"row\">{}", HtmlText(TitleOf(entry)));
+  if (TitleOf(entry) != entry.folder)
+    html += fmt::format("<br><span class=\"faint\">{}</span>", HtmlText(entry.folder));
+  html += "</th>";
+  html += entry.worklog == nullptr
+              ? "<td></td>"
+              : fmt::format("<td>{}, tier {}</td>", HtmlText(entry.worklog->words.problem),
+                            entry.worklog->words.tier);
+  if (entry.grade == nullptr) {
+    html += fmt::format("<td colspan=\"{}\">not graded</td>", buckets + 1);
+  } else {
+    const auto& graded = entry.grade->buckets;
+    const bool settled = std::all_of(graded.begin(), graded.end(),
+                                     [](const GradedBucket& bucket) { return bucket.Settled(); });
+    html += fmt::format("<td class=\"n\"><b>{:g}</b>{} of {:g}</td>", entry.grade->mark,
+                        settled ? "" : "*", entry.grade->points);
+    for (const GradedBucket& bucket : graded)
+      html += fmt::format("<td class=\"n\">{:g}{}</td>", bucket.mark, bucket.Settled() ? "" : "*");
+  }
+  for (const Player player : {Player::kHand, Player::kModel})
+    html += entry.worklog == nullptr
+                ? "<td></td>"
+                : fmt::format("<td>{}</td>", HtmlText(Best(*entry.worklog, player)));
+  return html + fmt::format("<td>{}</td></tr>\n", LookedAt(entry));
 }
 
 }  // namespace
@@ -48,7 +78,7 @@ std::string Row(const ClassEntry& entry) {
 std::string RenderClassPage(std::span<const ClassEntry> entries) {
   std::vector<ClassEntry> sorted(entries.begin(), entries.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const ClassEntry& a, const ClassEntry& b) {
-    return a.worklog->words.author < b.worklog->words.author;
+    return TitleOf(a) < TitleOf(b);
   });
   std::string html = PageHead("The worklogs of a class", "class");
   html += fmt::format(
@@ -57,14 +87,17 @@ std::string RenderClassPage(std::span<const ClassEntry> entries) {
       "<table><thead><tr><th scope=\"col\">author</th><th scope=\"col\">problem</th>"
       "<th scope=\"col\" class=\"n\">total</th>",
       Counted(static_cast<long long>(sorted.size()), "worklog"));
-  if (!sorted.empty())
-    for (const GradedBucket& bucket : sorted.front().grade->buckets)
-      html += fmt::format("<th scope=\"col\" class=\"n\">{}</th>", HtmlText(bucket.key));
+  const Grade none;
+  const Grade* first = &none;
+  for (const ClassEntry& entry : sorted)
+    if (entry.grade != nullptr) first = entry.grade;
+  for (const GradedBucket& bucket : first->buckets)
+    html += fmt::format("<th scope=\"col\" class=\"n\">{}</th>", HtmlText(bucket.key));
   html +=
       "<th scope=\"col\">by hand</th><th scope=\"col\">the model</th>"
-      "<th scope=\"col\">suspicious</th></tr></thead>\n"
+      "<th scope=\"col\">to look at</th></tr></thead>\n"
       "<tbody>\n";
-  for (const ClassEntry& entry : sorted) html += Row(entry);
+  for (const ClassEntry& entry : sorted) html += Row(entry, first->buckets.size());
   return html +
          "</tbody></table></div>\n<p class=\"faint\">* by the evidence: the mentor has not marked "
          "it.</p>\n</main>\n</body>\n</html>\n";

@@ -4,16 +4,9 @@
 #include <span>
 #include <string>
 
-#include "worklog/rubric.h"
-#include "worklog/worklog.h"
+#include "worklog/class_list.h"
 
 namespace assay {
-
-struct ClassEntry {
-  std::string folder;
-  const Worklog* worklog = nullptr;
-  const Grade* grade = nullptr;
-};
 
 // A row a worklog, by author; marks, both sides' best, and what is suspicious. No ranks: speed
 // earns nothing.
