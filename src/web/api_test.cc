@@ -189,7 +189,9 @@ TEST_F(ApiTest, HiddenSourcesStayHidden) {
        {"/api/verdicts/ab12", "/api/verdicts/ab12/bundle", "/api/compare?a=ab12&b=ab12",
         "/verdicts/ab12", "/compare?a=ab12&b=ab12"}) {
     EXPECT_EQ(AskAs(ben_, "GET", target).body.find("hush_hush"), std::string::npos) << target;
-    EXPECT_NE(AskAs(ann_, "GET", target).body.find("hush_hush"), std::string::npos) << target;
+    // A verdict beside itself has no difference to show.
+    if (target != "/compare?a=ab12&b=ab12")
+      EXPECT_NE(AskAs(ann_, "GET", target).body.find("hush_hush"), std::string::npos) << target;
   }
   Json against = Candidate();
   against["against"] = "ab12";
