@@ -13,6 +13,7 @@
 #include "report/card.h"
 #include "report/progress.h"
 #include "report/terminal.h"
+#include "report/text.h"
 #include "score/fast_p.h"
 #include "search/feedback.h"
 #include "toolchain/gpu_tools.h"
@@ -110,7 +111,13 @@ class JudgeOutput {
     style_.saved = saved;
     if (!options_.json && !options_.jsonl) {
       std::fputs(RenderCard(verdict, style_).c_str(), stdout);
-      if (verdict.probe) std::fputs((ProbeText(verdict) + "\n").c_str(), stdout);
+      if (verdict.probe && !verdict.probe->failure.empty())
+        std::fputs(fmt::format("--probe shows nothing: {}\n",
+                               Printable(verdict.probe->failure, style_.unicode))
+                       .c_str(),
+                   stdout);
+      else if (verdict.probe)
+        std::fputs((ProbeText(verdict) + "\n").c_str(), stdout);
     }
     std::fflush(stdout);
     documents_.push_back(VerdictToJson(verdict, 2));

@@ -127,12 +127,14 @@ std::string ChangedConstants(const std::map<std::string, std::string>& before,
   return text;
 }
 
-bool IsLookedAt(const ToolSetup& setup, const Verdict& verdict) {
-  return !setup.bench.on_device() && setup.candidate.source.form == CandidateForm::kNative &&
-         verdict.speed && IsCorrect(verdict.outcome);
-}
-
 }  // namespace
+
+std::string WhyNotLookedAt(CandidateForm form, const Verdict& verdict) {
+  if (form != CandidateForm::kNative) return "it looks at native code on the processor alone";
+  if (!IsCorrect(verdict.outcome)) return "it looks at correct candidates alone";
+  if (!verdict.speed) return "gate 2 measured no speed: give it more time, or a smaller size";
+  return {};
+}
 
 std::map<std::string, std::string> SetOfOptions(const std::string& options,
                                                 std::map<std::string, std::string> set) {
@@ -185,7 +187,13 @@ void CallProbes::AddSmaller(const ToolSetup& setup, ProbeRecord* probe) {
 }
 
 Result<void> CallProbes::Add(const ToolSetup& setup, Verdict* verdict) {
-  if (!IsLookedAt(setup, *verdict)) return {};
+  if (setup.bench.on_device()) return {};
+  if (std::string why = WhyNotLookedAt(setup.candidate.source.form, *verdict); !why.empty()) {
+    ProbeRecord& none = verdict->probe.emplace();
+    none.threads = setup.bench.threads;
+    none.failure = std::move(why);
+    return {};
+  }
   const Span span("probes");
   Workbench& bench = setup.bench;
   setup.progress("looking at calls");

@@ -15,8 +15,8 @@ namespace assay {
 
 class CallProbes {
  public:
-  // Adds what was seen to a correct candidate's verdict; to others nothing. Trouble of its hosts is
-  // in the record. Errors: kInterrupted.
+  // Adds what was seen to a correct candidate's verdict, or why nothing was seen. Trouble of its
+  // hosts is in the record, too. Errors: kInterrupted.
   Result<void> Add(const ToolSetup& setup, Verdict* verdict);
 
  private:
@@ -28,6 +28,9 @@ class CallProbes {
   bool asked_ = false;  // for the smaller size
   std::unique_ptr<OtherSize> smaller_;
 };
+
+// Why a candidate's calls are not looked at; empty: they are.
+std::string WhyNotLookedAt(CandidateForm form, const Verdict& verdict);
 
 // Returns "--set ROWS=32 --set COLUMNS=64" as constants, over `set`; none if a value needs quotes.
 std::map<std::string, std::string> SetOfOptions(const std::string& options,
