@@ -292,6 +292,14 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request,
         "written.");
     AddRuleOfWeights(request, arguments, &lines);
   }
+  if (form == Form::kCpp) {
+    lines.push_back("");
+    lines.push_back("A tensor has x.data(), x.size(axis), x.stride(axis), x.count() and x(i, j).");
+    lines.push_back(
+        "g++ compiles as C++20 with -O3 -march=native; a line `//! flags -ffast-math` adds flags,");
+    lines.push_back(
+        "and `//! tune BLOCK = 64 32 128` makes a macro whose other values may be tried.");
+  }
   lines.push_back("");
   lines.push_back("  " + JudgeCommand(request, facts.file));
   return lines;

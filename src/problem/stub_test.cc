@@ -74,6 +74,14 @@ void ExpectCompiles(const std::string& stub, const std::string& suffix,
   EXPECT_EQ(StatusOf(command), 0) << command << "\n" << stub;
 }
 
+// The model's prompt told how a tensor is read and what compiles it; who writes by hand was not told.
+TEST(Stub, ItSaysHowATensorIsReadAndWhatCompilesIt) {
+  const auto cpp = WriteStub(Softmax(), Everything(), "native");
+  ASSERT_TRUE(cpp);
+  for (const char* text : {"x.data()", "x.stride(axis)", "-O3 -march=native", "`//! flags "})
+    EXPECT_THAT(*cpp, HasSubstr(text));
+}
+
 TEST(Stub, AChangedInputIsWrittenWhereItComes) {
   ProblemDescription description;
   description.arguments = {Tensor("cache", Role::kInput, DType::kFloat32, {4, 16}),
