@@ -1,4 +1,4 @@
-// The example class: verdicts that were measured earlier, under made-up names that say so
+// The example class: verdicts that were measured earlier, under names that say that they are examples
 // (examples/class). For `assay serve --demo` and for tests of pages.
 #pragma once
 

@@ -50,7 +50,7 @@ TEST(Examples, FillAFreshFolder) {
   ASSERT_EQ(board.rows().size(), examples->candidates.size());
   const BoardRow* layer_norm = board.Find("814b70bddabf");
   ASSERT_NE(layer_norm, nullptr);
-  EXPECT_EQ(layer_norm->entry.author, "Ada (example)");
+  EXPECT_EQ(layer_norm->entry.author, "student 1 (example)");
   EXPECT_EQ(layer_norm->entry.time, "2026-11-21T16:34:17Z");
   EXPECT_GT(layer_norm->certified, 1.1);
   const auto source = (*store)->Get(layer_norm->entry.source_hash);

@@ -70,7 +70,7 @@ std::string RenderPage(const PageFrame& frame, const Html& main) {
   if (frame.example)
     notices += Markup(
         "<div class=\"notice\"><p><strong>Examples.</strong> This server shows verdicts that were "
-        "measured earlier, on the machines that they name, under made-up names of players.</p>"
+        "measured earlier, on the machines that they name, under names that are examples, too.</p>"
         "</div>\n");
   if (!frame.notice.empty())
     notices += Markup("<div class=\"notice\" role=\"status\"><p>{}</p></div>\n", frame.notice);
