@@ -15,9 +15,9 @@ struct ClassEntry {
   std::string folder;
   const Worklog* worklog = nullptr;  // null: it could not be read
   const Grade* grade = nullptr;      // null: it was not graded
-  std::string trouble;               // why it was not graded
-  std::string mentor, note;
-  std::vector<std::string> alike;  // sentences about other worklogs that it is the same as
+  std::string trouble = {};          // why it was not graded
+  std::string mentor = {}, note = {};
+  std::vector<std::string> alike = {};  // sentences about other worklogs that it is the same as
 };
 
 // Entries that were graded by other buckets than most are not graded: one table has one rubric.

@@ -199,7 +199,7 @@ TEST(ClassPage, ItHasARowAWorklog) {
   const std::string html =
       RenderClassPage(std::vector<ClassEntry>{{"<b>", &worklog, &grade}, {"b", &worklog, &grade}});
   EXPECT_THAT(html, HasSubstr("<th scope=\"row\">&lt;b&gt;</th>"));
-  EXPECT_THAT(html, HasSubstr("<b>100</b> of 100"));
+  EXPECT_THAT(html, HasSubstr("<b>100</b>* of 100"));
   EXPECT_THAT(html, HasSubstr("v3 0.900x (0.891x to 0.909x)"));
 }
 

@@ -168,6 +168,44 @@ def test_the_example_is_complete(assay):
     assert run.code == GOOD and "complete: 6 versions" in run.out, run
 
 
+def test_a_class_with_broken_worklogs_is_graded(assay, tmp_path):
+    for name in ("ada", "bob", "cheat"):
+        shutil.copytree(ROOT / "examples" / "worklog", tmp_path / name)
+    facts_file = tmp_path / "cheat" / "facts.jsonl"
+    facts_file.write_text(facts_file.read_text().replace("v1", "v9", 1))
+    folders = [tmp_path / name for name in ("ada", "cheat", "none", "bob")]
+    files = ["--csv", tmp_path / "grades.csv", "--page", tmp_path / "class.html"]
+    run = assay("worklog", "grade", *folders, *files)
+    assert run.code == WRONG and "4 worklogs: 2 not graded" in run.out, run
+    assert len(run.out.splitlines()) == 6, run.out
+    rows = list(csv.DictReader((tmp_path / "grades.csv").read_text().splitlines()))
+    totals = [row["total"] for row in rows]
+    assert totals == ["not marked", "not graded", "not graded", "not marked"], rows
+    assert "the same worklog, by its id, as " + str(folders[3]) in rows[0]["remarks"], rows
+    page = (tmp_path / "class.html").read_text()
+    assert "not graded" in page and str(folders[3]) in page
+
+
+def test_a_lift_reaches_check_and_certificate(assay, tmp_path):
+    folder = tmp_path / "match"
+    shutil.copytree(ROOT / "examples" / "worklog", folder)
+    place = ["--in", folder]
+    report = folder / "worklog.md"
+    report.write_text(report.read_text().replace("memory", "memories", 1))
+    assert assay("worklog", "check", *place).code == WRONG
+    run = assay("worklog", "grade", *place, "--mark", "honesty=9")
+    assert run.code == GOOD and "honesty stays 0 until" in run.out, run
+    run = assay("worklog", "certificate", *place)
+    assert run.code == USAGE and "--lift WHY" in run.err, run
+    lift = ["--lift", "a typo of mine", "--mentor", "M"]
+    run = assay("worklog", "grade", *place, *lift, "--note", "well done", "--sheet", folder / "s.md")
+    assert run.code == GOOD and "Honesty: 9" in run.out, run
+    assert "> well done" in (folder / "s.md").read_text()
+    run = assay("worklog", "check", *place)
+    assert run.code == GOOD and "lifted by M: a typo of mine" in run.out, run
+    assert assay("worklog", "certificate", *place).code == GOOD
+
+
 def test_suggestions_name_the_tier(assay):
     run = assay("worklog", "init", "--suggest", "--tier", "1", "--mechanism", "reduction")
     assert run.code == GOOD and "softmax" in run.out and "fusion " not in run.out, run
