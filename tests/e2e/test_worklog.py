@@ -198,7 +198,8 @@ def test_a_lift_reaches_check_and_certificate(assay, tmp_path):
     run = assay("worklog", "certificate", *place)
     assert run.code == USAGE and "--lift WHY" in run.err, run
     lift = ["--lift", "a typo of mine", "--mentor", "M"]
-    run = assay("worklog", "grade", *place, *lift, "--note", "well done", "--sheet", folder / "s.md")
+    told = [*lift, "--note", "well done", "--sheet", folder / "s.md"]
+    run = assay("worklog", "grade", *place, *told)
     assert run.code == GOOD and "Honesty: 9" in run.out, run
     assert "> well done" in (folder / "s.md").read_text()
     run = assay("worklog", "check", *place)
