@@ -74,7 +74,8 @@ void ExpectCompiles(const std::string& stub, const std::string& suffix,
   EXPECT_EQ(StatusOf(command), 0) << command << "\n" << stub;
 }
 
-// The model's prompt told how a tensor is read and what compiles it; who writes by hand was not told.
+// The model's prompt told how a tensor is read and what compiles it; who writes by hand was not
+// told.
 TEST(Stub, ItSaysHowATensorIsReadAndWhatCompilesIt) {
   const auto cpp = WriteStub(Softmax(), Everything(), "native");
   ASSERT_TRUE(cpp);

@@ -1,5 +1,5 @@
-// The example class: verdicts that were measured earlier, under names that say that they are examples
-// (examples/class). For `assay serve --demo` and for tests of pages.
+// The example class (examples/class): verdicts that were measured earlier, under names that are
+// examples, too. For `assay serve --demo` and for tests of pages.
 #pragma once
 
 #include <map>

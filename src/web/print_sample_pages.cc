@@ -138,8 +138,9 @@ class Printer {
   Result<void> Doors() {
     MachineView machine;
     machine.profiles = {data_.examples.machine};
-    machine.runners = {{"local", "cpu", "0.1.0", "", true, "2026-11-27T20:15:00Z", 11},
-                       {"laptop", "cpu", "0.1.0", "student 1 (example)", false, "2026-11-27T20:14:00Z"}};
+    machine.runners = {
+        {"local", "cpu", "0.1.0", "", true, "2026-11-27T20:15:00Z", 11},
+        {"laptop", "cpu", "0.1.0", "student 1 (example)", false, "2026-11-27T20:14:00Z"}};
     machine.queued = machine.running = 1;
     ASSAY_RETURN_IF_ERROR(Keep("machine.html", RenderMachinePage(machine, student_)));
     SubmitView submit;
@@ -157,8 +158,9 @@ class Printer {
     ASSAY_RETURN_IF_ERROR(Keep("login.html", RenderLoginPage("No account has that token.", {})));
     ASSAY_RETURN_IF_ERROR(
         Keep("join.html", RenderJoinPage({.code = "c0de", .class_name = "Kernels 101"}, {})));
-    ASSAY_RETURN_IF_ERROR(Keep(
-        "welcome.html", RenderWelcomePage("student 1", "9f86d081884c7d659a2feaa0c55ad015", PageFrame{})));
+    ASSAY_RETURN_IF_ERROR(
+        Keep("welcome.html",
+             RenderWelcomePage("student 1", "9f86d081884c7d659a2feaa0c55ad015", PageFrame{})));
     return Keep("error.html", RenderErrorPage({429, "The queue is full: 200 jobs wait.", 30}, {}));
   }
 
