@@ -156,6 +156,13 @@ void CommandLine::AddWorklog() {
                            RunWorklogModel);
   Add<WorklogTogetherOptions>(*worklog, "together", "Measure a version of a model that you steered",
                               RunWorklogTogether);
+  Add<WorklogDuelOptions>(*worklog, "duel", "Judge two versions against each other",
+                          RunWorklogDuel);
+  Add<WorklogAlsoOptions>(*worklog, "also",
+                          "Take verdicts of assay judge into the match, beside its versions",
+                          RunWorklogAlso);
+  Add<WorklogStatusOptions>(*worklog, "status", "Show the versions, and what is missing next",
+                            RunWorklogStatus);
   Add<WorklogStuckOptions>(*worklog, "stuck", "Say what a player got stuck on", RunWorklogStuck);
   Add<WorklogClaimOptions>(*worklog, "claim", "Name the mechanism that a version rests on",
                            RunWorklogClaim);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "worklog/facts_text.h"
 #include "worklog/markdown.h"
 #include "worklog/page.h"
+#include "worklog/page_style.h"
 
 namespace assay {
 namespace {
@@ -150,10 +152,16 @@ Result<int> Claim(const WorklogClaimOptions& options) {
                                   options.version));
   ASSAY_RETURN_IF_ERROR(
       opened.folder.AddWords(WordsOf(ClaimWords{options.version, *mechanism, options.text})));
-  if (version->verdict)
-    Print(fmt::format(
-        "the judge: {}\n",
-        EvidenceFor(*mechanism, *version->verdict, opened.worklog.SourceOf(*version)).text));
+  for (const ClaimWords* before : opened.worklog.words.ClaimsOf(options.version))
+    if (before->mechanism == *mechanism)
+      Print(fmt::format("it takes the place of the claim before: {}\n",
+                        Printable(before->text, true)));
+  if (version->verdict) {
+    const Evidence evidence =
+        EvidenceFor(*mechanism, *version->verdict, opened.worklog.SourceOf(*version));
+    Print(fmt::format("{} for {}, says the judge: {}: {}\n", options.mechanism, options.version,
+                      EvidenceWord(evidence.kind), evidence.text));
+  }
   return kExitGood;
 }
 
@@ -215,8 +223,55 @@ Result<int> Check(const WorklogCheckOptions& options) {
   return changed || suspicious ? kExitWrong : missing ? kExitNotFaster : kExitGood;
 }
 
+// The versions with their numbers, a line each.
+std::string VersionLines(const Match& match) {
+  std::string text;
+  std::set<const VersionFact*> best;
+  for (const Player player : {Player::kHand, Player::kModel, Player::kTogether})
+    best.insert(match.Best(player));
+  for (const VersionFact& version : match.versions) {
+    const VersionRow row = RowOf(version);
+    text += fmt::format("  {:<4} {} {:<15} {:>8}  {:<18}  {}\n", row.name,
+                        best.contains(&version) ? "*" : " ", row.outcome, row.speedup, row.interval,
+                        version.verdict ? version.verdict->id : "-");
+  }
+  return text;
+}
+
+Result<int> Status(const WorklogStatusOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(OpenedMatch opened, OpenToLook(options.place));
+  const Match& match = opened.worklog.match;
+  Print(fmt::format("{}, {}\n", Printable(match.begun.problem, true), TierText(match.begun.tier)));
+  if (match.versions.empty())
+    Print("no version yet\n");
+  else
+    Print("version  outcome          speedup  interval            verdict    (*: a side's best)\n" +
+          VersionLines(match));
+  if (const std::string race = RaceText(match, Player::kHand, Player::kModel); !race.empty())
+    Print(Printable(race, true) + "\n");
+  if (!match.besides.empty())
+    Print(fmt::format("judged besides: {}\n",
+                      Counted(static_cast<long long>(match.besides.size()), "verdict")));
+  const std::vector<Finding> findings = CheckOpened(opened);
+  const auto is_open = [](const Finding& finding) { return finding.kind != FindingKind::kNote; };
+  const auto open = std::count_if(findings.begin(), findings.end(), is_open);
+  if (open == 0) {
+    Print("nothing is missing\n");
+    return kExitGood;
+  }
+  const Finding& first = *std::find_if(findings.begin(), findings.end(), is_open);
+  Print(fmt::format("{} open (assay worklog check{}), first: {}\n",
+                    Counted(static_cast<long long>(open), "thing"), PlaceWords(options.place),
+                    Printable(first.text, true)));
+  if (!first.next.empty())
+    Print(fmt::format("next: {}{}\n", Printable(first.next, true),
+                      first.next.starts_with("assay") ? PlaceWords(options.place) : ""));
+  return kExitGood;
+}
+
 }  // namespace
 
+int RunWorklogStatus(const WorklogStatusOptions& options) { return Ended(Status(options)); }
 int RunWorklogInit(const WorklogInitOptions& options) { return Ended(Init(options)); }
 int RunWorklogPredict(const WorklogPredictOptions& options) { return Ended(Predict(options)); }
 int RunWorklogStuck(const WorklogStuckOptions& options) { return Ended(Stuck(options)); }

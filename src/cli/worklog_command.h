@@ -64,6 +64,29 @@ struct WorklogTogetherOptions {
   void AddTo(CLI::App& command);
 };
 
+struct WorklogDuelOptions {
+  WorklogPlace place;
+  std::string version, other;  // empty: the best of each side
+  double budget_s = 0;         // 0: as when the match began
+  bool quiet = false, allow_weak_sandbox = false;
+
+  void AddTo(CLI::App& command);
+};
+
+struct WorklogAlsoOptions {
+  WorklogPlace place;
+  std::vector<std::string> verdicts;
+  std::string why;
+
+  void AddTo(CLI::App& command);
+};
+
+struct WorklogStatusOptions {
+  WorklogPlace place;
+
+  void AddTo(CLI::App& command);
+};
+
 struct WorklogStuckOptions {
   WorklogPlace place;
   std::string player, text;
@@ -113,6 +136,9 @@ int RunWorklogPredict(const WorklogPredictOptions& options);
 int RunWorklogAttempt(const WorklogAttemptOptions& options);
 int RunWorklogModel(const WorklogModelOptions& options);
 int RunWorklogTogether(const WorklogTogetherOptions& options);
+int RunWorklogDuel(const WorklogDuelOptions& options);
+int RunWorklogAlso(const WorklogAlsoOptions& options);
+int RunWorklogStatus(const WorklogStatusOptions& options);
 int RunWorklogStuck(const WorklogStuckOptions& options);
 int RunWorklogClaim(const WorklogClaimOptions& options);
 int RunWorklogRender(const WorklogRenderOptions& options);

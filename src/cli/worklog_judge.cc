@@ -51,6 +51,12 @@ Result<Verdict> JudgeVersion(const MatchBegun& begun, const CandidateSource& sou
   return EnvironmentError("nothing was judged");
 }
 
+Result<std::string> WithOpponent(const std::string& terms, const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(AskedTerms asked, RecordedTerms(terms));
+  asked.against = path;
+  return TermsText(asked);
+}
+
 Result<std::string> WithBudget(const std::string& terms, double budget_s) {
   ASSAY_ASSIGN_OR_RETURN(AskedTerms asked, RecordedTerms(terms));
   asked.effort.speed_budget_s = budget_s;

@@ -16,6 +16,9 @@ namespace assay {
 Result<Verdict> JudgeVersion(const MatchBegun& begun, const CandidateSource& source, bool quiet,
                              const std::atomic<bool>& interrupted);
 
+// The terms with this candidate's file as the opponent, in place of the reference.
+Result<std::string> WithOpponent(const std::string& terms, const std::string& path);
+
 // The terms with this budget for gate 2 [s].
 Result<std::string> WithBudget(const std::string& terms, double budget_s);
 

@@ -146,10 +146,51 @@ void WorklogModelOptions::AddTo(CLI::App& command) {
 void WorklogTogetherOptions::AddTo(CLI::App& command) {
   attempt.AddTo(command);
   command.add_option("--prompt", prompt, "With --answer: a file with the prompt that was used");
-  command.add_option("--answer", answer, "A file with the model's answer");
+  command.add_option("--answer", answer,
+                     "A file with the model's answer, whole: the report shows it beside FILE");
   command.footer(
+      "To steer: write a further prompt that holds the model's last answer and what to change, ask "
+      "for its\nanswer wherever the model is, save the code in it as FILE, and bring both by "
+      "--prompt "
+      "and --answer.\nAn answer to be measured as it came, without your hand in it, is worklog "
+      "model "
+      "--answer's.\n"
       "Example:\n  assay worklog together t1.cpp --why \"the model's m2, told to keep the row in "
       "registers\"");
+}
+
+void WorklogDuelOptions::AddTo(CLI::App& command) {
+  command.add_option("VERSION", version, "Such as v3 (default: the best by hand)");
+  command.add_option("OTHER", other, "Such as m1 (default: the model's best)");
+  place.AddTo(command);
+  command.add_option("--budget", budget_s, "Seconds for gate 2 (default: as at init)")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
+  AddWeakSandboxFlag(command, &allow_weak_sandbox);
+  command.footer(
+      "Both run beside each other in one judgement, as with assay judge --against. The "
+      "head-to-head "
+      "uses\nit in place of the ratios to the reference.\n"
+      "Examples:\n  assay worklog duel\n  assay worklog duel v3 v4 --budget 120\n\n"
+      "Exit codes: 0 it is measured and recorded; 2 usage; 8 it could not be measured.");
+}
+
+void WorklogAlsoOptions::AddTo(CLI::App& command) {
+  command.add_option("VERDICT", verdicts, "Ids, as cards and assay worklog check show them")
+      ->required();
+  command.add_option("--why", why, "What you wanted to know, and what it showed")->required();
+  place.AddTo(command);
+  command.footer(
+      "Judgements on the match's reference that the worklog leaves out are suspicious to check. "
+      "This\ncommand puts them among the facts, and the report lists them with their why. A source "
+      "that one of\nthem found wrong is wrong as a version, too.\n"
+      "Example:\n  assay worklog also 3f2a9c01d4e7 --why \"v3 against v4: the prefetch is worth "
+      "1.5x\"");
+}
+
+void WorklogStatusOptions::AddTo(CLI::App& command) {
+  place.AddTo(command);
+  command.footer("Example:\n  assay worklog status --in match");
 }
 
 void WorklogStuckOptions::AddTo(CLI::App& command) {
@@ -166,6 +207,8 @@ void WorklogClaimOptions::AddTo(CLI::App& command) {
   command.add_option("TEXT", text, "How it shows, with a number")->required();
   place.AddTo(command);
   command.footer(
+      "Mechanisms:\n" + MechanismMeanings() +
+      "A second claim of one mechanism for a version takes the place of the first.\n"
       "Example:\n  assay worklog claim v2 fusion \"20 us against 90 us: the row is read once\"");
 }
 

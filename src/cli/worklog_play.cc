@@ -181,7 +181,12 @@ class Play {
     Print(fmt::format("{}: {}{}\n", name, Printable(GatesText(*version), style_.unicode),
                       Printable(predicted, style_.unicode)));
     const VersionFact* before = Before(match(), *version);
+    if (version->verdict && version->verdict->outcome == Outcome::kWrong)
+      Print(fmt::format("the failing call as a program: assay explain {}\n", version->verdict->id));
     if (before == nullptr || version->said.player != Player::kHand) return;
+    if (version->Speed() != nullptr && before->Speed() != nullptr)
+      Print(fmt::format("which of the two is faster: assay worklog duel {} {}\n", name,
+                        before->said.version));
     const std::string diff =
         UnifiedDiff(opened_.worklog.SourceOf(*before), opened_.worklog.SourceOf(*version),
                     before->said.file, version->said.file);

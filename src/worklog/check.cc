@@ -1,6 +1,7 @@
 #include "worklog/check.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -169,6 +170,9 @@ class Checker {
     else if (Sha256Hex(source->second) != said.source_hash)
       Changed(fmt::format("{} is not what was measured as {}", said.file, said.version),
               fmt::format("git restore {}; a change is a new version", said.file));
+    if (!version.refuted.empty())
+      Add(FindingKind::kNote, fmt::format("{} does not count: verdict {} found its source wrong",
+                                          said.version, version.refuted));
     if (!version.verdict && version.trouble.empty())
       Add(FindingKind::kNote,
           fmt::format("{} was begun, and its measurement did not end", said.version));
@@ -176,13 +180,13 @@ class Checker {
       Add(FindingKind::kNote, fmt::format("{} has no verdict: {}", said.version, version.trouble));
   }
 
-  // The fastest correct version from a series; null: none.
+  // The best version from a series; null: none.
   const VersionFact* BestOf(const SeriesFact& series) const {
     const VersionFact* best = nullptr;
     for (const VersionFact* version : match_.Of(series.said.player)) {
       const AnswerFact* answer = match_.FindAnswer(version->said.answer);
       if (answer == nullptr || answer->said.series != series.said.number) continue;
-      if (version->Speed() != nullptr && (best == nullptr || Between(*version, *best).value > 1))
+      if (version->Speed() != nullptr && (best == nullptr || IsBetter(*version, *best)))
         best = version;
     }
     return best;
@@ -206,15 +210,14 @@ class Checker {
                                             "prompt or proposer than series {}",
                                             series[i]->said.number, series[i - 1]->said.number));
       if (i + 1 == series.size() && before != nullptr) Worse(best, *before);
-      if (best != nullptr && (before == nullptr || Between(*best, *before).value > 1))
-        before = best;
+      if (best != nullptr && (before == nullptr || IsBetter(*best, *before))) before = best;
     }
   }
 
   // Whether the last series' best did worse than the best before. Noise is not told.
   void Worse(const VersionFact* last, const VersionFact& before) {
     if (last != nullptr) {
-      const SpeedRatio ratio = Between(*last, before);
+      const SpeedRatio ratio = Between(match_, *last, before);
       if (!ratio.Apart() || ratio.value >= 1) return;
     }
     Add(FindingKind::kSuspicious,
@@ -236,7 +239,8 @@ class Checker {
         Changed(
             fmt::format("a mechanism is claimed for {}, which was never measured", claim.version));
     const VersionFact* winner = hand;
-    if (hand != nullptr && model != nullptr && Between(*hand, *model).value < 1) winner = model;
+    if (hand != nullptr && model != nullptr && Between(match_, *hand, *model).value < 1)
+      winner = model;
     if (winner == nullptr) winner = model;
     if (winner == nullptr || !words_.ClaimsOf(winner->said.version).empty()) return;
     const bool hand_won = winner == hand && winner->Speed()->ci_low > 1;
@@ -256,7 +260,19 @@ class Checker {
       Missing("it is not said what the model got stuck on", "assay worklog stuck model \"...\"");
   }
 
+  // Verdicts that the author declared.
+  void Besides() {
+    std::vector<std::string> ids;
+    for (const BesidesFact& each : match_.besides)
+      if (each.verdict) ids.push_back(each.verdict->id);
+    if (!ids.empty())
+      Add(FindingKind::kNote,
+          fmt::format("{} judged besides, with its why: {}",
+                      Counted(static_cast<long long>(ids.size()), "verdict"), Listed(ids)));
+  }
+
   void Whole(const std::string& rendered) {
+    Besides();
     for (const std::string& text : match_.breaks) Changed(text, "git restore facts.jsonl");
     if (!match_.outside.empty() || !witness_.outside.empty()) {
       std::vector<std::string> ids = match_.outside;
@@ -268,7 +284,9 @@ class Checker {
       if (!ids.empty())
         Add(FindingKind::kSuspicious,
             fmt::format("{} on this reference in the archive that the worklog leaves out: {}",
-                        Counted(static_cast<long long>(ids.size()), "verdict"), Listed(ids)));
+                        Counted(static_cast<long long>(ids.size()), "verdict"),
+                        fmt::format("{}", fmt::join(ids, ", "))),
+            fmt::format("assay worklog also {} --why \"...\"", fmt::join(ids, " ")));
     }
     if (!witness_.unknown.empty())
       Changed(fmt::format("the archive {} has not {} of the facts, such as record {}: it was "

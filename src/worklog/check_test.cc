@@ -104,6 +104,28 @@ TEST(Check, VerdictsElsewhereAreSuspicious) {
                                  "leaves out: cccccccccccc")));
 }
 
+TEST(Check, VerdictsElsewhereAreAllNamedWithTheRemedy) {
+  Witness witness = GoodWitness();
+  witness.outside = {"cccccccccc01", "cccccccccc02", "cccccccccc03",
+                     "cccccccccc04", "cccccccccc05", "cccccccccc06"};
+  for (const Finding& finding : CheckWorklog(LostMatch().Build(), witness, ""))
+    if (finding.kind == FindingKind::kSuspicious) {
+      EXPECT_THAT(finding.text, HasSubstr("cccccccccc06"));
+      EXPECT_THAT(finding.next, HasSubstr("assay worklog also cccccccccc01 cccccccccc02"));
+    }
+}
+
+TEST(Check, WhatIsDeclaredIsANote) {
+  MatchBuilder builder = LostMatch();
+  builder.TakeIn(SpeedVerdict("cccccccccccc", 2), "v3 against v2");
+  Witness witness = GoodWitness();
+  witness.outside = {};
+  const Worklog worklog = builder.Build();
+  EXPECT_THAT(Texts(worklog, FindingKind::kSuspicious, witness), IsEmpty());
+  EXPECT_THAT(Texts(worklog, FindingKind::kNote, witness),
+              Contains("1 verdict judged besides, with its why: cccccccccccc"));
+}
+
 TEST(Check, MeasuringBeforePredictingIsSuspicious) {
   MatchBuilder builder;
   builder.Measure(Player::kHand, "v1", "why", SpeedVerdict("aaaaaaaaaaa1", 1.5)).Predict(1.5);

@@ -20,8 +20,8 @@ constexpr std::array<std::pair<Player, std::string_view>, 3> kPlayerNames = {{
 }};
 
 // In the order of MatchEvent.
-constexpr std::array<std::string_view, 6> kEventNames = {"begun",    "predicted", "series",
-                                                         "answered", "attempted", "measured"};
+constexpr std::array<std::string_view, 8> kEventNames = {
+    "begun", "predicted", "series", "answered", "attempted", "measured", "besides", "dueled"};
 
 std::string Text(const Json& json, const char* key) {
   const auto found = json.find(key);
@@ -79,6 +79,16 @@ void Add(const Measured& event, Json* json) {
   (*json)["verdict"] = event.verdict_hash;
   (*json)["trouble"] = event.trouble;
 }
+void Add(const Besides& event, Json* json) {
+  (*json)["verdict"] = event.verdict_hash;
+  (*json)["why"] = event.why;
+}
+void Add(const Dueled& event, Json* json) {
+  (*json)["version"] = event.version;
+  (*json)["other"] = event.other;
+  (*json)["verdict"] = event.verdict_hash;
+  (*json)["trouble"] = event.trouble;
+}
 
 // "v12": what NextVersion gives. Names stand in paths and reports.
 bool IsVersion(std::string_view name) {
@@ -124,6 +134,10 @@ std::optional<MatchEvent> EventOf(const Json& json) {
                      Text(json, "why"),     Count(json, "answer")};
   if (kind == "measured")
     return Measured{Text(json, "version"), Text(json, "verdict"), Text(json, "trouble")};
+  if (kind == "besides") return Besides{Text(json, "verdict"), Text(json, "why")};
+  if (kind == "dueled")
+    return Dueled{Text(json, "version"), Text(json, "other"), Text(json, "verdict"),
+                  Text(json, "trouble")};
   return std::nullopt;
 }
 
@@ -139,6 +153,13 @@ std::optional<Player> PlayerFromName(std::string_view name) {
   for (const auto& [player, each] : kPlayerNames)
     if (each == name) return player;
   return std::nullopt;
+}
+
+std::string VerdictHashOf(const MatchEvent& event) {
+  if (const auto* measured = std::get_if<Measured>(&event)) return measured->verdict_hash;
+  if (const auto* besides = std::get_if<Besides>(&event)) return besides->verdict_hash;
+  if (const auto* dueled = std::get_if<Dueled>(&event)) return dueled->verdict_hash;
+  return {};
 }
 
 std::string MatchNoteName(const MatchEvent& event) {
@@ -162,9 +183,11 @@ Result<MatchNote> MatchNoteFromJson(std::string_view text) {
   if (!event) return UsageError(fmt::format("no such event of a match: {}", Text(json, "event")));
   const auto* attempted = std::get_if<Attempted>(&*event);
   const auto* measured = std::get_if<Measured>(&*event);
+  const auto* dueled = std::get_if<Dueled>(&*event);
   if ((attempted != nullptr &&
        (!IsVersion(attempted->version) || !IsVersionFile(attempted->file, attempted->version))) ||
-      (measured != nullptr && !IsVersion(measured->version)))
+      (measured != nullptr && !IsVersion(measured->version)) ||
+      (dueled != nullptr && (!IsVersion(dueled->version) || !IsVersion(dueled->other))))
     return UsageError("no such version of a match");
   MatchNote note{*event, Text(json, "previous"), {}};
   if (const auto outside = json.find("outside"); outside != json.end() && outside->is_array())

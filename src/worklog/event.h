@@ -70,7 +70,21 @@ struct Measured {
   std::string trouble;       // in the verdict's place
 };
 
-using MatchEvent = std::variant<MatchBegun, Predicted, SeriesBegun, Answered, Attempted, Measured>;
+// A verdict on the reference that assay judge made beside the versions, to learn something.
+struct Besides {
+  std::string verdict_hash;  // of the verdict's record
+  std::string why;
+};
+
+// Two versions that were judged against each other.
+struct Dueled {
+  std::string version, other;
+  std::string verdict_hash;  // of the verdict on `version` against `other`; empty: none
+  std::string trouble;       // in the verdict's place
+};
+
+using MatchEvent = std::variant<MatchBegun, Predicted, SeriesBegun, Answered, Attempted, Measured,
+                                Besides, Dueled>;
 
 // An event and its place in the match.
 struct MatchNote {
@@ -83,6 +97,8 @@ struct MatchNote {
 std::string MatchNoteToJson(const MatchNote& note);
 // Errors (kUsage): not such a note.
 Result<MatchNote> MatchNoteFromJson(std::string_view text);
+// The hash of the verdict that goes with an event; empty: none does.
+std::string VerdictHashOf(const MatchEvent& event);
 // A word for the record's name: "worklog/predicted".
 std::string MatchNoteName(const MatchEvent& event);
 

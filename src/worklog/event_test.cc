@@ -15,7 +15,9 @@ TEST(MatchEvent, EachKindComesBackAsItWas) {
       SeriesBegun{2, Player::kTogether, "pasted", "system", "prompt", "a chat"},
       Answered{2, 7, "again", "model", "stop", "text \"with\" quotes", "no code", 11, 12},
       Attempted{"t1", Player::kTogether, "versions/t1.cpp", "aa", "why", 7},
-      Measured{"t1", "bb", "trouble"}};
+      Measured{"t1", "bb", "trouble"},
+      Besides{"cc", "what the prefetch is worth"},
+      Dueled{"v1", "m2", "dd", "trouble"}};
   for (const MatchEvent& event : events) {
     const std::string text = MatchNoteToJson({event, "previous", {"id1", "id2"}});
     const auto note = MatchNoteFromJson(text);

@@ -145,6 +145,9 @@ LineEvidence BothMeasured(const Worklog& worklog, const std::vector<Finding>&) {
   std::vector<std::string> ids;
   for (const Player player : {Player::kHand, Player::kModel})
     if (const VersionFact* best = match.Best(player)) ids.push_back(best->verdict->id);
+  if (hand && match.Best(Player::kModel) != nullptr)
+    if (const DuelFact* duel = match.Duel(*match.Best(Player::kHand), *match.Best(Player::kModel)))
+      ids.push_back(duel->verdict->id);
   return {hand && model, race.empty() ? "neither side has a correct version with a speed" : race,
           ids};
 }
@@ -165,6 +168,8 @@ LineEvidence MechanismNumbered(const Worklog& worklog, const std::vector<Finding
   for (const ClaimWords& claim : worklog.words.claims) {
     const VersionFact* version = worklog.match.Find(claim.version);
     if (version == nullptr || !version->verdict) continue;
+    const auto counting = worklog.words.ClaimsOf(claim.version);
+    if (std::find(counting.begin(), counting.end(), &claim) == counting.end()) continue;
     const Evidence evidence =
         EvidenceFor(claim.mechanism, *version->verdict, worklog.SourceOf(*version));
     const bool against = evidence.kind == Evidence::Kind::kAgainst;
@@ -197,7 +202,7 @@ LineEvidence LossesStated(const Worklog& worklog, const std::vector<Finding>&) {
   const VersionFact* model = match.Best(Player::kModel);
   const std::string& prose = worklog.words.Prose(Section::kHeadToHead);
   const bool lost_to_model =
-      model != nullptr && (hand == nullptr || Between(*hand, *model).value < 1);
+      model != nullptr && (hand == nullptr || Between(match, *hand, *model).value < 1);
   const bool lost_to_reference = hand == nullptr || hand->Speed()->ci_high < 1;
   if (!lost_to_model && !lost_to_reference) return {true, "no race was lost"};
   constexpr std::array<std::string_view, 10> kWords = {

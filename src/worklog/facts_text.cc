@@ -14,14 +14,51 @@ std::string Interval(const BaselineResult& result) {
   return fmt::format("{} to {}", FormatRatio(result.ci_low), FormatRatio(result.ci_high));
 }
 
+std::string OutcomeWords(Outcome outcome) {
+  std::string words(OutcomeName(outcome));
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+// The version with this source, or the file's name.
+std::string SourceName(const Match& match, const std::string& hash, const std::string& path) {
+  for (const VersionFact& version : match.versions)
+    if (version.said.source_hash == hash) return version.said.version;
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::string OtherVerdictText(const Match& match, const Verdict& verdict) {
+  std::string text = fmt::format("{}: {}", verdict.id,
+                                 SourceName(match, verdict.candidate.hash, verdict.candidate.path));
+  if (verdict.speed && verdict.speed->against)
+    text += fmt::format(" against {}", SourceName(match, verdict.speed->against->hash,
+                                                  verdict.speed->against->path));
+  text += fmt::format(": {}", OutcomeWords(verdict.outcome));
+  if (!verdict.speed) return text;
+  const auto speed = verdict.speed->baselines.find(verdict.speed->headline);
+  if (speed == verdict.speed->baselines.end() || speed->second.speedup <= 0) return text;
+  return text +
+         fmt::format(", {} ({})", FormatRatio(speed->second.speedup), Interval(speed->second));
+}
+
 }  // namespace
+
+std::string BesidesText(const Match& match, const BesidesFact& besides) {
+  return besides.verdict ? OtherVerdictText(match, *besides.verdict) : std::string();
+}
+
+std::string DuelText(const Match& match, const DuelFact& duel) {
+  if (duel.verdict) return OtherVerdictText(match, *duel.verdict);
+  return fmt::format("{} against {}: no verdict: {}", duel.said.version, duel.said.other,
+                     duel.said.trouble);
+}
 
 VersionRow RowOf(const VersionFact& version) {
   VersionRow row{version.said.version, "no end", "-", "-", "-", "-"};
   if (!version.trouble.empty()) row.outcome = "not judged";
   if (!version.verdict) return row;
-  row.outcome = OutcomeName(version.verdict->outcome);
-  std::replace(row.outcome.begin(), row.outcome.end(), '_', ' ');
+  row.outcome =
+      version.refuted.empty() ? OutcomeWords(version.verdict->outcome) : "wrong elsewhere";
   const BaselineResult* speed = version.Speed();
   if (speed == nullptr) return row;
   row.time = FormatDuration(speed->candidate_time_ns);
@@ -36,6 +73,9 @@ std::string GatesText(const VersionFact& version) {
   if (!version.verdict)
     return version.trouble.empty() ? "its measurement did not end" : version.trouble;
   const Verdict& verdict = *version.verdict;
+  if (!version.refuted.empty())
+    return fmt::format("compiled, and passed here; verdict {} found this source wrong",
+                       version.refuted);
   const Reached reached = FactsOf(verdict.outcome).reached;
   if (reached == Reached::kNothing) return "did not compile";
   std::string text = "compiled";
@@ -89,15 +129,16 @@ std::string RaceText(const Match& match, Player one, Player other) {
                        (a == nullptr ? b : a)->said.version,
                        PlayerTitle(a == nullptr ? other : one),
                        FormatRatio((a == nullptr ? b : a)->Speed()->speedup));
-  const SpeedRatio ratio = Between(*a, *b);
+  const SpeedRatio ratio = Between(match, *a, *b);
   if (ratio.low <= 0)
     return fmt::format("{} ({}, {}) against {} ({}, {}): too few pairs to compare them",
                        a->said.version, PlayerTitle(one), FormatRatio(a->Speed()->speedup),
                        b->said.version, PlayerTitle(other), FormatRatio(b->Speed()->speedup));
-  return fmt::format("{} ({}, {}) against {} ({}, {}): {}, {} to {}: {}", a->said.version,
+  return fmt::format("{} ({}, {}) against {} ({}, {}): {}, {} to {}, {}: {}", a->said.version,
                      PlayerTitle(one), FormatRatio(a->Speed()->speedup), b->said.version,
                      PlayerTitle(other), FormatRatio(b->Speed()->speedup), FormatRatio(ratio.value),
                      FormatRatio(ratio.low), FormatRatio(ratio.high),
+                     ratio.direct ? "judged against each other" : "by way of the reference",
                      !ratio.settled    ? "too noisy to tell them apart"
                      : !ratio.Apart()  ? "their intervals do not tell them apart"
                      : ratio.value > 1 ? fmt::format("{} is faster", a->said.version)
@@ -120,6 +161,32 @@ std::string FirstTryText(const Match& match, const SeriesFact& series) {
   if (answers == 0) return "no answer yet";
   return fmt::format("{} of {} correct, {} faster. First try: {}", correct,
                      Counted(answers, "answer"), faster, first);
+}
+
+std::string ProposerText(const std::string& proposer) {
+  for (const std::string_view kind : {"inbox:", "replay:", "command:"}) {
+    if (!proposer.starts_with(kind)) continue;
+    const size_t last = proposer.find_last_not_of('/');
+    const size_t slash = proposer.rfind('/', last);
+    if (slash == std::string::npos || last == std::string::npos || slash < kind.size())
+      return proposer;
+    return std::string(kind) + proposer.substr(slash + 1, last - slash);
+  }
+  return proposer;
+}
+
+std::string RulesText(const Match& match) {
+  constexpr std::string_view kHeading = "\n# Rules\n";
+  for (const SeriesFact& series : match.series) {
+    if (series.said.player != Player::kModel) continue;
+    const std::string& prompt = series.said.prompt;
+    const size_t found = prompt.find(kHeading);
+    if (found == std::string::npos) return {};
+    const size_t begin = prompt.find_first_not_of('\n', found + kHeading.size());
+    if (begin == std::string::npos) return {};
+    return prompt.substr(begin, prompt.find("\n# ", begin) - begin);
+  }
+  return {};
 }
 
 std::string TierText(int tier) {

@@ -40,6 +40,7 @@ class MarkdownWriter {
   }
 
  private:
+  static std::string MarkdownItem(std::string_view text) { return "- " + MarkdownEscaped(text); }
   void Line(const std::string& line) { text_ += line + "\n\n"; }
 
   void Begin(Section section) {
@@ -49,8 +50,22 @@ class MarkdownWriter {
     if (!words_.Prose(section).empty()) Line(words_.Prose(section));
   }
 
+  // What both sides were given.
+  void Problem() {
+    if (!worklog_.reference.empty()) {
+      Line("The reference, a PyTorch program that both sides got:");
+      Line(MarkdownFence(worklog_.reference, "python"));
+    }
+    const std::string rules = RulesText(match_);
+    if (rules.empty()) return;
+    text_ += "<details><summary>The rules, as the model's prompt has them</summary>\n\n";
+    Line(MarkdownFence(rules, "text"));
+    Line("</details>");
+  }
+
   void Plan() {
     Begin(Section::kPlan);
+    Problem();
     for (const PredictionFact& prediction : match_.predictions)
       Line(fmt::format("Prediction, sealed as record {} at {}: {}-bound, {}. {}",
                        prediction.place.sequence, MarkdownEscaped(prediction.place.time),
@@ -113,11 +128,15 @@ class MarkdownWriter {
     Table(Player::kHand);
     Prose(Section::kByHand);
     for (const VersionFact* version : match_.Of(Player::kHand)) Version(*version);
+    if (match_.besides.empty()) return;
+    Line("### Judged besides");
+    for (const BesidesFact& besides : match_.besides)
+      Line(MarkdownItem(BesidesText(match_, besides) + ". " + besides.said.why));
   }
 
   void OneSeries(const SeriesFact& series) {
     Line(fmt::format("### Series {}: {}", series.said.number,
-                     MarkdownEscaped(series.said.proposer)));
+                     MarkdownEscaped(ProposerText(series.said.proposer))));
     if (!series.said.provenance.empty()) Line(MarkdownEscaped(series.said.provenance));
     Line(MarkdownEscaped(FirstTryText(match_, series)));
     text_ += "<details><summary>The exact prompt</summary>\n\n";
@@ -153,6 +172,8 @@ class MarkdownWriter {
       if (const std::string race = RaceText(match_, Player::kHand, other);
           !race.empty() && (other == Player::kModel || !match_.Of(other).empty()))
         Line(MarkdownEscaped(race + "."));
+    for (const DuelFact& duel : match_.duels)
+      Line(MarkdownItem("Judged against each other: " + DuelText(match_, duel)));
     Prose(Section::kHeadToHead);
     if (match_.Of(Player::kTogether).empty()) return;
     Line("### Together");

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "model/verdict_json.h"
 
@@ -14,6 +16,16 @@ namespace {
 char LetterOf(Player player) {
   return player == Player::kHand ? 'v' : player == Player::kModel ? 'm' : 't';
 }
+
+const BaselineResult* Headline(const Verdict& verdict) {
+  if (!verdict.speed) return nullptr;
+  const auto found = verdict.speed->baselines.find(verdict.speed->headline);
+  return found == verdict.speed->baselines.end() || found->second.speedup <= 0 ? nullptr
+                                                                               : &found->second;
+}
+
+// Few pairs give no interval: 0 stands for it.
+double LowerEnd(const BaselineResult& result) { return std::max(result.ci_low, 0.0); }
 
 // Builds a match note by note.
 class MatchReader {
@@ -37,6 +49,8 @@ class MatchReader {
   Match Finish() {
     for (VersionFact& version : match_.versions)
       if (version.verdict) own_.insert(version.verdict->id);
+    for (const BesidesFact& each : match_.besides) TakeOther(each.verdict);
+    for (const DuelFact& each : match_.duels) TakeOther(each.verdict);
     std::set<std::string> seen;
     for (const std::string& id : outside_)
       if (!own_.contains(id) && seen.insert(id).second) match_.outside.push_back(id);
@@ -92,6 +106,38 @@ class MatchReader {
     found->verdict_place = {record.hash, record.sequence, record.time};
     return {};
   }
+  Result<void> Add(const FactPlace& place, const Besides& event) {
+    match_.besides.push_back({place, event, {}});
+    return Fetch(event.verdict_hash, "a verdict that was judged besides",
+                 &match_.besides.back().verdict);
+  }
+  Result<void> Add(const FactPlace& place, const Dueled& event) {
+    match_.duels.push_back({place, event, {}});
+    if (event.verdict_hash.empty()) return {};
+    return Fetch(event.verdict_hash,
+                 fmt::format("the verdict on {} against {}", event.version, event.other),
+                 &match_.duels.back().verdict);
+  }
+  Result<void> Fetch(const std::string& hash, const std::string& what,
+                     std::optional<Verdict>* verdict) {
+    const auto found = verdicts_.find(hash);
+    if (found == verdicts_.end()) {
+      match_.breaks.push_back(fmt::format("{} is missing", what));
+      return {};
+    }
+    ASSAY_ASSIGN_OR_RETURN(*verdict, VerdictFromJson(found->second->content));
+    return {};
+  }
+
+  // A verdict of the match, beside those on versions: a source that it found wrong is wrong.
+  void TakeOther(const std::optional<Verdict>& verdict) {
+    if (!verdict) return;
+    own_.insert(verdict->id);
+    if (verdict->outcome != Outcome::kWrong) return;
+    for (VersionFact& version : match_.versions)
+      if (version.refuted.empty() && version.said.source_hash == verdict->candidate.hash)
+        version.refuted = verdict->id;
+  }
 
   Match match_;
   std::map<std::string, const Fact*> verdicts_;  // by the record's hash
@@ -102,11 +148,9 @@ class MatchReader {
 }  // namespace
 
 const BaselineResult* VersionFact::Speed() const {
-  if (!Correct() || !verdict->speed) return nullptr;
-  const auto found = verdict->speed->baselines.find(verdict->speed->headline);
-  return found == verdict->speed->baselines.end() || found->second.speedup <= 0 ? nullptr
-                                                                                : &found->second;
+  return Correct() ? Headline(*verdict) : nullptr;
 }
+const BaselineResult* DuelFact::Speed() const { return verdict ? Headline(*verdict) : nullptr; }
 
 std::vector<const VersionFact*> Match::Of(Player player) const {
   std::vector<const VersionFact*> found;
@@ -131,18 +175,51 @@ const VersionFact* Match::Best(Player player) const {
   const VersionFact* best = nullptr;
   std::set<std::string> seen;
   for (const VersionFact* version : Of(player)) {
+    if (version->Speed() == nullptr) continue;
     // A second run of the same source is luck, not a version.
-    if (!seen.insert(version->said.source_hash).second || version->Speed() == nullptr) continue;
-    if (best == nullptr || version->Speed()->speedup > best->Speed()->speedup) best = version;
+    if (!seen.insert(version->said.source_hash).second) continue;
+    if (best == nullptr || IsBetter(*version, *best)) best = version;
   }
   return best;
+}
+
+bool IsBetter(const VersionFact& version, const VersionFact& other) {
+  const auto rank = [](const BaselineResult& speed) {
+    return std::tuple(speed.decision != "unsettled", LowerEnd(speed), speed.speedup);
+  };
+  return rank(*version.Speed()) > rank(*other.Speed());
+}
+
+bool Match::IsOf(const DuelFact& duel) const {
+  const VersionFact* version = Find(duel.said.version);
+  const VersionFact* other = Find(duel.said.other);
+  const auto& against = duel.verdict->speed->against;
+  return version != nullptr && other != nullptr && against &&
+         duel.verdict->candidate.hash == version->said.source_hash &&
+         against->hash == other->said.source_hash;
+}
+
+const DuelFact* Match::Duel(const VersionFact& version, const VersionFact& other) const {
+  const DuelFact* found = nullptr;
+  for (const DuelFact& duel : duels) {
+    const std::string& a = duel.said.version;
+    const std::string& b = duel.said.other;
+    const bool theirs = (a == version.said.version && b == other.said.version) ||
+                        (b == version.said.version && a == other.said.version);
+    if (!theirs || duel.Speed() == nullptr || !IsOf(duel)) continue;
+    found = &duel;
+    if (duel.Settled()) break;
+  }
+  return found;
 }
 
 const VersionFact* Match::Undecided(Player player, std::string_view source_hash) const {
   for (const VersionFact* version : Of(player)) {
     if (version->said.source_hash != source_hash) continue;
     const BaselineResult* speed = version->Speed();
-    if (!version->verdict || (speed != nullptr && speed->decision == "unsettled")) return version;
+    if (!version->verdict || version->verdict->outcome == Outcome::kUnsettled ||
+        (speed != nullptr && speed->decision == "unsettled"))
+      return version;
   }
   return nullptr;
 }
@@ -164,7 +241,19 @@ Result<Match> ReadMatch(std::span<const Fact> facts) {
   return reader.Finish();
 }
 
-SpeedRatio Between(const VersionFact& version, const VersionFact& other) {
+SpeedRatio Between(const Match& match, const VersionFact& version, const VersionFact& other) {
+  if (const DuelFact* duel = match.Duel(version, other)) {
+    const BaselineResult& speed = *duel->Speed();
+    SpeedRatio ratio{speed.speedup, LowerEnd(speed), LowerEnd(speed) > 0 ? speed.ci_high : 0,
+                     duel->Settled(), true};
+    if (duel->said.version == version.said.version) return ratio;
+    ratio.value = 1 / ratio.value;
+    if (ratio.low <= 0) return ratio;
+    std::swap(ratio.low, ratio.high);
+    ratio.low = 1 / ratio.low;
+    ratio.high = 1 / ratio.high;
+    return ratio;
+  }
   const BaselineResult* a = version.Speed();
   const BaselineResult* b = other.Speed();
   if (a == nullptr || b == nullptr) return {};

@@ -44,10 +44,30 @@ struct VersionFact {
   std::optional<Verdict> verdict;  // nullopt: see `trouble`; empty trouble: it has no end yet
   FactPlace verdict_place;
   std::string trouble;
+  std::string refuted;  // id of another verdict of the match that found this source wrong
 
-  bool Correct() const { return verdict && verdict->correctness && verdict->correctness->passed; }
+  bool Correct() const {
+    return refuted.empty() && verdict && verdict->correctness && verdict->correctness->passed;
+  }
   // The headline baseline's result; null: no speed was measured.
   const BaselineResult* Speed() const;
+};
+
+// A verdict that was judged beside the versions.
+struct BesidesFact {
+  FactPlace place;
+  Besides said;
+  std::optional<Verdict> verdict;  // nullopt: it is missing from the facts
+};
+
+struct DuelFact {
+  FactPlace place;
+  Dueled said;
+  std::optional<Verdict> verdict;  // nullopt: see the trouble
+
+  // Of the version against the other; null: no speed was measured.
+  const BaselineResult* Speed() const;
+  bool Settled() const { return Speed() != nullptr && Speed()->decision != "unsettled"; }
 };
 
 struct Match {
@@ -57,6 +77,8 @@ struct Match {
   std::vector<SeriesFact> series;
   std::vector<AnswerFact> answers;
   std::vector<VersionFact> versions;
+  std::vector<BesidesFact> besides;
+  std::vector<DuelFact> duels;
   // Ids of verdicts on the same reference that are none of the worklog's. `before`: that stood in
   // the archive when the first prediction was sealed.
   std::vector<std::string> outside, before;
@@ -68,25 +90,38 @@ struct Match {
   std::vector<const VersionFact*> Of(Player player) const;
   const VersionFact* Find(std::string_view version) const;
   const AnswerFact* FindAnswer(int number) const;
-  // The first version of its source with the largest speedup, among the correct ones; null: none.
+  // Among the correct versions with a speed, of each source the first: the one that IsBetter than
+  // the others; null: none.
   const VersionFact* Best(Player player) const;
   // "v4" after "v3".
   std::string NextVersion(Player player) const;
+  // The duel of two versions, either way around, that counts: the first with a decision, else the
+  // last; null: none.
+  const DuelFact* Duel(const VersionFact& version, const VersionFact& other) const;
   // The version with this source, if it may be measured again: no measurement of it came to a
   // decision. Null: none.
   const VersionFact* Undecided(Player player, std::string_view source_hash) const;
+
+ private:
+  // Whether the duel's verdict, which has a speed, is on the sources of both versions.
+  bool IsOf(const DuelFact& duel) const;
 };
+
+// The better of two versions with a speed: one with a decision before one without, then by the
+// lower end of the interval, then by the median.
+bool IsBetter(const VersionFact& version, const VersionFact& other);
 
 // Errors (kUsage): the first fact is no beginning of a match, or a verdict cannot be read.
 Result<Match> ReadMatch(std::span<const Fact> facts);
 
 // Two speeds side by side: how many times as fast as `other` a version is, with the widest interval
-// that theirs allow. 0: one of them has no speed, or no interval.
+// that theirs allow; by their duel where one stands. 0: one of them has no speed, or no interval.
 struct SpeedRatio {
   double value = 0, low = 0, high = 0;
   bool settled = false;  // both judgements came to a decision
+  bool direct = false;   // judged against each other, not by way of the reference
   bool Apart() const { return settled && value > 0 && (low > 1 || high < 1); }
 };
-SpeedRatio Between(const VersionFact& version, const VersionFact& other);
+SpeedRatio Between(const Match& match, const VersionFact& version, const VersionFact& other);
 
 }  // namespace assay

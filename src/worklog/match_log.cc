@@ -1,5 +1,7 @@
 #include "worklog/match_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -66,8 +68,7 @@ Result<FactPlace> MatchLog::Record(const MatchEvent& event) {
   return FactPlace{kept.hash, kept.sequence, kept.time};
 }
 
-Result<void> MatchLog::RecordVerdict(const std::string& version, const JudgedSource& judged,
-                                     const Verdict& verdict) {
+Result<std::string> MatchLog::KeepVerdict(const JudgedSource& judged, const Verdict& verdict) {
   const std::vector<NewRecord> records = RecordsOfVerdict(judged, verdict);
   ASSAY_ASSIGN_OR_RETURN(const auto added, store_.Append(records));
   const auto kept = std::find_if(added.begin(), added.end(), [](const assay::Record& each) {
@@ -76,8 +77,46 @@ Result<void> MatchLog::RecordVerdict(const std::string& version, const JudgedSou
   if (kept == added.end()) return EnvironmentError("the archive did not keep the verdict");
   ASSAY_RETURN_IF_ERROR(folder_.AddFacts(std::vector<Fact>{{*kept, records.back().content}}));
   verdict_id_ = verdict.id;
-  ASSAY_RETURN_IF_ERROR(Record(Measured{version, kept->hash, ""}));
+  return kept->hash;
+}
+
+Result<void> MatchLog::RecordVerdict(const std::string& version, const JudgedSource& judged,
+                                     const Verdict& verdict) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string hash, KeepVerdict(judged, verdict));
+  ASSAY_RETURN_IF_ERROR(Record(Measured{version, hash, ""}));
   return {};
+}
+
+Result<void> MatchLog::RecordDuel(const std::string& version, const std::string& other,
+                                  const JudgedSource& judged, const Verdict& verdict) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string hash, KeepVerdict(judged, verdict));
+  ASSAY_RETURN_IF_ERROR(Record(Dueled{version, other, hash, ""}));
+  return {};
+}
+
+Result<Verdict> MatchLog::RecordBesides(const std::string& id, const std::string& why) {
+  RecordQuery query;
+  query.kind = RecordKind::kVerdict;
+  query.reference = id;
+  query.limit = 2;
+  ASSAY_ASSIGN_OR_RETURN(const auto found, store_.Find(query));
+  if (found.empty() || id.empty())
+    return UsageError(fmt::format(
+        "the archive has no verdict {}: assay worklog check and assay archive list show ids", id));
+  if (found.size() > 1)
+    return UsageError(fmt::format("{} is the beginning of several verdicts: give all of it", id));
+  const assay::Record& record = found.front();
+  ASSAY_ASSIGN_OR_RETURN(std::string content, store_.Get(record.content));
+  ASSAY_ASSIGN_OR_RETURN(Verdict verdict, VerdictFromJson(content));
+  if (verdict.problem.hash != begun_.reference_hash)
+    return UsageError(fmt::format("verdict {} is not on the reference of this match", verdict.id));
+  for (const Fact& fact : folder_.facts())
+    if (fact.record.hash == record.hash)
+      return UsageError(fmt::format("verdict {} stands in the worklog", verdict.id));
+  ASSAY_RETURN_IF_ERROR(folder_.AddFacts(std::vector<Fact>{{record, std::move(content)}}));
+  verdict_id_ = verdict.id;
+  ASSAY_RETURN_IF_ERROR(Record(Besides{record.hash, why}));
+  return verdict;
 }
 
 Result<Witness> AskArchive(Store& store, const std::string& path, std::span<const Fact> facts,
@@ -104,12 +143,11 @@ Result<Witness> AskArchive(Store& store, const std::string& path, std::span<cons
     ASSAY_ASSIGN_OR_RETURN(std::string content, store.Get(record.content));
     const auto note = MatchNoteFromJson(content);
     if (!note) continue;
-    // A measurement's verdict goes with it.
-    const auto* measured = std::get_if<Measured>(&note->event);
-    if (measured != nullptr && !measured->verdict_hash.empty() &&
-        !here.contains(measured->verdict_hash)) {
+    // A verdict goes with the event that names it.
+    const std::string verdict_hash = VerdictHashOf(note->event);
+    if (!verdict_hash.empty() && here.insert(verdict_hash).second) {
       RecordQuery of_verdict;
-      of_verdict.reference = measured->verdict_hash;
+      of_verdict.reference = verdict_hash;
       of_verdict.limit = 1;
       ASSAY_ASSIGN_OR_RETURN(const auto verdicts, store.Find(of_verdict));
       for (const Record& verdict : verdicts) {

@@ -27,8 +27,17 @@ class MatchLog {
   // Records a verdict as assay judge does, and that it is the version's.
   Result<void> RecordVerdict(const std::string& version, const JudgedSource& judged,
                              const Verdict& verdict);
+  // The same for a judgement of a version against another.
+  Result<void> RecordDuel(const std::string& version, const std::string& other,
+                          const JudgedSource& judged, const Verdict& verdict);
+  // Records that a verdict of the archive belongs to the match, beside its versions. `id`: the
+  // verdict's. Errors (kUsage): there is none, it is on another reference, or
+  // the worklog has it.
+  Result<Verdict> RecordBesides(const std::string& id, const std::string& why);
 
  private:
+  // Returns the hash of the verdict's record.
+  Result<std::string> KeepVerdict(const JudgedSource& judged, const Verdict& verdict);
   Result<std::vector<std::string>> Outside();
 
   Store& store_;

@@ -88,6 +88,40 @@ TEST_F(MatchLogTest, VerdictsElsewhereAreNoted) {
   EXPECT_THAT(worklog->match.outside, ElementsAre("cccccccccccc", "dddddddddddd"));
 }
 
+// Judgements that were made to learn something left the worklog suspicious for ever.
+TEST_F(MatchLogTest, AVerdictElsewhereCanBeTakenIn) {
+  MatchLog log = Log();
+  ASSERT_TRUE(log.Record(match_.begun));
+  ASSERT_TRUE(log.Record(Predicted{"memory", 2, "why"}));
+  Verdict verdict = SpeedVerdict("cccccccccccc", 2);
+  verdict.problem.hash = match_.begun.reference_hash;
+  const auto append = [&](const Verdict& each) {
+    ASSERT_TRUE(store_->Append(RecordsOfVerdict({"other.cpp", "x", "softmax", ""}, each)));
+  };
+  append(verdict);
+  ASSERT_TRUE(log.RecordBesides("cccccccccccc", "is the prefetch worth it?"));
+  EXPECT_THAT(log.RecordBesides("cccccccccccc", "again").error().message,
+              HasSubstr("stands in the worklog"));
+  EXPECT_THAT(log.RecordBesides("none", "why").error().message, HasSubstr("has no verdict none"));
+  verdict.id = "dddddddddddd";
+  verdict.problem.hash = Sha256Hex("another problem");
+  append(verdict);
+  EXPECT_THAT(log.RecordBesides("dddddddddddd", "why").error().message,
+              HasSubstr("not on the reference of this match"));
+  const auto worklog = folder_.Read();
+  ASSERT_TRUE(worklog) << worklog.error().message;
+  EXPECT_THAT(worklog->match.outside, IsEmpty());
+  ASSERT_EQ(worklog->match.besides.size(), 1u);
+  EXPECT_EQ(worklog->match.besides[0].said.why, "is the prefetch worth it?");
+  EXPECT_EQ(worklog->match.besides[0].verdict->id, "cccccccccccc");
+  EXPECT_THAT(Ask().unknown, IsEmpty());
+  // The archive gives it back.
+  std::vector<Fact> facts = folder_.facts();
+  facts.resize(1);
+  const Witness witness = AskArchive(*store_, "archive", facts, match_.begun.worklog).value();
+  EXPECT_EQ(witness.missing.size(), folder_.facts().size() - 1);
+}
+
 TEST_F(MatchLogTest, AnotherArchiveDoesNotKnowTheFacts) {
   MatchLog log = Log();
   ASSERT_TRUE(log.Record(match_.begun));

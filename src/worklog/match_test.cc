@@ -83,6 +83,105 @@ TEST(Match, OnlyWhatHasNoDecisionIsMeasuredAgain) {
   EXPECT_EQ(match.Undecided(Player::kHand, hash("v2")), nullptr) << "it has its decision";
 }
 
+Verdict WithDecision(Verdict verdict, const std::string& decision, double low, double high) {
+  BaselineResult& speed = verdict.speed->baselines.at(verdict.speed->headline);
+  speed.decision = decision;
+  speed.ci_low = low;
+  speed.ci_high = high;
+  return verdict;
+}
+
+// 15.5x from a disturbed machine stood above 10.4x from a quiet one.
+TEST(Match, AnUnsettledVersionIsNotTheBestWhereADecidedOneStands) {
+  MatchBuilder builder;
+  builder.Predict(4)
+      .Measure(Player::kHand, "v1", "chains",
+               WithDecision(SpeedVerdict("aaaaaaaaaaa1", 15.5), "unsettled", 8.94, 16.1))
+      .Measure(Player::kHand, "v2", "prefetches", SpeedVerdict("aaaaaaaaaaa2", 10.4));
+  EXPECT_EQ(builder.Build().match.Best(Player::kHand)->said.version, "v2");
+}
+
+TEST(Match, TheLowerEndOfTheIntervalTellsTheBest) {
+  MatchBuilder builder;
+  builder.Predict(4)
+      .Measure(Player::kHand, "v1", "wide",
+               WithDecision(SpeedVerdict("aaaaaaaaaaa1", 3), "faster", 1.1, 5))
+      .Measure(Player::kHand, "v2", "narrow",
+               WithDecision(SpeedVerdict("aaaaaaaaaaa2", 2.5), "faster", 2.4, 2.6));
+  EXPECT_EQ(builder.Build().match.Best(Player::kHand)->said.version, "v2");
+}
+
+// A failure of the judge took the source out of the race, though its second run was measured.
+TEST(Match, ASourceWithoutASpeedIsNotItsFirstRun) {
+  MatchBuilder builder;
+  builder.Predict(4)
+      .Measure(Player::kHand, "v1", "why", SampleVerdict(Outcome::kCrashed))
+      .Measure(Player::kHand, "v2", "why", SpeedVerdict("aaaaaaaaaaa2", 2));
+  Match match = builder.Build().match;
+  match.versions[0].said.source_hash = match.versions[1].said.source_hash;
+  ASSERT_NE(match.Best(Player::kHand), nullptr);
+  EXPECT_EQ(match.Best(Player::kHand)->said.version, "v2");
+}
+
+// 15.5x against 10.4x said the one; judged against each other, the other was faster.
+TEST(Match, ADuelTellsMoreThanTwoRatios) {
+  MatchBuilder builder = LostMatch();
+  builder.Duel("v3", "m1", DuelVerdict("dddddddddd01", "v3", "m1", 1.25));
+  const Worklog worklog = builder.Build();
+  const Match& match = worklog.match;
+  const SpeedRatio ratio = Between(match, *match.Find("v3"), *match.Find("m1"));
+  EXPECT_TRUE(ratio.direct);
+  EXPECT_TRUE(ratio.Apart());
+  EXPECT_DOUBLE_EQ(ratio.value, 1.25);
+  const SpeedRatio back = Between(match, *match.Find("m1"), *match.Find("v3"));
+  EXPECT_DOUBLE_EQ(back.value, 0.8);
+  EXPECT_LT(back.low, 0.8);
+  EXPECT_GT(back.high, 0.8);
+  EXPECT_THAT(RaceText(match, Player::kHand, Player::kModel),
+              HasSubstr("judged against each other: v3 is faster"));
+}
+
+TEST(Match, OfSeveralDuelsTheFirstDecisionCounts) {
+  MatchBuilder builder = LostMatch();
+  builder
+      .Duel("v3", "m1",
+            WithDecision(DuelVerdict("dddddddddd01", "v3", "m1", 2), "unsettled", 0.5, 4))
+      .Duel("v3", "m1", DuelVerdict("dddddddddd02", "v3", "m1", 0.7))
+      .Duel("v3", "m1", DuelVerdict("dddddddddd03", "v3", "m1", 1.3));
+  const Match match = builder.Build().match;
+  EXPECT_EQ(match.Duel(*match.Find("m1"), *match.Find("v3"))->verdict->id, "dddddddddd02");
+}
+
+TEST(Match, ADuelOfOtherSourcesDoesNotCount) {
+  MatchBuilder builder = LostMatch();
+  builder.Duel("v3", "m1", DuelVerdict("dddddddddd01", "v2", "m1", 1.25));
+  const Match match = builder.Build().match;
+  EXPECT_EQ(match.Duel(*match.Find("v3"), *match.Find("m1")), nullptr);
+}
+
+TEST(Match, WhatIsDeclaredIsNotLeftOut) {
+  MatchBuilder builder = LostMatch();
+  builder.Note(Predicted{"memory", 2, "x"}, {"cccccccccccc", "dddddddddddd"});
+  builder.TakeIn(SpeedVerdict("cccccccccccc", 2), "v1 against v2");
+  const Match match = builder.Build().match;
+  EXPECT_THAT(match.outside, ElementsAre("dddddddddddd"));
+  ASSERT_EQ(match.besides.size(), 1u);
+  EXPECT_THAT(BesidesText(match, match.besides[0]), HasSubstr("cccccccccccc: "));
+}
+
+// A version passed by the luck of its draws; another seed found it wrong.
+TEST(Match, ASourceThatWasFoundWrongIsWrong) {
+  MatchBuilder builder = LostMatch();
+  Verdict wrong = SampleVerdict(Outcome::kWrong);
+  wrong.id = "cccccccccccc";
+  wrong.candidate.hash = Sha256Hex("// v3\n");
+  builder.TakeIn(wrong, "the seed that sank v4");
+  const Match match = builder.Build().match;
+  EXPECT_EQ(match.Find("v3")->refuted, "cccccccccccc");
+  EXPECT_EQ(match.Best(Player::kHand)->said.version, "v2");
+  EXPECT_THAT(GatesText(*match.Find("v3")), HasSubstr("cccccccccccc found this source wrong"));
+}
+
 TEST(Match, OtherVerdictsAreRememberedOnce) {
   MatchBuilder builder;
   builder.Note(Predicted{"memory", 2, "x"}, {"cccccccccccc"});
@@ -95,11 +194,13 @@ TEST(Match, OtherVerdictsAreRememberedOnce) {
 
 TEST(Match, ARaceIsToldWithItsInterval) {
   const Worklog worklog = LostMatch().Build();
-  const SpeedRatio ratio = Between(*worklog.match.Find("v3"), *worklog.match.Find("m1"));
+  const SpeedRatio ratio =
+      Between(worklog.match, *worklog.match.Find("v3"), *worklog.match.Find("m1"));
   EXPECT_NEAR(ratio.value, 0.9 / 1.6, 1e-12);
   EXPECT_LT(ratio.low, ratio.value);
   EXPECT_GT(ratio.high, ratio.value);
   EXPECT_TRUE(ratio.Apart());
+  EXPECT_FALSE(ratio.direct);
   EXPECT_THAT(RaceText(worklog.match, Player::kHand, Player::kModel), HasSubstr("m1 is faster"));
 }
 

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-constexpr std::array<MechanismFacts, 8> kMechanisms = {{
+constexpr std::array<MechanismFacts, 9> kMechanisms = {{
     {Mechanism::kMemoryMovement, "memory-movement", "fewer bytes to and from memory"},
     {Mechanism::kFusion, "fusion", "intermediate results never leave the chip"},
     {Mechanism::kTiling, "tiling", "data is used again while it is in a cache or in registers"},
@@ -19,6 +19,8 @@ constexpr std::array<MechanismFacts, 8> kMechanisms = {{
     {Mechanism::kParallelism, "parallelism", "more threads or blocks work at a time"},
     {Mechanism::kTensorCores, "tensor-cores", "the GPU's matrix units do the arithmetic"},
     {Mechanism::kAsynchronousCopies, "asynchronous-copies", "copies overlap with arithmetic"},
+    {Mechanism::kLatencyHiding, "latency-hiding",
+     "one thread waits less: prefetches, or chains of operations that do not wait for each other"},
     {Mechanism::kLessWork, "less-work", "fewer operations for the same result"},
 }};
 
@@ -179,6 +181,13 @@ std::string MechanismNames() {
   return names;
 }
 
+std::string MechanismMeanings() {
+  std::string lines;
+  for (const MechanismFacts& facts : kMechanisms)
+    lines += fmt::format("  {:<20} {}\n", facts.name, facts.meaning);
+  return lines;
+}
+
 Evidence EvidenceFor(Mechanism mechanism, const Verdict& verdict, std::string_view source) {
   Evidence evidence;
   switch (mechanism) {
@@ -200,6 +209,7 @@ Evidence EvidenceFor(Mechanism mechanism, const Verdict& verdict, std::string_vi
     case Mechanism::kAsynchronousCopies:
       evidence = OfInstructions(verdict, "async_copy", "asynchronous copies");
       break;
+    case Mechanism::kLatencyHiding:
     case Mechanism::kTiling:
     case Mechanism::kLessWork:
       break;

@@ -19,6 +19,7 @@ enum class Mechanism {
   kParallelism,
   kTensorCores,
   kAsynchronousCopies,
+  kLatencyHiding,
   kLessWork,
 };
 
@@ -30,7 +31,8 @@ struct MechanismFacts {
 std::span<const MechanismFacts> AllMechanisms();
 const MechanismFacts& FactsOf(Mechanism mechanism);
 std::optional<Mechanism> MechanismFromName(std::string_view name);
-std::string MechanismNames();  // with commas
+std::string MechanismNames();     // with commas
+std::string MechanismMeanings();  // a line each, for help
 
 // The judge's evidence for a claim.
 struct Evidence {

@@ -118,8 +118,20 @@ class PageWriter {
                                    Counted(static_cast<long long>(versions.size()), "version"))));
   }
 
+  // What both sides were given.
+  void Problem() {
+    if (presents_) return;
+    if (!worklog_.reference.empty())
+      html_ += FoldedHtml("The reference: the PyTorch program that both sides got",
+                          ScrollingPre(HtmlLines(worklog_.reference), "reference"), true);
+    if (const std::string rules = RulesText(match_); !rules.empty())
+      html_ += FoldedHtml("The rules, as the model's prompt has them",
+                          ScrollingPre(HtmlLines(rules), "rules"), true);
+  }
+
   void Plan() {
     Begin(Section::kPlan);
+    Problem();
     for (const PredictionFact& prediction : match_.predictions) {
       html_ += "<div class=\"quote\">\n";
       html_ +=
@@ -271,12 +283,13 @@ class PageWriter {
     Prose(Section::kByHand);
     if (!presents_)
       for (const VersionFact* version : match_.Of(Player::kHand)) Version(*version);
+    BesidesVerdicts();
     html_ += "</section>\n";
   }
 
   void Series(const SeriesFact& series) {
-    html_ +=
-        fmt::format("<h3>Series {}: {}</h3>\n", series.said.number, HtmlText(series.said.proposer));
+    html_ += fmt::format("<h3>Series {}: {}</h3>\n", series.said.number,
+                         HtmlText(ProposerText(series.said.proposer)));
     if (!series.said.provenance.empty()) html_ += Paragraph(series.said.provenance, "faint");
     html_ += Paragraph(FirstTryText(match_, series));
     if (presents_) return;
@@ -316,6 +329,25 @@ class PageWriter {
     html_ += "</section>\n";
   }
 
+  // A list item a verdict.
+  void OtherVerdicts(const std::string& title, const std::vector<std::string>& texts) {
+    if (texts.empty() || presents_) return;
+    html_ += fmt::format("<h3>{}</h3>\n<ul>\n", HtmlText(title));
+    for (const std::string& text : texts) html_ += fmt::format("<li>{}</li>\n", HtmlText(text));
+    html_ += "</ul>\n";
+  }
+  void BesidesVerdicts() {
+    std::vector<std::string> texts;
+    for (const BesidesFact& besides : match_.besides)
+      texts.push_back(BesidesText(match_, besides) + ". " + besides.said.why);
+    OtherVerdicts("Judged besides", texts);
+  }
+  void Duels() {
+    std::vector<std::string> texts;
+    for (const DuelFact& duel : match_.duels) texts.push_back(DuelText(match_, duel));
+    OtherVerdicts("Judged against each other", texts);
+  }
+
   void HeadToHead() {
     Begin(Section::kHeadToHead);
     const std::string race = RaceText(match_, Player::kHand, Player::kModel);
@@ -325,6 +357,7 @@ class PageWriter {
     for (const Player player : {Player::kHand, Player::kModel, Player::kTogether})
       if (const VersionFact* best = match_.Best(player)) cards += Claims(*best);
     Cards(cards);
+    Duels();
     Prose(Section::kHeadToHead);
     if (!match_.Of(Player::kTogether).empty()) {
       html_ += "<h3>Together: the author steered the model</h3>\n";

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "worklog/class_page.h"
 #include "worklog/climb_chart.h"
+#include "worklog/facts_text.h"
 #include "worklog/markdown.h"
 #include "worklog/page_style.h"
 #include "worklog/worklog_testing.h"
@@ -201,6 +202,44 @@ TEST(ClassPage, ItHasARowAWorklog) {
   EXPECT_THAT(html, HasSubstr("<th scope=\"row\">&lt;b&gt;</th>"));
   EXPECT_THAT(html, HasSubstr("<b>100</b>* of 100"));
   EXPECT_THAT(html, HasSubstr("v3 0.900x (0.891x to 0.909x)"));
+}
+
+TEST(Page, ItBeginsWithWhatBothSidesWereGiven) {
+  MatchBuilder builder;
+  builder.Predict(2).Ask(1,
+                         "Write.\n\n# Reference\n\nx\n\n# Rules\n\n- No <clock>.\n\n# More\n\ny\n");
+  Worklog worklog = builder.Build();
+  worklog.reference = "class Model(nn.Module): pass  # a < b\n";
+  const std::string page = RenderWorklogPage(worklog, PageKind::kReport, "");
+  const size_t prediction = page.find("Limit: memory");
+  EXPECT_LT(page.find("class Model(nn.Module): pass  # a &lt; b"), prediction);
+  EXPECT_LT(page.find("- No &lt;clock&gt;."), prediction);
+  EXPECT_EQ(RulesText(worklog.match), "- No <clock>.\n");
+  EXPECT_THAT(RenderMarkdown(worklog), HasSubstr("class Model(nn.Module): pass"));
+}
+
+// A page that is to be handed in named a folder of the author's machine.
+TEST(Page, APathOfTheAuthorsMachineIsNotShown) {
+  EXPECT_EQ(ProposerText("inbox:/data/match/inbox"), "inbox:inbox");
+  EXPECT_EQ(ProposerText("inbox:/data/inbox/"), "inbox:inbox");
+  EXPECT_EQ(ProposerText("inbox:/inbox"), "inbox:inbox");
+  EXPECT_EQ(ProposerText("replay:runs/a.jsonl"), "replay:a.jsonl");
+  EXPECT_EQ(ProposerText("inbox:inbox"), "inbox:inbox");
+  EXPECT_EQ(ProposerText("openai:m@http://localhost:8080/v1"), "openai:m@http://localhost:8080/v1");
+  EXPECT_EQ(ProposerText("inbox:/"), "inbox:/");
+}
+
+TEST(Page, OtherVerdictsStandWithTheirWhy) {
+  MatchBuilder builder = LostMatch();
+  builder.TakeIn(DuelVerdict("cccccccccccc", "v2", "v1", 1.4), "are 8 lanes worth it?")
+      .Duel("v3", "m1", DuelVerdict("dddddddddd01", "v3", "m1", 0.5));
+  const Worklog worklog = builder.Build();
+  for (const std::string& text :
+       {RenderWorklogPage(worklog, PageKind::kReport, ""), RenderMarkdown(worklog)}) {
+    EXPECT_THAT(text, HasSubstr("cccccccccccc: v2 against v1: faster"));
+    EXPECT_THAT(text, HasSubstr("are 8 lanes worth it?"));
+    EXPECT_THAT(text, HasSubstr("dddddddddd01: v3 against m1: slower"));
+  }
 }
 
 }  // namespace

@@ -189,8 +189,16 @@ const VersionWords* Words::Find(std::string_view version) const {
 
 std::vector<const ClaimWords*> Words::ClaimsOf(std::string_view version) const {
   std::vector<const ClaimWords*> found;
-  for (const ClaimWords& claim : claims)
-    if (claim.version == version) found.push_back(&claim);
+  for (const ClaimWords& claim : claims) {
+    if (claim.version != version) continue;
+    const auto same = std::find_if(found.begin(), found.end(), [&](const ClaimWords* each) {
+      return each->mechanism == claim.mechanism;
+    });
+    if (same == found.end())
+      found.push_back(&claim);
+    else
+      *same = &claim;
+  }
   return found;
 }
 

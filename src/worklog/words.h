@@ -58,6 +58,7 @@ struct Words {
 
   const std::string& Prose(Section section) const { return prose[static_cast<size_t>(section)]; }
   const VersionWords* Find(std::string_view version) const;
+  // In their order; of one mechanism the last.
   std::vector<const ClaimWords*> ClaimsOf(std::string_view version) const;
   std::vector<const StuckWords*> StuckOf(Player player) const;
 };

@@ -78,5 +78,18 @@ TEST(Words, ProseIsWhatIsNotAComment) {
   EXPECT_EQ(WordCount(""), 0u);
 }
 
+// --mechanism had made a claim of the whole why, and a claim with a number stood beside it.
+TEST(Words, ASecondClaimOfAMechanismTakesThePlaceOfTheFirst) {
+  Words words;
+  words.claims = {{"v1", Mechanism::kFusion, "the why"},
+                  {"v1", Mechanism::kTiling, "blocks of 64"},
+                  {"v2", Mechanism::kFusion, "another version"},
+                  {"v1", Mechanism::kFusion, "20 us against 90 us"}};
+  const auto claims = words.ClaimsOf("v1");
+  ASSERT_EQ(claims.size(), 2u);
+  EXPECT_EQ(claims[0]->text, "20 us against 90 us");
+  EXPECT_EQ(claims[1]->text, "blocks of 64");
+}
+
 }  // namespace
 }  // namespace assay

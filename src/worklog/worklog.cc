@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "report/text.h"
 
@@ -140,6 +141,9 @@ Result<Worklog> WorklogFolder::Read() const {
   for (const VersionFact& version : worklog.match.versions)
     if (auto source = ReadOwn(PathOf(version.said.file), kWorklogSourceBytesMax))
       worklog.sources[version.said.file] = std::move(*source);
+  auto reference = ReadOwn(PathOf(kReferenceFile), kWorklogSourceBytesMax);
+  if (reference && Sha256Hex(*reference) == worklog.match.begun.reference_hash)
+    worklog.reference = std::move(*reference);
   if (auto markdown = ReadOwn(PathOf(kMarkdownFile), kFactsBytesMax))
     worklog.markdown = std::move(*markdown);
   if (auto page = ReadOwn(PathOf(kPageFile), kFactsBytesMax)) worklog.page = std::move(*page);

@@ -26,6 +26,7 @@ struct Worklog {
   Match match;
   std::map<std::string, std::string> sources;  // of versions, by their file; missing: not there
   std::string markdown, page;                  // as rendered before; empty: not there
+  std::string reference;                       // the match's PyTorch program; empty: not there
 
   // Empty: the file is not there.
   std::string_view SourceOf(const VersionFact& version) const;

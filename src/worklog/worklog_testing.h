@@ -26,6 +26,15 @@ inline Verdict SpeedVerdict(const std::string& id, double speedup) {
   return verdict;
 }
 
+// A verdict on one version of a MatchBuilder against another.
+inline Verdict DuelVerdict(const std::string& id, const std::string& version,
+                           const std::string& other, double speedup) {
+  Verdict verdict = SpeedVerdict(id, speedup);
+  verdict.candidate.hash = Sha256Hex("// " + version + "\n");
+  verdict.speed->against = CandidateFile{other + ".cpp", Sha256Hex("// " + other + "\n")};
+  return verdict;
+}
+
 // Adds facts one after the other, as the archive would, and the words that go with them.
 class MatchBuilder {
  public:
@@ -69,6 +78,18 @@ class MatchBuilder {
     worklog_.sources[said.file] = source;
     const std::string hash = Add(RecordKind::kVerdict, version, VerdictToJson(verdict, -1));
     Note(Measured{version, hash, ""});
+    return *this;
+  }
+
+  MatchBuilder& Duel(const std::string& version, const std::string& other, const Verdict& verdict) {
+    const std::string hash = Add(RecordKind::kVerdict, version, VerdictToJson(verdict, -1));
+    Note(Dueled{version, other, hash, ""});
+    return *this;
+  }
+
+  // A verdict that was judged besides.
+  MatchBuilder& TakeIn(const Verdict& verdict, const std::string& why) {
+    Note(Besides{Add(RecordKind::kVerdict, "other.cpp", VerdictToJson(verdict, -1)), why});
     return *this;
   }
 

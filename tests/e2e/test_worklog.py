@@ -12,6 +12,7 @@ from conftest import GOOD, ROOT, USAGE, WRONG
 
 MISSING = 1
 KERNEL = ROOT / "kernels" / "softmax" / "fused.cpp"
+NAIVE = ROOT / "kernels" / "softmax" / "naive.cpp"
 TRANSCRIPT = ROOT / "tests" / "transcripts" / "masked_softmax_scale.sample.jsonl"
 
 
@@ -73,7 +74,32 @@ def test_a_match(assay, write):
     assert (row["of"], row["suspicious"]) == ("100", "0"), run
     run = assay("worklog", "certificate")
     assert run.code == GOOD and (folder / "certificate.pdf").read_bytes()[:5] == b"%PDF-", run
+    judged_besides(assay, folder)
     tampering(assay, folder)
+
+
+def judged_besides(assay, folder):
+    """A version against another, and a judgement that the author made to learn something."""
+    run = assay("worklog", "attempt", str(NAIVE), "-q", "--why", "v1 without its fusion: 3 passes")
+    assert run.code == GOOD, run
+    run = assay("worklog", "duel", "v1", "v2", "-q")
+    assert run.code == GOOD and "v1 against v2: " in run.out, run
+    softmax = ["judge", "softmax", str(KERNEL), "--size", "tiny"]
+    run = assay(*softmax, "--correctness-only", "--json")
+    verdict = json.loads(run.out)["id"]
+    run = assay("worklog", "check")
+    assert run.code == WRONG and f"assay worklog also {verdict} --why" in run.out, run
+    run = assay("worklog", "also", verdict, "--why", "is it right once more?")
+    assert run.code == GOOD and f"taken in: {verdict}: v1: correct" in run.out, run
+    for line in facts(folder):
+        if line["kind"] == "note":
+            jsonschema.validate(json.loads(line["content"]), schema("match"))
+    assert assay("worklog", "render").code == GOOD
+    run = assay("worklog", "check")
+    assert run.code == GOOD and "1 verdict judged besides" in run.out, run
+    run = assay("worklog", "status")
+    assert run.code == GOOD and "nothing is missing" in run.out, run
+    assert "is it right once more?" in (folder / "worklog.md").read_text()
 
 
 def tampering(assay, folder):
