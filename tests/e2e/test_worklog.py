@@ -189,9 +189,10 @@ def test_a_transcript_keeps_its_prompts(assay):
     assert answers == [by_key["propose/0/0"], by_key["propose/1/0"]]
 
 
-def test_the_example_is_complete(assay):
-    run = assay("worklog", "check", "--in", ROOT / "examples" / "worklog")
-    assert run.code == GOOD and "complete: 6 versions" in run.out, run
+@pytest.mark.parametrize(("name", "versions"), [("worklog", 6), ("tour", 7), ("match", 12)])
+def test_an_example_is_complete(assay, name, versions):
+    run = assay("worklog", "check", "--in", ROOT / "examples" / name)
+    assert run.code == GOOD and f"complete: {versions} versions" in run.out, run
 
 
 def test_a_class_with_broken_worklogs_is_graded(assay, tmp_path):

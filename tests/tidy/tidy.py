@@ -89,7 +89,13 @@ DOCUMENTS = [
 ]
 SCHEMA = "docs/verdict.schema.json"
 # Raw results, inputs of the fuzzers, which are any bytes, and a match as it was played.
-RAW = ("bench/results/", "tests/fuzz/corpus/", "examples/worklog/")
+RAW = (
+    "bench/results/",
+    "tests/fuzz/corpus/",
+    "examples/match/",
+    "examples/tour/",
+    "examples/worklog/",
+)
 
 # (where, pattern, why). Comments and strings are not looked at.
 CPP_BANS = [

@@ -1,0 +1,78 @@
+// The maxima are searched in four chains a row: a chain alone waits 4 cycles for each step.
+// A shorter exponential, in base 2: 2^y = 2^n * p(f), f = y - n out of one instruction, without a clamp and
+// without a correction; logits become y = x * log2(e) - max * log2(e) in one multiply-add.
+// Whole blocks of 16 have no masks. While a row is computed, the next one is fetched into the first cache.
+#include <assay/kernel.h>
+#include <cmath>
+#include <immintrin.h>
+
+static inline __m512 exp2_16(__m512 y) {
+  const __m512 f = _mm512_reduce_ps(y, 0);  // y - round(y), 0 for infinities
+  __m512 p = _mm512_set1_ps(0.00133908633f);
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.00967603177f));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.0555035695f));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.240221068f));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.693147182f));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.00000012f));
+  return _mm512_scalef_ps(p, _mm512_sub_ps(y, f));
+}
+
+ASSAY_KERNEL(assay::Tensor<const float, 2> student,  // [768, 1024]
+             assay::Tensor<const float, 2> teacher,  // [768, 1024]
+             assay::Tensor<float, 1> out) {          // [768]
+  const long rows = student.size(0), n = student.size(1), whole = n & ~15L;
+  const __mmask16 rest = static_cast<__mmask16>((1u << (n & 15)) - 1);
+  const float* __restrict all_s = student.data();
+  const float* __restrict all_t = teacher.data();
+  float* __restrict to = out.data();
+  const __m512 least = _mm512_set1_ps(-INFINITY), scale = _mm512_set1_ps(1.44269504f);
+  for (long r = 0; r < rows; ++r) {
+    const float* s = all_s + r * n;
+    const float* t = all_t + r * n;
+    __m512 as = least, at = least, bs = least, bt = least, cs = least, ct = least, ds = least, dt = least;
+    long i = 0;
+    for (; i + 64 <= whole; i += 64) {
+      as = _mm512_max_ps(as, _mm512_loadu_ps(s + i));
+      at = _mm512_max_ps(at, _mm512_loadu_ps(t + i));
+      bs = _mm512_max_ps(bs, _mm512_loadu_ps(s + i + 16));
+      bt = _mm512_max_ps(bt, _mm512_loadu_ps(t + i + 16));
+      cs = _mm512_max_ps(cs, _mm512_loadu_ps(s + i + 32));
+      ct = _mm512_max_ps(ct, _mm512_loadu_ps(t + i + 32));
+      ds = _mm512_max_ps(ds, _mm512_loadu_ps(s + i + 48));
+      dt = _mm512_max_ps(dt, _mm512_loadu_ps(t + i + 48));
+    }
+    for (; i < whole; i += 16) {
+      as = _mm512_max_ps(as, _mm512_loadu_ps(s + i));
+      at = _mm512_max_ps(at, _mm512_loadu_ps(t + i));
+    }
+    as = _mm512_max_ps(_mm512_max_ps(as, bs), _mm512_max_ps(cs, ds));
+    at = _mm512_max_ps(_mm512_max_ps(at, bt), _mm512_max_ps(ct, dt));
+    if (rest) {
+      as = _mm512_max_ps(as, _mm512_mask_loadu_ps(least, rest, s + whole));
+      at = _mm512_max_ps(at, _mm512_mask_loadu_ps(least, rest, t + whole));
+    }
+    const float ms = _mm512_reduce_max_ps(as) * 1.44269504f, mt = _mm512_reduce_max_ps(at) * 1.44269504f;
+    const __m512 vs = _mm512_set1_ps(ms), vt = _mm512_set1_ps(mt);
+    __m512 zs = _mm512_setzero_ps(), zt = zs, sum = zs;
+    for (long i = 0; i < whole; i += 16) {
+      _mm_prefetch(reinterpret_cast<const char*>(s + n + i), _MM_HINT_T0);  // the next row; never faults
+      _mm_prefetch(reinterpret_cast<const char*>(t + n + i), _MM_HINT_T0);
+      const __m512 a = _mm512_fmsub_ps(_mm512_loadu_ps(s + i), scale, vs);
+      const __m512 b = _mm512_fmsub_ps(_mm512_loadu_ps(t + i), scale, vt);
+      const __m512 e = exp2_16(b);
+      zs = _mm512_add_ps(zs, exp2_16(a));
+      zt = _mm512_add_ps(zt, e);
+      sum = _mm512_fmadd_ps(e, _mm512_sub_ps(b, a), sum);
+    }
+    if (rest) {
+      const __m512 a = _mm512_fmsub_ps(_mm512_maskz_loadu_ps(rest, s + whole), scale, vs);
+      const __m512 b = _mm512_fmsub_ps(_mm512_maskz_loadu_ps(rest, t + whole), scale, vt);
+      const __m512 e = exp2_16(b);
+      zs = _mm512_mask_add_ps(zs, rest, zs, exp2_16(a));
+      zt = _mm512_mask_add_ps(zt, rest, zt, e);
+      sum = _mm512_mask3_fmadd_ps(e, _mm512_sub_ps(b, a), sum, rest);
+    }
+    const float z = _mm512_reduce_add_ps(zt);
+    to[r] = _mm512_reduce_add_ps(sum) / z * 0.693147181f - std::log(z) + std::log(_mm512_reduce_add_ps(zs));
+  }
+}
