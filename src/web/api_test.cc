@@ -190,8 +190,9 @@ TEST_F(ApiTest, HiddenSourcesStayHidden) {
         "/verdicts/ab12", "/compare?a=ab12&b=ab12"}) {
     EXPECT_EQ(AskAs(ben_, "GET", target).body.find("hush_hush"), std::string::npos) << target;
     // A verdict beside itself has no difference to show.
-    if (target != "/compare?a=ab12&b=ab12")
+    if (target != "/compare?a=ab12&b=ab12") {
       EXPECT_NE(AskAs(ann_, "GET", target).body.find("hush_hush"), std::string::npos) << target;
+    }
   }
   Json against = Candidate();
   against["against"] = "ab12";
