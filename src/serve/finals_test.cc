@@ -43,7 +43,7 @@ class FinalsTest : public ServeTest {
                     outcome, job));
     Run(fmt::format(
         "INSERT INTO board SELECT {0}, id, verdict, problem, size, 'cpu', 'float32', 'native', '', "
-        "'student', outcome, 3, 0, {1}, {1} * 0.9, {1} * 1.1, 0, 100, 0, '', source, '', 0 "
+        "'student', outcome, 3, 0, {1}, {1} * 0.9, {1} * 1.1, 0, 100, 0, '', source, '', 0, '' "
         "FROM jobs WHERE id = {0} RETURNING 1",
         job, speedup));
   }
