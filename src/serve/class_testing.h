@@ -1,6 +1,8 @@
 // Worklogs as they come to a server, for tests.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
 
