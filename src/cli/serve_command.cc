@@ -81,7 +81,7 @@ class Bell {
   HttpServer* server_ = nullptr;
 };
 
-// What a server does by itself: leases that end, verdicts that were not archived, its own runners.
+// A server's own work: leases that end, verdicts that were not archived, its own runners.
 // Its own thread, so that runners, which end with their parent thread, live as long.
 class Caretaker {
  public:

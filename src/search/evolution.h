@@ -107,7 +107,7 @@ class Evolution : public Strategy {
                                                             StepRandom& random) const;
   // Notes what the attempt leaves open.
   void OpenTuning(size_t attempt);
-  // What can be done on an island.
+  // The steps that an island allows.
   std::vector<std::string> OpenOperations(const Island& island, bool tunable);
   std::string ChooseOperation(const std::vector<std::string>& open, StepRandom& random) const;
   size_t RandomElite(const Island& island, StepRandom& random) const;

@@ -21,7 +21,7 @@
 
 namespace assay {
 
-// Who asked for a verdict and who ran it, as a verdict's terms keep it.
+// The author and the runner of a verdict, as its terms keep them.
 struct ServedTerms {
   int64_t job = 0;
   JobKind kind = JobKind::kJudge;

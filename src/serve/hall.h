@@ -27,7 +27,7 @@ struct HallOptions {
   MachineProfile machine = {};  // of this machine
 };
 
-// What an account may submit now.
+// An account's present limits for jobs.
 struct SubmitTerms {
   QueueLimits limits;
   std::string refusal;  // why nothing may be, such as a deadline that is over; empty: something may

@@ -54,7 +54,7 @@ struct BoardFoul {
 
 struct BoardView {
   BoardFilter filter;
-  // What may be chosen.
+  // The choices.
   std::vector<std::string> problems, tiers, precisions, sizes, processors;
   int64_t asked = 0;               // problems
   std::vector<FastPCurve> curves;  // humans, machines

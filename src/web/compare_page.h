@@ -20,7 +20,7 @@ struct CompareView {
 
 std::string RenderComparePage(const CompareView& view, PageFrame frame);
 
-// What can be said without a paired judgement, in one sentence.
+// A comparison without a paired judgement, in one sentence.
 std::string UnpairedText(const Verdict& a, const Verdict& b);
 
 }  // namespace assay

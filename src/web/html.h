@@ -40,7 +40,7 @@ class Html {
 // of writing become '?'.
 std::string HtmlEscaped(std::string_view text);
 
-// What stands in the place of an argument of Markup().
+// The text in the place of an argument of Markup().
 template <typename T>
 auto ShownInMarkup(const T& value) {
   if constexpr (std::same_as<T, Html>)

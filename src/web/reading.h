@@ -1,4 +1,4 @@
-// What pages and programs read alike: the board's question, verdicts with their sources.
+// Readings for pages and programs alike: the board's question, verdicts with their sources.
 #pragma once
 
 #include <optional>

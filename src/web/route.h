@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// Who may.
+// Those who may.
 enum class Access {
   kAnyone,
   kReader,  // members; anyone, if the server is public

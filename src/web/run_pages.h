@@ -34,7 +34,7 @@ struct RunView {
   std::vector<RunNode> nodes;  // in the order in which they ended
 };
 
-// What the journal of a search says. `began` and `is_live` are the caller's.
+// A search as its journal tells it. `began` and `is_live` are the caller's.
 RunView ViewOfRun(const Journal& journal);
 
 // Figures that follow from the nodes.

@@ -55,7 +55,7 @@ class Site {
   // As the peer knows the server: "https://board.example.org"; nullopt: not by this name.
   std::optional<std::string> OriginOf(const ServedRequest& request) const;
   std::string AddressOf(const ServedRequest& request) const;
-  // Who asks. A reply: nobody may ask so, such as by a token that is none.
+  // The asker. A reply: nobody may ask so, such as by a token that is none.
   std::optional<ServedReply> Identify(WebRequest* request);
   std::optional<ServedReply> CheckForm(WebRequest* request) const;
   std::optional<ServedReply> CheckAccess(const Route& route, const WebRequest& request) const;

@@ -34,7 +34,7 @@ struct LabelledVerdict {
 };
 Html RooflineFigure(std::span<const LabelledVerdict> verdicts, std::string_view id);
 
-// What is known of a candidate's kernels: registers, occupancy, instructions; may be empty.
+// A candidate's kernels: registers, occupancy, instructions; may be empty.
 Html KernelSection(const Verdict& verdict);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// What a mentor hands back with a worklog: marks, notes, and what each line of the rubric found, as
+// The sheet that goes back with a worklog: marks, notes, and what each line of the rubric found, as
 // Markdown. Pure.
 #pragma once
 

@@ -50,7 +50,7 @@ class MarkdownWriter {
     if (!words_.Prose(section).empty()) Line(words_.Prose(section));
   }
 
-  // What both sides were given.
+  // The reference and the rules, as both sides were given them.
   void Problem() {
     if (!worklog_.reference.empty()) {
       Line("The reference, a PyTorch program that both sides got:");

@@ -118,7 +118,7 @@ class PageWriter {
                                    Counted(static_cast<long long>(versions.size()), "version"))));
   }
 
-  // What both sides were given.
+  // The reference and the rules, as both sides were given them.
   void Problem() {
     if (presents_) return;
     if (!worklog_.reference.empty())

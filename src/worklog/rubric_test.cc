@@ -92,7 +92,7 @@ TEST(Rubric, ALiftIsAboutWhatTheMentorSaw) {
   const Grade lifted = GradeWorklog(worklog, findings, Default(), marks).value();
   EXPECT_EQ(lifted.buckets.back().mark, 10);  // without a mark: nothing else speaks against it
   EXPECT_EQ(lifted.lift, "lifted by M: v1 was my demonstration");
-  // What came later was never lifted.
+  // A later finding was never lifted.
   witness.outside = {"cccccccccccc"};
   const Grade later =
       GradeWorklog(worklog, CheckWorklog(worklog, witness, ""), Default(), marks).value();
