@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     ASSAY_CHECK(around.find("/./") == std::string::npos);
   }
   ASSAY_CHECK(files->size() <= limits.files_max && bytes <= limits.bytes_max);
-  // A class that was read can be written and read again.
+  // Files that were read can be written and read again.
   const auto again = WriteTar(*files, TarForm::kPlain);
   ASSAY_CHECK(again.has_value());
   if (!files->empty()) ASSAY_CHECK(ReadTar(*again, limits)->size() == files->size());

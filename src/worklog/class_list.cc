@@ -45,7 +45,7 @@ std::string Joined(const std::vector<std::string>& parts, std::string_view betwe
   return text;
 }
 
-// The sources that `entry` shares with `other`; empty: none.
+// The likeness of `entry` to `other`, in words; empty: none.
 std::string AlikeText(const ClassEntry& entry, const ClassEntry& other) {
   if (entry.worklog->words.id == other.worklog->words.id)
     return fmt::format("the same worklog, by its id, as {}", NameOf(other));
