@@ -96,7 +96,7 @@ bool KeepVerdict(const Verdict& verdict) {
 }
 
 Result<ProblemChoice> ProblemOptions::Choice() const {
-  ProblemChoice choice{problem, size, {}};
+  ProblemChoice choice{problem, size, {}, gradients};
   for (const std::string& text : set) {
     ASSAY_ASSIGN_OR_RETURN(auto setting, ParseSetting(text));
     choice.set[setting.first] = setting.second;

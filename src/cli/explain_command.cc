@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "model/verdict_json.h"
+#include "problem/gradients.h"
 #include "problem/suite.h"
 #include "studies/explain.h"
 
@@ -53,11 +54,14 @@ Result<ExplainResult> Explain(const ExplainOptions& options) {
   request.stop = StopToken(InstallInterruptHandler());
   ASSAY_ASSIGN_OR_RETURN(request.verdict, FindVerdict(options.verdict));
   const ProblemRecord& problem = request.verdict.problem;
-  ASSAY_ASSIGN_OR_RETURN(request.problem,
-                         ResolveProblem({problem.path, "", problem.set}, SuiteFolders()));
+  const bool gradients = problem.name.ends_with(kGradientsSuffix);
+  ASSAY_ASSIGN_OR_RETURN(request.problem, ResolveProblem({problem.path, "", problem.set, gradients},
+                                                         SuiteFolders()));
   request.problem.set = problem.set;
   ASSAY_ASSIGN_OR_RETURN(request.candidate_source,
                          ReadFile(request.verdict.candidate.path, 1 << 20));
+  if (gradients && request.verdict.candidate.language == "python")
+    request.candidate_source = CandidateWithGradients(request.candidate_source);
   request.folder = options.output.empty() ? "explain-" + request.verdict.id : options.output;
   request.python = options.python;
   return ExplainVerdict(request);

@@ -40,12 +40,13 @@ Result<void> AddTools(const JudgeOptions& options, JudgeRequest* request) {
 
 Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   JudgeRequest request;
-  for (const std::string& path : options.candidates) {
-    ASSAY_ASSIGN_OR_RETURN(CandidateSource source, ReadCandidate(path));
-    request.candidates.push_back(std::move(source));
-  }
   AskedTerms asked = options.asked;
   ASSAY_ASSIGN_OR_RETURN(asked.problem, options.problem.Choice());
+  for (const std::string& path : options.candidates) {
+    ASSAY_ASSIGN_OR_RETURN(CandidateSource source, ReadCandidate(path));
+    ASSAY_ASSIGN_OR_RETURN(source, AsAsked(std::move(source), asked));
+    request.candidates.push_back(std::move(source));
+  }
   ASSAY_ASSIGN_OR_RETURN(request.terms, ResolveTerms(asked, request.candidates));
   request.bar = asked.bar();
   ASSAY_RETURN_IF_ERROR(AddTools(options, &request));

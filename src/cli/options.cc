@@ -52,6 +52,12 @@ void ProblemOptions::AddTo(CLI::App& command) {
       ->allow_extra_args(false);
 }
 
+void ProblemOptions::AddGradTo(CLI::App& command) {
+  command.add_flag("--grad", gradients,
+                   "The problem with its gradients: forward and backward are one call "
+                   "(docs/problems.md)");
+}
+
 namespace {
 
 // Limits, effort and tools.
@@ -97,6 +103,7 @@ void AddEffort(AskedTerms* asked, bool* profile, std::string* sanitize, CLI::App
 
 void JudgeOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
+  problem.AddGradTo(command);
   command.add_option("CANDIDATE", candidates, "Candidates: .cpp, .c, .cu or .py files")->required();
   command
       .add_option("--device", asked.device,
@@ -171,6 +178,7 @@ void JudgeOptions::AddTo(CLI::App& command) {
 
 void NewOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
+  problem.AddGradTo(command);
   command
       .add_option("--form", form,
                   "native (C++), c, python, cuda (launches its kernels itself) or device (kernels "

@@ -18,13 +18,15 @@ class App;
 
 namespace assay {
 
-// PROBLEM, --size and --set.
+// PROBLEM, --size and --set; where it is added, --grad.
 struct ProblemOptions {
   std::string problem;
   std::string size;
   std::vector<std::string> set;  // NAME=VALUE, as typed
+  bool gradients = false;
 
   void AddTo(CLI::App& command);
+  void AddGradTo(CLI::App& command);
   Result<ProblemChoice> Choice() const;
   Result<ProblemRequest> Resolve() const;
 };

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "problem/gradients.h"
 #include "problem/nearest.h"
 #include "problem/suite.h"
 
@@ -129,6 +130,7 @@ Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
   for (const auto& [name, value] : choice.set) request.set[name] = value;
   // Changed constants make it another size: the record then names each constant instead.
   if (!choice.set.empty()) request.size.clear();
+  if (choice.gradients) AddGradients(&request);
   return request;
 }
 

@@ -57,6 +57,7 @@ struct ProblemChoice {
   std::string problem;                     // path to a .py file, or a name in an installed suite
   std::string size;                        // may be empty
   std::map<std::string, std::string> set;  // on top of the size's values
+  bool gradients = false;                  // of a call, too (--grad)
 };
 // `suite_folders`: the folders of installed suites. A path is described by the nearest suite.toml
 // in the file's folder or its parents. Errors (kUsage): missing file, unknown name (with the

@@ -38,11 +38,11 @@ constexpr std::array<std::string_view, 6> kTexts{"default-stream",    "torch.dis
                                                  "\"reduce-overhead", "'reduce-overhead",
                                                  "\"max-autotune",    "'max-autotune"};
 // Modules that make no streams unless one of the words above asks them to.
-constexpr std::array<std::string_view, 27> kModules{
-    "__future__", "abc",       "collections", "contextlib", "copy",      "dataclasses", "einops",
-    "enum",       "functools", "hashlib",     "inspect",    "itertools", "logging",     "math",
-    "numpy",      "operator",  "os",          "pathlib",    "random",    "re",          "sys",
-    "tempfile",   "time",      "torch",       "triton",     "typing",    "warnings"};
+constexpr std::array<std::string_view, 28> kModules{
+    "__future__", "abc",      "assay_host", "collections", "contextlib", "copy",      "dataclasses",
+    "einops",     "enum",     "functools",  "hashlib",     "inspect",    "itertools", "logging",
+    "math",       "numpy",    "operator",   "os",          "pathlib",    "random",    "re",
+    "sys",        "tempfile", "time",       "torch",       "triton",     "typing",    "warnings"};
 
 bool IsWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 

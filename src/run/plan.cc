@@ -129,7 +129,11 @@ class Planner {
   }
 
   Result<size_t> ProblemOf(const Asked& asked, const ProblemIndex::Found& found) {
-    RunProblem problem{found.name, found.level, found.number, {}, "", found.mechanism};
+    RunProblem problem;
+    problem.name = found.name;
+    problem.level = found.level;
+    problem.number = found.number;
+    problem.mechanism = found.mechanism;
     problem.choice.problem = found.path;
     problem.choice.size = asked.size.empty() ? request_.size : asked.size;
     const auto sizes = sizes_.find(fmt::format("level{}/{}", found.level, found.name));

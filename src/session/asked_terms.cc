@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "model/verdict.h"
+#include "problem/gradients.h"
 #include "sandbox/sandbox.h"
 #include "values/draw_kinds.h"
 
@@ -136,12 +137,18 @@ Result<void> AddSkippedDraws(const std::string& kinds, ProblemRequest* problem) 
   return {};
 }
 
+Result<CandidateSource> AsAsked(CandidateSource candidate, const AskedTerms& asked) {
+  if (!asked.problem.gradients || candidate.form != CandidateForm::kPython) return candidate;
+  return CandidateFromText(candidate.path, CandidateWithGradients(candidate.content));
+}
+
 Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
                                   std::span<const CandidateSource> candidates) {
   SessionTerms terms;
   ASSAY_ASSIGN_OR_RETURN(terms.problem, ResolveProblem(asked.problem, SuiteFolders()));
   if (!asked.against.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(terms.opponent.against, ReadCandidate(asked.against));
+    ASSAY_ASSIGN_OR_RETURN(CandidateSource against, ReadCandidate(asked.against));
+    ASSAY_ASSIGN_OR_RETURN(terms.opponent.against, AsAsked(std::move(against), asked));
   }
   ASSAY_ASSIGN_OR_RETURN(terms.problem.device,
                          DeviceFor(candidates, terms.opponent.against, asked.device));

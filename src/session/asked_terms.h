@@ -44,6 +44,10 @@ struct AskedTerms {
 Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
                                   std::span<const CandidateSource> candidates);
 
+// Returns the candidate as these terms have it: with its gradients, if they are asked for and it is
+// in Python. Candidates in other forms get gradients of outputs as inputs.
+Result<CandidateSource> AsAsked(CandidateSource candidate, const AskedTerms& asked);
+
 // Adds kinds of draws, "ties,outlier", to those that the problem leaves out. Errors (kUsage): no
 // such kind, or the ordinary one.
 Result<void> AddSkippedDraws(const std::string& kinds, ProblemRequest* problem);

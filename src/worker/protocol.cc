@@ -86,6 +86,7 @@ Result<AskedTerms> TermsFrom(const Json& object) {
   fields.Read("problem", &terms.problem.problem);
   fields.Read("size", &terms.problem.size);
   fields.ReadSettings("set", &terms.problem.set);
+  fields.Read("gradients", &terms.problem.gradients);
   fields.Read("device", &terms.device);
   fields.Read("baseline", &terms.baselines);
   fields.Read("against", &terms.against);
@@ -117,6 +118,7 @@ Json JsonOf(const AskedTerms& terms) {
   return {{"problem", terms.problem.problem},
           {"size", terms.problem.size},
           {"set", terms.problem.set},
+          {"gradients", terms.problem.gradients},
           {"device", terms.device},
           {"baseline", terms.baselines},
           {"against", terms.against},
@@ -193,6 +195,7 @@ Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* i
     return UsageError("candidates is missing: a list of objects");
   for (const Json& candidate : json["candidates"]) {
     ASSAY_ASSIGN_OR_RETURN(CandidateSource source, CandidateFrom(candidate));
+    ASSAY_ASSIGN_OR_RETURN(source, AsAsked(std::move(source), request.terms));
     request.candidates.push_back(std::move(source));
   }
   return request;

@@ -1,0 +1,78 @@
+"""`assay judge --grad`: forward and backward of a problem, as one call."""
+
+from conftest import CORRECT, GOOD, SOFTMAX, USAGE, WRONG
+
+SIZE = ["--set", "ROWS=32", "--set", "COLUMNS=64"]
+
+FUNCTION = """import torch
+class Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        y = torch.softmax(x, -1)
+        context.save_for_backward(y)
+        return y
+    @staticmethod
+    def backward(context, gradient):
+        y, = context.saved_tensors
+        return y * (gradient - MEAN)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return Softmax.apply(x)
+"""
+
+KERNEL = """#include <assay/kernel.h>
+#include <algorithm>
+#include <cmath>
+ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<const float, 2> gradient,
+             assay::Tensor<float, 2> y, assay::Tensor<float, 2> of_x) {
+  const int64_t columns = x.size(1);
+  for (int64_t r = 0; r < x.size(0); ++r) {
+    const float *in = &x(r, 0), *given = &gradient(r, 0);
+    float *out = &y(r, 0), *result = &of_x(r, 0);
+    const float most = *std::max_element(in, in + columns);
+    double sum = 0, weighted = 0;
+    for (int64_t c = 0; c < columns; ++c) sum += out[c] = std::exp(in[c] - most);
+    for (int64_t c = 0; c < columns; ++c) out[c] = static_cast<float>(out[c] / sum);
+    for (int64_t c = 0; c < columns; ++c) weighted += double(out[c]) * given[c];
+    for (int64_t c = 0; c < columns; ++c)
+      result[c] = static_cast<float>(out[c] * (given[c] - weighted));
+  }
+}
+"""
+
+NO_GRADIENT = """import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.argmax(-1)
+def get_inputs():
+    return [torch.randn(4, 8)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_backward_of_ones_own_is_judged_against_autograd(assay, write):
+    """A backward that forgets to weigh the sum over the row is right in forward alone."""
+    right = write("right.py", FUNCTION.replace("MEAN", "(y * gradient).sum(-1, keepdim=True)"))
+    wrong = write("wrong.py", FUNCTION.replace("MEAN", "gradient.sum(-1, keepdim=True)"))
+    options = [*SIZE, "--correctness-only"]
+    run = assay.judge(SOFTMAX, right, wrong, "--grad", *options)
+    assert run.code == WRONG, run
+    passed, refused = run.verdict
+    assert passed["outcome"] == "correct" and refused["outcome"] == "wrong"
+    assert passed["problem"]["name"] == "softmax_gradients"
+    assert "out1" in refused["message"]
+    run = assay.judge(SOFTMAX, wrong, *options)
+    assert run.code == GOOD, run
+
+
+def test_a_kernel_gets_the_gradients_of_outputs(assay, write):
+    run = assay.judge(SOFTMAX, write("both.cpp", KERNEL), "--grad", *SIZE, "--budget", "3")
+    assert run.code in CORRECT, run
+
+
+def test_a_problem_without_a_gradient_says_so(assay, write):
+    problem = write("argmax.py", NO_GRADIENT)
+    run = assay("new", problem, "--grad", "-o", "-")
+    assert run.code == USAGE
+    assert "no floating-point result" in run.err
