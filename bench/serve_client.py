@@ -59,13 +59,21 @@ class Client:
 
     def ask(self, method, path, body=None):
         """Returns (status, JSON or text)."""
+        status, reply = self.ask_bytes(method, path, body)
         try:
-            return self._ask(method, path, body)
+            return status, json.loads(reply)
+        except ValueError:
+            return status, reply.decode()
+
+    def ask_bytes(self, method, path, body=None, more=""):
+        """Returns (status, bytes). `more`: lines of the header."""
+        try:
+            return self._ask(method, path, body, more)
         except (OSError, ValueError, IndexError) as error:
             self.close()
             raise OSError(str(error)) from error
 
-    def _ask(self, method, path, body):
+    def _ask(self, method, path, body, more):
         if self.stream is None:
             connection = socket.create_connection(("127.0.0.1", self.port), timeout=self.timeout_s)
             self.stream = connection.makefile("rwb")
@@ -74,7 +82,7 @@ class Client:
         self.stream.write(
             (
                 f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n"
-                f"Authorization: Bearer {self.token}\r\nContent-Length: {len(text)}\r\n\r\n"
+                f"Authorization: Bearer {self.token}\r\nContent-Length: {len(text)}\r\n{more}\r\n"
             ).encode()
             + text
         )
@@ -91,10 +99,7 @@ class Client:
             raise OSError("the reply broke off")
         if closes:
             self.close()
-        try:
-            return status, json.loads(reply)
-        except ValueError:
-            return status, reply.decode()
+        return status, reply
 
     def ask_until_answered(self, method, path, body=None, until=None):
         """As `ask`, again and again while nobody answers or the server is at fault."""

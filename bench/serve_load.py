@@ -5,20 +5,24 @@ archive itself stays empty: pages of the board read the projection alone). Then,
 
 - 300 clients read the events of jobs that nobody ends,
 - requests come at a steady rate, each at its own time whether or not those before it were answered:
-  the board at several p, one problem's board, the board as JSON,
+  the board at several p, one problem's board, the board as JSON, the problems,
 - 30 students submit at one moment.
 
-A row has the times of replies [ms] from the moment when a request was due, so that waiting counts:
+A row has the times of replies [ms] from the moment when a request was due, so that waiting counts.
+Before the load each page is asked for by itself, first after the server's start and then again.
+With --browser (npm ci in tests/browser) a browser opens the board 7 times, each time afresh:
 
-    bench/serve_load.py --program build/release/assay --out load.jsonl
+    bench/serve_load.py --program build/release/assay --browser --out load.jsonl
 """
 
 import argparse
 import asyncio
+import gzip
 import json
 import pathlib
 import random
 import sqlite3
+import subprocess
 import tempfile
 import time
 
@@ -27,6 +31,8 @@ from serve_client import Client, Server
 PROBLEMS = ["softmax", "gelu", "layernorm", "matmul", "reduce", "transpose", "rmsnorm", "conv2d"]
 TARGETS = ["/", "/?p=1.5", "/?p=2&by=human", "/?problem=softmax", "/api/board?p=1", "/problems"]
 COLUMNS = 24
+ALONE = 21  # times that a page is asked for by itself
+FIRST_PAINT = pathlib.Path(__file__).resolve().parents[1] / "tests" / "browser" / "first_paint.mjs"
 
 
 def fill(folder, verdicts, players, seed):
@@ -96,11 +102,41 @@ class Pool:
         if not self.free:
             self.free.append(await asyncio.open_connection("127.0.0.1", self.port))
         reader, writer = self.free.pop()
-        writer.write(head("GET", path, self.port, token))
+        writer.write(head("GET", path, self.port, token, "Accept-Encoding: gzip\r\n"))
         await writer.drain()
         status, body = await read_reply(reader)
         self.free.append((reader, writer))
         return status, len(body)
+
+
+def pages_alone(client):
+    """Each page by itself: the first time, the median of later ones [ms], and its bytes."""
+    pages = {}
+    for target in TARGETS:
+        times = []
+        for _ in range(ALONE):
+            begun = time.monotonic()
+            status, body = client.ask_bytes("GET", target, more="Accept-Encoding: gzip\r\n")
+            times.append((time.monotonic() - begun) * 1e3)
+            if status != 200:
+                raise RuntimeError(f"{target}: {status}")
+        pages[target] = {
+            "first_ms": round(times[0], 2),
+            "median_ms": round(sorted(times[1:])[(ALONE - 1) // 2], 2),
+            "bytes": len(gzip.decompress(body)),
+            "gzip_bytes": len(body),
+        }
+    return pages
+
+
+def first_paints(server, times=7):
+    """The board in a browser: the median of first paints, and what was sent."""
+    url = f"http://127.0.0.1:{server.port}/"
+    command = ["node", str(FIRST_PAINT), str(times), url, server.token("mentor-token")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    seen = json.loads(run.stdout)["seen"]
+    paints = sorted(each["first_paint_ms"] for each in seen)
+    return {"first_paint_ms": paints[len(paints) // 2], "seen": seen}
 
 
 async def request_at(pool, due, path, token, rows):
@@ -118,6 +154,20 @@ def submit(port, token, name):
     begun = time.monotonic()
     status, reply = client.ask("POST", "/api/jobs", body)
     return (time.monotonic() - begun) * 1e3, status, reply["job"]["id"], reply["job"]["place"]
+
+
+def judge_queue(queued, students):
+    """Nobody is lost, places count up, and students stand in the order in which they came."""
+    accepted = sorted(job for _, status, job, _ in students if status == 202)
+    order = [job["id"] for job in queued if job["author"] != "mentor"]
+    return {
+        "submit_ms": quantiles([ms for ms, _, _, _ in students]),
+        "submitted": len(accepted),
+        "lost": len(set(accepted) - set(order)),
+        "order_kept": order == accepted,
+        "places_shown": all(place >= 1 for _, _, _, place in students)
+        and [job["place"] for job in queued] == list(range(1, len(queued) + 1)),
+    }
 
 
 def quantiles(times):
@@ -170,6 +220,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--streams", type=int, default=300)
     parser.add_argument("--students", type=int, default=30)
+    parser.add_argument("--browser", action="store_true", help="measure first paints, too")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", help="file to add the rows to")
     arguments = parser.parse_args()
@@ -187,6 +238,8 @@ def main():
             mentor.ask("POST", "/api/accounts", {"name": f"student {i}"})[1]["token"]
             for i in range(max(arguments.students, 30))
         ]
+        alone = pages_alone(mentor)
+        browser = first_paints(server) if arguments.browser else None
         jobs = [submit(server.port, mentor.token, f"mentor {i}")[2] for i in range(10)]
         rows, students, wall, alive = asyncio.run(load(server, tokens, jobs, arguments))
         _, places = mentor.ask("GET", "/api/jobs?all=1&state=queued")
@@ -196,11 +249,12 @@ def main():
             if line.startswith("VmRSS")
         )
         server.end()
-    order = [job["id"] for job in places["jobs"] if job["author"] != "mentor"]
     result = {
         "verdicts": arguments.verdicts,
         "players": arguments.players,
         "starts_s": round(starts_s, 2),
+        "alone": alone,
+        "browser": browser,
         "rate": arguments.rate,
         "reached_rate": round(len(rows) / wall, 1),
         "failed": sum(status != 200 for _, _, status, _ in rows),
@@ -214,9 +268,8 @@ def main():
         "bytes": {
             target: max(size for path, _, _, size in rows if path == target) for target in TARGETS
         },
-        "submit_ms": quantiles([ms for ms, _, _, _ in students]),
-        "submitted": sum(status == 202 for _, status, _, _ in students),
-        "order_kept": order == sorted(order) and len(order) == len(students),
+        "all_ms": quantiles([ms for _, ms, _, _ in rows]),
+        **judge_queue(places["jobs"], students),
         "seed": arguments.seed,
     }
     print(json.dumps(result))

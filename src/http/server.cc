@@ -26,6 +26,8 @@
 #include <list>
 #include <map>
 
+#include "http/gzip.h"
+
 namespace assay {
 namespace {
 
@@ -64,6 +66,19 @@ http::response<http::string_body> MessageOf(ServedReply reply, bool head, bool k
   message.prepare_payload();
   if (head) message.body().clear();  // its length stays
   return message;
+}
+
+// Compresses the body for a peer that asks for it. Streams are sent as they come.
+ServedReply Packed(const ServedRequest& request, ServedReply reply) {
+  if (reply.stream || reply.wait || !IsWorthGzip(reply.content_type, reply.body.size()))
+    return reply;
+  reply.headers.emplace_back("Vary", "Accept-Encoding");
+  if (!AcceptsGzip(request.Header("accept-encoding"))) return reply;
+  if (auto packed = Gzipped(reply.body)) {
+    reply.body = std::move(*packed);
+    reply.headers.emplace_back("Content-Encoding", "gzip");
+  }
+  return reply;
 }
 
 // The status for a request that could not be read; 0: the peer is gone or silent.
@@ -310,7 +325,9 @@ net::awaitable<bool> HttpServer::Parts::Exchange(beast::tcp_stream& stream,
   }
   request.body = std::move(parser.get().body());
   stream.expires_never();
-  const std::function<ServedReply()> work = [&] { return handlers.answer(request); };
+  const std::function<ServedReply()> work = [&] {
+    return Packed(request, handlers.answer(request));
+  };
   ServedReply first = co_await OnPool(work);
   std::optional<ServedReply> reply = co_await Await(stream, std::move(first));
   if (!reply) co_return false;

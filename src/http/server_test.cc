@@ -80,6 +80,31 @@ TEST_F(Serving, ABodyMayComeInChunksAndAHeadHasNone) {
                                       HasSubstr("GET /y []")));
 }
 
+TEST_F(Serving, ALargeTextIsCompressedForAPeerThatAsksForIt) {
+  handlers_.answer = [](const ServedRequest& request) {
+    return ServedReply{200, std::string(request.target == "/large" ? 100'000 : 10, 'a') + "]",
+                       "text/html; charset=utf-8"};
+  };
+  Begin();
+  const auto reply = [&](const std::string& line, const std::string& headers) {
+    const TestClient client(port_);
+    client.Send(Request(line, "", headers + "Connection: close\r\n"));
+    return client.ReadAll();
+  };
+  const std::string packed = reply("GET /large", "Accept-Encoding: gzip, br\r\n");
+  EXPECT_THAT(packed, AllOf(HasSubstr("Content-Encoding: gzip\r\n"),
+                            HasSubstr("Vary: Accept-Encoding\r\n")));
+  EXPECT_LT(packed.size(), 2'000u);
+  EXPECT_THAT(reply("GET /large", ""),
+              AllOf(Not(HasSubstr("Content-Encoding")), HasSubstr("Vary: Accept-Encoding\r\n"),
+                    HasSubstr("Content-Length: 100001\r\n")));
+  EXPECT_THAT(reply("GET /small", "Accept-Encoding: gzip\r\n"),
+              AllOf(Not(HasSubstr("Content-Encoding")), HasSubstr("aaaaaaaaaa]")));
+  // A head tells the length of the same body.
+  const std::string head = reply("HEAD /large", "Accept-Encoding: gzip, br\r\n");
+  EXPECT_EQ(head, packed.substr(0, packed.find("\r\n\r\n") + 4));
+}
+
 TEST_F(Serving, ARefusalComesBeforeTheBody) {
   handlers_.refuse = [](const ServedRequest& request) -> std::optional<ServedReply> {
     if (request.Header("authorization") == "me") return std::nullopt;

@@ -112,16 +112,21 @@ Result<const Board*> Hall::CaughtUpBoard() {
   return &*board_;
 }
 
+Result<void> Hall::CatchUpViews() {
+  ASSAY_ASSIGN_OR_RETURN(const int64_t sequence, board_->CatchUp());
+  if (sequence == views_sequence_) return {};
+  standings_.clear();
+  boards_.clear();
+  texts_.Clear();
+  views_sequence_ = sequence;
+  return {};
+}
+
 template <typename View>
 Result<std::shared_ptr<const View>> Hall::Remembered(
     std::vector<Kept<View>>* kept, const BoardQuery& query,
     const std::function<View(const std::vector<BoardRow>&)>& make) {
-  ASSAY_ASSIGN_OR_RETURN(const int64_t sequence, board_->CatchUp());
-  if (sequence != views_sequence_) {
-    standings_.clear();
-    boards_.clear();
-    views_sequence_ = sequence;
-  }
+  ASSAY_RETURN_IF_ERROR(CatchUpViews());
   for (const Kept<View>& each : *kept)
     if (each.query == query) return each.view;
   if (kept->size() >= kViewsMax) kept->erase(kept->begin());
@@ -144,6 +149,15 @@ Result<std::shared_ptr<const PlayerBoard>> Hall::Standings(const BoardQuery& que
 Result<std::shared_ptr<const std::vector<ProblemBoard>>> Hall::BoardsOf(const BoardQuery& query) {
   return Remembered<std::vector<ProblemBoard>>(
       &boards_, query, [&](const std::vector<BoardRow>& rows) { return RankProblem(rows, query); });
+}
+
+Result<std::shared_ptr<const std::string>> Hall::TextOfBoard(
+    const std::string& name, const BoardQuery& query,
+    const std::function<Result<std::string>()>& make) {
+  ASSAY_RETURN_IF_ERROR(CatchUpViews());
+  if (auto known = texts_.Find(name, query)) return known;
+  ASSAY_ASSIGN_OR_RETURN(std::string text, make());
+  return texts_.Keep(name, query, std::move(text));
 }
 
 }  // namespace assay

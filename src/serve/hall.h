@@ -12,6 +12,7 @@
 #include "model/machine_profile.h"
 #include "serve/accounts.h"
 #include "serve/board.h"
+#include "serve/board_texts.h"
 #include "serve/catalogue.h"
 #include "serve/database.h"
 #include "serve/jobs.h"
@@ -66,6 +67,11 @@ class Hall {
   // Ranks of a query, as long as the archive stays as it is the same ones.
   Result<std::shared_ptr<const PlayerBoard>> Standings(const BoardQuery& query);
   Result<std::shared_ptr<const std::vector<ProblemBoard>>> BoardsOf(const BoardQuery& query);
+  // A text that `make` writes of the board alone, kept likewise. `name` tells texts of one query
+  // apart. Texts that were not asked for lately are dropped.
+  Result<std::shared_ptr<const std::string>> TextOfBoard(
+      const std::string& name, const BoardQuery& query,
+      const std::function<Result<std::string>()>& make);
 
  private:
   explicit Hall(HallOptions options, Catalogue catalogue)
@@ -83,6 +89,9 @@ class Hall {
       std::vector<Kept<View>>* kept, const BoardQuery& query,
       const std::function<View(const std::vector<BoardRow>&)>& make);
 
+  // Drops views of an earlier state of the archive.
+  Result<void> CatchUpViews();
+
   HallOptions options_;
   Catalogue catalogue_;
   std::unique_ptr<Database> database_;
@@ -92,6 +101,7 @@ class Hall {
   int64_t views_sequence_ = -1;  // of the archive, when these were made
   std::vector<Kept<PlayerBoard>> standings_;
   std::vector<Kept<std::vector<ProblemBoard>>> boards_;
+  BoardTexts texts_;
 };
 
 }  // namespace assay

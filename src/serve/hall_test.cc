@@ -162,5 +162,21 @@ TEST_F(HallTest, ViewsStayUntilTheArchiveGrows) {
   EXPECT_EQ(hall_->BoardsOf({.problem = "softmax"}).value()->size(), 1u);
 }
 
+TEST_F(HallTest, ATextOfTheBoardIsWrittenOnceUntilTheArchiveGrows) {
+  int written = 0;
+  const auto write = [&]() -> Result<std::string> { return std::to_string(++written); };
+  EXPECT_EQ(*hall_->TextOfBoard("page", {.p = 1}, write).value(), "1");
+  EXPECT_EQ(*hall_->TextOfBoard("page", {.p = 1}, write).value(), "1");
+  EXPECT_EQ(*hall_->TextOfBoard("page", {.p = 2}, write).value(), "2");
+  EXPECT_EQ(*hall_->TextOfBoard("json", {.p = 1}, write).value(), "3");
+  const LeasedJob leased = Running("int a;");
+  ASSERT_TRUE(hall_->End(leased.job.id, leased.lease, VerdictOn("int a;", "ab12"), now_));
+  EXPECT_EQ(*hall_->TextOfBoard("page", {.p = 1}, write).value(), "4");
+  // An error is nobody's text.
+  const auto fail = []() -> Result<std::string> { return UsageError("no"); };
+  EXPECT_FALSE(hall_->TextOfBoard("page", {.p = 3}, fail));
+  EXPECT_EQ(*hall_->TextOfBoard("page", {.p = 3}, write).value(), "5");
+}
+
 }  // namespace
 }  // namespace assay

@@ -79,9 +79,8 @@ Json CurveJson(const Curve& curve) {
   return steps;
 }
 
-ServedReply GetBoard(Hall& hall, const WebRequest& request) {
-  ASSAY_ASSIGN_OR_REPLY(const BoardQuery query, BoardQueryOf(hall, request));
-  ASSAY_ASSIGN_OR_REPLY(const auto standings, hall.Standings(query));
+Result<std::string> BoardText(Hall& hall, const BoardQuery& query) {
+  ASSAY_ASSIGN_OR_RETURN(const auto standings, hall.Standings(query));
   Json players = Json::array();
   for (const Competitor& player : standings->players)
     players.push_back({{"rank", player.rank},
@@ -100,14 +99,21 @@ ServedReply GetBoard(Hall& hall, const WebRequest& request) {
       {"curves",
        {{"human", CurveJson(standings->humans)}, {"machine", CurveJson(standings->machines)}}}};
   if (!query.problem.empty()) {
-    ASSAY_ASSIGN_OR_REPLY(const auto boards, hall.BoardsOf(query));
+    ASSAY_ASSIGN_OR_RETURN(const auto boards, hall.BoardsOf(query));
     json["boards"] = BoardsJson(*boards);
   }
-  ASSAY_ASSIGN_OR_REPLY(const Board* board, hall.CaughtUpBoard());
+  ASSAY_ASSIGN_OR_RETURN(const Board* board, hall.CaughtUpBoard());
   json["fouls"] = Json::array();
   for (const BoardRow& row : Fouls(board->rows(), query, kFoulsShown))
     json["fouls"].push_back(RowJson(row));
-  return JsonReply(json);
+  return JsonReply(json).body;
+}
+
+ServedReply GetBoard(Hall& hall, const WebRequest& request) {
+  ASSAY_ASSIGN_OR_REPLY(const BoardQuery query, BoardQueryOf(hall, request));
+  ASSAY_ASSIGN_OR_REPLY(const auto text,
+                        hall.TextOfBoard("json", query, [&] { return BoardText(hall, query); }));
+  return {200, *text};
 }
 
 Json VerdictJson(const ReadVerdict& read) {

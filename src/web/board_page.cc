@@ -214,11 +214,9 @@ Html RankedTable(const std::vector<RankedEntry>& entries, bool with_sizes) {
   return table.End();
 }
 
-std::string RenderBoardPage(const BoardView& view, PageFrame frame) {
-  frame.place = Place::kBoard;
+Html RenderBoard(const BoardView& view) {
   const Html rule = view.rank_rule.empty() ? Html() : Paragraph(view.rank_rule, "faint small");
   if (!view.filter.problem.empty()) {
-    frame.title = "Board, " + view.filter.problem;
     Html main = Markup(
         "<h1>Board: {}</h1>\n<form class=\"filters\" data-at-once action=\"/\">\n{}"
         "</form>\n",
@@ -227,9 +225,8 @@ std::string RenderBoardPage(const BoardView& view, PageFrame frame) {
       main += NothingFits();
     else
       main += Boards(view) + rule;
-    return RenderPage(frame, main + Fouls(view.fouls));
+    return main + Fouls(view.fouls);
   }
-  frame.title = "Board";
   const double end = std::max(DialEnd(view.curves), std::min(view.filter.p, 64.0));
   Html main = Markup(
       "<h1>Board</h1>\n<p class=\"lead\">fast_p: the share of {} that a player solves correctly "
@@ -245,7 +242,17 @@ std::string RenderBoardPage(const BoardView& view, PageFrame frame) {
       Figure("fast_p over p", RenderFastPCurves(view.curves, view.filter.p, end)) + Dial(view, end),
       Shares(view) + Fold("fast_p as a table", CurveTable(view)));
   main += Markup("<div id=\"board-table\">{}{}{}</div>\n", Heading("Players"), Players(view), rule);
-  return RenderPage(frame, main + Fouls(view.fouls));
+  return main + Fouls(view.fouls);
+}
+
+std::string RenderBoardPage(const BoardFilter& filter, const Html& board, PageFrame frame) {
+  frame.place = Place::kBoard;
+  frame.title = filter.problem.empty() ? "Board" : "Board, " + filter.problem;
+  return RenderPage(frame, board);
+}
+
+std::string RenderBoardPage(const BoardView& view, PageFrame frame) {
+  return RenderBoardPage(view.filter, RenderBoard(view), std::move(frame));
 }
 
 }  // namespace assay

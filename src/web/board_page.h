@@ -67,6 +67,9 @@ struct BoardView {
   std::vector<RankedBoard> boards = {};
 };
 
+// All within the frame: of the board alone, the same for all readers.
+Html RenderBoard(const BoardView& view);
+std::string RenderBoardPage(const BoardFilter& filter, const Html& board, PageFrame frame);
 std::string RenderBoardPage(const BoardView& view, PageFrame frame);
 
 // The ranks on one problem, for its own page, too.

@@ -67,13 +67,11 @@ void AddPlayers(const PlayerBoard& standings, const BoardQuery& query, BoardView
     view->curves.push_back({"machine", ChartSide::kSecond, standings.machines, standings.asked});
 }
 
-ServedReply ShowBoard(const PageParts& parts, Hall& hall, const WebRequest& request) {
-  ASSAY_ASSIGN_OR_PAGE(const BoardQuery query, BoardQueryOf(hall, request));
-  ASSAY_ASSIGN_OR_PAGE(const auto standings, hall.Standings(query));
-  ASSAY_ASSIGN_OR_PAGE(const Board* board, hall.CaughtUpBoard());
+Result<BoardView> ViewOf(Hall& hall, const BoardQuery& query, const BoardFilter& filter) {
+  ASSAY_ASSIGN_OR_RETURN(const auto standings, hall.Standings(query));
+  ASSAY_ASSIGN_OR_RETURN(const Board* board, hall.CaughtUpBoard());
   BoardView view;
-  view.filter = {query.p,    query.problem, request.Query("tier"), query.precision,
-                 query.size, query.device,  SideOf(query.by)};
+  view.filter = filter;
   view.problems = ListOf(board->choices().problems);
   view.sizes = ListOf(board->choices().sizes);
   view.precisions = ListOf(board->choices().precisions);
@@ -82,7 +80,7 @@ ServedReply ShowBoard(const PageParts& parts, Hall& hall, const WebRequest& requ
   view.rank_rule = kRankRule;
   AddPlayers(*standings, query, &view);
   if (!query.problem.empty()) {
-    ASSAY_ASSIGN_OR_PAGE(const auto boards, hall.BoardsOf(query));
+    ASSAY_ASSIGN_OR_RETURN(const auto boards, hall.BoardsOf(query));
     for (const ProblemBoard& each : *boards) {
       if (&each != &boards->front()) {
         view.boards.push_back({TitleOf(each), EntriesOf(each)});
@@ -94,11 +92,25 @@ ServedReply ShowBoard(const PageParts& parts, Hall& hall, const WebRequest& requ
   }
   for (const BoardRow& row : Fouls(board->rows(), query, kFoulsShown))
     view.fouls.push_back({row.entry, row.foul_rule});
-  return HtmlReply(RenderBoardPage(view, FrameOf(parts, request, Place::kBoard)));
+  return view;
 }
 
-ServedReply ShowProblems(const PageParts& parts, Hall& hall, const WebRequest& request) {
-  ASSAY_ASSIGN_OR_PAGE(const Board* board, hall.CaughtUpBoard());
+ServedReply ShowBoard(const PageParts& parts, Hall& hall, const WebRequest& request) {
+  ASSAY_ASSIGN_OR_PAGE(const BoardQuery query, BoardQueryOf(hall, request));
+  const BoardFilter filter{query.p,    query.problem, request.Query("tier"), query.precision,
+                           query.size, query.device,  SideOf(query.by)};
+  const auto render = [&]() -> Result<std::string> {
+    ASSAY_ASSIGN_OR_RETURN(const BoardView view, ViewOf(hall, query, filter));
+    return RenderBoard(view).text();
+  };
+  ASSAY_ASSIGN_OR_PAGE(const auto text,
+                       hall.TextOfBoard("page, tier " + filter.tier, query, render));
+  return HtmlReply(
+      RenderBoardPage(filter, Html::Trusted(*text), FrameOf(parts, request, Place::kBoard)));
+}
+
+Result<std::string> ProblemsText(Hall& hall) {
+  ASSAY_ASSIGN_OR_RETURN(const Board* board, hall.CaughtUpBoard());
   std::map<std::string, std::pair<int64_t, const BoardRow*>> by_problem;
   for (const BoardRow& row : board->rows()) {
     auto& [judged, best] = by_problem[row.entry.problem];
@@ -116,7 +128,14 @@ ServedReply ShowProblems(const PageParts& parts, Hall& hall, const WebRequest& r
     }
     lines.push_back(std::move(line));
   }
-  return HtmlReply(RenderProblemsPage(lines, FrameOf(parts, request, Place::kProblems)));
+  return RenderProblems(lines).text();
+}
+
+ServedReply ShowProblems(const PageParts& parts, Hall& hall, const WebRequest& request) {
+  ASSAY_ASSIGN_OR_PAGE(const auto text,
+                       hall.TextOfBoard("problems", {}, [&] { return ProblemsText(hall); }));
+  return HtmlReply(
+      RenderProblemsPage(Html::Trusted(*text), FrameOf(parts, request, Place::kProblems)));
 }
 
 // The verdicts of the first entries, for the roofline; those that cannot be read are left out.
@@ -151,9 +170,6 @@ ServedReply ShowProblem(const PageParts& parts, Hall& hall, const WebRequest& re
     view.size = boards->front().size;
     view.shown = VerdictsOf(hall, boards->front(), request);
   }
-  ASSAY_ASSIGN_OR_PAGE(const Board* board, hall.CaughtUpBoard());
-  view.judged = std::ranges::count_if(
-      board->rows(), [&](const BoardRow& row) { return row.entry.problem == view.problem.name; });
   return HtmlReply(RenderProblemPage(view, FrameOf(parts, request, Place::kProblems)));
 }
 

@@ -114,7 +114,7 @@ TEST(ProblemPages, TextStaysText) {
     view.entries = {{1, false, EntryOf(text)}};
     view.size = text;
     return RenderProblemPage(view, FrameFor(text)) +
-           RenderProblemsPage({{view.problem, 1, EntryOf(text)}}, FrameFor(text));
+           RenderProblemsPage(RenderProblems({{view.problem, 1, EntryOf(text)}}), FrameFor(text));
   });
 }
 
@@ -352,10 +352,11 @@ TEST(BoardPage, WorksWithoutScripts) {
 
 TEST(EmptyViews, AreStillPages) {
   for (const std::string& page :
-       {RenderBoardPage({}, {}), RenderProblemsPage({}, {}), RenderProblemPage({}, {}),
-        RenderVerdictPage({}, {}), RenderComparePage({}, {}), RenderJobsPage({}, {}),
-        RenderJobPage({}, {}), RenderRunsPage({}, {}), RenderRunPage({}, {}),
-        RenderMachinePage({}, {}), RenderLaddersPage({}, {}), RenderSubmitPage({}, {})}) {
+       {RenderBoardPage(BoardView(), {}), RenderProblemsPage(RenderProblems({}), {}),
+        RenderProblemPage({}, {}), RenderVerdictPage({}, {}), RenderComparePage({}, {}),
+        RenderJobsPage({}, {}), RenderJobPage({}, {}), RenderRunsPage({}, {}),
+        RenderRunPage({}, {}), RenderMachinePage({}, {}), RenderLaddersPage({}, {}),
+        RenderSubmitPage({}, {})}) {
     EXPECT_THAT(page, HasSubstr("<h1"));
     EXPECT_THAT(page, HasSubstr("</html>"));
   }

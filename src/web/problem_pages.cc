@@ -93,9 +93,7 @@ Html Limits(const ProblemView& view) {
 
 }  // namespace
 
-std::string RenderProblemsPage(const std::vector<ProblemLine>& problems, PageFrame frame) {
-  frame.place = Place::kProblems;
-  frame.title = "Problems";
+Html RenderProblems(const std::vector<ProblemLine>& problems) {
   Html main = Html::Trusted("<h1>Problems</h1>\n");
   main += Markup("<p class=\"lead\">{}, each a PyTorch file that says what to compute.</p>\n",
                  Counted(static_cast<long long>(problems.size()), "problem"));
@@ -113,8 +111,13 @@ std::string RenderProblemsPage(const std::vector<ProblemLine>& problems, PageFra
                Text(SizesText(line.problem)),
                Markup("<span class=\"{}\">{}</span>", line.judged == 0 ? "zero" : "", line.judged),
                BestCell(line.best)});
-  main += table.End();
-  return RenderPage(frame, main);
+  return main + table.End();
+}
+
+std::string RenderProblemsPage(const Html& problems, PageFrame frame) {
+  frame.place = Place::kProblems;
+  frame.title = "Problems";
+  return RenderPage(frame, problems);
 }
 
 std::string RenderProblemPage(const ProblemView& view, PageFrame frame) {

@@ -18,7 +18,9 @@ struct ProblemLine {
   BoardEntry best = {};  // with the best certified speed; without a verdict: none
 };
 
-std::string RenderProblemsPage(const std::vector<ProblemLine>& problems, PageFrame frame);
+// All within the frame: of the board alone, the same for all readers.
+Html RenderProblems(const std::vector<ProblemLine>& problems);
+std::string RenderProblemsPage(const Html& problems, PageFrame frame);
 
 struct ProblemView {
   SuiteProblem problem;
@@ -27,7 +29,6 @@ struct ProblemView {
   std::vector<Verdict> shown = {};              // best so far, for the roofline
   std::vector<RankedEntry> entries = {};
   std::string size = {};  // of the entries; empty: all
-  int64_t judged = 0;
 };
 
 std::string RenderProblemPage(const ProblemView& view, PageFrame frame);
