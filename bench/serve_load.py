@@ -242,6 +242,7 @@ def main():
         browser = first_paints(server) if arguments.browser else None
         jobs = [submit(server.port, mentor.token, f"mentor {i}")[2] for i in range(10)]
         rows, students, wall, alive = asyncio.run(load(server, tokens, jobs, arguments))
+        mentor.close()  # the server ends a connection that was silent for so long
         _, places = mentor.ask("GET", "/api/jobs?all=1&state=queued")
         memory_kib = next(
             int(line.split()[1])
