@@ -1,5 +1,6 @@
 """A server under test, and a small client of its routes, for serve_load.py and serve_kills.py."""
 
+import hashlib
 import json
 import pathlib
 import signal
@@ -8,6 +9,23 @@ import subprocess
 import time
 
 STARTS_WITHIN_S = 60
+VERDICTS = pathlib.Path(__file__).resolve().parent / "results/cpu-2core/kernel_verdicts.jsonl"
+PROBLEM = "softmax"
+
+
+def verdict_on(lease, number):
+    """A measured verdict, as if it were on this job's source."""
+    job = lease["job"]
+    for line in VERDICTS.open(encoding="utf-8"):
+        verdict = json.loads(line)
+        if verdict["problem"]["name"] == PROBLEM and verdict["outcome"] == "faster":
+            break
+    source = job["candidate"]["source"].encode()
+    verdict["candidate"]["hash"] = hashlib.sha256(source).hexdigest()
+    verdict["problem"]["hash"] = job["problem"]["hash"]
+    verdict["id"] = f"{number:012x}"
+    verdict["samples"] = []
+    return verdict
 
 
 class Server:

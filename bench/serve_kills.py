@@ -2,45 +2,29 @@
 
 Submitters send jobs with a key of their own until the server has answered. Scripted runners take
 jobs over the same routes as `assay worker --server`, and end them with a verdict that was measured
-earlier, on the job's source. They are killed in the midst of it: they forget what they had. The
-server is killed by SIGKILL at random moments and started again. At the end all jobs are waited for,
-and the database and the archive are read:
+earlier, on the job's source. They are killed in the midst of it: they forget what they had. With
+--workers real ones judge jobs beside them. The server and these workers are killed by SIGKILL at
+random moments and started again. At the end all jobs are waited for, and the database and the
+archive are read:
 
-    bench/serve_kills.py --program build/release/assay --kills 1000 --out kills.jsonl
+    bench/serve_kills.py --program build/release/assay --kills 1000 --workers 1 --out kills.jsonl
 
 Exit code 1: a job was lost, ended twice or not at all, or its verdict is not in the archive once.
 """
 
 import argparse
-import hashlib
 import json
 import pathlib
 import random
+import signal
 import sqlite3
+import subprocess
 import tempfile
 import threading
 import time
 
-from serve_client import Client, Server
-
-HERE = pathlib.Path(__file__).resolve().parent
-VERDICTS = HERE / "results" / "cpu-2core" / "kernel_verdicts.jsonl"
-PROBLEM = "softmax"
-
-
-def verdict_on(lease, number):
-    """A measured verdict, as if it were on this job's source."""
-    job = lease["job"]
-    for line in VERDICTS.open(encoding="utf-8"):
-        verdict = json.loads(line)
-        if verdict["problem"]["name"] == PROBLEM and verdict["outcome"] == "faster":
-            break
-    source = job["candidate"]["source"].encode()
-    verdict["candidate"]["hash"] = hashlib.sha256(source).hexdigest()
-    verdict["problem"]["hash"] = job["problem"]["hash"]
-    verdict["id"] = f"{number:012x}"
-    verdict["samples"] = []
-    return verdict
+from rows import append
+from serve_client import PROBLEM, Client, Server, verdict_on
 
 
 class Campaign:
@@ -51,7 +35,7 @@ class Campaign:
         self.done = threading.Event()
         self.lock = threading.Lock()
         self.accepted = {}  # job -> key
-        self.counts = {"server_kills": 0, "runner_kills": 0, "repeated": 0, "not_counted": 0}
+        self.counts = {"server_kills": 0, "worker_kills": 0, "runner_kills": 0, "not_counted": 0}
         self.numbers = iter(range(1, 1 << 60))
 
     def count(self, name):
@@ -104,8 +88,29 @@ class Campaign:
             if status != 200 or not reply["counted"]:
                 self.count("not_counted")
 
+    def keep_worker(self, name):
+        """A real runner, killed and started again."""
+        command = [self.arguments.program, "worker", "--device", "cpu", "--name", name]
+        command += ["--server", f"http://127.0.0.1:{self.server.port}"]
+        command += ["--token-file", str(self.server.folder / "runner-token")]
+        dice = random.Random(name)
+        with open(self.server.folder.parent / f"{name}.log", "ab") as log:
+            while not self.done.is_set():
+                worker = subprocess.Popen(command, stdout=log, stderr=log)
+                if not self.over.wait(dice.uniform(0.5, self.arguments.worker_lives_s)):
+                    worker.kill()
+                    worker.wait()
+                    self.count("worker_kills")
+                    continue
+                self.done.wait()
+                worker.send_signal(signal.SIGINT)
+                worker.wait(timeout=60)
+
+    def kills(self):
+        return sum(self.counts[f"{each}_kills"] for each in ("server", "worker", "runner"))
+
     def kill_servers(self):
-        while self.counts["server_kills"] + self.counts["runner_kills"] < self.arguments.kills:
+        while self.kills() < self.arguments.kills:
             time.sleep(self.random.uniform(0.05, self.arguments.lives_s))
             self.server.kill()
             self.count("server_kills")
@@ -159,7 +164,11 @@ def faults_of(folder, accepted):
     states = {}
     for state, _, _ in jobs.values():
         states[state] = states.get(state, 0) + 1
-    return faults, states
+    by_workers = database.execute(
+        "SELECT count(*) FROM jobs JOIN runners ON runners.id = runner"
+        " WHERE state = 'done' AND runners.name LIKE 'worker-%'"
+    ).fetchone()[0]
+    return faults, states, by_workers
 
 
 def main():
@@ -168,6 +177,8 @@ def main():
     parser.add_argument("--kills", type=int, default=50, help="of the server and of runners")
     parser.add_argument("--submitters", type=int, default=4)
     parser.add_argument("--runners", type=int, default=4)
+    parser.add_argument("--workers", type=int, default=0, help="real runners")
+    parser.add_argument("--worker-lives-s", type=float, default=12, help="longest life of one")
     parser.add_argument("--lives-s", type=float, default=0.6, help="longest life of a server")
     parser.add_argument("--pause-s", type=float, default=0.05, help="between jobs of a submitter")
     parser.add_argument("--runner-chance", type=float, default=0.05, help="of a death, a job")
@@ -193,6 +204,8 @@ def main():
                     target=campaign.run, args=(runner_token, f"r{i}", arguments.runner_chance)
                 )
             )
+        for i in range(arguments.workers):
+            threads.append(threading.Thread(target=campaign.keep_worker, args=(f"worker-{i}",)))
         for thread in threads:
             thread.daemon = True
             thread.start()
@@ -201,11 +214,12 @@ def main():
         for thread in threads:
             thread.join(timeout=60)
         server.end()
-        faults, states = faults_of(folder, campaign.accepted)
+        faults, states, by_workers = faults_of(folder, campaign.accepted)
     result = {
         **campaign.counts,
         "accepted": len(campaign.accepted),
         "states": states,
+        "ended_by_workers": by_workers,
         "faults": len(faults),
         "seconds": round(time.monotonic() - began, 1),
         "seed": arguments.seed,
@@ -214,8 +228,7 @@ def main():
     for fault in faults[:20]:
         print(fault)
     if arguments.out:
-        with open(arguments.out, "a", encoding="utf-8") as out:
-            out.write(json.dumps(result) + "\n")
+        append(pathlib.Path(arguments.out), result)
     return 1 if faults else 0
 
 

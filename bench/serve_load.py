@@ -6,7 +6,8 @@ archive itself stays empty: pages of the board read the projection alone). Then,
 - 300 clients read the events of jobs that nobody ends,
 - requests come at a steady rate, each at its own time whether or not those before it were answered:
   the board at several p, one problem's board, the board as JSON, the problems,
-- 30 students submit at one moment.
+- 30 students submit at one moment,
+- a runner ends two jobs a second with a verdict, so that pages change.
 
 A row has the times of replies [ms] from the moment when a request was due, so that waiting counts.
 Before the load each page is asked for by itself, first after the server's start and then again.
@@ -24,9 +25,11 @@ import random
 import sqlite3
 import subprocess
 import tempfile
+import threading
 import time
 
-from serve_client import Client, Server
+from rows import append
+from serve_client import PROBLEM, Client, Server, verdict_on
 
 PROBLEMS = ["softmax", "gelu", "layernorm", "matmul", "reduce", "transpose", "rmsnorm", "conv2d"]
 TARGETS = ["/", "/?p=1.5", "/?p=2&by=human", "/?problem=softmax", "/api/board?p=1", "/problems"]
@@ -36,11 +39,13 @@ FIRST_PAINT = pathlib.Path(__file__).resolve().parents[1] / "tests" / "browser" 
 
 
 def fill(folder, verdicts, players, seed):
-    """Rows of the board's projection, as serve/board.cc keeps them."""
+    """Rows of the board's projection, as serve/board.cc keeps them.
+
+    Their numbers end at 0, below those of the archive, in which the load adds verdicts."""
     dice = random.Random(seed)
     database = sqlite3.connect(folder / "serve.sqlite")
     rows = []
-    for sequence in range(1, verdicts + 1):
+    for number in range(1, verdicts + 1):
         player = dice.randrange(players)
         ratio = dice.lognormvariate(0.2, 0.5)
         is_right = dice.random() < 0.7
@@ -48,19 +53,18 @@ def fill(folder, verdicts, players, seed):
         speeds = (ratio, ratio * 0.98, ratio * 1.02) if is_right else (0.0, 0.0, 0.0)
         rows.append(
             (
-                sequence, 0, f"{sequence:012x}", dice.choice(PROBLEMS),
+                number - verdicts, 0, f"{number:012x}", dice.choice(PROBLEMS),
                 dice.choice(["small", "large"]), "Example CPU", "float32", "native",
                 f"player {player}", "machine" if player % 10 == 0 else "student",
                 "faster" if wins else "tie" if is_right else "wrong",
                 5 if wins else 4 if is_right else 3, 0, *speeds, speeds[1] if wins else 0.0,
-                1e6 / ratio if is_right else 0.0, 40.0, "2026-11-27T00:00:00Z", f"{sequence:064x}",
+                1e6 / ratio if is_right else 0.0, 40.0, "2026-11-27T00:00:00Z", f"{number:064x}",
                 "local cpu", 0, "",
             )
         )  # fmt: skip
     marks = ", ".join("?" * COLUMNS)
     with database:
         database.executemany(f"INSERT INTO board VALUES({marks})", rows)
-        database.execute("INSERT OR REPLACE INTO settings VALUES('board sequence', ?)", (verdicts,))
     database.close()
 
 
@@ -170,14 +174,34 @@ def judge_queue(queued, students):
     }
 
 
+def judge_jobs(port, token, rate, over):
+    """A player with a runner of its own: jobs that end with a verdict. Returns how many did."""
+    client, ended = Client(port, token), 0
+    while not over.wait(1 / rate):
+        body = {"problem": PROBLEM, "size": "tiny", "name": "mine.cpp", "source": f"// {ended}\n"}
+        client.ask("POST", "/api/jobs", body)
+        take = {"runner": "own", "device": "cpu", "version": "scripted", "wait_s": 5}
+        status, lease = client.ask("POST", "/api/runner/take", take)
+        if status == 200:
+            end = {"lease": lease["lease"], "verdict": verdict_on(lease, (1 << 44) + ended)}
+            path = f"/api/runner/jobs/{lease['job']['id']}/end"
+            status, reply = client.ask("POST", path, end)
+            ended += status == 200 and reply["counted"]
+    return ended
+
+
 def quantiles(times):
     ordered = sorted(times)
     at = lambda share: round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2)
     return {"count": len(ordered), "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": at(1)}
 
 
-async def load(server, tokens, jobs, arguments):
+async def load(server, tokens, jobs, player, arguments):
     heard, rows, over = [], [], asyncio.Event()
+    judged_enough = threading.Event()
+    judged = asyncio.create_task(
+        asyncio.to_thread(judge_jobs, server.port, player, arguments.verdict_rate, judged_enough)
+    )
     streams = [
         asyncio.create_task(
             stream(server.port, tokens[i % len(tokens)], jobs[i % len(jobs)], heard, over)
@@ -205,10 +229,12 @@ async def load(server, tokens, jobs, arguments):
     )
     await asyncio.gather(*requests)
     wall = time.monotonic() - begun
+    judged_enough.set()
+    ended = await judged
     alive = sum(not each.done() for each in streams)
     over.set()
     await asyncio.gather(*streams, return_exceptions=True)
-    return rows, students, wall, alive
+    return rows, students, wall, alive, ended
 
 
 def main():
@@ -217,6 +243,7 @@ def main():
     parser.add_argument("--verdicts", type=int, default=60_000)
     parser.add_argument("--players", type=int, default=500)
     parser.add_argument("--rate", type=float, default=200, help="requests a second")
+    parser.add_argument("--verdict-rate", type=float, default=2, help="jobs that end, a second")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--streams", type=int, default=300)
     parser.add_argument("--students", type=int, default=30)
@@ -241,7 +268,10 @@ def main():
         alone = pages_alone(mentor)
         browser = first_paints(server) if arguments.browser else None
         jobs = [submit(server.port, mentor.token, f"mentor {i}")[2] for i in range(10)]
-        rows, students, wall, alive = asyncio.run(load(server, tokens, jobs, arguments))
+        _, player = mentor.ask("POST", "/api/accounts", {"name": "player 0"})
+        rows, students, wall, alive, ended = asyncio.run(
+            load(server, tokens, jobs, player["token"], arguments)
+        )
         mentor.close()  # the server ends a connection that was silent for so long
         _, places = mentor.ask("GET", "/api/jobs?all=1&state=queued")
         memory_kib = next(
@@ -259,6 +289,8 @@ def main():
         "rate": arguments.rate,
         "reached_rate": round(len(rows) / wall, 1),
         "failed": sum(status != 200 for _, _, status, _ in rows),
+        "verdict_rate": arguments.verdict_rate,
+        "ended_with_verdict": ended,
         "streams": arguments.streams,
         "streams_alive": alive,
         "resident_mib": round(memory_kib / 1024, 1),
@@ -275,8 +307,7 @@ def main():
     }
     print(json.dumps(result))
     if arguments.out:
-        with open(arguments.out, "a", encoding="utf-8") as out:
-            out.write(json.dumps(result) + "\n")
+        append(pathlib.Path(arguments.out), result)
 
 
 if __name__ == "__main__":
