@@ -5,7 +5,7 @@ archive itself stays empty: pages of the board read the projection alone). Then,
 
 - 300 clients read the events of jobs that nobody ends,
 - requests come at a steady rate, each at its own time whether or not those before it were answered:
-  the board at several p, one problem's board, the board as JSON, the problems,
+  the board at several p, one problem's board, the board as JSON, the problems, one problem, jobs,
 - 30 students submit at one moment,
 - a runner ends two jobs a second with a verdict, so that pages change.
 
@@ -32,7 +32,16 @@ from rows import append
 from serve_client import PROBLEM, Client, Server, verdict_on
 
 PROBLEMS = ["softmax", "gelu", "layernorm", "matmul", "reduce", "transpose", "rmsnorm", "conv2d"]
-TARGETS = ["/", "/?p=1.5", "/?p=2&by=human", "/?problem=softmax", "/api/board?p=1", "/problems"]
+TARGETS = [
+    "/",
+    "/?p=1.5",
+    "/?p=2&by=human",
+    "/?problem=softmax",
+    "/api/board?p=1",
+    "/problems",
+    "/problems/softmax",
+    "/jobs",
+]
 COLUMNS = 24
 ALONE = 21  # times that a page is asked for by itself
 FIRST_PAINT = pathlib.Path(__file__).resolve().parents[1] / "tests" / "browser" / "first_paint.mjs"

@@ -20,7 +20,7 @@ std::shared_ptr<const std::string> BoardTexts::Keep(const std::string& name,
   if (shared->size() > bytes_max_) return shared;
   bytes_ += shared->size();
   kept_.push_front({name, query, shared});
-  while (bytes_ > bytes_max_) {
+  while (bytes_ > bytes_max_ || kept_.size() > kTextsMax) {
     bytes_ -= kept_.back().text->size();
     kept_.pop_back();
   }

@@ -13,12 +13,14 @@ namespace assay {
 
 class BoardTexts {
  public:
+  static constexpr size_t kTextsMax = 256;
+
   explicit BoardTexts(size_t bytes_max = size_t{32} << 20) : bytes_max_(bytes_max) {}
 
   // Null: it is not kept.
   std::shared_ptr<const std::string> Find(const std::string& name, const BoardQuery& query);
-  // Drops those that were asked for least lately, so that all have at most `bytes_max`. A text that
-  // is larger than all may be is given, but not kept.
+  // Drops those that were asked for least lately, so that all have at most `bytes_max`, and are at
+  // most `kTextsMax`. A text that is larger than all may be is given, but not kept.
   std::shared_ptr<const std::string> Keep(const std::string& name, const BoardQuery& query,
                                           std::string text);
   void Clear();

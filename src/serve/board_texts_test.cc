@@ -39,5 +39,12 @@ TEST(BoardTexts, TheLeastLatelyAskedForMakesRoom) {
   EXPECT_NE(texts.Find("d", {}), nullptr);
 }
 
+TEST(BoardTexts, SmallTextsMakeRoomByTheirNumber) {
+  BoardTexts texts;
+  for (size_t i = 0; i <= BoardTexts::kTextsMax; ++i) texts.Keep(std::to_string(i), {}, "");
+  EXPECT_EQ(texts.Find("0", {}), nullptr);
+  EXPECT_NE(texts.Find("1", {}), nullptr);
+}
+
 }  // namespace
 }  // namespace assay

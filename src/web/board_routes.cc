@@ -138,7 +138,8 @@ ServedReply ShowProblems(const PageParts& parts, Hall& hall, const WebRequest& r
       RenderProblemsPage(Html::Trusted(*text), FrameOf(parts, request, Place::kProblems)));
 }
 
-// The verdicts of the first entries, for the roofline; those that cannot be read are left out.
+// The verdicts of the first entries, for the roofline; those that cannot be read are left out. The
+// page shows nothing of them that is hidden from anybody.
 std::vector<Verdict> VerdictsOf(Hall& hall, const ProblemBoard& board, const WebRequest& request) {
   std::vector<Verdict> verdicts;
   for (const PlacedEntry& placed : board.entries) {
@@ -149,28 +150,38 @@ std::vector<Verdict> VerdictsOf(Hall& hall, const ProblemBoard& board, const Web
   return verdicts;
 }
 
-ServedReply ShowProblem(const PageParts& parts, Hall& hall, const WebRequest& request) {
-  const auto problem = hall.catalogue().Find(request.captures.at("name"));
-  if (!problem) return ErrorPageOf(parts, 404, problem.error().message, &request);
+Result<std::string> ProblemText(Hall& hall, const OfferedProblem& problem, BoardQuery query,
+                                const WebRequest& request) {
   ProblemView view;
-  view.problem = (*problem)->facts;
-  ASSAY_ASSIGN_OR_PAGE(view.reference, hall.catalogue().Text(**problem));
-  BoardQuery query;
-  query.problem = view.problem.name;
-  ASSAY_ASSIGN_OR_PAGE(const auto all, hall.BoardsOf(query));
+  view.problem = problem.facts;
+  view.size = query.size;
+  ASSAY_ASSIGN_OR_RETURN(view.reference, hall.catalogue().Text(problem));
+  ASSAY_ASSIGN_OR_RETURN(const auto boards, hall.BoardsOf(query));
+  query.size.clear();
+  ASSAY_ASSIGN_OR_RETURN(const auto all, hall.BoardsOf(query));
   for (const ProblemBoard& board : *all) {
     if (board.entries.empty()) continue;
     const BoardEntry& first = board.entries.front().row.entry;
     if (first.ci_low > 1) view.best.try_emplace(board.size, first);
   }
-  view.size = query.size = request.Query("size");
-  ASSAY_ASSIGN_OR_PAGE(const auto boards, hall.BoardsOf(query));
   if (!boards->empty()) {
     view.entries = EntriesOf(boards->front());
     view.size = boards->front().size;
     view.shown = VerdictsOf(hall, boards->front(), request);
   }
-  return HtmlReply(RenderProblemPage(view, FrameOf(parts, request, Place::kProblems)));
+  return RenderProblem(view).text();
+}
+
+ServedReply ShowProblem(const PageParts& parts, Hall& hall, const WebRequest& request) {
+  const auto problem = hall.catalogue().Find(request.captures.at("name"));
+  if (!problem) return ErrorPageOf(parts, 404, problem.error().message, &request);
+  BoardQuery query;
+  query.problem = (*problem)->facts.name;
+  query.size = request.Query("size");
+  const auto render = [&] { return ProblemText(hall, **problem, query, request); };
+  ASSAY_ASSIGN_OR_PAGE(const auto text, hall.TextOfBoard("problem", query, render));
+  return HtmlReply(RenderProblemPage(query.problem, Html::Trusted(*text),
+                                     FrameOf(parts, request, Place::kProblems)));
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ TEST(ProblemPages, TextStaysText) {
     view.best[text] = EntryOf(text);
     view.entries = {{1, false, EntryOf(text)}};
     view.size = text;
-    return RenderProblemPage(view, FrameFor(text)) +
+    return RenderProblemPage(text, RenderProblem(view), FrameFor(text)) +
            RenderProblemsPage(RenderProblems({{view.problem, 1, EntryOf(text)}}), FrameFor(text));
   });
 }
@@ -353,10 +353,10 @@ TEST(BoardPage, WorksWithoutScripts) {
 TEST(EmptyViews, AreStillPages) {
   for (const std::string& page :
        {RenderBoardPage(BoardView(), {}), RenderProblemsPage(RenderProblems({}), {}),
-        RenderProblemPage({}, {}), RenderVerdictPage({}, {}), RenderComparePage({}, {}),
-        RenderJobsPage({}, {}), RenderJobPage({}, {}), RenderRunsPage({}, {}),
-        RenderRunPage({}, {}), RenderMachinePage({}, {}), RenderLaddersPage({}, {}),
-        RenderSubmitPage({}, {})}) {
+        RenderProblemPage("", RenderProblem({}), {}), RenderVerdictPage({}, {}),
+        RenderComparePage({}, {}), RenderJobsPage({}, {}), RenderJobPage({}, {}),
+        RenderRunsPage({}, {}), RenderRunPage({}, {}), RenderMachinePage({}, {}),
+        RenderLaddersPage({}, {}), RenderSubmitPage({}, {})}) {
     EXPECT_THAT(page, HasSubstr("<h1"));
     EXPECT_THAT(page, HasSubstr("</html>"));
   }

@@ -59,7 +59,8 @@ class Printer {
     ASSAY_RETURN_IF_ERROR(
         Keep("problems.html", RenderProblemsPage(RenderProblems(SampleProblems(data_)), student_)));
     ASSAY_ASSIGN_OR_RETURN(const ProblemView problem, SampleProblem(data_, "layer_norm"));
-    return Keep("problem.html", RenderProblemPage(problem, student_));
+    return Keep("problem.html",
+                RenderProblemPage(problem.problem.name, RenderProblem(problem), student_));
   }
 
   Result<void> Verdicts() {

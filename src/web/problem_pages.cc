@@ -120,10 +120,8 @@ std::string RenderProblemsPage(const Html& problems, PageFrame frame) {
   return RenderPage(frame, problems);
 }
 
-std::string RenderProblemPage(const ProblemView& view, PageFrame frame) {
+Html RenderProblem(const ProblemView& view) {
   const SuiteProblem& problem = view.problem;
-  frame.place = Place::kProblems;
-  frame.title = problem.name;
   Html main = Markup("<h1>{}</h1>\n", problem.name);
   if (!problem.lesson.empty()) main += Markup("<p class=\"lead\">{}.</p>\n", problem.lesson);
   main += ProblemFacts(problem);
@@ -144,7 +142,13 @@ std::string RenderProblemPage(const ProblemView& view, PageFrame frame) {
   main += Command(fmt::format("assay new {} -o mine.cpp", problem.name));
   main += Markup("<p><a href=\"/api/problems/{}\">The problem as JSON</a></p>\n",
                  UrlPart(problem.name));
-  return RenderPage(frame, main);
+  return main;
+}
+
+std::string RenderProblemPage(const std::string& name, const Html& problem, PageFrame frame) {
+  frame.place = Place::kProblems;
+  frame.title = name;
+  return RenderPage(frame, problem);
 }
 
 }  // namespace assay

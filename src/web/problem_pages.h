@@ -31,6 +31,7 @@ struct ProblemView {
   std::string size = {};  // of the entries; empty: all
 };
 
-std::string RenderProblemPage(const ProblemView& view, PageFrame frame);
+Html RenderProblem(const ProblemView& view);
+std::string RenderProblemPage(const std::string& name, const Html& problem, PageFrame frame);
 
 }  // namespace assay
