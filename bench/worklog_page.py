@@ -24,7 +24,7 @@ from rows import ROOT, append
 MATCH = ROOT / "examples" / "match"
 FIRST_PAINT = ROOT / "tests" / "browser" / "first_paint.mjs"
 # As in src/archive/record.cc.
-HASHED = ("kind", "time", "name", "id", "problem", "outcome", "content", "source", "terms", "parent")
+HASHED = "kind time name id problem outcome content source terms parent".split()
 VERSION = '\n[[version]]\nname = "{0}"\nfile = "versions/{0}.cpp"\nfact = "{1}"\nwhy = {2}\n'
 
 
