@@ -1,5 +1,6 @@
 """A server under test, and a small client of its routes, for serve_load.py and serve_kills.py."""
 
+import atexit
 import hashlib
 import json
 import pathlib
@@ -39,6 +40,12 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.process = None
+        atexit.register(self.leave_nothing)
+
+    def leave_nothing(self):
+        """A server that still lives when the benchmark ends, such as by an error."""
+        if self.process and self.process.poll() is None:
+            self.kill()
 
     def start(self):
         log = open(self.folder.parent / "server.log", "ab")
