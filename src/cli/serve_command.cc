@@ -20,10 +20,8 @@
 #include "serve/class_room.h"
 #include "serve/examples.h"
 #include "serve/hall.h"
-#include "web/api.h"
+#include "web/all_routes.h"
 #include "web/assets.h"
-#include "web/class_site.h"
-#include "web/page_routes.h"
 #include "web/site.h"
 
 namespace assay {
@@ -165,20 +163,6 @@ Result<ClassDesk> DeskOfClasses() {
   ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
   ASSAY_ASSIGN_OR_RETURN(TarLibrary tars, TarLibrary::Open(support + "/tar.so"));
   return ClassDesk{std::move(tars), support + "/certificate.so"};
-}
-
-// Both outlive the routes.
-std::vector<Route> AllRoutes(const PageParts& parts, const ClassDesk& desk) {
-  std::vector<Route> routes = PageRoutes(parts);
-  const auto add = [&](std::vector<Route> more) {
-    for (Route& route : more) routes.push_back(std::move(route));
-  };
-  add(ApiRoutes(parts.wake));
-  add(ClassApiRoutes(desk));
-  add(ClassPageRoutes(desk, [&parts](const WebRequest& request) {
-    return FrameOf(parts, request, Place::kElsewhere);
-  }));
-  return routes;
 }
 
 ServerHandlers HandlersOf(Site& site, const Caretaker& caretaker) {

@@ -33,8 +33,26 @@ TEST(Prose, RawHtmlStaysOut) {
 TEST(Prose, LinksRunNoScriptsAndPicturesLoadNothing) {
   EXPECT_THAT(ProseHtml("[x](javascript:alert(1))"), Not(HasSubstr("javascript:")));
   EXPECT_THAT(ProseHtml("[x](vbscript:x) [y](data:text/html;base64,x)"), Not(HasSubstr("script:")));
+  for (const char* url :
+       {"java&Tab;script:alert(1)", "java&NewLine;script:x", "&#1;javascript:x",
+        "javascript&colon;x", "<java script:x>", "JaVaScRiPt:x", "intent:x", "file:///etc/passwd",
+        "DATA:text/html,x", "/\\example.org", "//example.org"})
+    EXPECT_THAT(ProseHtml(std::string("[x](") + url + ")"), HasSubstr("<a href=\"\">")) << url;
+  for (const char* url :
+       {"HTTP://example.org/a:b", "mailto:a@example.org", "#s1", "a/b.md?c:d", "/"})
+    EXPECT_THAT(ProseHtml(std::string("[x](") + url + ")"), HasSubstr(url)) << url;
   EXPECT_THAT(ProseHtml("![x](https://example.org/x.png)"), Not(HasSubstr("example.org")));
   EXPECT_THAT(ProseHtml("[x](https://example.org/)"), HasSubstr("href=\"https://example.org/\""));
+}
+
+// A report once showed a reader's terminal codes and turned text, as they stood or as references.
+TEST(Prose, CharactersThatDoNotShowAreQuestionMarks) {
+  EXPECT_EQ(ProseHtml("a\x1b[31mb"), "<p>a?[31mb</p>\n");
+  EXPECT_EQ(ProseHtml("a\xe2\x80\xae"
+                      "b"),
+            "<p>a?b</p>\n");
+  EXPECT_EQ(ProseHtml("a&#x202E;b&#1;c"), "<p>a?b?c</p>\n");
+  EXPECT_EQ(ProseHtml("`a\tb`\r\n\r\nc"), "<p><code>a\tb</code></p>\n<p>c</p>\n");
 }
 
 TEST(Prose, BombsCostLittle) {
