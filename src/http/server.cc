@@ -226,6 +226,7 @@ net::awaitable<void> HttpServer::Parts::SendStream(beast::tcp_stream& stream, Se
     if (!part->empty())
       co_await net::async_write(stream, http::make_chunk(net::buffer(*part)), Into(&error));
     stream.expires_never();
+    if (reply.stream->ended()) break;
     if (!error) co_await Sleep(sleeper, milliseconds(reply.stream->look_ms));
   }
   if (error) co_return;

@@ -37,6 +37,8 @@ struct ServedStream {
   // at each Wake, and after `look_ms` without one; from one thread at a time.
   std::function<std::optional<std::string>()> next;
   int look_ms = 15'000;
+  // True once the last part was given: nothing is waited for then.
+  std::function<bool()> ended = [] { return false; };
 };
 
 struct ServedWait;

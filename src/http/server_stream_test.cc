@@ -56,6 +56,10 @@ class Streaming : public ::testing::Test {
       };
       reply.content_type = "text/event-stream";
       reply.stream = std::make_shared<ServedStream>(ServedStream{"news", next, 60'000});
+    } else if (request.target == "/once") {
+      ServedStream stream{"news", [] { return std::optional<std::string>("last"); }, 60'000};
+      stream.ended = [] { return true; };
+      reply.stream = std::make_shared<ServedStream>(std::move(stream));
     } else if (request.target.starts_with("/wait")) {
       const int wait_ms = std::stoi(request.target.substr(5));
       const auto ask = [this](bool last) -> std::optional<ServedReply> {

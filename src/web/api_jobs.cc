@@ -123,7 +123,9 @@ std::shared_ptr<const ServedStream> StreamOf(Hall& hall, int64_t job, int64_t af
     if (text.empty()) text = std::exchange(reader->is_new, false) ? ":\n\n" : ": there\n\n";
     return text;
   };
-  return std::make_shared<ServedStream>(ServedStream{JobTopic(job), next});
+  ServedStream stream{JobTopic(job), next};
+  stream.ended = [reader] { return reader->ended; };
+  return std::make_shared<ServedStream>(std::move(stream));
 }
 
 ServedReply GetEvents(Hall& hall, const WebRequest& request) {

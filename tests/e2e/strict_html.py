@@ -31,6 +31,7 @@ ATTRIBUTES = set(
     " http-equiv multiple placeholder dominant-baseline aria-invalid rx ry inputmode"
     " preserveaspectratio font-size stroke-width stroke-dasharray opacity style".split()
 )
+ENDLESS = set("meta link input img br hr".split())
 HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
@@ -45,7 +46,7 @@ class Page:
     """A page that was read. `faults` says what is wrong with it, `text` what a reader sees."""
 
     def __init__(self, page, policy):
-        self.faults, self.tags, texts = [], [], []
+        self.faults, self.open, texts = [], [], []
         if not page.startswith("<!doctype html>"):
             self.faults.append("it begins with no document type")
         hidden = HIDDEN.search(page)
@@ -70,12 +71,17 @@ class Page:
             at = self.read_tag(tag, page, policy)
         if any(">" in text for text in texts):
             self.faults.append(f"a bracket: {[text for text in texts if '>' in text][:3]}")
+        if self.open:
+            self.faults.append(f"never closed: {self.open}")
         self.text = html.unescape("".join(texts))
 
     def read_tag(self, tag, page, policy):
         """Returns the place behind it."""
         closes, name, attributes = tag.group(1), tag.group(2).lower(), tag.group(3)
-        self.tags.append(name)
+        if closes and (not self.open or self.open.pop() != name):
+            self.faults.append(f"</{name}> closes nothing")
+        if not closes and name not in ENDLESS and not tag.group(0).endswith("/>"):
+            self.open.append(name)
         if name not in TAGS:
             self.faults.append(f"<{name}>")
         for attribute in ATTRIBUTE.finditer(attributes):

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ASSAY, ROOT, Assay
 from served import Web, member, raw, statuses
-from strict_html import HIDDEN, Page
+from strict_html import HIDDEN, Page, hash_of
 from test_serve import Hall
 
 TEXTS = [
@@ -22,6 +22,8 @@ TEXTS = [
 OUTSIDE = b"what lies outside of the server's folder\n"
 PRINTER = ASSAY.parent / "tests" / "print_sample_verdicts"
 pytestmark = pytest.mark.skipif(not PRINTER.exists(), reason="needs print_sample_verdicts")
+# Every so many of them; all take half a minute.
+SOME_AND_ALL = pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.thorough)])
 
 
 def texts(*kinds):
@@ -157,7 +159,18 @@ def test_the_texts_are_many_and_each_says_what_it_is():
     assert {each["kind"] for each in TEXTS} == {"markup", "markdown", "terminal", "path"}
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.thorough)])
+def test_the_reader_of_pages_finds_each_text_that_was_not_escaped():
+    policy = hash_of("")
+    page = "<!doctype html><html><body><main>{}</main><a href=\"/a\" title=\"{}\">x</a></body></html>"
+    assert Page(page.format("a &lt; b", "c"), policy).faults == []
+    for text in texts("markup", "terminal"):
+        if HIDDEN.search(text) or set(text) & set("<>"):
+            assert Page(page.format(text, ""), policy).faults, text
+        if HIDDEN.search(text) or set(text) & set('<>"'):
+            assert Page(page.format("", text), policy).faults, text
+
+
+@SOME_AND_ALL
 def test_no_text_of_a_member_or_a_runner_becomes_markup(served, step):
     samples, free = sample_verdicts(), {}
     assert len(samples) > 8
@@ -287,10 +300,11 @@ def test_no_member_of_a_tar_leads_outside(served):
     assert (served.hall.folder.parent / "outside.txt").read_bytes() == OUTSIDE
 
 
-def test_no_address_becomes_markup_or_a_file(served):
+@SOME_AND_ALL
+def test_no_address_becomes_markup_or_a_file(served, step):
     web, bearer = served.web, f"Authorization: Bearer {served.mentor}\r\n"
     fields = ("problem", "size", "precision", "processor", "tier", "by", "p", "a", "b", "class")
-    for each in TEXTS:
+    for each in TEXTS[::step]:
         quoted = urllib.parse.quote(each["text"], safe="")
         query = "&".join(f"{name}={quoted}" for name in fields)
         for path in (f"/problems/{quoted}", f"/verdicts/{quoted}", f"/ladders/{quoted}",
@@ -307,7 +321,7 @@ def test_no_address_becomes_markup_or_a_file(served):
                 page = Page(reply.text, reply.header("Content-Security-Policy"))
                 assert page.faults == [], (path, page.faults[:5])
     # As they stand: what is no request's target is refused.
-    for text in texts("path"):
+    for text in texts("path")[::step]:
         head = f"GET /{text} HTTP/1.1\r\nHost: {web.host}:{web.port}\r\n{bearer}"
         received = raw(web, (head + "Connection: close\r\n\r\n").encode(), 5)
         assert set(statuses(received)) <= {400, 403, 404}, (text, received)
