@@ -27,6 +27,8 @@ class TestClient {
   void Send(const std::string& bytes) const {
     ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
+  // Nothing further will be sent.
+  void End() const { ::shutdown(socket_.get(), SHUT_WR); }
   // Until `mark` was read, the server ends, or the time is over.
   std::string Read(const std::string& mark, int timeout_ms = 5000) const {
     std::string text;

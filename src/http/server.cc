@@ -93,6 +93,28 @@ int StatusOf(const beast::error_code& error) {
              : 0;
 }
 
+// Why a proxy before this server may read the header in another way, and see another request begin
+// than this server does; empty: there is one way.
+std::string AmbiguityOf(const http::request<http::string_body>& message) {
+  if (message.count(http::field::host) > 1) return "there is more than one Host";
+  if (message.count(http::field::content_length) > 1)
+    return "there is more than one Content-Length";
+  if (message.count(http::field::transfer_encoding) == 0) return {};
+  if (message.count(http::field::content_length) > 0)
+    return "there are both Content-Length and Transfer-Encoding";
+  if (message.count(http::field::transfer_encoding) > 1 ||
+      !beast::iequals(message[http::field::transfer_encoding], "chunked"))
+    return "Transfer-Encoding is none that is known";
+  return {};
+}
+
+std::string WordsOf(int status, const beast::error_code& error, const ServerLimits& limits) {
+  if (status == 413) return fmt::format("the body is over {} KiB", limits.body_bytes_max >> 10);
+  if (status == 431)
+    return fmt::format("the request's header is over {} KiB", limits.header_bytes_max >> 10);
+  return fmt::format("this is no request: {}", error.message());
+}
+
 std::string PeerOf(beast::tcp_stream& stream) {
   beast::error_code error;
   const auto endpoint = stream.socket().remote_endpoint(error);
@@ -305,6 +327,10 @@ net::awaitable<bool> HttpServer::Parts::Exchange(beast::tcp_stream& stream,
   if (!error) {
     request = RequestOf(parser.get());
     request.peer = PeerOf(stream);
+    if (const std::string ambiguity = AmbiguityOf(parser.get()); !ambiguity.empty()) {
+      co_await Send(stream, handlers.fault(400, ambiguity), request.method == "HEAD", false);
+      co_return false;
+    }
     refusal = handlers.refuse(request);
     if (!refusal && beast::iequals(request.Header("expect"), "100-continue")) {
       http::response<http::empty_body> go_on(http::status::continue_, 11);
@@ -321,7 +347,7 @@ net::awaitable<bool> HttpServer::Parts::Exchange(beast::tcp_stream& stream,
   }
   if (error) {
     if (const int status = StatusOf(error); status != 0)
-      co_await Send(stream, handlers.fault(status, error.message()), head, false);
+      co_await Send(stream, handlers.fault(status, WordsOf(status, error, limits)), head, false);
     co_return false;
   }
   request.body = std::move(parser.get().body());

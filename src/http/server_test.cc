@@ -136,6 +136,28 @@ TEST_F(Serving, WhatIsTooLargeOrNoRequestIsToldSo) {
   EXPECT_THAT(reply(Request("POST /", "1234567890")), HasSubstr("[1234567890]"));
 }
 
+// A request of an unknown transfer encoding once passed for one without a body: if it was refused,
+// the server answered what followed as a request of its own, which a proxy had taken for the body.
+TEST_F(Serving, ARequestThatMayBeReadInTwoWaysEndsItsConnection) {
+  handlers_.refuse = [](const ServedRequest&) {
+    return ServedReply{411, "no length", "text/plain"};
+  };
+  Begin();
+  const std::string hidden = Request("GET /hidden");
+  for (const std::string header :
+       {"Transfer-Encoding: xchunked", "Transfer-Encoding: identity",
+        "Transfer-Encoding: chunked, identity", "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked",
+        "Content-Length: 0\r\nTransfer-Encoding: xchunked", "Host: other",
+        "Content-Length: 0\r\nContent-Length: 0"}) {
+    const TestClient client(port_);
+    client.Send("POST / HTTP/1.1\r\nHost: here\r\n" + header + "\r\n\r\n" + hidden);
+    const std::string reply = client.ReadAll();
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 400")) << header;
+    EXPECT_EQ(reply.rfind("HTTP/1.1"), 0U) << header << ": " << reply;
+  }
+}
+
 TEST_F(Serving, ASilentPeerIsCutOffAndMakesRoomForAnother) {
   Begin({.connections_max = 1, .idle_ms = 200});
   const TestClient silent(port_);

@@ -51,8 +51,9 @@ ServedReply ErrorReply(int status, const std::string& message) {
 
 ServedReply ErrorReply(const Error& error) {
   if (error.kind == ErrorKind::kUsage) return ErrorReply(400, error.message);
+  // Its words are for who runs the server: they name files of it.
   std::fputs(fmt::format("assay: {}\n", error.message).c_str(), stderr);
-  return ErrorReply(503, error.message);
+  return ErrorReply(503, "the server cannot do this now: try again later");
 }
 
 ServedReply Redirect(const std::string& path) {

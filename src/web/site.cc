@@ -82,9 +82,12 @@ Site::Found Site::Find(const std::string& method, const std::string& path) const
 std::optional<std::string> Site::OriginOf(const ServedRequest& request) const {
   const std::string host = request.Header("host");
   if (!IsHostName(host)) return std::nullopt;
-  if (options_.behind_proxy && IsLoopback(request.peer) &&
-      request.Header("x-forwarded-proto") == "https")
-    return "https://" + host;
+  const std::string forwarded = request.Header("x-forwarded-proto");
+  if (options_.behind_proxy && IsLoopback(request.peer)) {
+    if (forwarded == "https") return "https://" + host;
+    // The proxy took it by plain HTTP: its Host is the peer's word.
+    if (!forwarded.empty() || !request.Header("x-forwarded-for").empty()) return std::nullopt;
+  }
   for (const char* name : {"127.0.0.1", "localhost"})
     if (host == fmt::format("{}:{}", name, options_.port)) return "http://" + host;
   return std::nullopt;

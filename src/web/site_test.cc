@@ -31,6 +31,12 @@ TEST_F(SiteTest, ForeignHostsAreRefusedUnlessAProxySpeaksTls) {
   EXPECT_EQ(reply.status, 200);
   EXPECT_THAT(HeaderOf(reply, "Strict-Transport-Security"), HasSubstr("max-age"));
   EXPECT_EQ(Ask("GET", "/login", {{"host", "board.example.org"}}).status, 403) << "plain HTTP";
+  // A peer that reaches the proxy by plain HTTP once passed for this machine by its Host alone.
+  for (const Headers& plain :
+       {Headers{{"x-forwarded-proto", "http"}}, Headers{{"x-forwarded-proto", "https, http"}},
+        Headers{{"x-forwarded-for", "10.0.0.1"}}})
+    EXPECT_EQ(Ask("GET", "/login", plain).status, 403);
+  EXPECT_EQ(Ask("GET", "/login").status, 200) << "the server's own runners";
   Headers form = by_proxy;
   form["content-type"] = kForm;
   EXPECT_THAT(HeaderOf(Ask("POST", "/login", form, "token=" + ann_), "Set-Cookie"),
