@@ -39,7 +39,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLook{50};
 constexpr milliseconds kWaitForRoom{10};
-constexpr size_t kFirstBytes = 4096;
+constexpr milliseconds kDrain{2000};
+constexpr size_t kFirstBytes = 4096, kDrainBytes = size_t{64} << 10;
 
 auto Into(beast::error_code* error) { return net::redirect_error(net::use_awaitable, *error); }
 
@@ -177,6 +178,9 @@ struct HttpServer::Parts {
                                              Parser& parser);
   net::awaitable<bool> Send(beast::tcp_stream& stream, ServedReply reply, bool head,
                             bool keep_alive);
+  // Takes what the peer still sends, for a while, after the last reply: a connection that is closed
+  // with something unread is reset, and the reply is lost.
+  net::awaitable<void> Drain(beast::tcp_stream& stream);
   net::awaitable<void> SendStream(beast::tcp_stream& stream, ServedReply reply);
   // The reply that is waited for; nullopt: the peer has gone.
   net::awaitable<std::optional<ServedReply>> Await(beast::tcp_stream& stream, ServedReply reply);
@@ -210,6 +214,14 @@ net::awaitable<bool> HttpServer::Parts::Send(beast::tcp_stream& stream, ServedRe
   else
     co_await http::async_write(stream, serializer, Into(&error));
   co_return !error && keep_alive;
+}
+
+net::awaitable<void> HttpServer::Parts::Drain(beast::tcp_stream& stream) {
+  beast::error_code error;
+  stream.socket().shutdown(Tcp::socket::shutdown_send, error);
+  std::vector<char> taken(kDrainBytes);
+  stream.expires_after(kDrain);
+  while (!error) co_await stream.async_read_some(net::buffer(taken), Into(&error));
 }
 
 net::awaitable<void> HttpServer::Parts::Sleep(Sleeper& sleeper, milliseconds time) {
@@ -329,6 +341,7 @@ net::awaitable<bool> HttpServer::Parts::Exchange(beast::tcp_stream& stream,
     request.peer = PeerOf(stream);
     if (const std::string ambiguity = AmbiguityOf(parser.get()); !ambiguity.empty()) {
       co_await Send(stream, handlers.fault(400, ambiguity), request.method == "HEAD", false);
+      co_await Drain(stream);
       co_return false;
     }
     refusal = handlers.refuse(request);
@@ -343,11 +356,16 @@ net::awaitable<bool> HttpServer::Parts::Exchange(beast::tcp_stream& stream,
   if (refusal) {
     // The body, if there is one, is left unread: the connection ends.
     const bool whole = parser.is_done();
-    co_return co_await Send(stream, std::move(*refusal), head, whole && parser.keep_alive());
+    const bool goes_on =
+        co_await Send(stream, std::move(*refusal), head, whole && parser.keep_alive());
+    if (!goes_on) co_await Drain(stream);
+    co_return goes_on;
   }
   if (error) {
-    if (const int status = StatusOf(error); status != 0)
-      co_await Send(stream, handlers.fault(status, WordsOf(status, error, limits)), head, false);
+    const int status = StatusOf(error);
+    if (status == 0) co_return false;
+    co_await Send(stream, handlers.fault(status, WordsOf(status, error, limits)), head, false);
+    co_await Drain(stream);
     co_return false;
   }
   request.body = std::move(parser.get().body());

@@ -136,6 +136,17 @@ TEST_F(Serving, WhatIsTooLargeOrNoRequestIsToldSo) {
   EXPECT_THAT(reply(Request("POST /", "1234567890")), HasSubstr("[1234567890]"));
 }
 
+// A peer that was still sending once got a reset in the place of the reply.
+TEST_F(Serving, ARefusalReachesAPeerThatIsStillSending) {
+  handlers_.refuse = [](const ServedRequest&) {
+    return ServedReply{413, "too large", "text/plain"};
+  };
+  Begin();
+  const TestClient client(port_);
+  client.Send(Request("POST /", std::string(5'000'000, 'x')));
+  EXPECT_THAT(client.ReadAll(), AllOf(StartsWith("HTTP/1.1 413"), HasSubstr("too large")));
+}
+
 // A request of an unknown transfer encoding once passed for one without a body: if it was refused,
 // the server answered what followed as a request of its own, which a proxy had taken for the body.
 TEST_F(Serving, ARequestThatMayBeReadInTwoWaysEndsItsConnection) {

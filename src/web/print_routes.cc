@@ -1,4 +1,4 @@
-// The server's routes, a line each: "POST member /api/jobs". tests/e2e/test_serve_csrf.py covers
+// The server's routes, a line each: "POST member /api/jobs". tests/e2e/test_serve_sessions.py covers
 // every one that changes something.
 #include <cstdio>
 

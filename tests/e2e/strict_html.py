@@ -15,11 +15,11 @@ COMMENT = re.compile(
 )
 
 TAGS = set(
-    "html head meta title link style body a header div nav ul li span form input button main h1 h2"
-    " h3 h4 h5 p footer script noscript svg path circle rect line text g polyline tspan title"
-    " table thead tbody tr th td caption pre code details summary label select option textarea"
-    " strong em ol dl dt dd small time br hr figure figcaption section ins del output img"
-    " b defs desc article clippath polygon fieldset legend".split()
+    "a article b body br button caption circle clippath code dd defs del desc details div dl"
+    " dt em fieldset figcaption figure footer form g h1 h2 h3 h4 h5 head header hr html img"
+    " input ins label legend li line link main meta nav noscript ol option output p path"
+    " polygon polyline pre rect script section select small span strong style summary svg"
+    " table tbody td text textarea th thead time title tr tspan ul".split()
 )
 ATTRIBUTES = set(
     "lang charset name content rel href class viewbox aria-hidden aria-label aria-current d cx cy r"

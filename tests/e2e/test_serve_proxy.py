@@ -40,11 +40,11 @@ def documented(folder, server_port, port):
     for there, here in changes.items():
         assert block.count(there) == 1, there
         block = block.replace(there, here)
-    paths = "\n".join(f"  {each}_temp_path {folder}/{each};"
-                      for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    places = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = "\n".join(f"  {each}_temp_path {folder}/{each};" for each in places)
     # Its workers write where root alone may.
     user = "user root; " if os.geteuid() == 0 else ""
-    return (f"{user}daemon off; pid {folder}/pid; error_log {folder}/error.log; worker_processes 1;\n"
+    return (f"{user}daemon off; pid {folder}/pid; error_log {folder}/error.log;\n"
             f"events {{ worker_connections 64; }}\n"
             f"http {{\n  access_log off;\n{paths}\n{block}\n}}\n")
 
@@ -169,15 +169,15 @@ def test_the_server_itself_is_closed_to_plain_http(proxy):
 
 
 def test_proxy_and_server_see_the_same_requests(proxy):
-    hidden = f"GET /api/me HTTP/1.1\r\nHost: {NAME}\r\nAuthorization: Bearer {proxy.hall.token}\r\n\r\n"
+    bearer = f"Authorization: Bearer {proxy.hall.token}"
+    hidden = f"GET /api/me HTTP/1.1\r\nHost: {NAME}\r\n{bearer}\r\n\r\n"
     for lines in (["Transfer-Encoding: xchunked"], ["Transfer-Encoding: identity"],
                   ["Transfer-Encoding: chunked", "Content-Length: 4"],
                   ["Transfer-Encoding: chunked, identity"], ["Transfer-Encoding:\x0bchunked"],
                   ["Content-Length: 0", "Content-Length: 9"], ["Content-Length: 0, 9"],
                   ["Content-Length : 0"], ["X: y\nContent-Length: 0"], ["Host: evil.example"],
                   ["Content-Length: +0"], ["Transfer-Encoding : chunked"]):
-        head = [f"POST /api/me/tokens HTTP/1.1", f"Host: {NAME}",
-                f"Authorization: Bearer {proxy.hall.token}", *lines]
+        head = ["POST /api/me/tokens HTTP/1.1", f"Host: {NAME}", bearer, *lines]
         received = proxy.raw(("\r\n".join(head) + "\r\n\r\n0\r\n\r\n" + hidden).encode())
         assert b'"mentor"' not in received and len(statuses(received)) <= 2, (lines, received)
     assert proxy.ask("GET", "/login")[0] == 200

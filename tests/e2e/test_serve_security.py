@@ -11,7 +11,7 @@ import urllib.parse
 import pytest
 
 from conftest import ASSAY, ROOT, Assay
-from served import Web, member, raw, statuses
+from served import Web, raw, statuses
 from strict_html import HIDDEN, Page, hash_of
 from test_serve import Hall
 
@@ -161,7 +161,7 @@ def test_the_texts_are_many_and_each_says_what_it_is():
 
 def test_the_reader_of_pages_finds_each_text_that_was_not_escaped():
     policy = hash_of("")
-    page = "<!doctype html><html><body><main>{}</main><a href=\"/a\" title=\"{}\">x</a></body></html>"
+    page = "<!doctype html><body><main>{}</main><a href=\"/a\" title=\"{}\">x</a></body>"
     assert Page(page.format("a &lt; b", "c"), policy).faults == []
     for text in texts("markup", "terminal"):
         if HIDDEN.search(text) or set(text) & set("<>"):
