@@ -1,5 +1,5 @@
-// The server's routes, a line each: "POST member /api/jobs". tests/e2e/test_serve_sessions.py covers
-// every one that changes something.
+// The routes of a server, a line each: "POST member /api/jobs". tests/e2e/test_serve_sessions.py
+// covers each that changes something.
 #include <cstdio>
 
 #include "web/all_routes.h"

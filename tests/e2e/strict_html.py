@@ -26,7 +26,8 @@ ATTRIBUTES = set(
     " id method action type value for required maxlength minlength min max step role tabindex"
     " aria-describedby aria-labelledby aria-live scope colspan rowspan x y x1 x2 y1 y2 width height"
     " points selected checked open accept enctype rows cols spellcheck autocomplete datetime"
-    " text-anchor pattern font-family font-weight transform title list readonly disabled hidden autocapitalize size src alt"
+    " text-anchor pattern font-family font-weight transform title list readonly"
+    " disabled hidden autocapitalize size src alt"
     " download aria-sort aria-pressed aria-expanded fill stroke start align xmlns clip-path"
     " http-equiv multiple placeholder dominant-baseline aria-invalid rx ry inputmode"
     " preserveaspectratio font-size stroke-width stroke-dasharray opacity style".split()

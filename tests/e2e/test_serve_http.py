@@ -73,7 +73,6 @@ def test_bodies_are_framed_one_way(web, hall, others):
          b"0\r\n\r\n" + hidden),
         ("chunks after a space", ["Transfer-Encoding : chunked"], b"0\r\n\r\n" + hidden),
         ("chunks after a tab", ["Transfer-Encoding:\tchunked"], b"0\r\n\r\n" + hidden),
-        ("chunks in a line that goes on", ["X: y", " Transfer-Encoding: chunked", length], hidden),
         ("chunks in a folded line", ["Transfer-Encoding:", " chunked"], b"0\r\n\r\n" + hidden),
         ("a chunk of a bad size", ["Transfer-Encoding: chunked"], b"zz\r\n" + hidden),
         ("two lengths", ["Content-Length: 0", length], hidden),
@@ -101,6 +100,10 @@ def test_bodies_are_framed_one_way(web, hall, others):
         got = statuses(received)
         assert len(got) == 1 and got[0] in (400, 403, 411, 413), (what, got, received[:400])
         assert b"mentor" not in received, what
+    # A line that goes on is one header: the request has one body.
+    folded = ["X: y", " Transfer-Encoding: chunked", length, "Connection: close"]
+    received = raw(web, request(web, hall, post, folded, hidden), 5)
+    assert statuses(received) in ([201], [400]), received
     for what, data in (
         ("no version", b"GET /api/me\r\n\r\n"),
         ("an old version", request(web, hall, "GET /api/me HTTP/0.9")),
@@ -120,7 +123,7 @@ def test_bodies_are_framed_one_way(web, hall, others):
         ("a header of 20,000 bytes", request(web, hall, headers=["X: " + "y" * 20000])),
         ("another host", request(web, hall, headers=["Host: evil.example"], host=False)),
     ):
-        received = raw(web, data, 5)
+        received = raw(web, data, 1)
         got = statuses(received)
         assert len(got) <= 1 and set(got) <= {400, 403, 404, 405, 431}, (what, got)
         assert b'"mentor"' not in received, what
