@@ -31,6 +31,16 @@ std::string Shown(std::string_view path) {
   return path.size() > kShownMax ? shown + "..." : shown;
 }
 
+// Whether the tars that are written here can hold the path: in ustar's form a name has 100 bytes,
+// and the folders before it 155.
+bool IsWritable(std::string_view path) {
+  constexpr size_t kNameMax = 100, kFoldersMax = 155;
+  if (path.size() <= kNameMax) return true;
+  for (size_t at = 0; (at = path.find('/', at)) != std::string_view::npos; ++at)
+    if (at <= kFoldersMax && path.size() - at - 1 <= kNameMax) return true;
+  return false;
+}
+
 // Returns the path without "./" at its beginning and "/" at its end; of the folder itself "".
 Result<std::string> SafePath(std::string_view path, const TarLimits& limits) {
   const std::string shown = Shown(path);
@@ -40,7 +50,8 @@ Result<std::string> SafePath(std::string_view path, const TarLimits& limits) {
   if (path.starts_with("./")) path.remove_prefix(2);
   if (path.ends_with('/')) path.remove_suffix(1);
   if (path.empty() || path == ".") return std::string();
-  if (path.size() > limits.path_bytes_max) return refuse("has too long a path");
+  if (path.size() > limits.path_bytes_max || !IsWritable(path))
+    return refuse("has too long a path");
   int folders = 0;
   for (size_t at = 0; at <= path.size();) {
     const size_t end = std::min(path.find('/', at), path.size());

@@ -76,6 +76,10 @@ TEST(Tar, PathsThatLeadElsewhereAreRefused) {
     EXPECT_THAT(FaultOfPath(path), HasSubstr("the tar has")) << path;
   EXPECT_THAT(FaultOfPath("a/b/c/d/e/f/g"), HasSubstr("too deep"));
   EXPECT_THAT(FaultOfPath(std::string(300, 'a').c_str()), HasSubstr("too long"));
+  // A tar of GNU's with a name of 101 bytes was once taken, and could not be written again.
+  EXPECT_THAT(FaultOfPath(std::string(101, 'a').c_str()), HasSubstr("too long"));
+  EXPECT_THAT(FaultOfPath(("b/" + std::string(101, 'a')).c_str()), HasSubstr("too long"));
+  EXPECT_EQ(FaultOfPath(("b/" + std::string(100, 'a')).c_str()), "none");
   // Its name is not echoed as it stands.
   EXPECT_THAT(FaultOfPath("a\x1b[31m"), HasSubstr("a??31m"));
 }
