@@ -36,6 +36,11 @@ install(DIRECTORY problems kernels DESTINATION lib/assay
   FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "*.cpp" PATTERN "*.c" PATTERN "*.cu")
 install(FILES examples/class/players.json bench/results/cpu-2core/machine.json DESTINATION lib/assay/examples)
 install(FILES bench/results/cpu-2core/kernel_verdicts.jsonl DESTINATION lib/assay/examples RENAME verdicts.jsonl)
+install(FILES bench/results/cpu-2core/example_searches.jsonl DESTINATION lib/assay/examples RENAME searches.jsonl)
+# Raw results of ladders, where a ladder looks for them.
+install(FILES bench/results/cpu-2core/ladders.jsonl DESTINATION lib/assay/bench/results/cpu-2core)
+install(FILES bench/results/h100/ladders.jsonl bench/results/h100/attention_d64.jsonl
+  bench/results/h100/convolution_best.jsonl DESTINATION lib/assay/bench/results/h100)
 install(DIRECTORY examples/worklog DESTINATION lib/assay/examples)
 install(DIRECTORY prompts DESTINATION lib/assay FILES_MATCHING PATTERN "*.md")
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

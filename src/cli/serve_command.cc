@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kConnectionsMax = 2000, kHandlers = 4;
 constexpr int kTendMs = 500, kRunnersEndMs = 15'000;
-constexpr size_t kTokenBytesMax = 1024;
+constexpr size_t kTokenBytesMax = 1024, kMachineBytesMax = 1 << 20;
 
 // Many readers of events have a connection each.
 void AllowManyConnections() {
@@ -156,7 +156,16 @@ Result<void> FillDemo(const std::string& folder) {
   ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
   ASSAY_ASSIGN_OR_RETURN(const Examples examples,
                          ReadExamples({support + "/examples", support + "/kernels"}));
-  return FillWithExamples(examples, folder);
+  ASSAY_ASSIGN_OR_RETURN(const TarLibrary tars, TarLibrary::Open(support + "/tar.so"));
+  return FillWithExamples(examples, tars, folder);
+}
+
+// The machine that judged the examples.
+Result<MachineProfile> ExampleMachine() {
+  ASSAY_ASSIGN_OR_RETURN(const std::string support, SupportFolder());
+  ASSAY_ASSIGN_OR_RETURN(const std::string text,
+                         ReadFile(support + "/examples/machine.json", kMachineBytesMax));
+  return MachineProfileFromJson(text);
 }
 
 Result<ClassDesk> DeskOfClasses() {
@@ -182,7 +191,11 @@ Result<int> ServeHall(const ServeOptions& options, const std::string& folder,
   terms.queue.queued_max = options.queued;
   terms.queue.made_a_day_max = options.quota;
   std::string notice;
-  terms.machine = LoadMachineProfile(&notice);
+  if (options.demo) {
+    ASSAY_ASSIGN_OR_RETURN(terms.machine, ExampleMachine());
+  } else {
+    terms.machine = LoadMachineProfile(&notice);
+  }
   if (!notice.empty()) Notice(notice);
   ASSAY_ASSIGN_OR_RETURN(const auto hall, Hall::Open(terms, std::move(catalogue)));
   ASSAY_ASSIGN_OR_RETURN(const Account mentor, MentorOf(*hall));

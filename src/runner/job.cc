@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "model/shared_terms.h"
 #include "problem/suite.h"
 
 namespace assay {
@@ -19,11 +19,6 @@ constexpr size_t kFilesMax = 256;
 constexpr size_t kProblemBytesMax = size_t{1} << 20;
 constexpr size_t kNameBytesMax = 100;
 constexpr size_t kHashDigits = 16;
-
-constexpr std::array<std::string_view, 18> kAllowedTerms{
-    "baseline",  "p",        "bound",    "threads",     "precision",       "tolerance",
-    "weights",   "probe",    "one_size", "no_replay",   "special_values",  "skip_draws",
-    "timeout_s", "futility", "budget_s", "sustained_s", "build_timeout_s", "memory"};
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -115,7 +110,7 @@ Result<std::string> AllowedTerms(const std::string& text, bool* is_check) {
       *is_check = value.is_boolean() && value.get<bool>();
     } else if (name == "problem" || name == "size" || name == "set" || name == "device") {
       continue;  // told apart
-    } else if (std::ranges::find(kAllowedTerms, name) != kAllowedTerms.end()) {
+    } else if (IsSharedTerm(name)) {
       allowed[name] = value;
     } else {
       return UsageError(fmt::format("the terms have {}, which is not for others to set", name));

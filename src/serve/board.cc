@@ -103,11 +103,15 @@ void Board::Hold(BoardRow row) {
   row.author = authors_.try_emplace(row.entry.author, authors_.size()).first->second;
   row.problem = problems_.try_emplace(row.entry.problem, problems_.size()).first->second;
   verdicts_[row.entry.verdict] = rows_.size();
-  choices_.problems.insert(row.entry.problem);
-  if (!row.entry.size.empty()) choices_.sizes.insert(row.entry.size);
-  if (!row.entry.precision.empty()) choices_.precisions.insert(row.entry.precision);
-  if (!row.entry.gpu_or_cpu.empty()) choices_.devices.insert(row.entry.gpu_or_cpu);
+  if (row.is_entry()) Offer(row.entry);
   rows_.push_back(std::move(row));
+}
+
+void Board::Offer(const BoardEntry& entry) {
+  choices_.problems.insert(entry.problem);
+  if (!entry.size.empty()) choices_.sizes.insert(entry.size);
+  if (!entry.precision.empty()) choices_.precisions.insert(entry.precision);
+  if (!entry.gpu_or_cpu.empty()) choices_.devices.insert(entry.gpu_or_cpu);
 }
 
 Result<void> Board::Load() {

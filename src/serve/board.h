@@ -3,8 +3,9 @@
 //
 // Theory of operation. Each verdict of the archive becomes a row of the table `board`, once, and
 // all rows are held in memory: a page looks at tens of thousands. A verdict's terms have `served`:
-// who asked for it and who ran it. Verdicts that others recorded in the archive have none; they are
-// on the board without an author. Judgements against another candidate are not on the board.
+// who asked for it and who ran it. Verdicts that others recorded in the archive, such as those of a
+// search, have none: they have pages, and no rank. Judgements against another candidate are not on
+// the board.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,8 @@ struct BoardRow {
   size_t author = 0, problem = 0;  // their numbers in this process, from 0
 
   Attempt attempt() const;  // as far as scores ask
+  // Somebody submitted it here.
+  bool is_entry() const { return !entry.author.empty(); }
 };
 
 BoardRow BoardRowOf(const Record& record, const Verdict& verdict, const ServedTerms& served);
@@ -59,7 +62,7 @@ class Board {
   // true.
   Result<int64_t> CatchUp();
   const std::vector<BoardRow>& rows() const { return rows_; }  // by sequence
-  // The values that rows have, to choose from.
+  // The values that entries have, to choose from.
   struct Choices {
     std::set<std::string> problems, sizes, precisions, devices;
   };
@@ -71,6 +74,7 @@ class Board {
   Result<void> Add(const Record& record);
   Result<void> Keep(const BoardRow& row);
   void Hold(BoardRow row);
+  void Offer(const BoardEntry& entry);  // its values, to choose from
 
   Database& database_;
   Store& archive_;

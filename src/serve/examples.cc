@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include "archive/judged.h"
@@ -14,7 +16,10 @@
 #include "model/verdict_json.h"
 #include "serve/accounts.h"
 #include "serve/board.h"
+#include "serve/classes.h"
 #include "serve/database.h"
+#include "serve/worklog_upload.h"
+#include "serve/worklogs.h"
 #include "worklog/match.h"
 
 namespace assay {
@@ -102,6 +107,64 @@ Result<void> AddWorklog(const Cast& cast, Examples* examples) {
   return {};
 }
 
+Error ErrorOf(const Refusal& refusal) { return {ErrorKind::kUsage, refusal.why}; }
+
+// The records of all verdicts and searches, with their times.
+std::vector<ExportedRecord> RecordsOf(const Examples& examples) {
+  std::vector<ExportedRecord> records;
+  std::set<std::pair<RecordKind, std::string>> files;  // each is recorded once
+  const auto add = [&](NewRecord record, const std::string& time) {
+    if (record.once && !files.emplace(record.facts.kind, record.content).second) return;
+    records.push_back({std::move(record), time});
+  };
+  for (const ExampleCandidate& candidate : examples.candidates) {
+    const Verdict& verdict = candidate.verdict;
+    ServedTerms served;
+    served.author = candidate.player;
+    served.role = candidate.role;
+    served.size = verdict.problem.size;
+    served.runner = examples.runner;
+    const JudgedSource judged{fs::path(verdict.candidate.path).filename().string(),
+                              candidate.source, verdict.problem.name, ServedTermsText(served)};
+    for (NewRecord& record : RecordsOfVerdict(judged, verdict))
+      add(std::move(record), verdict.created);
+  }
+  for (const ExportedRecord& each : examples.searches) add(each.record, each.time);
+  return records;
+}
+
+// In one transaction, since each waits for the disk: the archive asks for the time of each record.
+Result<std::unique_ptr<SqliteStore>> MakeArchive(const std::string& path,
+                                                 const std::vector<ExportedRecord>& records) {
+  size_t at = 0;
+  SqliteStoreOptions options;
+  options.now = [&] { return at < records.size() ? records[at++].time : UtcTimestamp(); };
+  ASSAY_ASSIGN_OR_RETURN(const auto archive, SqliteStore::Open(path, options));
+  std::vector<NewRecord> made;
+  for (const ExportedRecord& each : records) made.push_back(each.record);
+  ASSAY_RETURN_IF_ERROR(archive->Append(made));
+  return SqliteStore::Open(path);
+}
+
+// A class of all players, with the worklog of one of them.
+Result<void> AddClass(const Examples& examples, const TarLibrary& tars, Database& database,
+                      Store& archive) {
+  const Instant now = InstantNow();
+  Accounts accounts(database);
+  ClassTerms terms;
+  terms.name = examples.class_name;
+  const auto made = Classes(database, accounts).Make(terms, now);
+  if (!made) return std::unexpected(ErrorOf(made.error()));
+  for (const auto& [name, role] : examples.Players())
+    ASSAY_RETURN_IF_ERROR(accounts.Make(name, role, made->id, now));
+  ASSAY_ASSIGN_OR_RETURN(const auto author, accounts.FindByName(examples.worklog_player));
+  if (!author) return UsageError(fmt::format("{} is no player", examples.worklog_player));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<TarFile> files, FilesOfWorklogFolder(examples.worklog));
+  ASSAY_ASSIGN_OR_RETURN(const UploadedWorklog uploaded, ReadUploadedWorklog(files));
+  const auto kept = Worklogs(database, archive, tars).Keep(*author, *made, files, uploaded, now);
+  return kept ? Result<void>() : std::unexpected(ErrorOf(kept.error()));
+}
+
 }  // namespace
 
 std::map<std::string, Role> Examples::Players() const {
@@ -118,6 +181,7 @@ Result<Examples> ReadExamples(const ExampleFolders& folders) {
   examples.class_name = cast.class_name;
   examples.runner = cast.runner;
   examples.worklog = (folder / "worklog").string();
+  examples.worklog_player = cast.hand.name;
   ASSAY_RETURN_IF_ERROR(AddKernels(folders, cast, &examples));
   ASSAY_RETURN_IF_ERROR(AddWorklog(cast, &examples));
   std::stable_sort(examples.candidates.begin(), examples.candidates.end(),
@@ -127,34 +191,20 @@ Result<Examples> ReadExamples(const ExampleFolders& folders) {
   ASSAY_ASSIGN_OR_RETURN(const std::string machine,
                          ReadFile(folder / "machine.json", kFileBytesMax));
   ASSAY_ASSIGN_OR_RETURN(examples.machine, MachineProfileFromJson(machine));
+  const fs::path searches = folder / "searches.jsonl";
+  ASSAY_ASSIGN_OR_RETURN(const std::string records, ReadFile(searches, kFileBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(examples.searches, ParseExportedRecords(records, searches.string()));
   return examples;
 }
 
-Result<void> FillWithExamples(const Examples& examples, const std::string& folder) {
+Result<void> FillWithExamples(const Examples& examples, const TarLibrary& tars,
+                              const std::string& folder) {
   const fs::path path = fs::path(folder) / "archive.sqlite";
   if (fs::exists(path))
     return UsageError(fmt::format("{} has an archive: examples go into a fresh folder", folder));
   ASSAY_ASSIGN_OR_RETURN(const auto database, Database::Open(folder));
-  Accounts accounts(*database);
-  for (const auto& [name, role] : examples.Players())
-    ASSAY_RETURN_IF_ERROR(accounts.Make(name, role, 0, InstantNow()));
-  std::string now;
-  SqliteStoreOptions options;
-  options.now = [&now] { return now; };
-  ASSAY_ASSIGN_OR_RETURN(const auto archive, SqliteStore::Open(path.string(), options));
-  for (const ExampleCandidate& candidate : examples.candidates) {
-    const Verdict& verdict = candidate.verdict;
-    now = verdict.created;
-    ServedTerms served;
-    served.author = candidate.player;
-    served.role = candidate.role;
-    served.size = verdict.problem.size;
-    served.runner = examples.runner;
-    const JudgedSource judged{fs::path(verdict.candidate.path).filename().string(),
-                              candidate.source, verdict.problem.name, ServedTermsText(served)};
-    ASSAY_RETURN_IF_ERROR(archive->Append(RecordsOfVerdict(judged, verdict)));
-  }
-  return {};
+  ASSAY_ASSIGN_OR_RETURN(const auto archive, MakeArchive(path.string(), RecordsOf(examples)));
+  return AddClass(examples, tars, *database, *archive);
 }
 
 }  // namespace assay

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "archive/sqlite_store.h"
 #include "base/files.h"
 #include "serve/accounts.h"
 #include "serve/board.h"
+#include "serve/worklogs.h"
 
 namespace assay {
 namespace {
@@ -31,6 +35,7 @@ TEST(Examples, AreCommittedResultsOfTheSourcesThatAreThere) {
   }
   EXPECT_TRUE(machine && wrong && tie);
   EXPECT_FALSE(examples->machine.ceilings.empty());
+  EXPECT_EQ(examples->searches.size(), 139u);
 }
 
 TEST(Examples, FillAFreshFolder) {
@@ -38,7 +43,9 @@ TEST(Examples, FillAFreshFolder) {
   ASSERT_TRUE(examples) << examples.error().message;
   const auto folder = TemporaryFolder::Create();
   ASSERT_TRUE(folder);
-  const auto filled = FillWithExamples(*examples, folder->path().string());
+  const auto tars = TarLibrary::Open(std::string(ASSAY_BUILD_DIRECTORY) + "/lib/assay/tar.so");
+  ASSERT_TRUE(tars) << tars.error().message;
+  const auto filled = FillWithExamples(*examples, *tars, folder->path().string());
   ASSERT_TRUE(filled) << filled.error().message;
   const auto database = Database::Open(folder->path().string());
   ASSERT_TRUE(database) << database.error().message;
@@ -47,7 +54,12 @@ TEST(Examples, FillAFreshFolder) {
   Board board(**database, **store);
   ASSERT_TRUE(board.Load());
   ASSERT_TRUE(board.CatchUp());
-  ASSERT_EQ(board.rows().size(), examples->candidates.size());
+  EXPECT_EQ(std::ranges::count_if(board.rows(), &BoardRow::is_entry),
+            std::ssize(examples->candidates));
+  // Verdicts of a search have pages, and no rank.
+  const BoardRow* searched = board.Find("cf42c61fb228");
+  ASSERT_NE(searched, nullptr);
+  EXPECT_FALSE(searched->is_entry());
   const BoardRow* layer_norm = board.Find("814b70bddabf");
   ASSERT_NE(layer_norm, nullptr);
   EXPECT_EQ(layer_norm->entry.author, "student 1 (example)");
@@ -59,7 +71,15 @@ TEST(Examples, FillAFreshFolder) {
   const auto model = Accounts(**database).FindByName("a language model (example)");
   ASSERT_TRUE(model && *model);
   EXPECT_EQ((*model)->role, Role::kMachine);
-  EXPECT_FALSE(FillWithExamples(*examples, folder->path().string()));
+  EXPECT_GT((*model)->class_id, 0);
+  const auto worklogs = Worklogs(**database, **store, *tars).OfClass((*model)->class_id);
+  ASSERT_TRUE(worklogs);
+  ASSERT_EQ(worklogs->size(), 1u);
+  EXPECT_EQ(worklogs->front().author.name, "student 5 (example)");
+  const auto chain = VerifyChain(**store);
+  ASSERT_TRUE(chain);
+  EXPECT_TRUE(chain->faults.empty());
+  EXPECT_FALSE(FillWithExamples(*examples, *tars, folder->path().string()));
 }
 
 TEST(Examples, AChangedKernelIsRefused) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -13,9 +14,11 @@ namespace {
 bool Counts(const BoardRow& row, const BoardQuery& query) {
   const BoardEntry& entry = row.entry;
   const bool machine = entry.role == Role::kMachine;
-  return (query.problem.empty() || entry.problem == query.problem) &&
+  return row.is_entry() && (query.problem.empty() || entry.problem == query.problem) &&
          (query.size.empty() || entry.size == query.size) &&
-         (query.precision.empty() || entry.precision == query.precision) &&
+         // An entry that failed early has no class: it is one of each.
+         (query.precision.empty() || entry.precision.empty() ||
+          entry.precision == query.precision) &&
          (query.device.empty() || entry.gpu_or_cpu == query.device) &&
          (query.by == Players::kBoth || machine == (query.by == Players::kMachines)) &&
          (query.problems.empty() || query.problems.contains(entry.problem));
@@ -64,6 +67,36 @@ bool IsCertified(const Best& best, double p) {
 bool IsPlain(const Best& best, double p) { return best.correct && (p == 0 || best.plain > p); }
 
 using BestByProblem = std::unordered_map<size_t, Best>;
+
+// The values of a field that entries have, with their numbers.
+std::map<std::string, int64_t> CountBy(const std::vector<BoardRow>& rows, const BoardQuery& query,
+                                       std::string BoardEntry::*field) {
+  std::map<std::string, int64_t> counts;
+  for (const BoardRow& row : rows)
+    if (const std::string& value = row.entry.*field; !value.empty() && Counts(row, query))
+      ++counts[value];
+  return counts;
+}
+
+// The value with the most entries; of equals the first by name. Empty: there is none.
+std::string Commonest(const std::map<std::string, int64_t>& counts) {
+  const auto most =
+      std::ranges::max_element(counts, {}, [](const auto& value) { return value.second; });
+  return most == counts.end() ? std::string() : most->first;
+}
+
+// One device model and one precision class, unless it is asked across them.
+BoardQuery Comparable(const std::vector<BoardRow>& rows, BoardQuery query, PlayerBoard* board) {
+  const auto devices = CountBy(rows, query, &BoardEntry::gpu_or_cpu);
+  board->devices = std::ssize(devices);
+  if (query.device.empty() && !query.across_devices) query.device = Commonest(devices);
+  const auto precisions = CountBy(rows, query, &BoardEntry::precision);
+  board->precisions = std::ssize(precisions);
+  if (query.precision.empty() && !query.across_precisions) query.precision = Commonest(precisions);
+  board->device = query.device;
+  board->precision = query.precision;
+  return query;
+}
 
 // As score/score.h has it.
 Curve CurveOf(const BestByProblem& problems) {
@@ -133,7 +166,8 @@ std::vector<ProblemBoard> RankProblem(const std::vector<BoardRow>& rows, const B
   return ranked;
 }
 
-PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& query, int64_t asked) {
+PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& asked_query,
+                        int64_t asked) {
   struct Author {
     const BoardRow* row = nullptr;
     int64_t entries = 0;
@@ -142,6 +176,8 @@ PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& que
   std::unordered_map<size_t, BestByProblem> best;  // by author
   BestByProblem of_humans, of_machines;
   std::set<size_t> seen;
+  PlayerBoard board;
+  const BoardQuery query = Comparable(rows, asked_query, &board);
   for (const BoardRow& row : rows) {
     if (!Counts(row, query)) continue;
     Author& author = authors[row.author];
@@ -151,7 +187,6 @@ PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& que
     Improve(row, &(row.entry.role == Role::kMachine ? of_machines : of_humans)[row.problem]);
     seen.insert(row.problem);
   }
-  PlayerBoard board;
   board.p = query.p;
   board.asked = std::max(asked, static_cast<int64_t>(seen.size()));
   board.humans = CurveOf(of_humans);
@@ -169,6 +204,17 @@ PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& que
     board.players[i].rank = ties ? board.players[i - 1].rank : static_cast<int64_t>(i) + 1;
   }
   return board;
+}
+
+std::vector<BoardRow> OnEachDevice(const std::vector<BoardRow>& rows, const BoardRow& row) {
+  std::map<std::string, const BoardRow*> newest;
+  for (const BoardRow& other : rows)
+    if (other.is_entry() && other.entry.source_hash == row.entry.source_hash &&
+        other.entry.problem == row.entry.problem && other.entry.size == row.entry.size)
+      newest[other.entry.gpu_or_cpu] = &other;  // rows ascend
+  std::vector<BoardRow> found;
+  for (const auto& [device, other] : newest) found.push_back(*other);
+  return found;
 }
 
 std::vector<BoardRow> Fouls(const std::vector<BoardRow>& rows, const BoardQuery& query,

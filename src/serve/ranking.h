@@ -7,7 +7,9 @@
 // its place. Overlap is asked of the first alone, so that ties do not chain.
 //
 // The rule of the players' board: the number of problems with an entry that is certified to be more
-// than p times as fast. Equal numbers share a rank.
+// than p times as fast. Equal numbers share a rank. A player's entries on one device model and in
+// one precision class count: those of the query, or else those with the most entries. All of them
+// stand together only if it is asked for.
 #pragma once
 
 #include <map>
@@ -28,6 +30,8 @@ struct BoardQuery {
   std::string problem = {}, size = {}, precision = {}, device = {};
   std::set<std::string> problems = {};  // of a tier
   Players by = Players::kBoth;
+  // Of the players' board: without a device, or a precision class, all count together.
+  bool across_devices = false, across_precisions = false;
 
   bool operator==(const BoardQuery&) const = default;
 };
@@ -59,13 +63,19 @@ struct Competitor {
 };
 struct PlayerBoard {
   double p = 1;
-  int64_t asked = 0;  // problems
+  int64_t asked = 0;                    // problems
+  std::string device, precision;        // whose entries count; empty: of all, or there is none
+  int64_t devices = 0, precisions = 0;  // that have entries, before one is chosen
   std::vector<Competitor> players;
   // Problems that anybody's entry is certified to be more than p times as fast on, over p.
   Curve humans, machines;
 };
 // `asked`: how many problems there are, at least those with an entry.
 PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& query, int64_t asked);
+
+// The newest entry of the row's candidate, by its source, on each device model, at the same problem
+// and size; by the device's name.
+std::vector<BoardRow> OnEachDevice(const std::vector<BoardRow>& rows, const BoardRow& row);
 
 // Entries that broke a rule, newest first.
 std::vector<BoardRow> Fouls(const std::vector<BoardRow>& rows, const BoardQuery& query,

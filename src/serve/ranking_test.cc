@@ -63,6 +63,60 @@ TEST_F(RankingTest, AnAuthorsBestIsTheOneWithTheHighestProvenSpeed) {
   EXPECT_THAT(Ranks(), ElementsAre("1 ben", "1 ann"));
 }
 
+TEST_F(RankingTest, PlayersAreComparedOnOneMachineAndInOneClassUnlessItIsAskedAcross) {
+  Add("ann", "softmax", 2, 3);
+  Add("ann", "matmul", 2, 3);
+  Add("ben", "softmax", 4, 5).entry.gpu_or_cpu = "H100";
+  Add("cas", "softmax", 3, 4).entry.precision = "tf32";
+  PlayerBoard board = RankPlayers(rows_, {}, 2);
+  ASSERT_EQ(board.players.size(), 1u);
+  EXPECT_EQ(board.players[0].name, "ann");
+  EXPECT_EQ(board.device + " " + board.precision, "cpu float32");
+  EXPECT_EQ(board.devices, 2);
+  EXPECT_EQ(board.precisions, 2);  // on that machine
+  BoardQuery query;
+  query.device = "H100";
+  board = RankPlayers(rows_, query, 2);
+  ASSERT_EQ(board.players.size(), 1u);
+  EXPECT_EQ(board.players[0].name, "ben");
+  query = {};
+  query.across_devices = query.across_precisions = true;
+  board = RankPlayers(rows_, query, 2);
+  EXPECT_EQ(board.players.size(), 3u);
+  EXPECT_EQ(board.device + board.precision, "");
+  EXPECT_EQ(board.devices, 2);
+  EXPECT_EQ(board.humans.size(), 3u);  // p = 0, 2 and 4
+}
+
+TEST_F(RankingTest, ACandidateIsShownOnEachMachineByItsNewestEntry) {
+  const auto add = [&](const std::string& device, double low) {
+    BoardRow& row = Add("ann", "softmax", low, low + 1);
+    row.entry.gpu_or_cpu = device;
+    row.entry.source_hash = "ab";
+    return row;
+  };
+  add("H100", 2);
+  const BoardRow row = add("cpu", 3);
+  add("H100", 5);
+  add("A100", 4);
+  rows_.back().entry.size = "large";
+  Add("ben", "softmax", 9, 10).entry.source_hash = "cd";
+  Add("", "softmax", 9, 10).entry.source_hash = "ab";  // of a search
+  const auto found = OnEachDevice(rows_, row);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].entry.gpu_or_cpu, "H100");
+  EXPECT_EQ(found[0].entry.ci_low, 5);
+  EXPECT_EQ(found[1].entry.gpu_or_cpu, "cpu");
+}
+
+TEST_F(RankingTest, VerdictsThatNobodySubmittedHaveNoRank) {
+  Add("", "softmax", 5, 6).entry.foul = true;
+  Add("ann", "softmax", 2, 3);
+  EXPECT_THAT(Ranks(), ElementsAre("1 ann"));
+  EXPECT_EQ(RankPlayers(rows_, {}, 1).players.size(), 1u);
+  EXPECT_TRUE(Fouls(rows_, {}, 9).empty());
+}
+
 TEST_F(RankingTest, WrongEntriesHaveNoRankAndFoulsAreListed) {
   Add("ann", "softmax", 1.8, 1.9);
   BoardRow& foul = Add("ben", "softmax", 90, 100);

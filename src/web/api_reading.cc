@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
+#include "model/shared_terms.h"
 #include "model/verdict_json.h"
 #include "report/text_diff.h"
 #include "search/outcome_table.h"
@@ -95,6 +96,10 @@ Result<std::string> BoardText(Hall& hall, const BoardQuery& query) {
   Json json{
       {"p", query.p},
       {"asked", standings->asked},
+      {"device", standings->device},
+      {"precision", standings->precision},
+      {"devices", standings->devices},
+      {"precisions", standings->precisions},
       {"players", std::move(players)},
       {"curves",
        {{"human", CurveJson(standings->humans)}, {"machine", CurveJson(standings->machines)}}}};
@@ -128,7 +133,14 @@ ServedReply NoSuchVerdict() { return ErrorReply(404, "there is no such verdict")
 
 ServedReply GetVerdict(Hall& hall, const WebRequest& request) {
   ASSAY_ASSIGN_OR_REPLY(const auto read, FindVerdict(hall, request.captures.at("id"), request));
-  return read ? JsonReply(VerdictJson(*read)) : NoSuchVerdict();
+  if (!read) return NoSuchVerdict();
+  Json json = VerdictJson(*read);
+  ASSAY_ASSIGN_OR_REPLY(const Board* board, hall.CaughtUpBoard());
+  json["on_each_device"] = Json::array();
+  for (const BoardRow& row :
+       OnEachDevice(board->rows(), BoardRowOf(read->record, read->verdict, read->served)))
+    json["on_each_device"].push_back(RowJson(row));
+  return JsonReply(json);
 }
 
 // A blob, if it is known and was kept.
@@ -136,6 +148,19 @@ Json BlobOrNull(Hall& hall, const std::string& hash) {
   if (hash.empty()) return nullptr;
   const auto bytes = hall.archive().Get(hash);
   return bytes ? Json(*bytes) : Json();
+}
+
+// Terms that the archive has for the verdict, but for those that are the judge's own or stand apart
+// in the bundle. Empty: its record has none, or those of a job, which is judged on the default
+// ones; the verdict tells these.
+Json TermsOf(Hall& hall, const ReadVerdict& read) {
+  Json terms = Json::object();
+  const Json text = BlobOrNull(hall, read.record.terms);
+  const Json known = Json::parse(text.is_string() ? text.get<std::string>() : "", nullptr, false);
+  if (!known.is_object()) return terms;
+  for (const auto& [name, value] : known.items())
+    if (IsSharedTerm(name)) terms[name] = value;
+  return terms;
 }
 
 ServedReply GetBundle(Hall& hall, const WebRequest& request) {
@@ -163,7 +188,7 @@ ServedReply GetBundle(Hall& hall, const WebRequest& request) {
               {"source", read->source},
               {"hash", verdict.candidate.hash}}},
             {"opponent", nullptr},
-            {"terms", Json::object()},
+            {"terms", TermsOf(hall, *read)},
             {"record", read->record.hash},
             {"verdict", Json::parse(VerdictToJson(verdict, -1))}};
   if (verdict.speed && verdict.speed->against) {

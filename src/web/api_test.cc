@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "archive/judged.h"
 #include "base/hash.h"
 #include "model/sample_verdicts.h"
 #include "model/verdict_json.h"
@@ -103,6 +104,24 @@ TEST_F(ApiTest, AJobGoesFromItsAuthorToARunnerAndBack) {
   EXPECT_EQ(Sha256Hex(bundle["problem"]["file"].get<std::string>()),
             lease["job"]["problem"]["hash"]);
   EXPECT_EQ(AskAs(ben_, "GET", "/verdicts/ab12").status, 200);
+}
+
+TEST_F(ApiTest, ABundleHasTheTermsOfTheRecordButForThoseOfTheMachine) {
+  Verdict verdict;
+  verdict.id = "cd34";
+  verdict.problem.name = "softmax";
+  verdict.problem.hash = hall_->catalogue().Find("softmax").value()->hash;
+  verdict.candidate.path = "mine.c";
+  verdict.candidate.hash = Sha256Hex("int a;\n");
+  const JudgedSource judged{
+      "mine.c", "int a;\n", "softmax",
+      R"({"problem":"softmax","size":"tiny","device":"cpu","python":"/opt/python","budget_s":5.0})"};
+  ASSERT_TRUE(hall_->archive().Append(RecordsOfVerdict(judged, verdict)));
+  const Json bundle = JsonOf(AskAs(ben_, "GET", "/api/verdicts/cd34/bundle"));
+  EXPECT_EQ(bundle["terms"], Json({{"budget_s", 5.0}})) << bundle.dump();
+  // Nobody submitted it: it has a page, and no rank.
+  EXPECT_EQ(AskAs(ben_, "GET", "/verdicts/cd34").status, 200);
+  EXPECT_EQ(JsonOf(AskAs(ben_, "GET", "/api/board"))["players"], Json::array());
 }
 
 TEST_F(ApiTest, EventsComeAsAStreamThatEnds) {

@@ -9,10 +9,13 @@
 namespace assay {
 namespace {
 
+constexpr std::string_view kAll = "all";
+
+// `all`: the value for all options together.
 Html Select(std::string_view name, std::string_view label, const std::vector<std::string>& options,
-            const std::string& chosen, std::string_view any) {
+            const std::string& chosen, std::string_view all = "") {
   if (options.empty()) return {};
-  Html list = Markup("<option value=\"\">{}</option>", any);
+  Html list = Markup("<option value=\"{}\">all</option>", all);
   for (const std::string& option : options)
     list +=
         Markup("<option{}>{}</option>", Html::Trusted(option == chosen ? " selected" : ""), option);
@@ -32,14 +35,21 @@ Html SideChoice(BoardSide chosen) {
                 choice);
 }
 
+// The board of a problem shows a table for each machine and class; the players' board is of one.
+std::string Shown(const BoardFilter& filter, const std::string& asked, const std::string& found) {
+  return asked.empty() && filter.problem.empty() ? found : asked;
+}
+
 Html Filters(const BoardView& view) {
   const BoardFilter& filter = view.filter;
   Html fields = SideChoice(filter.by);
-  fields += Select("problem", "problem", view.problems, filter.problem, "all");
-  fields += Select("tier", "tier", view.tiers, filter.tier, "all");
-  fields += Select("precision", "precision class", view.precisions, filter.precision, "all");
-  fields += Select("size", "size", view.sizes, filter.size, "all");
-  fields += Select("processor", "machine", view.processors, filter.processor, "all");
+  fields += Select("problem", "problem", view.problems, filter.problem);
+  fields += Select("tier", "tier", view.tiers, filter.tier);
+  fields += Select("precision", "precision class", view.precisions,
+                   Shown(filter, filter.precision, view.on_precision), kAll);
+  fields += Select("size", "size", view.sizes, filter.size);
+  fields += Select("processor", "machine", view.processors,
+                   Shown(filter, filter.processor, view.on_processor), kAll);
   return fields + Html::Trusted("<div class=\"go\"><button>Show</button></div>\n");
 }
 
@@ -103,6 +113,30 @@ Html Rank(int64_t rank, bool tied) {
 Html NothingFits() {
   return Paragraph("No verdict fits this choice yet. Submit a candidate, or widen the choice.",
                    "faint");
+}
+
+// The machine and the class that players are compared on.
+Html Compared(const BoardView& view) {
+  const bool mixes_machines = view.on_processor.empty() && view.processors_with_entries > 1;
+  const bool mixes_classes = view.on_precision.empty() && view.precisions_with_entries > 1;
+  if (mixes_machines || mixes_classes) {
+    std::string across;
+    if (mixes_machines) across = Counted(view.processors_with_entries, "machine");
+    if (mixes_classes)
+      across += (across.empty() ? "" : " and ") +
+                fmt::format("{} precision classes", view.precisions_with_entries);
+    return Markup(
+        "<div class=\"notice bad\"><p>Across {}: a speedup of one says little of another. Choose "
+        "one to compare players.</p></div>\n",
+        across);
+  }
+  std::string on;
+  for (const std::string& part : {view.on_processor, view.on_precision})
+    if (!part.empty()) on += (on.empty() ? "On " : ", ") + part;
+  if (on.empty()) return {};
+  if (view.processors_with_entries > 1 || view.precisions_with_entries > 1)
+    on += ". Other machines and precision classes have boards of their own: choose above";
+  return Paragraph(on + ".", "faint");
 }
 
 Html Players(const BoardView& view) {
@@ -241,7 +275,8 @@ Html RenderBoard(const BoardView& view) {
       Filters(view),
       Figure("fast_p over p", RenderFastPCurves(view.curves, view.filter.p, end)) + Dial(view, end),
       Shares(view) + Fold("fast_p as a table", CurveTable(view)));
-  main += Markup("<div id=\"board-table\">{}{}{}</div>\n", Heading("Players"), Players(view), rule);
+  main += Markup("<div id=\"board-table\">{}{}{}</div>\n", Heading("Players"),
+                 Compared(view) + Players(view), rule);
   return main + Fouls(view.fouls);
 }
 

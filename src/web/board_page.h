@@ -14,7 +14,8 @@ namespace assay {
 enum class BoardSide { kHuman, kMachine, kBoth };
 std::string_view BoardSideName(BoardSide side);  // "human", "machine", "both"
 
-// The question that a board answers. Empty: any.
+// The question that a board answers. Empty: any; of precision and processor those with the most
+// entries, and "all" for all together.
 struct BoardFilter {
   double p = 1;
   std::string problem, tier, precision, size, processor;
@@ -62,6 +63,10 @@ struct BoardView {
   std::vector<RankedEntry> entries;  // of one problem; else empty
   std::vector<BoardFoul> fouls;
   std::string rank_rule;  // one sentence: when do players share a rank
+  // The machine and the precision class that players are compared on; empty: all. How many there
+  // are.
+  std::string on_processor = {}, on_precision = {};
+  int64_t processors_with_entries = 0, precisions_with_entries = 0;
   // The title of `entries`, and further boards of the same problem.
   std::string entries_title = {};
   std::vector<RankedBoard> boards = {};

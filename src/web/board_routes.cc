@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "model/verdict_json.h"
 #include "web/board_page.h"
@@ -47,6 +48,10 @@ BoardSide SideOf(Players by) {
 
 void AddPlayers(const PlayerBoard& standings, const BoardQuery& query, BoardView* view) {
   view->asked = standings.asked;
+  view->on_processor = standings.device;
+  view->on_precision = standings.precision;
+  view->processors_with_entries = standings.devices;
+  view->precisions_with_entries = standings.precisions;
   std::map<int64_t, int64_t> at_rank;
   for (const Competitor& player : standings.players) ++at_rank[player.rank];
   for (const Competitor& player : standings.players) {
@@ -97,8 +102,13 @@ Result<BoardView> ViewOf(Hall& hall, const BoardQuery& query, const BoardFilter&
 
 ServedReply ShowBoard(const PageParts& parts, Hall& hall, const WebRequest& request) {
   ASSAY_ASSIGN_OR_PAGE(const BoardQuery query, BoardQueryOf(hall, request));
-  const BoardFilter filter{query.p,    query.problem, request.Query("tier"), query.precision,
-                           query.size, query.device,  SideOf(query.by)};
+  const BoardFilter filter{query.p,
+                           query.problem,
+                           request.Query("tier"),
+                           request.Query("precision"),
+                           query.size,
+                           request.Query("processor"),
+                           SideOf(query.by)};
   const auto render = [&]() -> Result<std::string> {
     ASSAY_ASSIGN_OR_RETURN(const BoardView view, ViewOf(hall, query, filter));
     return RenderBoard(view).text();
@@ -111,11 +121,16 @@ ServedReply ShowBoard(const PageParts& parts, Hall& hall, const WebRequest& requ
 
 Result<std::string> ProblemsText(Hall& hall) {
   ASSAY_ASSIGN_OR_RETURN(const Board* board, hall.CaughtUpBoard());
+  ASSAY_ASSIGN_OR_RETURN(const auto standings, hall.Standings({}));
+  const std::string& machine = standings->device;  // whose best are shown
   std::map<std::string, std::pair<int64_t, const BoardRow*>> by_problem;
   for (const BoardRow& row : board->rows()) {
+    if (!row.is_entry()) continue;
     auto& [judged, best] = by_problem[row.entry.problem];
     ++judged;
-    if (row.certified > 0 && (best == nullptr || row.certified > best->certified)) best = &row;
+    if (row.certified > 0 && row.entry.gpu_or_cpu == machine &&
+        (best == nullptr || row.certified > best->certified))
+      best = &row;
   }
   std::vector<ProblemLine> lines;
   for (const OfferedProblem& problem : hall.catalogue().all()) {
@@ -128,7 +143,7 @@ Result<std::string> ProblemsText(Hall& hall) {
     }
     lines.push_back(std::move(line));
   }
-  return RenderProblems(lines).text();
+  return RenderProblems(lines, machine).text();
 }
 
 ServedReply ShowProblems(const PageParts& parts, Hall& hall, const WebRequest& request) {
@@ -160,15 +175,21 @@ Result<std::string> ProblemText(Hall& hall, const OfferedProblem& problem, Board
   query.size.clear();
   ASSAY_ASSIGN_OR_RETURN(const auto all, hall.BoardsOf(query));
   for (const ProblemBoard& board : *all) {
-    if (board.entries.empty()) continue;
+    if (board.entries.empty() || board.device != all->front().device) continue;
     const BoardEntry& first = board.entries.front().row.entry;
     if (first.ci_low > 1) view.best.try_emplace(board.size, first);
   }
   if (!boards->empty()) {
     view.entries = EntriesOf(boards->front());
     view.size = boards->front().size;
+    view.machine = TitleOf(boards->front());
+    view.other_boards = std::ssize(*boards) - 1;
     view.shown = VerdictsOf(hall, boards->front(), request);
   }
+  ASSAY_ASSIGN_OR_RETURN(const Board* board, hall.CaughtUpBoard());
+  view.judged = std::ranges::count_if(board->rows(), [&](const BoardRow& row) {
+    return row.is_entry() && row.entry.problem == view.problem.name;
+  });
   return RenderProblem(view).text();
 }
 

@@ -82,21 +82,30 @@ std::string RenderLaddersPage(const std::vector<LadderView>& ladders, PageFrame 
   if (ladders.empty())
     return RenderPage(frame, main + Paragraph("No ladder is installed here.", "faint"));
   PageTable table("ladders", {{"ladder", "name"},
-                              {"problem", ""},
+                              {"folder", ""},
                               {"rungs", "n"},
+                              {"size", ""},
                               {"top rung", "name"},
                               {"of the library", "n"},
                               {"machine", "why"}});
-  for (const LadderView& view : ladders) {
+  for (size_t i = 0; i < ladders.size();) {
+    const std::string name = LadderPageName(ladders[i].ladder);
+    // A ladder has a line: its first size that was measured stands for it.
+    size_t shown = i, next = i;
+    for (; next < ladders.size() && LadderPageName(ladders[next].ladder) == name; ++next)
+      if (TopOf(ladders[shown]) == nullptr && TopOf(ladders[next]) != nullptr) shown = next;
+    const LadderView& view = ladders[shown];
+    i = next;
     const RungResult* top = TopOf(view);
-    table.Row({Markup("<a href=\"/ladders/{}\">{}</a>", UrlPart(LadderPageName(view.ladder)),
-                      view.ladder.title),
-               Text(view.ladder.problem), Markup("{}", view.ladder.rungs.size()),
+    table.Row({Markup("<a href=\"/ladders/{}\">{}</a>", UrlPart(name), view.ladder.title),
+               Text(view.ladder.name), Markup("{}", view.ladder.rungs.size()),
+               Text(DescribeSize(view.size)),
                top != nullptr ? Markup("<code>{}</code>", top->rung.Stem()) : Html(),
                top != nullptr
                    ? Markup("{:.1f}%", SpeedOf(top->row->verdict, view.ladder.baseline)->percent)
                    : Html(),
-               Text(MachineOf(view))});
+               top != nullptr ? Text(MachineOf(view))
+                              : Html::Trusted("<span class=\"faint\">not measured</span>")});
   }
   return RenderPage(frame, main + table.End());
 }

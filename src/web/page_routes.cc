@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <map>
 
+#include "ladder/readme_table.h"
 #include "ladder/rows.h"
 #include "web/entry_pages.h"
 #include "web/replies.h"
@@ -43,12 +45,15 @@ std::vector<LadderView> RecordedLadders(const std::string& folder) {
   std::vector<LadderView> views;
   const auto ladders = FindLadders(folder);
   if (!ladders) return views;
+  std::map<std::string, std::vector<LadderRow>> files;  // each is read once
   for (const Ladder& ladder : *ladders) {
-    if (ladder.results.empty()) continue;
-    const auto rows = ReadRows(ladder.folder + "/" + ladder.results, ladder.name);
-    if (!rows) continue;
+    const auto path = ResultsPath(ladder);
+    if (!path) continue;
+    const auto [file, is_new] = files.try_emplace(*path);
+    if (is_new)
+      if (auto rows = ReadRows(*path, "")) file->second = std::move(*rows);
     for (const LadderSize& size : ladder.sizes)
-      views.push_back({ladder, size, NewestResults(ladder, size, ladder.rungs, *rows)});
+      views.push_back({ladder, size, NewestResults(ladder, size, ladder.rungs, file->second)});
   }
   return views;
 }

@@ -114,7 +114,8 @@ TEST(ProblemPages, TextStaysText) {
     view.entries = {{1, false, EntryOf(text)}};
     view.size = text;
     return RenderProblemPage(text, RenderProblem(view), FrameFor(text)) +
-           RenderProblemsPage(RenderProblems({{view.problem, 1, EntryOf(text)}}), FrameFor(text));
+           RenderProblemsPage(RenderProblems({{view.problem, 1, EntryOf(text)}}, text),
+                              FrameFor(text));
   });
 }
 
@@ -352,7 +353,7 @@ TEST(BoardPage, WorksWithoutScripts) {
 
 TEST(EmptyViews, AreStillPages) {
   for (const std::string& page :
-       {RenderBoardPage(BoardView(), {}), RenderProblemsPage(RenderProblems({}), {}),
+       {RenderBoardPage(BoardView(), {}), RenderProblemsPage(RenderProblems({}, ""), {}),
         RenderProblemPage("", RenderProblem({}), {}), RenderVerdictPage({}, {}),
         RenderComparePage({}, {}), RenderJobsPage({}, {}), RenderJobPage({}, {}),
         RenderRunsPage({}, {}), RenderRunPage({}, {}), RenderMachinePage({}, {}),

@@ -56,8 +56,8 @@ class Printer {
   }
 
   Result<void> Problems() {
-    ASSAY_RETURN_IF_ERROR(
-        Keep("problems.html", RenderProblemsPage(RenderProblems(SampleProblems(data_)), student_)));
+    ASSAY_RETURN_IF_ERROR(Keep(
+        "problems.html", RenderProblemsPage(RenderProblems(SampleProblems(data_), ""), student_)));
     ASSAY_ASSIGN_OR_RETURN(const ProblemView problem, SampleProblem(data_, "layer_norm"));
     return Keep("problem.html",
                 RenderProblemPage(problem.problem.name, RenderProblem(problem), student_));

@@ -93,10 +93,11 @@ Html Limits(const ProblemView& view) {
 
 }  // namespace
 
-Html RenderProblems(const std::vector<ProblemLine>& problems) {
+Html RenderProblems(const std::vector<ProblemLine>& problems, const std::string& machine) {
   Html main = Html::Trusted("<h1>Problems</h1>\n");
   main += Markup("<p class=\"lead\">{}, each a PyTorch file that says what to compute.</p>\n",
                  Counted(static_cast<long long>(problems.size()), "problem"));
+  if (!machine.empty()) main += Paragraph("Best speedups are of " + machine + ".", "faint");
   PageTable table("problems", {{"problem", "name"},
                                {"level", "n"},
                                {"gain by", ""},
@@ -134,7 +135,12 @@ Html RenderProblem(const ProblemView& view) {
   if (view.entries.empty())
     main += Paragraph("No candidate was judged on it yet.", "faint");
   else
-    main += RankedTable(view.entries, view.size.empty());
+    main += Paragraph(view.machine, "faint") + RankedTable(view.entries, view.size.empty());
+  if (view.other_boards > 0)
+    main += Markup(
+        "<p><a href=\"/?problem={}\">{} of other machines, sizes or precision "
+        "classes</a></p>\n",
+        UrlPart(view.problem.name), Counted(view.other_boards, "board"));
   main += Heading("Reference") + CodeBlock("reference of " + problem.name,
                                            ColouredSource(view.reference, SourceLanguage::kPython),
                                            "lines");

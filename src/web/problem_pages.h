@@ -18,8 +18,9 @@ struct ProblemLine {
   BoardEntry best = {};  // with the best certified speed; without a verdict: none
 };
 
-// All within the frame: of the board alone, the same for all readers.
-Html RenderProblems(const std::vector<ProblemLine>& problems);
+// All within the frame: of the board alone, the same for all readers. `machine`: of the best ones;
+// empty: there are none.
+Html RenderProblems(const std::vector<ProblemLine>& problems, const std::string& machine);
 std::string RenderProblemsPage(const Html& problems, PageFrame frame);
 
 struct ProblemView {
@@ -28,7 +29,10 @@ struct ProblemView {
   std::map<std::string, BoardEntry> best = {};  // by size; of correct, faster candidates
   std::vector<Verdict> shown = {};              // best so far, for the roofline
   std::vector<RankedEntry> entries = {};
-  std::string size = {};  // of the entries; empty: all
+  std::string size = {};     // of the entries; empty: all
+  std::string machine = {};  // of the entries: "size small, float32, cpu"
+  int64_t other_boards = 0;  // of other machines, sizes and precision classes
+  int64_t judged = 0;
 };
 
 Html RenderProblem(const ProblemView& view);

@@ -12,6 +12,7 @@ namespace assay {
 namespace {
 
 constexpr double kPMax = 1000;
+constexpr std::string_view kAll = "all";
 
 std::optional<double> NumberOf(const std::string& text) {
   double number = 0;
@@ -50,6 +51,8 @@ Result<BoardQuery> BoardQueryOf(Hall& hall, const WebRequest& request) {
   query.size = request.Query("size");
   query.precision = request.Query("precision");
   query.device = request.Query("processor");
+  if ((query.across_devices = query.device == kAll)) query.device.clear();
+  if ((query.across_precisions = query.precision == kAll)) query.precision.clear();
   if (const std::string tier = request.Query("tier"); !tier.empty()) {
     for (const OfferedProblem& problem : hall.catalogue().all())
       if (std::to_string(problem.facts.level) == tier) query.problems.insert(problem.facts.name);

@@ -84,6 +84,32 @@ Html Origin(const VerdictView& view) {
   return FactsInTwo(facts);
 }
 
+// The same candidate on several machines, each beside the baseline there.
+Html DevicesSection(const VerdictView& view) {
+  if (view.on_devices.size() < 2) return {};
+  PageTable table("on each machine", {{"machine", "name"},
+                                      {"speedup", "n"},
+                                      {"interval", ""},
+                                      {"time", "n"},
+                                      {"of the bound", "n"},
+                                      {"verdict", ""}});
+  for (const BoardEntry& entry : view.on_devices)
+    table.Row(
+        {Text(entry.gpu_or_cpu), Text(RatioOrDash(entry.speedup)),
+         Text(entry.ci_low > 0 ? RangeText(entry.ci_low, entry.ci_high) : ""),
+         Text(entry.time_ns > 0 ? FormatDuration(entry.time_ns) : "-"),
+         Text(entry.percent_of_peak > 0 ? fmt::format("{:.0f}%", entry.percent_of_peak) : "-"),
+         Markup("<a class=\"quiet\" href=\"/verdicts/{}\">{}<span "
+                "class=\"hidden-text\">, verdict {}</span></a>",
+                UrlPart(entry.verdict), OutcomeBadge(entry.outcome), entry.verdict)});
+  return Heading("The same candidate on each machine") +
+         Paragraph(
+             "Each speedup is over the baseline on its own machine, so they do not say which "
+             "machine is faster, and no rank is across machines.",
+             "faint") +
+         table.End();
+}
+
 Html SourceSection(const VerdictView& view) {
   const std::string name = FileName(view.verdict.candidate.path);
   Html html = Heading("Source");
@@ -209,7 +235,7 @@ std::string RenderVerdictPage(const VerdictView& view, PageFrame frame) {
     main += Heading("Roofline") + RooflineFigure({&one, 1}, "roofline");
   if (Html kernels = KernelSection(verdict); !kernels.empty())
     main += Heading("Kernels, from their machine code") + kernels;
-  main += SourceSection(view) + Printed(verdict);
+  main += DevicesSection(view) + SourceSection(view) + Printed(verdict);
   if (!view.machine_code.empty() && view.hidden_until.empty())
     main += Fold("Machine code", CodeBlock("machine code", Text(view.machine_code)));
   main += AgainSection(view, frame.viewer) + CompareForm(verdict) + Records(verdict);

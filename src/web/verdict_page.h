@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "model/verdict.h"
 #include "serve/types.h"
@@ -22,7 +23,8 @@ struct VerdictView {
   std::string machine_code = {};  // as text; empty: not kept
   std::string server = {};        // "https://assay.example.org", for commands
   std::string best_other = {};    // id of the best other verdict on the same; may be empty
-  bool may_rejudge = false;       // the viewer may ask this server for it
+  std::vector<BoardEntry> on_devices = {};  // the same candidate, on each device model
+  bool may_rejudge = false;                 // the viewer may ask this server for it
 };
 
 std::string RenderVerdictPage(const VerdictView& view, PageFrame frame);

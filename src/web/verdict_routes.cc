@@ -36,14 +36,20 @@ ServedReply ShowVerdict(const PageParts& parts, Hall& hall, const WebRequest& re
   ASSAY_ASSIGN_OR_PAGE(const auto read, FindVerdict(hall, request.captures.at("id"), request));
   if (!read) return NoSuchVerdict(parts, request);
   VerdictView view = ViewOf(*read, request);
+  const BoardRow row = BoardRowOf(read->record, read->verdict, read->served);
   BoardQuery query;
   query.problem = view.verdict.problem.name;
+  query.device = row.entry.gpu_or_cpu;
+  query.precision = row.entry.precision;
   ASSAY_ASSIGN_OR_PAGE(const auto boards, hall.BoardsOf(query));
   for (const ProblemBoard& board : *boards)
     for (const PlacedEntry& placed : board.entries)
       if (view.best_other.empty() && placed.row.entry.verdict != view.verdict.id &&
           placed.row.entry.size == view.verdict.problem.size)
         view.best_other = placed.row.entry.verdict;
+  ASSAY_ASSIGN_OR_PAGE(const Board* board, hall.CaughtUpBoard());
+  for (BoardRow& other : OnEachDevice(board->rows(), row))
+    view.on_devices.push_back(std::move(other.entry));
   return HtmlReply(RenderVerdictPage(view, FrameOf(parts, request, Place::kBoard)));
 }
 
