@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -26,6 +27,7 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 constexpr size_t kFileBytesMax = size_t{16} << 20;
 constexpr std::string_view kKernels = "kernels/";  // before the paths in the verdicts
@@ -40,6 +42,7 @@ struct Cast {
   std::string class_name, runner;
   ExamplePlayer hand, model;                     // of the worklog
   std::map<std::string, ExamplePlayer> kernels;  // by "softmax/fused.cpp"
+  std::map<std::string, std::string> found;      // players, by verdicts of searches
 };
 
 Result<Cast> ReadCast(const fs::path& path) {
@@ -58,6 +61,9 @@ Result<Cast> ReadCast(const fs::path& path) {
     const ExamplePlayer player{node.At("name").Text(), machine ? Role::kMachine : Role::kStudent};
     node.At("kernels").ForEach(
         [&](const JsonNode& kernel) { cast.kernels[kernel.Text()] = player; });
+  });
+  root.At("found").ForEachMember([&](const std::string& verdict, const JsonNode& player) {
+    cast.found[verdict] = player.Text();
   });
   if (!error.empty()) return UsageError(fmt::format("{}: {}", path.string(), error));
   return cast;
@@ -109,6 +115,20 @@ Result<void> AddWorklog(const Cast& cast, Examples* examples) {
 
 Error ErrorOf(const Refusal& refusal) { return {ErrorKind::kUsage, refusal.why}; }
 
+// A verdict of a search that a player submitted: its terms say so, too.
+NewRecord SubmittedBy(const Examples& examples, NewRecord record) {
+  const auto found = examples.found.find(record.facts.id);
+  if (record.facts.kind != RecordKind::kVerdict || found == examples.found.end()) return record;
+  ServedTerms served;
+  served.author = found->second;
+  served.role = examples.Players().at(found->second);
+  served.runner = examples.runner;
+  Json terms = Json::parse(record.terms, nullptr, false);
+  terms.update(Json::parse(ServedTermsText(served)));
+  record.terms = terms.dump();
+  return record;
+}
+
 // The records of all verdicts and searches, with their times.
 std::vector<ExportedRecord> RecordsOf(const Examples& examples) {
   std::vector<ExportedRecord> records;
@@ -129,7 +149,8 @@ std::vector<ExportedRecord> RecordsOf(const Examples& examples) {
     for (NewRecord& record : RecordsOfVerdict(judged, verdict))
       add(std::move(record), verdict.created);
   }
-  for (const ExportedRecord& each : examples.searches) add(each.record, each.time);
+  for (const ExportedRecord& each : examples.searches)
+    add(SubmittedBy(examples, each.record), each.time);
   return records;
 }
 
@@ -182,12 +203,17 @@ Result<Examples> ReadExamples(const ExampleFolders& folders) {
   examples.runner = cast.runner;
   examples.worklog = (folder / "worklog").string();
   examples.worklog_player = cast.hand.name;
+  examples.found = cast.found;
   ASSAY_RETURN_IF_ERROR(AddKernels(folders, cast, &examples));
   ASSAY_RETURN_IF_ERROR(AddWorklog(cast, &examples));
   std::stable_sort(examples.candidates.begin(), examples.candidates.end(),
                    [](const ExampleCandidate& a, const ExampleCandidate& b) {
                      return a.verdict.created < b.verdict.created;
                    });
+  const auto players = examples.Players();
+  for (const auto& [verdict, player] : examples.found)
+    if (!players.contains(player))
+      return UsageError(fmt::format("players.json: {} has no candidate of its own", player));
   ASSAY_ASSIGN_OR_RETURN(const std::string machine,
                          ReadFile(folder / "machine.json", kFileBytesMax));
   ASSAY_ASSIGN_OR_RETURN(examples.machine, MachineProfileFromJson(machine));

@@ -29,6 +29,7 @@ struct Examples {
   std::string worklog;                       // a folder with an example worklog
   std::string worklog_player;                // who sends it
   std::vector<ExportedRecord> searches;      // their records, with the verdicts that they made
+  std::map<std::string, std::string> found;  // verdicts of searches -> players who submitted them
 
   // Names and roles of all players.
   std::map<std::string, Role> Players() const;

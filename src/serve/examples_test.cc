@@ -55,11 +55,16 @@ TEST(Examples, FillAFreshFolder) {
   ASSERT_TRUE(board.Load());
   ASSERT_TRUE(board.CatchUp());
   EXPECT_EQ(std::ranges::count_if(board.rows(), &BoardRow::is_entry),
-            std::ssize(examples->candidates));
+            std::ssize(examples->candidates) + 1);
   // Verdicts of a search have pages, and no rank.
   const BoardRow* searched = board.Find("cf42c61fb228");
   ASSERT_NE(searched, nullptr);
   EXPECT_FALSE(searched->is_entry());
+  // The result of a search whose candidates a model wrote is the model's.
+  const BoardRow* submitted = board.Find("509a18b5b6bb");
+  ASSERT_NE(submitted, nullptr);
+  EXPECT_EQ(submitted->entry.author, "a language model (example)");
+  EXPECT_GT(submitted->certified, 5);
   const BoardRow* layer_norm = board.Find("814b70bddabf");
   ASSERT_NE(layer_norm, nullptr);
   EXPECT_EQ(layer_norm->entry.author, "student 1 (example)");

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kVersions = "versions/";
 
 bool IsOfWorklog(std::string_view path) {
-  for (const char* each : {kWordsFile, kFactsFile, kMarkdownFile, kPageFile})
+  for (const char* each : {kWordsFile, kFactsFile, kReferenceFile, kMarkdownFile, kPageFile})
     if (path == each) return true;
   for (const Section section : kAllSections)
     if (path == SectionFile(section)) return true;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "serve/class_testing.h"
@@ -46,6 +47,17 @@ TEST(WorklogUpload, AFolderAroundItIsStripped) {
   ASSERT_TRUE(kept) << kept.error().message;
   EXPECT_EQ(kept->size(), count);
   EXPECT_TRUE(ReadUploadedWorklog(*kept));
+}
+
+TEST(WorklogUpload, TheReferenceGoesAlongSinceTheReportBeginsWithIt) {
+  const std::string folder = ASSAY_SOURCE_DIRECTORY "/examples/worklog";
+  const auto files = FilesOfWorklogFolder(folder);
+  ASSERT_TRUE(files) << files.error().message;
+  EXPECT_EQ(std::ranges::count(*files, std::string(kReferenceFile), &TarFile::path), 1);
+  const auto uploaded = ReadUploadedWorklog(*files);
+  ASSERT_TRUE(uploaded) << uploaded.error().message;
+  const auto findings = CheckUploadedWorklog(*uploaded, {uploaded->facts, false});
+  EXPECT_THAT(TextsOf(findings, FindingKind::kMissing), testing::IsEmpty());
 }
 
 TEST(WorklogUpload, WithoutFactsItIsNone) {

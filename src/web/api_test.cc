@@ -107,7 +107,7 @@ TEST_F(ApiTest, AJobGoesFromItsAuthorToARunnerAndBack) {
 }
 
 TEST_F(ApiTest, ABundleHasTheTermsOfTheRecordButForThoseOfTheMachine) {
-  Verdict verdict;
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
   verdict.id = "cd34";
   verdict.problem.name = "softmax";
   verdict.problem.hash = hall_->catalogue().Find("softmax").value()->hash;
@@ -115,7 +115,7 @@ TEST_F(ApiTest, ABundleHasTheTermsOfTheRecordButForThoseOfTheMachine) {
   verdict.candidate.hash = Sha256Hex("int a;\n");
   const JudgedSource judged{
       "mine.c", "int a;\n", "softmax",
-      R"({"problem":"softmax","size":"tiny","device":"cpu","python":"/opt/python","budget_s":5.0})"};
+      R"({"problem":"softmax","size":"tiny","device":"cpu","python":"/bin/py","budget_s":5.0})"};
   ASSERT_TRUE(hall_->archive().Append(RecordsOfVerdict(judged, verdict)));
   const Json bundle = JsonOf(AskAs(ben_, "GET", "/api/verdicts/cd34/bundle"));
   EXPECT_EQ(bundle["terms"], Json({{"budget_s", 5.0}})) << bundle.dump();

@@ -211,6 +211,18 @@ RunFigures FiguresOf(const RunView& view) {
   return figures;
 }
 
+namespace {
+
+// "openai:MODEL", "replay": without the file, the program or the address.
+std::string ProposerName(const std::string& proposer) {
+  const size_t colon = proposer.find(':');
+  const std::string kind = proposer.substr(0, colon);
+  if (kind != "openai" && kind != "anthropic") return Printable(kind, true);
+  return Shortened(Printable(proposer.substr(0, proposer.find('@')), true), 24, true);
+}
+
+}  // namespace
+
 std::string RenderRunsPage(const std::vector<RunView>& runs, PageFrame frame) {
   frame.place = Place::kRuns;
   frame.title = "Runs";
@@ -229,20 +241,20 @@ std::string RenderRunsPage(const std::vector<RunView>& runs, PageFrame frame) {
                                {"best", "n"},
                                {"interval", ""},
                                {"cost", "n"},
-                               {"began (UTC)", ""}});
+                               {"began", ""}});
   for (const RunView& run : runs) {
     const RunFigures figures = FiguresOf(run);
     const RunNode* best = figures.confirmed != nullptr ? figures.confirmed : figures.best;
-    table.Row(
-        {Markup("<a href=\"/runs/{}\">{}</a>", UrlPart(run.settings.id), run.settings.id),
-         LiveBadge(run), ProblemLink(run.settings.problem), Text(run.settings.strategy),
-         Text(Shortened(Printable(run.settings.proposer, true), 40, true)),
-         Markup("{}", figures.judged), Text(best != nullptr ? FormatRatio(best->ratio.value) : "-"),
-         Markup("<span class=\"faint\">{}{}</span>", best != nullptr ? RangeOf(best->ratio) : "",
-                figures.confirmed != nullptr ? ", confirmed" : ""),
-         Text(run.spent.usd > 0 ? fmt::format("${:.2f}", run.spent.usd)
-                                : fmt::format("{:.0f} s", run.spent.seconds)),
-         TimeText(run.began)});
+    table.Row({Markup("<a href=\"/runs/{}\">{}</a>", UrlPart(run.settings.id), run.settings.id),
+               LiveBadge(run), ProblemLink(run.settings.problem), Text(run.settings.strategy),
+               Text(ProposerName(run.settings.proposer)), Markup("{}", figures.judged),
+               Text(best != nullptr ? FormatRatio(best->ratio.value) : "-"),
+               Markup("<span class=\"faint nowrap\">{}</span>{}",
+                      best != nullptr ? RangeOf(best->ratio) : "",
+                      figures.confirmed != nullptr ? Html::Trusted("<br>confirmed") : Html()),
+               Text(run.spent.usd > 0 ? fmt::format("${:.2f}", run.spent.usd)
+                                      : fmt::format("{:.0f} s", run.spent.seconds)),
+               DayText(run.began)});
   }
   return RenderPage(frame, main + table.End());
 }

@@ -1,4 +1,4 @@
-"""A real server at a free port, and a candidate for it: for the tests of assay serve and its clients."""
+"""A real server at a free port, and a candidate for it."""
 import json
 import signal
 import urllib.error
