@@ -146,7 +146,7 @@ def test_rights_worklogs_and_marks_of_a_class(serve, worklog, tmp_path):
     assert hall.ask("GET", path + "/certificate.pdf")[0] == 409
     _, read = hall.ask("GET", path)
     keys = [bucket["key"] for bucket in read["grade"]["buckets"]]
-    marks = {"revision": 0, "points": {keys[0]: 7}, "note": "clear", "lift": True}
+    marks = {"revision": 0, "points": {keys[0]: 7}, "note": "clear", "lift": "spoken with both"}
     status, graded = hall.ask("POST", path + "/grade", marks)
     assert status == 200, graded
     assert hall.ask("POST", path + "/grade", marks)[0] == 409
@@ -168,7 +168,7 @@ def test_a_class_moves_to_another_server(serve, worklog, tmp_path):
     example = example.replace("match", str(worklog)).replace("URL", hall.url)
     sent = subprocess.run(["bash", "-c", example], env=os.environ | {"TOKEN": model},
                           capture_output=True, text=True, timeout=30, check=True)
-    assert json.loads(sent.stdout)["worklog"]["author"] == "model", sent
+    assert json.loads(sent.stdout).get("worklog", {}).get("author") == "model", sent.stdout
     sheet = tmp_path / "sheet.csv"
     assert hall.call("class", "sheet", number, "-o", sheet).code == GOOD
     rows = list(csv.DictReader(io.StringIO(sheet.read_text())))
@@ -201,7 +201,12 @@ def test_a_class_moves_to_another_server(serve, worklog, tmp_path):
     (copy,) = json.loads(other.call("class", "show").out)["classes"]
     link = other.call("class", "invite", str(copy["id"]), "--for", "ben").out
     ben_again = other.join(link.split("/join/")[1].split()[0], "")
-    _, board = other.ask("GET", "/api/board?problem=softmax", token=ben_again)
+    # The server moves imported verdicts into its archive a moment later.
+    for _ in range(50):
+        _, board = other.ask("GET", "/api/board?problem=softmax", token=ben_again)
+        if board["boards"]:
+            break
+        time.sleep(0.2)
     (entry,) = board["boards"][0]["entries"]
     assert entry["verdict"] == "a" * 12 and entry["own_runner"], entry
     assert other.call("class", "sheet", str(copy["id"])).out.count("\n") == 4
