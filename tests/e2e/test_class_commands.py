@@ -278,7 +278,7 @@ def test_terms_of_a_bundle_are_those_of_the_record(home, serve):
 @pytest.mark.thorough
 def test_a_class_is_judged_by_a_real_runner(serve):
     hall = serve("hall", "--devices", "cpu")
-    made = hall.make("real", "--students", "1", "--deadline", in_seconds(90))
+    made = hall.make("real", "--students", "1", "--deadline", in_seconds(45))
     ann = hall.join(made["code"], "ann")
     path = hall.folder / "mine.cpp"
     path.write_text(source())
@@ -295,5 +295,8 @@ def test_a_class_is_judged_by_a_real_runner(serve):
         return  # no finalist
     assert finals[0]["best"]["verdict"] == first, finals
     _, final = hall.ask("GET", f"/api/verdicts/{finals[0]['final']['verdict']}")
-    assert final["verdict"]["seed"] != run.verdict["seed"]
+    # A warm session keeps its seed; each judgement draws values of its own.
+    seeds = [{draw["seed"] for draw in verdict["correctness"]["draws"]}
+             for verdict in (run.verdict, final["verdict"])]
+    assert seeds[0] and not seeds[0] & seeds[1], seeds
     assert final["verdict"]["correctness"]["passed"]
