@@ -190,6 +190,7 @@ Result<int> ServeHall(const ServeOptions& options, const std::string& folder,
   terms.folder = folder;
   terms.queue.queued_max = options.queued;
   terms.queue.made_a_day_max = options.quota;
+  terms.verdict_seconds = options.verdict_seconds;
   std::string notice;
   if (options.demo) {
     ASSAY_ASSIGN_OR_RETURN(terms.machine, ExampleMachine());

@@ -14,6 +14,7 @@ struct ServeOptions {
   std::string host = "127.0.0.1";
   std::vector<std::string> devices;  // of local runners; empty: none
   int64_t queued = 1000, quota = 500;
+  double verdict_seconds = 60;
   bool behind_proxy = false, is_public = false, demo = false;
   bool allow_weak_sandbox = false;
 

@@ -23,6 +23,9 @@ void ServeOptions::AddTo(CLI::App& command) {
   command.add_option("--quota", quota, "Jobs of an account in 24 hours")
       ->capture_default_str()
       ->check(Between(int64_t{1}, int64_t{1'000'000}));
+  command.add_option("--verdict-seconds", verdict_seconds, "Seconds for gate 2 of each candidate")
+      ->capture_default_str()
+      ->check(Between(1.0, 3600.0));
   command.add_flag("--behind-proxy", behind_proxy,
                    "A proxy on this machine takes requests by TLS and passes them on");
   command.add_flag("--public", is_public, "Anyone may read the board, without an account");

@@ -21,18 +21,21 @@ void UseRulesOfClasses(Hall& hall) {
     Accounts accounts = hall.accounts();
     const auto own = Classes(hall.database(), accounts).JobLimits(account, limits, now);
     if (!own && own.error().status >= 500) return EnvironmentError(own.error().why);
-    if (!own) return SubmitTerms{limits, own.error().why};
-    return SubmitTerms{*own, ""};
+    if (!own) return SubmitTerms{limits, own.error().why, 0};
+    ASSAY_ASSIGN_OR_RETURN(const auto of,
+                           Classes(hall.database(), accounts).Find(account.class_id));
+    return SubmitTerms{*own, "", of ? of->terms.deadline_s : 0};
   };
-  hall.may_see_source = [&hall](const Account& viewer, const BoardEntry& entry,
-                                Instant now) -> Result<bool> {
-    if (entry.author.empty()) return true;
+  hall.source_hidden_until_s = [&hall](const Account& viewer, const BoardEntry& entry,
+                                       Instant now) -> Result<int64_t> {
+    if (entry.author.empty()) return 0;
     Accounts accounts = hall.accounts();
     ASSAY_ASSIGN_OR_RETURN(const auto author, accounts.FindByName(entry.author));
-    if (!author || author->class_id == 0) return true;
+    if (!author || author->class_id == 0) return 0;
     ASSAY_ASSIGN_OR_RETURN(const auto of,
                            Classes(hall.database(), accounts).Find(author->class_id));
-    return MaySeeSource(viewer, *author, of ? &*of : nullptr, now.utc_s);
+    const bool may = MaySeeSource(viewer, *author, of ? &*of : nullptr, now.utc_s);
+    return may ? 0 : of->terms.deadline_s;
   };
 }
 

@@ -222,12 +222,13 @@ TEST_F(ClassTransferTest, RulesOfTheClassHoldInTheHall) {
   const Board* board = here_->CaughtUpBoard().value();
   const BoardEntry entry = board->Find("ab12")->entry;
   const Account bob = here_->accounts().Make("bob", Role::kStudent, of_.id, now_).value();
-  EXPECT_TRUE(here_->may_see_source(ada_, entry, now_).value());
-  EXPECT_FALSE(here_->may_see_source(bob, entry, now_).value());
+  EXPECT_EQ(here_->source_hidden_until_s(ada_, entry, now_).value(), 0);
+  EXPECT_EQ(here_->source_hidden_until_s(bob, entry, now_).value(), of_.terms.deadline_s);
+  EXPECT_EQ(here_->submit_terms(ada_, now_)->deadline_s, of_.terms.deadline_s);
   EXPECT_EQ(here_->submit_terms(ada_, now_)->limits.made_a_day_max, 3);
   EXPECT_EQ(here_->submit_terms(ada_, now_)->refusal, "");
   now_.utc_s += 1000;
-  EXPECT_TRUE(here_->may_see_source(bob, entry, now_).value());
+  EXPECT_EQ(here_->source_hidden_until_s(bob, entry, now_).value(), 0);
   EXPECT_THAT(here_->submit_terms(ada_, now_)->refusal, HasSubstr("is over"));
   EXPECT_EQ(TendClasses(*here_, now_).value(), 1);
   EXPECT_EQ(TendClasses(*here_, now_).value(), 0);

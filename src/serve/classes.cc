@@ -146,6 +146,17 @@ Granted<Class> Classes::Change(const Class& of, const ClassTerms& terms, Instant
   return changed;
 }
 
+Granted<Class> Classes::Close(const Class& of, Instant now) {
+  if (IsOver(of, now.utc_s))
+    return std::unexpected(Refusal(409, fmt::format("{} is over already", of.terms.name)));
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement update,
+                         database_.Prepare("UPDATE classes SET deadline_s = ? WHERE id = ?"));
+  ASSAY_RETURN_IF_ERROR(update.Bind(now.utc_s).Bind(of.id).Step());
+  Class closed = of;
+  closed.terms.deadline_s = now.utc_s;
+  return closed;
+}
+
 Result<std::vector<Account>> Classes::Members(int64_t class_id) {
   ASSAY_ASSIGN_OR_RETURN(std::vector<Account> all, accounts_.All());
   std::erase_if(all, [&](const Account& each) { return each.class_id != class_id; });

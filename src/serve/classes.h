@@ -35,6 +35,8 @@ class Classes {
   // Changes the terms. A deadline that has passed stays, and so does a rubric by which marks were
   // given.
   Granted<Class> Change(const Class& of, const ClassTerms& terms, Instant now);
+  // Its deadline is now. Refusals: 409 it is over.
+  Granted<Class> Close(const Class& of, Instant now);
   // The limits of a member's jobs, out of the server's. Refusals: 403 the deadline is over.
   Granted<QueueLimits> JobLimits(const Account& author, const QueueLimits& limits, Instant now);
   Result<std::vector<Account>> Members(int64_t class_id);

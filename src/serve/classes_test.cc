@@ -108,6 +108,17 @@ TEST_F(ClassesTest, ADeadlineMovesUntilItHasPassed) {
   EXPECT_EQ(classes_->Change(*moved, later, now_)->terms.jobs_a_day, 7);
 }
 
+TEST_F(ClassesTest, AClassThatIsClosedStaysClosed) {
+  const Class made = classes_->Make({"kernels", 0, 3, 2, ""}, now_).value();
+  const auto closed = classes_->Close(made, now_);
+  ASSERT_TRUE(closed) << closed.error().why;
+  EXPECT_TRUE(IsOver(*classes_->Find(made.id).value(), now_.utc_s));
+  EXPECT_EQ(classes_->Close(*closed, now_).error().status, 409);
+  ClassTerms later = closed->terms;
+  later.deadline_s += 1000;
+  EXPECT_EQ(classes_->Change(*closed, later, now_).error().status, 409);
+}
+
 TEST_F(ClassesTest, AMembersJobsHaveTheLimitsOfTheClass) {
   const Class made = Made(100);
   const Account member{1, "ada", Role::kStudent, made.id}, mentor{2, "m", Role::kMentor, made.id},

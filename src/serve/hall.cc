@@ -25,10 +25,10 @@ Result<std::unique_ptr<Hall>> Hall::Open(HallOptions options, Catalogue catalogu
   hall->leases_.emplace(*hall->database_, hall->options_.leases);
   hall->board_.emplace(*hall->database_, *hall->archive_);
   hall->submit_terms = [limits = hall->options_.queue](const Account&, Instant) {
-    return Result<SubmitTerms>(SubmitTerms{limits, ""});
+    return Result<SubmitTerms>(SubmitTerms{limits, "", 0});
   };
-  hall->may_see_source = [](const Account&, const BoardEntry&, Instant) {
-    return Result<bool>(true);
+  hall->source_hidden_until_s = [](const Account&, const BoardEntry&, Instant) {
+    return Result<int64_t>(0);
   };
   ASSAY_RETURN_IF_ERROR(hall->Settle());
   ASSAY_RETURN_IF_ERROR(hall->board_->Load());

@@ -25,6 +25,7 @@ struct HallOptions {
   std::string folder;
   QueueLimits queue = {};
   LeaseLimits leases = {};
+  double verdict_seconds = 0;   // for gate 2 of each candidate; 0: the runner's own
   MachineProfile machine = {};  // of this machine
 };
 
@@ -32,6 +33,7 @@ struct HallOptions {
 struct SubmitTerms {
   QueueLimits limits;
   std::string refusal;  // why nothing may be, such as a deadline that is over; empty: something may
+  int64_t deadline_s = 0;  // seconds since 1970; 0: none
 };
 
 class Hall {
@@ -46,6 +48,7 @@ class Hall {
   Store& archive() { return *archive_; }
   const Catalogue& catalogue() const { return catalogue_; }
   const MachineProfile& machine() const { return options_.machine; }
+  double verdict_seconds() const { return options_.verdict_seconds; }
   Accounts accounts() { return Accounts(*database_); }
   Jobs jobs() { return Jobs(*database_, options_.queue); }
   Leases& leases() { return *leases_; }
@@ -55,7 +58,10 @@ class Hall {
   // Rules of classes, which replace these: all limits are the server's, and members see all
   // sources.
   std::function<Result<SubmitTerms>(const Account&, Instant)> submit_terms;
-  std::function<Result<bool>(const Account& viewer, const BoardEntry&, Instant)> may_see_source;
+  // Until when the source of an entry is hidden from the viewer, seconds since 1970; 0: it is
+  // shown.
+  std::function<Result<int64_t>(const Account& viewer, const BoardEntry&, Instant)>
+      source_hidden_until_s;
 
   // Ends a job by a runner's verdict, and puts it into the archive. Errors (kUsage): the text is no
   // verdict, or one on another candidate or problem.

@@ -70,25 +70,30 @@ Result<std::optional<Submitted>> Jobs::Refuse(const NewJob& asked, const QueueLi
         Submission::kQueueFull,
         fmt::format("{} jobs wait, which is all that the queue holds: try again later", queued),
         kRetryQueueS);
+  ASSAY_ASSIGN_OR_RETURN(const AccountFacts account, OfAccount(asked.author.id, now));
+  if (account.unended >= limits.queued_by_account_max)
+    return Refusal(Submission::kQuotaSpent,
+                   fmt::format("{} of your jobs have not ended, which is all that an account may "
+                               "have: wait for one, or cancel one",
+                               account.unended),
+                   kRetryQueueS);
+  if (account.made_today >= limits.made_a_day_max && asked.kind != JobKind::kFinalist)
+    return Refusal(Submission::kQuotaSpent,
+                   fmt::format("your quota of {} jobs in 24 hours is spent: try again later",
+                               limits.made_a_day_max),
+                   kRetryQuotaS);
+  return std::nullopt;
+}
+
+Result<Jobs::AccountFacts> Jobs::OfAccount(int64_t account, Instant now) {
   // A day that begins after this one counts, too: the clock may have been set back.
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement select,
       database_.Prepare("SELECT count(*) FILTER (WHERE state IN ('queued', 'running')),"
                         " count(*) FILTER (WHERE abs(made_s - ?2) < ?3 AND state <> 'cancelled'"
                         " AND kind <> 'finalist') FROM jobs WHERE account = ?1"));
-  ASSAY_RETURN_IF_ERROR(select.Bind(asked.author.id).Bind(now.utc_s).Bind(kDayS).Step());
-  if (select.Number(0) >= limits.queued_by_account_max)
-    return Refusal(Submission::kQuotaSpent,
-                   fmt::format("{} of your jobs have not ended, which is all that an account may "
-                               "have: wait for one, or cancel one",
-                               select.Number(0)),
-                   kRetryQueueS);
-  if (select.Number(1) >= limits.made_a_day_max && asked.kind != JobKind::kFinalist)
-    return Refusal(Submission::kQuotaSpent,
-                   fmt::format("your quota of {} jobs in 24 hours is spent: try again later",
-                               limits.made_a_day_max),
-                   kRetryQuotaS);
-  return std::nullopt;
+  ASSAY_RETURN_IF_ERROR(select.Bind(account).Bind(now.utc_s).Bind(kDayS).Step());
+  return AccountFacts{select.Number(0), select.Number(1)};
 }
 
 Result<int64_t> Jobs::Insert(const NewJob& asked, const std::string& request_hash, Instant now) {

@@ -85,6 +85,11 @@ class Jobs {
     int64_t queued = 0, running = 0;
   };
   Result<QueueFacts> Queue();
+  struct AccountFacts {
+    int64_t unended = 0;     // queued or running
+    int64_t made_today = 0;  // in 24 hours, of those that count towards a quota
+  };
+  Result<AccountFacts> OfAccount(int64_t account, Instant now);
   const QueueLimits& limits() const { return limits_; }
 
  private:

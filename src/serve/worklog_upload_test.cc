@@ -33,6 +33,19 @@ TEST(WorklogUpload, AWholeWorklogIsComplete) {
     EXPECT_THAT(text, testing::Not(HasSubstr("archive")));
 }
 
+// The report shows the reference: an upload without it would never be complete.
+TEST(WorklogUpload, AWorklogThatIsCompleteHereIsCompleteThere) {
+  for (const std::string name : {"tour", "match", "worklog"}) {
+    const auto files = FilesOfWorklogFolder(ASSAY_SOURCE_DIRECTORY "/examples/" + name);
+    ASSERT_TRUE(files) << files.error().message;
+    const auto uploaded = ReadUploadedWorklog(*files);
+    ASSERT_TRUE(uploaded) << uploaded.error().message;
+    const auto findings = CheckUploadedWorklog(*uploaded, {uploaded->facts, false});
+    EXPECT_THAT(TextsOf(findings, FindingKind::kMissing), testing::IsEmpty()) << name;
+    EXPECT_THAT(TextsOf(findings, FindingKind::kChanged), testing::IsEmpty()) << name;
+  }
+}
+
 TEST(WorklogUpload, AFolderAroundItIsStripped) {
   MatchBuilder builder = LostMatch();
   std::vector<TarFile> files = FilesOf(builder);

@@ -126,7 +126,7 @@ Json VerdictJson(const ReadVerdict& read) {
           {"entry", RowJson(BoardRowOf(read.record, read.verdict, read.served))},
           {"record", read.record.hash},
           {"source", read.source.empty() ? Json() : Json(read.source)},
-          {"hidden", read.is_hidden}};
+          {"hidden", read.hidden_until_s != 0}};
 }
 
 ServedReply NoSuchVerdict() { return ErrorReply(404, "there is no such verdict"); }
@@ -166,7 +166,7 @@ Json TermsOf(Hall& hall, const ReadVerdict& read) {
 ServedReply GetBundle(Hall& hall, const WebRequest& request) {
   ASSAY_ASSIGN_OR_REPLY(const auto read, FindVerdict(hall, request.captures.at("id"), request));
   if (!read) return NoSuchVerdict();
-  if (read->is_hidden) return ErrorReply(403, "its source is hidden until the deadline");
+  if (read->hidden_until_s != 0) return ErrorReply(403, "its source is hidden until the deadline");
   const Verdict& verdict = read->verdict;
   if (read->source.empty()) return ErrorReply(404, "its source was not kept");
   Json problem{{"name", verdict.problem.name},

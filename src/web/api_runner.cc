@@ -50,6 +50,7 @@ Result<Json> LeaseJson(Hall& hall, const LeasedJob& leased) {
                            SourceJson(hall, leased.opponent_name, job.opponent_hash));
   }
   asked["terms"] = Json::object();
+  if (hall.verdict_seconds() > 0) asked["terms"]["budget_s"] = hall.verdict_seconds();
   asked["seconds_max"] = kSecondsMax;
   return Json{{"lease", leased.lease}, {"lease_s", kLeaseS}, {"job", std::move(asked)}};
 }

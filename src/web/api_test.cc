@@ -170,14 +170,14 @@ TEST_F(ApiTest, BadSubmissionsAreToldWhatToDo) {
 
 TEST_F(ApiTest, AFullQueueAnswers429AndAClassMayBeOver) {
   hall_->submit_terms = [](const Account&, Instant) {
-    return Result<SubmitTerms>(SubmitTerms{{.queued_by_account_max = 1}, ""});
+    return Result<SubmitTerms>(SubmitTerms{{.queued_by_account_max = 1}, "", 0});
   };
   EXPECT_EQ(AskAs(ann_, "POST", "/api/jobs", Candidate()).status, 202);
   const ServedReply reply = AskAs(ann_, "POST", "/api/jobs", Candidate());
   EXPECT_EQ(reply.status, 429);
   EXPECT_NE(HeaderOf(reply, "Retry-After"), "");
   hall_->submit_terms = [](const Account&, Instant) {
-    return Result<SubmitTerms>(SubmitTerms{{}, "the deadline is over"});
+    return Result<SubmitTerms>(SubmitTerms{{}, "the deadline is over", 0});
   };
   EXPECT_EQ(AskAs(ben_, "POST", "/api/jobs", Candidate()).status, 403);
 }
@@ -201,8 +201,8 @@ TEST_F(ApiTest, HiddenSourcesStayHidden) {
   const std::string server = ServersToken();
   const Json lease = JsonOf(Take(server));
   ASSERT_EQ(JsonOf(End(server, lease, VerdictOn(lease, "ab12")))["counted"], true);
-  hall_->may_see_source = [](const Account& viewer, const BoardEntry& entry, Instant) {
-    return Result<bool>(viewer.name == entry.author);
+  hall_->source_hidden_until_s = [](const Account& viewer, const BoardEntry& entry, Instant) {
+    return Result<int64_t>(viewer.name == entry.author ? 0 : 1'800'000'000);
   };
   for (const std::string target :
        {"/api/verdicts/ab12", "/api/verdicts/ab12/bundle", "/api/compare?a=ab12&b=ab12",
@@ -213,6 +213,7 @@ TEST_F(ApiTest, HiddenSourcesStayHidden) {
       EXPECT_NE(AskAs(ann_, "GET", target).body.find("hush_hush"), std::string::npos) << target;
     }
   }
+  EXPECT_NE(AskAs(ben_, "GET", "/verdicts/ab12").body.find("2027-01-15 08:00"), std::string::npos);
   Json against = Candidate();
   against["against"] = "ab12";
   EXPECT_EQ(AskAs(ben_, "POST", "/api/jobs", against).status, 403);

@@ -13,14 +13,20 @@ Html FaultNotice(const std::string& fault) {
              : Markup("<div class=\"notice bad\" role=\"alert\"><p>{}</p></div>\n", fault);
 }
 
+std::string DurationText(int64_t seconds) {
+  constexpr int64_t kMinute_s = 60, kHour_s = 3600;
+  return seconds >= 2 * kDay_s      ? Counted(seconds / kDay_s, "day")
+         : seconds >= 2 * kHour_s   ? Counted(seconds / kHour_s, "hour")
+         : seconds >= 2 * kMinute_s ? Counted(seconds / kMinute_s, "minute")
+                                    : Counted(seconds, "second");
+}
+
 Html DeadlineText(const Class& of, int64_t now_s) {
   if (of.terms.deadline_s == 0) return Text("none");
   const Html time = TimeText(UtcText(of.terms.deadline_s));
   if (IsOver(of, now_s)) return Markup("{} UTC, <strong>over</strong>", time);
   const int64_t left_s = of.terms.deadline_s - now_s;
-  return Markup(
-      "{} UTC, in {}", time,
-      left_s >= 2 * kDay_s ? Counted(left_s / kDay_s, "day") : Counted(left_s / 3600 + 1, "hour"));
+  return Markup("{} UTC, in {}", time, DurationText(left_s));
 }
 
 Html ClassFacts(const ClassView& view) {
@@ -84,6 +90,29 @@ Html FinalsPart(const ClassView& view) {
                Markup("{} {}", row.account.name, RoleTag(row.account.role)),
                SpeedCell(row.best_speedup, row.best_low, row.best_high), FinalCell(row)});
   return part + table.End();
+}
+
+// A deadline that has passed stays, so that there is nothing to change then.
+Html DeadlineForms(const ClassView& view, const PageFrame& frame) {
+  const Class& of = view.of;
+  if (IsOver(of, view.now_s)) return {};
+  Html part = Heading("Deadline");
+  part += Markup(
+      "<form class=\"filters\" method=\"post\" action=\"/classes/{}/deadline\">{}<div><label "
+      "for=\"deadline\">deadline, with its zone</label><input id=\"deadline\" name=\"deadline\" "
+      "value=\"{}\" placeholder=\"2026-12-18T18:00+01:00\" size=\"26\" required></div><button>{}"
+      "</button></form>\n",
+      of.id, CsrfField(frame.viewer),
+      of.terms.deadline_s == 0 ? std::string() : UtcText(of.terms.deadline_s),
+      of.terms.deadline_s == 0 ? "Set it" : "Move it");
+  part += Fold(
+      "Close the class now",
+      Markup("<form method=\"post\" action=\"/classes/{}/close\">{}<p>Jobs and worklogs that come "
+             "later are refused, members see each other's code, and the finals begin. It cannot be "
+             "undone.</p><p><label><input type=\"checkbox\" name=\"sure\" value=\"yes\" required> "
+             "I am sure</label></p><p><button class=\"danger\">Close it now</button></p></form>\n",
+             of.id, CsrfField(frame.viewer)));
+  return part;
 }
 
 std::string_view InvitationState(const Invitation& each, int64_t now_s) {
@@ -151,6 +180,7 @@ Html MentorLinks(const Class& of) {
 
 std::string RenderClassList(const ClassListView& view, PageFrame frame) {
   frame.title = "Classes";
+  frame.place = Place::kClasses;
   Html main = Html::Trusted("<h1>Classes</h1>\n") + FaultNotice(view.fault);
   if (view.classes.empty()) {
     main += Paragraph("You are in no class. A mentor gives you an invitation.", "lead");
@@ -178,6 +208,7 @@ std::string RenderClassList(const ClassListView& view, PageFrame frame) {
 
 std::string RenderClassOverview(const ClassView& view, PageFrame frame) {
   frame.title = view.of.terms.name;
+  frame.place = Place::kClasses;
   Html main = Markup("<h1>{}</h1>\n<p class=\"lead\">{}</p>\n", view.of.terms.name,
                      Counted(static_cast<long long>(view.members.size()), "member"));
   main += FaultNotice(view.fault);
@@ -186,7 +217,7 @@ std::string RenderClassOverview(const ClassView& view, PageFrame frame) {
   main += Markup("<p><a href=\"/worklogs?class={}\">Worklogs of the class</a></p>\n", view.of.id);
   main += FinalsPart(view);
   main += Heading("Members") + Members(view);
-  if (view.manages) main += InvitationsPart(view, frame);
+  if (view.manages) main += InvitationsPart(view, frame) + DeadlineForms(view, frame);
   main += Markup("<p><a href=\"/api/classes/{}\">The class as JSON</a></p>\n", view.of.id);
   return RenderPage(frame, main);
 }

@@ -129,6 +129,32 @@ Granted<ServedReply> Invite(Asked& asked) {
   return ClassPage(asked, "", made.error().why);
 }
 
+Granted<Class> Moved(Asked& asked) {
+  ASSAY_ASSIGN_OR_RETURN(const Class of, ManagedClass(asked.room, asked.request));
+  ClassTerms terms = of.terms;
+  ASSAY_ASSIGN_OR_RETURN(terms.deadline_s, ParseMoment(asked.request.Form("deadline")));
+  return asked.room.classes.Change(of, terms, asked.request.now);
+}
+
+Granted<Class> Closed(Asked& asked) {
+  ASSAY_ASSIGN_OR_RETURN(const Class of, ManagedClass(asked.room, asked.request));
+  if (asked.request.Form("sure") != "yes")
+    return std::unexpected(Refusal(400, "say that you are sure: closing cannot be undone"));
+  return asked.room.classes.Close(of, asked.request.now);
+}
+
+// The page of the class again: changed, or with the reason why not.
+Granted<ServedReply> AfterChange(Asked& asked, const Granted<Class>& changed) {
+  if (changed) return Redirect(fmt::format("/classes/{}", changed->id));
+  if (changed.error().status == 403 || changed.error().status == 404)
+    return std::unexpected(changed.error());
+  return ClassPage(asked, "", changed.error().why);
+}
+
+Granted<ServedReply> MoveDeadline(Asked& asked) { return AfterChange(asked, Moved(asked)); }
+
+Granted<ServedReply> CloseClass(Asked& asked) { return AfterChange(asked, Closed(asked)); }
+
 Granted<ServedReply> Uninvite(Asked& asked) {
   ASSAY_ASSIGN_OR_RETURN(const Class of, ManagedClass(asked.room, asked.request));
   ASSAY_RETURN_IF_ERROR(asked.room.classes.Revoke(of, asked.request.Id("invitation").value_or(0)));
@@ -298,6 +324,8 @@ std::vector<Route> ClassPageRoutes(const ClassDesk& desk, FrameFor frame) {
   add("POST", "/classes", Access::kMentor, MakeClass);
   add("GET", "/classes/{id}", Access::kMember, ShowClass);
   add("GET", "/classes/{id}/sheet", Access::kMentor, ShowSheet);
+  add("POST", "/classes/{id}/deadline", Access::kMentor, MoveDeadline);
+  add("POST", "/classes/{id}/close", Access::kMentor, CloseClass);
   add("POST", "/classes/{id}/invitations", Access::kMentor, Invite);
   add("POST", "/classes/{id}/invitations/{invitation}/end", Access::kMentor, Uninvite);
   add("GET", "/join/{code}", Access::kAnyone, ShowJoin);

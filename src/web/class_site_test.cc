@@ -215,6 +215,31 @@ TEST_F(ClassSiteTest, AMentorMarksByTheForm) {
   EXPECT_THAT(Browse("GET", page + "/report", session).body, HasSubstr("<main>"));
 }
 
+TEST_F(ClassSiteTest, AMentorMovesTheDeadlineAndClosesByThePage) {
+  const std::string page = "/classes/" + std::to_string(MakeClass());
+  const std::string ada = Joined(1, "ada");
+  const std::string session = SessionOf("M. Entor"), csrf = "csrf=" + CsrfTokenOf(session);
+  const auto shown = [&](const std::string& who) {
+    return Browse("GET", page, SessionOf(who)).body;
+  };
+  EXPECT_THAT(shown("ada"), Not(HasSubstr("Close the class now")));
+  EXPECT_EQ(Browse("POST", page + "/deadline", session, csrf + "&deadline=soon").status, 400);
+  EXPECT_EQ(
+      Browse("POST", page + "/deadline", session, csrf + "&deadline=2099-12-01T18:00Z").status,
+      303);
+  EXPECT_THAT(shown("ada"), HasSubstr("2099-12-01 18:00"));
+  const std::string student = SessionOf("ada");
+  EXPECT_EQ(
+      Browse("POST", page + "/close", student, "sure=yes&csrf=" + CsrfTokenOf(student)).status,
+      403);
+  EXPECT_THAT(Browse("POST", page + "/close", session, csrf).body, HasSubstr("you are sure"));
+  EXPECT_EQ(Browse("POST", page + "/close", session, csrf + "&sure=yes").status, 303);
+  EXPECT_THAT(shown("M. Entor"), HasSubstr("<strong>over</strong>"));
+  EXPECT_THAT(shown("M. Entor"), Not(HasSubstr("Close the class now")));
+  EXPECT_THAT(Browse("POST", page + "/close", session, csrf + "&sure=yes").body,
+              HasSubstr("is over already"));
+}
+
 TEST_F(ClassSiteTest, AForeignSiteMakesNoInvitation) {
   const std::string target = "/classes/" + std::to_string(MakeClass()) + "/invitations";
   const std::string session = SessionOf("M. Entor");

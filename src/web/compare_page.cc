@@ -96,8 +96,10 @@ Html Sides(const CompareView& view) {
 
 Html SourceDifference(const CompareView& view) {
   Html html = Heading("Sources");
-  if (!view.a.hidden_until.empty() || !view.b.hidden_until.empty())
-    return html + Paragraph("The source of others is hidden until the deadline.", "faint");
+  for (const std::string& until : {view.a.hidden_until, view.b.hidden_until})
+    if (!until.empty())
+      return html +
+             Markup("<p>The source of others is hidden until {} (UTC).</p>\n", TimeText(until));
   if (view.a.source.empty() || view.b.source.empty())
     return html + Paragraph("One of the sources was not kept.", "faint");
   const Html diff =

@@ -42,18 +42,19 @@ StatusWords WordsOf(int status) {
 
 }  // namespace
 
-std::string RenderLoginPage(const std::string& fault, PageFrame frame) {
+std::string RenderLoginPage(const std::string& fault, PageFrame frame, const std::string& next) {
   frame.title = "Sign in";
   frame.narrow = true;
   Html main = Html::Trusted("<h1>Sign in</h1>\n") + FaultNotice(fault);
   main += Markup(
-      "<form method=\"post\" action=\"/login\">{}<div class=\"field\"><label for=\"token\">your "
+      "<form method=\"post\" action=\"/login\">{}{}<div class=\"field\"><label for=\"token\">your "
       "token</label><input id=\"token\" name=\"token\" type=\"password\" required "
       "autocomplete=\"current-password\" spellcheck=\"false\" "
       "aria-describedby=\"token-help\"><p id=\"token-help\">You saw it when you joined. The "
       "mentor's is in the server's folder.</p></div><p><button class=\"first\">Sign in</button></p>"
       "</form>\n",
-      CsrfField(frame.viewer));
+      CsrfField(frame.viewer),
+      next.empty() ? Html() : Markup("<input type=\"hidden\" name=\"next\" value=\"{}\">", next));
   main += Paragraph("No account? Open the invitation that your mentor gave you.", "faint");
   return RenderPage(frame, main);
 }

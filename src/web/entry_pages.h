@@ -7,7 +7,9 @@
 
 namespace assay {
 
-std::string RenderLoginPage(const std::string& fault, PageFrame frame);
+// `next`: the page to go on to; empty: the board.
+std::string RenderLoginPage(const std::string& fault, PageFrame frame,
+                            const std::string& next = {});
 
 struct JoinView {
   std::string code, class_name;

@@ -77,8 +77,8 @@ Html JobFacts(const Job& job) {
   facts += FactRow("candidate", Markup("<code>{}</code>", job.name));
   if (!job.author.name.empty())
     facts += FactRow("by", Markup("{} {}", job.author.name, RoleTag(job.author.role)));
-  facts += FactRow("submitted", TimeText(job.made));
-  facts += FactRow("ended", TimeText(job.ended));
+  facts += FactRow("submitted (UTC)", TimeText(job.made));
+  facts += FactRow("ended (UTC)", TimeText(job.ended));
   facts += FactRow("runner", Text(job.runner));
   if (job.attempts > 1) facts += FactRow("attempts", Markup("{}", job.attempts));
   return Facts(facts);

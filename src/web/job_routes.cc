@@ -89,6 +89,18 @@ ServedReply CancelJob(const PageParts& parts, Hall& hall, const WebRequest& requ
   return Redirect(fmt::format("/jobs/{}", id));
 }
 
+// How much longer and how often this account may submit.
+Result<void> AddLimits(Hall& hall, const WebRequest& request, SubmitView* view) {
+  if (!request.account) return {};
+  ASSAY_ASSIGN_OR_RETURN(const SubmitTerms terms, hall.submit_terms(*request.account, request.now));
+  ASSAY_ASSIGN_OR_RETURN(const Jobs::AccountFacts account,
+                         hall.jobs().OfAccount(request.account->id, request.now));
+  view->over = terms.refusal;
+  view->left_today = std::max<int64_t>(0, terms.limits.made_a_day_max - account.made_today);
+  if (terms.deadline_s != 0) view->deadline = UtcText(terms.deadline_s);
+  return {};
+}
+
 Result<SubmitView> SubmitViewOf(Hall& hall, const WebRequest& request) {
   SubmitView view;
   for (const OfferedProblem& problem : hall.catalogue().all()) {
@@ -101,6 +113,7 @@ Result<SubmitView> SubmitViewOf(Hall& hall, const WebRequest& request) {
   view.against = request.Query("against");
   ASSAY_ASSIGN_OR_RETURN(const Jobs::QueueFacts queue, hall.jobs().Queue());
   view.queued = queue.queued;
+  ASSAY_RETURN_IF_ERROR(AddLimits(hall, request, &view));
   view.source_bytes_max = kSourceBytesMax;
   return view;
 }

@@ -12,11 +12,12 @@ struct Target {
   Place place;
   std::string_view path, name;
 };
-constexpr std::array<Target, 7> kTargets{{{Place::kBoard, "/", "Board"},
+constexpr std::array<Target, 8> kTargets{{{Place::kBoard, "/", "Board"},
                                           {Place::kProblems, "/problems", "Problems"},
                                           {Place::kLadders, "/ladders", "Ladders"},
                                           {Place::kRuns, "/runs", "Runs"},
                                           {Place::kJobs, "/jobs", "Jobs"},
+                                          {Place::kClasses, "/classes", "Classes"},
                                           {Place::kWorklogs, "/worklogs", "Worklogs"},
                                           {Place::kMachine, "/machine", "Machine"}}};
 

@@ -19,7 +19,17 @@ struct Viewer {
 };
 
 // The part of the site that the navigation shows as current.
-enum class Place { kBoard, kProblems, kLadders, kRuns, kJobs, kWorklogs, kMachine, kElsewhere };
+enum class Place {
+  kBoard,
+  kProblems,
+  kLadders,
+  kRuns,
+  kJobs,
+  kClasses,
+  kWorklogs,
+  kMachine,
+  kElsewhere
+};
 
 struct PageFrame {
   std::string title;  // before " · Assay"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "web/entry_pages.h"
 #include "web/page_routes.h"
 #include "web/replies.h"
@@ -5,14 +7,24 @@
 namespace assay {
 namespace {
 
+constexpr size_t kNextBytesMax = 200;
+
 std::string WithoutSpace(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
+// A page of this server to go on to, as a link named it; else the board.
+std::string NextPage(const std::string& asked) {
+  const bool plain = std::ranges::all_of(asked, [](char c) { return c > ' ' && c < 127; });
+  const bool here = asked.starts_with('/') && !asked.starts_with("//") && !asked.contains('\\');
+  return plain && here && asked.size() <= kNextBytesMax ? asked : "/";
+}
+
 ServedReply ShowLogin(const PageParts& parts, Hall&, const WebRequest& request) {
-  return HtmlReply(RenderLoginPage("", FrameOf(parts, request, Place::kElsewhere)));
+  return HtmlReply(
+      RenderLoginPage("", FrameOf(parts, request, Place::kElsewhere), request.Query("next")));
 }
 
 ServedReply PostLogin(const PageParts& parts, Hall& hall, const WebRequest& request) {
@@ -20,11 +32,12 @@ ServedReply PostLogin(const PageParts& parts, Hall& hall, const WebRequest& requ
   ASSAY_ASSIGN_OR_PAGE(const auto account,
                        accounts.OfAccess(WithoutSpace(request.Form("token")), request.now));
   if (!account)
-    return HtmlReply(RenderLoginPage("This token is none, or was revoked. Ask your mentor.",
-                                     FrameOf(parts, request, Place::kElsewhere)),
-                     401);
+    return HtmlReply(
+        RenderLoginPage("This token is none, or was revoked. Ask your mentor.",
+                        FrameOf(parts, request, Place::kElsewhere), request.Form("next")),
+        401);
   ASSAY_ASSIGN_OR_PAGE(const std::string session, accounts.IssueSession(account->id, request.now));
-  ServedReply reply = Redirect("/");
+  ServedReply reply = Redirect(NextPage(request.Form("next")));
   reply.headers.push_back(SessionCookie(session, request.is_secure));
   return reply;
 }

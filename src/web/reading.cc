@@ -87,9 +87,9 @@ Result<std::optional<ReadVerdict>> FindVerdict(Hall& hall, const std::string& id
   }
   const BoardEntry entry = BoardRowOf(read.record, read.verdict, read.served).entry;
   ASSAY_ASSIGN_OR_RETURN(
-      const bool may, hall.may_see_source(request.account.value_or(Account()), entry, request.now));
-  read.is_hidden = !may;
-  if (read.is_hidden) {
+      read.hidden_until_s,
+      hall.source_hidden_until_s(request.account.value_or(Account()), entry, request.now));
+  if (read.hidden_until_s != 0) {
     read.verdict.log.clear();
     return read;
   }

@@ -22,8 +22,10 @@ struct ReadVerdict {
   Record record;
   Verdict verdict;
   ServedTerms served;
-  std::string source;      // empty: it was not kept, or is hidden
-  bool is_hidden = false;  // until a deadline: the source, and output that may show parts of it
+  std::string source;  // empty: it was not kept, or is hidden
+  // Hidden until this deadline, seconds since 1970: the source, and output that may show parts of
+  // it. 0: shown.
+  int64_t hidden_until_s = 0;
 };
 // nullopt: there is none of that id. Errors: the archive cannot be read.
 Result<std::optional<ReadVerdict>> FindVerdict(Hall& hall, const std::string& id,

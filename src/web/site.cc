@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/secret.h"
+#include "web/html.h"
 #include "web/replies.h"
 
 namespace assay {
@@ -15,6 +16,12 @@ constexpr std::string_view kBearer = "Bearer ";
 
 bool IsForPrograms(const std::string& path) {
   return path.starts_with("/api/") || path == "/openapi.json";
+}
+
+const char* HowToSignIn(const std::string& path) {
+  return IsForPrograms(path)
+             ? "send a token as Authorization: Bearer"
+             : "your session is over: sign in, go back to the form, and send it again";
 }
 
 bool ChangesNothing(const std::string& method) { return method == "GET" || method == "HEAD"; }
@@ -116,7 +123,8 @@ void Site::AddHeaders(ServedReply* reply, bool is_secure) const {
                            ? options_.security_policy
                            : "default-src 'none'; frame-ancestors 'none'");
   headers.emplace_back("X-Content-Type-Options", "nosniff");
-  headers.emplace_back("Referrer-Policy", "no-referrer");
+  // Under no-referrer, browsers send the origin "null" with a form, which CheckForm refuses.
+  headers.emplace_back("Referrer-Policy", "same-origin");
   headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
   headers.emplace_back("X-Frame-Options", "DENY");
   if (is_secure) headers.emplace_back("Strict-Transport-Security", "max-age=31536000");
@@ -154,7 +162,7 @@ std::optional<ServedReply> Site::Refuse(const ServedRequest& request) {
   const bool is_open = found.route->access == Access::kAnyone;
   if (!is_open && !ChangesNothing(request.method) && request.Header("authorization").empty() &&
       request.Header("cookie").empty())
-    return refusal(401, "send a token as Authorization: Bearer");
+    return refusal(401, HowToSignIn(target->path));
   if (!request.Header("transfer-encoding").empty())
     return refusal(411, "send the body's length: Content-Length");
   const std::string length = request.Header("content-length");
@@ -242,8 +250,9 @@ std::optional<ServedReply> Site::CheckAccess(const Route& route, const WebReques
       request.IsMentor())
     return std::nullopt;
   if (request.account) return Error(request.path, 403, "this is for mentors", &request);
-  if (!IsForPrograms(request.path) && request.http.method == "GET") return Redirect("/login");
-  return Error(request.path, 401, "send a token as Authorization: Bearer", &request);
+  if (!IsForPrograms(request.path) && request.http.method == "GET")
+    return Redirect("/login?next=" + UrlPart(request.path));
+  return Error(request.path, 401, HowToSignIn(request.path), &request);
 }
 
 ServedReply Site::Answer(const ServedRequest& http) {

@@ -64,8 +64,9 @@ Result<SubmissionAnswer> FindOpponent(Hall& hall, const SubmissionFields& fields
   if (row->entry.problem != fields.problem)
     return Refused(400, fmt::format("the verdict {} is on another problem, {}", fields.against,
                                     row->entry.problem));
-  ASSAY_ASSIGN_OR_RETURN(const bool may, hall.may_see_source(author, row->entry, now));
-  if (!may) return Refused(403, "the source of that verdict is hidden until the deadline");
+  ASSAY_ASSIGN_OR_RETURN(const int64_t until_s,
+                         hall.source_hidden_until_s(author, row->entry, now));
+  if (until_s != 0) return Refused(403, "the source of that verdict is hidden until the deadline");
   RecordQuery query;
   query.kind = RecordKind::kVerdict;
   query.id = fields.against;

@@ -50,12 +50,15 @@ std::string RenderSubmitPage(const SubmitView& view, PageFrame frame) {
   frame.title = "Submit a candidate";
   Html main = Html::Trusted("<h1>Submit a candidate</h1>\n");
   if (!frame.viewer.account)
-    return RenderPage(frame, main + Html::Trusted("<p class=\"lead\">To submit, <a "
-                                                  "href=\"/login\">sign in</a> with your token, or "
-                                                  "follow your invitation.</p>\n"));
+    return RenderPage(
+        frame, main + Html::Trusted("<p class=\"lead\">To submit, <a "
+                                    "href=\"/login?next=/submit\">sign in</a> with your token, or "
+                                    "follow your invitation.</p>\n"));
   main += Markup(
       "<p class=\"lead\">{}{}</p>\n", LimitsText(view),
       view.deadline.empty() ? Html() : Markup(" Deadline: {} UTC.", TimeText(view.deadline)));
+  if (!view.over.empty())
+    return RenderPage(frame, main + Markup("<div class=\"notice\"><p>{}</p></div>\n", view.over));
   if (!view.fault.empty())
     main += Markup("<div class=\"notice bad\" role=\"alert\"><p>{}</p></div>\n", view.fault);
   Html form = CsrfField(frame.viewer);

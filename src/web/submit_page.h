@@ -18,6 +18,7 @@ struct SubmitView {
   // As first shown, or as sent and refused.
   std::string problem, size, name, source, against;
   std::string fault;          // why it was refused; may be empty
+  std::string over = {};      // why nothing may be submitted, such as a deadline; may be empty
   int64_t left_today = -1;    // submissions; negative: no quota
   std::string deadline = {};  // ISO 8601; empty: none
   int64_t queued = 0;

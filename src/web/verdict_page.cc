@@ -66,7 +66,7 @@ Html Origin(const VerdictView& view) {
   Html facts;
   if (!view.author.empty())
     facts += FactRow("by", Markup("{} {}", view.author, RoleTag(view.role)));
-  facts += FactRow("judged", TimeText(verdict.created));
+  facts += FactRow("judged (UTC)", TimeText(verdict.created));
   if (!view.runner.empty())
     facts += FactRow("judged by", Markup("{}{}", view.runner,
                                          view.of_own_runner ? ", the author's own runner"

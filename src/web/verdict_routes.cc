@@ -21,11 +21,17 @@ VerdictView ViewOf(const ReadVerdict& read, const WebRequest& request) {
   view.of_own_runner = read.served.own_runner;
   view.job = read.served.job;
   view.source = read.source;
-  if (read.is_hidden) view.hidden_until = "the deadline";
+  if (read.hidden_until_s != 0) view.hidden_until = UtcText(read.hidden_until_s);
   view.server = request.origin;
-  view.may_rejudge =
-      request.account && !read.source.empty() && read.verdict.speed && !read.verdict.speed->against;
+  view.may_rejudge = !read.source.empty() && read.verdict.speed && !read.verdict.speed->against;
   return view;
+}
+
+// Whether the reader may submit now: signed in, and before the deadline.
+Result<bool> MaySubmit(Hall& hall, const WebRequest& request) {
+  if (!request.account) return false;
+  ASSAY_ASSIGN_OR_RETURN(const SubmitTerms terms, hall.submit_terms(*request.account, request.now));
+  return terms.refusal.empty();
 }
 
 ServedReply NoSuchVerdict(const PageParts& parts, const WebRequest& request) {
@@ -37,6 +43,8 @@ ServedReply ShowVerdict(const PageParts& parts, Hall& hall, const WebRequest& re
   if (!read) return NoSuchVerdict(parts, request);
   VerdictView view = ViewOf(*read, request);
   const BoardRow row = BoardRowOf(read->record, read->verdict, read->served);
+  ASSAY_ASSIGN_OR_PAGE(const bool may_submit, MaySubmit(hall, request));
+  view.may_rejudge = view.may_rejudge && may_submit;
   BoardQuery query;
   query.problem = view.verdict.problem.name;
   query.device = row.entry.gpu_or_cpu;
@@ -78,7 +86,8 @@ ServedReply ShowCompare(const PageParts& parts, Hall& hall, const WebRequest& re
     view.paired_verdict = paired->id;
   }
   ASSAY_ASSIGN_OR_PAGE(view.job, PairedJob(hall, *a, *b));
-  view.may_ask = request.account && !a->source.empty() && !b->source.empty();
+  ASSAY_ASSIGN_OR_PAGE(const bool may_submit, MaySubmit(hall, request));
+  view.may_ask = may_submit && !a->source.empty() && !b->source.empty();
   return HtmlReply(RenderComparePage(view, FrameOf(parts, request, Place::kBoard)));
 }
 

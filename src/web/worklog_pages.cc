@@ -261,6 +261,7 @@ std::string RenderWorklogGrading(const WorklogGradeView& view, PageFrame frame) 
 
 std::string RenderSheetPage(const SheetView& view, PageFrame frame) {
   frame.title = "Grading sheet of " + view.of.terms.name;
+  frame.place = Place::kClasses;
   Html main = Markup(
       "<h1>Grading sheet</h1>\n<p class=\"lead\"><a href=\"/classes/{}\">{}</a>, by "
       "student. Speed earns no points.</p>\n",

@@ -1,0 +1,141 @@
+// node drive.mjs FOLDER: people before browsers of their own. Reads a line of JSON a step from stdin
+// ({"who", "do", ...}), does it, and answers by a line: {"ok": ...} or {"fault": "..."}. Pictures go
+// to FOLDER. Elements are found by the names that a screen reader tells. tests/e2e/browser.py speaks
+// it.
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import readline from 'node:readline';
+import { chromium } from 'playwright-core';
+
+const [folder] = process.argv.slice(2);
+const wait_ms = 1000 * Number(process.env.WAIT_S || 60);
+const axe_source = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const views = [
+  { name: 'light', width: 1200, height: 900, colorScheme: 'light' },
+  { name: 'dark', width: 1200, height: 900, colorScheme: 'dark' },
+  { name: 'phone', width: 390, height: 844, colorScheme: 'light' },
+];
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync',
+    '--disable-dev-shm-usage'],
+});
+const people = new Map();
+
+// A browser without history. `scripts`: false, as with JavaScript off.
+async function enter({ who, root, scripts = true }) {
+  const context = await browser.newContext({ baseURL: root, javaScriptEnabled: scripts,
+    viewport: { width: views[0].width, height: views[0].height }, acceptDownloads: true });
+  context.setDefaultTimeout(wait_ms);
+  const page = await context.newPage();
+  const person = { page, context, errors: [] };
+  page.on('pageerror', (error) => person.errors.push(error.message));
+  // The status of the page itself is its step's to judge.
+  page.on('console', (message) => message.type() === 'error' &&
+    !message.text().startsWith('Failed to load resource') && person.errors.push(message.text()));
+  page.on('request', (request) => request.url().startsWith(root) ||
+    request.url().startsWith('data:') || person.errors.push(request.url()));
+  people.set(who, person);
+}
+
+const steps = {
+  async go({ page }, { to }) {
+    const reply = await page.goto(to);
+    return reply.status();
+  },
+  where: async ({ page }) => new URL(page.url()).pathname + new URL(page.url()).search,
+  title: ({ page }) => page.title(),
+  async read({ page }, { of }) {
+    return page.locator(of).first().innerText();
+  },
+  html: ({ page }, { of }) => page.locator(of).first().innerHTML(),
+  all: ({ page }, { of }) => page.locator(of).allInnerTexts(),
+  has: async ({ page }, { of }) => await page.locator(of).count() > 0,
+  wait: ({ page }, { text }) => page.getByText(text).first().waitFor(),
+  fill: ({ page }, { label, text }) => page.getByLabel(label, { exact: true }).fill(text),
+  check: ({ page }, { label }) => page.getByLabel(label, { exact: true }).check(),
+  choose: ({ page }, { label, text }) =>
+    page.getByLabel(label, { exact: true }).selectOption({ label: text }),
+  upload: ({ page }, { label, file }) => page.getByLabel(label).setInputFiles(file),
+  // A click that leads to another page.
+  async click({ page }, { role, name, within }) {
+    const from = within ? page.locator(within) : page;
+    const next_page = page.waitForEvent('framenavigated');
+    await from.getByRole(role, { name, exact: true }).first().click();
+    await next_page;
+    await page.waitForLoadState();
+  },
+  open: ({ page }, { name }) =>
+    page.locator('details', { hasText: name }).first().evaluate((each) => { each.open = true; }),
+  async download({ page }, { name, file }) {
+    const coming = page.waitForEvent('download');
+    await page.getByRole('link', { name, exact: true }).first().click();
+    await (await coming).saveAs(file);
+  },
+  async press({ page }, { keys }) {
+    for (const key of keys) await page.keyboard.press(key);
+  },
+  type: ({ page }, { text }) => page.keyboard.insertText(text),
+  letters: ({ page }, { text }) => page.keyboard.type(text),
+  // Presses Tab until an element has the focus whose name is `name`.
+  async tab({ page }, { name }) {
+    const seen = [];
+    for (let i = 0; i < 60; ++i) {
+      await page.keyboard.press('Tab');
+      const focus = await page.evaluate(() => {
+        const at = document.activeElement;
+        const shown = getComputedStyle(at).outlineStyle !== 'none';
+        const label = at.labels && at.labels.length ? at.labels[0].innerText : at.innerText;
+        return { name: (label || at.getAttribute('aria-label') || '').trim(), shown };
+      });
+      if (!focus.shown && focus.name) throw new Error(`the focus on "${focus.name}" cannot be seen`);
+      if (focus.name === name) return seen;
+      seen.push(focus.name);
+    }
+    throw new Error(`Tab does not reach "${name}": ${seen.join(' | ')}`);
+  },
+  // axe's findings and pictures in each view; the first view alone, if `brief`.
+  async look({ page, errors }, { name, brief }) {
+    await page.waitForLoadState();
+    const found = { errors: errors.splice(0), violations: [], wide: [] };
+    found.headings = await page.locator('h1').count();
+    for (const view of brief ? views.slice(0, 1) : views) {
+      await page.emulateMedia({ colorScheme: view.colorScheme });
+      await page.setViewportSize({ width: view.width, height: view.height });
+      await page.screenshot({ path: path.join(folder, `${name}.${view.name}.png`), fullPage: true });
+      if (await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth))
+        found.wide.push(view.name);
+      await page.evaluate(axe_source);
+      const axe = await page.evaluate(() => axe.run());
+      for (const each of axe.violations)
+        found.violations.push(`${view.name}: ${each.id}: ${each.nodes[0].target} ` +
+          each.nodes[0].failureSummary);
+    }
+    await page.emulateMedia({ colorScheme: views[0].colorScheme });
+    await page.setViewportSize({ width: views[0].width, height: views[0].height });
+    return found;
+  },
+  print: ({ page }, { file }) =>
+    page.pdf({ path: file, format: 'A4', preferCSSPageSize: true, printBackground: true }),
+  async leave(person, { who }) {
+    people.delete(who);
+    await person.context.close();
+  },
+};
+
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const step = JSON.parse(line);
+  let answer;
+  try {
+    const ok = step.do === 'enter' ? await enter(step) : await steps[step.do](people.get(step.who), step);
+    answer = { ok: ok ?? null };
+  } catch (error) {
+    const page = people.get(step.who)?.page;
+    if (page) await page.screenshot({ path: path.join(folder, 'fault.png') }).catch(() => {});
+    answer = { fault: `${line}: ${error.message} at ${page?.url()}` };
+  }
+  console.log(JSON.stringify(answer));
+}
+await browser.close();
