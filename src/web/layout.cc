@@ -48,7 +48,8 @@ Html Who(const Viewer& viewer) {
     html += Markup(
         "<span>{}{}</span>\n<form method=\"post\" action=\"/logout\">{}"
         "<button class=\"plain\">Sign out</button></form>\n",
-        viewer.account->name, viewer.IsMentor() ? ", mentor" : "", CsrfField(viewer));
+        viewer.account->name,
+        viewer.IsMentor() && viewer.account->name != "mentor" ? ", mentor" : "", CsrfField(viewer));
   return Markup("<div class=\"who\">{}</div>\n", html);
 }
 

@@ -251,7 +251,7 @@ std::optional<ServedReply> Site::CheckAccess(const Route& route, const WebReques
     return std::nullopt;
   if (request.account) return Error(request.path, 403, "this is for mentors", &request);
   if (!IsForPrograms(request.path) && request.http.method == "GET")
-    return Redirect("/login?next=" + UrlPart(request.path));
+    return Redirect(request.path == "/" ? "/login" : "/login?next=" + UrlPart(request.path));
   return Error(request.path, 401, HowToSignIn(request.path), &request);
 }
 

@@ -288,7 +288,7 @@ std::string RenderSheetPage(const SheetView& view, PageFrame frame) {
     table.AddRow(cells);
   }
   main += table.empty() ? Paragraph("No students yet.", "faint") : table.End();
-  main += Paragraph("* by the evidence: no mentor has marked it.", "faint");
+  main += Paragraph("* the points of the evidence: no mentor gave others.", "faint");
   main += Markup("<p><a class=\"button\" href=\"/api/classes/{}/sheet.csv\">As CSV</a></p>\n",
                  view.of.id);
   return RenderPage(frame, main);

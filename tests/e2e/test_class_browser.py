@@ -23,7 +23,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return torch.softmax(x, dim=-1)
 """
-FOUL = (ROOT / "tests" / "exploits" / "corpus" / "24_thread_after_return.cpp").read_text()
+FOUL = (ROOT / "tests" / "exploits" / "corpus" / "39_daemon.cpp").read_text()
 TRANSCRIPT = ROOT / "tests" / "transcripts" / "softmax.sample.jsonl"
 STUDENTS = {"player 1": ("win.cpp", WIN), "player 2": ("tie.py", TIE), "player 3": ("foul.cpp", FOUL)}
 
@@ -149,16 +149,26 @@ def close(school):
     assert "over" in mentor.read() and "shown since the deadline" in mentor.read()
 
 
-def finals(school, within_s=240):
+def has_speed(school, handle):
+    """A busy machine may find no time to measure one. Who has a speed is a finalist."""
+    verdict = school.job(handle)["verdict"]
+    speed = school.hall.ask("GET", f"/api/verdicts/{verdict}")[1]["verdict"].get("speed")
+    return bool(speed) and speed["baselines"][speed["headline"]].get("ci_low", 0) > 0
+
+
+def finals(school):
     """What the page of the class says of each finalist, once all finals have ended."""
-    until = time.monotonic() + within_s
-    while time.monotonic() < until:
+    mentor = school.mentor
+
+    def ended():
+        mentor.go("/classes/1")
         rows = school.hall.ask("GET", "/api/classes/1")[1]["finals"]
-        if rows and all(row["final"]["state"] == "done" for row in rows):
-            school.mentor.go("/classes/1")
-            return school.mentor.all("[aria-label=finals] tbody tr")
-        time.sleep(0.5)
-    raise AssertionError(rows)
+        ask = "begin once all jobs" not in mentor.read()
+        return ask and all(row["final"]["state"] == "done" for row in rows)
+
+    until(ended, "the finals", 240)
+    mentor.go("/classes/1")
+    return mentor.all("[aria-label=finals] tbody tr")
 
 
 def turn_the_dial(school, person):
@@ -243,7 +253,8 @@ def play_a_class(school):
     school.look(second, "verdict")
     second.go("/submit")
     assert "is over" in second.read() and not second.has("#source")
-    assert len(finals(school)) == 3
+    finalists = [handle for handle in handles.values() if has_speed(school, handle)]
+    assert len(finals(school)) == len(finalists)
     school.look(school.mentor, "class-over")
     export(school)
     return {name: school.job(handle)["verdict"] for name, handle in handles.items()}
@@ -251,7 +262,7 @@ def play_a_class(school):
 
 @pytest.fixture
 def school(request, tmp_path):
-    school = School(tmp_path, 2, request.node.get_closest_marker("thorough") is None)
+    school = School(tmp_path, 8, request.node.get_closest_marker("thorough") is None)
     yield school
     school.end()
 
