@@ -1,5 +1,5 @@
-"""A whole class in browsers, on a real server with its own runner: the mentor makes it, three students
-and a model join and submit, the deadline passes, worklogs are marked, certificates drawn. Needs
+"""A whole class in browsers, on a real server with its own runner: the mentor makes it, three
+students and a model join and submit, the deadline passes, worklogs are marked, certificates drawn. Needs
 chromium, node, and `npm ci` in tests/browser.
 """
 import json
@@ -25,7 +25,11 @@ class ModelNew(torch.nn.Module):
 """
 FOUL = (ROOT / "tests" / "exploits" / "corpus" / "39_daemon.cpp").read_text()
 TRANSCRIPT = ROOT / "tests" / "transcripts" / "softmax.sample.jsonl"
-STUDENTS = {"player 1": ("win.cpp", WIN), "player 2": ("tie.py", TIE), "player 3": ("foul.cpp", FOUL)}
+STUDENTS = {
+    "player 1": ("win.cpp", WIN),
+    "player 2": ("tie.py", TIE),
+    "player 3": ("foul.cpp", FOUL),
+}
 
 
 def until(condition, what, within_s=90):
