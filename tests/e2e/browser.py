@@ -1,4 +1,4 @@
-"""People before browsers, for tests of the server's pages: tests/browser/drive.mjs does the steps."""
+"""People before browsers, by tests/browser/drive.mjs: for tests of the server's pages."""
 import json
 import shutil
 import subprocess
