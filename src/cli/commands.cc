@@ -11,6 +11,7 @@
 #include "cli/archive_command.h"
 #include "cli/class_command.h"
 #include "cli/env_command.h"
+#include "cli/mcp_command.h"
 #include "cli/model_options.h"
 #include "cli/options.h"
 #include "cli/search_command.h"
@@ -104,6 +105,8 @@ void CommandLine::AddAll() {
                      RunSearch);
   Add<EnvOptions>(app, "env", "Serve episodes for training a model: JSON lines on stdin and stdout",
                   RunEnv);
+  Add<McpOptions>(app, "mcp",
+                  "Serve tools to a language model: the Model Context Protocol on stdio", RunMcp);
   Add<LadderOptions>(app, "ladder", "Judge the rungs of a ladder, and draw its table and chart",
                      RunLadder);
   Add<ModelOptions>(app, "model",
@@ -188,8 +191,7 @@ void CommandLine::AddClass() {
   Add<ClassSheetOptions>(*of_class, "sheet", "Write the grading sheet, as CSV", RunClassSheet);
   Add<ClassExportOptions>(*of_class, "export", "Write all of a class into one file",
                           RunClassExport);
-  Add<ClassImportOptions>(*of_class, "import", "Take a class from another server",
-                          RunClassImport);
+  Add<ClassImportOptions>(*of_class, "import", "Take a class from another server", RunClassImport);
 }
 
 void CommandLine::AddArchive() {

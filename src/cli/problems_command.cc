@@ -6,13 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/options.h"
-#include "doctor/doctor.h"
+#include "cli/problem_card.h"
 #include "machine/machine.h"
 #include "report/problem_report.h"
 #include "report/terminal.h"
-#include "rules/roofline.h"
 #include "studies/inspect.h"
-#include "values/work_account.h"
 
 namespace assay {
 namespace {
@@ -91,11 +89,6 @@ Json ToJson(const ProblemCard& card) {
   return document;
 }
 
-// The dtype that most of the arithmetic is in: the first output's.
-bool IsFloat64(const WorkAccount& account) {
-  return !account.outputs.empty() && account.outputs.front().find(" float64[") != std::string::npos;
-}
-
 }  // namespace
 
 int RunProblemList(const ProblemListOptions& options) {
@@ -131,24 +124,13 @@ int RunProblemShow(const ProblemShowOptions& options) {
   request.python = options.python;
   request.threads = options.threads > 0 ? options.threads : DefaultThreads();
   request.profile = options.profile;
-  const auto inspection = InspectProblem(request);
-  if (!inspection) return ReportError(inspection.error(), form);
-  ProblemCard card{request.problem, "", "", *inspection, {}, std::nullopt, request.threads};
-  if (const auto described = FindInSuite(request.problem.path)) {
-    card.mechanism = described->mechanism;
-    card.lesson = described->lesson;
-  }
-  card.work = WorkOf(inspection->input_bytes + inspection->parameter_bytes,
-                     inspection->output_bytes, inspection->account);
-  std::string notice;
-  const MachineProfile machine = LoadMachineProfile(&notice);
-  if (!notice.empty()) Notice(notice);
-  card.bound = MakeBound(card.work, IsFloat64(inspection->account), machine, card.threads, false);
-  if (options.json)
-    std::fputs((ToJson(card).dump(2) + "\n").c_str(), stdout);
-  else
-    std::fputs(RenderProblem(card, CardStyleFor(DetectTerminal(STDOUT_FILENO))).c_str(), stdout);
-  return 0;
+  const auto shown = WithProblemCard(request, [&](const ProblemCard& card) {
+    if (options.json)
+      std::fputs((ToJson(card).dump(2) + "\n").c_str(), stdout);
+    else
+      std::fputs(RenderProblem(card, CardStyleFor(DetectTerminal(STDOUT_FILENO))).c_str(), stdout);
+  });
+  return shown ? 0 : ReportError(shown.error(), form);
 }
 
 }  // namespace assay

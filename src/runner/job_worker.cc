@@ -60,7 +60,9 @@ void JobWorker::Hear(const std::string& line, Attempt* attempt, std::string* eve
   if (!json.is_object() || TextOf(json, "id") != kJobRequestId) return;
   const std::string kind = TextOf(json, "event");
   if (kind == "verdict" && json.contains("verdict")) {
-    attempt->verdict = json["verdict"].dump();
+    attempt->answer = json["verdict"].dump();
+  } else if (kind == "description") {
+    attempt->answer = line;
   } else if (kind == "unjudged") {
     attempt->error = Error{ErrorKind::kUnjudged, TextOf(json, "message")};
   } else if (kind == "error") {
@@ -106,11 +108,11 @@ Result<std::string> JobWorker::Try(const std::string& line, int64_t end_ns,
     std::string event;
     if (said && !said->line) {
       runs_ = false;
-      if (attempt.verdict) break;  // it stands
+      if (attempt.answer) break;  // it stands
       return EnvironmentError(fmt::format("the worker of {} {}", fleet_.Name(0), said->end));
     }
     if (said) Hear(*said->line, &attempt, &event);
-    if (attempt.verdict || attempt.ended) continue;
+    if (attempt.answer || attempt.ended) continue;
     if (stop.stopped() || !look(event)) {
       Cancel();
       return std::unexpected(Interrupted());
@@ -119,9 +121,9 @@ Result<std::string> JobWorker::Try(const std::string& line, int64_t end_ns,
     Cancel();
     return Fail(ErrorKind::kEnvironment, "");
   }
-  if (attempt.verdict) return *std::move(attempt.verdict);
+  if (attempt.answer) return *std::move(attempt.answer);
   if (attempt.error) return std::unexpected(*std::move(attempt.error));
-  return EnvironmentError("the worker gave no verdict");
+  return EnvironmentError("the worker gave no answer");
 }
 
 Result<std::string> JobWorker::Judge(const std::string& line, double seconds_max,

@@ -21,7 +21,8 @@ class JobWorker {
   // kInterrupted.
   Result<void> Start(StopToken stop);
 
-  // Judges by a line of WorkerLine(), and returns the verdict as JSON. Calls `look` several times a
+  // Judges by a line of WorkerLine(), and returns the verdict as JSON; of a request to describe a
+  // problem, the event. Calls `look` several times a
   // second, with the worker's newest event, or an empty text; once it returns false, the judgement
   // is cancelled. Errors: kUsage (the job is wrong), kEnvironment (the machine failed twice, or the
   // judgement took more than `seconds_max`), kUnjudged (this machine lacks what the candidate
@@ -32,7 +33,7 @@ class JobWorker {
 
  private:
   struct Attempt {
-    std::optional<std::string> verdict;
+    std::optional<std::string> answer;
     std::optional<Error> error;
     bool ended = false;
   };

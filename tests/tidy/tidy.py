@@ -39,6 +39,7 @@ ROOMS = [
     "serve",
     "web",
     "runner",
+    "mcp",
     "cli",
 ]
 LAYERS = {
@@ -56,7 +57,7 @@ LAYERS = {
         for place, room in enumerate(ROOMS)
     },
 }
-for room in ("search", "worklog", "serve", "web", "runner", "cli"):
+for room in ("search", "worklog", "serve", "web", "runner", "mcp", "cli"):
     LAYERS[room] |= {"archive", "propose"}  # what judges knows nothing of them
 for room in ("web", "runner", "cli"):
     LAYERS[room].add("http")

@@ -1,0 +1,393 @@
+#include "mcp/server.h"
+
+#include <gmock/gmock.h>
+
+#include "base/files.h"
+#include "mcp/mcp_testing.h"
+#include "model/sample_verdicts.h"
+#include "model/verdict_json.h"
+
+namespace assay {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kSource = "ASSAY_KERNEL(assay::Tensor<const float, 2> x) {}";
+
+// A server whose worker answers as a test says, and whose clock it moves.
+class ServerTest : public testing::Test {
+ protected:
+  ServerTest() : templates_(PromptTemplates::Load(ASSAY_SOURCE_DIRECTORY "/prompts", "").value()) {}
+
+  DeskPorts Ports() {
+    DeskPorts ports;
+    const std::vector<std::string> folders{ASSAY_SOURCE_DIRECTORY "/problems"};
+    ports.suites = [folders]() -> Result<std::vector<Suite>> {
+      return std::vector<Suite>{LoadSuite(folders.front()).value()};
+    };
+    ports.resolve = [folders](const ProblemChoice& choice) {
+      return ResolveProblem(choice, folders);
+    };
+    ports.ask_worker = [this](const std::string& line, double seconds_max, const WorkLook&,
+                              StopToken) -> Result<std::string> {
+      asked_.push_back(McpJson::parse(line));
+      seconds_given_ = seconds_max;
+      return worker_says_;
+    };
+    ports.read_code = [](const CandidateSource&, StopToken) { return NativeCode(); };
+    ports.profile_reference = [](const ProblemRequest& problem, StopToken) -> Result<std::string> {
+      return "the hot spots of " + problem.name;
+    };
+    ports.write_file = [this](const std::string&,
+                              const std::string& source) -> Result<std::string> {
+      written_ = source;
+      return "/files/opponent.cpp";
+    };
+    ports.find_verdict = [](const std::string& id) -> Result<KnownVerdict> {
+      return UsageError("no verdict has the id " + id);
+    };
+    ports.find_attempt = [this](const std::string&) { return other_attempt_; };
+    ports.fresh_handle = [this]() -> Result<std::string> {
+      return fmt::format("job-{:08x}", ++handles_);
+    };
+    ports.record = [this](NewRecord record) { records_.push_back(std::move(record)); };
+    ports.judged = [this](const JudgedSource& judged, const Verdict&) {
+      judged_.push_back(judged.content);
+    };
+    ports.now_ns = [this] { return now_ns_; };
+    return ports;
+  }
+  McpServer& Server() {
+    if (server_) return *server_;
+    DeskTerms terms;
+    terms.judging.device = "cpu";
+    terms.session = "mine";
+    terms.templates = &templates_;
+    desk_.emplace(seat_, Budget(limits_), Ports(), std::move(terms));
+    server_.emplace(
+        *desk_, [this] { return now_ns_; },
+        [this](const std::string& line) { said_.push_back(McpJson::parse(line)); });
+    return *server_;
+  }
+  // What was said since the last look.
+  std::vector<McpJson> Said() { return std::exchange(said_, {}); }
+  McpJson Ask(const McpJson& message) {
+    Server().Take(message.dump());
+    auto said = Said();
+    return said.empty() ? McpJson() : said.back();
+  }
+  static McpJson Request(const char* method, McpJson params, int id = 1) {
+    return {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}};
+  }
+  McpJson CallTool(const char* name, McpJson arguments, int id = 1) {
+    return Ask(Request("tools/call", {{"name", name}, {"arguments", std::move(arguments)}}, id));
+  }
+  static McpJson Kernel(double wait_s) {
+    return {{"problem", "softmax"},
+            {"size", "tiny"},
+            {"language", "cpp"},
+            {"source", kSource},
+            {"wait_s", wait_s}};
+  }
+  void WorkEnds() {
+    seat_.DoIt();
+    Server().Tick();
+  }
+  void WorkerGives(Outcome outcome) { worker_says_ = VerdictToJson(SampleVerdict(outcome), -1); }
+
+  const PromptTemplates templates_;
+  BudgetLimits limits_;
+  FakeSeat seat_;
+  int64_t now_ns_ = 0;
+  int handles_ = 0;
+  double seconds_given_ = 0;
+  std::string worker_says_, written_, other_attempt_;
+  std::vector<McpJson> asked_, said_;
+  std::vector<NewRecord> records_;
+  std::vector<std::string> judged_;
+  std::optional<Desk> desk_;
+  std::optional<McpServer> server_;
+};
+
+TEST_F(ServerTest, AgreesOnARevision) {
+  const auto agreed = [&](const char* asked) {
+    const McpJson answer = Ask(Request("initialize", {{"protocolVersion", asked}}));
+    return answer["result"]["protocolVersion"].get<std::string>();
+  };
+  EXPECT_EQ(agreed("2025-11-25"), "2025-11-25");
+  EXPECT_EQ(agreed("2025-06-18"), "2025-06-18");
+  EXPECT_EQ(agreed("2026-07-28"), "2025-11-25");
+  EXPECT_EQ(Ask(Request("ping", McpJson::object()))["result"], McpJson::object());
+  Server().Take(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+  EXPECT_TRUE(Said().empty());
+}
+
+TEST_F(ServerTest, TheStatelessRevisionSaysAllInEachRequest) {
+  McpJson meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
+                  {"io.modelcontextprotocol/clientCapabilities", McpJson::object()}};
+  const McpJson found = Ask(Request("server/discover", {{"_meta", meta}}))["result"];
+  EXPECT_EQ(found["supportedVersions"], McpJson::array({"2026-07-28"}));
+  EXPECT_EQ(found["resultType"], "complete");
+  EXPECT_EQ(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "assay");
+  const McpJson list = Ask(Request("tools/list", {{"_meta", meta}}))["result"];
+  EXPECT_EQ(list["tools"].size(), 8u);
+  EXPECT_EQ(list["cacheScope"], "private");
+  const McpJson called = Ask(Request(
+      "tools/call",
+      {{"name", "problem_list"}, {"arguments", McpJson::object()}, {"_meta", meta}}))["result"];
+  EXPECT_EQ(called["resultType"], "complete");
+  EXPECT_EQ(Ask(Request("ping", {{"_meta", meta}}))["error"]["code"], kRpcMethodNotFound);
+  meta["io.modelcontextprotocol/protocolVersion"] = "2027-01-01";
+  const McpJson error = Ask(Request("tools/list", {{"_meta", meta}}))["error"];
+  EXPECT_EQ(error["code"], kRpcUnsupportedVersion);
+  EXPECT_EQ(error["data"]["supported"], McpJson::array({"2026-07-28"}));
+  EXPECT_EQ(error["data"]["requested"], "2027-01-01");
+  meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"}};
+  EXPECT_EQ(Ask(Request("tools/list", {{"_meta", meta}}))["error"]["code"], kRpcInvalidParams);
+}
+
+TEST_F(ServerTest, ListsProblems) {
+  const McpJson result = CallTool("problem_list", {{"level", 2}})["result"];
+  EXPECT_THAT(result["content"][0]["text"].get<std::string>(),
+              HasSubstr("add_layer_norm (level 2"));
+  for (const McpJson& problem : result["structuredContent"]["problems"])
+    EXPECT_EQ(problem["level"], 2);
+  EXPECT_THAT(CallTool("problem_list", {{"mechanism", "magic"}})["result"]["content"][0]["text"]
+                  .get<std::string>(),
+              HasSubstr("leave out level and mechanism"));
+}
+
+TEST_F(ServerTest, AProblemIsDescribedOnceByTheWorker) {
+  worker_says_ = R"({"event":"description","signature":["input x float32[8, 64]",
+                     "output y float32[8, 64]"]})";
+  EXPECT_TRUE(CallTool("problem_get", {{"problem", "softmax"}, {"size", "tiny"}}).is_null());
+  WorkEnds();
+  const McpJson result = Said().back()["result"]["structuredContent"];
+  EXPECT_EQ(asked_[0]["request"], "describe");
+  EXPECT_THAT(result["entry"].get<std::string>(), HasSubstr("ASSAY_KERNEL"));
+  EXPECT_THAT(result["task"].get<std::string>(), HasSubstr("torch.softmax"));
+  EXPECT_FALSE(
+      CallTool("problem_get", {{"problem", "softmax"}, {"size", "tiny"}})["result"].contains(
+          "isError"));
+  EXPECT_EQ(asked_.size(), 1u);
+  EXPECT_EQ(desk_->jobs().busy(), false);
+  EXPECT_THAT(CallTool("problem_get", {{"problem", "sofmax"}})["result"]["content"][0]["text"]
+                  .get<std::string>(),
+              HasSubstr("softmax"));
+}
+
+TEST_F(ServerTest, AJudgementIsAHandleAndThenAVerdict) {
+  WorkerGives(Outcome::kFaster);
+  const McpJson handle = CallTool("kernel_judge", Kernel(0))["result"]["structuredContent"];
+  EXPECT_EQ(handle["state"], "running");
+  EXPECT_EQ(handle["budget"]["calls_left"], 99);
+  EXPECT_THAT(handle["next"].get<std::string>(), HasSubstr("job-00000001"));
+  EXPECT_TRUE(CallTool("job_status", {{"job", "job-00000001"}, {"wait_s", 10}}).is_null());
+  WorkEnds();
+  const McpJson result = Said().back()["result"];
+  EXPECT_EQ(result["structuredContent"]["outcome"], "faster");
+  EXPECT_GT(result["structuredContent"]["speed"]["speedup"], 1.0);
+  EXPECT_THAT(result["content"][0]["text"].get<std::string>(),
+              AllOf(HasSubstr("certified"), HasSubstr("Budget left: 99 calls")));
+  EXPECT_EQ(asked_[0]["request"], "judge");
+  EXPECT_EQ(asked_[0]["candidates"][0]["source"], kSource);
+  EXPECT_THAT(judged_, ElementsAre(kSource));
+}
+
+TEST_F(ServerTest, ACheckTimesNothingAndAWaitEnds) {
+  WorkerGives(Outcome::kCorrect);
+  EXPECT_TRUE(CallTool("kernel_check", Kernel(5)).is_null());
+  now_ns_ = 6'000'000'000;
+  seat_.newest = R"({"event":"progress","stage":"correctness","text":"draw 3","fraction":0.5})";
+  Server().Tick();
+  Server().Tick();
+  const McpJson open = Said().back()["result"];
+  EXPECT_EQ(open["structuredContent"]["state"], "running");
+  EXPECT_FALSE(open.contains("isError"));
+  WorkEnds();
+  EXPECT_EQ(asked_[0]["request"], "check");
+  const McpJson status =
+      CallTool("job_status", {{"job", "job-00000001"}})["result"]["structuredContent"];
+  EXPECT_EQ(status["outcome"], "correct");
+  EXPECT_THAT(status["next"].get<std::string>(), HasSubstr("kernel_judge"));
+}
+
+TEST_F(ServerTest, EveryOutcomeNamesANextCall) {
+  for (const OutcomeFacts& facts : AllOutcomes())
+    EXPECT_THAT(NextAfter(SampleVerdict(facts.outcome)),
+                testing::ContainsRegex("kernel_check|kernel_judge|profile"))
+        << facts.name;
+}
+
+TEST_F(ServerTest, TellsProgressToThoseWhoAsk) {
+  McpJson request = Request(
+      "tools/call",
+      {{"name", "kernel_check"}, {"arguments", Kernel(60)}, {"_meta", {{"progressToken", "t"}}}});
+  EXPECT_TRUE(Ask(request).is_null());
+  seat_.newest = R"({"event":"progress","stage":"building","text":"compiling","fraction":0.1})";
+  Server().Tick();
+  Server().Tick();
+  const auto said = Said();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0]["method"], "notifications/progress");
+  EXPECT_EQ(said[0]["params"]["progressToken"], "t");
+  EXPECT_EQ(said[0]["params"]["message"], "compiling");
+}
+
+TEST_F(ServerTest, ACancelledCallEndsItsJobAndHasNoAnswer) {
+  EXPECT_TRUE(CallTool("kernel_check", Kernel(60), 5).is_null());
+  Server().Take(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}})");
+  EXPECT_TRUE(seat_.cancelled);
+  seat_.Finish(Fail(ErrorKind::kInterrupted, "interrupted"));
+  Server().Tick();
+  EXPECT_TRUE(Said().empty());
+  // A wait for a job that others may know leaves it.
+  CallTool("kernel_judge", Kernel(0), 6);
+  CallTool("job_status", {{"job", "job-00000002"}, {"wait_s", 60}}, 7);
+  Server().Take(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}})");
+  EXPECT_FALSE(seat_.cancelled);
+  CallTool("job_status", {{"job", "job-00000002"}, {"cancel", true}}, 8);
+  EXPECT_TRUE(seat_.cancelled);
+  seat_.Finish(Fail(ErrorKind::kInterrupted, "interrupted"));
+  Server().Tick();
+  EXPECT_EQ(Said().back()["result"]["structuredContent"]["state"], "cancelled");
+}
+
+TEST_F(ServerTest, ErrorsSayWhatToDoNext) {
+  const auto text = [](const McpJson& answer) {
+    EXPECT_TRUE(answer["result"].value("isError", false));
+    return answer["result"]["content"][0]["text"].get<std::string>();
+  };
+  EXPECT_EQ(CallTool("kernel_win", McpJson::object())["error"]["code"], kRpcInvalidParams);
+  EXPECT_THAT(text(CallTool("kernel_check", {{"problem", "softmax"}})), HasSubstr("needs"));
+  EXPECT_THAT(text(CallTool("job_status", {{"job", "job-ffffffff"}})),
+              HasSubstr("there is no job-ffffffff"));
+  EXPECT_THAT(text(CallTool("explain", {{"verdict", "0123456789ab"}})),
+              HasSubstr("no verdict has the id"));
+  worker_says_ = "";
+  CallTool("kernel_judge", Kernel(0));
+  EXPECT_THAT(text(CallTool("explain", {{"verdict", "job-00000001"}})), HasSubstr("job_status"));
+  seat_.Finish(EnvironmentError("the worker of cpu was killed by signal 9"));
+  Server().Tick();
+  const McpJson failed = CallTool("job_status", {{"job", "job-00000001"}});
+  EXPECT_THAT(text(failed), AllOf(HasSubstr("killed by signal 9"),
+                                  HasSubstr("says nothing about the candidate")));
+}
+
+TEST_F(ServerTest, ABudgetCannotBeExceeded) {
+  limits_ = {.calls = 1, .seconds = 100, .job_seconds = 7};
+  WorkerGives(Outcome::kFaster);
+  McpJson arguments = Kernel(0);
+  arguments["budget_s"] = 3000;
+  CallTool("kernel_judge", arguments);
+  WorkEnds();
+  EXPECT_EQ(seconds_given_, 7);
+  EXPECT_EQ(asked_[0]["terms"]["budget_s"], 7.0);
+  const McpJson refused = CallTool("profile", {{"problem", "softmax"}});
+  EXPECT_TRUE(refused["result"]["isError"]);
+  EXPECT_THAT(refused["result"]["content"][0]["text"].get<std::string>(),
+              HasSubstr("1 of 1 calls"));
+  EXPECT_FALSE(CallTool("explain", {{"verdict", "job-00000001"}})["result"].contains("isError"));
+}
+
+TEST_F(ServerTest, EveryCallIsRecorded) {
+  WorkerGives(Outcome::kWrong);
+  CallTool("problem_list", McpJson::object());
+  CallTool("kernel_check", Kernel(0));
+  WorkEnds();
+  CallTool("compare", {{"a", "job-00000001"}});
+  std::vector<std::string> whats;
+  for (const NewRecord& record : records_) {
+    if (record.facts.kind == RecordKind::kCandidate) continue;
+    EXPECT_EQ(record.facts.kind, RecordKind::kNote);
+    const McpJson content = McpJson::parse(record.content);
+    EXPECT_EQ(content["session"], "mine");
+    whats.push_back(content["tool"].get<std::string>() + " " + content["what"].get<std::string>());
+  }
+  EXPECT_THAT(whats,
+              ElementsAre("problem_list answered", "kernel_check asked", "kernel_check answered",
+                          "kernel_check began", "kernel_check ended", "compare refused"));
+  EXPECT_EQ(records_[5].facts.outcome, "wrong");
+  EXPECT_EQ(records_[5].source, kSource);
+}
+
+TEST_F(ServerTest, ComparesByMeasuring) {
+  WorkerGives(Outcome::kFaster);
+  CallTool("kernel_judge", Kernel(0));
+  WorkEnds();
+  McpJson other = Kernel(0);
+  other["source"] = std::string(kSource) + "\n// wider\n";
+  CallTool("kernel_judge", other);
+  WorkEnds();
+  const McpJson both = {{"a", "job-00000001"}, {"b", "job-00000002"}};
+  const McpJson seen = CallTool("compare", both)["result"]["structuredContent"];
+  EXPECT_TRUE(seen["same_question"]);
+  EXPECT_THAT(seen["diff"].get<std::string>(), HasSubstr("+// wider"));
+  EXPECT_FALSE(seen.contains("measured"));
+  EXPECT_EQ(asked_.size(), 2u);
+}
+
+TEST_F(ServerTest, ProfilesAReferenceOrAKernel) {
+  CallTool("profile", {{"problem", "softmax"}, {"size", "tiny"}, {"wait_s", 9}});
+  WorkEnds();
+  EXPECT_EQ(Said().back()["result"]["structuredContent"]["text"], "the hot spots of softmax");
+  WorkerGives(Outcome::kTie);
+  CallTool("profile", Kernel(9));
+  WorkEnds();
+  EXPECT_EQ(asked_[0]["terms"]["probe"], true);
+  EXPECT_EQ(Said().back()["result"]["structuredContent"]["outcome"], "tie");
+}
+
+TEST_F(ServerTest, ExplainsWithoutSeedsOrPrintedText) {
+  for (const OutcomeFacts& facts : AllOutcomes()) {
+    WorkerGives(facts.outcome);
+    CallTool("kernel_judge", Kernel(0));
+    WorkEnds();
+    const std::string handle = fmt::format("job-{:08x}", handles_);
+    const McpJson result = CallTool("explain", {{"verdict", handle}})["result"];
+    EXPECT_EQ(result["structuredContent"]["meaning"], facts.meaning);
+    EXPECT_THAT(result.dump(),
+                Not(HasSubstr(fmt::format("{}", SampleVerdict(facts.outcome).seed))));
+  }
+}
+
+TEST_F(ServerTest, AJobOfAnEarlierServerIsKnownFromTheArchive) {
+  other_attempt_ = R"({"what":"ended","tool":"kernel_judge","state":"done","outcome":"faster",
+                       "verdict":"0123456789ab"})";
+  McpJson status = CallTool("job_status", {{"job", "job-ffffffff"}})["result"]["structuredContent"];
+  EXPECT_EQ(status["outcome"], "faster");
+  EXPECT_THAT(status["next"].get<std::string>(), HasSubstr("explain"));
+  other_attempt_ = R"({"what":"began","tool":"kernel_judge"})";
+  status = CallTool("job_status", {{"job", "job-ffffffff"}})["result"]["structuredContent"];
+  EXPECT_EQ(status["state"], "cancelled");
+}
+
+TEST_F(ServerTest, TheEndOfTheClientCancelsAll) {
+  CallTool("kernel_judge", Kernel(0));
+  CallTool("kernel_judge", Kernel(60));
+  Server().End();
+  EXPECT_FALSE(Server().busy());
+  EXPECT_EQ(McpJson::parse(records_.back().content)["state"], "cancelled");
+}
+
+TEST_F(ServerTest, GarbageLeavesTheServerAlive) {
+  for (const char* line : {"", "{", "[]", "null", "{\"jsonrpc\":\"2.0\",\"id\":1}",
+                           R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":3}})",
+                           R"({"jsonrpc":"2.0","id":1,"method":"tools/call",
+                               "params":{"name":"explain","arguments":[]}})",
+                           R"({"jsonrpc":"2.0","id":1,"method":"no/such"})"}) {
+    Server().Take(line);
+    const auto said = Said();
+    ASSERT_EQ(said.size(), 1u) << line;
+    EXPECT_TRUE(said[0].contains("error")) << line;
+  }
+  Server().TakeTooLong();
+  EXPECT_THAT(Said().back()["error"]["message"].get<std::string>(), HasSubstr("8 MiB"));
+  EXPECT_EQ(Ask(Request("ping", McpJson::object()))["result"], McpJson::object());
+}
+
+}  // namespace
+}  // namespace assay
