@@ -56,6 +56,10 @@ std::string NextOf(const McpJob& job) {
     case McpJobState::kDone:
       break;
   }
+  if ((*job.done)->verdict && job.tool == "compare" &&
+      (*job.done)->verdict->outcome == Outcome::kUnsettled)
+    return "The difference is too small for this machine, now: keep either, or call compare with "
+           "measure once more.";
   if ((*job.done)->verdict) return NextAfter(*(*job.done)->verdict);
   return "Write a candidate that spares what takes most of the time, and call kernel_check.";
 }

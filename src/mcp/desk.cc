@@ -162,7 +162,8 @@ Desk::Outcome Desk::GetProblem(const McpJson& arguments) {
       const std::vector<std::string> sizes = SizesOf(problem);
       const std::string task = prompt.system + "\n\n" + prompt.text;
       const std::string next =
-          "Write the candidate, and call kernel_check with the same problem and size.";
+          "Write the whole file, and send it as the source of kernel_check, with the same problem "
+          "and size.";
       ToolReply reply;
       reply.structured = {{"problem", problem.name},
                           {"size", problem.size},

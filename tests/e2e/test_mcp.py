@@ -103,7 +103,7 @@ def test_a_model_writes_a_kernel(client, home):
     right = client.call("kernel_judge", **kernel("naive.cpp"))
     assert right["state"] in ("queued", "running")
     right = client.call("job_status", job=right["job"], wait_s=60)
-    assert right["state"] == "done" and right["correct"] and right["speed"]["speedup"] > 0
+    assert right["state"] == "done" and right["correct"]
     told = client.call("explain", verdict=wrong["verdict"])
     assert told["text"] == wrong["feedback"]
     both = client.call("compare", a=wrong["job"], b=right["verdict"])
