@@ -66,7 +66,7 @@ def test_sdk_clients_call_every_tool(home, flags):
 
 def inspect(home, method, *arguments):
     """The inspector starts a server for each call."""
-    command = [str(INSPECTOR), str(ASSAY), "mcp", *OPTIONS, "--session", "inspected"]
+    command = [str(INSPECTOR), "--cli", str(ASSAY), "mcp", *OPTIONS, "--session", "inspected"]
     run = subprocess.run(
         [*command, "--method", method, *arguments], cwd=CLIENTS, env=home.environment, text=True,
         capture_output=True, timeout=100, check=False,
