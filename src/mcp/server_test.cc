@@ -222,6 +222,15 @@ TEST_F(ServerTest, EveryOutcomeNamesANextCall) {
         << facts.name;
 }
 
+// A client refused an answer whose interval was null.
+TEST_F(ServerTest, AnOpenIntervalIsLeftOut) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  verdict.speed->baselines.at(verdict.speed->headline).ci_high = INFINITY;
+  const McpJson speed = VerdictFacts(verdict)["speed"];
+  EXPECT_TRUE(speed.contains("ci_low"));
+  EXPECT_FALSE(speed.contains("ci_high"));
+}
+
 TEST_F(ServerTest, TellsProgressToThoseWhoAsk) {
   McpJson request = Request(
       "tools/call",
