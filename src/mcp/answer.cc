@@ -100,6 +100,9 @@ McpJson VerdictFacts(const Verdict& verdict) {
       {"speedup", result->speedup},          {"ci_low", result->ci_low},
       {"ci_high", result->ci_high},          {"certified_speedup", result->certified_speedup},
       {"time_ns", result->time_ns},          {"candidate_time_ns", result->candidate_time_ns}};
+  // Too few pairs have no interval, and JSON has no infinity.
+  for (const char* name : {"ci_low", "ci_high"})
+    if (!std::isfinite(facts["speed"][name].get<double>())) facts["speed"].erase(name);
   return facts;
 }
 
