@@ -3,6 +3,8 @@
 #   lib/assay/            helpers, the python host, kernel.h, problems/, kernels/
 #   share/                manual page, shell completions, JSON Schemas, documents
 include(GNUInstallDirs)
+set(ASSAY_PACKAGE_CONTACT "Assay maintainers <assay@packages.example.org>" CACHE STRING
+  "Maintainer of the Debian package, NAME <ADDRESS>")
 
 # Written by the program itself, from the same tree of commands as --help.
 set(ASSAY_SHELL_DIRECTORY ${CMAKE_BINARY_DIR}/shell)
@@ -15,18 +17,32 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion bash > assay.bash
   COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion zsh > _assay
   COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion fish > assay.fish
+  COMMAND gzip -9nkf assay.1
   DEPENDS assay
   WORKING_DIRECTORY ${ASSAY_SHELL_DIRECTORY}
   VERBATIM)
 add_custom_target(assay_shell_files ALL DEPENDS ${ASSAY_SHELL_DIRECTORY}/assay.1)
 
+# The changelog in Debian's form, from CHANGELOG.md.
+set(ASSAY_DEBIAN_DIRECTORY ${CMAKE_BINARY_DIR}/debian)
+file(MAKE_DIRECTORY ${ASSAY_DEBIAN_DIRECTORY})
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_custom_command(
+  OUTPUT ${ASSAY_DEBIAN_DIRECTORY}/changelog.gz
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/debian_changelog.py
+    ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${ASSAY_PACKAGE_CONTACT} > changelog
+  COMMAND gzip -9nf changelog
+  DEPENDS CHANGELOG.md cmake/debian_changelog.py
+  WORKING_DIRECTORY ${ASSAY_DEBIAN_DIRECTORY}
+  VERBATIM)
+add_custom_target(assay_debian_files ALL DEPENDS ${ASSAY_DEBIAN_DIRECTORY}/changelog.gz)
+
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(PROGRAMS $<TARGET_FILE:confine> $<TARGET_FILE:graft> $<TARGET_FILE:breakout> $<TARGET_FILE:native_host>
-  $<TARGET_FILE:nvrtc_build> DESTINATION lib/assay)
+install(TARGETS confine graft breakout native_host nvrtc_build RUNTIME DESTINATION lib/assay)
 install(FILES src/gpu/judge_kernels.cu src/gpu/judge_tasks.h src/gpu/ceiling_kernels.cu
   src/gpu/ceiling_matrix.cu src/gpu/ceiling_wgmma.cu DESTINATION lib/assay/gpu)
-install(FILES $<TARGET_FILE:assay_host> $<TARGET_FILE:no_driver> $<TARGET_FILE:certificate>
-  $<TARGET_FILE:tar> DESTINATION lib/assay)
+install(TARGETS assay_host no_driver certificate tar LIBRARY DESTINATION lib/assay
+  PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 install(DIRECTORY host/python/assay_host DESTINATION lib/assay/python FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY host/python/lean DESTINATION lib/assay)
 install(FILES include/assay/kernel.h DESTINATION lib/assay/include/assay)
@@ -43,7 +59,7 @@ install(FILES bench/results/h100/ladders.jsonl bench/results/h100/attention_d64.
   bench/results/h100/convolution_best.jsonl DESTINATION lib/assay/bench/results/h100)
 install(DIRECTORY examples/worklog DESTINATION lib/assay/examples)
 install(DIRECTORY prompts DESTINATION lib/assay FILES_MATCHING PATTERN "*.md")
-install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay)
 install(FILES ${ASSAY_SHELL_DIRECTORY}/_assay DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
@@ -51,12 +67,18 @@ install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.fish DESTINATION ${CMAKE_INSTALL_DA
 file(GLOB ASSAY_SCHEMAS CONFIGURE_DEPENDS docs/*.schema.json)
 install(FILES ${ASSAY_SCHEMAS} DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/schemas)
 file(GLOB ASSAY_PAGES CONFIGURE_DEPENDS docs/*.md)
+install(FILES ${ASSAY_DEBIAN_DIRECTORY}/changelog.gz cmake/debian/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/assay)
+install(FILES cmake/debian/lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME assay)
 install(FILES README.md CHANGELOG.md LICENSE ${ASSAY_PAGES} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/assay)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME assay)
-set(CPACK_PACKAGE_CONTACT "The Assay authors")
+set(CPACK_PACKAGE_CONTACT "${ASSAY_PACKAGE_CONTACT}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "judge of compute kernels")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Assay says whether a compute kernel is correct, whether it is faster than a
+PyTorch reference, by how much, and how sure that is. Candidates run in a
+sandbox, on values that they have never seen, beside the reference that they
+are measured against.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

@@ -36,7 +36,7 @@ def test_the_package_names_what_a_judgement_needs(unpacked):
 def test_everything_lies_where_its_reader_looks(unpacked):
     usr, _ = unpacked
     for path in (
-        "share/man/man1/assay.1",
+        "share/man/man1/assay.1.gz",
         "share/bash-completion/completions/assay",
         "share/zsh/vendor-completions/_assay",
         "share/fish/vendor_completions.d/assay.fish",
@@ -45,6 +45,8 @@ def test_everything_lies_where_its_reader_looks(unpacked):
         "share/assay/schemas/machine.schema.json",
         "share/assay/schemas/event.schema.json",
         "share/doc/assay/LICENSE",
+        "share/doc/assay/copyright",
+        "share/doc/assay/changelog.gz",
         "include/assay/kernel.h",
         "lib/assay/problems/suite.toml",
     ):
