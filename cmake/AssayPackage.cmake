@@ -45,6 +45,7 @@ install(TARGETS assay_host no_driver certificate tar LIBRARY DESTINATION lib/ass
   PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 install(DIRECTORY host/python/assay_host DESTINATION lib/assay/python FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY host/python/lean DESTINATION lib/assay)
+install(FILES host/python/foreign.py DESTINATION lib/assay/python)
 install(FILES include/assay/kernel.h DESTINATION lib/assay/include/assay)
 install(FILES include/assay/kernel.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/assay/include/dlpack DESTINATION lib/assay/include)
@@ -58,6 +59,7 @@ install(FILES bench/results/cpu-2core/ladders.jsonl DESTINATION lib/assay/bench/
 install(FILES bench/results/h100/ladders.jsonl bench/results/h100/attention_d64.jsonl
   bench/results/h100/convolution_best.jsonl DESTINATION lib/assay/bench/results/h100)
 install(DIRECTORY examples/worklog DESTINATION lib/assay/examples)
+install(DIRECTORY exports DESTINATION lib/assay PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY prompts DESTINATION lib/assay FILES_MATCHING PATTERN "*.md")
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.bash

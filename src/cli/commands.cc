@@ -11,6 +11,7 @@
 #include "cli/archive_command.h"
 #include "cli/class_command.h"
 #include "cli/env_command.h"
+#include "cli/formats_command.h"
 #include "cli/mcp_command.h"
 #include "cli/model_options.h"
 #include "cli/options.h"
@@ -100,6 +101,11 @@ void CommandLine::AddAll() {
   Add<RejudgeOptions>(app, "rejudge", "Judge here again what a server's verdict is on", RunRejudge);
   Add<RunOptions>(app, "run", "Judge many candidates over many problems, and keep all results",
                   RunRun);
+  Add<ImportOptions>(app, "import",
+                     "Read problems and candidates in other people's formats, for assay run",
+                     RunImport);
+  Add<ExportOptions>(app, "export", "Write results or evaluators in other people's formats",
+                     RunExport);
   Add<SearchOptions>(app, "search",
                      "Search for faster kernels: propose candidates, judge them, keep all",
                      RunSearch);

@@ -34,6 +34,7 @@ ROOMS = [
     "ladder",
     "swap",
     "run",
+    "formats",
     "search",
     "worklog",
     "serve",
@@ -93,6 +94,7 @@ SCHEMA = "docs/verdict.schema.json"
 RAW = (
     "bench/results/",
     "tests/fuzz/corpus/",
+    "tests/formats/flashinfer/blob/",
     "examples/match/",
     "examples/mcp/",
     "examples/tour/",

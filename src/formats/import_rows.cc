@@ -1,0 +1,160 @@
+// CUDA-L1, KernelBook and the AI CUDA Engineer's archive: tables whose rows have a reference and a
+// candidate as text.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "formats/foreign_rows.h"
+#include "formats/import_kinds.h"
+#include "formats/python_text.h"
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool IsFull(const Imported& imported, const ImportRequest& request) {
+  return request.limit > 0 && imported.candidates.size() >= request.limit;
+}
+
+// The members of `row` that a reader of the results may want, under their own names.
+Json Chosen(const Json& row, std::initializer_list<const char*> names) {
+  Json chosen = Json::object();
+  for (const char* name : names)
+    if (const auto found = row.find(name); found != row.end()) chosen[name] = *found;
+  return chosen;
+}
+
+bool HasClass(const std::string& source, const std::string& name) {
+  return std::regex_search(source, std::regex("(^|\n)class\\s+" + name + "\\s*[(:]"));
+}
+
+bool IsIdentifier(const std::string& text) {
+  return std::regex_match(text, std::regex("[A-Za-z_][A-Za-z0-9_]*"));
+}
+
+}  // namespace
+
+Result<Imported> ImportCudaL1(const ImportRequest& request) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Json> rows,
+                         ReadForeignRows(request.paths.front(), request.read));
+  Imported imported;
+  int64_t number = 0;
+  for (const Json& row : rows) {
+    if (IsFull(imported, request)) break;
+    ++number;
+    const std::string level = TextOf(row, "level_id"), task = TextOf(row, "task_id");
+    const std::string reference = TextOf(row, "ref_code"), candidate = TextOf(row, "custom_code");
+    const std::string name = fmt::format("level{}_{}", level, task);
+    if (task.empty() || reference.empty()) {
+      imported.left_out.push_back(fmt::format("row {} has no task_id or no ref_code", number));
+      continue;
+    }
+    if (candidate.empty() || candidate == "None") {
+      imported.left_out.push_back(fmt::format("{}: there is no custom_code", name));
+      continue;
+    }
+    Json origin = {{"format", "cuda-l1"}};
+    origin.update(
+        Chosen(row, {"level_id", "task_id", "score_torch_compile_default",
+                     "score_torch_compile_reduce_overhead", "score_cuda_graph", "score_cudnn"}));
+    origin["claimed_speedup"] = NumberOf(row, row.contains("score") ? "score" : "score_default");
+    const size_t problem = imported.AddProblem(name, reference);
+    imported.AddCandidate(problem, name, candidate, origin.dump());
+  }
+  return imported;
+}
+
+Result<Imported> ImportKernelBook(const ImportRequest& request) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Json> rows,
+                         ReadForeignRows(request.paths.front(), request.read));
+  Imported imported;
+  int64_t number = 0;
+  for (const Json& row : rows) {
+    if (IsFull(imported, request)) break;
+    ++number;
+    std::string entry = TextOf(row, "entry_point");
+    if (entry.empty()) entry = TextOf(row, "module_name");
+    std::string reference = TextOf(row, "python_code"), candidate = TextOf(row, "triton_code");
+    if (!IsIdentifier(entry) || reference.empty() || candidate.empty()) {
+      imported.left_out.push_back(
+          fmt::format("row {} has no entry_point, no python_code or no triton_code", number));
+      continue;
+    }
+    std::string found;
+    for (const std::string& name : {std::string("ModelNew"), entry + "New", entry})
+      if (found.empty() && HasClass(candidate, name)) found = name;
+    if (found.empty()) {
+      imported.left_out.push_back(fmt::format(
+          "row {}: triton_code has no class ModelNew, {}New or {}", number, entry, entry));
+      continue;
+    }
+    if (entry != "Model") reference += fmt::format("\n\nModel = {}\n", entry);
+    if (found != "ModelNew") candidate += fmt::format("\n\nModelNew = {}\n", found);
+    Json origin = {{"format", "kernelbook"}};
+    origin.update(Chosen(
+        row, {"entry_point", "module_name", "repo_name", "repo_link", "licenses", "sha", "uuid"}));
+    const size_t problem = imported.AddProblem(entry, reference);
+    imported.AddCandidate(problem, entry, candidate, origin.dump());
+  }
+  return imported;
+}
+
+namespace {
+
+// The functional form calls its function through an argument of forward, so that an extension with
+// the same signature can take its place.
+std::string ExtensionCandidate(const std::string& functional, const std::string& source) {
+  return fmt::format(R"({}
+
+
+{}
+
+class ModelNew(Model):
+    def forward(self, *inputs):
+        return super().forward(*inputs, fn=extension.forward)
+)",
+                     functional, PythonExtension(source));
+}
+
+}  // namespace
+
+Result<Imported> ImportAiCudaEngineer(const ImportRequest& request) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Json> rows,
+                         ReadForeignRows(request.paths.front(), request.read));
+  Imported imported;
+  int64_t number = 0;
+  for (const Json& row : rows) {
+    if (IsFull(imported, request)) break;
+    ++number;
+    const std::string operation = TextOf(row, "Op_Name"), source = TextOf(row, "CUDA_Code");
+    const std::string module = TextOf(row, "PyTorch_Code_Module");
+    const std::string functional = TextOf(row, "PyTorch_Code_Functional");
+    if (source.empty() || module.empty() || functional.empty()) {
+      imported.left_out.push_back(fmt::format(
+          "row {} has no CUDA_Code, PyTorch_Code_Module or PyTorch_Code_Functional", number));
+      continue;
+    }
+    if (functional.find("fn=") == std::string::npos &&
+        functional.find("fn:") == std::string::npos) {
+      imported.left_out.push_back(
+          fmt::format("row {}: forward of PyTorch_Code_Functional takes no fn", number));
+      continue;
+    }
+    Json origin = {{"format", "ai-cuda-engineer"}};
+    origin.update(
+        Chosen(row, {"Op_Name", "Level_ID", "Task_ID", "Kernel_Name", "CUDA_Runtime",
+                     "PyTorch_Native_Runtime", "PyTorch_Compile_Runtime", "Correct", "Max_Diff"}));
+    origin["claimed_speedup"] = NumberOf(row, "CUDA_Speedup_Native");
+    const std::string name =
+        fmt::format("level{}_{}_{}", TextOf(row, "Level_ID"), TextOf(row, "Task_ID"), operation);
+    const size_t problem = imported.AddProblem(name, module);
+    const std::string kernel = TextOf(row, "Kernel_Name");
+    imported.AddCandidate(problem, kernel.empty() ? name : name + "_" + kernel,
+                          ExtensionCandidate(functional, source), origin.dump());
+  }
+  return imported;
+}
+
+}  // namespace assay

@@ -1,0 +1,209 @@
+"""assay import and assay export: samples of each format, imported, judged and written back."""
+import importlib
+import json
+import sys
+import types
+
+import pytest
+
+from conftest import ENVIRONMENT, GOOD, ROOT, USAGE
+
+SAMPLES = ROOT / "tests" / "formats"
+QUICK = ("--correctness-only", "--threads", "1", "--no-save", "--quiet")
+
+
+def outcomes(folder):
+    """{candidate's name: outcome} of a judged import."""
+    rows = map(json.loads, (folder / "verdicts.jsonl").read_text().splitlines())
+    return {row["candidate"].split("/")[-1]: row["verdict"]["outcome"] for row in rows}
+
+
+def imported(assay, kind, sample, *more):
+    run = assay("import", kind, SAMPLES / sample, "-o", "out", *more)
+    assert run.code == GOOD, run
+    return assay.home / "out"
+
+
+@pytest.fixture
+def judged(assay):
+    def judge(kind, sample, *more):
+        folder = imported(assay, kind, sample, *more)
+        run = assay("run", folder / "manifest.jsonl", *QUICK)
+        assert run.code == GOOD, run
+        return folder
+
+    return judge
+
+
+def test_rows_of_cuda_l1_are_judged(judged):
+    assert outcomes(judged("cuda-l1", "cuda-l1.jsonl")) == {
+        "level1_19.py": "correct",
+        "level1_19_2.py": "wrong",
+    }
+
+
+def test_popcorn_there_and_back(assay, judged):
+    folder = judged("popcorn", "popcorn/scale_py")
+    found = outcomes(folder)
+    assert found == {"added_0.py": "correct", "added_1.py": "correct"} | {
+        "wrong_0.py": "wrong",
+        "wrong_1.py": "wrong",
+    }
+    run = assay("export", "popcorn", folder, "-o", "back")
+    assert run.code == GOOD, run
+    right = json.loads((assay.home / "back" / "results" / "added.json").read_text())
+    result = right["runs"]["test"]["run"]["result"]
+    assert result["test-count"] == "2" and result["check"] == "pass"
+    assert result["test.1.spec"] == "size: 32; seed: 6256"
+    wrong = json.loads((assay.home / "back" / "results" / "wrong.json").read_text())
+    assert not wrong["runs"]["test"]["run"]["passed"]
+
+
+def test_flashinfer_there_and_back(assay, judged):
+    folder = judged("flashinfer", "flashinfer")
+    assert outcomes(folder) == {"into_1f0c2d3e.py": "correct", "returned_1f0c2d3e.py": "wrong"}
+    run = assay("export", "flashinfer", folder, "-o", "back")
+    assert run.code == GOOD, run
+    (path,) = (assay.home / "back").rglob("*.jsonl")
+    assert path == assay.home / "back/traces/example/gather/scaled_gather_d16.jsonl"
+    traces = {trace["solution"]: trace for trace in map(json.loads, path.read_text().splitlines())}
+    assert traces["into"]["evaluation"]["status"] == "PASSED"
+    assert traces["returned"]["evaluation"]["status"] == "INCORRECT_NUMERICAL"
+    assert traces["into"]["workload"]["uuid"] == "1f0c2d3e-0000"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "kind, sample, expected",
+    [
+        ("kernelbook", "kernelbook.json", {"Halved.py": "correct"}),
+        (
+            "ai-cuda-engineer",
+            "ai-cuda-engineer.csv",
+            {"level1_1_19_ReLU_scaled_clamp_scaled.py": "correct"},
+        ),
+        (
+            "robust-kbench",
+            "robust-kbench",
+            {"relu_scaled.py": "correct", "relu_scaled_config2.py": "correct"},
+        ),
+    ],
+)
+def test_each_other_format_is_judged(judged, kind, sample, expected):
+    assert outcomes(judged(kind, sample)) == expected
+
+
+def test_parquet_needs_pyarrow(assay, write):
+    path = write("rows.parquet", b"PAR1 is no table PAR1")
+    run = assay("import", "kernelbook", path, "-o", "out")
+    assert (run.code, "install pyarrow" in run.err) == (ENVIRONMENT, True) or (
+        run.code == USAGE and "no parquet file" in run.err
+    ), run
+    assert not (assay.home / "out").exists()
+
+
+def test_an_import_never_overwrites(assay):
+    folder = imported(assay, "cuda-l2", "cuda-l2")
+    origin = json.loads((folder / "origin.jsonl").read_text())
+    assert origin["origin"]["claimed_speedup"] == 1.673
+    again = assay("import", "cuda-l2", SAMPLES / "cuda-l2", "-o", "out")
+    assert again.code == USAGE and "is not empty" in again.err, again
+
+
+@pytest.fixture
+def modules(monkeypatch):
+    """Imports a module of an exported folder, as its framework does."""
+
+    def load(folder, name):
+        for known in ("assay_judge", "assay_episodes", "evaluator", "evaluate", "models", name):
+            sys.modules.pop(known, None)
+        monkeypatch.syspath_prepend(str(folder))
+        return importlib.import_module(name)
+
+    yield load
+    for name in ("assay_judge", "assay_episodes", "evaluator", "evaluate", "models", "server"):
+        for known in [key for key in sys.modules if key.split(".")[0] == name]:
+            del sys.modules[known]
+
+
+def exported(assay, kind, *more):
+    run = assay("export", kind, "softmax", "--size", "tiny", "-o", kind, *more)
+    assert run.code == GOOD, run
+    return assay.home / kind
+
+
+def on_path(assay, monkeypatch):
+    """The built program, its state and caches are those that a framework's process finds."""
+    for name, value in assay.environment.items():
+        monkeypatch.setenv(name, value)
+    from conftest import ASSAY
+
+    monkeypatch.setenv("PATH", f"{ASSAY.parent}:{assay.environment['PATH']}")
+
+
+def test_evaluators_of_searches(assay, modules, monkeypatch):
+    on_path(assay, monkeypatch)
+    folder = exported(assay, "openevolve", "--form", "native")
+    assert "EVOLVE-BLOCK-START" in (folder / "initial_program.cpp").read_text()
+    evaluator = modules(folder, "evaluator")
+    judge = sys.modules["assay_judge"]
+    judge.ARGUMENTS += ["--correctness-only", "--threads", "1"]
+    right = evaluator.evaluate(ROOT / "kernels" / "softmax" / "fused.cpp")
+    assert right["correct"] == 1.0 and right["combined_score"] == 0.0  # nothing was timed
+    wrong = evaluator.evaluate(ROOT / "kernels" / "softmax" / "off_by_one.cpp")
+    assert wrong["combined_score"] == 0.0 and wrong["correct"] == 0.0
+    judge.ARGUMENTS[0] = "no_such_problem"
+    with pytest.raises(judge.NoVerdict, match="no_such_problem"):
+        evaluator.evaluate(ROOT / "kernels" / "softmax" / "fused.cpp")
+
+
+def test_shinka_tells_a_failure_of_the_machine_from_a_wrong_answer(assay, modules, monkeypatch):
+    on_path(assay, monkeypatch)
+    evaluate = modules(exported(assay, "shinka", "--form", "native"), "evaluate")
+    sys.modules["assay_judge"].ARGUMENTS += ["--correctness-only", "--threads", "1"]
+    results = assay.home / "results"
+    assert evaluate.main(ROOT / "kernels" / "softmax" / "off_by_one.cpp", results) == 0
+    assert not json.loads((results / "correct.json").read_text())["correct"]
+    assert json.loads((results / "metrics.json").read_text())["combined_score"] == 0.0
+    sys.modules["assay_judge"].PROGRAM = "/nonexistent/assay"
+    other = assay.home / "other"
+    assert evaluate.main(ROOT / "kernels" / "softmax" / "fused.cpp", other) == 1
+    assert not (other / "metrics.json").exists()
+
+
+def stand_ins_for_openenv(monkeypatch):
+    """The parts of OpenEnv that the export uses, as small as they can be."""
+
+    class Fields:
+        def __init__(self, **fields):
+            self.__dict__.update(fields)
+
+    made = {
+        "openenv": {},
+        "openenv.core": {},
+        "openenv.core.env_server": {},
+        "openenv.core.env_server.types": {"Action": Fields, "Observation": Fields, "State": Fields},
+        "openenv.core.env_server.interfaces": {"Environment": object},
+        "openenv.core.env_server.http_server": {"create_app": lambda *parts, **named: parts},
+    }
+    for name, members in made.items():
+        module = types.ModuleType(name)
+        module.__dict__.update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+def test_openenv_plays_an_episode(assay, modules, monkeypatch):
+    on_path(assay, monkeypatch)
+    stand_ins_for_openenv(monkeypatch)
+    app = modules(exported(assay, "openenv"), "server.app").app
+    make, action, _ = app
+    environment = make()
+    try:
+        first = environment.reset(seed=1)
+        assert "torch.softmax" in first.prompt and not first.done
+        source = (ROOT / "kernels" / "softmax" / "off_by_one.cpp").read_text()
+        after = environment.step(action(code=f"```cpp\n{source}```"))
+        assert after.outcome == "wrong" and after.reward == 0 and after.compilation_success
+        assert environment.state.step_count == 1
+    finally:
+        environment.close()

@@ -1,0 +1,1 @@
+# The evaluator is Assay's.
