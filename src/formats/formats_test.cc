@@ -69,12 +69,12 @@ TEST(PythonTextTest, TheSameFilesGiveTheSameFolder) {
 }
 
 // A run of one candidate, and the origin of its import.
-struct Run {
+struct JudgedRun {
   std::vector<RunRow> rows;
   std::string origins;
 };
 
-Run RunOf(const Verdict& verdict, const Json& origin) {
+JudgedRun RunOf(const Verdict& verdict, const Json& origin) {
   RunRow row;
   row.candidate = "out/candidates/mine.py";
   row.verdict = verdict;
@@ -86,7 +86,7 @@ TEST(ResultsOutTest, TracesHaveTimesOfWhatPassed) {
                        {"definition", "gather"},     {"op_type", "../up"},
                        {"solution", "mine"},         {"author", "example"},
                        {"workload", {{"uuid", "7"}}}};
-  const Run run = RunOf(SampleVerdict(Outcome::kFaster), origin);
+  const JudgedRun run = RunOf(SampleVerdict(Outcome::kFaster), origin);
   const auto judged = PairWithOrigins(run.rows, run.origins);
   ASSERT_TRUE(judged) << judged.error().message;
   const ExportedFiles files = FlashInferTraces(*judged);
@@ -110,7 +110,7 @@ TEST(ResultsOutTest, OnlyOneLayoutHasAWordForCheats) {
                          {"definition", "gather"},
                          {"solution", "mine"},
                          {"workload", Json::object()}};
-    const Run run = RunOf(foul, origin);
+    const JudgedRun run = RunOf(foul, origin);
     const auto files = FlashInferTraces(*PairWithOrigins(run.rows, run.origins));
     const Json trace = Json::parse(files.begin()->second);
     EXPECT_EQ(trace["evaluation"]["status"], status);
@@ -120,7 +120,7 @@ TEST(ResultsOutTest, OnlyOneLayoutHasAWordForCheats) {
 
 TEST(ResultsOutTest, PopcornResultsGiveEachCaseItsTimes) {
   const Json origin = {{"format", "popcorn"}, {"submission", "x/mine.py"}, {"spec", "size: 16"}};
-  const Run run = RunOf(SampleVerdict(Outcome::kFaster), origin);
+  const JudgedRun run = RunOf(SampleVerdict(Outcome::kFaster), origin);
   const auto files = PopcornResults(*PairWithOrigins(run.rows, run.origins));
   ASSERT_THAT(files, ElementsAre(Key("results/mine.json")));
   const Json result = Json::parse(files.begin()->second);

@@ -147,8 +147,8 @@ Result<Imported> ImportAiCudaEngineer(const ImportRequest& request) {
         Chosen(row, {"Op_Name", "Level_ID", "Task_ID", "Kernel_Name", "CUDA_Runtime",
                      "PyTorch_Native_Runtime", "PyTorch_Compile_Runtime", "Correct", "Max_Diff"}));
     origin["claimed_speedup"] = NumberOf(row, "CUDA_Speedup_Native");
-    const std::string name =
-        fmt::format("level{}_{}_{}", TextOf(row, "Level_ID"), TextOf(row, "Task_ID"), operation);
+    // The operation's name begins with the task's number.
+    const std::string name = fmt::format("level{}_{}", TextOf(row, "Level_ID"), operation);
     const size_t problem = imported.AddProblem(name, module);
     const std::string kernel = TextOf(row, "Kernel_Name");
     imported.AddCandidate(problem, kernel.empty() ? name : name + "_" + kernel,

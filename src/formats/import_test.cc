@@ -101,7 +101,7 @@ TEST(ImportTest, AiCudaEngineerPutsTheExtensionInTheFunctionsPlace) {
   const auto imported = ImportSample("ai-cuda-engineer", "ai-cuda-engineer.csv");
   ASSERT_TRUE(imported) << imported.error().message;
   ASSERT_EQ(imported->candidates.size(), 1u);
-  EXPECT_EQ(imported->candidates[0].name, "level1_1_19_ReLU_scaled_clamp_scaled");
+  EXPECT_EQ(imported->candidates[0].name, "level1_19_ReLU_scaled_clamp_scaled");
   EXPECT_THAT(imported->candidates[0].text, HasSubstr("fn=extension.forward"));
   EXPECT_THAT(imported->candidates[0].text, HasSubstr("cpp_sources=SOURCE"));
   EXPECT_EQ(OriginOf(*imported, 0)["claimed_speedup"], 2.0);

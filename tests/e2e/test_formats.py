@@ -80,7 +80,7 @@ def test_flashinfer_there_and_back(assay, judged):
         (
             "ai-cuda-engineer",
             "ai-cuda-engineer.csv",
-            {"level1_1_19_ReLU_scaled_clamp_scaled.py": "correct"},
+            {"level1_19_ReLU_scaled_clamp_scaled.py": "correct"},
         ),
         (
             "robust-kbench",

@@ -1,6 +1,7 @@
 """The Debian package, unpacked: everything in its place, and it judges from there."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -23,6 +24,34 @@ def unpacked(tmp_path_factory):
     subprocess.run(["dpkg-deb", "-x", package, folder / "root"], check=True)
     control = subprocess.run(["dpkg-deb", "-f", package], capture_output=True, text=True)
     return folder / "root" / "usr", control.stdout
+
+
+def can_lay_a_root(folder):
+    """Whether this process may mount a layer over the system's root."""
+    layers = f"lowerdir=/,upperdir={folder}/upper,workdir={folder}/work"
+    command = (
+        f"cd {folder} && mount -t tmpfs tmpfs . && cd {folder} && mkdir upper work root && "
+        f"mount -t overlay overlay -o {layers} root"
+    )
+    return os.geteuid() == 0 and subprocess.run(
+        ["unshare", "--mount", "sh", "-c", command], capture_output=True
+    ).returncode == 0
+
+
+@pytest.mark.thorough
+def test_the_package_is_installed_used_and_removed_without_a_trace(unpacked, tmp_path):
+    if not can_lay_a_root(tmp_path):
+        pytest.skip("needs root and overlay file systems")
+    (package,) = (unpacked[0].parents[1]).glob("*.deb")
+    process = subprocess.run(
+        [ROOT / "scripts" / "test-package", "--here"],
+        env=os.environ | {"ASSAY_PACKAGE": str(package)},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert process.returncode == 0, process
+    assert "installs, judges, and leaves nothing behind" in process.stdout
 
 
 def test_the_package_names_what_a_judgement_needs(unpacked):
