@@ -18,7 +18,7 @@ def unpacked(tmp_path_factory):
         check=True,
         capture_output=True,
         cwd=folder,
-        timeout=120,
+        timeout=300,
     )
     (package,) = folder.glob("*.deb")
     subprocess.run(["dpkg-deb", "-x", package, folder / "root"], check=True)
