@@ -30,8 +30,8 @@ def verdict_of(path):
 
 
 def result_of(path):
-    """Returns a dictionary: `score`, 0 unless correct, else the certified speedup, or the measured one
-    up to 1 where no gain is certified; `correct`; `outcome`; `speedup`; `feedback`, one text.
+    """Returns a dictionary: `score`, 0 unless correct, else the certified speedup, or the measured
+    one up to 1 where no gain is certified; `correct`; `outcome`; `speedup`; `feedback`, one text.
     """
     verdict = verdict_of(path)
     correct = bool((verdict.get("correctness") or {}).get("passed")) and not verdict.get("foul")

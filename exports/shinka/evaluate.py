@@ -12,7 +12,7 @@ import assay_judge  # noqa: E402
 
 
 def main(program_path, results_dir):
-    """Writes metrics.json and correct.json. A failure of the machine is an error without metrics."""
+    """Writes metrics.json and correct.json. A failure of the machine leaves no metrics."""
     folder = pathlib.Path(results_dir)
     folder.mkdir(parents=True, exist_ok=True)
     try:

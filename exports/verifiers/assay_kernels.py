@@ -1,4 +1,4 @@
-"""An environment of the `verifiers` package: a model writes kernels, Assay's verdicts reward them."""
+"""An environment of the `verifiers` package: a model writes kernels, verdicts reward them."""
 
 import asyncio
 

@@ -134,6 +134,7 @@ class Tree:
         "include",
         "kernels",
         "examples",
+        "exports",
         "problems",
         "tests",
         "bench",
