@@ -5,7 +5,8 @@
 // Theory of operation. A claim is one attempt at a work, and has its number. The attempt that holds
 // the work alone can end it; so a work ends exactly once. A claim is over when its worker is silent
 // for the queue's lease, as the queue's own clock says, or gives the work back. Claimed works go
-// back to their place, and fail after the last attempt. Runs of one priority take turns.
+// back to their place, and fail after the last attempt. Of runs of one priority the one with the
+// fewest claimed works goes first.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,13 @@ struct NewWork {
   std::string request;  // JSON: all that a machine without shared files needs to judge it
 };
 
-enum class WorkState { kQueued, kClaimed, kJudged, kFailed, kCancelled };  // the last three are ends
+enum class WorkState {
+  kQueued,
+  kClaimed,
+  kJudged,
+  kFailed,
+  kCancelled
+};  // the last three are ends
 
 // A pilot: one process that judges on one device of one node.
 struct WorkerFacts {
@@ -35,6 +42,7 @@ struct WorkerFacts {
   std::string model;         // of the device
   std::string version;       // of Assay
   std::string job;           // of the cluster's scheduler; empty: none
+  std::string measures;      // JSON: rates of the device by name; empty: not measured
 };
 
 struct ClaimedWork {
@@ -46,10 +54,12 @@ struct ClaimedWork {
 struct WorkEnd {
   std::string verdict;  // JSON; empty: `error` says why there is none
   std::string error;    // JSON: kind, message
+  // The machine failed, not the work: it goes back to the queue, and ends after the last attempt.
+  bool again = false;
 };
 
 struct EndedWork {
-  int64_t sequence = 0;  // of ends in this queue, rising
+  int64_t sequence = 0;  // rising, as this object tells ends; a new object begins anew
   std::string run, key;
   WorkState state = WorkState::kJudged;
   WorkEnd end;
@@ -64,6 +74,11 @@ struct KnownWorker {
   int64_t judged = 0, faults = 0;
   double judged_an_hour = 0;
   std::string drained;  // why it gets no more work; empty: it does
+};
+
+struct QueueTerms {
+  double lease_s = 60;   // a worker that is silent so long has lost what it claimed
+  int attempts_max = 3;  // attempts that failed: then the work has
 };
 
 struct QueueCounts {
@@ -81,16 +96,16 @@ class WorkQueue {
   virtual Result<int64_t> Add(std::span<const NewWork> works) = 0;
   // Up to `works_max` works of one group, for a worker of this device that is not drained.
   virtual Result<std::vector<ClaimedWork>> Claim(const WorkerFacts& worker, int works_max) = 0;
-  // The worker lives. Returns the ids of those of `held` that are no longer its: cancelled, or given
-  // to another.
+  // The worker lives. Returns the ids of those of `held` that are no longer its: cancelled, or
+  // given to another.
   virtual Result<std::vector<int64_t>> Beat(const WorkerFacts& worker,
                                             std::span<const ClaimedWork> held) = 0;
-  // True if it counts: the attempt held the work, or had ended it so before.
+  // True if it counts: the attempt held the work, or had ended it before. An end with `again`
+  // counts as an attempt that failed.
   virtual Result<bool> End(const WorkerFacts& worker, const ClaimedWork& work,
                            const WorkEnd& end) = 0;
   // Back to the queue; the attempt does not count.
-  virtual Result<void> GiveBack(const WorkerFacts& worker,
-                                std::span<const ClaimedWork> works) = 0;
+  virtual Result<void> GiveBack(const WorkerFacts& worker, std::span<const ClaimedWork> works) = 0;
   // Works of silent workers go back to the queue, or fail after the last attempt. Returns how many.
   virtual Result<int64_t> Expire() = 0;
 

@@ -41,6 +41,7 @@ ROOMS = [
     "web",
     "runner",
     "mcp",
+    "cluster",
     "cli",
 ]
 LAYERS = {
@@ -49,6 +50,7 @@ LAYERS = {
     "cuda": set(),
     "model": {"base", "wire"},
     "archive": {"base", "model"},
+    "queue": {"base"},
     "http": {"base"},
     "propose": {"base", "model", "http"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},
@@ -58,10 +60,12 @@ LAYERS = {
         for place, room in enumerate(ROOMS)
     },
 }
-for room in ("search", "worklog", "serve", "web", "runner", "mcp", "cli"):
+for room in ("search", "worklog", "serve", "web", "runner", "mcp", "cluster", "cli"):
     LAYERS[room] |= {"archive", "propose"}  # what judges knows nothing of them
 for room in ("web", "runner", "cli"):
     LAYERS[room].add("http")
+for room in ("cluster", "cli"):
+    LAYERS[room].add("queue")
 HOST_MAY_USE = {"wire", "cuda"}
 HOST_TESTS_MAY_USE = {"base", "wire", "cuda", "model", "problem"}
 # Pure folders: samples in, conclusions out.
