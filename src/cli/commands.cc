@@ -18,6 +18,7 @@
 #include "cli/search_command.h"
 #include "cli/serve_command.h"
 #include "cli/submit_command.h"
+#include "cli/workers_command.h"
 #include "cli/worklog_command.h"
 #include "problem/nearest.h"
 
@@ -95,6 +96,8 @@ void CommandLine::AddAll() {
   Add<JudgeOptions>(app, "judge", "Judge candidates against a PyTorch reference", RunJudge);
   Add<WorkerCommandOptions>(
       app, "worker", "Judge candidates that come as JSON lines, in warm sessions", RunWorker);
+  Add<WorkersOptions>(app, "workers", "Show the nodes of a queue, what each does, and its faults",
+                      RunWorkers);
   Add<ServeOptions>(app, "serve", "Serve a board, a queue of jobs and a class", RunServe);
   Add<SubmitOptions>(app, "submit", "Have a server judge a candidate, and show its verdict",
                      RunSubmit);

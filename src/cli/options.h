@@ -124,13 +124,31 @@ struct WorkerCommandOptions {
   std::vector<int> cores, measuring_cores;
   size_t sessions = 16;
   int sharers = 1;
-  std::string server, token_file, name;  // of a runner; server empty: JSON lines on stdin
+  // Of a runner or a pilot; server and queue empty: JSON lines on stdin.
+  std::string server, token_file, name, queue;
+  double stop_after_s = 0, idle_stop_s = 0, lease_s = 60;  // of a pilot
+  bool measure = false, stop_with_input = false;           // likewise
   bool allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
 };
 
+// The machines of a run or a search, where they are others than this one.
+struct ClusterOptions {
+  std::string queue;             // a folder that all share; empty: one in the results folder
+  bool slurm = false;            // pilots as an array of jobs
+  std::vector<std::string> ssh;  // hosts of pilots
+  std::string partition, gres, time, bundle;
+  int nodes = 1;
+  double lease_s = 60;
+  bool check_nodes = false;
+
+  void AddTo(CLI::App& command);
+  bool asked() const { return slurm || !ssh.empty() || !queue.empty(); }
+};
+
 struct RunOptions {
+  ClusterOptions cluster;
   std::vector<std::string> paths;  // a folder, candidates, or a manifest
   std::string problems, size, sizes, only;
   std::string results;               // folder; empty: the one with the candidates

@@ -7,10 +7,12 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "cli/cluster.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/places.h"
 #include "cli/recorder.h"
+#include "cluster/queue_conductor.h"
 #include "machine/machine.h"
 #include "report/progress.h"
 #include "report/score_page.h"
@@ -60,11 +62,17 @@ class RunCall {
         recorder_(options.archive, options.no_save) {}
 
   Result<int> Run() {
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<WorkerPlace> places, PlacesOf(options_.devices));
-    if (places.front().device == "cpu" && options_.workers > 1)
-      return UsageError("--workers: on the CPU one worker has all cores");
+    std::vector<WorkerPlace> places;
     terms_ = options_.asked;
-    terms_.device = places.front().device;
+    if (options_.cluster.asked()) {
+      ASSAY_ASSIGN_OR_RETURN(terms_.device, DeviceOfCluster(options_.cluster, options_.devices));
+      if (options_.workers > 0) return UsageError("--workers: on a cluster --nodes says how many");
+    } else {
+      ASSAY_ASSIGN_OR_RETURN(places, PlacesOf(options_.devices));
+      if (places.front().device == "cpu" && options_.workers > 1)
+        return UsageError("--workers: on the CPU one worker has all cores");
+      terms_.device = places.front().device;
+    }
     terms_.problem = {};
     terms_.effort.futility = !options_.full;
     settings_ = TermsText(terms_);
@@ -129,11 +137,6 @@ class RunCall {
     if (todo.size() < plan_.items.size())
       Notice(fmt::format("{} of {} were judged before: {}/{}", plan_.items.size() - todo.size(),
                          plan_.items.size(), folder_, kRunRowsName));
-    std::vector<std::string> more{"--sessions", "1"};
-    if (options_.allow_weak_sandbox) more.push_back(fmt::format("--{}", kAllowWeakSandbox));
-    std::error_code code;
-    WorkerProcesses workers(fs::read_symlink("/proc/self/exe", code).string(),
-                            PlacesForWorkers(places, options_.workers, UsableCpus()), more);
     RunPace pace(todo.size(), MonotonicNs());
     ConductEvents events;
     events.date = UtcTimestamp;
@@ -143,9 +146,10 @@ class RunCall {
     };
     events.progress = [&](const RunProgress& progress) {
       progress_.Update(
-          fmt::format("{} | {}{}: {}", pace.Text(MonotonicNs()), progress.problem->name,
+          fmt::format("{} | {}{}{}", pace.Text(MonotonicNs()),
+                      progress.problem == nullptr ? "" : progress.problem->name,
                       progress.item == nullptr ? "" : fmt::format(" #{}", progress.item->sample),
-                      progress.text),
+                      progress.problem == nullptr ? progress.text : ": " + progress.text),
           pace.fraction());
     };
     events.row = [&](RunRow row, size_t item) -> Result<void> {
@@ -159,12 +163,36 @@ class RunCall {
       return {};
     };
     ConductEnd end{0, std::nullopt};
-    if (!todo.empty())
-      end = Conductor(plan_, terms_, workers, std::move(events)).Run(todo, StopToken(interrupted_));
+    if (!todo.empty() && options_.cluster.asked())
+      end = ConductOnCluster(todo, std::move(events));
+    else if (!todo.empty())
+      end = ConductHere(places, todo, std::move(events));
     progress_.Clear();
     ASSAY_RETURN_IF_ERROR(Finish());
     if (end.error) return std::unexpected(*end.error);
     return ExitCode();
+  }
+
+  ConductEnd ConductHere(const std::vector<WorkerPlace>& places, const std::vector<size_t>& todo,
+                         ConductEvents events) {
+    std::vector<std::string> more{"--sessions", "1"};
+    if (options_.allow_weak_sandbox) more.push_back(fmt::format("--{}", kAllowWeakSandbox));
+    std::error_code code;
+    WorkerProcesses workers(fs::read_symlink("/proc/self/exe", code).string(),
+                            PlacesForWorkers(places, options_.workers, UsableCpus()), more);
+    return Conductor(plan_, terms_, workers, std::move(events)).Run(todo, StopToken(interrupted_));
+  }
+
+  ConductEnd ConductOnCluster(const std::vector<size_t>& todo, ConductEvents events) {
+    const auto cluster =
+        OpenCluster(options_.cluster, folder_, terms_.device, options_.allow_weak_sandbox);
+    if (!cluster) return {todo.size(), cluster.error()};
+    QueueRunTerms run;
+    run.run = cluster->run;
+    run.suites = SuiteFolders();
+    QueueConductor conductor(plan_, terms_, *cluster->queue, cluster->pilots.get(), std::move(run),
+                             std::move(events));
+    return conductor.Run(todo, rows_->rows(), StopToken(interrupted_));
   }
 
   void Archive(const RunRow& row, const RunItem& item) {

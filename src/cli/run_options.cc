@@ -15,7 +15,70 @@ void AddKeeping(RunOptions* options, CLI::App& command) {
   AddArchiveOption(command, &options->archive);
 }
 
+void AddPilotOptions(WorkerCommandOptions* options, CLI::App& command, CLI::Option* server) {
+  CLI::Option* queue =
+      command
+          .add_option("--queue", options->queue,
+                      "Take work from this queue, a folder that all machines share, in place of "
+                      "reading requests from stdin")
+          ->excludes(server);
+  command
+      .add_option("--stop-after", options->stop_after_s,
+                  "Seconds until a pilot hands back what it has and ends (default: never)")
+      ->needs(queue)
+      ->check(AboveZero());
+  command
+      .add_option("--idle-stop", options->idle_stop_s,
+                  "Seconds without work after which a pilot ends (default: never)")
+      ->needs(queue)
+      ->check(AboveZero());
+  command
+      .add_option("--lease", options->lease_s,
+                  "Seconds of silence after which a pilot's work goes to another")
+      ->needs(queue)
+      ->capture_default_str()
+      ->check(AboveZero());
+  command
+      .add_flag("--measure", options->measure,
+                "Measure the device's ceilings first, so that a slow node is told from its class")
+      ->needs(queue);
+  command
+      .add_flag("--stop-with-input", options->stop_with_input,
+                "A pilot ends when its input does, as over ssh")
+      ->needs(queue);
+}
+
 }  // namespace
+
+void ClusterOptions::AddTo(CLI::App& command) {
+  CLI::Option* by_slurm =
+      command.add_flag("--slurm", slurm, "Judge on the nodes of a Slurm cluster (docs/cluster.md)");
+  command.add_option("--ssh", ssh, "Judge on these hosts, such as a,b, over ssh")
+      ->delimiter(',')
+      ->excludes(by_slurm);
+  command.add_option(
+      "--queue", queue,
+      "Queue of the work: a folder that all machines share (default with --slurm and "
+      "--ssh: one in the results folder). Alone: pilots are started by hand");
+  command.add_option("--nodes", nodes, "Workers that --slurm starts")
+      ->capture_default_str()
+      ->check(Between(1, 10000));
+  command.add_option("--partition", partition, "Slurm's partition")->needs(by_slurm);
+  command.add_option("--gres", gres, "What Slurm gives each worker, such as gpu:1")
+      ->needs(by_slurm);
+  command.add_option("--time", time, "Slurm's time limit of a worker, such as 30, 2:00:00 or 1-12")
+      ->needs(by_slurm);
+  command.add_option("--bundle", bundle,
+                     "An archive of scripts/bundle, which each node unpacks (default: the nodes "
+                     "have this program at the same path)");
+  command
+      .add_option("--lease", lease_s,
+                  "Seconds of silence after which a worker's work goes to another")
+      ->capture_default_str()
+      ->check(AboveZero());
+  command.add_flag("--check-nodes", check_nodes,
+                   "Measure each node first; one that is slower than its class gets no work");
+}
 
 void RunOptions::AddTo(CLI::App& command) {
   command
@@ -43,6 +106,7 @@ void RunOptions::AddTo(CLI::App& command) {
                   "Workers of each GPU: one measures at a time, while the others build and check "
                   "(default: by the number of cores, 8 at most)")
       ->check(Between(1, 16));
+  cluster.AddTo(command);
   AddKeeping(this, command);
   command.add_flag("--dry-run", dry_run, "Judge nothing: print the plan");
   command.add_flag("--again", again, "Judge what was judged before, too");
@@ -130,16 +194,14 @@ void WorkerCommandOptions::AddTo(CLI::App& command) {
       .add_option("--token-file", token_file,
                   "File with the server's token (default: $ASSAY_TOKEN)")
       ->needs(url);
-  command
-      .add_option(
-          "--name", name,
-          "The runner's name on the server's pages (default: the machine's and the device's)")
-      ->needs(url);
+  command.add_option("--name", name,
+                     "The name of a runner or a pilot (default: the machine's and the device's)");
+  AddPilotOptions(this, command, url);
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.footer(
       "Reads requests and writes events as JSON lines (docs/worker.md). It ends when its input "
       "ends, or by SIGTERM. With --server it is a runner (docs/serve.md): it judges the server's "
-      "jobs until Ctrl-C.\n"
+      "jobs until Ctrl-C. With --queue it is a pilot (docs/cluster.md).\n"
       "Examples:\n  assay worker < requests.jsonl\n"
       "  assay worker --server https://assay.example.org --token-file token --device cuda\n\n"
       "Exit codes: 0 its input ended; 2 usage, or the server does not accept the token; 8 this "

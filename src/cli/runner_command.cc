@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
+#include "cli/pilot_command.h"
 #include "cli/places.h"
 #include "cli/submit_command.h"
 #include "doctor/doctor.h"
@@ -24,21 +25,6 @@ std::string DefaultName(const WorkerPlace& place) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   return fmt::format("{}-{}", host[0] == '\0' ? "runner" : host.data(), place.Name());
-}
-
-// The child's options, which it has in common with the runner.
-std::vector<std::string> WorkerArguments(const WorkerCommandOptions& options) {
-  std::vector<std::string> words{"--sessions", fmt::format("{}", options.sessions)};
-  if (!options.memory.empty()) words.insert(words.end(), {"--memory", options.memory});
-  const auto add = [&](const char* name, const std::vector<int>& cores) {
-    if (!cores.empty()) words.insert(words.end(), {name, fmt::format("{}", fmt::join(cores, ","))});
-  };
-  add("--cores", options.cores);
-  add("--measuring-cores", options.measuring_cores);
-  if (options.sharers > 1)
-    words.insert(words.end(), {"--sharers", fmt::format("{}", options.sharers)});
-  if (options.allow_weak_sandbox) words.push_back(fmt::format("--{}", kAllowWeakSandbox));
-  return words;
 }
 
 Result<int> Serve(const WorkerCommandOptions& options, const std::atomic<bool>& interrupted) {
@@ -73,6 +59,20 @@ Result<int> Serve(const WorkerCommandOptions& options, const std::atomic<bool>& 
 }
 
 }  // namespace
+
+std::vector<std::string> WorkerArguments(const WorkerCommandOptions& options) {
+  std::vector<std::string> words{"--sessions", fmt::format("{}", options.sessions)};
+  if (!options.memory.empty()) words.insert(words.end(), {"--memory", options.memory});
+  const auto add = [&](const char* name, const std::vector<int>& cores) {
+    if (!cores.empty()) words.insert(words.end(), {name, fmt::format("{}", fmt::join(cores, ","))});
+  };
+  add("--cores", options.cores);
+  add("--measuring-cores", options.measuring_cores);
+  if (options.sharers > 1)
+    words.insert(words.end(), {"--sharers", fmt::format("{}", options.sharers)});
+  if (options.allow_weak_sandbox) words.push_back(fmt::format("--{}", kAllowWeakSandbox));
+  return words;
+}
 
 int RunRunner(const WorkerCommandOptions& options) {
   const std::atomic<bool>& interrupted = InstallInterruptHandler();

@@ -8,6 +8,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "cli/pilot_command.h"
 #include "cli/submit_command.h"
 #include "doctor/doctor.h"
 #include "machine/machine.h"
@@ -32,6 +33,7 @@ bool WriteAll(int fd, const std::string& text) {
 
 int RunWorker(const WorkerCommandOptions& options) {
   if (!options.server.empty()) return RunRunner(options);
+  if (!options.queue.empty()) return RunPilot(options);
   if (!options.device.empty() && options.device != "cpu" && options.device != "cuda")
     return ReportError(
         {ErrorKind::kUsage, fmt::format("--device {}: give cpu or cuda; a GPU's number goes into "

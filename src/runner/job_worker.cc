@@ -28,8 +28,10 @@ Error Interrupted() { return {ErrorKind::kInterrupted, "interrupted"}; }
 JobWorker::JobWorker(Fleet& fleet, std::function<int64_t()> now_ns)
     : fleet_(fleet), now_ns_(std::move(now_ns)) {}
 
-JobWorker::~JobWorker() {
-  if (runs_) fleet_.Kill(0);
+JobWorker::~JobWorker() { Stop(); }
+
+void JobWorker::Stop() {
+  if (std::exchange(runs_, false)) fleet_.Kill(0);
 }
 
 Result<void> JobWorker::Start(StopToken stop) {
@@ -135,8 +137,8 @@ Result<std::string> JobWorker::Judge(const std::string& line, double seconds_max
   if (!judged && judged.error().kind == ErrorKind::kEnvironment && !is_over())
     judged = Try(line, end_ns, look, stop);
   if (!judged && judged.error().kind == ErrorKind::kEnvironment && is_over())
-    return EnvironmentError(fmt::format(
-        "the judgement took more than the {:.0f} s that the server gives it", seconds_max));
+    return EnvironmentError(
+        fmt::format("the judgement took more than the {:.0f} s that it is given", seconds_max));
   return judged;
 }
 

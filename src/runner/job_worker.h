@@ -21,6 +21,9 @@ class JobWorker {
   // kInterrupted.
   Result<void> Start(StopToken stop);
 
+  // Ends the worker, so that the next judgement is by a fresh one.
+  void Stop();
+
   // Judges by a line of WorkerLine(), and returns the verdict as JSON; of a request to describe a
   // problem, the event. Calls `look` several times a
   // second, with the worker's newest event, or an empty text; once it returns false, the judgement
