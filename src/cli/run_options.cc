@@ -7,8 +7,9 @@
 namespace assay {
 namespace {
 
-// The places that verdicts go to besides the results.
+// The machines that judge, and the places that verdicts go to besides the results.
 void AddKeeping(RunOptions* options, CLI::App& command) {
+  options->cluster.AddTo(command);
   command.add_flag("--no-save", options->no_save,
                    "Keep the verdicts in the results alone: neither for assay explain, nor in the "
                    "archive");
@@ -106,7 +107,6 @@ void RunOptions::AddTo(CLI::App& command) {
                   "Workers of each GPU: one measures at a time, while the others build and check "
                   "(default: by the number of cores, 8 at most)")
       ->check(Between(1, 16));
-  cluster.AddTo(command);
   AddKeeping(this, command);
   command.add_flag("--dry-run", dry_run, "Judge nothing: print the plan");
   command.add_flag("--again", again, "Judge what was judged before, too");

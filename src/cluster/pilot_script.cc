@@ -13,8 +13,11 @@ fail() { echo "assay: on node ${SLURMD_NODENAME:-$(hostname)}: $1" >&2; exit 8; 
 )sh";
 
 constexpr const char* kOwnProgram = R"sh(
-[ -x "$program" ] || fail "there is no $program: put it into a folder that all nodes share, or give --bundle"
-[ "$(sum "$program")" = "$hash" ] || fail "$program is not the controller's Assay ($(sum "$program"), $hash there): install one version on all nodes"
+[ -x "$program" ] || fail "there is no $program: put it into a folder that all nodes share, \
+or give --bundle"
+here=$(sum "$program")
+[ "$here" = "$hash" ] || fail "$program is not the controller's Assay ($here, $hash there): \
+install one version on all nodes"
 )sh";
 
 // The archive is copied, checked, unpacked beside its place, and moved there whole.
@@ -22,7 +25,8 @@ constexpr const char* kUnpack = R"sh(
 folder=${TMPDIR:-/tmp}/assay-$(id -u)-$short
 if [ ! -x "$folder/assay/bin/assay" ]; then
   new=$(mktemp -d "$folder.XXXXXX") || fail "cannot unpack into ${TMPDIR:-/tmp}"
-  cp "$bundle" "$new/bundle" 2>/dev/null || sbcast "$bundle" "$new/bundle" || fail "cannot copy $bundle"
+  cp "$bundle" "$new/bundle" 2>/dev/null || sbcast "$bundle" "$new/bundle" ||
+    fail "cannot copy $bundle"
   [ "$(sum "$new/bundle")" = "$hash" ] || fail "the copy of $bundle is damaged"
   tar -xzf "$new/bundle" -C "$new" || fail "cannot unpack $bundle: is the disk full?"
   rm "$new/bundle"

@@ -1,11 +1,10 @@
 #include "cluster/queue_conductor.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -193,8 +192,7 @@ Result<void> QueueConductor::Bear(const Result<void>& done, StopToken stop) {
     events_.notice(done.error().message + "; it is tried again");
   }
   if (static_cast<double>(MonotonicNs() - trouble_ns_) / 1e9 > run_.trouble_max_s) return done;
-  for (int i = 0; i < 20 && !stop.stopped(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int i = 0; i < 20 && !stop.stopped(); ++i) ::poll(nullptr, 0, 100);
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include "cluster/cluster_testing.h"
 #include "cluster/node_classes.h"
@@ -194,12 +195,12 @@ TEST(SshPilots, APilotEndsWithItsControllerAndIsStartedAgainAfterAFailure) {
     const auto lines = pilots.Tend(5, {});
     ASSERT_TRUE(lines) << lines.error().message;
     said.insert(said.end(), lines->begin(), lines->end());
-    ::usleep(20'000);
+    ::poll(nullptr, 0, 20);
   }
   EXPECT_THAT(said, Contains(HasSubstr("ended with exit code 8")));
   now_ns += 3'000'000'000;
   EXPECT_TRUE(pilots.Tend(5, {}));
-  ::usleep(200'000);
+  ::poll(nullptr, 0, 200);
   pilots.End();
   ::setenv("PATH", path.c_str(), 1);
   const std::string logs =

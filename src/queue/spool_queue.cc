@@ -1,12 +1,12 @@
 #include "queue/spool_queue.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 #include <utility>
 
 namespace assay {
@@ -54,8 +54,8 @@ WorkState StateOf(const std::string& name) {
 
 // Orders works of one priority: by the wall clock in microseconds, as far as machines agree.
 int64_t PlaceNow() {
-  using namespace std::chrono;
-  return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count() * 1000;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count() * 1000;
 }
 
 }  // namespace
@@ -352,7 +352,8 @@ Result<std::vector<EndedWork>> SpoolQueue::Ended(const std::string& run, int64_t
 }
 
 Result<void> SpoolQueue::Wait(int timeout_ms) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(std::min(timeout_ms, kPollMs)));
+  // A shared file system tells nobody of changes.
+  ::poll(nullptr, 0, std::min(timeout_ms, kPollMs));
   return {};
 }
 

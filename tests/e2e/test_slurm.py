@@ -29,7 +29,10 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-MODEL = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return {}\n"
+MODEL = (
+    "import torch\nclass ModelNew(torch.nn.Module):\n"
+    "    def forward(self, x):\n        return {}\n"
+)
 # Text and outcome.
 KINDS = (
     (MODEL.format("torch.clamp(x, min=0)"), "correct"),
@@ -185,7 +188,8 @@ def test_words_of_slurm_reach_the_user(assay, candidates, tmp_path):
     folder = candidates(1)
     program(tmp_path, "squeue", "exit 0\n")
     program(tmp_path, "scancel", "exit 0\n")
-    path = program(tmp_path, "sbatch", "echo 'sbatch: error: invalid partition: gpus' >&2; exit 1\n")
+    says = "echo 'sbatch: error: invalid partition: gpus' >&2; exit 1\n"
+    path = program(tmp_path, "sbatch", says)
     refused = assay(*arguments(folder, "--slurm", "--partition", "gpus"), PATH=path)
     assert refused.code == USAGE
     assert "invalid partition: gpus" in refused.err

@@ -62,7 +62,7 @@ LAYERS = {
 }
 for room in ("search", "worklog", "serve", "web", "runner", "mcp", "cluster", "cli"):
     LAYERS[room] |= {"archive", "propose"}  # what judges knows nothing of them
-for room in ("web", "runner", "cli"):
+for room in ("web", "runner", "cluster", "cli"):
     LAYERS[room].add("http")
 for room in ("cluster", "cli"):
     LAYERS[room].add("queue")
