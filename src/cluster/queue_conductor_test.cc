@@ -41,7 +41,7 @@ class QueueConductorTest : public ::testing::Test {
     terms_.device = "cpu";
   }
   // Ends up to `most` works, the one of `fails` with an error.
-  void JudgeSome(int most, const std::string& fails = "-") {
+  void JudgeSome(int most, const std::string& fails = "no candidate") {
     const WorkerFacts worker{"w", "n1", "cpu", "", "", "", ""};
     for (int i = 0; i < most; ++i) {
       const auto claimed = pilot_->Claim(worker, 1);
