@@ -119,6 +119,7 @@ def slurm(tmp_path, monkeypatch):
         subprocess.run([ROOT / "tests/slurm/stop", folder], check=False)
 
 
+@pytest.mark.thorough
 def test_two_pilots_share_a_folder_and_one_is_killed(assay, candidates):
     folder = candidates(4)
     place = folder.parent / "queue"
