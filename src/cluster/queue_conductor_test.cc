@@ -104,7 +104,10 @@ TEST_F(QueueConductorTest, AControllerThatIsStartedAgainReadsWhatWasJudgedMeanwh
 TEST_F(QueueConductorTest, AnErrorIsARowAndIsTriedAgainByTheNextCall) {
   EXPECT_FALSE(Run({0, 1, 2}, [&] { JudgeSome(3, "second"); }).error);
   ASSERT_EQ(rows_.size(), 3U);
-  EXPECT_THAT(rows_[1].error->message, HasSubstr("no disk"));
+  const auto failed = std::ranges::find_if(rows_, [](const RunRow& row) { return !row.verdict; });
+  ASSERT_NE(failed, rows_.end());
+  EXPECT_EQ(failed->sample, 1);
+  EXPECT_THAT(failed->error->message, HasSubstr("no disk"));
   EXPECT_FALSE(Run({1}, [&] { JudgeSome(1); }).error);
   ASSERT_EQ(rows_.size(), 4U);
   EXPECT_TRUE(rows_[3].verdict);
