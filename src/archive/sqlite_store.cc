@@ -281,14 +281,20 @@ Result<void> SqliteStore::Add(const NewRecord& added, Record* last, std::vector<
   return {};
 }
 
-Result<void> SqliteStore::AddAll(std::span<const NewRecord> records,
-                                 std::vector<Record>* appended) {
+// Of an empty store: one that the first record continues.
+Result<Record> SqliteStore::Last() {
   RecordQuery newest;
   newest.limit = 1;
   ASSAY_ASSIGN_OR_RETURN(std::vector<Record> found, Find(newest));
-  Record last;
-  last.hash = kFirstParent;
-  if (!found.empty()) last = std::move(found.front());
+  if (!found.empty()) return std::move(found.front());
+  Record none;
+  none.hash = kFirstParent;
+  return none;
+}
+
+Result<void> SqliteStore::AddAll(std::span<const NewRecord> records,
+                                 std::vector<Record>* appended) {
+  ASSAY_ASSIGN_OR_RETURN(Record last, Last());
   for (const NewRecord& record : records) ASSAY_RETURN_IF_ERROR(Add(record, &last, appended));
   return {};
 }
@@ -297,6 +303,43 @@ Result<std::vector<Record>> SqliteStore::Append(std::span<const NewRecord> recor
   std::vector<Record> appended;
   ASSAY_RETURN_IF_ERROR(Write([&] { return AddAll(records, &appended); }));
   return appended;
+}
+
+Result<int64_t> SqliteStore::AdoptAll(std::span<const Record> records,
+                                      std::span<const std::string> bytes) {
+  std::string hash;
+  for (const std::string& each : bytes) ASSAY_RETURN_IF_ERROR(KeepBytes(each, &hash));
+  ASSAY_ASSIGN_OR_RETURN(Record last, Last());
+  int64_t adopted = 0;
+  for (const Record& record : records) {
+    if (RecordHash(record) != record.hash)
+      return UsageError(fmt::format("{}: record {} was changed", path_, record.sequence));
+    if (record.sequence <= last.sequence) {
+      RecordQuery same;
+      same.after = record.sequence - 1;
+      same.oldest_first = true;
+      same.limit = 1;
+      ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> found, Find(same));
+      if (!found.empty() && found.front().hash == record.hash) continue;
+    }
+    if (record.sequence != last.sequence + 1 || record.parent != last.hash)
+      return UsageError(
+          fmt::format("{}: record {} does not continue this archive", path_, record.sequence));
+    ASSAY_RETURN_IF_ERROR(Insert(record));
+    last = record;
+    ++adopted;
+  }
+  return adopted;
+}
+
+Result<int64_t> SqliteStore::Adopt(std::span<const Record> records,
+                                   std::span<const std::string> bytes) {
+  int64_t adopted = 0;
+  ASSAY_RETURN_IF_ERROR(Write([&]() -> Result<void> {
+    ASSAY_ASSIGN_OR_RETURN(adopted, AdoptAll(records, bytes));
+    return {};
+  }));
+  return adopted;
 }
 
 Result<std::vector<Record>> SqliteStore::Find(const RecordQuery& query) {

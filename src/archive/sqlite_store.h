@@ -39,6 +39,8 @@ class SqliteStore : public Store {
   Result<std::string> Get(const std::string& hash) override;
   Result<std::vector<Record>> Append(std::span<const NewRecord> records) override;
   Result<std::vector<Record>> Find(const RecordQuery& query) override;
+  Result<int64_t> Adopt(std::span<const Record> records,
+                        std::span<const std::string> bytes) override;
 
  private:
   class Turn;  // holds the lock while it lives
@@ -58,6 +60,8 @@ class SqliteStore : public Store {
   Result<void> Add(const NewRecord& added, Record* last, std::vector<Record>* appended);
   Result<void> AddAll(std::span<const NewRecord> records, std::vector<Record>* appended);
   Result<void> Insert(const Record& record);
+  Result<Record> Last();
+  Result<int64_t> AdoptAll(std::span<const Record> records, std::span<const std::string> bytes);
 
   std::string path_;
   SqliteStoreOptions options_;

@@ -40,6 +40,10 @@ class Store {
   // out.
   virtual Result<std::vector<Record>> Append(std::span<const NewRecord> records) = 0;
   virtual Result<std::vector<Record>> Find(const RecordQuery& query) = 0;
+  // Appends records of another store as they stand there, and the bytes that they are about; all or
+  // none. The first continues this store's chain, or is in it. Returns how many were not yet here.
+  virtual Result<int64_t> Adopt(std::span<const Record> records,
+                                std::span<const std::string> bytes) = 0;
 };
 
 // Reads all records, oldest first, until one of the two returns false. `unreadable` hears of each

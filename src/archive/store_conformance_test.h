@@ -5,6 +5,7 @@
 //   // Replaces bytes in what a closed store keeps, as a faulty disk would. They have one length.
 //   static void ChangeBytes(const std::string& place, const std::string& from, const std::string&
 //   to);
+//   static std::string Unavailable();  // optional: why the tests are skipped; empty: they run
 //
 // INSTANTIATE_TYPED_TEST_SUITE_P(Name, StoreConformance, Engine) in the engine's own test runs
 // them.
@@ -69,6 +70,10 @@ class StoreConformance : public ::testing::Test {
   StoreConformance()
       : folder_(TemporaryFolder::Create().value()), place_(Engine::Place(folder_.path())) {}
 
+  void SetUp() override {
+    if constexpr (requires { Engine::Unavailable(); })
+      if (const std::string why = Engine::Unavailable(); !why.empty()) GTEST_SKIP() << why;
+  }
   std::unique_ptr<Store> Open() const {
     auto store = Engine::Open(place_);
     EXPECT_TRUE(store) << store.error().message;
@@ -197,6 +202,33 @@ TYPED_TEST_P(StoreConformance, AChangedByteIsFound) {
   EXPECT_EQ(report->records, 3);
 }
 
+TYPED_TEST_P(StoreConformance, RecordsAreAdoptedAsTheyStand) {
+  std::vector<Record> records(2);
+  const std::vector<std::string> bytes{"one", "two"};
+  for (int64_t i = 0; i < 2; ++i) {
+    Record& record = records[static_cast<size_t>(i)];
+    record.sequence = i + 1;
+    record.facts = {RecordKind::kNote, "name", "id", "problem", ""};
+    record.time = "2001-02-03T04:05:06Z";
+    record.content = Sha256Hex(bytes[static_cast<size_t>(i)]);
+    record.parent = i == 0 ? std::string(kFirstParent) : records[0].hash;
+    record.hash = RecordHash(record);
+  }
+  const auto store = this->Open();
+  EXPECT_FALSE(store->Adopt(std::span(records).subspan(1), bytes));  // the first is missing
+  EXPECT_EQ(store->Adopt(std::span(records).first(1), bytes).value(), 1);
+  std::vector<Record> changed = records;
+  changed[1].facts.name = "other";
+  EXPECT_FALSE(store->Adopt(changed, bytes));
+  EXPECT_EQ(store->Adopt(records, bytes).value(), 1);
+  EXPECT_EQ(store->Adopt(records, bytes).value(), 0);
+  const std::vector<Record> kept = this->All(*store);
+  ASSERT_EQ(kept.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(kept[i].hash, records[i].hash);
+  EXPECT_EQ(store->Append(std::vector{NoteOf("three")})->front().parent, records[1].hash);
+  this->ExpectWhole(*store, 3);
+}
+
 TYPED_TEST_P(StoreConformance, ProcessesThatAppendAtOnceMakeOneChain) {
   constexpr int kRecords = 40;
   const auto work = [&](int writer) {
@@ -274,7 +306,7 @@ TYPED_TEST_P(StoreConformance, WhatWasAcknowledgedSurvivesKills) {
 REGISTER_TYPED_TEST_SUITE_P(StoreConformance, KeepsBytesByTheirHash,
                             RecordsAreReadAsTheyWereAppended, AnEmptyStoreIsWhole,
                             WhatIsKeptOnceIsNotAppendedAgain, RecordsAreFound, AChangedByteIsFound,
-                            ProcessesThatAppendAtOnceMakeOneChain,
+                            RecordsAreAdoptedAsTheyStand, ProcessesThatAppendAtOnceMakeOneChain,
                             WhatWasAcknowledgedSurvivesKills);
 
 }  // namespace assay

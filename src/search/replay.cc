@@ -106,6 +106,9 @@ class ComparingStore : public Store {
   Result<std::string> Put(std::string_view) override {
     return EnvironmentError("a replay writes nothing");
   }
+  Result<int64_t> Adopt(std::span<const Record>, std::span<const std::string>) override {
+    return EnvironmentError("a replay writes nothing");
+  }
   Result<std::string> Get(const std::string& hash) override { return archive_.Get(hash); }
   Result<std::vector<Record>> Append(std::span<const NewRecord> records) override {
     for (const NewRecord& record : records) {

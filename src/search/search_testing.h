@@ -121,6 +121,10 @@ class CountingStore : public Store {
     return store_.Append(records);
   }
   Result<std::vector<Record>> Find(const RecordQuery& query) override { return store_.Find(query); }
+  Result<int64_t> Adopt(std::span<const Record> records,
+                        std::span<const std::string> bytes) override {
+    return store_.Adopt(records, bytes);
+  }
 
  private:
   Store& store_;
