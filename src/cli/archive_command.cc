@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "archive/record_json.h"
-#include "archive/sqlite_store.h"
+#include "archive/open_store.h"
 #include "base/unique_fd.h"
 #include "cli/archive_dataset.h"
 #include "cli/archive_feedback.h"
@@ -34,8 +34,8 @@ namespace {
 constexpr size_t kHashShown = 12;
 constexpr size_t kDigitsMin = 4;
 
-Result<std::unique_ptr<SqliteStore>> OpenArchive(const std::string& path) {
-  return SqliteStore::OpenToRead(path.empty() ? DefaultArchive() : path);
+Result<std::unique_ptr<Store>> OpenArchive(const std::string& path) {
+  return OpenStore(path.empty() ? DefaultArchive() : path, StoreAccess::kRead);
 }
 
 // Ends a command: its text to stdout, or its error.

@@ -46,10 +46,25 @@ struct ArchiveExportOptions {
   void AddTo(CLI::App& command);
 };
 
+struct ArchiveCopyOptions {
+  std::string from, to;
+
+  void AddTo(CLI::App& command);
+};
+
+struct ArchiveGrantOptions {
+  std::string url, role, as;
+  int64_t queued_max = 0, claimed_max = 0;  // 0: not limited
+
+  void AddTo(CLI::App& command);
+};
+
 int RunArchiveVerify(const ArchiveVerifyOptions& options);
 int RunArchiveList(const ArchiveListOptions& options);
 int RunArchiveShow(const ArchiveShowOptions& options);
 int RunArchiveDiff(const ArchiveDiffOptions& options);
 int RunArchiveExport(const ArchiveExportOptions& options);
+int RunArchiveCopy(const ArchiveCopyOptions& options);
+int RunArchiveGrant(const ArchiveGrantOptions& options);
 
 }  // namespace assay

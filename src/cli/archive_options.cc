@@ -76,4 +76,38 @@ void ArchiveExportOptions::AddTo(CLI::App& command) {
       "2 usage; 8 the archive cannot be read.");
 }
 
+void ArchiveCopyOptions::AddTo(CLI::App& command) {
+  command.add_option("FROM", from, "An archive: a file, or the URL of a PostgreSQL database")
+      ->required();
+  command.add_option("TO", to, "Another, which is made where it is missing")->required();
+  command.footer(
+      "Records are copied as they stand, with their hashes. A copy that was interrupted goes on,\n"
+      "and a later one adds what is new.\n\n"
+      "Example:\n  assay archive copy ~/.local/share/assay/archive.sqlite "
+      "postgresql://me@db/assay\n\n"
+      "Exit codes: 0 TO has all of FROM, and is whole; 2 the two differ, or usage; 3 TO is\n"
+      "damaged; 8 one of them cannot be read or written.");
+}
+
+void ArchiveGrantOptions::AddTo(CLI::App& command) {
+  command.add_option("URL", url, "The database, as the owner of its tables")->required();
+  command.add_option("ROLE", role, "A role of the database's server")->required();
+  command
+      .add_option("--as", as,
+                  "reader: reads the archive; worker: judges what it claims, and reads nothing "
+                  "else; controller: queues work, and records; none: takes all rights back")
+      ->required()
+      ->check(CLI::IsMember({"reader", "worker", "controller", "none"}));
+  command.add_option("--queued-max", queued_max, "Most works that it may have queued; 0: any")
+      ->capture_default_str()
+      ->check(Between(int64_t{0}, int64_t{1'000'000'000}));
+  command
+      .add_option("--claimed-max", claimed_max, "Most of its works that are judged at once; 0: any")
+      ->capture_default_str()
+      ->check(Between(int64_t{0}, int64_t{1'000'000'000}));
+  command.footer(
+      "The tables of the archive and of the queue are made where they are missing.\n\n"
+      "Example:\n  assay archive grant postgresql://owner@db/assay pilots --as worker");
+}
+
 }  // namespace assay

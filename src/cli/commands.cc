@@ -215,6 +215,10 @@ void CommandLine::AddArchive() {
                             RunArchiveVerify);
   Add<ArchiveExportOptions>(*archive, "export", "Write all records as JSON lines",
                             RunArchiveExport);
+  Add<ArchiveCopyOptions>(*archive, "copy", "Copy an archive into another, such as a database",
+                          RunArchiveCopy);
+  Add<ArchiveGrantOptions>(*archive, "grant", "Give a database's role the rights that it needs",
+                           RunArchiveGrant);
 }
 
 int CommandLine::Run(int argument_count, char** arguments) {

@@ -35,8 +35,9 @@ void AddWeakSandboxFlag(CLI::App& command, bool* allowed) {
 
 void AddArchiveOption(CLI::App& command, std::string* archive) {
   command.add_option("--archive", *archive,
-                     "The archive's file (default: $XDG_DATA_HOME/assay/archive.sqlite, below "
-                     "~/.local/share where that is unset)");
+                     "The archive's file, or the URL of a PostgreSQL database (default: "
+                     "$XDG_DATA_HOME/assay/archive.sqlite, below ~/.local/share where that is "
+                     "unset)");
 }
 
 void ProblemOptions::AddTo(CLI::App& command) {

@@ -56,7 +56,9 @@ void Recorder::RunBegan(const std::string& folder, const std::string& text,
 
 Result<void> Recorder::Append(const std::vector<NewRecord>& records) {
   if (!store_) {
-    ASSAY_ASSIGN_OR_RETURN(store_, SqliteStore::Open(path_));
+    OpenStoreOptions options;
+    options.tell = [](const std::string& what) { Notice(what); };
+    ASSAY_ASSIGN_OR_RETURN(store_, OpenStore(path_, StoreAccess::kWrite, std::move(options)));
   }
   ASSAY_RETURN_IF_ERROR(store_->Append(records));
   return {};

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "archive/judged.h"
-#include "archive/sqlite_store.h"
+#include "archive/open_store.h"
 
 namespace assay {
 
@@ -17,7 +17,7 @@ std::string DefaultArchive();
 
 class Recorder {
  public:
-  // `path`: the archive's file; empty: DefaultArchive(). It is opened, and made, at the first
+  // `path`: the archive's file or URL; empty: DefaultArchive(). It is opened, and made, at the first
   // record. With `off` nothing is recorded.
   Recorder(const std::string& path, bool off);
 
@@ -37,7 +37,7 @@ class Recorder {
   const bool off_;
   bool told_ = false;                   // that recording fails
   std::set<std::string> files_;         // hashes of those that were recorded
-  std::unique_ptr<SqliteStore> store_;  // null: not opened yet, or given up after an error
+  std::unique_ptr<Store> store_;  // null: not opened yet, or given up after an error
 };
 
 }  // namespace assay

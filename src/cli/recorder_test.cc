@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "archive/sqlite_store.h"
 #include "base/files.h"
 #include "base/hash.h"
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "archive/sqlite_store.h"
+#include "archive/open_store.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "cli/exit_code.h"
@@ -35,8 +35,8 @@ Result<Verdict> FindVerdict(const std::string& name, const std::string& archive)
   const std::string path = archive.empty() ? DefaultArchive() : archive;
   const bool is_id =
       name.size() >= kDigitsMin && name.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (is_id && fs::exists(path, code)) {
-    ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::OpenToRead(path));
+  if (is_id && StoreMayExist(path)) {
+    ASSAY_ASSIGN_OR_RETURN(const auto store, OpenStore(path, StoreAccess::kRead));
     RecordQuery query;
     query.kind = RecordKind::kVerdict;
     query.reference = name;

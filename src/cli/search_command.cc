@@ -13,7 +13,8 @@
 #include <memory>
 
 #include "archive/judged.h"
-#include "archive/sqlite_store.h"
+#include "archive/open_store.h"
+#include "archive/postgres.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/unique_fd.h"
@@ -99,7 +100,7 @@ class SearchCall {
       if (!options_.problem.problem.empty())
         return UsageError("--resume goes on with what was asked for then: leave the problem out");
       // A mistyped name makes no archive.
-      if (std::error_code code; !fs::exists(path, code))
+      if (!StoreMayExist(path))
         return UsageError(fmt::format("there is no archive {}, so no search to go on with", path));
     } else {
       // Before an archive is made: what was asked for may be wrong.
@@ -109,7 +110,7 @@ class SearchCall {
         parts.push_back(std::move(made));
       }
     }
-    ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(path));
+    ASSAY_ASSIGN_OR_RETURN(const auto store, OpenStore(path, StoreAccess::kWrite));
     if (options_.resumes) {
       begun.resize(1);
       ASSAY_ASSIGN_OR_RETURN(begun[0], ReadSearchSettings(*store, options_.resume));
@@ -141,6 +142,9 @@ class SearchCall {
     std::error_code code;
     if (options_.resumes || options_.replays)
       return UsageError("--verdicts is of a new search: leave --resume and --replay out");
+    if (IsPostgresUrl(options_.verdicts))
+      return UsageError(
+          "--verdicts takes an archive's file: assay archive copy makes one of a database");
     if (!fs::exists(options_.verdicts, code))
       return UsageError(
           fmt::format("there is no archive {} to take verdicts from", options_.verdicts));
@@ -187,9 +191,9 @@ class SearchCall {
     const std::string& action = options_.steer[0];
     if (action != "inject" && action != "prune" && action != "pin")
       return UsageError(fmt::format("--steer {}: give inject IDEA, prune KEY or pin KEY", action));
-    if (std::error_code code; !fs::exists(path, code))
+    if (!StoreMayExist(path))
       return UsageError(fmt::format("there is no archive {}, so no search to steer", path));
-    ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(path));
+    ASSAY_ASSIGN_OR_RETURN(const auto store, OpenStore(path, StoreAccess::kWrite));
     ASSAY_RETURN_IF_ERROR(CheckWish(*store, action, options_.steer[1]));
     ASSAY_RETURN_IF_ERROR(RecordWish(*store, options_.resume, action, options_.steer[1]));
     return kExitGood;
@@ -347,12 +351,12 @@ class SearchCall {
     JudgesEvents judging;
     judging.progress = [&](const std::string& text) { doing = text; };
     judging.notice = [&](const std::string& text) { Say(text); };
-    std::unique_ptr<SqliteStore> measured;
+    std::unique_ptr<Store> measured;
     std::unique_ptr<VerdictSource> judges;
     if (settings.verdicts.empty()) {
       judges = std::make_unique<Judges>(*workers, screening, terms, judging);
     } else {
-      ASSAY_ASSIGN_OR_RETURN(measured, SqliteStore::OpenToRead(settings.verdicts));
+      ASSAY_ASSIGN_OR_RETURN(measured, OpenStore(settings.verdicts, StoreAccess::kRead));
       ASSAY_ASSIGN_OR_RETURN(RecordedVerdicts recorded,
                              RecordedVerdicts::Read(*measured, settings.problem,
                                                     settings.screening_terms, settings.terms));

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "archive/judged.h"
-#include "archive/sqlite_store.h"
+#include "archive/open_store.h"
 #include "model/outcome.h"
 #include "model/verdict_json.h"
 #include "search/prompt.h"
@@ -66,8 +66,8 @@ Result<std::vector<PortedKernel>> ReadPortedKernels(const std::vector<std::strin
           fmt::format("--port {}: give VERDICT or VERDICT@ARCHIVE, with at least {} "
                       "digits of the verdict's hash or id",
                       each, kDigitsMin));
-    ASSAY_ASSIGN_OR_RETURN(const auto store, SqliteStore::OpenToRead(path));
-    ASSAY_ASSIGN_OR_RETURN(PortedKernel kernel, Read(*store, reference, path));
+    ASSAY_ASSIGN_OR_RETURN(const auto store, OpenStore(path, StoreAccess::kRead));
+    ASSAY_ASSIGN_OR_RETURN(PortedKernel kernel, Read(*store, reference, StoreName(path)));
     ASSAY_RETURN_IF_ERROR(Check(kernel, each, problem, form));
     kernels.push_back(std::move(kernel));
   }

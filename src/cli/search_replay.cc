@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "archive/sqlite_store.h"
+#include "archive/open_store.h"
 #include "cli/exit_code.h"
 #include "cli/recorder.h"
 #include "cli/search_parts.h"
@@ -19,7 +19,7 @@ Result<int> ReplayRecorded(const SearchOptions& options, StopToken stop) {
     return UsageError("--replay runs what was recorded: leave the problem out");
   ASSAY_ASSIGN_OR_RETURN(
       const auto archive,
-      SqliteStore::OpenToRead(options.archive.empty() ? DefaultArchive() : options.archive));
+      OpenStore(options.archive.empty() ? DefaultArchive() : options.archive, StoreAccess::kRead));
   std::vector<StrategyParts> processes;  // they stay: strategies refer to their writers
   const auto make = [&](const SearchSettings& settings) -> Result<std::unique_ptr<Strategy>> {
     ASSAY_ASSIGN_OR_RETURN(StrategyParts parts, MakeRecordedStrategy(settings, stop));

@@ -20,7 +20,7 @@ std::string ArchiveOf(const WorklogPlace& place) {
 std::string PlaceWords(const WorklogPlace& place) {
   std::string words;
   if (place.folder != ".") words += " --in " + ShellQuoted(place.folder);
-  if (!place.archive.empty()) words += " --archive " + ShellQuoted(place.archive);
+  if (!place.archive.empty()) words += " --archive " + ShellQuoted(StoreName(place.archive));
   return words;
 }
 
@@ -29,8 +29,8 @@ Result<OpenedMatch> OpenToLook(const WorklogPlace& place) {
   const std::string path = ArchiveOf(place);
   OpenedMatch opened{nullptr, std::move(folder), {}, {}, 0};
   opened.witness.archive = path;
-  if (std::error_code code; std::filesystem::exists(path, code)) {
-    ASSAY_ASSIGN_OR_RETURN(opened.store, SqliteStore::OpenToRead(path));
+  if (StoreMayExist(path)) {
+    ASSAY_ASSIGN_OR_RETURN(opened.store, OpenStore(path, StoreAccess::kRead));
     ASSAY_ASSIGN_OR_RETURN(const std::string id, opened.folder.ReadId());
     ASSAY_ASSIGN_OR_RETURN(opened.witness,
                            AskArchive(*opened.store, path, opened.folder.facts(), id));
@@ -63,8 +63,8 @@ Result<OpenedMatch> OpenToRecord(const WorklogPlace& place) {
     return UsageError(
         fmt::format("the archive {} has not all facts of this match: it was moved or truncated, or "
                     "is another one; name the archive of the match by --archive FILE",
-                    opened.witness.archive));
-  ASSAY_ASSIGN_OR_RETURN(opened.store, SqliteStore::Open(opened.witness.archive));
+                    StoreName(opened.witness.archive)));
+  ASSAY_ASSIGN_OR_RETURN(opened.store, OpenStore(opened.witness.archive, StoreAccess::kWrite));
   return opened;
 }
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "archive/sqlite_store.h"
+#include "archive/open_store.h"
 #include "cli/worklog_command.h"
 #include "worklog/check.h"
 #include "worklog/match_log.h"
@@ -13,7 +13,7 @@
 namespace assay {
 
 struct OpenedMatch {
-  std::unique_ptr<SqliteStore> store;  // null: there is no such archive here
+  std::unique_ptr<Store> store;  // null: there is no such archive here
   WorklogFolder folder;
   Worklog worklog;
   Witness witness;

@@ -2,6 +2,7 @@
 //
 //   static std::string Place(const std::filesystem::path& folder);  // an empty queue for one test
 //   static Result<std::unique_ptr<WorkQueue>> Open(const std::string& place, QueueTerms terms);
+//   static std::string Unavailable();  // optional: why the tests are skipped; empty: they run
 //
 // INSTANTIATE_TYPED_TEST_SUITE_P(Name, WorkQueueConformance, Engine) in the engine's own test runs
 // them.
@@ -34,6 +35,10 @@ class WorkQueueConformance : public ::testing::Test {
   WorkQueueConformance()
       : folder_(TemporaryFolder::Create().value()), place_(Engine::Place(folder_.path())) {}
 
+  void SetUp() override {
+    if constexpr (requires { Engine::Unavailable(); })
+      if (const std::string why = Engine::Unavailable(); !why.empty()) GTEST_SKIP() << why;
+  }
   std::unique_ptr<WorkQueue> Open(int attempts_max = 3) const {
     auto queue = Engine::Open(place_, {kLeaseS, attempts_max});
     EXPECT_TRUE(queue) << queue.error().message;

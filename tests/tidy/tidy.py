@@ -50,7 +50,7 @@ LAYERS = {
     "cuda": set(),
     "model": {"base", "wire"},
     "archive": {"base", "model"},
-    "queue": {"base"},
+    "queue": {"base", "archive"},
     "http": {"base"},
     "propose": {"base", "model", "http"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},

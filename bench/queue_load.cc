@@ -1,0 +1,158 @@
+// The queue and the archive in PostgreSQL under load: scripted workers claim works, wait as long as
+// a judgement takes, and end them with a verdict; a controller adds works, reads their ends and
+// appends the verdicts to the archive. Prints a JSON object a case. bench/queue_load.py starts a
+// server for it.
+//
+//   queue_load URL rate RUN WORKERS JUDGE_MS SECONDS   keeps 5,000 works queued
+//   queue_load URL fill RUN WORKS                      queues works that nobody claims
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "archive/postgres_store.h"
+#include "base/clock.h"
+#include "queue/postgres_queue.h"
+#include "queue_script.h"
+
+namespace assay {
+namespace {
+
+constexpr int64_t kQueuedLow = 5000, kBatch = 1000;
+constexpr double kMs = 1e6;
+
+struct Times {
+  std::vector<double> claim_ms, end_ms;
+
+  void Add(const Times& other) {
+    claim_ms.insert(claim_ms.end(), other.claim_ms.begin(), other.claim_ms.end());
+    end_ms.insert(end_ms.end(), other.end_ms.begin(), other.end_ms.end());
+  }
+};
+
+double At(std::vector<double>& sorted, double share) {
+  if (sorted.empty()) return 0;
+  std::ranges::sort(sorted);
+  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
+}
+
+double SinceMs(int64_t begin_ns) { return static_cast<double>(MonotonicNs() - begin_ns) / kMs; }
+
+template <typename T>
+T Need(Result<T> result) {
+  if (result) return std::move(*result);
+  fmt::print(stderr, "queue_load: {}\n", result.error().message);
+  std::exit(1);
+}
+
+// Each judgement takes between a half and one and a half of `judge_ms`.
+void Work(const std::string& url, int number, double judge_ms, const std::atomic<bool>& stop,
+          Times* times) {
+  const auto queue = Need(PostgresQueue::Open(url, {60, 3}));
+  const WorkerFacts worker = ScriptedWorker(fmt::format("worker {}", number));
+  std::mt19937_64 random(static_cast<uint64_t>(number));
+  std::uniform_real_distribution<double> share(0.5, 1.5);
+  ::poll(nullptr, 0, static_cast<int>(judge_ms * share(random)));  // they do not start as one
+  while (!stop) {
+    int64_t begin_ns = MonotonicNs();
+    const auto claimed = Need(queue->Claim(worker, 1));
+    if (claimed.empty()) {
+      ::poll(nullptr, 0, 5);
+      continue;
+    }
+    times->claim_ms.push_back(SinceMs(begin_ns));
+    if (judge_ms > 0) ::poll(nullptr, 0, static_cast<int>(judge_ms * share(random)));
+    begin_ns = MonotonicNs();
+    (void)Need(queue->End(worker, claimed[0], {ScriptedVerdict(claimed[0].key), ""}));
+    times->end_ms.push_back(SinceMs(begin_ns));
+  }
+}
+
+int64_t AddWorks(PostgresQueue& queue, const std::string& run, int64_t first, int64_t count) {
+  std::vector<NewWork> works;
+  for (int64_t i = first; i < first + count; ++i) works.push_back(ScriptedWork(run, i));
+  (void)Need(queue.Add(works));
+  return first + count;
+}
+
+// Adds works, and keeps verdicts, until `stop`; returns how many it has kept.
+int64_t Control(const std::string& url, const std::string& run, const std::atomic<bool>& stop) {
+  const auto queue = Need(PostgresQueue::Open(url, {60, 3}));
+  const auto store = Need(PostgresStore::Open(url));
+  int64_t added = AddWorks(*queue, run, 0, kQueuedLow), after = 0, kept = 0;
+  while (!stop) {
+    (void)Need(queue->Wait(50).transform([] { return 0; }));
+    ::poll(nullptr, 0, 20);  // so that a batch comes together
+    const auto ended = Need(queue->Ended(run, after, kBatch));
+    std::vector<NewRecord> records;
+    for (const EndedWork& work : ended) records.push_back(ScriptedRecord(work));
+    kept += std::ssize(Need(store->Append(records)));
+    if (!ended.empty()) after = ended.back().sequence;
+    if (added - kept < kQueuedLow) added = AddWorks(*queue, run, added, kBatch);
+  }
+  return kept;
+}
+
+int Rate(const std::string& url, const std::string& run, int workers, double judge_ms,
+         double seconds) {
+  std::atomic<bool> stop_workers{false}, stop_controller{false};
+  int64_t kept = 0;
+  std::thread controller([&] { kept = Control(url, run, stop_controller); });
+  ::poll(nullptr, 0, 1000);
+  std::vector<Times> times(static_cast<size_t>(workers));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < workers; ++i)
+    threads.emplace_back(
+        [&, i] { Work(url, i, judge_ms, stop_workers, &times[static_cast<size_t>(i)]); });
+  const int64_t begin_ns = MonotonicNs();
+  ::poll(nullptr, 0, static_cast<int>(seconds * 1e3));
+  stop_workers = true;
+  for (std::thread& thread : threads) thread.join();
+  const double took_s = SinceMs(begin_ns) / 1e3;
+  ::poll(nullptr, 0, 1500);  // the controller reads the rest
+  stop_controller = true;
+  controller.join();
+  Times all;
+  for (const Times& each : times) all.Add(each);
+  fmt::print(
+      "{{\"what\": \"rate\", \"workers\": {}, \"judge_ms\": {}, \"seconds\": {:.2f}, "
+      "\"verdicts\": {}, \"verdicts_per_s\": {:.1f}, \"kept\": {}, \"claim_ms_median\": {:.3f}, "
+      "\"claim_ms_p99\": {:.3f}, \"end_ms_median\": {:.3f}, \"end_ms_p99\": {:.3f}}}\n",
+      workers, judge_ms, took_s, all.end_ms.size(), static_cast<double>(all.end_ms.size()) / took_s,
+      kept, At(all.claim_ms, 0.5), At(all.claim_ms, 0.99), At(all.end_ms, 0.5),
+      At(all.end_ms, 0.99));
+  return 0;
+}
+
+int Fill(const std::string& url, const std::string& run, int64_t works) {
+  const auto queue = Need(PostgresQueue::Open(url, {60, 3}));
+  const int64_t begin_ns = MonotonicNs();
+  for (int64_t added = 0; added < works;)
+    added = AddWorks(*queue, run, added, std::min<int64_t>(works - added, 10 * kBatch));
+  const double took_s = SinceMs(begin_ns) / 1e3;
+  fmt::print("{{\"what\": \"add\", \"works\": {}, \"seconds\": {:.2f}, \"works_per_s\": {:.0f}}}\n",
+             works, took_s, static_cast<double>(works) / took_s);
+  return 0;
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() == 6 && words[1] == "rate")
+    return assay::Rate(words[0], words[2], std::atoi(words[3].c_str()), std::atof(words[4].c_str()),
+                       std::atof(words[5].c_str()));
+  if (words.size() == 4 && words[1] == "fill")
+    return assay::Fill(words[0], words[2], std::atoll(words[3].c_str()));
+  fmt::print(stderr,
+             "queue_load URL rate RUN WORKERS JUDGE_MS SECONDS\nqueue_load URL fill RUN WORKS\n");
+  return 2;
+}
