@@ -37,6 +37,12 @@ constexpr int kKillEveryMs = 40, kControllers = 2;
 constexpr double kDrainS = 120;
 const std::string kRun = "kills";
 
+void Need(const Result<void>& done) {
+  if (done) return;
+  fmt::print(stderr, "queue_kills: {}\n", done.error().message);
+  ::_exit(1);
+}
+
 template <typename T>
 T Need(Result<T> result) {
   if (result) return std::move(*result);
@@ -60,7 +66,7 @@ void Acknowledge(int pipe, const std::string& line) {
     for (const ClaimedWork& work : claimed) {
       ::poll(nullptr, 0, static_cast<int>(random() % 30));
       if (random() % 8 == 0) {
-        Need(queue->GiveBack(worker, std::span(&work, 1)).transform([] { return 0; }));
+        Need(queue->GiveBack(worker, std::span(&work, 1)));
         continue;
       }
       const std::string verdict = ScriptedVerdict(work.key + " by " + name);
@@ -104,8 +110,8 @@ class Simulation {
   }
 
   int Run(int kills) {
-    Need(PostgresQueue::Open(url_, {kLeaseS, kAttemptsMax}).transform([](auto&&) { return 0; }));
-    Need(PostgresStore::Open(url_).transform([](auto&&) { return 0; }));
+    (void)Need(PostgresQueue::Open(url_, {kLeaseS, kAttemptsMax}));
+    (void)Need(PostgresStore::Open(url_));
     for (int i = 0; i < workers_ + kControllers; ++i) Start(i);
     for (int i = 0; i < kills; ++i) {
       Pause(kKillEveryMs);

@@ -45,6 +45,12 @@ double At(std::vector<double>& sorted, double share) {
 
 double SinceMs(int64_t begin_ns) { return static_cast<double>(MonotonicNs() - begin_ns) / kMs; }
 
+void Need(const Result<void>& done) {
+  if (done) return;
+  fmt::print(stderr, "queue_load: {}\n", done.error().message);
+  std::exit(1);
+}
+
 template <typename T>
 T Need(Result<T> result) {
   if (result) return std::move(*result);
@@ -82,13 +88,14 @@ int64_t AddWorks(PostgresQueue& queue, const std::string& run, int64_t first, in
   return first + count;
 }
 
-// Adds works, and keeps verdicts, until `stop`; returns how many it has kept.
-int64_t Control(const std::string& url, const std::string& run, const std::atomic<bool>& stop) {
+// Adds works to the `added` first ones, and keeps verdicts, until `stop`; returns how many it kept.
+int64_t Control(const std::string& url, const std::string& run, int64_t added,
+                const std::atomic<bool>& stop) {
   const auto queue = Need(PostgresQueue::Open(url, {60, 3}));
   const auto store = Need(PostgresStore::Open(url));
-  int64_t added = AddWorks(*queue, run, 0, kQueuedLow), after = 0, kept = 0;
+  int64_t after = 0, kept = 0;
   while (!stop) {
-    (void)Need(queue->Wait(50).transform([] { return 0; }));
+    Need(queue->Wait(50));
     ::poll(nullptr, 0, 20);  // so that a batch comes together
     const auto ended = Need(queue->Ended(run, after, kBatch));
     std::vector<NewRecord> records;
@@ -103,9 +110,10 @@ int64_t Control(const std::string& url, const std::string& run, const std::atomi
 int Rate(const std::string& url, const std::string& run, int workers, double judge_ms,
          double seconds) {
   std::atomic<bool> stop_workers{false}, stop_controller{false};
+  (void)Need(PostgresStore::Open(url));
+  const int64_t added = AddWorks(*Need(PostgresQueue::Open(url, {60, 3})), run, 0, 2 * kQueuedLow);
   int64_t kept = 0;
-  std::thread controller([&] { kept = Control(url, run, stop_controller); });
-  ::poll(nullptr, 0, 1000);
+  std::thread controller([&] { kept = Control(url, run, added, stop_controller); });
   std::vector<Times> times(static_cast<size_t>(workers));
   std::vector<std::thread> threads;
   for (int i = 0; i < workers; ++i)

@@ -204,7 +204,7 @@ std::unexpected<Error> PostgresConnection::Failed(const pg_result* result) {
     return Lost(why);
   if (state == "42501")
     return UsageError(
-        fmt::format("{}: {}; its owner may let this role by assay archive grant (docs/cluster.md)",
+        fmt::format("{}: {}; its owner may let this role by assay archive grant (docs/database.md)",
                     name_, why));
   if (state.starts_with("53"))
     return EnvironmentError(fmt::format(

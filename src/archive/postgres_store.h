@@ -1,4 +1,4 @@
-// The archive in a PostgreSQL database (docs/cluster.md), by a URL.
+// The archive in a PostgreSQL database (docs/database.md), by a URL.
 //
 // Theory of operation. An append is one transaction that holds the chain's lock; the server gives
 // its records their time, place and hash, and a commit is on disk before it returns. Bytes are kept

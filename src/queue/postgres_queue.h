@@ -1,4 +1,4 @@
-// A queue in a PostgreSQL database (docs/cluster.md), by a URL. postgres_queue_schema.h has its
+// A queue in a PostgreSQL database (docs/database.md), by a URL. postgres_queue_schema.h has its
 // theory of operation. A lost connection is sought again: every call bears being repeated, a claim
 // by its ticket.
 #pragma once

@@ -1,4 +1,4 @@
-// The least rights with which a role of PostgreSQL can do its part (docs/cluster.md).
+// The least rights with which a role of PostgreSQL can do its part (docs/database.md).
 #pragma once
 
 #include <cstdint>
