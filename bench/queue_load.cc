@@ -26,7 +26,7 @@ namespace assay {
 namespace {
 
 constexpr int64_t kQueuedLow = 5000, kBatch = 1000;
-constexpr double kMs = 1e6;
+constexpr double kMs = 1e6, kWarmS = 3;  // claims of the first seconds are not counted
 
 struct Times {
   std::vector<double> claim_ms, end_ms;
@@ -58,26 +58,30 @@ T Need(Result<T> result) {
   std::exit(1);
 }
 
+struct Switches {
+  std::atomic<bool> counts{false}, stop{false};
+};
+
 // Each judgement takes between a half and one and a half of `judge_ms`.
-void Work(const std::string& url, int number, double judge_ms, const std::atomic<bool>& stop,
+void Work(const std::string& url, int number, double judge_ms, const Switches& switches,
           Times* times) {
   const auto queue = Need(PostgresQueue::Open(url, {60, 3}));
   const WorkerFacts worker = ScriptedWorker(fmt::format("worker {}", number));
   std::mt19937_64 random(static_cast<uint64_t>(number));
   std::uniform_real_distribution<double> share(0.5, 1.5);
   ::poll(nullptr, 0, static_cast<int>(judge_ms * share(random)));  // they do not start as one
-  while (!stop) {
+  while (!switches.stop) {
     int64_t begin_ns = MonotonicNs();
     const auto claimed = Need(queue->Claim(worker, 1));
     if (claimed.empty()) {
       ::poll(nullptr, 0, 5);
       continue;
     }
-    times->claim_ms.push_back(SinceMs(begin_ns));
+    if (switches.counts) times->claim_ms.push_back(SinceMs(begin_ns));
     if (judge_ms > 0) ::poll(nullptr, 0, static_cast<int>(judge_ms * share(random)));
     begin_ns = MonotonicNs();
     (void)Need(queue->End(worker, claimed[0], {ScriptedVerdict(claimed[0].key), ""}));
-    times->end_ms.push_back(SinceMs(begin_ns));
+    if (switches.counts) times->end_ms.push_back(SinceMs(begin_ns));
   }
 }
 
@@ -109,7 +113,8 @@ int64_t Control(const std::string& url, const std::string& run, int64_t added,
 
 int Rate(const std::string& url, const std::string& run, int workers, double judge_ms,
          double seconds) {
-  std::atomic<bool> stop_workers{false}, stop_controller{false};
+  Switches switches;
+  std::atomic<bool> stop_controller{false};
   (void)Need(PostgresStore::Open(url));
   const int64_t added = AddWorks(*Need(PostgresQueue::Open(url, {60, 3})), run, 0, 2 * kQueuedLow);
   int64_t kept = 0;
@@ -118,12 +123,15 @@ int Rate(const std::string& url, const std::string& run, int workers, double jud
   std::vector<std::thread> threads;
   for (int i = 0; i < workers; ++i)
     threads.emplace_back(
-        [&, i] { Work(url, i, judge_ms, stop_workers, &times[static_cast<size_t>(i)]); });
+        [&, i] { Work(url, i, judge_ms, switches, &times[static_cast<size_t>(i)]); });
+  ::poll(nullptr, 0, static_cast<int>(kWarmS * 1e3));
   const int64_t begin_ns = MonotonicNs();
+  switches.counts = true;
   ::poll(nullptr, 0, static_cast<int>(seconds * 1e3));
-  stop_workers = true;
-  for (std::thread& thread : threads) thread.join();
   const double took_s = SinceMs(begin_ns) / 1e3;
+  switches.counts = false;
+  switches.stop = true;
+  for (std::thread& thread : threads) thread.join();
   ::poll(nullptr, 0, 1500);  // the controller reads the rest
   stop_controller = true;
   controller.join();

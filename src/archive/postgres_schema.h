@@ -58,18 +58,20 @@ CREATE TRIGGER records_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON assay.records
 CREATE TRIGGER blobs_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON assay.blobs
   FOR EACH STATEMENT EXECUTE FUNCTION assay.refuse_change();
 
-CREATE FUNCTION assay.hash_field(value bytea) RETURNS bytea IMMUTABLE LANGUAGE sql AS $$
-  SELECT convert_to(length(value) || ' ', 'UTF8') || value || '\x0a'::bytea
-$$;
 CREATE FUNCTION assay.record_hash(r assay.records) RETURNS text IMMUTABLE LANGUAGE sql AS $$
-  SELECT encode(sha256(
-    convert_to(E'assay.archive/1\n' || r.sequence || E'\n', 'UTF8')
-    || assay.hash_field(convert_to(r.kind, 'UTF8')) || assay.hash_field(convert_to(r.time, 'UTF8'))
-    || assay.hash_field(r.name) || assay.hash_field(r.id) || assay.hash_field(r.problem)
-    || assay.hash_field(r.outcome) || assay.hash_field(convert_to(r.content, 'UTF8'))
-    || assay.hash_field(convert_to(r.source, 'UTF8'))
-    || assay.hash_field(convert_to(r.terms, 'UTF8'))
-    || assay.hash_field(convert_to(r.parent, 'UTF8'))), 'hex')
+  SELECT encode(sha256(convert_to(
+      E'assay.archive/1\n' || r.sequence || E'\n'
+      || octet_length(r.kind) || ' ' || r.kind || E'\n'
+      || octet_length(r.time) || ' ' || r.time || E'\n'
+      || octet_length(r.name) || ' ', 'UTF8')
+    || r.name || convert_to(E'\n' || octet_length(r.id) || ' ', 'UTF8')
+    || r.id || convert_to(E'\n' || octet_length(r.problem) || ' ', 'UTF8')
+    || r.problem || convert_to(E'\n' || octet_length(r.outcome) || ' ', 'UTF8')
+    || r.outcome || convert_to(E'\n'
+      || octet_length(r.content) || ' ' || r.content || E'\n'
+      || octet_length(r.source) || ' ' || r.source || E'\n'
+      || octet_length(r.terms) || ' ' || r.terms || E'\n'
+      || octet_length(r.parent) || ' ' || r.parent || E'\n', 'UTF8')), 'hex')
 $$;
 -- Whoever inserts by other means continues the chain, too.
 CREATE FUNCTION assay.check_chain() RETURNS trigger LANGUAGE plpgsql AS $$

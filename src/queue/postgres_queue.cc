@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "base/secret.h"
 #include "queue/postgres_queue_schema.h"
@@ -97,10 +98,13 @@ Result<int64_t> PostgresQueue::Add(std::span<const NewWork> works) {
 
 Result<std::vector<ClaimedWork>> PostgresQueue::Claim(const WorkerFacts& worker, int works_max) {
   ASSAY_ASSIGN_OR_RETURN(const std::string ticket, RandomHex(kTicketBytes));
-  PostgresValues values;
-  values.Texts(FactsOf(worker)).Text(ticket).Number(works_max).Real(terms_.lease_s);
-  ASSAY_ASSIGN_OR_RETURN(const PostgresRows rows,
-                         session_.Query("SELECT * FROM assay.queue_claim($1, $2, $3, $4)", values));
+  bool again = false;
+  ASSAY_ASSIGN_OR_RETURN(const PostgresRows rows, session_.Do([&](PostgresConnection& connection) {
+    PostgresValues values;
+    values.Texts(FactsOf(worker)).Text(ticket).Number(std::exchange(again, true) ? 1 : 0);
+    values.Number(works_max).Real(terms_.lease_s);
+    return connection.Query("SELECT * FROM assay.queue_claim($1, $2, $3 = 1, $4, $5)", values);
+  }));
   std::vector<ClaimedWork> works;
   for (int row = 0; row < rows.size(); ++row)
     works.push_back({rows.Number(row, 0), static_cast<int>(rows.Number(row, 1)), rows.Text(row, 2),

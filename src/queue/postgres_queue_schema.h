@@ -162,6 +162,9 @@ BEGIN
   END IF;
   RETURN answer;
 END $$;
+-- Plans are kept while tables grow from nothing to millions of rows: those that serve both are
+-- forced, which walk along the indexes. What is forbidden looks dear, which would start the JIT.
+--
 -- Claims are few, and their rows short-lived: the table is read, not an index of dead entries.
 CREATE FUNCTION assay.queue_holds() RETURNS TABLE(run bigint, claimed bigint)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = assay, pg_temp
@@ -169,24 +172,44 @@ CREATE FUNCTION assay.queue_holds() RETURNS TABLE(run bigint, claimed bigint)
 BEGIN
   RETURN QUERY SELECT c.run, count(*) FROM claims c GROUP BY c.run;
 END $$;
--- A claim whose answer was lost is asked for again by its ticket. A crash of the server may forget
--- a claim: then the work waits, and the worker hears that it is no longer its.
-CREATE FUNCTION assay.queue_claim(facts text[], given_ticket text, works_max bigint,
+CREATE FUNCTION assay.claimed_by(worker_name text, given_ticket text)
+  RETURNS TABLE(work bigint, attempt integer, run_name text, key text, request text)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = assay, pg_temp
+  SET enable_seqscan = off SET enable_sort = off
+  SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY SELECT c.work, c.attempt, r.name, w.key, w.request
+    FROM claims c CROSS JOIN LATERAL (SELECT each.key, each.request FROM works each
+                                      WHERE each.id = c.work OFFSET 0) w
+      JOIN runs r ON r.id = c.run
+    WHERE c.worker = worker_name AND c.ticket = given_ticket AND c.role = session_user
+    ORDER BY c.work;
+END $$;
+-- A claim whose answer was lost is asked for `again` by its ticket. A crash of the server may
+-- forget a claim: then the work waits, and the worker hears that it is no longer its. While one run
+-- alone is open, nobody counts who holds how much.
+CREATE FUNCTION assay.queue_claim(facts text[], given_ticket text, again boolean, works_max bigint,
     lease_s double precision)
   RETURNS TABLE(work bigint, attempt integer, run_name text, key text, request text)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp SET enable_bitmapscan = off
-  SET enable_seqscan = off AS $$
-DECLARE candidate record; top record;
+  SET enable_seqscan = off
+  SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+DECLARE candidate record; top record; picked bigint[]; alone boolean;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   IF queue_hear(facts) <> '' THEN RETURN; END IF;
-  RETURN QUERY SELECT * FROM claimed_by(facts[1], given_ticket);
-  IF FOUND THEN RETURN; END IF;
+  IF again THEN
+    RETURN QUERY SELECT * FROM claimed_by(facts[1], given_ticket);
+    IF FOUND THEN RETURN; END IF;
+  END IF;
+  alone := (SELECT count(*) FROM (SELECT FROM runs r WHERE r.is_open LIMIT 2) few) < 2
+           AND NOT EXISTS(SELECT FROM quotas q WHERE q.claimed_max < 9223372036854775807);
   FOR candidate IN
-    WITH holds AS MATERIALIZED (SELECT c.run, c.claimed FROM queue_holds() c),
+    WITH holds AS MATERIALIZED (SELECT c.run, c.claimed FROM queue_holds() c WHERE NOT alone),
       owned AS (SELECT r.owner, sum(h.claimed) AS claimed FROM holds h JOIN runs r ON r.id = h.run
                 GROUP BY r.owner)
-    SELECT r.id FROM runs r
+    SELECT r.id, r.name FROM runs r
       CROSS JOIN LATERAL (SELECT w.priority FROM waiting w
                           WHERE w.run = r.id AND w.device = facts[3]
                           ORDER BY w.priority DESC, w.work LIMIT 1) first
@@ -196,39 +219,36 @@ BEGIN
     WHERE r.is_open AND coalesce(o.claimed, 0) < coalesce(q.claimed_max, 9223372036854775807)
     ORDER BY first.priority DESC, coalesce(h.claimed, 0), r.served, r.id
   LOOP
-    SELECT w.batch, w.priority INTO top FROM waiting w
+    SELECT w.work, w.batch, w.priority INTO top FROM waiting w
       WHERE w.run = candidate.id AND w.device = facts[3]
       ORDER BY w.priority DESC, w.work LIMIT 1 FOR UPDATE SKIP LOCKED;
     CONTINUE WHEN NOT FOUND;
-    WITH picked AS MATERIALIZED (
-        SELECT w.work FROM waiting w
+    picked := ARRAY[top.work];
+    IF works_max > 1 THEN
+      picked := ARRAY(SELECT w.work FROM waiting w
         WHERE w.run = candidate.id AND w.device = facts[3] AND w.batch = top.batch
           AND w.priority = top.priority
-        ORDER BY w.priority DESC, w.work LIMIT works_max FOR UPDATE SKIP LOCKED),
-      gone AS (DELETE FROM waiting w WHERE w.work = ANY(ARRAY(SELECT p.work FROM picked p))
-               RETURNING w.*)
-    INSERT INTO claims SELECT g.work, g.run, g.device, g.priority, g.batch, g.attempts + 1,
-        facts[1], session_user, given_ticket, clock_timestamp() + lease_s * interval '1 s'
-      FROM gone g;
-    UPDATE runs SET served = clock_timestamp() WHERE id =
-      (SELECT r.id FROM runs r WHERE r.id = candidate.id FOR NO KEY UPDATE SKIP LOCKED);
-    RETURN QUERY SELECT * FROM claimed_by(facts[1], given_ticket);
+        ORDER BY w.priority DESC, w.work LIMIT works_max FOR UPDATE SKIP LOCKED);
+    END IF;
+    IF NOT alone THEN
+      UPDATE runs SET served = clock_timestamp() WHERE id =
+        (SELECT r.id FROM runs r WHERE r.id = candidate.id FOR NO KEY UPDATE SKIP LOCKED);
+    END IF;
+    RETURN QUERY WITH gone AS (DELETE FROM waiting w WHERE w.work = ANY(picked) RETURNING w.*),
+      made AS (INSERT INTO claims AS c
+        SELECT g.work, g.run, g.device, g.priority, g.batch, g.attempts + 1, facts[1],
+               session_user, given_ticket, clock_timestamp() + lease_s * interval '1 s'
+        FROM gone g RETURNING c.work, c.attempt)
+      SELECT m.work, m.attempt, candidate.name, w.key, w.request
+      FROM made m CROSS JOIN LATERAL (SELECT each.key, each.request FROM works each
+                                      WHERE each.id = m.work OFFSET 0) w ORDER BY m.work;
     RETURN;
   END LOOP;
 END $$;
-CREATE FUNCTION assay.claimed_by(worker_name text, given_ticket text)
-  RETURNS TABLE(work bigint, attempt integer, run_name text, key text, request text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = assay, pg_temp
-  SET enable_seqscan = off AS $$
-BEGIN
-  RETURN QUERY SELECT c.work, c.attempt, r.name, w.key, w.request
-    FROM claims c JOIN works w ON w.id = c.work JOIN runs r ON r.id = c.run
-    WHERE c.worker = worker_name AND c.ticket = given_ticket AND c.role = session_user
-    ORDER BY c.work;
-END $$;
 CREATE FUNCTION assay.queue_beat(facts text[], held bigint[], attempts bigint[],
     lease_s double precision) RETURNS SETOF bigint
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp SET enable_seqscan = off AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   UPDATE claims c SET expires = clock_timestamp() + lease_s * interval '1 s'
@@ -257,7 +277,9 @@ BEGIN
 END $$;
 CREATE FUNCTION assay.queue_end(facts text[], given_work bigint, given_attempt bigint,
     verdict text, error text, again boolean, attempts_max bigint) RETURNS boolean
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp SET enable_seqscan = off AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp
+  SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE held claims%ROWTYPE;
 BEGIN
   DELETE FROM claims c WHERE c.work = given_work AND c.attempt = given_attempt
@@ -285,7 +307,8 @@ BEGIN
   RETURN true;
 END $$;
 CREATE FUNCTION assay.queue_give_back(facts text[], held bigint[], attempts bigint[]) RETURNS void
-  LANGUAGE sql SECURITY DEFINER SET search_path = assay, pg_temp SET enable_seqscan = off AS $$
+  LANGUAGE sql SECURITY DEFINER SET search_path = assay, pg_temp
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
   WITH gone AS (
     DELETE FROM claims c USING unnest(held, attempts) AS h(work, attempt)
       WHERE c.work = h.work AND c.attempt = h.attempt AND c.worker = facts[1]
@@ -310,7 +333,8 @@ BEGIN
 END $$;
 -- Numbers the ends that have none, and counts them.
 CREATE FUNCTION assay.queue_order() RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 BEGIN
   IF NOT EXISTS(SELECT FROM ends WHERE sequence IS NULL) THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock(x'41535941'::int, 2);
@@ -331,12 +355,14 @@ END $$;
 CREATE FUNCTION assay.queue_ended(run_name text, after bigint, most bigint)
   RETURNS TABLE(sequence bigint, key text, state text, verdict text, error text, attempts integer,
                 worker text, node text, model text)
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 BEGIN
   PERFORM queue_order();
   RETURN QUERY SELECT e.sequence, w.key, e.state, e.verdict, e.error, e.attempts, e.worker, e.node,
       e.model
-    FROM ends e JOIN works w ON w.id = e.work
+    FROM ends e CROSS JOIN LATERAL (SELECT each.key FROM works each
+                                    WHERE each.id = e.work OFFSET 0) w
     WHERE e.run = visible_run(run_name) AND e.sequence > after ORDER BY e.sequence LIMIT most;
 END $$;
 CREATE FUNCTION assay.queue_counts(run_name text)

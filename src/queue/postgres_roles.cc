@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kReaderTables = "assay.records, assay.blobs, assay.readable";
 constexpr const char* kWorkerFunctions =
-    "assay.queue_claim(text[], text, bigint, double precision), "
+    "assay.queue_claim(text[], text, boolean, bigint, double precision), "
     "assay.queue_beat(text[], bigint[], bigint[], double precision), "
     "assay.queue_end(text[], bigint, bigint, text, text, boolean, bigint), "
     "assay.queue_give_back(text[], bigint[], bigint[]), assay.queue_expire(bigint)";
