@@ -3,8 +3,9 @@
     python3 bench/queue_load.py --out ROWS.jsonl [--case rate] [--works 1000000] [--kills 1000]
 
 Starts a PostgreSQL server of its own, whose commits wait for the disk. Cases: `rate`: 200 scripted
-workers that judge for 0.35 s on average, then 16 that judge in no time; `million`: the second with no
-other works, then with as many works queued and ended as --works says; `kills`. Appends a row a case.
+workers that judge for 0.35 s on average, then 16 that judge in no time; `million`: the second with
+no other works, then with as many works queued and ended as --works says; `kills`. Appends a row a
+case.
 """
 import argparse
 import datetime
@@ -26,9 +27,10 @@ INSERT INTO assay.runs(owner, name, added, judged, is_open)
 INSERT INTO assay.works(run, key, batch, device, priority, request)
   SELECT r.id, 'old ' || i, 'problem', 'cpu', 0, left(repeat(md5(i::text), 100), 3000)
   FROM assay.runs r, generate_series(1, {works}) i WHERE r.name = 'history';
-INSERT INTO assay.ends(work, run, sequence, state, attempts, worker, role, node, model, verdict, error)
-  SELECT w.id, w.run, nextval('assay.end_sequence'), 'judged', 1, 'worker', 'owner', 'node', 'model',
-         left(repeat(md5(w.key), 80), 2500), ''
+INSERT INTO assay.ends(work, run, sequence, state, attempts, worker, role, node, model, verdict,
+    error)
+  SELECT w.id, w.run, nextval('assay.end_sequence'), 'judged', 1, 'worker', 'owner', 'node',
+         'model', left(repeat(md5(w.key), 80), 2500), ''
   FROM assay.works w JOIN assay.runs r ON r.id = w.run AND r.name = 'history';
 """
 

@@ -1,4 +1,4 @@
-// The archive's tables and functions in PostgreSQL, as a list of steps from one version to the next.
+// The archive's tables and functions in PostgreSQL, as steps from one version to the next.
 //
 // Roles call functions, which run with their owner's rights: whoever may append can neither change
 // a record nor choose its time, its place in the chain or its hash. Names are bytes, as a file's

@@ -17,8 +17,8 @@ std::string DefaultArchive();
 
 class Recorder {
  public:
-  // `path`: the archive's file or URL; empty: DefaultArchive(). It is opened, and made, at the first
-  // record. With `off` nothing is recorded.
+  // `path`: the archive's file or URL; empty: DefaultArchive(). It is opened, and made, at the
+  // first record. With `off` nothing is recorded.
   Recorder(const std::string& path, bool off);
 
   void Judged(const JudgedSource& judged, const Verdict& verdict);
@@ -35,8 +35,8 @@ class Recorder {
 
   const std::string path_;
   const bool off_;
-  bool told_ = false;                   // that recording fails
-  std::set<std::string> files_;         // hashes of those that were recorded
+  bool told_ = false;             // that recording fails
+  std::set<std::string> files_;   // hashes of those that were recorded
   std::unique_ptr<Store> store_;  // null: not opened yet, or given up after an error
 };
 

@@ -88,7 +88,8 @@ Result<int> Init(const WorklogInitOptions& options) {
   words.size = problem.size;
   words.tier = tier;
   ASSAY_ASSIGN_OR_RETURN(WorklogFolder folder, WorklogFolder::Make(options.place.folder));
-  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenStore(ArchiveOf(options.place), StoreAccess::kWrite));
+  ASSAY_ASSIGN_OR_RETURN(const auto store,
+                         OpenStore(ArchiveOf(options.place), StoreAccess::kWrite));
   ASSAY_RETURN_IF_ERROR(MatchLog(*store, folder, match).Record(match.begun));
   for (const Section section : kAllSections)
     if (std::error_code code; !fs::exists(folder.PathOf(SectionFile(section)), code))

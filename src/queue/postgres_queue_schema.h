@@ -387,13 +387,15 @@ BEGIN
   LOOP  -- until nothing moves from one to the other
     WITH gone AS (DELETE FROM waiting w WHERE w.run = run_id RETURNING w.*)
       INSERT INTO ends(work, run, state, attempts, worker, role, node, model, verdict, error)
-        SELECT g.work, run_id, 'cancelled', g.attempts, '', session_user, '', '', '', '' FROM gone g;
+        SELECT g.work, run_id, 'cancelled', g.attempts, '', session_user, '', '', '', ''
+        FROM gone g;
     GET DIAGNOSTICS gone_waiting = ROW_COUNT;
     WITH held AS MATERIALIZED (
         SELECT c.work FROM claims c WHERE c.run = run_id ORDER BY c.work FOR UPDATE),
       gone AS (DELETE FROM claims c USING held h WHERE c.work = h.work RETURNING c.*)
       INSERT INTO ends(work, run, state, attempts, worker, role, node, model, verdict, error)
-        SELECT g.work, run_id, 'cancelled', g.attempt, '', session_user, '', '', '', '' FROM gone g;
+        SELECT g.work, run_id, 'cancelled', g.attempt, '', session_user, '', '', '', ''
+        FROM gone g;
     GET DIAGNOSTICS gone_claimed = ROW_COUNT;
     EXIT WHEN gone_waiting + gone_claimed = 0;
   END LOOP;

@@ -17,7 +17,7 @@ def programs():
 
 
 class Server:
-    """Owned by 'owner', who needs no password. A server does not run as root: 'postgres' stands in."""
+    """Owned by 'owner', who needs no password. As root cannot run one, 'postgres' stands in."""
 
     def __init__(self, folder, durable=False):
         self.folder = pathlib.Path(folder)
@@ -41,8 +41,8 @@ class Server:
 
     def start(self):
         options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} {self.options}"
-        log = self.folder / "server.log"
-        self._run("pg_ctl", "-D", self.folder / "data", "-l", log, "-w", "-s", "-o", options, "start")
+        where = ["-D", self.folder / "data", "-l", self.folder / "server.log"]
+        self._run("pg_ctl", *where, "-w", "-s", "-o", options, "start")
 
     def stop(self, mode="fast"):
         self._run("pg_ctl", "-D", self.folder / "data", "-m", mode, "-w", "-s", "stop")
