@@ -61,7 +61,6 @@ def test_a_backward_of_ones_own_is_judged_against_autograd(assay, write):
     passed, refused = run.verdict
     assert passed["outcome"] == "correct" and refused["outcome"] == "wrong"
     assert passed["problem"]["name"] == "softmax_gradients"
-    assert "out1" in refused["message"]
     run = assay.judge(SOFTMAX, wrong, *options)
     assert run.code == GOOD, run
 
