@@ -53,12 +53,14 @@ FORMS = {
     "POST /join/{code}": {"name": "joined by page"},
     "POST /worklogs": {},
     "POST /worklogs/{id}/grade": {"revision": 1, "note": "very good"},
+    "POST /classes/{id}/deadline": {"deadline": "2099-01-01T00:00:00Z"},
+    "POST /classes/{id}/close": {"sure": "yes"},
     "POST /logout": {},
 }
 WITHOUT_SESSION = {"POST /login", "POST /join/{code}", "POST /api/join"}
 PROTECTS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
@@ -282,7 +284,7 @@ def test_a_session_ends_with_its_sign_out(hall, web):
     first, second = web.sign_in(hall.token), web.sign_in(hall.token)
     out = first.send("/logout")
     assert out.status == 303 and "Max-Age=0" in out.header("Set-Cookie")
-    assert first.ask("GET", "/jobs").header("Location") == "/login"
+    assert first.ask("GET", "/jobs").header("Location") == "/login?next=%2Fjobs"
     assert first.ask("GET", "/api/me").status == 401
     assert first.send("/submit", **JOB).status in (401, 403)
     assert second.ask("GET", "/jobs").status == 200
