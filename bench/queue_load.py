@@ -1,4 +1,4 @@
-"""What the queue and the archive in PostgreSQL take, and whether they lose anything.
+"""The rates of the queue and the archive in PostgreSQL, and whether they lose anything.
 
     python3 bench/queue_load.py --out ROWS.jsonl [--case rate] [--works 1000000] [--kills 1000]
 

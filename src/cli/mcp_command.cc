@@ -65,7 +65,7 @@ class ArchiveReader {
     return contents && !contents->empty() ? contents->front() : "";
   }
 
-  // What a session has spent; nothing where no archive is yet.
+  // The calls and seconds that a session has spent; none where no archive is yet.
   Result<Spent> SpentOf(const std::string& session) const {
     std::error_code code;
     if (!std::filesystem::exists(path_, code)) return Spent{};
@@ -121,7 +121,7 @@ Result<std::string> FreshHandle() {
   return "job-" + digits;
 }
 
-// What a server is made of; the ports refer to it.
+// The parts of a server; the ports refer to it.
 struct McpParts {
   const McpOptions& options;
   JobWorker& worker;

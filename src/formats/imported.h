@@ -1,5 +1,5 @@
-// What an importer makes of a foreign file: problems, candidates, and where each came from; and the
-// folder that `assay run` takes (docs/formats.md).
+// The parts that an importer makes of a foreign file: problems, candidates, and where each came
+// from; and the folder that `assay run` takes (docs/formats.md).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What clients are told of jobs and verdicts: facts as JSON, the same as text, and a good next
+// Answers to clients about jobs and verdicts: facts as JSON, the same as text, and a good next
 // call. Shows neither seeds nor what a candidate printed (docs/feedback.md). Pure.
 #pragma once
 

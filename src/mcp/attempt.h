@@ -14,7 +14,7 @@ namespace assay {
 NewRecord RecordOfCall(const std::string& session, const std::string& tool,
                        const McpJson& arguments, const std::string& error);
 
-// What happens to a job: "asked", "began", "ended". `free`: it costs no call.
+// Events of a job: "asked", "began", "ended". `free`: it costs no call.
 NewRecord RecordOfJob(const std::string& session, const std::string& what, const McpJob& job,
                       bool free);
 
@@ -22,7 +22,7 @@ struct Spent {
   int64_t calls = 0;
   double seconds = 0;
 };
-// What a session has spent by these records' contents, oldest first. A job that began and has no
+// The cost of a session by these records' contents, oldest first. A job that began and has no
 // end spent all that it was given.
 Spent SpentBy(const std::string& session, std::span<const std::string> contents);
 

@@ -47,7 +47,7 @@ Result<CandidateSource> SourceOf(const McpJson& arguments) {
   return CandidateFromText("candidate." + suffix, TextOf(arguments, "source"));
 }
 
-// What a size is called, or none.
+// The name of a size, or none.
 std::vector<std::string> SizesOf(const ProblemRequest& problem) {
   std::vector<std::string> sizes;
   if (const auto described = FindInSuite(problem.path))

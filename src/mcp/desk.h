@@ -37,7 +37,7 @@ struct DeskPorts {
       ask_worker;
   // The machine code of a candidate, for feedback; may give none.
   std::function<NativeCode(const CandidateSource&, StopToken)> read_code;
-  // Where the time of a reference goes, as text.
+  // The time of a reference by operator, as text.
   std::function<Result<std::string>(const ProblemRequest&, StopToken)> profile_reference;
   // Writes an opponent's source to a file, and returns its path.
   std::function<Result<std::string>(const std::string& name, const std::string& source)> write_file;

@@ -18,7 +18,7 @@
 
 namespace assay {
 
-// What became of a piece of work.
+// The end of a piece of work.
 struct WorkDone {
   std::optional<Verdict> verdict;
   std::vector<FeedbackPart> feedback;  // of the verdict
@@ -34,7 +34,7 @@ class Seat {
   virtual ~Seat() = default;
   // The seat must be free.
   virtual void Begin(SeatWork work) = 0;
-  // What came of the work, once; then the seat is free again. nullopt: it is free, or still works.
+  // The end of the work, once; then the seat is free again. nullopt: it is free, or still works.
   virtual std::optional<Result<WorkDone>> Take() = 0;
   // The newest event that the work has heard; empty: none.
   virtual std::string Newest() = 0;

@@ -72,7 +72,7 @@ class ServerTest : public testing::Test {
         [this](const std::string& line) { said_.push_back(McpJson::parse(line)); });
     return *server_;
   }
-  // What was said since the last look.
+  // All that was said since the last look.
   std::vector<McpJson> Said() { return std::exchange(said_, {}); }
   McpJson Ask(const McpJson& message) {
     Server().Take(message.dump());

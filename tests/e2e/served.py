@@ -1,4 +1,4 @@
-"""What tests ask a running server with: one client, sessions of browsers, and raw sockets."""
+"""Tools of tests that ask a running server: one client, sessions of browsers, and raw sockets."""
 import contextlib
 import http.client
 import json

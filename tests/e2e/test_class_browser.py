@@ -161,7 +161,7 @@ def has_speed(school, handle):
 
 
 def finals(school):
-    """What the page of the class says of each finalist, once all finals have ended."""
+    """The words of the class page on each finalist, once all finals have ended."""
     mentor = school.mentor
 
     def ended():

@@ -79,7 +79,7 @@ def kernel(name, **more):
 
 
 def attempts(home):
-    """What the archive has of calls, oldest first."""
+    """The calls in the archive, oldest first."""
     out = home.home / "attempts.jsonl"
     out.unlink(missing_ok=True)
     assert home("archive", "export", out).code == GOOD
@@ -173,7 +173,7 @@ def test_two_clients_at_once(home):
     outcomes = [client.call("job_status", job=each["job"], wait_s=100)["outcome"]
                 for client, each in zip(clients, sent)]  # fmt: skip
     assert outcomes == ["correct", "wrong"]
-    # What one has judged, the other can explain: both keep it in one archive.
+    # Each can explain verdicts of the other: both keep them in one archive.
     assert clients[1].call("explain", verdict=sent[0]["job"])["outcome"] == "correct"
     assert [client.end() for client in clients] == [GOOD, GOOD]
 

@@ -203,7 +203,7 @@ def test_a_full_disk_loses_nothing_and_says_so(home, tmp_path):
             assert str(disk) not in refused.text
             ended = asked.runner.end(taken, verdict_for(asked.runner, taken, 1))
             assert ended.status == 503 or ended.json["counted"], ended
-            # What needs no room goes on.
+            # Requests that need no room go on.
             for path in ("/", "/jobs", f"/jobs/{kept}", "/api/board", "/machine"):
                 assert asked.web.by(hall.token, "GET", path).status == 200
             (disk / "filler").unlink()

@@ -57,7 +57,7 @@ def request(web, hall, first="GET /api/me HTTP/1.1", headers=(), body=b"", host=
 
 
 def test_bodies_are_framed_one_way(web, hall, others):
-    """What a proxy may read as one request is never read as two."""
+    """A text that a proxy may read as one request is never read as two."""
     hidden = request(web, hall)
     post = "POST /api/me/tokens HTTP/1.1"
     length = f"Content-Length: {len(hidden)}"

@@ -87,7 +87,7 @@ def web(hall):
 
 @pytest.fixture(scope="module")
 def facts(hall, web):
-    """What the bodies need: a class, invitations, a worklog, jobs, a lease."""
+    """The things that bodies name: a class, invitations, a worklog, jobs, a lease."""
     mentor = hall.token
 
     def by(method, path, body=None, token=mentor):
@@ -262,7 +262,7 @@ def test_a_cookie_is_hidden_from_scripts_and_other_sites(hall, web):
     assert re.fullmatch("assay_session=[0-9a-f]{32}", parts[0])
     assert {"HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=1209600"} == set(parts[1:])
     assert parts[0].split("=")[1] not in web.by(hall.token, "GET", "/").text
-    # Where a proxy speaks TLS, it is Secure, too: tests/e2e/test_serve_proxy.py.
+    # Behind a proxy that speaks TLS, it is Secure, too: tests/e2e/test_serve_proxy.py.
 
 
 def test_a_planted_cookie_is_nobodys(hall, web):
@@ -274,7 +274,7 @@ def test_a_planted_cookie_is_nobodys(hall, web):
     given = signed.header("Set-Cookie").split(";")[0]
     assert signed.status == 303 and given != planted
     assert web.ask("GET", "/jobs", None, {"Cookie": planted}).status == 303
-    # Who signs in again gets another session.
+    # A second sign-in gives another session.
     browser = Browser(web, given)
     again = browser.send("/login", token=hall.token)
     assert again.status == 303 and again.header("Set-Cookie").split(";")[0] != given

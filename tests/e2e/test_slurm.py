@@ -82,7 +82,7 @@ def workers(assay, place):
 
 
 def wait_for(seconds, look):
-    """What a look returns once it is true."""
+    """The value of a look once it is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := look():
