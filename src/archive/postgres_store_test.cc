@@ -28,21 +28,12 @@ struct PostgresEngine {
                                  "UPDATE assay.records SET name = '{1}' WHERE name = '{0}'",
                                  from, to));
   }
-  static std::string Unavailable() {
-    const auto server = PostgresServer::Shared();
-    return server ? "" : server.error().message;
-  }
+  static std::string Unavailable() { return WhyNoPostgres(); }
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Postgres, StoreConformance, PostgresEngine);
 
-class PostgresArchive : public ::testing::Test {
+class PostgresArchive : public OnPostgres {
  protected:
-  void SetUp() override {
-    const auto server = PostgresServer::Shared();
-    if (!server) GTEST_SKIP() << server.error().message;
-    server_ = *server;
-    url_ = server_->NewDatabase();
-  }
   std::unique_ptr<PostgresStore> Open() const { return PostgresStore::Open(url_).value(); }
   // The server's message; empty on success.
   std::string Sql(const std::string& sql) const {
@@ -55,9 +46,6 @@ class PostgresArchive : public ::testing::Test {
     return store ? Error{ErrorKind::kInterrupted, "it opens"} : store.error();
   }
   static std::vector<std::string> Faults(Store& store) { return VerifyChain(store)->faults; }
-
-  PostgresServer* server_ = nullptr;
-  std::string url_;
 };
 
 TEST_F(PostgresArchive, NoProgramChangesARow) {

@@ -1,6 +1,8 @@
 // A PostgreSQL server of a test's own, on a socket in a temporary folder.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <string>
 
@@ -34,6 +36,26 @@ class PostgresServer {
   TemporaryFolder folder_;
   std::string programs_;
   int databases_ = 0;
+};
+
+// Why tests on a server are skipped; empty: they run.
+inline std::string WhyNoPostgres() {
+  const auto server = PostgresServer::Shared();
+  return server ? "" : server.error().message;
+}
+
+// A test on a database of its own.
+class OnPostgres : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto server = PostgresServer::Shared();
+    if (!server) GTEST_SKIP() << server.error().message;
+    server_ = *server;
+    url_ = server_->NewDatabase();
+  }
+
+  PostgresServer* server_ = nullptr;
+  std::string url_;
 };
 
 }  // namespace assay

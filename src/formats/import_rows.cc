@@ -2,6 +2,7 @@
 // candidate as text.
 #include <fmt/format.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -34,26 +35,34 @@ bool IsIdentifier(const std::string& text) {
   return std::regex_match(text, std::regex("[A-Za-z_][A-Za-z0-9_]*"));
 }
 
-}  // namespace
-
-Result<Imported> ImportCudaL1(const ImportRequest& request) {
+// Calls `add` with each row and its number, from 1, until as many are imported as were asked for.
+Result<Imported> ImportEach(const ImportRequest& request,
+                            const std::function<void(const Json&, int64_t, Imported&)>& add) {
   ASSAY_ASSIGN_OR_RETURN(const std::vector<Json> rows,
                          ReadForeignRows(request.paths.front(), request.read));
   Imported imported;
   int64_t number = 0;
   for (const Json& row : rows) {
     if (IsFull(imported, request)) break;
-    ++number;
+    add(row, ++number, imported);
+  }
+  return imported;
+}
+
+}  // namespace
+
+Result<Imported> ImportCudaL1(const ImportRequest& request) {
+  return ImportEach(request, [](const Json& row, int64_t number, Imported& imported) {
     const std::string level = TextOf(row, "level_id"), task = TextOf(row, "task_id");
     const std::string reference = TextOf(row, "ref_code"), candidate = TextOf(row, "custom_code");
     const std::string name = fmt::format("level{}_{}", level, task);
     if (task.empty() || reference.empty()) {
       imported.left_out.push_back(fmt::format("row {} has no task_id or no ref_code", number));
-      continue;
+      return;
     }
     if (candidate.empty() || candidate == "None") {
       imported.left_out.push_back(fmt::format("{}: there is no custom_code", name));
-      continue;
+      return;
     }
     Json origin = {{"format", "cuda-l1"}};
     origin.update(
@@ -62,25 +71,18 @@ Result<Imported> ImportCudaL1(const ImportRequest& request) {
     origin["claimed_speedup"] = NumberOf(row, row.contains("score") ? "score" : "score_default");
     const size_t problem = imported.AddProblem(name, reference);
     imported.AddCandidate(problem, name, candidate, origin.dump());
-  }
-  return imported;
+  });
 }
 
 Result<Imported> ImportKernelBook(const ImportRequest& request) {
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<Json> rows,
-                         ReadForeignRows(request.paths.front(), request.read));
-  Imported imported;
-  int64_t number = 0;
-  for (const Json& row : rows) {
-    if (IsFull(imported, request)) break;
-    ++number;
+  return ImportEach(request, [](const Json& row, int64_t number, Imported& imported) {
     std::string entry = TextOf(row, "entry_point");
     if (entry.empty()) entry = TextOf(row, "module_name");
     std::string reference = TextOf(row, "python_code"), candidate = TextOf(row, "triton_code");
     if (!IsIdentifier(entry) || reference.empty() || candidate.empty()) {
       imported.left_out.push_back(
           fmt::format("row {} has no entry_point, no python_code or no triton_code", number));
-      continue;
+      return;
     }
     std::string found;
     for (const std::string& name : {std::string("ModelNew"), entry + "New", entry})
@@ -88,7 +90,7 @@ Result<Imported> ImportKernelBook(const ImportRequest& request) {
     if (found.empty()) {
       imported.left_out.push_back(fmt::format(
           "row {}: triton_code has no class ModelNew, {}New or {}", number, entry, entry));
-      continue;
+      return;
     }
     if (entry != "Model") reference += fmt::format("\n\nModel = {}\n", entry);
     if (found != "ModelNew") candidate += fmt::format("\n\nModelNew = {}\n", found);
@@ -97,8 +99,7 @@ Result<Imported> ImportKernelBook(const ImportRequest& request) {
         row, {"entry_point", "module_name", "repo_name", "repo_link", "licenses", "sha", "uuid"}));
     const size_t problem = imported.AddProblem(entry, reference);
     imported.AddCandidate(problem, entry, candidate, origin.dump());
-  }
-  return imported;
+  });
 }
 
 namespace {
@@ -121,26 +122,20 @@ class ModelNew(Model):
 }  // namespace
 
 Result<Imported> ImportAiCudaEngineer(const ImportRequest& request) {
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<Json> rows,
-                         ReadForeignRows(request.paths.front(), request.read));
-  Imported imported;
-  int64_t number = 0;
-  for (const Json& row : rows) {
-    if (IsFull(imported, request)) break;
-    ++number;
+  return ImportEach(request, [](const Json& row, int64_t number, Imported& imported) {
     const std::string operation = TextOf(row, "Op_Name"), source = TextOf(row, "CUDA_Code");
     const std::string module = TextOf(row, "PyTorch_Code_Module");
     const std::string functional = TextOf(row, "PyTorch_Code_Functional");
     if (source.empty() || module.empty() || functional.empty()) {
       imported.left_out.push_back(fmt::format(
           "row {} has no CUDA_Code, PyTorch_Code_Module or PyTorch_Code_Functional", number));
-      continue;
+      return;
     }
     if (functional.find("fn=") == std::string::npos &&
         functional.find("fn:") == std::string::npos) {
       imported.left_out.push_back(
           fmt::format("row {}: forward of PyTorch_Code_Functional takes no fn", number));
-      continue;
+      return;
     }
     Json origin = {{"format", "ai-cuda-engineer"}};
     origin.update(
@@ -153,8 +148,7 @@ Result<Imported> ImportAiCudaEngineer(const ImportRequest& request) {
     const std::string kernel = TextOf(row, "Kernel_Name");
     imported.AddCandidate(problem, kernel.empty() ? name : name + "_" + kernel,
                           ExtensionCandidate(functional, source), origin.dump());
-  }
-  return imported;
+  });
 }
 
 }  // namespace assay

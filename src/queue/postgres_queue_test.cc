@@ -20,21 +20,12 @@ struct PostgresQueueEngine {
   static Result<std::unique_ptr<WorkQueue>> Open(const std::string& place, QueueTerms terms) {
     return OpenQueue(place, terms);
   }
-  static std::string Unavailable() {
-    const auto server = PostgresServer::Shared();
-    return server ? "" : server.error().message;
-  }
+  static std::string Unavailable() { return WhyNoPostgres(); }
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Postgres, WorkQueueConformance, PostgresQueueEngine);
 
-class PostgresWorks : public ::testing::Test {
+class PostgresWorks : public OnPostgres {
  protected:
-  void SetUp() override {
-    const auto server = PostgresServer::Shared();
-    if (!server) GTEST_SKIP() << server.error().message;
-    server_ = *server;
-    url_ = server_->NewDatabase();
-  }
   std::unique_ptr<PostgresQueue> Open() const { return PostgresQueue::Open(url_, {60, 3}).value(); }
   std::unique_ptr<PostgresQueue> OpenAs(const std::string& role) const {
     return PostgresQueue::Open(server_->AsRole(url_, role), {60, 3}).value();
@@ -45,9 +36,6 @@ class PostgresWorks : public ::testing::Test {
   static WorkerFacts Worker(const std::string& name = "one") {
     return {name, "node", "cpu", "a \"model\", {1}", "1.0", "", ""};
   }
-
-  PostgresServer* server_ = nullptr;
-  std::string url_;
 };
 
 TEST_F(PostgresWorks, TextArrivesAsItWasSent) {
