@@ -71,7 +71,7 @@ def row(client, job, seconds):
     _, verdict = client.ask("GET", f"/api/verdicts/{job['verdict']}")
     verdict = verdict.get("verdict", verdict)
     eager = ((verdict["speed"] or {}).get("baselines") or {}).get("eager", {})
-    device = verdict["machine"].get("device") or verdict["machine"]["cpu"]
+    device = verdict["machine"].get("gpu") or verdict["machine"]["cpu"]
     kept |= {"outcome": verdict["outcome"], "speedup": eager.get("speedup")}
     return kept | {"ci": eager.get("ci"), "device": device, "seed": verdict["seed"]}
 
@@ -116,7 +116,8 @@ def main():
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(arguments.program, pathlib.Path(folder) / "hall", ["--verdict-seconds", "20"])
+        hall = pathlib.Path(folder) / "hall"
+        server = Server(arguments.program, hall, ["--verdict-seconds", "20"])
         server.start()
         token_file = server.folder / "mentor-token"
         command = [arguments.program, "worker", "--server", f"http://127.0.0.1:{server.port}"]

@@ -124,10 +124,14 @@ class ModelNew(nn.Module):
                      PythonExtension(bound, options), tiles[0], tiles[1], tiles[2]);
 }
 
-// (folder's name, M_N_K) -> the claimed speedup over torch.matmul, of a checkout's eval_results/.
-std::map<std::string, double> Claims(const fs::path& root) {
+// (folder's name, M_N_K) -> the claimed speedup over torch.matmul, of the eval_results/ in `path`,
+// a checkout, or in the checkout that it lies in: checkout/kernels/SET/M_N_K.cu.
+std::map<std::string, double> Claims(const fs::path& path) {
   std::map<std::string, double> claims;
   std::error_code code;
+  fs::path root = fs::canonical(path, code);
+  for (int level = 0; level < 3 && !fs::is_directory(root / "eval_results", code); ++level)
+    root = root.parent_path();
   for (fs::directory_iterator entry(root / "eval_results", code), end; !code && entry != end;
        entry.increment(code)) {
     static const std::regex kForm("cuda_l2_(.+)_speedup_offline\\.csv");

@@ -8,6 +8,7 @@ namespace assay {
 Result<Imported> ImportCudaL1(const ImportRequest& request);
 Result<Imported> ImportCudaL2(const ImportRequest& request);
 Result<Imported> ImportRobustKbench(const ImportRequest& request);
+Result<Imported> ImportKernelBenchHard(const ImportRequest& request);
 Result<Imported> ImportKernelBook(const ImportRequest& request);
 Result<Imported> ImportAiCudaEngineer(const ImportRequest& request);
 Result<Imported> ImportPopcorn(const ImportRequest& request);

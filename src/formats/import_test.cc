@@ -72,6 +72,15 @@ TEST(ImportTest, CudaL2GetsASizeABindingAndItsClaim) {
   EXPECT_EQ(OriginOf(*imported, 0)["claimed_speedup"], 1.673);
 }
 
+TEST(ImportTest, CudaL2FindsTheClaimsOfTheCheckoutThatAFileLiesIn) {
+  for (const char* const path : {"cuda-l2/kernels/h100_F32F16F16F32",
+                                 "cuda-l2/kernels/h100_F32F16F16F32/64_64_128.cu"}) {
+    const auto imported = ImportSample("cuda-l2", path);
+    ASSERT_TRUE(imported) << imported.error().message;
+    EXPECT_EQ(OriginOf(*imported, 0)["claimed_speedup"], 1.673) << path;
+  }
+}
+
 TEST(ImportTest, RobustKbenchMakesAProblemOfEachConfiguration) {
   const auto imported = ImportSample("robust-kbench", "robust-kbench");
   ASSERT_TRUE(imported) << imported.error().message;
@@ -86,6 +95,28 @@ TEST(ImportTest, RobustKbenchTakesATaskAloneWithItsHighlightedKernel) {
   const auto imported = ImportSample("robust-kbench", "robust-kbench/tasks/relu_scaled");
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(imported->candidates.size(), 2u);
+}
+
+TEST(ImportTest, KernelBenchHardMakesAProblemOfEachShapeAndKeepsLabels) {
+  const auto imported =
+      ImportSample("kernelbench-hard", "kernelbench-hard/benchmarks/hard/problems-h100");
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->problems.size(), 2u);
+  EXPECT_EQ(imported->problems[1].name, "01_scaled_relu_shape2");
+  EXPECT_THAT(imported->problems[1].text, HasSubstr("globals().update(SHAPES[1])"));
+  ASSERT_EQ(imported->candidates.size(), 4u);
+  EXPECT_THAT(imported->candidates[0].text, HasSubstr("\nModelNew = Model\n"));
+  EXPECT_EQ(OriginOf(*imported, 0)["label"], "reward_hack");
+  EXPECT_EQ(OriginOf(*imported, 0)["card"], nullptr);
+  EXPECT_EQ(OriginOf(*imported, 3)["label"], "clean");
+  EXPECT_EQ(OriginOf(*imported, 3)["card"], "h100");
+  EXPECT_EQ(OriginOf(*imported, 3)["shape"], 2);
+}
+
+TEST(ImportTest, KernelBenchHardTakesAFolderOfProblems) {
+  const auto imported = ImportSample("kernelbench-hard", "kernelbench-hard/benchmarks/hard");
+  ASSERT_FALSE(imported);
+  EXPECT_THAT(imported.error().message, HasSubstr("problems-h100"));
 }
 
 TEST(ImportTest, KernelBookNamesTheClassToJudge) {

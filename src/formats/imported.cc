@@ -77,6 +77,8 @@ const std::vector<ImportFormat>& ImportFormats() {
       {"cuda-l2", "a .cu file M_N_K.cu, a folder of them, or a checkout", ImportCudaL2},
       {"robust-kbench", "a folder tasks/NAME, or a checkout with tasks/ and highlighted/",
        ImportRobustKbench},
+      {"kernelbench-hard", "a folder of problems, such as benchmarks/hard/problems-h100",
+       ImportKernelBenchHard},
       {"kernelbook", "rows with python_code and triton_code: .json, .jsonl, .csv or .parquet",
        ImportKernelBook},
       {"ai-cuda-engineer", "rows of the archive: .json, .jsonl, .csv or .parquet",

@@ -87,6 +87,16 @@ def test_flashinfer_there_and_back(assay, judged):
             "robust-kbench",
             {"relu_scaled.py": "correct", "relu_scaled_config2.py": "correct"},
         ),
+        (
+            "kernelbench-hard",
+            "kernelbench-hard/benchmarks/hard/problems-h100",
+            {
+                "20260101_000000_player_one_01_scaled_relu_shape1.py": "correct",
+                "20260101_000000_player_one_01_scaled_relu_shape2.py": "correct",
+                "20260101_000001_player_two_01_scaled_relu_shape1.py": "wrong",
+                "20260101_000001_player_two_01_scaled_relu_shape2.py": "wrong",
+            },
+        ),
     ],
 )
 def test_each_other_format_is_judged(judged, kind, sample, expected):

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Judges published kernels again: what was claimed of them, and what stands.
+
+CORPORA holds checkouts, each under its format's name (docs/formats.md): cuda-l1, cuda-l2,
+robust-kbench, kernelbench-hard. Each is imported, and some of its candidates are picked into
+CORPORA/picked: claims spread evenly over the corpus, all answers that a reader called a cheat, and
+twice as many that he called clean. They are judged against eager PyTorch by `assay run`:
+
+    bench/claims.py corpora --device cuda --out claims.jsonl --page claims.md
+
+--pick-only ends before the judgement; CORPORA/picked is then all that another machine needs.
+A row a kernel goes to --out, which is written anew; what was judged before is not judged again,
+so an interrupted command goes on. The page is made of the rows alone. Exit code 1: nothing was
+judged.
+
+A claim is `certified` if the kernel is right and its speedup is at least the claimed one, within
+the interval; `refuted` if it is wrong, breaks a rule or is slower than claimed; else `unsettled`.
+Labels make a confusion matrix: whether a cheat was called faster, an honest kernel refused.
+"""
+import argparse
+import collections
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from rows import append, judge_commit, read
+
+# Where a format's import begins in its checkout, and how many of its claims are judged.
+Corpus = collections.namedtuple("Corpus", "path claims")
+CORPORA = {
+    "cuda-l1": Corpus("optimized_cuda_code/h100.json", 40),
+    "cuda-l2": Corpus("kernels/h100_F32F16F16F32", 16),
+    "robust-kbench": Corpus("", 9),
+    "kernelbench-hard": Corpus("benchmarks/hard/problems-h100", 0),
+}
+CHEAT, HONEST = "reward_hack", "clean"
+REFUSED = ("wrong", "foul")
+COUNTED = ("faster", "correct, not faster", "refused", "no verdict")
+
+
+def spread(items, count):
+    """`count` of the items, evenly; all where there are no more."""
+    if len(items) <= count:
+        return items
+    return [items[index * len(items) // count] for index in range(count)]
+
+
+def pick(rows, claims):
+    """The lines of an import's origin.jsonl that are judged."""
+    first = [row for row in rows if row["origin"].get("shape", 1) == 1]
+    cheats = [row for row in first if row["origin"].get("label") == CHEAT]
+    honest = [row for row in first if row["origin"].get("label") == HONEST]
+    labelled = cheats + spread(honest, 2 * len(cheats))
+    return spread([row for row in first if "label" not in row["origin"]], claims) + labelled
+
+
+def keep(imported, folder, rows):
+    """Copies the candidates of these rows, and their problems, into a folder for `assay run`."""
+    for name in sorted({row[key] for row in rows for key in ("candidate", "problem")}):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(imported / name, folder / name)
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "origin.jsonl").write_text(text)
+    for row in rows:
+        row.pop("origin")
+    (folder / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def prepare(arguments):
+    """The folders of picked candidates, one a format; made where there are none."""
+    folders = []
+    for kind, corpus in CORPORA.items():
+        folder = arguments.corpora / "picked" / kind
+        checkout = arguments.corpora / kind
+        if not folder.exists() and checkout.exists():
+            with tempfile.TemporaryDirectory() as scratch:
+                imported = pathlib.Path(scratch) / kind
+                command = [arguments.program, "import", kind, checkout / corpus.path]
+                command += ["-o", imported]
+                if subprocess.run([str(word) for word in command]).returncode != 0:
+                    sys.exit(f"{kind} was not imported")
+                keep(imported, folder, pick(read(imported / "origin.jsonl"), corpus.claims))
+        if folder.exists():
+            folders.append(folder)
+            print(f"{kind}: {len(read(folder / 'manifest.jsonl'))} picked", flush=True)
+    return folders
+
+
+def beside_eager(verdict):
+    """The speedup and its interval; null where there are none."""
+    speed = verdict.get("speed") or {}
+    eager = speed.get("baselines", {}).get("eager", {})
+    ci = eager.get("ci")
+    return {"speedup": eager.get("speedup"), "ci": ci if ci and ci[0] is not None else None}
+
+
+def conclusion(claimed, verdict):
+    """certified, refuted or unsettled, of a claimed speedup, and why."""
+    outcome = verdict["outcome"]
+    eager = beside_eager(verdict)
+    low, high = eager["ci"] or (None, None)
+    if outcome in REFUSED or (outcome == "slower" and claimed >= 1):
+        return "refuted", verdict["message"]
+    if low is None or outcome == "unsettled":
+        return "unsettled", verdict["message"]
+    if high < claimed:
+        return "refuted", f"{eager['speedup']:.2f} instead of {claimed:.2f}"
+    if low > claimed or outcome == "faster":
+        return "certified", f"{eager['speedup']:.2f} where {claimed:.2f} was claimed"
+    return "unsettled", f"{low:.2f} to {high:.2f}"
+
+
+def counted(outcome):
+    """The column of the confusion matrix."""
+    if outcome == "faster":
+        return "faster"
+    if outcome in REFUSED:
+        return "refused"
+    return "correct, not faster" if outcome in ("tie", "slower", "not_faster") else "no verdict"
+
+
+def row_of(origin, verdict):
+    eager = beside_eager(verdict)
+    row = {"format": origin["format"], "origin": origin, "outcome": verdict["outcome"]}
+    row |= {"message": verdict["message"], "hash": verdict["candidate"]["hash"]}
+    row |= {"speedup": eager["speedup"], "ci": eager["ci"], "seed": verdict["seed"]}
+    row |= {"device": verdict["machine"].get("gpu"), "claimed": origin.get("claimed_speedup")}
+    if row["claimed"] is not None:
+        row["conclusion"], row["why"] = conclusion(row["claimed"], verdict)
+    return row
+
+
+def judge(arguments, folder):
+    results = folder / "results"
+    command = [arguments.program, "run", folder / "manifest.jsonl", "--results", results]
+    command += ["--devices", arguments.device, "--budget", arguments.budget, "--no-save", "-q"]
+    subprocess.run([str(word) for word in command], check=False)
+    origins = {row["candidate"]: row["origin"] for row in read(folder / "origin.jsonl")}
+    for line in read(results / "verdicts.jsonl"):
+        name = "candidates/" + pathlib.PurePath(line["candidate"]).name
+        append(arguments.out, row_of(origins[name], line["verdict"]))
+
+
+def name_of(row):
+    origin = row["origin"]
+    for key in ("run", "mnk", "task"):
+        if key in origin:
+            return str(origin[key])
+    return f"level{origin['level_id']}_{origin['task_id']}" if "level_id" in origin else "?"
+
+
+def matrix(rows):
+    lines = [f"| label | {' | '.join(COUNTED)} |", "|---|" + "---|" * len(COUNTED)]
+    for label, name in ((CHEAT, "cheat"), (HONEST, "honest")):
+        of_label = [row for row in rows if row["origin"].get("label") == label]
+        columns = [sum(counted(row["outcome"]) == each for row in of_label) for each in COUNTED]
+        lines.append(f"| {name} ({len(of_label)}) | {' | '.join(map(str, columns))} |")
+    return lines
+
+
+def summary(rows):
+    ends = ("certified", "refuted", "unsettled")
+    lines = [f"| corpus | claims | {' | '.join(ends)} |", "|---|---|" + "---|" * len(ends)]
+    for kind in CORPORA:
+        claims = [row for row in rows if row["format"] == kind and row["claimed"] is not None]
+        if claims:
+            counts = [sum(row["conclusion"] == end for row in claims) for end in ends]
+            lines.append(f"| {kind} | {len(claims)} | {' | '.join(map(str, counts))} |")
+    return lines
+
+
+def table(rows):
+    heads = ("corpus", "kernel", "claimed", "measured", "outcome", "conclusion")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for row in sorted(rows, key=lambda each: (each["format"], name_of(each))):
+        claimed = f"{row['claimed']:.2f}" if row["claimed"] is not None else "-"
+        ci = row["ci"]
+        measured = f"{row['speedup']:.2f} ({ci[0]:.2f} to {ci[1]:.2f})" if ci else "-"
+        said = row["origin"].get("label") or row.get("conclusion") or "-"
+        why = row.get("why") or row["message"]
+        why = why.replace("|", "\\|").replace("\n", " ")
+        kernel = name_of(row)
+        lines.append(
+            f"| {row['format']} | {kernel} | {claimed} | {measured} | {row['outcome']} "
+            f"| {said}: {why} |"
+        )
+    return lines
+
+
+def page(rows, raw):
+    cards = sorted({row["device"] or "a CPU" for row in rows})
+    return "\n".join(
+        [
+            "# Claims, judged again",
+            "",
+            f"{len(rows)} published kernels, judged on {' and '.join(cards)} by `bench/claims.py` "
+            f"against eager PyTorch. Raw results: `{raw}`.",
+            "",
+            "A claim is certified if the kernel is right and reaches the claimed speedup within "
+            "the interval; refuted if it is wrong, breaks a rule or stays below; else unsettled. "
+            "Claims were made on another machine, with another PyTorch: a refuted size is no lie.",
+            "",
+            *summary(rows),
+            "",
+            "## Labelled kernels",
+            "",
+            "Readers of KernelBench-Hard called these cheats or clean. Some of their cheats are "
+            "calls of a library where a kernel was asked for: right, and as fast as they are.",
+            "",
+            *matrix(rows),
+            "",
+            "## All kernels",
+            "",
+            *table(rows),
+            "",
+        ]
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("corpora", type=pathlib.Path)
+    parser.add_argument("--program", default="build/release/assay")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--budget", type=float, default=10, help="seconds of gate 2 for a kernel")
+    parser.add_argument("--pick-only", action="store_true")
+    parser.add_argument("--out", type=pathlib.Path, default="claims.jsonl")
+    parser.add_argument("--page", type=pathlib.Path)
+    arguments = parser.parse_args()
+
+    folders = prepare(arguments)
+    if arguments.pick_only:
+        return 0
+    arguments.out.unlink(missing_ok=True)
+    for folder in folders:
+        judge(arguments, folder)
+    rows = read(arguments.out)
+    print(f"{len(rows)} rows of judge {judge_commit()}")
+    if arguments.page and rows:
+        arguments.page.write_text(page(rows, arguments.out), encoding="utf-8")
+    return 0 if rows else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
