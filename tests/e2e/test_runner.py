@@ -76,10 +76,11 @@ def test_a_submitted_candidate_is_judged_shown_and_judged_again(assay, good, wri
         fits(verdict, "verdict")
         assert f"{server.url}/verdicts/{verdict['id']}" in shown.out, shown
         assert "job 1: place 1" in shown.err, shown
-        # A runner tells of a stage once in a while: a judgement may be over before that.
+        # A runner tells of a stage once in a while, and a judgement may be over before that; a
+        # client prints the latest of those that came at once.
         events = [each["event"] for each in server.jobs[0]["events"]]
         stages = [event["text"] for event in events if "text" in event]
-        assert all(stage in shown.err for stage in stages), (stages, shown)
+        assert not stages or any(stage in shown.err for stage in stages), (stages, shown)
         assert server.takes[0]["runner"] == "box" and server.takes[0]["device"] == "cpu"
 
         wrong = assay("submit", "softmax", bad, "--size", "tiny", *to_server, "--json")
