@@ -9,7 +9,8 @@ namespace assay {
 std::string_view ChartVariables() {
   return ":root{--page:#fff;--ink:#24292f;--faint:#57606a;--grid:#e3e7eb;--mark:#6e7781;"
          "--first:#14548c;--second:#b3470a;--third:#6639ba}\n"
-         "@media(prefers-color-scheme:dark){:root{--page:#0d1117;--ink:#e6edf3;--faint:#9198a1;"
+         "@media screen and "
+         "(prefers-color-scheme:dark){:root{--page:#0d1117;--ink:#e6edf3;--faint:#9198a1;"
          "--grid:#2d333d;--mark:#9198a1;--first:#4c9be8;--second:#ff9d5c;--third:#b392f0}}\n";
 }
 

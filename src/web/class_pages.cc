@@ -44,7 +44,7 @@ Html ClassFacts(const ClassView& view) {
 
 Html Members(const ClassView& view) {
   if (view.members.empty()) return Paragraph("Nobody has joined yet.", "faint");
-  PageTable table("members", {{"name", "name"}, {"", ""}, {"jobs", "n"}, {"worklogs", "n"}});
+  PageTable table("members", {{"name", "name"}, {"role", ""}, {"jobs", "n"}, {"worklogs", "n"}});
   for (const MemberRow& each : view.members)
     table.Row({Text(each.account.name),
                each.account.role == Role::kMentor ? Markup("<span class=\"tag\">mentor</span>")
@@ -217,8 +217,11 @@ std::string RenderClassOverview(const ClassView& view, PageFrame frame) {
   main += Markup("<p><a href=\"/worklogs?class={}\">Worklogs of the class</a></p>\n", view.of.id);
   main += FinalsPart(view);
   main += Heading("Members") + Members(view);
-  if (view.manages) main += InvitationsPart(view, frame) + DeadlineForms(view, frame);
-  main += Markup("<p><a href=\"/api/classes/{}\">The class as JSON</a></p>\n", view.of.id);
+  if (view.manages)
+    main += Markup("<div class=\"screen\">\n{}{}</div>\n", InvitationsPart(view, frame),
+                   DeadlineForms(view, frame));
+  main += Markup("<p class=\"screen\"><a href=\"/api/classes/{}\">The class as JSON</a></p>\n",
+                 view.of.id);
   return RenderPage(frame, main);
 }
 

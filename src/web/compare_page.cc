@@ -35,7 +35,7 @@ Html Answer(const CompareView& view, const Viewer& viewer) {
                    Text(RangeText(result.ci_low, result.ci_high))) +
               Tile("decision", Text(result.decision), Text(Counted(result.pairs, "pair"))) +
               Tile("smallest visible gain", Text(FormatGain(result.smallest_visible)), Html()));
-    return html + Markup("<p><strong>{}</strong> {} ", word, DecisionText(result, 1)) +
+    return html + Markup("<p><strong>{}</strong> {}. ", word, DecisionText(result, 1)) +
            (view.paired_verdict.empty() ? Html()
                                         : VerdictLink(view.paired_verdict, "Its verdict.")) +
            Html::Trusted("</p>\n");
@@ -57,7 +57,7 @@ Html Answer(const CompareView& view, const Viewer& viewer) {
 }
 
 Html Sides(const CompareView& view) {
-  PageTable table("both verdicts", {{"", "name"},
+  PageTable table("both verdicts", {{"", "rank"},
                                     {"candidate", "name"},
                                     {"by", ""},
                                     {"outcome", ""},
@@ -79,7 +79,7 @@ Html Sides(const CompareView& view) {
     const BaselineResult* result = HeadlineOf(verdict);
     const bool timed = result != nullptr && result->speedup > 0;
     table.Row(
-        {Markup("<strong>{}</strong>", name), VerdictLink(verdict.id, FileName(verdict)),
+        {Text(name), VerdictLink(verdict.id, FileName(verdict)),
          side->author.empty() ? Html() : Markup("{} {}", side->author, RoleTag(side->role)),
          OutcomeBadge(OutcomeName(verdict.outcome)),
          Text(timed ? FormatRatio(result->speedup) : "-"),
@@ -102,8 +102,10 @@ Html SourceDifference(const CompareView& view) {
              Markup("<p>The source of others is hidden until {} (UTC).</p>\n", TimeText(until));
   if (view.a.source.empty() || view.b.source.empty())
     return html + Paragraph("One of the sources was not kept.", "faint");
+  const SourceLanguage left = LanguageOf(view.a.verdict.candidate.path),
+                       right = LanguageOf(view.b.verdict.candidate.path);
   const Html diff =
-      ColouredDiff(view.a.source, view.b.source, LanguageOf(view.b.verdict.candidate.path));
+      ColouredDiff(view.a.source, view.b.source, left == right ? left : SourceLanguage::kPlain);
   if (diff.empty()) return html + Paragraph("The same source.", "faint");
   return html + Paragraph("Lines with - are in A alone, lines with + in B alone.", "faint") +
          CodeBlock("difference of the sources", diff, "diff");
@@ -159,6 +161,9 @@ std::string UnpairedText(const Verdict& a, const Verdict& b) {
   const BaselineResult *left = HeadlineOf(a), *right = HeadlineOf(b);
   if (left == nullptr || right == nullptr || left->speedup <= 0 || right->speedup <= 0)
     return "One of the two has no speed.";
+  if (left->ci_low <= 0 || right->ci_low <= 0)
+    return "One of the two has too few pairs for an interval, so that only pairs of both can "
+           "decide.";
   if (a.machine.cpu != b.machine.cpu || a.machine.gpu != b.machine.gpu ||
       a.speed->headline != b.speed->headline)
     return "The two were judged on different machines or against different baselines: their "
@@ -182,8 +187,9 @@ std::string RenderComparePage(const CompareView& view, PageFrame frame) {
     main += Heading("Roofline") + RooflineFigure(both, "roofline");
   }
   main += SourceDifference(view) + CompiledDifference(view);
-  main += Markup("<p><a href=\"/api/compare?a={}&amp;b={}\">The comparison as JSON</a></p>\n",
-                 UrlPart(a.id), UrlPart(b.id));
+  main += Markup(
+      "<p class=\"screen\"><a href=\"/api/compare?a={}&amp;b={}\">The comparison as JSON</a></p>\n",
+      UrlPart(a.id), UrlPart(b.id));
   return RenderPage(frame, main);
 }
 

@@ -159,7 +159,7 @@ std::string RenderJobPage(const JobView& view, PageFrame frame) {
         job.id, CsrfField(frame.viewer));
   main += Heading("Events") + EventList(view);
   main += Markup(
-      "<p><a href=\"/api/jobs/{0}\">The job as JSON</a> · <a "
+      "<p class=\"screen\"><a href=\"/api/jobs/{0}\">The job as JSON</a> · <a "
       "href=\"/api/jobs/{0}/events\">its events</a></p>\n",
       job.id);
   return RenderPage(frame, main);

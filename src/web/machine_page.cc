@@ -130,7 +130,7 @@ std::string RenderMachinePage(const MachineView& view, PageFrame frame) {
   }
   if (view.profiles.empty())
     main += Paragraph("No ceilings were measured. assay doctor --noise measures them.", "faint");
-  main += Html::Trusted("<p><a href=\"/api/machine\">This page as JSON</a></p>\n");
+  main += Html::Trusted("<p class=\"screen\"><a href=\"/api/machine\">This page as JSON</a></p>\n");
   return RenderPage(frame, main);
 }
 

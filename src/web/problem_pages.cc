@@ -146,7 +146,7 @@ Html RenderProblem(const ProblemView& view) {
                                            "lines");
   main += Paragraph("Start on your own machine:", "faint");
   main += Command(fmt::format("assay new {} -o mine.cpp", problem.name));
-  main += Markup("<p><a href=\"/api/problems/{}\">The problem as JSON</a></p>\n",
+  main += Markup("<p class=\"screen\"><a href=\"/api/problems/{}\">The problem as JSON</a></p>\n",
                  UrlPart(problem.name));
   return main;
 }

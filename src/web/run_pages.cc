@@ -285,8 +285,8 @@ std::string RenderRunPage(const RunView& view, PageFrame frame) {
     main += Paragraph(
         fmt::format("The first {} steps; assay archive show --tree has all.", kTreeNodesMax),
         "faint");
-  main +=
-      Markup("<p><a href=\"/api/runs/{}\">The search as JSON</a></p>\n", UrlPart(view.settings.id));
+  main += Markup("<p class=\"screen\"><a href=\"/api/runs/{}\">The search as JSON</a></p>\n",
+                 UrlPart(view.settings.id));
   return RenderPage(frame, view.is_live ? Refreshed(main, kReload_s) : main);
 }
 

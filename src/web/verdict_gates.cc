@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/outcome.h"
 #include "report/decision_text.h"
 #include "report/text.h"
 #include "web/parts.h"
@@ -24,13 +25,14 @@ std::string SetText(const std::map<std::string, std::string>& set) {
   return text;
 }
 
-Html GateHead(std::string_view name, bool ran, bool passed) {
-  const std::string_view word = !ran ? "not run" : passed ? "✔ passed" : "✘ not passed";
-  return Markup("<h2>{} <span class=\"badge {}\">{}</span></h2>\n", name,
-                !ran     ? "faint"
-                : passed ? "good"
-                         : "bad",
-                word);
+struct GateState {
+  std::string_view word, tone;
+};
+constexpr GateState kNotRun{"not run", "faint"}, kPassed{"✔ passed", "good"},
+    kNotPassed{"✘ not passed", "bad"}, kUndecided{"~ undecided", "warn"};
+
+Html GateHead(std::string_view name, const GateState& state) {
+  return Markup("<h2>{} <span class=\"badge {}\">{}</span></h2>\n", name, state.tone, state.word);
 }
 
 Html MismatchNotice(const Mismatch& wrong) {
@@ -120,7 +122,9 @@ Html BaselineTable(const Speed& speed) {
 
 Html CorrectnessSection(const Verdict& verdict) {
   const Correctness* gate = verdict.correctness ? &*verdict.correctness : nullptr;
-  Html html = GateHead("Gate 1: correctness", gate != nullptr, gate != nullptr && gate->passed);
+  Html html = GateHead("Gate 1: correctness", gate == nullptr ? kNotRun
+                                              : gate->passed  ? kPassed
+                                                              : kNotPassed);
   if (gate == nullptr) return html;
   if (gate->first_mismatch) html += MismatchNotice(*gate->first_mismatch);
   if (!gate->hint.empty())
@@ -149,7 +153,10 @@ Html CorrectnessSection(const Verdict& verdict) {
 
 Html SpeedSection(const Verdict& verdict) {
   const Speed* speed = verdict.speed ? &*verdict.speed : nullptr;
-  Html html = GateHead("Gate 2: speed", speed != nullptr, speed != nullptr && speed->passed);
+  Html html = GateHead("Gate 2: speed", speed == nullptr                         ? kNotRun
+                                        : speed->passed                          ? kPassed
+                                        : verdict.outcome == Outcome::kUnsettled ? kUndecided
+                                                                                 : kNotPassed);
   if (speed == nullptr) return html;
   const BaselineResult* headline = HeadlineOf(verdict);
   if (headline != nullptr) html += Paragraph(DecisionText(*headline, speed->threshold));

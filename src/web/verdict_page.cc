@@ -151,7 +151,7 @@ Html AgainSection(const VerdictView& view, const Viewer& viewer) {
   if (!view.best_other.empty())
     links += Markup(" · <a href=\"/compare?a={}&amp;b={}\">compare with the best other</a>",
                     UrlPart(verdict.id), UrlPart(view.best_other));
-  return html + Markup("<p>{}</p>\n", links);
+  return html + Markup("<p class=\"screen\">{}</p>\n", links);
 }
 
 Html CompareForm(const Verdict& verdict) {

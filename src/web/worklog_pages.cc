@@ -67,11 +67,9 @@ Html BucketLines(const GradedBucket& bucket) {
   for (const GradedLine& line : bucket.lines) {
     Html verdicts;
     for (const std::string& id : line.verdicts) verdicts += Markup(" <code>{}</code>", id);
-    items += Markup(
-        "<li><span class=\"{}\">{}</span> {:g}: {} <span class=\"faint\">{}</span>{}"
-        "</li>\n",
-        line.met ? "good" : "faint", line.met ? "✔" : "○", line.line.points, line.line.text,
-        line.found, verdicts);
+    items += Markup("<li><span class=\"{}\">{}</span> {:g}: {}<div>{}{}</div></li>\n",
+                    line.met ? "good" : "faint", line.met ? "✔" : "○", line.line.points,
+                    line.line.text, line.found, verdicts);
   }
   return Markup("<ul class=\"evidence\">\n{}</ul>\n", items);
 }
@@ -124,16 +122,12 @@ Html GradeForm(const WorklogGradeView& view, const PageFrame& frame) {
       "<div class=\"field\"><label for=\"note\">a word for the author</label><input id=\"note\" "
       "name=\"note\" value=\"{}\" maxlength=\"2000\"></div>\n",
       marks.note);
-  return Heading("Mark it") +
-         Paragraph(
-             "An empty field takes the points of the evidence. Marks replace those before "
-             "them, which are kept.",
-             "faint") +
-         Markup(
-             "<form method=\"post\" action=\"/worklogs/{}/grade\">{}<input type=\"hidden\" "
-             "name=\"revision\" value=\"{}\">{}<p><button class=\"first\">Give these marks"
-             "</button></p></form>\n",
-             graded.entry.id, CsrfField(frame.viewer), graded.kept.revision, fields);
+  return Markup(
+      "<section class=\"screen\">\n<h2>Mark it</h2>\n<p class=\"faint\">An empty field takes the "
+      "points of the evidence. Marks replace those before them, which are kept.</p>\n<form "
+      "method=\"post\" action=\"/worklogs/{}/grade\">{}<input type=\"hidden\" name=\"revision\" "
+      "value=\"{}\">{}<p><button class=\"first\">Give these marks</button></p></form></section>\n",
+      graded.entry.id, CsrfField(frame.viewer), graded.kept.revision, fields);
 }
 
 Html MarksPart(const WorklogGradeView& view, const PageFrame& frame) {
@@ -255,7 +249,8 @@ std::string RenderWorklogGrading(const WorklogGradeView& view, PageFrame frame) 
   main += Heading("Versions") + Versions(worklog.match);
   main += Heading("Check") + Findings(view.graded);
   main += MarksPart(view, frame);
-  main += Markup("<p><a href=\"/api/worklogs/{}\">The worklog as JSON</a></p>\n", entry.id);
+  main += Markup("<p class=\"screen\"><a href=\"/api/worklogs/{}\">The worklog as JSON</a></p>\n",
+                 entry.id);
   return RenderPage(frame, main);
 }
 

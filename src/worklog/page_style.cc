@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kStyle = R"(:root{color-scheme:light dark;--panel:#f6f8fa;
 --good:#1a7f37;--bad:#b3261e;--open:#57606a;--add:#e6f6ea;--cut:#fdeceb}
-@media(prefers-color-scheme:dark){:root{--panel:#161b22;--good:#3fb950;--bad:#ff7b72;
+@media screen and (prefers-color-scheme:dark){:root{--panel:#161b22;--good:#3fb950;--bad:#ff7b72;
 --open:#9198a1;--add:#12261a;--cut:#2d1618}}
 *{box-sizing:border-box}html{scroll-behavior:smooth}
 body{margin:0;background:var(--page);color:var(--ink);
@@ -71,15 +71,19 @@ border-bottom:1px solid var(--grid)}
 .versions td,.versions th{border:0;padding:0}
 .versions tbody th{width:100%;font-weight:600}
 .versions td[data-is]::before{content:attr(data-is) " ";color:var(--faint)}}
-@page{margin:15mm 14mm}
+@page{size:A4;margin:14mm 14mm 16mm;
+@bottom-right{content:counter(page) " of " counter(pages);font:8pt sans-serif;color:#57606a}}
 @media print{:root{color-scheme:light;--page:#fff;--ink:#000;--panel:#fff;--faint:#444}
-body{font-size:10.5pt}main{max-width:none;padding:0}nav,.screen{display:none}
-h2{break-after:avoid}h3{break-after:avoid}svg,.tile,.card,tr{break-inside:avoid}
-pre{max-height:none;white-space:pre-wrap;overflow-wrap:anywhere;font-size:8pt;border:0;
+body{font-size:10.5pt}main{max-width:none;padding:0}nav,.screen,details:not([open],.paper){display:none}
+h2,h3,summary,thead{break-after:avoid}footer{break-before:avoid}
+svg,.tile,.tiles,.card,tr,table,footer{break-inside:avoid}p{orphans:3;widows:3}
+summary{color:inherit;list-style:none;font-weight:600}
+pre{max-height:none;white-space:pre-wrap;overflow-wrap:anywhere;padding:.1rem 0 .1rem .8rem;
+font-size:7.5pt;line-height:1.4;border:0;
 border-left:2px solid #bbb;border-radius:0}
-pre ins,pre del,pre b{min-width:0}
+pre ins,pre del,pre b{min-width:0;margin:0;padding:0}
 details.paper::details-content{content-visibility:visible;block-size:auto}
-svg{min-width:0;max-width:17cm}a{color:inherit;text-decoration:none}
+svg{min-width:0;max-width:17cm}a{color:inherit}
 body{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 .class main{max-width:90rem}
 .slides{scroll-snap-type:y mandatory}.slides main{max-width:none;padding:0}

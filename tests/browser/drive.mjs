@@ -14,8 +14,10 @@ const axe_source = fs.readFileSync(createRequire(import.meta.url).resolve('axe-c
 const views = [
   { name: 'light', width: 1200, height: 900, colorScheme: 'light' },
   { name: 'dark', width: 1200, height: 900, colorScheme: 'dark' },
-  { name: 'phone', width: 390, height: 844, colorScheme: 'light' },
+  { name: 'phone', width: 360, height: 780, colorScheme: 'light' },
 ];
+// A4 without its margins.
+const paper = { width: Math.round(182 / 25.4 * 96), height: Math.round(267 / 25.4 * 96) };
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
@@ -117,8 +119,28 @@ const steps = {
     await page.setViewportSize({ width: views[0].width, height: views[0].height });
     return found;
   },
-  print: ({ page }, { file }) =>
-    page.pdf({ path: file, format: 'A4', preferCSSPageSize: true, printBackground: true }),
+  // On paper, for a reader who prefers dark: the PDF, and the faults of the page as it is printed.
+  async print({ page }, { file }) {
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    await page.setViewportSize(paper);
+    const found = await page.evaluate(() => {
+      const shown = (each) => each.checkVisibility() && each.getBoundingClientRect().width > 1;
+      const name = (each) => `${each.localName}.${each.className} ${each.textContent.slice(0, 40)}`;
+      const all = [...document.querySelectorAll('body *')].filter(shown);
+      const clips = (each) => getComputedStyle(each).overflow !== 'visible' &&
+        (each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1);
+      return {
+        controls: all.filter((each) => each.matches('nav, button, .button, input, select')).map(name),
+        cut: all.filter((each) => !each.closest('svg') &&
+          (clips(each) || each.getBoundingClientRect().right > innerWidth + 1)).map(name),
+        background: getComputedStyle(document.body).backgroundColor,
+      };
+    });
+    await page.pdf({ path: file, preferCSSPageSize: true, printBackground: true });
+    await page.emulateMedia({ media: null, colorScheme: views[0].colorScheme });
+    await page.setViewportSize({ width: views[0].width, height: views[0].height });
+    return found;
+  },
   async leave(person, { who }) {
     people.delete(who);
     await person.context.close();

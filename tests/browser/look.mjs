@@ -12,7 +12,7 @@ const axe_source = fs.readFileSync(createRequire(import.meta.url).resolve('axe-c
 const views = [
   { name: 'light', width: 1100, height: 900, colorScheme: 'light' },
   { name: 'dark', width: 1100, height: 900, colorScheme: 'dark' },
-  { name: 'phone', width: 390, height: 844, colorScheme: 'light' },
+  { name: 'phone', width: 360, height: 780, colorScheme: 'light' },
 ];
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || '/usr/bin/chromium',

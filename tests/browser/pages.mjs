@@ -18,7 +18,7 @@ const pages = fs.readdirSync(folder).filter((name) => name.endsWith('.html'))
 const views = [
   { name: 'light', width: 1200, height: 900, colorScheme: 'light' },
   { name: 'dark', width: 1200, height: 900, colorScheme: 'dark' },
-  { name: 'phone', width: 390, height: 844, colorScheme: 'light' },
+  { name: 'phone', width: 360, height: 780, colorScheme: 'light' },
 ];
 
 const server = http.createServer((request, reply) => {
