@@ -42,6 +42,50 @@ async function enter({ who, root, scripts = true }) {
   people.set(who, person);
 }
 
+// Waits until `act` has led to another page.
+async function leave(page, act) {
+  const next_page = page.waitForEvent('framenavigated');
+  await act();
+  await next_page;
+  await page.waitForLoadState();
+}
+
+// Controls that the Tab key does not reach, and those whose focus cannot be seen.
+async function unreached(page) {
+  await page.evaluate(() => {
+    // Tab goes on from the last focus: it begins at the page's first element.
+    getSelection().removeAllRanges();
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute('tabindex');
+    window.reached = new Set();
+    window.unseen = new Set();
+  });
+  for (let stop = 0; stop < 400; ++stop) {
+    await page.keyboard.press('Tab');
+    const more = await page.evaluate(() => {
+      const at = document.activeElement;
+      if (at === document.body || window.reached.has(at)) return false;
+      window.reached.add(at);
+      const outlined = getComputedStyle(at).opacity === '0' ? at.nextElementSibling : at;
+      if (getComputedStyle(outlined).outlineStyle === 'none') window.unseen.add(at);
+      return true;
+    });
+    if (!more) break;
+  }
+  return page.evaluate(() => {
+    const name = (each) => `${each.localName} ${each.id || each.name || each.innerText}`;
+    // The arrow keys lead from one radio button of a group to the next.
+    const groups = new Set([...window.reached].filter((each) => each.type === 'radio')
+      .map((each) => each.name));
+    const controls = [...document.querySelectorAll(
+      'a[href], button, input, select, textarea, summary, [tabindex="0"]')];
+    return [...controls.filter((each) => each.checkVisibility() && !each.disabled &&
+      each.type !== 'hidden' && !window.reached.has(each) && !groups.has(each.name)).map(name),
+    ...[...window.unseen].map((each) => `unseen: ${name(each)}`)];
+  });
+}
+
 const steps = {
   async go({ page }, { to }) {
     const reply = await page.goto(to);
@@ -62,13 +106,10 @@ const steps = {
     page.getByLabel(label, { exact: true }).selectOption({ label: text }),
   upload: ({ page }, { label, file }) => page.getByLabel(label).setInputFiles(file),
   // A click that leads to another page.
-  async click({ page }, { role, name, within }) {
-    const from = within ? page.locator(within) : page;
-    const next_page = page.waitForEvent('framenavigated');
-    await from.getByRole(role, { name, exact: true }).first().click();
-    await next_page;
-    await page.waitForLoadState();
-  },
+  click: ({ page }, { role, name, within }) => leave(page, () =>
+    (within ? page.locator(within) : page).getByRole(role, { name, exact: true }).first().click()),
+  // Enter, likewise.
+  enter_key: ({ page }) => leave(page, () => page.keyboard.press('Enter')),
   open: ({ page }, { name }) =>
     page.locator('details', { hasText: name }).first().evaluate((each) => { each.open = true; }),
   async download({ page }, { name, file }) {
@@ -98,10 +139,12 @@ const steps = {
     }
     throw new Error(`Tab does not reach "${name}": ${seen.join(' | ')}`);
   },
-  // axe's findings and pictures in each view; the first view alone, if `brief`.
+  // Controls out of the keyboard's reach, axe's findings and pictures in each view; if `brief`,
+  // the first view alone, and no keyboard.
   async look({ page, errors }, { name, brief }) {
     await page.waitForLoadState();
     const found = { errors: errors.splice(0), violations: [], wide: [] };
+    found.unreached = brief ? [] : await unreached(page);
     found.headings = await page.locator('h1').count();
     for (const view of brief ? views.slice(0, 1) : views) {
       await page.emulateMedia({ colorScheme: view.colorScheme });

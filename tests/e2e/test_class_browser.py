@@ -15,7 +15,9 @@ from test_serve import Hall
 
 pytestmark = NEEDS_BROWSER
 
-# A busy machine may decide another one of these.
+# Neither a win nor a tie is sure. A decision needs pairs of measurements that nothing disturbed: on a
+# busy machine any candidate may be unsettled, however fast it is, and a tie takes minutes. It is sure
+# that no candidate of these gets a decision that is false.
 RIGHT = {"faster", "tie", "slower", "not faster", "unsettled"}
 WIN = (ROOT / "kernels" / "softmax" / "fused.cpp").read_text()
 TIE = """import torch
@@ -25,6 +27,12 @@ class ModelNew(torch.nn.Module):
 """
 FOUL = (ROOT / "tests" / "exploits" / "corpus" / "39_daemon.cpp").read_text()
 TRANSCRIPT = ROOT / "tests" / "transcripts" / "softmax.sample.jsonl"
+CAN_BE = {
+    "player 1": {"faster", "unsettled"},  # twice as fast and more
+    "player 2": RIGHT - {"faster"},  # PyTorch's own function
+    "player 3": {"foul"},
+    "model": RIGHT,
+}
 STUDENTS = {
     "player 1": ("win.cpp", WIN),
     "player 2": ("tie.py", TIE),
@@ -247,8 +255,7 @@ def play_a_class(school):
     send_worklog(school, first)
     mark(school, first)
     outcomes = {name: school.ended(handle)["outcome"] for name, handle in handles.items()}
-    assert outcomes.pop("player 3") == "foul", outcomes
-    assert set(outcomes.values()) <= RIGHT, outcomes
+    assert all(outcomes[name] in CAN_BE[name] for name in handles), outcomes
     turn_the_dial(school, second)
     school.look(second, "board")
     close(school)
@@ -266,7 +273,8 @@ def play_a_class(school):
 
 @pytest.fixture
 def school(request, tmp_path):
-    school = School(tmp_path, 8, request.node.get_closest_marker("thorough") is None)
+    brief = request.node.get_closest_marker("thorough") is None
+    school = School(tmp_path, 2 if brief else 10, brief)
     yield school
     school.end()
 
@@ -276,13 +284,18 @@ def test_a_class_from_invitation_to_export(school):
 
 
 def by_keyboard_alone(school, person, token):
-    """Signing in, submitting, and the verdict."""
+    """The skip link, signing in, submitting, and the verdict."""
+    person.go("/machine")
+    person.ask("press", keys=["Tab"])
+    assert person.read(":focus") == "To the content"
+    person.ask("press", keys=["Enter", "Tab"])
+    assert person.has("main :focus")
     person.go("/submit")
     person.ask("tab", name="sign in")
-    person.ask("press", keys=["Enter"])
+    person.ask("enter_key")
     person.ask("tab", name="your token")
     person.ask("type", text=token)
-    person.ask("press", keys=["Enter"])
+    person.ask("enter_key")
     person.ask("tab", name="problem")
     person.ask("letters", text="softmax")
     person.ask("tab", name="size")
@@ -292,12 +305,11 @@ def by_keyboard_alone(school, person, token):
     person.ask("tab", name="source")
     person.ask("type", text=WIN + "// by the keyboard\n")
     person.ask("tab", name="Submit")
-    person.ask("press", keys=["Enter"])
+    person.ask("enter_key")
     person.wait("Its verdict")
     person.ask("tab", name="Its verdict")
-    person.ask("press", keys=["Enter"])
-    until(lambda: person.where().startswith("/verdicts/"), "the verdict's page")
-    assert "keys.cpp" in person.read("h1")
+    person.ask("enter_key")
+    assert person.where().startswith("/verdicts/") and "keys.cpp" in person.read("h1")
 
 
 def compare(school, a, b):
@@ -342,15 +354,22 @@ def follow_a_run(school):
         search.communicate()
 
 
-def print_pages(school, verdict):
-    """On paper: all that is on the page, no navigation, few pages."""
+def print_pages(school, verdicts):
+    """On A4: all that is on the page, nothing to press, no dark ground, few pages."""
     mentor = school.mentor
-    for name, page in {"verdict": f"/verdicts/{verdict}", "worklog": "/worklogs/1/report"}.items():
+    first, second = verdicts["player 1"], verdicts["player 2"]
+    most = {"/": 2, "/?problem=softmax": 1, f"/verdicts/{first}": 6, "/worklogs/1": 4,
+            "/worklogs/1/report": 24, "/classes/1/sheet": 1, "/classes/1": 2,
+            f"/compare?a={first}&b={second}": 8}
+    for page, pages_max in most.items():
         mentor.go(page)
-        path = school.folder / f"{name}.pdf"
-        mentor.ask("print", file=str(path))
-        pages = len(re.findall(rb"/Type /Page\b", path.read_bytes()))
-        assert 1 <= pages <= 12, (name, pages)
+        path = school.folder / "page.pdf"
+        printed = mentor.ask("print", file=str(path))
+        clean = {"controls": [], "cut": [], "background": "rgb(255, 255, 255)"}
+        assert printed == clean, (page, printed)
+        sizes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", path.read_bytes())
+        assert 1 <= len(sizes) <= pages_max, (page, len(sizes))
+        assert {(round(float(x)), round(float(y))) for x, y in sizes} == {(595, 842)}, page
 
 
 @pytest.mark.thorough
@@ -358,7 +377,8 @@ def test_every_page_of_a_class_is_good(school):
     verdicts = play_a_class(school)
     for name, page in {"jobs": "/jobs", "problem": "/problems/softmax", "machine": "/machine",
                        "board-problem": "/?problem=softmax", "worklogs": "/worklogs?class=1",
-                       "classes": "/classes"}.items():
+                       "classes": "/classes", "submit": "/submit", "ladders": "/ladders",
+                       "problems": "/problems"}.items():
         school.mentor.go(page)
         school.look(school.mentor, name)
     for name in ("player 3", "model"):
@@ -366,6 +386,10 @@ def test_every_page_of_a_class_is_good(school):
         school.look(school.mentor, f"verdict-{name.replace(' ', '-')}")
     compare(school, verdicts["player 2"], verdicts["player 1"])
     follow_a_run(school)
-    print_pages(school, verdicts["player 1"])
+    print_pages(school, verdicts)
+    guest = school.browser.enter("guest")
+    for name in ("login", "classes"):
+        guest.go(f"/{name}")
+        school.look(guest, f"guest-{name}")
     keys = school.browser.enter("keys")
     by_keyboard_alone(school, keys, school.hall.token)
