@@ -112,6 +112,7 @@ Html RunTiles(const RunView& view, const RunFigures& figures) {
 }
 
 Html OutcomeTableHtml(const RunFigures& figures) {
+  if (figures.outcomes.empty()) return Paragraph("None yet.", "faint");
   PageTable table("outcomes", {{"outcome", "name"}, {"candidates", "n"}, {"share", "n"}}, true);
   for (const auto& [name, count] : figures.outcomes)
     table.Row({OutcomeBadge(name), Markup("{}", count),

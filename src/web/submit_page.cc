@@ -90,7 +90,7 @@ std::string RenderSubmitPage(const SubmitView& view, PageFrame frame) {
       "</form>\n",
       form);
   main += Paragraph("The same from a shell:", "faint");
-  main += Command(fmt::format("assay submit {} {} --server URL",
+  main += Command(fmt::format("assay submit {} {} --server URL --token-file FILE",
                               view.problem.empty() ? "PROBLEM" : view.problem,
                               view.name.empty() ? "FILE" : view.name));
   return RenderPage(frame, main);

@@ -74,6 +74,7 @@ async function unreached(page) {
     if (!more) break;
   }
   return page.evaluate(() => {
+    document.activeElement.blur();
     const name = (each) => `${each.localName} ${each.id || each.name || each.innerText}`;
     // The arrow keys lead from one radio button of a group to the next.
     const groups = new Set([...window.reached].filter((each) => each.type === 'radio')
