@@ -219,6 +219,23 @@ TEST(ComparePage, DoesNotCompareOtherQuestions) {
               HasSubstr("different problems"));
 }
 
+TEST(ComparePage, ClaimsNoOverlapWithoutAnInterval) {
+  Verdict a = SampleVerdict(Data(), "9411ebf33f66").verdict;
+  BaselineResult& one_pair = a.speed->baselines.at(a.speed->headline);
+  one_pair.ci_low = one_pair.ci_high = 0;
+  const std::string text = UnpairedText(a, SampleVerdict(Data(), "814b70bddabf").verdict);
+  EXPECT_THAT(text, HasSubstr("too few pairs for an interval"));
+  EXPECT_THAT(text, Not(HasSubstr("overlap")));
+}
+
+TEST(VerdictPage, AnOpenDecisionIsNoFailedGate) {
+  VerdictView view = SampleVerdict(Data(), "9411ebf33f66");
+  view.verdict.speed->passed = false;
+  EXPECT_THAT(RenderVerdictPage(view, {}), HasSubstr("Gate 2: speed <span class=\"badge bad\">"));
+  view.verdict.outcome = Outcome::kUnsettled;
+  EXPECT_THAT(RenderVerdictPage(view, {}), HasSubstr("Gate 2: speed <span class=\"badge warn\">"));
+}
+
 TEST(JobPages, TextStaysText) {
   ExpectTextStaysText([](const std::string& text) {
     Job job;
