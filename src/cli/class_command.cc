@@ -68,8 +68,8 @@ Json Part(const Json& json, const char* name) {
 
 std::string LinkText(const Json& reply) {
   const Json invitation = Part(reply, "invitation");
-  return fmt::format("{}\nfor {} {}, until {}; the link is shown once\n", Said(reply, "link"),
-                     NumberOf(invitation, "uses"), Said(invitation, "role"),
+  return fmt::format("{}\nfor {}, until {}; the link is shown once\n", Said(reply, "link"),
+                     Counted(NumberOf(invitation, "uses"), Said(invitation, "role")),
                      Said(invitation, "ends"));
 }
 
