@@ -74,7 +74,8 @@ border-bottom:1px solid var(--grid)}
 @page{size:A4;margin:14mm 14mm 16mm;
 @bottom-right{content:counter(page) " of " counter(pages);font:8pt sans-serif;color:#57606a}}
 @media print{:root{color-scheme:light;--page:#fff;--ink:#000;--panel:#fff;--faint:#444}
-body{font-size:10.5pt}main{max-width:none;padding:0}nav,.screen,details:not([open],.paper){display:none}
+body{font-size:10.5pt}main{max-width:none;padding:0}
+nav,.screen,details:not([open],.paper){display:none}
 h2,h3,summary,thead{break-after:avoid}footer{break-before:avoid}
 svg,.tile,.tiles,.card,tr,table,footer{break-inside:avoid}p{orphans:3;widows:3}
 summary{color:inherit;list-style:none;font-weight:600}

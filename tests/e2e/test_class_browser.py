@@ -15,9 +15,9 @@ from test_serve import Hall
 
 pytestmark = NEEDS_BROWSER
 
-# Neither a win nor a tie is sure. A decision needs pairs of measurements that nothing disturbed: on a
-# busy machine any candidate may be unsettled, however fast it is, and a tie takes minutes. It is sure
-# that no candidate of these gets a decision that is false.
+# Neither a win nor a tie is sure. A decision needs pairs of measurements that nothing disturbed: on
+# a busy machine any candidate may be unsettled, however fast it is, and a tie takes minutes. No
+# decision may be false, however busy the machine is.
 RIGHT = {"faster", "tie", "slower", "not faster", "unsettled"}
 WIN = (ROOT / "kernels" / "softmax" / "fused.cpp").read_text()
 TIE = """import torch
