@@ -31,7 +31,8 @@ Html Head(const VerdictView& view) {
   const Verdict& verdict = view.verdict;
   Html html = Markup("<h1>{} {} on {}</h1>\n", OutcomeBadge(OutcomeName(verdict.outcome)),
                      FileName(verdict.candidate.path), ProblemLink(verdict.problem.name));
-  html += Markup("<p class=\"lead\">{}.</p>\n", verdict.message);
+  if (!verdict.foul || verdict.foul->seen != verdict.message)
+    html += Markup("<p class=\"lead\">{}.</p>\n", verdict.message);
   if (verdict.foul)
     html += Markup("<div class=\"notice bad\"><p><strong>Foul: {}.</strong> {}</p></div>\n",
                    verdict.foul->rule, verdict.foul->seen);
@@ -148,7 +149,7 @@ Html AgainSection(const VerdictView& view, const Viewer& viewer) {
       "<a href=\"/api/verdicts/{0}\">The verdict as JSON</a> · <a "
       "href=\"/api/verdicts/{0}/bundle\">bundle for another judge</a>",
       UrlPart(verdict.id));
-  if (!view.best_other.empty())
+  if (!view.best_other.empty() && HeadlineOf(verdict) != nullptr)
     links += Markup(" · <a href=\"/compare?a={}&amp;b={}\">compare with the best other</a>",
                     UrlPart(verdict.id), UrlPart(view.best_other));
   return html + Markup("<p class=\"screen\">{}</p>\n", links);
