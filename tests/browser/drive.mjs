@@ -9,7 +9,7 @@ import readline from 'node:readline';
 import { chromium } from 'playwright-core';
 
 const [folder] = process.argv.slice(2);
-const wait_ms = 1000 * Number(process.env.WAIT_S || 60);
+const wait_ms = 1000 * Number(process.env.WAIT_S || 240);
 const axe_source = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const views = [
   { name: 'light', width: 1200, height: 900, colorScheme: 'light' },

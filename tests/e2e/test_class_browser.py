@@ -40,7 +40,7 @@ STUDENTS = {
 }
 
 
-def until(condition, what, within_s=90):
+def until(condition, what, within_s=240):
     end = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < end, f"waited in vain for {what}"
@@ -98,7 +98,7 @@ class School:
     def job(self, handle):
         return self.hall.ask("GET", f"/api/jobs/{handle}")[1]["job"]
 
-    def ended(self, handle, within_s=180):
+    def ended(self, handle, within_s=240):
         """The job, once it has ended."""
         until = time.monotonic() + within_s
         while time.monotonic() < until:
