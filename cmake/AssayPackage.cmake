@@ -3,7 +3,8 @@
 #   lib/assay/            helpers, the python host, kernel.h, problems/, kernels/
 #   share/                manual page, shell completions, JSON Schemas, documents
 include(GNUInstallDirs)
-set(ASSAY_PACKAGE_CONTACT "Assay maintainers <assay@packages.example.org>" CACHE STRING
+# scripts/package gives it for a release. A package that was made without says that it is none.
+set(ASSAY_PACKAGE_CONTACT "Unreleased build <unreleased@packages.example.org>" CACHE STRING
   "Maintainer of the Debian package, NAME <ADDRESS>")
 
 # Written by the program itself, from the same tree of commands as --help.

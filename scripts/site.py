@@ -11,17 +11,26 @@ import shutil
 import sys
 
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+# Names stay whole in tables, which scroll where they are wider than the page. Links stand out in the
+# dark, too.
+STYLE = """.md-typeset td:first-child code { white-space: nowrap; word-break: normal; }
+.md-typeset code { word-break: normal; overflow-wrap: anywhere; }
+[data-md-color-scheme="slate"] { --md-typeset-a-color: #80cbc4; }
+"""
 CHAPTERS = {
     "Begin": ["README.md", "docs/tour-*.md", "docs/limits.md"],
     "Use": """docs/verdict.md docs/problems.md docs/candidate-abi.md docs/run.md docs/score.md
         docs/formats.md docs/archive.md docs/audit.md docs/model.md docs/ladder.md
         docs/peak.md""".split(),
     "Search and train": """docs/search.md docs/proposers.md docs/prompts.md docs/feedback.md
-        docs/env.md docs/datasets.md docs/worker.md""".split(),
-    "Teach and serve": ["docs/worklog.md", "docs/class.md", "docs/serve.md"],
+        docs/env.md docs/datasets.md docs/worker.md docs/mcp.md AGENTS.md
+        skills/*/SKILL.md""".split(),
+    "Teach and serve": """docs/worklog.md docs/class.md docs/serve.md docs/cluster.md
+        docs/database.md docs/scale.md""".split(),
     "Trust": """docs/measurement.md docs/threats.md docs/exploits.md docs/sandbox.md
         docs/protocol.md""".split(),
     "Develop": ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "CHANGELOG.md"],
+    "Examples": ["kernels/README.md", "kernels/**/README.md", "examples/*/README.md"],
 }
 
 
@@ -78,17 +87,34 @@ def main(folder, root=pathlib.Path(__file__).resolve().parents[1]):
         for chapter, pages in found.items()
         if pages
     ]
+    (folder / "pages" / "style.css").write_text(STYLE, encoding="utf-8")
     settings = {
         "site_name": "Assay",
         "site_description": "Judge of compute kernels",
         "docs_dir": "pages",
-        "use_directory_urls": False,  # so that it can be read from a folder, without a server
+        # It can be read from a folder; its search needs a server, such as python3 -m http.server.
+        "use_directory_urls": False,
         "theme": {
             "name": "material",
             "font": False,
-            "palette": {"primary": "blue grey", "accent": "teal"},
+            # As the reader's system has it, and by a switch.
+            "palette": [
+                {
+                    "media": f"(prefers-color-scheme: {light})",
+                    "scheme": scheme,
+                    "primary": "blue grey",
+                    "accent": "teal",
+                    "toggle": {"icon": f"material/weather-{icon}", "name": f"Read it {other}"},
+                }
+                for light, scheme, icon, other in (
+                    ("light", "default", "sunny", "dark"),
+                    ("dark", "slate", "night", "light"),
+                )
+            ],
             "features": ["navigation.sections"],
         },
+        "extra": {"homepage": "index.html"},  # "." is a folder's list where no server is
+        "extra_css": ["style.css"],
         "plugins": ["search"],
         "markdown_extensions": ["tables", "fenced_code", {"toc": {"permalink": True}}],
         "nav": nav,

@@ -18,7 +18,9 @@ class KernelEnv(vf.MultiTurnEnv):
 
     async def setup_state(self, state):
         event = await self.ask("reset", seed=state["info"]["seed"])
-        return state | {"episode": event["episode"], "rewards": []}
+        # In place: a copy by `|` would be a plain dict, without what a State looks up in its input.
+        state["episode"], state["rewards"] = event["episode"], []
+        return state
 
     async def env_response(self, messages, state, **_):
         said = messages[-1]

@@ -6,17 +6,15 @@
 #include <cstring>
 #include <map>
 
-#include "base/files.h"
 #include "base/hash.h"
 #include "cli/options.h"
+#include "problem/gradients.h"
 #include "report/text.h"
 #include "search/dataset.h"
 #include "session/asked_terms.h"
 
 namespace assay {
 namespace {
-
-constexpr size_t kProblemBytesMax = 1 << 20;
 
 // Reads problem files, each once, where the record says or where the suites have one of its name.
 class References {
@@ -29,12 +27,11 @@ class References {
 
  private:
   static std::optional<std::string> Read(const ProblemRecord& problem) {
-    std::vector<std::string> paths{problem.path};
-    if (const auto known = ResolveProblem({problem.name, "", {}}, SuiteFolders()))
-      paths.push_back(known->path);
-    for (const std::string& path : paths) {
-      auto source = ReadFile(path, kProblemBytesMax);
-      if (source && Sha256Hex(*source) == problem.hash) return std::move(*source);
+    const bool gradients = HasGradients(problem);
+    const std::string name = gradients ? NameWithoutGradients(problem.name) : problem.name;
+    for (const std::string& asked : {problem.path, name}) {
+      auto known = ResolveProblem({asked, "", {}, gradients}, SuiteFolders());
+      if (known && Sha256Hex(known->source) == problem.hash) return std::move(known->source);
     }
     return std::nullopt;
   }

@@ -54,7 +54,7 @@ Result<ExplainResult> Explain(const ExplainOptions& options) {
   request.stop = StopToken(InstallInterruptHandler());
   ASSAY_ASSIGN_OR_RETURN(request.verdict, FindVerdict(options.verdict));
   const ProblemRecord& problem = request.verdict.problem;
-  const bool gradients = problem.name.ends_with(kGradientsSuffix);
+  const bool gradients = HasGradients(problem);
   ASSAY_ASSIGN_OR_RETURN(request.problem, ResolveProblem({problem.path, "", problem.set, gradients},
                                                          SuiteFolders()));
   request.problem.set = problem.set;

@@ -14,6 +14,7 @@
 #include "cli/recorder.h"
 #include "cluster/queue_conductor.h"
 #include "machine/machine.h"
+#include "problem/gradients.h"
 #include "report/progress.h"
 #include "report/score_page.h"
 #include "report/terminal.h"
@@ -33,7 +34,6 @@ namespace fs = std::filesystem;
 constexpr size_t kEvalResultsBytesMax = size_t{256} << 20;
 constexpr size_t kDisagreementsShown = 20;
 constexpr size_t kPageBytesMax = size_t{64} << 20;
-constexpr const char* kPageName = "report.html";
 
 void Print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
@@ -56,6 +56,7 @@ class RunCall {
   RunCall(const RunOptions& options, const std::atomic<bool>& interrupted)
       : options_(options),
         interrupted_(interrupted),
+        gradients_(options.asked.problem.gradients),
         style_(CardStyleFor(DetectTerminal(STDOUT_FILENO))),
         progress_(OptionsFor(options)),
         folder_(ResultsFolder(options)),
@@ -74,10 +75,12 @@ class RunCall {
       terms_.device = places.front().device;
     }
     terms_.problem = {};
+    terms_.problem.gradients = gradients_;
     terms_.effort.futility = !options_.full;
     settings_ = TermsText(terms_);
     ASSAY_ASSIGN_OR_RETURN(plan_, MakeRunPlan({options_.paths, options_.problems, options_.size,
-                                               options_.sizes, options_.only, SuiteFolders()}));
+                                               options_.sizes, options_.only, SuiteFolders(),
+                                               gradients_}));
     if (plan_.problems.empty()) {
       Print(RenderPlan(plan_, {}, style_));
       return UsageError("nothing is left to judge");
@@ -221,29 +224,32 @@ class RunCall {
     for (const RunRow* row : rows)
       if (row != nullptr && row->problem_number > 0) by_level[row->level].push_back(row);
     for (const auto& [level, of_level] : by_level) {
-      const std::string name =
-          by_level.size() == 1 ? "eval_results" : fmt::format("eval_results_level_{}", level);
+      std::string name = gradients_ ? "eval_results_gradients" : "eval_results";
+      if (by_level.size() > 1) name += fmt::format("_level_{}", level);
       ASSAY_RETURN_IF_ERROR(WriteEvalResults(name, of_level));
     }
     return WritePage();
   }
 
-  // The page of assay score, over all that the folder has. What does not go together in one score
-  // has no page.
+  // The page of assay score, over all that the folder has with gradients, or without. What does
+  // not go together in one score has no page.
   Result<void> WritePage() {
     std::vector<Verdict> verdicts;
     for (const RunRow& row : rows_->rows()) {
-      if (!row.verdict) continue;
+      if (!row.verdict || HasGradients(row.verdict->problem) != gradients_) continue;
       verdicts.push_back(*row.verdict);
       if (verdicts.back().problem.level == 0) verdicts.back().problem.level = row.level;
     }
     if (verdicts.empty()) return {};
     SelectionRules rules;
     ASSAY_ASSIGN_OR_RETURN(rules.asked, ReadRunRecord(folder_));
+    std::erase_if(rules.asked, [&](const AskedProblem& problem) {
+      return problem.name.ends_with(kGradientsSuffix) != gradients_;
+    });
     const auto selection = SelectVerdicts(verdicts, rules);
     if (!selection) {
       Notice(
-          fmt::format("{}/{} is not written: {}", folder_, kPageName, selection.error().message));
+          fmt::format("{}/{} is not written: {}", folder_, PageName(), selection.error().message));
       return {};
     }
     const fs::path path = PagePath();
@@ -253,13 +259,17 @@ class RunCall {
     return {};
   }
 
+  const char* PageName() const {
+    return gradients_ ? "report_gradients.html" : "report.html";
+  }
+
   // Never over a file of somebody else's: then ours stands beside it.
   fs::path PagePath() const {
-    const fs::path path = fs::path(folder_) / kPageName;
+    const fs::path path = fs::path(folder_) / PageName();
     std::error_code code;
     if (!fs::exists(path, code)) return path;
     const auto text = ReadFile(path, kPageBytesMax);
-    return text && IsScorePage(*text) ? path : fs::path(folder_) / "report_assay.html";
+    return text && IsScorePage(*text) ? path : path.parent_path() / (path.stem().string() + "_assay.html");
   }
 
   // Never over a file of somebody else's: then ours stands beside it.
@@ -293,6 +303,7 @@ class RunCall {
 
   const RunOptions& options_;
   const std::atomic<bool>& interrupted_;
+  const bool gradients_;
   const CardStyle style_;
   Progress progress_;
   const std::string folder_;

@@ -93,6 +93,9 @@ void RunOptions::AddTo(CLI::App& command) {
   command.add_option("--size", size, "Named size of a suite's problems, such as small");
   command.add_option("--sizes", sizes,
                      "A file with constants of problems: [level1] and 23_Softmax = { dim = 4096 }");
+  command.add_flag("--grad", asked.problem.gradients,
+                   "Judge each problem with its gradients: forward and backward are one call "
+                   "(docs/problems.md)");
   command.add_option("--only", only,
                      "Only candidates whose file names fit, such as 'level_1_problem_2?_*'");
   command.add_option("--results", results,

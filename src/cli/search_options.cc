@@ -79,15 +79,15 @@ void AddProposer(SearchOptions* options, CLI::App& command) {
 
 // A search that is gone on with has the settings that it was begun with.
 void RefuseFixed(const CLI::App& command) {
-  for (const char* name : {"--size",        "--set",           "--from",
-                           "--strategy",    "--proposer",      "--form",
-                           "--prompts",     "--prompt-tokens", "--answer-tokens",
-                           "--temperature", "--chains",        "--turns",
-                           "--budget",      "--seed",          "--finalists",
-                           "--width",       "--baseline",      "--p",
-                           "--threads",     "--timeout",       "--verdict-seconds",
-                           "--memory",      "--python",        "--no-race",
-                           "--judge-again", "--port"})
+  for (const char* name : {"--size",          "--set",           "--grad",
+                           "--from",          "--strategy",      "--proposer",
+                           "--form",          "--prompts",       "--prompt-tokens",
+                           "--answer-tokens", "--temperature",   "--chains",
+                           "--turns",         "--budget",        "--seed",
+                           "--finalists",     "--width",         "--baseline",
+                           "--p",             "--threads",       "--timeout",
+                           "--memory",        "--verdict-seconds", "--python",
+                           "--no-race",       "--judge-again",   "--port"})
     if (command.get_option(name)->count() > 0)
       throw CLI::ValidationError(name, "it was fixed when the search was begun: leave it out");
 }
@@ -96,6 +96,7 @@ void RefuseFixed(const CLI::App& command) {
 
 void SearchOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
+  problem.AddGradTo(command);
   command.get_option("PROBLEM")->required(false);
   command.add_option("--from", from, "The candidate whose //! tune lines the tuner varies");
   command
@@ -167,6 +168,7 @@ void SearchOptions::AddTo(CLI::App& command) {
       "  assay search softmax --size small --from kernels/softmax/tunable.cpp --budget evals=60\n"
       "  assay search softmax --size small --from mine.cpp --strategy surrogate --out best.cpp\n"
       "  assay search softmax --size small --strategy refine --proposer openai:MODEL@URL\n"
+      "  assay search softmax --size small --grad --from mine.cpp\n"
       "  assay search --resume\n"
       "  assay search --replay\n\n"
       "Exit codes: 0 a confirmed result; 1 all was tried, and nothing is confirmed as faster; 2 "

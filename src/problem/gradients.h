@@ -6,16 +6,19 @@
 
 #include <string>
 
+#include "model/gradients.h"
 #include "model/problem.h"
 
 namespace assay {
-
-// The end of the name of a problem with gradients.
-inline constexpr const char* kGradientsSuffix = "_gradients";
 
 // The work of one call that a suite gives is of forward alone: it is left out.
 void AddGradients(ProblemRequest* problem);
 // Returns the text of a candidate in Python with the lines that add its gradients.
 std::string CandidateWithGradients(const std::string& content);
+// Returns true for what AddGradients returns.
+bool HasGradients(const ProblemRequest& problem);
+// Returns the problem's name and text as they are without them.
+std::string NameWithoutGradients(const std::string& name);
+std::string SourceWithoutGradients(const std::string& source);
 
 }  // namespace assay

@@ -35,5 +35,16 @@ TEST(Gradients, AFileThatHasThemStaysAsItIs) {
   EXPECT_TRUE(candidate.ends_with("gradients.of_candidate(globals())\n"));
 }
 
+TEST(Gradients, CanBeTakenAwayAgain) {
+  ProblemRequest problem;
+  problem.name = "softmax";
+  problem.source = "class Model: pass\n";
+  AddGradients(&problem);
+  EXPECT_TRUE(HasGradients(problem));
+  EXPECT_EQ(SourceWithoutGradients(problem.source), "class Model: pass\n");
+  EXPECT_EQ(NameWithoutGradients(problem.name), "softmax");
+  EXPECT_EQ(SourceWithoutGradients("class Model: pass\n"), "class Model: pass\n");
+}
+
 }  // namespace
 }  // namespace assay

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "model/dtype.h"
+#include "problem/gradients.h"
 #include "problem/suite.h"
 #include "wire/launches.h"
 
@@ -212,7 +213,8 @@ std::string ShellWord(std::string_view word) {
 // The command that judges the stub at the same size. A named size stands for its constants:
 // ResolveProblem drops the name as soon as one differs.
 std::string JudgeCommand(const ProblemRequest& request, const std::string& file) {
-  std::string command = fmt::format("assay judge {} {}", ShellWord(request.path), ShellWord(file));
+  std::string command = fmt::format("assay judge {} {}{}", ShellWord(request.path),
+                                    ShellWord(file), HasGradients(request) ? " --grad" : "");
   if (!request.size.empty()) return command + " --size " + ShellWord(request.size);
   for (const auto& [name, value] : request.set)
     command += fmt::format(" --set {}", ShellWord(name + "=" + value));
@@ -279,6 +281,11 @@ std::vector<std::string> HeaderLines(const ProblemRequest& request,
         "Inputs that are changed in place are compared, as outputs are. Each call has its own.");
   }
   if (form == Form::kPython) {
+    if (HasGradients(request)) {
+      lines.push_back("forward takes and returns what that of the reference does. The judge asks");
+      lines.push_back(
+          "autograd for the gradients: a torch.autograd.Function has a backward of your own.");
+    }
     lines.push_back(
         "Parameters are set by name from the reference's state_dict after construction.");
     AddRuleOfWeights(request, arguments, &lines);
@@ -394,7 +401,7 @@ std::string WritePython(const ProblemRequest& request, const std::vector<StubArg
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
   };
   constexpr std::string_view kName = "Model";
-  const std::string& source = request.source;
+  const std::string source = SourceWithoutGradients(request.source);
   std::string text = Comment(HeaderLines(request, arguments, facts, Form::kPython), "#");
   size_t done = 0;
   for (size_t at = source.find(kName); at != std::string::npos; at = source.find(kName, at + 1)) {

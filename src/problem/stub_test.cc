@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "problem/arguments_testing.h"
+#include "problem/gradients.h"
 #include "problem/suite.h"
 
 namespace assay {
@@ -201,6 +202,18 @@ TEST(Stub, ThePythonStubIsTheReferenceUnderTheCandidatesName) {
                               "    def __init__(self):\n"
                               "        super(ModelNew, self).__init__()  # MyModel, Model2, "
                               "nn.Model, ModelNew\n"));
+}
+
+TEST(Stub, OfAProblemWithGradientsIsJudgedWithThem) {
+  ProblemRequest request = Softmax();
+  request.source = "class Model(nn.Module): pass\n";
+  AddGradients(&request);
+  const auto python = WriteStub(request, Everything(), "python");
+  ASSERT_TRUE(python) << python.error().message;
+  EXPECT_THAT(*python, EndsWith("class ModelNew(nn.Module): pass\n"));  // no lines of --grad
+  EXPECT_THAT(*python, HasSubstr("autograd for the gradients"));
+  for (const char* form : {"native", "python", "device"})
+    EXPECT_THAT(*WriteStub(request, Everything(), form), HasSubstr(" --grad"));
 }
 
 TEST(Stub, SaysWhetherWeightsMayBePreparedOnce) {

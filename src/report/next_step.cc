@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/dtype.h"
+#include "problem/gradients.h"
 #include "report/text.h"
 
 namespace assay {
@@ -66,7 +67,9 @@ std::string NextVersion(const std::string& path) {
 // How a person names it: a problem of an installed suite by its name.
 std::string ProblemWord(const ProblemRecord& problem) {
   const bool installed = problem.level != 0 && problem.path.starts_with('/');
-  return ShellQuoted(problem.path.empty() || installed ? problem.name : problem.path);
+  const std::string name =
+      HasGradients(problem) ? NameWithoutGradients(problem.name) : problem.name;
+  return ShellQuoted(problem.path.empty() || installed ? name : problem.path);
 }
 
 }  // namespace
@@ -76,6 +79,7 @@ std::string JudgeCommand(const Verdict& verdict, const std::string& candidate,
   const ProblemRecord& problem = verdict.problem;
   std::string command = "assay judge " + ProblemWord(problem);
   command += " " + ShellQuoted(candidate);
+  if (HasGradients(problem)) command += " --grad";
   // A named size stands for its constants.
   if (!problem.size.empty()) command += " --size " + ShellQuoted(problem.size);
   if (problem.size.empty())
@@ -134,7 +138,9 @@ NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
     if (problem.size.empty())
       for (const auto& [name, value] : problem.set)
         audit += " --set " + ShellQuoted(name + "=" + value);
-    return {"see which wrong candidates this problem lets pass", audit};
+    return {HasGradients(problem) ? "see which wrong candidates its forward lets pass"
+                              : "see which wrong candidates this problem lets pass",
+            audit};
   }
   const auto result = verdict.speed->baselines.find(verdict.speed->headline);
   const bool known = result != verdict.speed->baselines.end();

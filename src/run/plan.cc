@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "problem/gradients.h"
 #include "run/problem_index.h"
 
 namespace assay {
@@ -79,6 +80,10 @@ class Planner {
  private:
   Result<void> TryAdd(const Asked& asked) {
     ASSAY_ASSIGN_OR_RETURN(CandidateSource source, ReadCandidate(asked.file));
+    if (request_.gradients && source.form == CandidateForm::kPython) {
+      ASSAY_ASSIGN_OR_RETURN(
+          source, CandidateFromText(asked.file, CandidateWithGradients(source.content)));
+    }
     const auto sample = ParseSampleName(fs::path(asked.file).filename().string());
     RunItem item;
     ProblemIndex::Found found;
@@ -135,6 +140,7 @@ class Planner {
     problem.number = found.number;
     problem.mechanism = found.mechanism;
     problem.choice.problem = found.path;
+    problem.choice.gradients = request_.gradients;
     problem.choice.size = asked.size.empty() ? request_.size : asked.size;
     const auto sizes = sizes_.find(fmt::format("level{}/{}", found.level, found.name));
     if (sizes != sizes_.end()) problem.choice.set = sizes->second;
@@ -148,6 +154,7 @@ class Planner {
     ASSAY_ASSIGN_OR_RETURN(const ProblemRequest resolved,
                            ResolveProblem(problem.choice, request_.suite_folders));
     problem.hash = Sha256Hex(resolved.source);
+    if (request_.gradients) problem.name += kGradientsSuffix;
     plan_.problems.push_back(std::move(problem));
     return plan_.problems.size() - 1;
   }

@@ -43,6 +43,7 @@ struct PlanRequest {
   std::string sizes;  // file with constants by level and problem; or empty
   std::string only;   // pattern of candidates' file names, with * and ?; or empty
   std::vector<std::string> suite_folders;  // of installed suites
+  bool gradients = false;                  // of every problem, too (--grad)
 };
 
 // Reads all candidates and problems. Errors (kUsage): a path that does not exist, no candidate at

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/files.h"
+#include "run/rows.h"
 
 namespace assay {
 namespace {
@@ -127,6 +128,23 @@ TEST_F(Plans, SizesComeFromAFile) {
   EXPECT_EQ(plan.problems[0].choice.set.at("shape"), "[2, 3]");
   Write("sizes.toml", "[level1]\n23_Softmax = 4\n");
   EXPECT_THAT(Refusal(), HasSubstr("sizes.toml line 2: a size is written"));
+}
+
+TEST_F(Plans, GradientsAreOtherProblemsAndOtherWork) {
+  Write("run/level_1_problem_23_sample_0_kernel.py", "class ModelNew: pass\n");
+  Write("run/level_1_problem_23_sample_1_kernel.cpp", "int kernel;\n");
+  const RunPlan without = Made();
+  request_.gradients = true;
+  const RunPlan with = Made();
+  EXPECT_THAT(Lines(with), ElementsAre("1/23_Softmax_gradients #0", "1/23_Softmax_gradients #1"));
+  EXPECT_TRUE(with.problems[0].choice.gradients);
+  EXPECT_NE(with.problems[0].hash, without.problems[0].hash);
+  // As it is judged, so that a verdict's hash is that of the source which is kept.
+  EXPECT_TRUE(with.items[0].source.content.ends_with("gradients.of_candidate(globals())\n"));
+  EXPECT_EQ(with.items[0].source.path, without.items[0].source.path);
+  EXPECT_EQ(with.items[1].source.content, "int kernel;\n");
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_NE(RunKey(with, with.items[i], "{}"), RunKey(without, without.items[i], "{}"));
 }
 
 TEST_F(Plans, RefusalsSayWhatToGive) {

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "model/gradients.h"
+
 namespace assay {
 namespace {
 
@@ -103,6 +105,18 @@ Result<void> CheckRules(const Verdicts& verdicts) {
       fmt::format("the verdicts were judged by different rules of correctness ({}): score those of "
                   "one rule at a time",
                   Listed(rules, ", ")));
+}
+
+// A call that gives gradients, too, is other work.
+Result<void> CheckGradients(const Verdicts& verdicts) {
+  const auto with = std::ranges::count_if(
+      verdicts, [](const Verdict* verdict) { return HasGradients(verdict->problem); });
+  const auto without = std::ssize(verdicts) - with;
+  if (with == 0 || without == 0) return {};
+  return UsageError(
+      fmt::format("{} of the verdicts are of problems with gradients (--grad), and {} without: "
+                  "score one kind at a time. --suite counts those without",
+                  with, without));
 }
 
 std::string ProcessorsOf(const Machine& machine) {
@@ -232,6 +246,7 @@ Result<Selection> SelectVerdicts(const std::vector<Verdict>& verdicts,
   ASSAY_ASSIGN_OR_RETURN(selection.machines, CountMachines(kept, rules.any_machine));
   if (!rules.any_size) ASSAY_RETURN_IF_ERROR(CheckSizes(kept));
   ASSAY_RETURN_IF_ERROR(CheckRules(kept));
+  ASSAY_RETURN_IF_ERROR(CheckGradients(kept));
   ASSAY_ASSIGN_OR_RETURN(selection.baseline, CommonBaseline(kept, rules.baseline));
   std::ranges::stable_sort(kept, {}, [](const Verdict* each) { return SortableTime(*each); });
   selection.repeats = RepeatsOf(verdicts);

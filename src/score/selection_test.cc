@@ -119,6 +119,18 @@ TEST(Selection, SizesAndVersionsOfAProblemAreNotMixedUnnoticed) {
   EXPECT_EQ(ErrorOf(verdicts, rules), "no error");
 }
 
+TEST(Selection, GradientsAreOtherWork) {
+  std::vector<Verdict> verdicts = FiveProblems();
+  for (Verdict& verdict : verdicts) {
+    verdict.problem.name += "_gradients";
+    verdict.problem.signature = {"input x float32[8]", "input gradient_1 float32[8]"};
+  }
+  EXPECT_EQ(ErrorOf(verdicts), "no error");
+  verdicts[2].problem.name = "matmul";
+  EXPECT_THAT(ErrorOf(verdicts), AllOf(HasSubstr("4 of the verdicts are of problems with grad"),
+                                       HasSubstr("1 without"), HasSubstr("--suite")));
+}
+
 TEST(Selection, BaselinesAreNotMixed) {
   std::vector<Verdict> verdicts = FiveProblems();
   verdicts[2].speed->baselines["compiled"] = verdicts[2].speed->baselines["eager"];

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "problem/gradients.h"
 #include "report/text.h"
 
 namespace assay {
@@ -145,12 +146,31 @@ bool LeaveOutNext(const PromptSubject& subject, PromptOperator which, LeftOut* l
          drop(&left_out->budget, !subject.budget.empty(), "budget");
 }
 
+// The problem's file as its author wrote it; with gradients also what is asked for besides.
+std::string Reference(const PromptSubject& subject) {
+  const ProblemRequest& problem = subject.problem;
+  if (!HasGradients(problem)) return Fenced(problem.source, "python");
+  std::string text = Fenced(SourceWithoutGradients(problem.source), "python") +
+                     "\n\nForward and backward are judged as one call, against "
+                     "`torch.autograd.grad` in float64. ";
+  if (subject.form == "python")
+    return text +
+           "`ModelNew.forward` takes and returns what `Model.forward` takes and returns. The judge "
+           "then asks autograd for the gradients of its floating-point inputs and parameters, for "
+           "given gradients of its results. A `torch.autograd.Function` has a `backward` of your "
+           "own.";
+  return text +
+         "Beside its inputs a call gets a gradient of each floating-point result, `gradient_1` and "
+         "so on. Its outputs are the results of `forward`, then the gradients of the "
+         "floating-point inputs, then those of the parameters, in these orders.";
+}
+
 PromptParts PartsOf(const PromptTemplates& templates, const PromptSubject& subject,
                     const std::string& entry, const LeftOut& left_out) {
   const FormFacts& form = *FindForm(subject.form);
   PromptParts parts;
   parts["problem"] = subject.problem.name;
-  parts["reference"] = Fenced(subject.problem.source, "python");
+  parts["reference"] = Reference(subject);
   parts["arguments"] = Arguments(subject);
   parts["entry"] = entry;
   parts["precision"] = Precision(subject);
@@ -224,7 +244,7 @@ int64_t AboutTokens(std::string_view text) {
 Result<BuiltPrompt> BuildPrompt(const PromptTemplates& templates, PromptOperator which,
                                 const PromptSubject& subject, int64_t tokens_max) {
   ASSAY_RETURN_IF_ERROR(Check(which, subject));
-  ASSAY_ASSIGN_OR_RETURN(const std::string declaration, EntryOf(subject.signature, subject.form));
+  ASSAY_ASSIGN_OR_RETURN(const std::string declaration, EntryOf(subject.signature, subject.form, HasGradients(subject.problem)));
   const std::string entry = Fenced(declaration, FindForm(subject.form)->language);
   BuiltPrompt built;
   LeftOut left_out;

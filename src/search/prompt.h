@@ -63,8 +63,10 @@ Result<BuiltPrompt> BuildPrompt(const PromptTemplates& templates, PromptOperator
                                 const PromptSubject& subject, int64_t tokens_max);
 
 // Returns the declaration that fits: "ASSAY_KERNEL(assay::Tensor<const float, 2> x, ...)", in the
-// device form a line an argument, in Python the class. Errors: kUsage.
-Result<std::string> EntryOf(const std::vector<std::string>& signature, std::string_view form);
+// device form a line an argument, in Python the class, whose forward gets no gradients. Errors:
+// kUsage.
+Result<std::string> EntryOf(const std::vector<std::string>& signature, std::string_view form,
+                            bool gradients = false);
 
 // "AMD EPYC 7B13, 2 cores, 2 threads; caches ...": what a kernel's author must know of a machine.
 std::string MachineText(const Machine& machine, const MachineProfile& profile);

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "model/dtype.h"
+#include "problem/gradients.h"
 #include "report/text.h"
 #include "search/prompt.h"
 
@@ -81,10 +82,12 @@ std::string DeviceEntry(const std::vector<Argument>& arguments) {
   return text;
 }
 
-std::string PythonEntry(const std::vector<Argument>& arguments) {
+std::string PythonEntry(const std::vector<Argument>& arguments, bool gradients) {
   std::vector<std::string> names{"self"};
-  for (const Argument& argument : arguments)
-    if (argument.role == "input") names.push_back(argument.name);
+  for (const Argument& argument : arguments) {
+    const bool is_gradient = gradients && argument.name.starts_with(kGradientInput);
+    if (argument.role == "input" && !is_gradient) names.push_back(argument.name);
+  }
   return fmt::format("class ModelNew(nn.Module):\n    def forward({}): ...",
                      fmt::join(names, ", "));
 }
@@ -133,7 +136,8 @@ std::string GpuText(const Machine& machine, const MachineProfile& profile) {
 
 }  // namespace
 
-Result<std::string> EntryOf(const std::vector<std::string>& signature, std::string_view form) {
+Result<std::string> EntryOf(const std::vector<std::string>& signature, std::string_view form,
+                            bool gradients) {
   std::vector<Argument> arguments;
   for (const std::string& line : signature) {
     ASSAY_ASSIGN_OR_RETURN(Argument argument, ReadArgument(line));
@@ -144,7 +148,7 @@ Result<std::string> EntryOf(const std::vector<std::string>& signature, std::stri
         });
     if (!again) arguments.push_back(std::move(argument));
   }
-  if (form == "python") return PythonEntry(arguments);
+  if (form == "python") return PythonEntry(arguments, gradients);
   return form == "device" ? DeviceEntry(arguments) : NativeEntry(arguments);
 }
 

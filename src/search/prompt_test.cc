@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "model/sample_verdicts.h"
+#include "problem/gradients.h"
 
 namespace assay {
 namespace {
@@ -79,6 +80,28 @@ TEST(Prompt, OfAnImplementationHasFormRulesAndAWorkedPair) {
                           HasSubstr("torch.relu(x - x.mean"), HasSubstr("arithmetic in float32"),
                           HasSubstr("- newest idea: faster, 1.8x")));
   EXPECT_THAT(text, Not(HasSubstr("int first;")));
+}
+
+TEST(Prompt, SaysThatBackwardIsJudgedAndWhatTheFormOwesIt) {
+  ProblemRequest problem = Softmax();
+  AddGradients(&problem);
+  PromptSubject subject = Whole(problem);
+  subject.signature = {"input x float32[64, 8]", "input gradient_1 float32[64, 8]",
+                       "output out float32[64, 8]", "output out1 float32[64, 8]"};
+  for (const PromptOperator which : kAll) {
+    for (const char* form : {"native", "device", "python"}) {
+      subject.form = form;
+      const std::string text = TextOf(which, subject);
+      EXPECT_THAT(text, AllOf(HasSubstr("# the reference\n```\n\nForward and backward are judged"),
+                              HasSubstr(subject.form == "python" ? "asks autograd" : "gradient_1"),
+                              Not(HasSubstr("assay_host"))));
+    }
+  }
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, subject), HasSubstr("def forward(self, x): ..."));
+  subject.form = "native";
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, subject),
+              HasSubstr("assay::Tensor<const float, 2> gradient_1"));
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, Whole(Softmax())), Not(HasSubstr("backward")));
 }
 
 TEST(Prompt, OfParentsHasTheirSourceAndFeedback) {

@@ -1,4 +1,5 @@
 """assay import and assay export: samples of each format, imported, judged and written back."""
+import asyncio
 import importlib
 import json
 import sys
@@ -120,18 +121,21 @@ def test_an_import_never_overwrites(assay):
     assert again.code == USAGE and "is not empty" in again.err, again
 
 
+MODULES = ("assay_judge", "assay_episodes", "assay_kernels", "evaluator", "evaluate", "models")
+
+
 @pytest.fixture
 def modules(monkeypatch):
     """Imports a module of an exported folder, as its framework does."""
 
     def load(folder, name):
-        for known in ("assay_judge", "assay_episodes", "evaluator", "evaluate", "models", name):
+        for known in MODULES + (name,):
             sys.modules.pop(known, None)
         monkeypatch.syspath_prepend(str(folder))
         return importlib.import_module(name)
 
     yield load
-    for name in ("assay_judge", "assay_episodes", "evaluator", "evaluate", "models", "server"):
+    for name in MODULES + ("server",):
         for known in [key for key in sys.modules if key.split(".")[0] == name]:
             del sys.modules[known]
 
@@ -217,3 +221,50 @@ def test_openenv_plays_an_episode(assay, modules, monkeypatch):
         assert environment.state.step_count == 1
     finally:
         environment.close()
+
+
+def stand_ins_for_verifiers(monkeypatch):
+    """The parts of verifiers that the export uses; a State looks up fields in its input."""
+
+    class State(dict):
+        def __getitem__(self, key):
+            inner = dict.get(self, "input", {})
+            return inner[key] if key in inner else dict.__getitem__(self, key)
+
+    class Environment:
+        def __init__(self, **fields):
+            self.__dict__.update(fields)
+
+    made = {
+        "verifiers": {"MultiTurnEnv": Environment, "Rubric": dict, "Error": RuntimeError},
+        "datasets": {"Dataset": types.SimpleNamespace(from_list=list)},
+    }
+    for name, members in made.items():
+        module = types.ModuleType(name)
+        module.__dict__.update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+    return State
+
+
+def test_verifiers_plays_an_episode(assay, modules, monkeypatch):
+    on_path(assay, monkeypatch)
+    make_state = stand_ins_for_verifiers(monkeypatch)
+    kernels = modules(exported(assay, "verifiers"), "assay_kernels")
+    environment = kernels.load_environment(episodes=1, turns=1)
+    try:
+        (row,) = environment.dataset
+        state = make_state(input=row)
+        source = (ROOT / "kernels" / "softmax" / "off_by_one.cpp").read_text()
+        said = [*row["prompt"], {"role": "assistant", "content": f"```cpp\n{source}```"}]
+
+        async def play():
+            # As rollout() does: what setup_state returns takes the state's place.
+            after = await environment.setup_state(state) or state
+            assert after["prompt"] == row["prompt"]
+            return after, await environment.env_response(said, after)
+
+        after, answer = asyncio.run(play())
+        assert after["rewards"] == [0] and after["final_env_response"] == answer
+        assert kernels.best_reward(state=after) == 0
+    finally:
+        environment.process.close()

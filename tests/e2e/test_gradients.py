@@ -1,4 +1,6 @@
-"""`assay judge --grad`: forward and backward of a problem, as one call."""
+"""`--grad`: forward and backward of a problem, as one call."""
+
+import json
 
 from conftest import CORRECT, GOOD, SOFTMAX, USAGE, WRONG
 
@@ -75,3 +77,45 @@ def test_a_problem_without_a_gradient_says_so(assay, write):
     run = assay("new", problem, "--grad", "-o", "-")
     assert run.code == USAGE
     assert "no floating-point result" in run.err
+
+
+def test_a_stub_in_python_is_right_as_it_stands(assay):
+    stub = assay.home / "stub.py"
+    assert assay("new", SOFTMAX, *SIZE, "--grad", "--form", "python", "-o", stub).code == 0
+    run = assay.judge(SOFTMAX, stub, "--grad", *SIZE, "--correctness-only")
+    assert run.code == GOOD, run
+
+
+def test_a_run_with_gradients_stands_apart(assay, write):
+    """Of the same folder neither run takes the other's verdicts, nor its pages."""
+    wrong = FUNCTION.replace("MEAN", "gradient.sum(-1, keepdim=True)")
+    folder = assay.home / "run"
+    folder.mkdir()
+    (folder / "softmax.py").write_text(wrong)
+    arguments = ["run", folder, "--size", "tiny", "--devices", "cpu", "--correctness-only", "-q"]
+    run = assay(*arguments)
+    assert run.code == 0 and "1 correct" in run.out, run
+    run = assay(*arguments, "--grad")
+    assert run.code == 0 and "1 wrong" in run.out, run
+    rows = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
+    assert [row["problem"] for row in rows] == ["softmax", "softmax_gradients"]
+    assert {(folder / f"report{kind}.html").exists() for kind in ("", "_gradients")} == {True}
+    run = assay(*arguments, "--grad")
+    assert "1 of 1 were judged before" in run.err, run
+    run = assay("score", folder)
+    assert run.code == USAGE and "score one kind at a time" in run.err, run
+
+
+def test_a_search_asks_for_backward(assay, write):
+    answer = write("answer.md", f"```cpp\n{KERNEL}\n```\n")
+    prompt = assay.home / "prompt"
+    program = write("answer", f"#!/bin/sh\ncat > {prompt}\ncat {answer}\n")
+    arguments = ["search", SOFTMAX, *SIZE, "--grad", "--strategy", "sample", "--chains", "1"]
+    arguments += ["--budget", "evals=1", "--verdict-seconds", "1", "-q", "--jsonl"]
+    run = assay(*arguments, "--proposer", f"command:sh {program}")
+    events = [json.loads(line) for line in run.out.splitlines()]
+    asked = prompt.read_text()
+    assert "Forward and backward are judged as one call" in asked, asked
+    assert "assay::Tensor<const float, 2> gradient_1" in asked and "assay_host" not in asked
+    assert events[0]["problem"] == "softmax_gradients", run
+    assert any(event.get("correct") or event.get("outcome") for event in events), run

@@ -54,6 +54,20 @@ def test_the_package_is_installed_used_and_removed_without_a_trace(unpacked, tmp
     assert "installs, judges, and leaves nothing behind" in process.stdout
 
 
+def test_a_release_names_its_maintainer():
+    names = ("ASSAY_PACKAGE_CONTACT", "DEBFULLNAME", "DEBEMAIL")
+    plain = {name: value for name, value in os.environ.items() if name not in names}
+    for given in ({}, {"DEBFULLNAME": "player 1"}, {"ASSAY_PACKAGE_CONTACT": "player 1 <example>"}):
+        process = subprocess.run(
+            [ROOT / "scripts" / "package", "/nonexistent/folder"],
+            env=plain | given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert process.returncode == 2 and "DEBEMAIL" in process.stderr, process
+
+
 def test_the_package_names_what_a_judgement_needs(unpacked):
     _, control = unpacked
     depends = next(line for line in control.splitlines() if line.startswith("Depends:"))

@@ -29,7 +29,7 @@ class KernelEnvironment(Environment):
 
     def step(self, action: KernelAction, timeout_s=None, **_):
         if not self._episode:
-            raise RuntimeError("there is no episode: call reset first")
+            self.reset()  # POST /step has an environment of its own, which nobody has reset
         text = action.code if "```" in action.code else f"```\n{action.code}\n```"
         event = self._episodes.ask("step", episode=self._episode, text=text)
         if "failure" in event:
