@@ -39,9 +39,10 @@ def result_of(path):
     headline = speed.get("baselines", {}).get(speed.get("headline"), {})
     speedup = headline.get("speedup") or 0.0
     certified = headline.get("certified_speedup") or 0.0
-    feedback = [f"{verdict['outcome']}: {verdict['message']}"]
+    told = verdict["message"]
+    feedback = [told if told.startswith(verdict["outcome"]) else f"{verdict['outcome']}: {told}"]
     hint = (verdict.get("correctness") or {}).get("hint")
-    feedback += [hint] if hint else []
+    feedback += [hint] if hint and hint not in told else []
     if verdict["outcome"] == "build_failed":
         feedback.append((verdict.get("log") or "")[-4000:])
     return {

@@ -55,8 +55,8 @@ Result<ExplainResult> Explain(const ExplainOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(request.verdict, FindVerdict(options.verdict));
   const ProblemRecord& problem = request.verdict.problem;
   const bool gradients = HasGradients(problem);
-  ASSAY_ASSIGN_OR_RETURN(request.problem, ResolveProblem({problem.path, "", problem.set, gradients},
-                                                         SuiteFolders()));
+  ASSAY_ASSIGN_OR_RETURN(
+      request.problem, ResolveProblem({problem.path, "", problem.set, gradients}, SuiteFolders()));
   request.problem.set = problem.set;
   ASSAY_ASSIGN_OR_RETURN(request.candidate_source,
                          ReadFile(request.verdict.candidate.path, 1 << 20));

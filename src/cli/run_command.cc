@@ -78,9 +78,9 @@ class RunCall {
     terms_.problem.gradients = gradients_;
     terms_.effort.futility = !options_.full;
     settings_ = TermsText(terms_);
-    ASSAY_ASSIGN_OR_RETURN(plan_, MakeRunPlan({options_.paths, options_.problems, options_.size,
-                                               options_.sizes, options_.only, SuiteFolders(),
-                                               gradients_}));
+    ASSAY_ASSIGN_OR_RETURN(
+        plan_, MakeRunPlan({options_.paths, options_.problems, options_.size, options_.sizes,
+                            options_.only, SuiteFolders(), gradients_}));
     if (plan_.problems.empty()) {
       Print(RenderPlan(plan_, {}, style_));
       return UsageError("nothing is left to judge");
@@ -259,9 +259,7 @@ class RunCall {
     return {};
   }
 
-  const char* PageName() const {
-    return gradients_ ? "report_gradients.html" : "report.html";
-  }
+  const char* PageName() const { return gradients_ ? "report_gradients.html" : "report.html"; }
 
   // Never over a file of somebody else's: then ours stands beside it.
   fs::path PagePath() const {
@@ -269,7 +267,8 @@ class RunCall {
     std::error_code code;
     if (!fs::exists(path, code)) return path;
     const auto text = ReadFile(path, kPageBytesMax);
-    return text && IsScorePage(*text) ? path : path.parent_path() / (path.stem().string() + "_assay.html");
+    return text && IsScorePage(*text) ? path
+                                      : path.parent_path() / (path.stem().string() + "_assay.html");
   }
 
   // Never over a file of somebody else's: then ours stands beside it.

@@ -79,15 +79,33 @@ void AddProposer(SearchOptions* options, CLI::App& command) {
 
 // A search that is gone on with has the settings that it was begun with.
 void RefuseFixed(const CLI::App& command) {
-  for (const char* name : {"--size",          "--set",           "--grad",
-                           "--from",          "--strategy",      "--proposer",
-                           "--form",          "--prompts",       "--prompt-tokens",
-                           "--answer-tokens", "--temperature",   "--chains",
-                           "--turns",         "--budget",        "--seed",
-                           "--finalists",     "--width",         "--baseline",
-                           "--p",             "--threads",       "--timeout",
-                           "--memory",        "--verdict-seconds", "--python",
-                           "--no-race",       "--judge-again",   "--port"})
+  for (const char* name : {"--size",
+                           "--set",
+                           "--grad",
+                           "--from",
+                           "--strategy",
+                           "--proposer",
+                           "--form",
+                           "--prompts",
+                           "--prompt-tokens",
+                           "--answer-tokens",
+                           "--temperature",
+                           "--chains",
+                           "--turns",
+                           "--budget",
+                           "--seed",
+                           "--finalists",
+                           "--width",
+                           "--baseline",
+                           "--p",
+                           "--threads",
+                           "--timeout",
+                           "--memory",
+                           "--verdict-seconds",
+                           "--python",
+                           "--no-race",
+                           "--judge-again",
+                           "--port"})
     if (command.get_option(name)->count() > 0)
       throw CLI::ValidationError(name, "it was fixed when the search was begun: leave it out");
 }

@@ -213,8 +213,8 @@ std::string ShellWord(std::string_view word) {
 // The command that judges the stub at the same size. A named size stands for its constants:
 // ResolveProblem drops the name as soon as one differs.
 std::string JudgeCommand(const ProblemRequest& request, const std::string& file) {
-  std::string command = fmt::format("assay judge {} {}{}", ShellWord(request.path),
-                                    ShellWord(file), HasGradients(request) ? " --grad" : "");
+  std::string command = fmt::format("assay judge {} {}{}", ShellWord(request.path), ShellWord(file),
+                                    HasGradients(request) ? " --grad" : "");
   if (!request.size.empty()) return command + " --size " + ShellWord(request.size);
   for (const auto& [name, value] : request.set)
     command += fmt::format(" --set {}", ShellWord(name + "=" + value));

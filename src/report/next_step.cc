@@ -139,7 +139,7 @@ NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
       for (const auto& [name, value] : problem.set)
         audit += " --set " + ShellQuoted(name + "=" + value);
     return {HasGradients(problem) ? "see which wrong candidates its forward lets pass"
-                              : "see which wrong candidates this problem lets pass",
+                                  : "see which wrong candidates this problem lets pass",
             audit};
   }
   const auto result = verdict.speed->baselines.find(verdict.speed->headline);

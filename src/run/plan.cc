@@ -81,8 +81,8 @@ class Planner {
   Result<void> TryAdd(const Asked& asked) {
     ASSAY_ASSIGN_OR_RETURN(CandidateSource source, ReadCandidate(asked.file));
     if (request_.gradients && source.form == CandidateForm::kPython) {
-      ASSAY_ASSIGN_OR_RETURN(
-          source, CandidateFromText(asked.file, CandidateWithGradients(source.content)));
+      ASSAY_ASSIGN_OR_RETURN(source,
+                             CandidateFromText(asked.file, CandidateWithGradients(source.content)));
     }
     const auto sample = ParseSampleName(fs::path(asked.file).filename().string());
     RunItem item;

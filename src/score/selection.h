@@ -59,9 +59,9 @@ struct Selection {
 };
 
 // Errors (kUsage): several rules of correctness, several machines (processor, cores or threads),
-// several sizes of a problem, problems with gradients and without, several headline baselines, a baseline that some verdict lacks, more
-// problems judged than asked for, no verdict left. The message names what is mixed, and the option
-// that allows it if there is one.
+// several sizes of a problem, problems with gradients and without, several headline baselines, a
+// baseline that some verdict lacks, more problems judged than asked for, no verdict left. The
+// message names what is mixed, and the option that allows it if there is one.
 Result<Selection> SelectVerdicts(const std::vector<Verdict>& verdicts, const SelectionRules& rules);
 
 }  // namespace assay

@@ -244,7 +244,8 @@ int64_t AboutTokens(std::string_view text) {
 Result<BuiltPrompt> BuildPrompt(const PromptTemplates& templates, PromptOperator which,
                                 const PromptSubject& subject, int64_t tokens_max) {
   ASSAY_RETURN_IF_ERROR(Check(which, subject));
-  ASSAY_ASSIGN_OR_RETURN(const std::string declaration, EntryOf(subject.signature, subject.form, HasGradients(subject.problem)));
+  ASSAY_ASSIGN_OR_RETURN(const std::string declaration,
+                         EntryOf(subject.signature, subject.form, HasGradients(subject.problem)));
   const std::string entry = Fenced(declaration, FindForm(subject.form)->language);
   BuiltPrompt built;
   LeftOut left_out;
