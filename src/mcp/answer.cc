@@ -80,6 +80,11 @@ std::string HeadOf(const McpJob& job, const McpJson& facts) {
   return head + ".";
 }
 
+bool IsDisturbed(const Verdict& verdict) {
+  const BaselineResult* result = HeadlineOf(verdict);
+  return result != nullptr && result->note.contains("other processes");
+}
+
 }  // namespace
 
 ToolReply RefusedReply(const Error& error) { return {nullptr, error.message, true}; }
@@ -120,6 +125,9 @@ std::string NextAfter(const Verdict& verdict) {
       return "It is correct and not faster. Call profile with the source to see what limits it, "
              "change that, and call kernel_judge again.";
     case Outcome::kUnsettled:
+      if (IsDisturbed(verdict))
+        return "Its speed stayed open, since other programs disturbed the measurement: wait until "
+               "they have ended, and call kernel_judge again.";
       return "Its speed stayed open, which says nothing against it. Call kernel_judge again, with "
              "a larger budget_s.";
     case Outcome::kWrong:

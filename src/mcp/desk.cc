@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "machine/machine.h"
 #include "mcp/attempt.h"
 #include "model/outcome.h"
 #include "model/verdict_json.h"
@@ -64,6 +65,17 @@ std::string Joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+// What a kernel's author must know of the machine; empty: nothing is known of its GPU.
+std::string MachineOf(const DeskTerms& terms) {
+  Machine machine = DescribeMachine();
+  machine.threads = terms.judging.threads > 0 ? terms.judging.threads : DefaultThreads();
+  if (terms.judging.device == "cuda") {
+    if (terms.machine.gpus.empty()) return {};
+    machine.gpu = terms.machine.gpus.front().name;
+  }
+  return MachineText(machine, terms.machine);
 }
 
 }  // namespace
@@ -155,6 +167,8 @@ Desk::Outcome Desk::GetProblem(const McpJson& arguments) {
       PromptSubject subject{problem};
       subject.signature = signature;
       subject.form = form;
+      subject.by_call = true;
+      subject.machine = MachineOf(terms_);
       ASSAY_ASSIGN_OR_RETURN(const std::string entry, EntryOf(signature, form));
       ASSAY_ASSIGN_OR_RETURN(
           const BuiltPrompt prompt,

@@ -222,6 +222,15 @@ TEST_F(ServerTest, EveryOutcomeNamesANextCall) {
         << facts.name;
 }
 
+TEST_F(ServerTest, ABusyMachineIsNoReasonForALargerBudget) {
+  Verdict verdict = SampleVerdict(Outcome::kUnsettled);
+  BaselineResult& result = verdict.speed->baselines.at(verdict.speed->headline);
+  result.note = "other processes disturbed 60% of the measurements";
+  EXPECT_THAT(NextAfter(verdict), AllOf(HasSubstr("other programs"), Not(HasSubstr("budget"))));
+  result.note.clear();
+  EXPECT_THAT(NextAfter(verdict), HasSubstr("budget_s"));
+}
+
 // A client refused an answer whose interval was null.
 TEST_F(ServerTest, AnOpenIntervalIsLeftOut) {
   Verdict verdict = SampleVerdict(Outcome::kFaster);

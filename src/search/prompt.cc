@@ -178,6 +178,8 @@ PromptParts PartsOf(const PromptTemplates& templates, const PromptSubject& subje
   parts["language"] = form.language;
   parts["idea"] = subject.idea;
   parts["origin"] = subject.origin;
+  if (!subject.by_call)
+    parts["answer"] = "Answer with the whole file in one fenced code block, and nothing after it.";
   parts["ideas"] = Ideas(subject.tried, left_out.ideas);
   if (!left_out.machine) parts["machine"] = subject.machine;
   if (!left_out.target) parts["target"] = subject.target;
@@ -246,7 +248,7 @@ Result<BuiltPrompt> BuildPrompt(const PromptTemplates& templates, PromptOperator
   ASSAY_RETURN_IF_ERROR(Check(which, subject));
   ASSAY_ASSIGN_OR_RETURN(const std::string declaration,
                          EntryOf(subject.signature, subject.form, HasGradients(subject.problem)));
-  const std::string entry = Fenced(declaration, FindForm(subject.form)->language);
+  const std::string entry = Fenced(declaration, FindForm(subject.form)->fence);
   BuiltPrompt built;
   LeftOut left_out;
   do {

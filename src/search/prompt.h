@@ -44,6 +44,7 @@ struct PromptSubject {
   std::string origin = {};            // OriginText() of port
   std::vector<TriedIdea> tried = {};  // oldest first
   std::string budget = {};            // "12 evaluations are left."
+  bool by_call = false;               // the answer is an argument of a call: no text is asked for
 };
 
 struct BuiltPrompt {

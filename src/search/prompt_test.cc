@@ -104,6 +104,16 @@ TEST(Prompt, SaysThatBackwardIsJudgedAndWhatTheFormOwesIt) {
   EXPECT_THAT(TextOf(PromptOperator::kImplement, Whole(Softmax())), Not(HasSubstr("backward")));
 }
 
+TEST(Prompt, AsksForAFenceWhereTheAnswerIsText) {
+  const ProblemRequest problem = Softmax();
+  PromptSubject subject = Whole(problem);
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, subject),
+              AllOf(HasSubstr("```cpp\n#include <assay/kernel.h>\nASSAY_KERNEL("),
+                    testing::EndsWith("fenced code block, and nothing after it.\n")));
+  subject.by_call = true;
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, subject), Not(HasSubstr("fenced code block")));
+}
+
 TEST(Prompt, OfParentsHasTheirSourceAndFeedback) {
   const ProblemRequest problem = Softmax();
   const PromptSubject subject = Whole(problem);

@@ -116,3 +116,43 @@ def test_events_are_json_lines(assay):
     assert events[-2]["verdict"]["candidate"]["path"].endswith("naive.cpp")
     assert events[-1]["exit_code"] == run.code and run.code in (NOT_FASTER, UNSETTLED), run
     assert assay("judge", SOFTMAX, "x.cpp", "--json", "--jsonl").code == USAGE
+
+
+def commands_of(assay, *path):
+    """Every command by its words, as --help lists them."""
+    text = assay(*path, "--help").out
+    listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.MULTILINE)
+    for name in re.findall(r"^  (\S+)", listed[1], re.MULTILINE) if listed else ():
+        yield (*path, name)
+        yield from commands_of(assay, *path, name)
+
+
+def options_of(text):
+    """The long options of a help text's lists."""
+    return set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", text, re.MULTILINE))
+
+
+def test_the_page_and_the_completions_have_every_option(assay, write):
+    """One shell asks for the options of all commands, as typing -- and the tab key would."""
+    commands = list(commands_of(assay))
+    assert ("judge",) in commands and ("problems", "show") in commands and len(commands) > 30
+    helps = {command: options_of(assay(*command, "--help").out) for command in commands}
+    page = re.sub(".\x08", "", subprocess.run(
+        ["mandoc", "-Tascii", write("assay.1", assay("man").out)], capture_output=True, text=True
+    ).stdout)
+    parts = re.split(r"^ASSAY ([A-Z ]+)$", page, flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2]))
+    asked = "\n".join(
+        f"COMP_WORDS=(assay {' '.join(command)} --); COMP_CWORD={len(command) + 1}; _assay;"
+        f'printf "%s\\n" "= {" ".join(command)}" "${{COMPREPLY[@]}}"'
+        for command in commands
+    )
+    script = write("ask", f'{assay("completion", "bash").out}\n{asked}\n')
+    said = subprocess.run(["bash", script], capture_output=True, text=True, timeout=60).stdout
+    offered = {part.split("\n")[0]: set(part.split("\n")[1:]) for part in said.split("= ")[1:]}
+    for command, options in helps.items():
+        words = " ".join(command)
+        assert options, words
+        in_page = set(re.findall(r"--[\w-]+", sections[words.upper()]))
+        assert options <= in_page, (words, options - in_page)
+        assert options <= offered[words], (words, options - offered[words])
