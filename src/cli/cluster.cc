@@ -30,9 +30,9 @@ class PilotsOfSlurm : public Pilots {
  public:
   PilotsOfSlurm(SlurmTerms slurm, SlurmPilotTerms terms)
       : slurm_(std::move(slurm), commands_), pilots_(std::move(terms), slurm_, MonotonicNs) {}
-  Result<std::vector<std::string>> Tend(int64_t works_left,
+  Result<std::vector<std::string>> Tend(const PilotDemand& demand,
                                         std::span<const KnownWorker> workers) override {
-    return pilots_.Tend(works_left, workers);
+    return pilots_.Tend(demand, workers);
   }
   void End() override { pilots_.End(); }
 

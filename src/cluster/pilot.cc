@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cluster/work_end.h"
+
 namespace assay {
 namespace {
 
@@ -15,13 +17,6 @@ constexpr int kIdleWaitMs = 1000;
 constexpr double kExpireEveryS = 20;
 
 Error Interrupted(std::string why) { return {ErrorKind::kInterrupted, std::move(why)}; }
-
-std::string ErrorText(const Error& error) {
-  const std::string_view kind =
-      error.kind == ErrorKind::kUnjudged ? "unjudged" : ErrorKindName(error.kind);
-  return Json{{"kind", kind}, {"message", error.message}}.dump(-1, ' ', false,
-                                                               Json::error_handler_t::replace);
-}
 
 std::string OutcomeIn(const std::string& verdict) {
   const Json json = Json::parse(verdict, nullptr, false);

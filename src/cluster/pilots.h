@@ -10,13 +10,18 @@
 
 namespace assay {
 
+struct PilotDemand {
+  int64_t works_left = 0;
+  int64_t works_ended = 0;  // so far: a rise shows that pilots can judge
+};
+
 class Pilots {
  public:
   virtual ~Pilots() = default;
-  // Starts what is missing for so many works that are left; called every few seconds. `workers`: as
-  // the queue knows them. Returns lines for the user. Errors: kUsage (they can never start),
+  // Starts what is missing for the works that are left; called every few seconds. `workers`: as the
+  // queue knows them. Returns lines for the user. Errors: kUsage (they can never start),
   // kEnvironment (they could not be looked after this time; it may be tried again).
-  virtual Result<std::vector<std::string>> Tend(int64_t works_left,
+  virtual Result<std::vector<std::string>> Tend(const PilotDemand& demand,
                                                 std::span<const KnownWorker> workers) = 0;
   // Ends all of them.
   virtual void End() = 0;

@@ -1,16 +1,13 @@
 #include "cluster/queue_conductor.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/clock.h"
+#include "cluster/work_end.h"
 #include "cluster/work_request.h"
 #include "model/verdict_json.h"
-#include "report/text.h"
 #include "worker/protocol.h"
 
 namespace assay {
@@ -21,20 +18,9 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kWorksAtOnce = 200;
 constexpr int64_t kEndsAtOnce = 500;
 constexpr int kWaitMs = 500;
-constexpr double kAliveS = 60;  // a worker that was heard within this time lives
 
 std::string KeyOf(const std::string& row_key, size_t rows_before) {
   return fmt::format("{}-{}", row_key, rows_before);
-}
-
-Error ErrorOf(const EndedWork& ended) {
-  if (ended.state == WorkState::kCancelled)
-    return {ErrorKind::kEnvironment, "it was taken out of the queue"};
-  const Json json = Json::parse(ended.end.error, nullptr, false);
-  if (!json.is_object()) return {ErrorKind::kEnvironment, "a worker gave no verdict on it"};
-  const bool is_usage = json.value("kind", "") == "usage";
-  return {is_usage ? ErrorKind::kUsage : ErrorKind::kEnvironment,
-          json.value("message", "a worker gave no verdict on it")};
 }
 
 }  // namespace
@@ -44,32 +30,32 @@ QueueConductor::QueueConductor(const RunPlan& plan, const AskedTerms& terms, Wor
     : plan_(plan),
       terms_(terms),
       queue_(queue),
-      pilots_(pilots),
       run_(std::move(run)),
       events_(std::move(events)),
-      settings_(TermsText(terms)) {}
+      settings_(TermsText(terms)),
+      supervisor_(queue, pilots, run_.supervisor, {events_.notice, [this](const std::string& text) {
+                                                     RunProgress progress;
+                                                     progress.text = text;
+                                                     events_.progress(progress);
+                                                   }}) {}
 
 ConductEnd QueueConductor::Run(const std::vector<size_t>& items, const std::vector<RunRow>& earlier,
                                StopToken stop) {
-  left_ = items.size();
-  heard_ns_ = MonotonicNs();
+  left_ = std::ssize(items);
   Result<void> done = AddAll(items, earlier, stop);
-  int64_t tended_ns = 0;
   while (done && left_ > 0 && !stop.stopped()) {
     Result<void> looked = Collect();
     if (row_failed_) done = looked;
     if (row_failed_ || left_ == 0) break;
-    if (looked && MonotonicNs() - tended_ns > static_cast<int64_t>(run_.tend_s * 1e9)) {
-      tended_ns = MonotonicNs();
-      looked = Tend();
-    }
+    if (looked) looked = supervisor_.Tend({left_, kept_});
     if (looked) looked = queue_.Wait(kWaitMs);
-    done = Bear(looked, stop);
+    done = supervisor_.Bear(looked, stop);
   }
-  if (pilots_ != nullptr) pilots_->End();
+  supervisor_.End();
   if (done && left_ > 0) done = Fail(ErrorKind::kInterrupted, "interrupted");
-  if (done) return {left_, std::nullopt};
-  return {left_, done.error()};
+  ConductEnd end{static_cast<size_t>(left_), std::nullopt};
+  if (!done) end.error = done.error();
+  return end;
 }
 
 Result<void> QueueConductor::AddAll(const std::vector<size_t>& items,
@@ -129,70 +115,14 @@ Result<void> QueueConductor::Keep(const EndedWork& ended) {
     else
       row.error = verdict.error();
   } else {
-    row.error = ErrorOf(ended);
+    row.error = ErrorOfEnd(ended);
+    // What this node lacks another one may have: the next call tries it again.
+    if (row.error->kind == ErrorKind::kUnjudged) row.error->kind = ErrorKind::kEnvironment;
   }
   ASSAY_RETURN_IF_ERROR(events_.row(std::move(row), item));
   item_of_.erase(found);
   --left_;
-  return {};
-}
-
-Result<void> QueueConductor::Tend() {
-  ASSAY_RETURN_IF_ERROR(queue_.Expire());
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<KnownWorker> workers, queue_.Workers());
-  ASSAY_RETURN_IF_ERROR(DrainOddNodes(workers));
-  Tell(workers);
-  if (pilots_ == nullptr) return {};
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                         pilots_->Tend(static_cast<int64_t>(left_), workers));
-  for (const std::string& line : lines) events_.notice(line);
-  return {};
-}
-
-Result<void> QueueConductor::DrainOddNodes(const std::vector<KnownWorker>& workers) {
-  for (const OddNode& odd : OddNodes(workers)) {
-    ASSAY_RETURN_IF_ERROR(queue_.Drain(odd.worker, odd.why));
-    events_.notice(fmt::format("{} gets no more work: {}", odd.worker, odd.why));
-  }
-  return {};
-}
-
-void QueueConductor::Tell(const std::vector<KnownWorker>& workers) {
-  long long alive = 0, busy = 0;
-  for (const KnownWorker& worker : workers) {
-    if (!worker.drained.empty() && flagged_.insert(worker.facts.name).second)
-      events_.notice(fmt::format("{} is drained: {}", worker.facts.name, worker.drained));
-    if (worker.silent_s > kAliveS) continue;
-    if (worker.drained.empty()) ++alive;
-    if (!worker.doing.empty()) ++busy;
-  }
-  if (alive > 0) {
-    heard_ns_ = MonotonicNs();
-    told_of_none_ = false;
-  }
-  const double silent_s = static_cast<double>(MonotonicNs() - heard_ns_) / 1e9;
-  if (silent_s > run_.no_worker_notice_s && !std::exchange(told_of_none_, true))
-    events_.notice(
-        fmt::format("no worker that takes work was heard for {:.0f} s: start one by assay worker "
-                    "--queue PLACE, and look at assay workers PLACE",
-                    silent_s));
-  RunProgress progress;
-  progress.text = fmt::format("{}, {} at work", Counted(alive, "worker"), busy);
-  events_.progress(progress);
-}
-
-Result<void> QueueConductor::Bear(const Result<void>& done, StopToken stop) {
-  if (done) {
-    failures_ = 0;
-    return {};
-  }
-  if (done.error().kind != ErrorKind::kEnvironment) return done;
-  if (++failures_ == 1) {
-    trouble_ns_ = MonotonicNs();
-    events_.notice(done.error().message + "; it is tried again");
-  }
-  if (static_cast<double>(MonotonicNs() - trouble_ns_) / 1e9 > run_.trouble_max_s) return done;
-  for (int i = 0; i < 20 && !stop.stopped(); ++i) ::poll(nullptr, 0, 100);
+  ++kept_;
   return {};
 }
 

@@ -5,14 +5,13 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/stop_token.h"
-#include "cluster/node_classes.h"
 #include "cluster/pilots.h"
+#include "cluster/supervisor.h"
 #include "queue/work_queue.h"
 #include "run/conductor.h"
 
@@ -22,9 +21,7 @@ struct QueueRunTerms {
   std::string run;                  // its name in the queue
   std::vector<std::string> suites;  // folders of installed ones
   int priority = 0;
-  double tend_s = 5;               // between two looks at workers and pilots
-  double trouble_max_s = 600;      // the queue cannot be used for so long: the run ends
-  double no_worker_notice_s = 60;  // no worker was heard for so long: the user is told
+  SupervisorTerms supervisor;
 };
 
 class QueueConductor {
@@ -47,27 +44,18 @@ class QueueConductor {
   // Keeps what has ended since the last call.
   Result<void> Collect();
   Result<void> Keep(const EndedWork& ended);
-  // Looks after silent workers, odd nodes and missing pilots.
-  Result<void> Tend();
-  Result<void> DrainOddNodes(const std::vector<KnownWorker>& workers);
-  void Tell(const std::vector<KnownWorker>& workers);
-  // Another look at a call that failed, unless it fails for too long.
-  Result<void> Bear(const Result<void>& done, StopToken stop);
 
   const RunPlan& plan_;
   const AskedTerms& terms_;
   WorkQueue& queue_;
-  Pilots* const pilots_;
   const QueueRunTerms run_;
   const ConductEvents events_;
   const std::string settings_;             // TermsText
   std::map<std::string, size_t> item_of_;  // by key of a work
-  std::set<std::string> flagged_;          // workers
-  size_t left_ = 0;
-  int64_t after_ = 0;  // sequence of the last end that was kept
-  int64_t heard_ns_ = 0, trouble_ns_ = 0;
-  int failures_ = 0;  // of the queue, in a row
-  bool row_failed_ = false, told_of_none_ = false;
+  Supervisor supervisor_;
+  int64_t left_ = 0, kept_ = 0;  // items
+  int64_t after_ = 0;            // sequence of the last end that was kept
+  bool row_failed_ = false;
 };
 
 }  // namespace assay

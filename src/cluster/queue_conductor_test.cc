@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 class PilotsHere : public Pilots {
  public:
   explicit PilotsHere(std::function<void()> tend) : tend_(std::move(tend)) {}
-  Result<std::vector<std::string>> Tend(int64_t, std::span<const KnownWorker>) override {
+  Result<std::vector<std::string>> Tend(const PilotDemand&, std::span<const KnownWorker>) override {
     tend_();
     return std::vector<std::string>{};
   }
@@ -65,7 +65,7 @@ class QueueConductorTest : public ::testing::Test {
     PilotsHere pilots(std::move(tend));
     QueueRunTerms run;
     run.run = "run";
-    run.tend_s = 0;
+    run.supervisor.tend_s = 0;
     QueueConductor conductor(plan_, terms_, *queue_, &pilots, run, events);
     const std::vector<RunRow> earlier = rows_;
     const ConductEnd end = conductor.Run(items, earlier, StopToken(stop_));
@@ -195,14 +195,14 @@ TEST(SshPilots, APilotEndsWithItsControllerAndIsStartedAgainAfterAFailure) {
   SshPilots pilots(terms, [&] { return now_ns; });
   std::vector<std::string> said;
   for (int i = 0; i < 200 && said.empty(); ++i) {
-    const auto lines = pilots.Tend(5, {});
+    const auto lines = pilots.Tend({5, 0}, {});
     ASSERT_TRUE(lines) << lines.error().message;
     said.insert(said.end(), lines->begin(), lines->end());
     ::poll(nullptr, 0, 20);
   }
   EXPECT_THAT(said, Contains(HasSubstr("ended with exit code 8")));
   now_ns += 3'000'000'000;
-  EXPECT_TRUE(pilots.Tend(5, {}));
+  EXPECT_TRUE(pilots.Tend({5, 0}, {}));
   ::poll(nullptr, 0, 200);
   pilots.End();
   ::setenv("PATH", path.c_str(), 1);

@@ -56,11 +56,11 @@ std::string SlurmPilots::LastWords() const {
   return fmt::format("{} ends with:\n{}", newest.string(), end);
 }
 
-Result<std::vector<std::string>> SlurmPilots::Tend(int64_t works_left,
+Result<std::vector<std::string>> SlurmPilots::Tend(const PilotDemand& demand,
                                                    std::span<const KnownWorker> workers) {
   std::vector<std::string> lines;
-  if (works_left_ >= 0 && works_left < works_left_) submitted_ = 0;
-  works_left_ = works_left;
+  if (demand.works_ended > works_ended_) submitted_ = 0;
+  works_ended_ = demand.works_ended;
   ASSAY_ASSIGN_OR_RETURN(const std::vector<SlurmJob> jobs, slurm_.Jobs());
   int64_t alive = 0;
   std::vector<std::string> silent;
@@ -81,7 +81,7 @@ Result<std::vector<std::string>> SlurmPilots::Tend(int64_t works_left,
     ASSAY_RETURN_IF_ERROR(slurm_.Cancel(silent));
     cancelled_.insert(silent.begin(), silent.end());
   }
-  const int64_t missing = std::min<int64_t>(terms_.nodes, works_left) - alive;
+  const int64_t missing = std::min<int64_t>(terms_.nodes, demand.works_left) - alive;
   if (missing <= 0) return lines;
   if (submitted_ + missing > int64_t{terms_.rounds_max} * terms_.nodes) {
     const std::string words = LastWords();

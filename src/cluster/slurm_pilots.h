@@ -26,7 +26,7 @@ class SlurmPilots : public Pilots {
   SlurmPilots(SlurmPilotTerms terms, Slurm& slurm, std::function<int64_t()> now_ns);
 
   // Finds jobs that an earlier controller submitted.
-  Result<std::vector<std::string>> Tend(int64_t works_left,
+  Result<std::vector<std::string>> Tend(const PilotDemand& demand,
                                         std::span<const KnownWorker> workers) override;
   void End() override;
 
@@ -43,7 +43,7 @@ class SlurmPilots : public Pilots {
   std::map<std::string, double> runs_since_;  // by job
   std::set<std::string> reasons_;             // for waiting, that were told
   std::set<std::string> cancelled_;           // jobs
-  int64_t works_left_ = -1;                   // at the last call
+  int64_t works_ended_ = 0;                   // at the last call
   int64_t submitted_ = 0;                     // jobs since the last verdict
 };
 

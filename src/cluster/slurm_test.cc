@@ -110,7 +110,7 @@ class SlurmPilotsTest : public ::testing::Test {
 
 TEST_F(SlurmPilotsTest, FindsTheArrayOfAnEarlierController) {
   jobs_ = "7_0|RUNNING|n1|None\n7_1|PENDING||Resources\n";
-  const auto lines = pilots_.Tend(10, {});
+  const auto lines = pilots_.Tend({10, 0}, {});
   ASSERT_TRUE(lines);
   EXPECT_EQ(commands_.Count("sbatch"), 0U);
   EXPECT_THAT(*lines, Contains(HasSubstr("waits: Resources")));
@@ -118,17 +118,17 @@ TEST_F(SlurmPilotsTest, FindsTheArrayOfAnEarlierController) {
 
 TEST_F(SlurmPilotsTest, StartsWhatIsMissingAndNoMoreThanThereIsWork) {
   jobs_ = "7_0|RUNNING|n1|None\n";
-  EXPECT_TRUE(pilots_.Tend(10, {}));
+  EXPECT_TRUE(pilots_.Tend({10, 0}, {}));
   EXPECT_THAT(commands_.calls.back(), Contains("--array=0-0"));
-  EXPECT_TRUE(pilots_.Tend(1, {}));
+  EXPECT_TRUE(pilots_.Tend({1, 0}, {}));
   EXPECT_EQ(commands_.Count("sbatch"), 1U);
 }
 
 TEST_F(SlurmPilotsTest, AJobThatShowsRunningAndNeverLaunchedIsReplaced) {
   jobs_ = "7_0|RUNNING|n1|None\n7_1|RUNNING|n2|None\n";
-  EXPECT_TRUE(pilots_.Tend(10, {}));
+  EXPECT_TRUE(pilots_.Tend({10, 0}, {}));
   Pass(100);
-  const auto lines = pilots_.Tend(10, std::vector{Heard("7_0", 3)});
+  const auto lines = pilots_.Tend({10, 0}, std::vector{Heard("7_0", 3)});
   ASSERT_TRUE(lines);
   EXPECT_THAT(*lines, Contains(HasSubstr("7_1 on n2 runs, and its worker is silent")));
   EXPECT_THAT(commands_.calls, Contains(std::vector<std::string>{"scancel", "7_1"}));
@@ -137,12 +137,12 @@ TEST_F(SlurmPilotsTest, AJobThatShowsRunningAndNeverLaunchedIsReplaced) {
 
 TEST_F(SlurmPilotsTest, PilotsThatOnlyEndStopTheRunWithTheirLastWords) {
   ASSERT_TRUE(WriteFileAtomically(folder_.path() / "7_0.log", "assay: no sandbox here\n"));
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(pilots_.Tend(10, {}));
-  const auto end = pilots_.Tend(10, {});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(pilots_.Tend({10, 0}, {}));
+  const auto end = pilots_.Tend({10, 0}, {});
   ASSERT_FALSE(end);
   EXPECT_EQ(end.error().kind, ErrorKind::kUsage);
   EXPECT_THAT(end.error().message, HasSubstr("no sandbox here"));
-  EXPECT_TRUE(pilots_.Tend(9, {})) << "a verdict between shows that some can judge";
+  EXPECT_TRUE(pilots_.Tend({10, 1}, {})) << "a verdict between shows that some can judge";
 }
 
 }  // namespace

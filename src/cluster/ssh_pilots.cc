@@ -89,11 +89,12 @@ std::string SshPilots::Reap(Host* host) {
                        : fmt::format("it is started again in {:.0f} s", host->pause_s));
 }
 
-Result<std::vector<std::string>> SshPilots::Tend(int64_t works_left, std::span<const KnownWorker>) {
+Result<std::vector<std::string>> SshPilots::Tend(const PilotDemand& demand,
+                                                 std::span<const KnownWorker>) {
   std::vector<std::string> lines;
   for (Host& host : hosts_) {
     if (std::string line = Reap(&host); !line.empty()) lines.push_back(std::move(line));
-    if (host.pid == 0 && works_left > 0 && !IsGivenUp(host) && Now() >= host.start_at_s)
+    if (host.pid == 0 && demand.works_left > 0 && !IsGivenUp(host) && Now() >= host.start_at_s)
       ASSAY_RETURN_IF_ERROR(Start(&host));
   }
   if (std::ranges::all_of(hosts_, [&](const Host& host) { return IsGivenUp(host); }))

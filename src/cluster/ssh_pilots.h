@@ -30,7 +30,7 @@ class SshPilots : public Pilots {
   SshPilots& operator=(const SshPilots&) = delete;
 
   // Errors (kUsage): all hosts are given up.
-  Result<std::vector<std::string>> Tend(int64_t works_left,
+  Result<std::vector<std::string>> Tend(const PilotDemand& demand,
                                         std::span<const KnownWorker> workers) override;
   void End() override;
 
