@@ -20,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kQueueFolder = "queue", *kLogsFolder = "logs";
-constexpr double kIdleStopS = 600;
 constexpr size_t kProgramBytesMax = size_t{4} << 30;
 // A pilot ends before Slurm's limit by this part of it, at most so many seconds.
 constexpr double kMarginPart = 0.2, kMarginMostS = 120;
@@ -34,6 +33,7 @@ class PilotsOfSlurm : public Pilots {
                                         std::span<const KnownWorker> workers) override {
     return pilots_.Tend(demand, workers);
   }
+  void Forgive() override { pilots_.Forgive(); }
   void End() override { pilots_.End(); }
 
  private:
@@ -63,7 +63,7 @@ Result<PilotProgram> ProgramOfPilots(const ClusterOptions& options, const std::s
                        "--lease",
                        fmt::format("{}", options.lease_s),
                        "--idle-stop",
-                       fmt::format("{}", kIdleStopS)};
+                       fmt::format("{}", options.idle_stop_s)};
   if (options.check_nodes) program.arguments.push_back("--measure");
   if (allow_weak_sandbox) program.arguments.push_back(fmt::format("--{}", kAllowWeakSandbox));
   if (!options.ssh.empty()) program.arguments.push_back("--stop-with-input");

@@ -133,14 +133,14 @@ struct WorkerCommandOptions {
   void AddTo(CLI::App& command);
 };
 
-// The machines of a run or a search, where they are others than this one.
+// The machines of a run, a search or a server, where they are others than this one.
 struct ClusterOptions {
-  std::string queue;             // a folder that all share; empty: one in the results folder
+  std::string queue;             // a folder that all share; empty: one in the folder of results
   bool slurm = false;            // pilots as an array of jobs
   std::vector<std::string> ssh;  // hosts of pilots
   std::string partition, gres, time, bundle;
   int nodes = 1;
-  double lease_s = 60;
+  double lease_s = 60, idle_stop_s = 600;
   bool check_nodes = false;
 
   void AddTo(CLI::App& command);

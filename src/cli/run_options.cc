@@ -60,7 +60,8 @@ void ClusterOptions::AddTo(CLI::App& command) {
   command.add_option(
       "--queue", queue,
       "Queue of the work: a folder that all machines share (default with --slurm and "
-      "--ssh: one in the results folder). Alone: pilots are started by hand");
+      "--ssh: one in the folder of the results, the search or the server). Alone: pilots are "
+      "started by hand");
   command.add_option("--nodes", nodes, "Workers that --slurm starts")
       ->capture_default_str()
       ->check(Between(1, 10000));
@@ -75,6 +76,9 @@ void ClusterOptions::AddTo(CLI::App& command) {
   command
       .add_option("--lease", lease_s,
                   "Seconds of silence after which a worker's work goes to another")
+      ->capture_default_str()
+      ->check(AboveZero());
+  command.add_option("--idle-stop", idle_stop_s, "Seconds without work after which a worker ends")
       ->capture_default_str()
       ->check(AboveZero());
   command.add_flag("--check-nodes", check_nodes,

@@ -19,21 +19,17 @@
 #include "base/hash.h"
 #include "base/unique_fd.h"
 #include "cli/exit_code.h"
-#include "cli/places.h"
 #include "cli/recorder.h"
+#include "cli/search_judges.h"
 #include "cli/search_parts.h"
 #include "cli/search_ports.h"
 #include "cli/search_replay.h"
-#include "machine/machine.h"
 #include "machine/seeds.h"
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "report/text.h"
 #include "search/engine.h"
-#include "search/env_judge.h"
-#include "search/judges.h"
 #include "search/known_verdicts.h"
-#include "search/recorded_verdicts.h"
 #include "search/search_report.h"
 #include "worker/protocol.h"
 
@@ -58,9 +54,12 @@ std::string Absolute(const std::string& path) {
   return code ? path : absolute.string();
 }
 
+// For what a search needs besides its archive.
+fs::path FolderOf(const std::string& id) { return StateFolder() / "searches" / id; }
+
 // Held while a search is run: two processes do not go on with the same one.
 Result<UniqueFd> LockSearch(const std::string& id) {
-  const fs::path path = StateFolder() / "searches" / (id + ".lock");
+  const fs::path path = FolderOf(id).string() + ".lock";
   std::error_code code;
   fs::create_directories(path.parent_path(), code);
   UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
@@ -139,6 +138,8 @@ class SearchCall {
 
   Result<void> CheckVerdicts() const {
     if (options_.verdicts.empty()) return {};
+    if (options_.cluster.asked())
+      return UsageError("--verdicts judges nothing: leave the cluster's options out");
     std::error_code code;
     if (options_.resumes || options_.replays)
       return UsageError("--verdicts is of a new search: leave --resume and --replay out");
@@ -253,8 +254,7 @@ class SearchCall {
     }
     const bool on_cpu = tunes ? from[0].form == CandidateForm::kNative && !from[0].IsCuda()
                               : options_.form == "native";
-    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(on_cpu));
-    terms.device = places.front().device;
+    ASSAY_ASSIGN_OR_RETURN(terms.device, DeviceOfSearch(options_, on_cpu));
     ASSAY_ASSIGN_OR_RETURN(const SessionTerms resolved, ResolveTerms(terms, from));
     // The archive may be read from another folder.
     if (std::error_code code; fs::exists(terms.problem.problem, code))
@@ -266,9 +266,8 @@ class SearchCall {
     screening.probe = !tunes && on_cpu;  // for the next prompts
     settings.screening_terms = TermsText(screening);
     if (!tunes) {
-      ASSAY_ASSIGN_OR_RETURN(
-          settings.signature,
-          FleetEnvJudge(*FleetOn(places)).Describe(terms, StopToken(interrupted_)));
+      ASSAY_ASSIGN_OR_RETURN(settings.signature,
+                             DescribeProblem(options_, terms, StopToken(interrupted_)));
     }
     std::vector<SearchSettings> all;
     for (const std::string& strategy : options_.strategies) {
@@ -323,45 +322,19 @@ class SearchCall {
     return {};
   }
 
-  Result<std::vector<WorkerPlace>> PlacesFor(bool on_cpu) const {
-    if (options_.devices.empty() && on_cpu) return std::vector<WorkerPlace>{{"cpu", ""}};
-    return PlacesOf(options_.devices);
-  }
-
-  // One a device: a search has few candidates at a time.
-  std::unique_ptr<Fleet> FleetOn(const std::vector<WorkerPlace>& places) const {
-    std::vector<std::string> more{"--sessions", "2"};
-    if (options_.allow_weak_sandbox) more.push_back(fmt::format("--{}", kAllowWeakSandbox));
-    std::error_code code;
-    return std::make_unique<WorkerProcesses>(fs::read_symlink("/proc/self/exe", code).string(),
-                                             PlacesForWorkers(places, 1, UsableCpus()), more);
-  }
-
   Result<StrategyParts> StrategyFor(const SearchSettings& settings) const {
     return MakeStrategy(settings, options_.proposing, StopToken(interrupted_));
   }
 
   Result<Arm> Search(Store& store, Journal& journal, const StrategyParts& parts) {
     const SearchSettings& settings = journal.settings();
-    ASSAY_ASSIGN_OR_RETURN(const AskedTerms terms, RecordedTerms(settings.terms));
-    ASSAY_ASSIGN_OR_RETURN(const AskedTerms screening, RecordedTerms(settings.screening_terms));
-    ASSAY_ASSIGN_OR_RETURN(const auto places, PlacesFor(terms.device == "cpu"));
-    const std::unique_ptr<Fleet> workers = FleetOn(places);
     std::string doing;
     JudgesEvents judging;
     judging.progress = [&](const std::string& text) { doing = text; };
     judging.notice = [&](const std::string& text) { Say(text); };
-    std::unique_ptr<Store> measured;
-    std::unique_ptr<VerdictSource> judges;
-    if (settings.verdicts.empty()) {
-      judges = std::make_unique<Judges>(*workers, screening, terms, judging);
-    } else {
-      ASSAY_ASSIGN_OR_RETURN(measured, OpenStore(settings.verdicts, StoreAccess::kRead));
-      ASSAY_ASSIGN_OR_RETURN(RecordedVerdicts recorded,
-                             RecordedVerdicts::Read(*measured, settings.problem,
-                                                    settings.screening_terms, settings.terms));
-      judges = std::make_unique<RecordedVerdicts>(std::move(recorded));
-    }
+    ASSAY_ASSIGN_OR_RETURN(
+        const SearchJudges judges,
+        MakeSearchJudges(options_, settings, FolderOf(settings.id).string(), judging));
     SearchEvents events;
     events.notice = [&](const std::string& text) { Say(text); };
     events.progress = [&](const SearchView& view) {
@@ -376,7 +349,7 @@ class SearchCall {
       if (options_.jsonl) Print(ResultEvent(step, result, view));
     };
     KnownVerdicts known(store, settings.problem, settings.screening_terms);
-    SearchEngine engine({journal, *parts.strategy, *judges, parts.proposals.get(),
+    SearchEngine engine({journal, *parts.strategy, *judges.source, parts.proposals.get(),
                          settings.knows ? &known : nullptr},
                         events);
     const auto ended = engine.Run(StopToken(interrupted_));
@@ -384,9 +357,10 @@ class SearchCall {
     if (!ended) {
       if (!settings.verdicts.empty() && options_.archive.empty())
         return std::unexpected(ended.error());
-      Notice(fmt::format("{} recorded; to go on: assay search --resume {}{}",
+      Notice(fmt::format("{} recorded; to go on: assay search --resume {}{}{}",
                          Counted(engine.ledger().spent().evaluations, "evaluation"), settings.id,
-                         ArchiveWords()));
+                         ArchiveWords(),
+                         options_.cluster.asked() ? ", with the same options of the cluster" : ""));
       return std::unexpected(ended.error());
     }
     return End(engine, settings.strategy);

@@ -11,6 +11,7 @@
 namespace assay {
 
 struct SearchOptions {
+  ClusterOptions cluster;
   ProblemOptions problem;
   std::vector<std::string> strategies = {"evolve"};  // several: compared at the same budget
   std::string proposer = "tuner", from;

@@ -150,6 +150,7 @@ void SearchOptions::AddTo(CLI::App& command) {
                   "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: where --from runs)")
       ->delimiter(',')
       ->allow_extra_args(false);
+  cluster.AddTo(command);
   AddTerms(&asked, command);
   AddArchiveOption(command, &archive);
   CLI::Option* resumed = command.add_option(
@@ -187,6 +188,7 @@ void SearchOptions::AddTo(CLI::App& command) {
       "  assay search softmax --size small --from mine.cpp --strategy surrogate --out best.cpp\n"
       "  assay search softmax --size small --strategy refine --proposer openai:MODEL@URL\n"
       "  assay search softmax --size small --grad --from mine.cpp\n"
+      "  assay search softmax --size small --from mine.cpp --slurm --nodes 4\n"
       "  assay search --resume\n"
       "  assay search --replay\n\n"
       "Exit codes: 0 a confirmed result; 1 all was tried, and nothing is confirmed as faster; 2 "

@@ -15,6 +15,7 @@
 #include "cli/exit_code.h"
 #include "cli/local_runners.h"
 #include "cli/places.h"
+#include "cli/serve_cluster.h"
 #include "doctor/doctor.h"
 #include "sandbox/sandbox.h"
 #include "serve/class_room.h"
@@ -174,12 +175,14 @@ Result<ClassDesk> DeskOfClasses() {
   return ClassDesk{std::move(tars), support + "/certificate.so"};
 }
 
-ServerHandlers HandlersOf(Site& site, const Caretaker& caretaker) {
+ServerHandlers HandlersOf(Site& site, const Caretaker& caretaker, const ServeCluster* cluster) {
   ServerHandlers handlers;
   handlers.refuse = [&](const ServedRequest& request) { return site.Refuse(request); };
   handlers.answer = [&](const ServedRequest& request) { return site.Answer(request); };
   handlers.fault = [&](int status, const std::string& why) { return site.Fault(status, why); };
-  handlers.over = [&] { return caretaker.runners_ended(); };
+  handlers.over = [&caretaker, cluster] {
+    return caretaker.runners_ended() && (cluster == nullptr || cluster->ended());
+  };
   return handlers;
 }
 
@@ -236,10 +239,20 @@ Result<int> ServeHall(const ServeOptions& options, const std::string& folder,
   LocalRunners runners(fs::read_symlink("/proc/self/exe", code).string(), url, runner_token,
                        options.devices, more);
   const Caretaker caretaker(*hall, parts.wake, runners, interrupted);
+  std::unique_ptr<ServeCluster> cluster;
+  if (options.cluster.asked()) {
+    const auto changed = [&parts](int64_t job) {
+      parts.wake(JobTopic(job));
+      parts.wake(kQueueTopic);
+    };
+    ASSAY_ASSIGN_OR_RETURN(
+        cluster, ServeCluster::Open(options.cluster, folder, options.allow_weak_sandbox, *hall,
+                                    changed, interrupted));
+  }
   std::fputs((url + "\n").c_str(), stdout);
   std::fflush(stdout);
   Notice(fmt::format("serves {} from {}; the mentor's token is in {}", url, folder, token_file));
-  server->Serve(HandlersOf(site, caretaker));
+  server->Serve(HandlersOf(site, caretaker, cluster.get()));
   return Fail(ErrorKind::kInterrupted, "interrupted");
 }
 

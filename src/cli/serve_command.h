@@ -9,6 +9,7 @@
 namespace assay {
 
 struct ServeOptions {
+  ClusterOptions cluster;
   std::string folder;
   int port = 8080;
   std::string host = "127.0.0.1";

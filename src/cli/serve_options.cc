@@ -17,6 +17,7 @@ void ServeOptions::AddTo(CLI::App& command) {
       .add_option("--devices", devices,
                   "Start a runner on this machine for each: cpu, or GPUs such as cuda:0,cuda:1")
       ->delimiter(',');
+  cluster.AddTo(command);
   command.add_option("--queued", queued, "Jobs that may wait at a time")
       ->capture_default_str()
       ->check(Between(int64_t{1}, int64_t{1'000'000}));
@@ -35,9 +36,11 @@ void ServeOptions::AddTo(CLI::App& command) {
   command.footer(
       "The address is printed on stdout; stderr says where the mentor's token lies. The server\n"
       "runs no candidate: runners do, on this machine (--devices) or on others\n"
-      "(assay worker --server URL). Plain HTTP stays on this machine: docs/serve.md has a proxy.\n"
+      "(assay worker --server URL), or pilots on a cluster's nodes (--slurm, --ssh, --queue). Plain\n"
+      "HTTP stays on this machine: docs/serve.md has a proxy.\n"
       "Examples:\n"
       "  assay serve class --devices cpu\n"
+      "  assay serve class --slurm --nodes 4 --gres gpu:1\n"
       "  assay serve --demo\n\n"
       "Exit codes: 2 usage, or another process serves the folder; 8 this machine lacks something;\n"
       "130 Ctrl-C, after the requests in hand were answered.");

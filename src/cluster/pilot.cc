@@ -20,7 +20,7 @@ Error Interrupted(std::string why) { return {ErrorKind::kInterrupted, std::move(
 
 std::string OutcomeIn(const std::string& verdict) {
   const Json json = Json::parse(verdict, nullptr, false);
-  return json.is_object() ? json.value("outcome", "") : "";
+  return json.is_object() ? json.value("outcome", json.value("event", "")) : "";
 }
 
 }  // namespace
@@ -147,7 +147,10 @@ Result<std::string> Pilot::Judge(const ClaimedWork& work, const WorkRequest& req
     Beat();
     return Holds(work.id) && !TimeIsOver();
   };
-  return parts_.worker.Judge(line, terms_.seconds_max, look, stop);
+  const double seconds_max = request.seconds_max > 0
+                                 ? std::min(request.seconds_max, terms_.seconds_max)
+                                 : terms_.seconds_max;
+  return parts_.worker.Judge(line, seconds_max, look, stop);
 }
 
 Result<void> Pilot::End(const ClaimedWork& work, const Result<std::string>& judged) {

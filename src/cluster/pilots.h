@@ -23,6 +23,8 @@ class Pilots {
   // kEnvironment (they could not be looked after this time; it may be tried again).
   virtual Result<std::vector<std::string>> Tend(const PilotDemand& demand,
                                                 std::span<const KnownWorker> workers) = 0;
+  // Forgets what failed: pilots are started again.
+  virtual void Forgive() {}
   // Ends all of them.
   virtual void End() = 0;
 };

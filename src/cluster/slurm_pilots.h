@@ -28,6 +28,7 @@ class SlurmPilots : public Pilots {
   // Finds jobs that an earlier controller submitted.
   Result<std::vector<std::string>> Tend(const PilotDemand& demand,
                                         std::span<const KnownWorker> workers) override;
+  void Forgive() override { submitted_ = 0; }
   void End() override;
 
  private:

@@ -103,6 +103,10 @@ Result<std::vector<std::string>> SshPilots::Tend(const PilotDemand& demand,
   return lines;
 }
 
+void SshPilots::Forgive() {
+  for (Host& host : hosts_) host.failures = 0;
+}
+
 void SshPilots::End() {
   for (Host& host : hosts_) host.input = UniqueFd();
   for (int look = 0; look < kGoodbyeLooks; ++look) {

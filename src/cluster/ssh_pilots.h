@@ -32,6 +32,7 @@ class SshPilots : public Pilots {
   // Errors (kUsage): all hosts are given up.
   Result<std::vector<std::string>> Tend(const PilotDemand& demand,
                                         std::span<const KnownWorker> workers) override;
+  void Forgive() override;
   void End() override;
 
  private:

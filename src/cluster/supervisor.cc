@@ -31,6 +31,10 @@ void Supervisor::End() {
   if (pilots_ != nullptr && !std::exchange(ended_, true)) pilots_->End();
 }
 
+void Supervisor::Forgive() {
+  if (pilots_ != nullptr) pilots_->Forgive();
+}
+
 Result<void> Supervisor::Tend(const PilotDemand& demand) {
   if (tended_ns_ > 0 && SecondsSince(tended_ns_) < terms_.tend_s) return {};
   tended_ns_ = MonotonicNs();

@@ -39,6 +39,8 @@ class Supervisor {
   Result<void> Tend(const PilotDemand& demand);
   // Another look at a call of the queue that failed: waits, or returns its error after too long.
   Result<void> Bear(const Result<void>& done, StopToken stop);
+  // Pilots that failed are started again.
+  void Forgive();
   // Ends the pilots.
   void End();
   // As the queue knew them at the last look.

@@ -96,6 +96,8 @@ std::string WorkRequestText(const WorkRequest& request) {
     json["opponent"] = {{"name", job.opponent->name}, {"source", job.opponent->source}};
   if (!request.python.empty()) json["python"] = request.python;
   if (request.fresh) json["fresh"] = true;
+  if (request.seconds_max > 0) json["seconds_max"] = request.seconds_max;
+  if (request.known) json["known"] = *request.known;
   if (!request.path.empty())
     json["at"] = {{"path", request.path},
                   {"size", request.path_size},
@@ -110,6 +112,13 @@ Result<WorkRequest> ParseWorkRequest(const std::string& text) {
   request.version = TextOf(json, "assay");
   request.python = TextOf(json, "python");
   request.fresh = json.value("fresh", Json(false)) == Json(true);
+  if (const auto most = json.find("seconds_max"); most != json.end() && most->is_number())
+    request.seconds_max = most->get<double>();
+  if (const auto known = json.find("known"); known != json.end() && known->is_array()) {
+    request.known.emplace();
+    for (const Json& artifact : *known)
+      if (artifact.is_string()) request.known->insert(artifact.get<std::string>());
+  }
   if (const auto at = json.find("at"); at != json.end() && at->is_object()) {
     request.path = TextOf(*at, "path");
     request.path_size = TextOf(*at, "size");
@@ -128,6 +137,7 @@ Result<std::string> LineOfRequest(const WorkRequest& request, const std::string&
   ASSAY_ASSIGN_OR_RETURN(const std::string text, WorkerLine(request.job, device, suites, files));
   Json line = Json::parse(text);
   if (!request.python.empty()) line["terms"]["python"] = request.python;
+  if (request.known) line["known"] = *request.known;
   if (!request.path.empty()) {
     const auto there = ReadFile(request.path, kProblemBytesMax);
     if (there && Sha256Hex(*there) == request.job.problem_hash) {

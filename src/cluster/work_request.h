@@ -2,6 +2,8 @@
 // is that of a server's job (runner/job.h).
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,9 +16,13 @@ namespace assay {
 
 struct WorkRequest {
   TakenJob job;
-  std::string version;  // of the Assay that asks
-  std::string python;   // interpreter on the node; empty: the default
-  bool fresh = false;   // by a worker that has judged nothing before
+  std::string version;     // of the Assay that asks
+  std::string python;      // interpreter on the node; empty: the default
+  bool fresh = false;      // by a worker that has judged nothing before
+  double seconds_max = 0;  // of the judgement; 0: the pilot's own bound
+  // Artifacts that the asking process has verdicts for: a candidate that builds to one of them ends
+  // with the worker's `known` event for a verdict. nullopt: all are judged.
+  std::optional<std::set<std::string>> known;
   // The problem as the asking machine names it: used where the node has the same file there.
   std::string path, path_size, path_set;  // path_set: a JSON object
 };

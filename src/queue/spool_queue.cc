@@ -390,6 +390,8 @@ Result<void> SpoolQueue::Cancel(const std::string& run) {
   return {};
 }
 
+void SpoolQueue::Forget(const std::string& run) { ends_.erase(SpoolRunId(run)); }
+
 Result<std::vector<KnownWorker>> SpoolQueue::Workers() {
   std::map<std::string, std::vector<SpoolToken>> claims;
   for (const SpoolToken& token : Tokens("claims"))

@@ -38,6 +38,7 @@ class SpoolQueue : public WorkQueue {
   Result<void> Wait(int timeout_ms) override;
   Result<QueueCounts> Counts(const std::string& run) override;
   Result<void> Cancel(const std::string& run) override;
+  void Forget(const std::string& run) override;
   Result<std::vector<KnownWorker>> Workers() override;
   Result<void> Drain(const std::string& worker, const std::string& why) override;
 

@@ -63,7 +63,7 @@ void JobWorker::Hear(const std::string& line, Attempt* attempt, std::string* eve
   const std::string kind = TextOf(json, "event");
   if (kind == "verdict" && json.contains("verdict")) {
     attempt->answer = json["verdict"].dump();
-  } else if (kind == "description") {
+  } else if (kind == "description" || kind == "known") {
     attempt->answer = line;
   } else if (kind == "unjudged") {
     attempt->error = Error{ErrorKind::kUnjudged, TextOf(json, "message")};

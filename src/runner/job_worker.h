@@ -25,7 +25,7 @@ class JobWorker {
   void Stop();
 
   // Judges by a line of WorkerLine(), and returns the verdict as JSON; of a request to describe a
-  // problem, the event. Calls `look` several times a
+  // problem, or of a candidate that builds to a known artifact, the event. Calls `look` several times a
   // second, with the worker's newest event, or an empty text; once it returns false, the judgement
   // is cancelled. Errors: kUsage (the job is wrong), kEnvironment (the machine failed twice, or the
   // judgement took more than `seconds_max`), kUnjudged (this machine lacks what the candidate

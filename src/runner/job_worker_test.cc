@@ -46,6 +46,14 @@ TEST_F(Judging, GivesTheVerdictAndTheEventsBeforeIt) {
   EXPECT_EQ(fleet.starts, 1);
 }
 
+TEST_F(Judging, AKnownBuildIsAnsweredByItsEvent) {
+  const std::string known = R"({"event":"known","id":"job","candidate":0,"artifact":"a1"})";
+  OneWorker fleet([&](const std::string&) -> std::vector<std::string> {
+    return {known, kWorkerDone};
+  });
+  EXPECT_EQ(Judge(fleet).value(), known);
+}
+
 TEST_F(Judging, ADeathOfTheWorkerIsOneRepeat) {
   int deaths = 1;
   OneWorker fleet([&](const std::string&) -> std::vector<std::string> {

@@ -131,6 +131,14 @@ Result<std::optional<LeasedJob>> Leases::Take(const KnownRunner& runner, Instant
   return leased;
 }
 
+Result<int64_t> Leases::Waiting(const std::string& device) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare("SELECT count(*) FROM jobs WHERE state = 'queued'"
+                                           " AND needs IN ('', ?)"));
+  ASSAY_RETURN_IF_ERROR(select.Bind(device).Step());
+  return select.Number(0);
+}
+
 Result<bool> Leases::Holds(int64_t job, const std::string& lease, Instant now) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement select,

@@ -68,6 +68,8 @@ class Leases {
 
   // The first job of the queue that the runner may have; nullopt: there is none.
   Result<std::optional<LeasedJob>> Take(const KnownRunner& runner, Instant now);
+  // Jobs of the queue that a promoted runner of this device may have.
+  Result<int64_t> Waiting(const std::string& device);
   // Renews the lease; false: it is over. `event`: a line of the worker's, as JSON; may be empty.
   Result<bool> Renew(int64_t job, const std::string& lease, const std::string& event, Instant now);
   // The verdict is kept with the end of the job, until Archived() is told.

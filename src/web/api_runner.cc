@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "serve/words.h"
+#include "serve/given_job.h"
 #include "web/api.h"
 #include "web/replies.h"
 
@@ -12,48 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kWaitMaxS = 30, kLeaseS = 60, kSecondsMax = 600;
+constexpr int kWaitMaxS = 30;
 constexpr size_t kNameBytesMax = 100, kMachineBytesMax = size_t{256} << 10;
 constexpr size_t kVerdictBytesMax = size_t{8} << 20;
-
-// The source of a lease, with its name.
-Result<Json> SourceJson(Hall& hall, const std::string& name, const std::string& hash) {
-  ASSAY_ASSIGN_OR_RETURN(const std::string source, hall.archive().Get(hash));
-  return Json{{"name", name}, {"source", source}};
-}
-
-Result<Json> ProblemJson(Hall& hall, const Job& job) {
-  ASSAY_ASSIGN_OR_RETURN(const OfferedProblem* problem, hall.catalogue().Find(job.problem));
-  Json json{{"name", job.problem},
-            {"file", nullptr},
-            {"hash", problem->hash},
-            {"size", job.size},
-            {"set", job.set}};
-  if (!problem->is_own) return json;
-  // A size's name stands in the suite, which the runner has not got.
-  ASSAY_ASSIGN_OR_RETURN(json["file"], hall.catalogue().Text(*problem));
-  json["size"] = "";
-  if (const auto size = problem->facts.sizes.find(job.size); size != problem->facts.sizes.end())
-    for (const auto& [name, value] : size->second)
-      if (!json["set"].contains(name)) json["set"][name] = value;
-  return json;
-}
-
-Result<Json> LeaseJson(Hall& hall, const LeasedJob& leased) {
-  const Job& job = leased.job;
-  Json asked{{"id", job.id}, {"kind", JobKindName(job.kind)}};
-  ASSAY_ASSIGN_OR_RETURN(asked["problem"], ProblemJson(hall, job));
-  ASSAY_ASSIGN_OR_RETURN(asked["candidate"], SourceJson(hall, job.name, job.source_hash));
-  asked["opponent"] = nullptr;
-  if (!job.opponent_hash.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(asked["opponent"],
-                           SourceJson(hall, leased.opponent_name, job.opponent_hash));
-  }
-  asked["terms"] = Json::object();
-  if (hall.verdict_seconds() > 0) asked["terms"]["budget_s"] = hall.verdict_seconds();
-  asked["seconds_max"] = kSecondsMax;
-  return Json{{"lease", leased.lease}, {"lease_s", kLeaseS}, {"job", std::move(asked)}};
-}
 
 Result<KnownRunner> RunnerOf(const Json& json) {
   KnownRunner runner;
@@ -72,27 +33,6 @@ Result<KnownRunner> RunnerOf(const Json& json) {
   return runner;
 }
 
-// Takes a job for the runner, which must hold the hall's mutex. A job whose sources are gone fails
-// here, and another one is taken.
-Result<std::optional<Json>> TakeNow(Hall& hall, const Account& owner, const KnownRunner& facts,
-                                    const WakeFunction& wake) {
-  const Instant now = InstantNow();
-  ASSAY_ASSIGN_OR_RETURN(const bool is_server, hall.accounts().IsServer(owner.id));
-  ASSAY_ASSIGN_OR_RETURN(const KnownRunner runner,
-                         hall.leases().Meet(owner, facts, is_server, now));
-  while (true) {
-    ASSAY_ASSIGN_OR_RETURN(const auto leased, hall.leases().Take(runner, now));
-    if (!leased) return std::nullopt;
-    wake(JobTopic(leased->job.id));
-    auto json = LeaseJson(hall, *leased);
-    if (json) return std::move(*json);
-    ASSAY_ASSIGN_OR_RETURN(const Ending ending,
-                           hall.leases().EndWithError(leased->job.id, leased->lease,
-                                                      {"usage", json.error().message}, now));
-    (void)ending;
-  }
-}
-
 ServedReply PostTake(Hall& hall, const WebRequest& request, const WakeFunction& wake) {
   ASSAY_ASSIGN_OR_REPLY(const Json json, ReadJsonObject(request.http.body));
   ASSAY_ASSIGN_OR_REPLY(const KnownRunner facts, RunnerOf(json));
@@ -103,9 +43,10 @@ ServedReply PostTake(Hall& hall, const WebRequest& request, const WakeFunction& 
   const Account owner = *request.account;
   const auto ask = [&hall, &wake, owner, facts](bool last) -> std::optional<ServedReply> {
     const std::scoped_lock lock(hall.mutex);
-    auto taken = TakeNow(hall, owner, facts, wake);
-    if (!taken) return ErrorReply(taken.error());
-    if (*taken) return JsonReply(**taken);
+    const auto given =
+        GiveJob(hall, owner, facts, InstantNow(), [&wake](int64_t job) { wake(JobTopic(job)); });
+    if (!given) return ErrorReply(given.error());
+    if (*given) return JsonReply(Json::parse((*given)->body));
     if (last) return ServedReply{204, ""};
     return std::nullopt;
   };
