@@ -77,6 +77,15 @@ void AddProposer(SearchOptions* options, CLI::App& command) {
       ->check(Between(1, 1000));
 }
 
+void AddMachines(SearchOptions* options, CLI::App& command) {
+  command
+      .add_option("--devices", options->devices,
+                  "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: where --from runs)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  options->cluster.AddTo(command);
+}
+
 // A search that is gone on with has the settings that it was begun with.
 void RefuseFixed(const CLI::App& command) {
   for (const char* name : {"--size",
@@ -145,12 +154,7 @@ void SearchOptions::AddTo(CLI::App& command) {
                    "Measure first looks to a decision about --p, also of what cannot be the best");
   command.add_flag("--judge-again", judge_again,
                    "Judge candidates also if an earlier search has judged what they build to");
-  command
-      .add_option("--devices", devices,
-                  "Where to judge: cpu, or GPUs such as cuda:0,cuda:1 (default: where --from runs)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  cluster.AddTo(command);
+  AddMachines(this, command);
   AddTerms(&asked, command);
   AddArchiveOption(command, &archive);
   CLI::Option* resumed = command.add_option(

@@ -25,11 +25,11 @@ class JobWorker {
   void Stop();
 
   // Judges by a line of WorkerLine(), and returns the verdict as JSON; of a request to describe a
-  // problem, or of a candidate that builds to a known artifact, the event. Calls `look` several times a
-  // second, with the worker's newest event, or an empty text; once it returns false, the judgement
-  // is cancelled. Errors: kUsage (the job is wrong), kEnvironment (the machine failed twice, or the
-  // judgement took more than `seconds_max`), kUnjudged (this machine lacks what the candidate
-  // needs), kInterrupted (cancelled, or by `stop`).
+  // problem, or of a candidate that builds to a known artifact, the event. Calls `look` several
+  // times a second, with the worker's newest event, or an empty text; once it returns false, the
+  // judgement is cancelled. Errors: kUsage (the job is wrong), kEnvironment (the machine failed
+  // twice, or the judgement took more than `seconds_max`), kUnjudged (this machine lacks what the
+  // candidate needs), kInterrupted (cancelled, or by `stop`).
   Result<std::string> Judge(const std::string& line, double seconds_max,
                             const std::function<bool(const std::string& event)>& look,
                             StopToken stop);

@@ -47,10 +47,12 @@ def place_of(assay, search):
 
 
 def check_records(assay, events):
-    """As those of a search on one machine: a verdict for each step, and nothing lost."""
-    results = results_of(assay)
-    assert not [line for line in results if line["result"].get("lost")], "a kill loses none"
-    done = [line for line in results if not line["result"].get("released")]
+    """As those of a search on one machine: a verdict for each step; a kill costs nothing."""
+    results = [line["result"] for line in results_of(assay)]
+    lost = [each["cost"]["evaluations"] for each in results if each.get("lost")]
+    assert sum(lost) == 0, lost
+    done = [line for line in results_of(assay)
+            if not line["result"].get("released") and not line["result"].get("lost")]
     assert len({line["name"] for line in done}) == len(done)
     duplicates = [line for line in done if "duplicate_of" in line["result"]]
     verdicts = [line for line in records(assay) if line["kind"] == "verdict"]
@@ -62,7 +64,19 @@ def check_records(assay, events):
     assert assay("search", "--replay").code == GOOD
 
 
-def test_a_search_is_judged_by_slurm_and_goes_on_after_ctrl_c(assay, slurm):
+def test_a_search_is_judged_by_slurm(assay, slurm):
+    environment = {"SLURM_CONF": str(slurm / "slurm.conf")}
+    asked = [each if each != "evals=12" else "evals=1" for each in search_of(assay, *CLUSTER)]
+    run = assay(*asked, **environment)
+    assert run.code in ENDED, run
+    assert [line["kind"] for line in records(assay)].count("verdict") == 1
+    assert jobs_of_slurm() == "", "the array goes with the search"
+    bad = assay(*search_of(assay, *CLUSTER, "--devices", "cuda:0"))
+    assert bad.code == USAGE and "--gres says how many" in bad.err
+
+
+@pytest.mark.thorough
+def test_a_search_goes_on_after_ctrl_c(assay, slurm):
     environment = {"SLURM_CONF": str(slurm / "slurm.conf")}
     first = assay.start(*search_of(assay, *CLUSTER), **environment)
     place = place_of(assay, begun(first))
@@ -76,8 +90,6 @@ def test_a_search_is_judged_by_slurm_and_goes_on_after_ctrl_c(assay, slurm):
     assert again.code in ENDED, again
     check_records(assay, [json.loads(line) for line in again.out.splitlines()])
     assert jobs_of_slurm() == ""
-    bad = assay(*search_of(assay, *CLUSTER, "--devices", "cuda:0"))
-    assert bad.code == USAGE and "--gres says how many" in bad.err
 
 
 @pytest.mark.thorough
