@@ -5,6 +5,7 @@ import pathlib
 import pwd
 import shutil
 import subprocess
+import tempfile
 
 
 def programs():
@@ -75,3 +76,12 @@ def server(folder, durable=False):
     finally:
         running.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def temporary():
+    """A running server in a folder of its own, short enough for a socket, which its user enters."""
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder).chmod(0o755)
+        with server(pathlib.Path(folder) / "server") as running:
+            yield running

@@ -1,8 +1,6 @@
 """The archive in a real PostgreSQL: recorded there, read there, copied there and back."""
 import json
-import pathlib
 import subprocess
-import tempfile
 
 import postgres_server
 import pytest
@@ -15,11 +13,9 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def server():
-    # Not below pytest's folder, which the server's user cannot enter; a socket's path is short.
-    with tempfile.TemporaryDirectory() as folder:
-        pathlib.Path(folder).chmod(0o755)
-        with postgres_server.server(pathlib.Path(folder) / "server") as running:
-            yield running
+    # Not below pytest's folder, which the server's user cannot enter.
+    with postgres_server.temporary() as running:
+        yield running
 
 
 def call(*words):

@@ -1,4 +1,5 @@
-"""assay run over many machines: a shared folder with pilots, and real Slurm nodes on this machine.
+"""assay run over many machines: pilots of a folder or a database, and real Slurm nodes on this
+machine.
 
 Each candidate is judged once, whatever is killed, and the table is that of one machine.
 """
@@ -10,8 +11,8 @@ import signal
 import subprocess
 import time
 
+import postgres_server
 import pytest
-
 from conftest import ENVIRONMENT, GOOD, INTERRUPTED, ROOT, USAGE
 
 RELU = """
@@ -105,6 +106,15 @@ def kill(number):
 
 
 @pytest.fixture
+def server():
+    """A PostgreSQL server."""
+    if postgres_server.programs() is None:
+        pytest.skip("PostgreSQL's server is not installed")
+    with postgres_server.temporary() as running:
+        yield running
+
+
+@pytest.fixture
 def slurm(tmp_path, monkeypatch):
     """A cluster of three nodes; its folder."""
     folder = tmp_path / "slurm"
@@ -154,27 +164,62 @@ def test_slurm_judges_each_candidate_once_though_a_pilot_is_killed(assay, candid
     assert left.stdout == "", "the array goes with the run"
 
 
+def lose_node(slurm, worker):
+    """Kills the slurmd of a worker's node, and the worker that it started."""
+    kill(int((slurm / "run" / f"{worker['node']}.pid").read_text()))
+    kill(process_of(worker))
+
+
+def judged_by(assay, place, count):
+    return lambda: sum(w["judged"] for w in workers(assay, place)) >= count
+
+
 @pytest.mark.thorough
-def test_slurm_run_survives_a_node_and_its_controller(assay, candidates, slurm):
-    folder = candidates(60)
+def test_slurm_run_over_a_folder_survives_a_node_and_its_controller(assay, candidates, slurm):
+    folder = candidates(18)
     environment = {"SLURM_CONF": str(slurm / "slurm.conf")}
     call = arguments(folder, "--slurm", "--nodes", "3", "--lease", "6")
     place = folder / "queue"
     controller = assay.start(*call, **environment)
-    victim = wait_for(90, busy(assay, place))[0]
-    # The node: slurmd and all that it started.
-    kill(int((slurm / "run" / f"{victim['node']}.pid").read_text()))
-    kill(process_of(victim))
-    wait_for(120, lambda: sum(w["judged"] for w in workers(assay, place)) >= 10)
+    lose_node(slurm, wait_for(90, busy(assay, place))[0])
+    wait_for(120, judged_by(assay, place, 4))
+    controller.kill()
+    controller.communicate()
+    again = assay(*call, timeout=400, **environment)
+    assert again.code == GOOD, again
+    assert outcomes(folder) == {sample: expected(sample) for sample in range(18)}
+
+
+@pytest.mark.thorough
+def test_slurm_run_over_a_database_survives_node_controller_and_server(
+    assay, candidates, slurm, server
+):
+    folder = candidates(60)
+    environment = {"SLURM_CONF": str(slurm / "slurm.conf")}
+    url = server.database("run")
+    options = ("--slurm", "--nodes", "3", "--lease", "6", "--queue", url, "--archive", url)
+    call = arguments(folder, *options)
+    controller = assay.start(*call, **environment)
+    lose_node(slurm, wait_for(90, busy(assay, url))[0])
+    wait_for(120, judged_by(assay, url, 10))
+    server.restart()
+    wait_for(120, judged_by(assay, url, 20))
     controller.kill()
     controller.communicate()
     time.sleep(2)
     again = assay(*call, timeout=400, **environment)
     assert again.code == GOOD, again
+    assert 0 < len(again.out.splitlines()) < 60, "it goes on where the first one was"
     alone = candidates(60, "alone")
     assert assay(*arguments(alone, "--devices", "cpu"), timeout=300).code == GOOD
     assert outcomes(folder) == outcomes(alone)
     assert outcomes(folder) == {sample: expected(sample) for sample in range(60)}
+    ends = "SELECT state, count(*), count(DISTINCT work) FROM assay.ends GROUP BY state"
+    assert server.sql(ends, "run") == "judged|60|60"
+    verdicts = "SELECT count(*), count(DISTINCT name) FROM assay.records WHERE kind = 'verdict'"
+    assert server.sql(verdicts, "run") == "60|60"
+    verified = assay("archive", "verify", "--archive", url)
+    assert verified.code == GOOD, verified
 
 
 def program(folder, name, text):
