@@ -5,6 +5,7 @@
 //
 //   queue_load URL rate RUN WORKERS JUDGE_MS SECONDS   keeps 5,000 works queued
 //   queue_load URL fill RUN WORKS                      queues works that nobody claims
+//   queue_load URL append RECORDS BATCH                appends verdicts to the archive
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -80,7 +81,8 @@ void Work(const std::string& url, int number, double judge_ms, const Switches& s
     if (switches.counts) times->claim_ms.push_back(SinceMs(begin_ns));
     if (judge_ms > 0) ::poll(nullptr, 0, static_cast<int>(judge_ms * share(random)));
     begin_ns = MonotonicNs();
-    (void)Need(queue->End(worker, claimed[0], {ScriptedVerdict(claimed[0].key), ""}));
+    (void)Need(
+        queue->End(worker, claimed[0], {ScriptedVerdict(claimed[0].run + claimed[0].key), ""}));
     if (switches.counts) times->end_ms.push_back(SinceMs(begin_ns));
   }
 }
@@ -92,23 +94,37 @@ int64_t AddWorks(PostgresQueue& queue, const std::string& run, int64_t first, in
   return first + count;
 }
 
-// Adds works to the `added` first ones, and keeps verdicts, until `stop`; returns how many it kept.
-int64_t Control(const std::string& url, const std::string& run, int64_t added,
-                const std::atomic<bool>& stop) {
+// What the controller did, and for how long.
+struct Controlled {
+  int64_t kept = 0, batches = 0;
+  double read_s = 0, archive_s = 0, add_s = 0;
+};
+
+// Adds works to the `added` first ones, and keeps verdicts, until `stop`.
+Controlled Control(const std::string& url, const std::string& run, int64_t added,
+                   const std::atomic<bool>& stop) {
   const auto queue = Need(PostgresQueue::Open(url, {60, 3}));
   const auto store = Need(PostgresStore::Open(url));
-  int64_t after = 0, kept = 0;
+  Controlled done;
+  int64_t after = 0;
   while (!stop) {
     Need(queue->Wait(50));
     ::poll(nullptr, 0, 20);  // so that a batch comes together
+    int64_t begin_ns = MonotonicNs();
     const auto ended = Need(queue->Ended(run, after, kBatch));
+    done.read_s += SinceMs(begin_ns) / 1e3;
+    begin_ns = MonotonicNs();
     std::vector<NewRecord> records;
     for (const EndedWork& work : ended) records.push_back(ScriptedRecord(work));
-    kept += std::ssize(Need(store->Append(records)));
+    done.kept += std::ssize(Need(store->Append(records)));
+    done.archive_s += SinceMs(begin_ns) / 1e3;
+    ++done.batches;
     if (!ended.empty()) after = ended.back().sequence;
-    if (added - kept < kQueuedLow) added = AddWorks(*queue, run, added, kBatch);
+    begin_ns = MonotonicNs();
+    if (added - done.kept < kQueuedLow) added = AddWorks(*queue, run, added, kBatch);
+    done.add_s += SinceMs(begin_ns) / 1e3;
   }
-  return kept;
+  return done;
 }
 
 int Rate(const std::string& url, const std::string& run, int workers, double judge_ms,
@@ -117,8 +133,8 @@ int Rate(const std::string& url, const std::string& run, int workers, double jud
   std::atomic<bool> stop_controller{false};
   (void)Need(PostgresStore::Open(url));
   const int64_t added = AddWorks(*Need(PostgresQueue::Open(url, {60, 3})), run, 0, 2 * kQueuedLow);
-  int64_t kept = 0;
-  std::thread controller([&] { kept = Control(url, run, added, stop_controller); });
+  Controlled controlled;
+  std::thread controller([&] { controlled = Control(url, run, added, stop_controller); });
   std::vector<Times> times(static_cast<size_t>(workers));
   std::vector<std::thread> threads;
   for (int i = 0; i < workers; ++i)
@@ -139,10 +155,13 @@ int Rate(const std::string& url, const std::string& run, int workers, double jud
   for (const Times& each : times) all.Add(each);
   fmt::print(
       "{{\"what\": \"rate\", \"workers\": {}, \"judge_ms\": {}, \"seconds\": {:.2f}, "
-      "\"verdicts\": {}, \"verdicts_per_s\": {:.1f}, \"kept\": {}, \"claim_ms_median\": {:.3f}, "
+      "\"verdicts\": {}, \"verdicts_per_s\": {:.1f}, \"kept\": {}, \"batches\": {}, \"read_s\": "
+      "{:.2f}, "
+      "\"archive_s\": {:.2f}, \"add_s\": {:.2f}, \"claim_ms_median\": {:.3f}, "
       "\"claim_ms_p99\": {:.3f}, \"end_ms_median\": {:.3f}, \"end_ms_p99\": {:.3f}}}\n",
       workers, judge_ms, took_s, all.end_ms.size(), static_cast<double>(all.end_ms.size()) / took_s,
-      kept, At(all.claim_ms, 0.5), At(all.claim_ms, 0.99), At(all.end_ms, 0.5),
+      controlled.kept, controlled.batches, controlled.read_s, controlled.archive_s,
+      controlled.add_s, At(all.claim_ms, 0.5), At(all.claim_ms, 0.99), At(all.end_ms, 0.5),
       At(all.end_ms, 0.99));
   return 0;
 }
@@ -158,6 +177,27 @@ int Fill(const std::string& url, const std::string& run, int64_t works) {
   return 0;
 }
 
+int Append(const std::string& url, int64_t records, int64_t batch) {
+  const auto store = Need(PostgresStore::Open(url));
+  const int64_t begin_ns = MonotonicNs();
+  for (int64_t first = 0; first < records; first += batch) {
+    std::vector<NewRecord> some;
+    for (int64_t i = first; i < std::min(records, first + batch); ++i) {
+      EndedWork work;
+      work.key = fmt::format("candidate {}", i);
+      work.end.verdict = ScriptedVerdict(fmt::format("appended {} of {}", i, batch));
+      some.push_back(ScriptedRecord(work));
+    }
+    (void)Need(store->Append(some));
+  }
+  const double took_s = SinceMs(begin_ns) / 1e3;
+  fmt::print(
+      "{{\"what\": \"append\", \"records\": {}, \"batch\": {}, \"seconds\": {:.2f}, "
+      "\"records_per_s\": {:.0f}}}\n",
+      records, batch, took_s, static_cast<double>(records) / took_s);
+  return 0;
+}
+
 }  // namespace
 }  // namespace assay
 
@@ -168,7 +208,10 @@ int main(int argc, char** argv) {
                        std::atof(words[5].c_str()));
   if (words.size() == 4 && words[1] == "fill")
     return assay::Fill(words[0], words[2], std::atoll(words[3].c_str()));
+  if (words.size() == 4 && words[1] == "append")
+    return assay::Append(words[0], std::atoll(words[2].c_str()), std::atoll(words[3].c_str()));
   fmt::print(stderr,
-             "queue_load URL rate RUN WORKERS JUDGE_MS SECONDS\nqueue_load URL fill RUN WORKS\n");
+             "queue_load URL rate RUN WORKERS JUDGE_MS SECONDS\nqueue_load URL fill RUN WORKS\n"
+             "queue_load URL append RECORDS BATCH\n");
   return 2;
 }

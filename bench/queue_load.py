@@ -3,9 +3,9 @@
     python3 bench/queue_load.py --out ROWS.jsonl [--case rate] [--works 1000000] [--kills 1000]
 
 Starts a PostgreSQL server of its own, whose commits wait for the disk. Cases: `rate`: 200 scripted
-workers that judge for 0.35 s on average, then 16 that judge in no time; `million`: the second with
-no other works, then with as many works queued and ended as --works says; `kills`. Appends a row a
-case.
+workers that judge for 0.35 s on average, then 16 that judge in no time; `append`: verdicts, one a
+transaction and in batches; `million`: the second of `rate` with no other works, then with as many
+works queued and ended as --works says; `kills`. Appends a row a case.
 """
 import argparse
 import datetime
@@ -68,7 +68,13 @@ def kills(server, arguments):
     yield run([BENCH / "queue_kills", url, 8, arguments.kills, arguments.seed])
 
 
-CASES = {"rate": rates, "million": million, "kills": kills}
+def appends(server, arguments):
+    url = server.database("appends")
+    for records, batch in ((1000, 1), (5000, 16), (20000, 1000)):
+        yield run([BENCH / "queue_load", url, "append", records, batch])
+
+
+CASES = {"rate": rates, "append": appends, "million": million, "kills": kills}
 
 
 def main():

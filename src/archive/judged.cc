@@ -34,7 +34,6 @@ std::vector<NewRecord> RecordsOfVerdict(const JudgedSource& judged, const Verdic
   record.facts = {RecordKind::kVerdict, judged.path, verdict.id, judged.problem,
                   std::string(OutcomeName(verdict.outcome))};
   record.content = VerdictToJson(verdict, -1);
-  record.once = true;  // verdicts differ in their ids
   return WithCandidate(judged, std::move(record));
 }
 

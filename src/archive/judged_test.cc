@@ -27,7 +27,6 @@ TEST(Judged, AVerdictComesWithItsSourceAndTerms) {
   EXPECT_TRUE(records[0].once);
   EXPECT_EQ(records[1].facts.kind, RecordKind::kVerdict);
   EXPECT_EQ(records[1].facts.id, verdict.id);
-  EXPECT_TRUE(records[1].once);
   EXPECT_EQ(records[1].facts.outcome, "faster");
   EXPECT_EQ(records[1].source, "int x;\n");
   EXPECT_EQ(VerdictFromJson(records[1].content)->samples.size(), verdict.samples.size());

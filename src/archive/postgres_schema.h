@@ -74,7 +74,8 @@ CREATE FUNCTION assay.record_hash(r assay.records) RETURNS text IMMUTABLE LANGUA
       || octet_length(r.parent) || ' ' || r.parent || E'\n', 'UTF8')), 'hex')
 $$;
 -- Whoever inserts by other means continues the chain, too.
-CREATE FUNCTION assay.check_chain() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION assay.check_chain() RETURNS trigger LANGUAGE plpgsql
+  SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 BEGIN
   IF NEW.sequence > 1 AND NOT EXISTS(SELECT FROM assay.records
       WHERE sequence = NEW.sequence - 1 AND hash = NEW.parent) THEN
@@ -93,7 +94,8 @@ BEGIN
   RETURN digest;
 END $$;
 CREATE FUNCTION assay.insist_on_bytes(VARIADIC hashes text[]) RETURNS void
-  LANGUAGE plpgsql STABLE SET search_path = assay, pg_temp AS $$
+  LANGUAGE plpgsql STABLE SET search_path = assay, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE each text;
 BEGIN
   FOREACH each IN ARRAY hashes LOOP
@@ -108,12 +110,13 @@ CREATE FUNCTION assay.lock_chain() RETURNS void LANGUAGE sql AS $$
 $$;
 CREATE FUNCTION assay.append(kind text, name bytea, id bytea, problem bytea, outcome bytea,
     content text, source text, terms text, once boolean) RETURNS SETOF assay.records
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE made records%ROWTYPE;
 BEGIN
   PERFORM lock_chain();
-  IF once AND EXISTS(SELECT FROM records r WHERE r.content = append.content
-                     AND r.kind = append.kind) THEN
+  IF once AND EXISTS(SELECT FROM (SELECT r.kind FROM records r WHERE r.content = append.content
+                                  OFFSET 0) same WHERE same.kind = append.kind) THEN
     RETURN;
   END IF;
   PERFORM insist_on_bytes(content, source, terms);
@@ -129,7 +132,8 @@ BEGIN
 END $$;
 -- Ends an append of at most `at_most` records: keeps which ones it made, and tells listeners.
 CREATE FUNCTION assay.sign_append(token text, at_most bigint) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE head bigint; made bigint;
 BEGIN
   PERFORM lock_chain();
@@ -148,7 +152,8 @@ CREATE FUNCTION assay.signed_append(given text) RETURNS SETOF assay.records
 $$;
 -- A record of another archive, as it stands there. False: it is here.
 CREATE FUNCTION assay.adopt(copied assay.records) RETURNS boolean
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE head bigint; parent text;
 BEGIN
   PERFORM lock_chain();
