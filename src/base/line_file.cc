@@ -66,9 +66,9 @@ Result<LineFile> LineFile::Open(const std::string& path, std::string_view user,
 
 Result<std::string> LineFile::Read() const { return ReadFile(path_, kFileBytesMax); }
 
-Result<void> LineFile::Append(std::string_view line) {
+Result<void> LineFile::Append(std::string_view lines) {
   const off_t before = ::lseek(fd_.get(), 0, SEEK_END);
-  if (auto written = Write(std::string(line) + "\n"); !written) {
+  if (auto written = Write(std::string(lines) + "\n"); !written) {
     // The part of the line that fits, as on a full disk, must not stay.
     if (before >= 0 && ::ftruncate(fd_.get(), before) != 0) return Failed("take a torn line from");
     return written;

@@ -33,9 +33,9 @@ class LineFile {
 
   // Reads all lines, each with its line break.
   Result<std::string> Read() const;
-  // Adds a line, given without its line break. It is on disk when this returns. After an error the
-  // file ends with the last whole line. Errors: kEnvironment.
-  Result<void> Append(std::string_view line);
+  // Adds a line, given without its line break, or several with line breaks between them. They are
+  // on disk when this returns. After an error the file ends as it did before. Errors: kEnvironment.
+  Result<void> Append(std::string_view lines);
 
  private:
   LineFile(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/trace.h"
@@ -21,6 +24,20 @@ void Recorder::Judged(const JudgedSource& judged, const Verdict& verdict) {
   std::vector<NewRecord> records;
   AddFiles(verdict, &records);
   for (NewRecord& record : RecordsOfVerdict(judged, verdict)) records.push_back(std::move(record));
+  Keep(records);
+}
+
+void Recorder::Judged(std::span<const JudgedCandidate> judged) {
+  if (off_ || judged.empty()) return;
+  std::vector<NewRecord> records;
+  for (const JudgedCandidate& each : judged) {
+    if (each.verdict != nullptr) AddFiles(*each.verdict, &records);
+    std::vector<NewRecord> its = each.verdict != nullptr
+                                     ? RecordsOfVerdict(each.source, *each.verdict)
+                                     : RecordsOfFailure(each.source, *each.error);
+    if (each.verdict != nullptr) its.back().once = true;
+    std::ranges::move(its, std::back_inserter(records));
+  }
   Keep(records);
 }
 

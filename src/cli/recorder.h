@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,13 @@
 #include "archive/open_store.h"
 
 namespace assay {
+
+// A candidate with its verdict or, if that is null, its error.
+struct JudgedCandidate {
+  JudgedSource source;
+  const Verdict* verdict = nullptr;
+  const Error* error = nullptr;
+};
 
 // $XDG_DATA_HOME/assay/archive.sqlite, or below ~/.local/share.
 std::string DefaultArchive();
@@ -22,6 +30,9 @@ class Recorder {
   Recorder(const std::string& path, bool off);
 
   void Judged(const JudgedSource& judged, const Verdict& verdict);
+  // The same of many, as one append. A verdict that was recorded before is left out: a run that
+  // died before it kept its rows records them again.
+  void Judged(std::span<const JudgedCandidate> judged);
   void Unjudged(const JudgedSource& judged, const Error& error);
   void Add(NewRecord record);
   // The beginning of a run: `text` names its problems.

@@ -77,6 +77,22 @@ TEST_F(RecorderTest, RecordsTheFilesOfAVerdictOnceAndAsTheyWere) {
   EXPECT_THAT(kinds, ElementsAre(kReference, kCandidate, kVerdict, kCandidate, kVerdict));
 }
 
+TEST_F(RecorderTest, AVerdictOfARunThatIsRecordedAgainStandsOnce) {
+  Verdict first, second;
+  first.id = "3f2a9c01d4e7";
+  second.id = "3f2a9c01d4e8";
+  const Error error{ErrorKind::kEnvironment, "needs CUDA"};
+  const std::vector<JudgedCandidate> judged{{kJudged, &first, nullptr}, {kJudged, nullptr, &error}};
+  Recorder(path_, false).Judged(judged);
+  Recorder(path_, false)
+      .Judged(std::vector<JudgedCandidate>{judged[0], {kJudged, &second, nullptr}});
+  std::vector<std::string> kinds;
+  for (const Record& record : Records())
+    kinds.push_back(std::string(RecordKindName(record.facts.kind)) + record.facts.id);
+  EXPECT_THAT(kinds,
+              ElementsAre("candidate", "verdict3f2a9c01d4e7", "failure", "verdict3f2a9c01d4e8"));
+}
+
 TEST_F(RecorderTest, MakesNoFileWhereItIsOff) {
   Recorder(path_, true).Judged(kJudged, Verdict());
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "data"));

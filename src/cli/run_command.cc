@@ -155,15 +155,9 @@ class RunCall {
                       progress.problem == nullptr ? progress.text : ": " + progress.text),
           pace.fraction());
     };
-    events.row = [&](RunRow row, size_t item) -> Result<void> {
-      progress_.Clear();
-      pace.Add(row);
-      const std::string line = RenderRunRow(row, style_);
-      if (row.verdict && !options_.no_save) KeepVerdict(*row.verdict);
-      Archive(row, plan_.items[item]);
-      ASSAY_RETURN_IF_ERROR(rows_->Append(std::move(row)));
-      Print(line);
-      return {};
+    events.rows = [&](std::vector<JudgedItem> judged) {
+      for (const JudgedItem& each : judged) pace.Add(each.row);
+      return KeepRows(std::move(judged));
     };
     ConductEnd end{0, std::nullopt};
     if (!todo.empty() && options_.cluster.asked())
@@ -198,12 +192,25 @@ class RunCall {
     return conductor.Run(todo, rows_->rows(), StopToken(interrupted_));
   }
 
-  void Archive(const RunRow& row, const RunItem& item) {
-    const JudgedSource judged{row.candidate, item.source.content, row.problem, settings_};
-    if (row.verdict)
-      recorder_.Judged(judged, *row.verdict);
-    else
-      recorder_.Unjudged(judged, *row.error);
+  // The archive comes first: a row says that nothing of its candidate is left to do.
+  Result<void> KeepRows(std::vector<JudgedItem> judged) {
+    progress_.Clear();
+    std::vector<JudgedCandidate> candidates;
+    std::string lines;
+    for (const auto& [row, item] : judged) {
+      lines += RenderRunRow(row, style_);
+      if (row.verdict && !options_.no_save) KeepVerdict(*row.verdict);
+      candidates.push_back(
+          {{row.candidate, plan_.items[item].source.content, row.problem, settings_},
+           row.verdict ? &*row.verdict : nullptr,
+           row.verdict ? nullptr : &*row.error});
+    }
+    recorder_.Judged(candidates);
+    std::vector<RunRow> rows;
+    for (JudgedItem& each : judged) rows.push_back(std::move(each.row));
+    ASSAY_RETURN_IF_ERROR(rows_->Append(std::move(rows)));
+    Print(lines);
+    return {};
   }
 
   int ExitCode() const {

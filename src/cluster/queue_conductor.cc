@@ -84,6 +84,10 @@ Result<void> QueueConductor::AddAll(const std::vector<size_t>& items,
     ASSAY_RETURN_IF_ERROR(queue_.Add(works));
     works.clear();
   }
+  if (earlier.empty()) return {};
+  std::vector<std::string> keys;
+  for (const auto& [key, item] : item_of_) keys.push_back(key);
+  ASSAY_ASSIGN_OR_RETURN(after_, queue_.ReadFrom(run_.run, keys));
   return {};
 }
 
@@ -91,22 +95,33 @@ Result<void> QueueConductor::Collect() {
   while (left_ > 0) {
     ASSAY_ASSIGN_OR_RETURN(const std::vector<EndedWork> ended,
                            queue_.Ended(run_.run, after_, kEndsAtOnce));
-    for (const EndedWork& each : ended) {
-      after_ = each.sequence;
-      if (const auto kept = Keep(each); !kept) {
-        row_failed_ = true;
-        return kept;
-      }
+    if (const auto kept = Keep(ended); !kept) {
+      row_failed_ = true;
+      return kept;
     }
+    if (!ended.empty()) after_ = ended.back().sequence;
     if (std::ssize(ended) < kEndsAtOnce) break;
   }
   return {};
 }
 
-Result<void> QueueConductor::Keep(const EndedWork& ended) {
-  const auto found = item_of_.find(ended.key);
-  if (found == item_of_.end()) return {};  // of an earlier call
-  const size_t item = found->second;
+Result<void> QueueConductor::Keep(std::span<const EndedWork> ended) {
+  std::vector<JudgedItem> judged;
+  for (const EndedWork& each : ended) {
+    const auto found = item_of_.find(each.key);
+    if (found == item_of_.end()) continue;  // of an earlier call
+    judged.push_back({RowOfEnd(each, found->second), found->second});
+    item_of_.erase(found);
+  }
+  if (judged.empty()) return {};
+  const int64_t count = std::ssize(judged);
+  ASSAY_RETURN_IF_ERROR(events_.rows(std::move(judged)));
+  left_ -= count;
+  kept_ += count;
+  return {};
+}
+
+RunRow QueueConductor::RowOfEnd(const EndedWork& ended, size_t item) const {
   RunRow row = RowOf(plan_, plan_.items[item], settings_);
   row.date = events_.date();
   if (ended.state == WorkState::kJudged) {
@@ -119,11 +134,7 @@ Result<void> QueueConductor::Keep(const EndedWork& ended) {
     // What this node lacks another one may have: the next call tries it again.
     if (row.error->kind == ErrorKind::kUnjudged) row.error->kind = ErrorKind::kEnvironment;
   }
-  ASSAY_RETURN_IF_ERROR(events_.row(std::move(row), item));
-  item_of_.erase(found);
-  --left_;
-  ++kept_;
-  return {};
+  return row;
 }
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,8 @@ class QueueConductor {
                       StopToken stop);
   // Keeps what has ended since the last call.
   Result<void> Collect();
-  Result<void> Keep(const EndedWork& ended);
+  Result<void> Keep(std::span<const EndedWork> ended);
+  RunRow RowOfEnd(const EndedWork& ended, size_t item) const;
 
   const RunPlan& plan_;
   const AskedTerms& terms_;

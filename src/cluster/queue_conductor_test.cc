@@ -57,9 +57,12 @@ class QueueConductorTest : public ::testing::Test {
                  std::function<Result<void>(const RunRow&)> keep = {}) {
     ConductEvents events;
     events.date = [] { return std::string("2026-11-28T00:00:00Z"); };
-    events.row = [&](RunRow row, size_t) -> Result<void> {
-      if (keep) ASSAY_RETURN_IF_ERROR(keep(row));
-      rows_.push_back(std::move(row));
+    events.rows = [&](std::vector<JudgedItem> judged) -> Result<void> {
+      for (JudgedItem& each : judged) {
+        if (keep) ASSAY_RETURN_IF_ERROR(keep(each.row));
+        rows_.push_back(std::move(each.row));
+      }
+      ++batches_;
       return {};
     };
     PilotsHere pilots(std::move(tend));
@@ -78,6 +81,7 @@ class QueueConductorTest : public ::testing::Test {
   RunPlan plan_;
   AskedTerms terms_;
   std::vector<RunRow> rows_;
+  int batches_ = 0;  // in which they came
   std::atomic<bool> stop_{false};
 };
 
@@ -99,6 +103,12 @@ TEST_F(QueueConductorTest, AControllerThatIsStartedAgainReadsWhatWasJudgedMeanwh
   EXPECT_FALSE(Run({0, 1, 2}, [&] { JudgeSome(3); }).error);
   EXPECT_EQ(rows_.size(), 3U);
   EXPECT_EQ(queue_->Counts("run")->judged, 3);
+}
+
+TEST_F(QueueConductorTest, EndsThatWaitTogetherAreKeptTogether) {
+  EXPECT_FALSE(Run({0, 1, 2}, [&] { JudgeSome(3); }).error);
+  EXPECT_EQ(rows_.size(), 3U);
+  EXPECT_EQ(batches_, 1);
 }
 
 TEST_F(QueueConductorTest, AnErrorIsARowAndIsTriedAgainByTheNextCall) {

@@ -12,7 +12,7 @@ namespace assay {
 namespace {
 
 constexpr size_t kChunkWorks = 1000, kChunkBytes = 4 << 20;
-constexpr size_t kTicketBytes = 8;
+constexpr size_t kTicketBytes = 8, kKeysAtOnce = 10000;
 constexpr double kHourS = 3600;
 // A transaction of its own that nobody flushes: notifying holds a lock of the whole server to the
 // end of its transaction.
@@ -182,6 +182,21 @@ Result<std::vector<EndedWork>> PostgresQueue::Ended(const std::string& run, int6
     works.push_back(std::move(work));
   }
   return works;
+}
+
+Result<int64_t> PostgresQueue::ReadFrom(const std::string& run, std::span<const std::string> keys) {
+  // A work of an early part that ends meanwhile has a number above all that a later part tells.
+  int64_t from = INT64_MAX;
+  do {
+    const size_t size = std::min(keys.size(), kKeysAtOnce);
+    const std::vector<std::string> some(keys.begin(), keys.begin() + static_cast<int64_t>(size));
+    keys = keys.subspan(size);
+    ASSAY_ASSIGN_OR_RETURN(const PostgresRows rows,
+                           session_.Query("SELECT assay.queue_read_from($1, $2)",
+                                          PostgresValues().Text(run).Texts(some)));
+    from = std::min(from, rows.Number(0, 0));
+  } while (!keys.empty());
+  return from;
 }
 
 Result<void> PostgresQueue::Wait(int timeout_ms) {

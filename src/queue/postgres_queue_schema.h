@@ -365,6 +365,23 @@ BEGIN
                                     WHERE each.id = e.work OFFSET 0) w
     WHERE e.run = visible_run(run_name) AND e.sequence > after ORDER BY e.sequence LIMIT most;
 END $$;
+-- Below the first number of an end of these works; where none has one, the run's last number.
+CREATE FUNCTION assay.queue_read_from(run_name text, keys text[]) RETURNS bigint
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = assay, pg_temp SET enable_bitmapscan = off
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+  WITH named AS MATERIALIZED (SELECT visible_run(run_name) AS run)
+  SELECT coalesce(
+    (SELECT min(e.sequence) - 1 FROM named n CROSS JOIN unnest(keys) AS k(key)
+       CROSS JOIN LATERAL (SELECT each.id FROM works each
+                           WHERE each.run = n.run AND each.key = k.key OFFSET 0) w
+       CROSS JOIN LATERAL (SELECT each.sequence FROM ends each
+                           WHERE each.work = w.id OFFSET 0) e),
+    (SELECT last.sequence FROM named n
+       CROSS JOIN LATERAL (SELECT e.sequence FROM ends e
+                           WHERE e.run = n.run AND e.sequence IS NOT NULL
+                           ORDER BY e.sequence DESC LIMIT 1) last),
+    0)
+$$;
 CREATE FUNCTION assay.queue_counts(run_name text)
   RETURNS TABLE(queued bigint, claimed bigint, judged bigint, failed bigint, cancelled bigint)
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = assay, pg_temp AS $$

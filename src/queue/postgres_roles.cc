@@ -16,7 +16,8 @@ constexpr const char* kWorkerFunctions =
     "assay.queue_give_back(text[], bigint[], bigint[]), assay.queue_expire(bigint)";
 constexpr const char* kControllerFunctions =
     "assay.queue_add(text, text[], text[], text[], bigint[], text[]), "
-    "assay.queue_ended(text, bigint, bigint), assay.queue_counts(text), assay.queue_cancel(text), "
+    "assay.queue_ended(text, bigint, bigint), assay.queue_read_from(text, text[]), "
+    "assay.queue_counts(text), assay.queue_cancel(text), "
     "assay.queue_workers(), assay.queue_drain(text, text), assay.queue_expire(bigint), "
     "assay.keep(bytea), assay.append(text, bytea, bytea, bytea, bytea, text, text, text, boolean), "
     "assay.sign_append(text, bigint), assay.signed_append(text), assay.adopt(assay.records)";

@@ -351,6 +351,16 @@ Result<std::vector<EndedWork>> SpoolQueue::Ended(const std::string& run, int64_t
   return std::vector<EndedWork>(found.begin() + begin, found.begin() + end);
 }
 
+Result<int64_t> SpoolQueue::ReadFrom(const std::string& run, std::span<const std::string> keys) {
+  const std::string id = SpoolRunId(run);
+  LookAtEnds(id);
+  const std::set<std::string_view> wanted(keys.begin(), keys.end());
+  const std::vector<EndedWork>& found = ends_[id].found;
+  return std::ranges::find_if(found,
+                              [&](const EndedWork& ended) { return wanted.contains(ended.key); }) -
+         found.begin();
+}
+
 Result<void> SpoolQueue::Wait(int timeout_ms) {
   // A shared file system tells nobody of changes.
   ::poll(nullptr, 0, std::min(timeout_ms, kPollMs));

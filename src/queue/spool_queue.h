@@ -35,6 +35,7 @@ class SpoolQueue : public WorkQueue {
   Result<int64_t> Expire() override;
   Result<std::vector<EndedWork>> Ended(const std::string& run, int64_t after,
                                        int64_t limit) override;
+  Result<int64_t> ReadFrom(const std::string& run, std::span<const std::string> keys) override;
   Result<void> Wait(int timeout_ms) override;
   Result<QueueCounts> Counts(const std::string& run) override;
   Result<void> Cancel(const std::string& run) override;

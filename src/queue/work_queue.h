@@ -114,6 +114,9 @@ class WorkQueue {
   // Ends of this run, in their order, from those after `sequence` on.
   virtual Result<std::vector<EndedWork>> Ended(const std::string& run, int64_t after,
                                                int64_t limit) = 0;
+  // The `after` for a first call of Ended that reads all ends of these works, and few that are
+  // before them: a controller that was started again passes over those that it has kept.
+  virtual Result<int64_t> ReadFrom(const std::string& run, std::span<const std::string> keys) = 0;
   // Waits until something was added or ended; at most `timeout_ms`. May return early.
   virtual Result<void> Wait(int timeout_ms) = 0;
   virtual Result<QueueCounts> Counts(const std::string& run) = 0;  // empty: of all runs

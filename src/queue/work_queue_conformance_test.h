@@ -144,6 +144,31 @@ TYPED_TEST_P(WorkQueueConformance, AnotherControllerReadsTheSameEnds) {
   EXPECT_TRUE(this->Ended(*later, ended[1].sequence).empty());
 }
 
+TYPED_TEST_P(WorkQueueConformance, AControllerThatIsStartedAgainPassesOverWhatItHasKept) {
+  const auto queue = this->Open();
+  EXPECT_EQ(*queue->ReadFrom("run", std::vector<std::string>{"a"}), 0) << "there is no such run";
+  this->AddAll(*queue, {this->Work("a"), this->Work("b"), this->Work("c"), this->Work("d")});
+  for (const ClaimedWork& work : this->Claim(*queue, "one", 3)) {
+    EXPECT_TRUE(*queue->End(this->Worker("one"), work, this->Judged(work.key)));
+    (void)this->Ended(*queue);  // gives it its number
+  }
+  const auto read = [&](const std::vector<std::string>& keys) {
+    std::vector<std::string> found;
+    for (const EndedWork& each : this->Ended(*queue, *queue->ReadFrom("run", keys)))
+      found.push_back(each.key);
+    return found;
+  };
+  EXPECT_EQ(read({"b", "d"}), (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ(read({"d"}), std::vector<std::string>());
+  EXPECT_EQ(read({"d", "c", "a"}), (std::vector<std::string>{"a", "b", "c"}));
+  const int64_t from = *queue->ReadFrom("run", std::vector<std::string>{"d"});
+  const auto last = this->Claim(*queue, "one");
+  ASSERT_EQ(this->Keys(last), std::vector<std::string>{"d"});
+  EXPECT_TRUE(*queue->End(this->Worker("one"), last[0], this->Judged("d")));
+  ASSERT_EQ(this->Ended(*queue, from).size(), 1U);
+  EXPECT_EQ(this->Ended(*queue, from)[0].key, "d");
+}
+
 TYPED_TEST_P(WorkQueueConformance, HigherPrioritiesGoFirst) {
   const auto queue = this->Open();
   NewWork urgent = this->Work("urgent"), idle = this->Work("idle");
@@ -313,6 +338,7 @@ TYPED_TEST_P(WorkQueueConformance, ManyWorkersJudgeEachWorkOnce) {
 
 REGISTER_TYPED_TEST_SUITE_P(WorkQueueConformance, ClaimsInOrderAndEndsOnce,
                             EqualKeysOfARunAreOneWork, AnotherControllerReadsTheSameEnds,
+                            AControllerThatIsStartedAgainPassesOverWhatItHasKept,
                             HigherPrioritiesGoFirst, RunsShareTheWorkers,
                             OneClaimIsOfOneGroupAndDevice, WorkOfASilentWorkerGoesToAnother,
                             TheLastFailedAttemptFailsTheWork, WorkGivenBackCostsNoAttempt,

@@ -196,7 +196,9 @@ void Conductor::Keep(size_t item, std::optional<Verdict> verdict, std::optional<
   row.date = events_.date();
   row.verdict = std::move(verdict);
   row.error = std::move(error);
-  if (const auto kept = events_.row(std::move(row), item); !kept) {
+  std::vector<JudgedItem> judged;
+  judged.push_back({std::move(row), item});
+  if (const auto kept = events_.rows(std::move(judged)); !kept) {
     if (!error_) error_ = kept.error();
     return;
   }

@@ -26,9 +26,14 @@ struct RunProgress {
   double fraction = 0;
 };
 
+struct JudgedItem {
+  RunRow row;
+  size_t item = 0;  // of the plan
+};
+
 struct ConductEvents {
-  // Keeps a row. An error ends the run.
-  std::function<Result<void>(RunRow row, size_t item)> row;
+  // Keeps rows that came together, all or none. An error ends the run.
+  std::function<Result<void>(std::vector<JudgedItem> judged)> rows;
   std::function<void(const RunProgress&)> progress = [](const RunProgress&) {};
   std::function<void(const std::string&)> notice = [](const std::string&) {};
   std::function<std::string()> date;

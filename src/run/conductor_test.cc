@@ -94,11 +94,12 @@ class Conducting : public ::testing::Test {
       EXPECT_NE(progress.problem, nullptr);
       ++progresses_;
     };
-    events.row = [&](RunRow row, size_t item) -> Result<void> {
+    events.rows = [&](const std::vector<JudgedItem>& judged) -> Result<void> {
       if (full_) return EnvironmentError("no space left");
-      rows_.push_back(fmt::format(
-          "{}: {}", item,
-          row.verdict ? OutcomeName(row.verdict->outcome) : std::string_view(row.error->message)));
+      for (const auto& [row, item] : judged)
+        rows_.push_back(fmt::format("{}: {}", item,
+                                    row.verdict ? OutcomeName(row.verdict->outcome)
+                                                : std::string_view(row.error->message)));
       return {};
     };
     return Conductor(plan_, terms_, fleet, std::move(events)).Run(items, stop);

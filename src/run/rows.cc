@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -121,9 +123,12 @@ Result<RunRows> RunRows::Open(const std::string& path) {
   return rows;
 }
 
-Result<void> RunRows::Append(RunRow row) {
-  ASSAY_RETURN_IF_ERROR(file_.Append(RunRowToJson(row)));
-  rows_.push_back(std::move(row));
+Result<void> RunRows::Append(std::vector<RunRow> rows) {
+  if (rows.empty()) return {};
+  std::string lines;
+  for (const RunRow& row : rows) lines += (lines.empty() ? "" : "\n") + RunRowToJson(row);
+  ASSAY_RETURN_IF_ERROR(file_.Append(lines));
+  std::ranges::move(rows, std::back_inserter(rows_));
   return {};
 }
 

@@ -54,8 +54,8 @@ class RunRows {
   // In the order in which they were added.
   const std::vector<RunRow>& rows() const { return rows_; }
 
-  // On disk when this returns. Errors: kEnvironment.
-  Result<void> Append(RunRow row);
+  // On disk when this returns. Errors: kEnvironment; the file then has none of them.
+  Result<void> Append(std::vector<RunRow> rows);
 
  private:
   explicit RunRows(LineFile file) : file_(std::move(file)) {}

@@ -37,8 +37,7 @@ TEST_F(RunRowFiles, RowsAreReadAsTheyWereWritten) {
   {
     auto file = RunRows::Open(Path());
     ASSERT_TRUE(file) << file.error().message;
-    ASSERT_TRUE(file->Append(Judged(1)));
-    ASSERT_TRUE(file->Append(Unjudged(2)));
+    ASSERT_TRUE(file->Append({Judged(1), Unjudged(2)}));
     EXPECT_THAT(RunRows::Open(Path()).error().message, HasSubstr("another assay run adds to it"));
   }
   const auto file = RunRows::Open(Path());
@@ -58,7 +57,7 @@ TEST_F(RunRowFiles, RowsAreReadAsTheyWereWritten) {
 }
 
 TEST_F(RunRowFiles, ATornRowIsDroppedAndABrokenOneNamed) {
-  ASSERT_TRUE(RunRows::Open(Path())->Append(Judged(0)));
+  ASSERT_TRUE(RunRows::Open(Path())->Append({Judged(0)}));
   std::ofstream(Path(), std::ios::app) << RunRowToJson(Judged(1)).substr(0, 300);
   EXPECT_EQ(ReadRunRows(Path())->size(), 1u);
   {
