@@ -76,10 +76,22 @@ void Acknowledge(int pipe, const std::string& line) {
   }
 }
 
+// Of a controller that begins: the last end before those that the archive lacks.
+int64_t WhereArchiveEnds(PostgresQueue& queue, PostgresStore& store) {
+  std::set<std::string> archived;
+  for (const Record& record : Need(store.Find({}))) archived.insert(record.facts.name);
+  const QueueCounts counts = Need(queue.Counts(kRun));
+  std::vector<std::string> wanted;
+  for (int64_t i = 0; i < counts.queued + counts.claimed + counts.judged; ++i)
+    if (std::string key = ScriptedWork(kRun, i).key; !archived.contains(key))
+      wanted.push_back(std::move(key));
+  return Need(queue.ReadFrom(kRun, wanted));
+}
+
 [[noreturn]] void Control(const std::string& url, int pipe) {
   const auto queue = Need(PostgresQueue::Open(url, {kLeaseS, kAttemptsMax}));
   const auto store = Need(PostgresStore::Open(url));
-  int64_t after = 0;
+  int64_t after = WhereArchiveEnds(*queue, *store);
   while (true) {
     (void)Need(queue->Expire());
     const auto ended = Need(queue->Ended(kRun, after, kBatch));

@@ -4,7 +4,7 @@
 // server for it.
 //
 //   queue_load URL rate RUN WORKERS JUDGE_MS SECONDS   keeps 5,000 works queued
-//   queue_load URL fill RUN WORKS                      queues works that nobody claims
+//   queue_load URL fill RUN WORKS                      queues works of a lower priority
 //   queue_load URL append RECORDS BATCH                appends verdicts to the archive
 #include <fmt/format.h>
 #include <poll.h>
@@ -16,6 +16,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "archive/postgres_store.h"
@@ -31,8 +32,11 @@ constexpr double kMs = 1e6, kWarmS = 3;  // claims of the first seconds are not 
 
 struct Times {
   std::vector<double> claim_ms, end_ms;
+  double judge_ms = 0, all_ms = 0;  // of judgements, from the end before to the end
 
   void Add(const Times& other) {
+    judge_ms += other.judge_ms;
+    all_ms += other.all_ms;
     claim_ms.insert(claim_ms.end(), other.claim_ms.begin(), other.claim_ms.end());
     end_ms.insert(end_ms.end(), other.end_ms.begin(), other.end_ms.end());
   }
@@ -71,6 +75,7 @@ void Work(const std::string& url, int number, double judge_ms, const Switches& s
   std::mt19937_64 random(static_cast<uint64_t>(number));
   std::uniform_real_distribution<double> share(0.5, 1.5);
   ::poll(nullptr, 0, static_cast<int>(judge_ms * share(random)));  // they do not start as one
+  int64_t ended_ns = MonotonicNs();
   while (!switches.stop) {
     int64_t begin_ns = MonotonicNs();
     const auto claimed = Need(queue->Claim(worker, 1));
@@ -79,17 +84,27 @@ void Work(const std::string& url, int number, double judge_ms, const Switches& s
       continue;
     }
     if (switches.counts) times->claim_ms.push_back(SinceMs(begin_ns));
+    begin_ns = MonotonicNs();
     if (judge_ms > 0) ::poll(nullptr, 0, static_cast<int>(judge_ms * share(random)));
+    const double judged_ms = SinceMs(begin_ns);
     begin_ns = MonotonicNs();
     (void)Need(
         queue->End(worker, claimed[0], {ScriptedVerdict(claimed[0].run + claimed[0].key), ""}));
-    if (switches.counts) times->end_ms.push_back(SinceMs(begin_ns));
+    const double all_ms = SinceMs(std::exchange(ended_ns, MonotonicNs()));
+    if (!switches.counts) continue;
+    times->end_ms.push_back(SinceMs(begin_ns));
+    times->judge_ms += judged_ms;
+    times->all_ms += all_ms;
   }
 }
 
-int64_t AddWorks(PostgresQueue& queue, const std::string& run, int64_t first, int64_t count) {
+int64_t AddWorks(PostgresQueue& queue, const std::string& run, int64_t first, int64_t count,
+                 int priority = 0) {
   std::vector<NewWork> works;
-  for (int64_t i = first; i < first + count; ++i) works.push_back(ScriptedWork(run, i));
+  for (int64_t i = first; i < first + count; ++i) {
+    works.push_back(ScriptedWork(run, i));
+    works.back().priority = priority;
+  }
   (void)Need(queue.Add(works));
   return first + count;
 }
@@ -107,11 +122,15 @@ Controlled Control(const std::string& url, const std::string& run, int64_t added
   const auto store = Need(PostgresStore::Open(url));
   Controlled done;
   int64_t after = 0;
+  int64_t last = 0;  // size of the last batch
   while (!stop) {
-    Need(queue->Wait(50));
-    ::poll(nullptr, 0, 20);  // so that a batch comes together
+    if (last < kBatch) {
+      Need(queue->Wait(50));
+      ::poll(nullptr, 0, 20);  // so that a batch comes together
+    }
     int64_t begin_ns = MonotonicNs();
     const auto ended = Need(queue->Ended(run, after, kBatch));
+    last = std::ssize(ended);
     done.read_s += SinceMs(begin_ns) / 1e3;
     begin_ns = MonotonicNs();
     std::vector<NewRecord> records;
@@ -156,13 +175,13 @@ int Rate(const std::string& url, const std::string& run, int workers, double jud
   fmt::print(
       "{{\"what\": \"rate\", \"workers\": {}, \"judge_ms\": {}, \"seconds\": {:.2f}, "
       "\"verdicts\": {}, \"verdicts_per_s\": {:.1f}, \"kept\": {}, \"batches\": {}, \"read_s\": "
-      "{:.2f}, "
-      "\"archive_s\": {:.2f}, \"add_s\": {:.2f}, \"claim_ms_median\": {:.3f}, "
+      "{:.2f}, \"archive_s\": {:.2f}, \"add_s\": {:.2f}, \"idle_share\": {:.4f}, "
+      "\"claim_ms_median\": {:.3f}, "
       "\"claim_ms_p99\": {:.3f}, \"end_ms_median\": {:.3f}, \"end_ms_p99\": {:.3f}}}\n",
       workers, judge_ms, took_s, all.end_ms.size(), static_cast<double>(all.end_ms.size()) / took_s,
       controlled.kept, controlled.batches, controlled.read_s, controlled.archive_s,
-      controlled.add_s, At(all.claim_ms, 0.5), At(all.claim_ms, 0.99), At(all.end_ms, 0.5),
-      At(all.end_ms, 0.99));
+      controlled.add_s, all.all_ms > 0 ? 1 - all.judge_ms / all.all_ms : 0, At(all.claim_ms, 0.5),
+      At(all.claim_ms, 0.99), At(all.end_ms, 0.5), At(all.end_ms, 0.99));
   return 0;
 }
 
@@ -170,7 +189,7 @@ int Fill(const std::string& url, const std::string& run, int64_t works) {
   const auto queue = Need(PostgresQueue::Open(url, {60, 3}));
   const int64_t begin_ns = MonotonicNs();
   for (int64_t added = 0; added < works;)
-    added = AddWorks(*queue, run, added, std::min<int64_t>(works - added, 10 * kBatch));
+    added = AddWorks(*queue, run, added, std::min<int64_t>(works - added, 10 * kBatch), -1);
   const double took_s = SinceMs(begin_ns) / 1e3;
   fmt::print("{{\"what\": \"add\", \"works\": {}, \"seconds\": {:.2f}, \"works_per_s\": {:.0f}}}\n",
              works, took_s, static_cast<double>(works) / took_s);

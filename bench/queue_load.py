@@ -1,13 +1,17 @@
 """The rates of the queue and the archive in PostgreSQL, and whether they lose anything.
 
-    python3 bench/queue_load.py --out ROWS.jsonl [--case rate] [--works 1000000] [--kills 1000]
+    python3 bench/queue_load.py --out ROWS.jsonl [--case rate] [--kills 1000]
+    python3 bench/queue_load.py --out ROWS.jsonl --folder FOLDER --case fill [--works 1000000]
+    python3 bench/queue_load.py --out ROWS.jsonl --folder FOLDER --case million
 
 Starts a PostgreSQL server of its own, whose commits wait for the disk. Cases: `rate`: 200 scripted
-workers that judge for 0.35 s on average, then 16 that judge in no time; `append`: verdicts, one a
-transaction and in batches; `million`: the second of `rate` with no other works, then with as many
-works queued and ended as --works says; `kills`. Appends a row a case.
+workers that judge for 0.35 s on average, and 16 that judge in no time; `idle`: 200 that judge for a
+second; `append`: verdicts, one a transaction and in batches; `kills`. `fill` queues --works works
+and adds as many that have ended, which takes minutes; `million` is the second of `rate` in an empty
+database and in that one, twice. The server of a --folder stays in it. Appends a row a case.
 """
 import argparse
+import contextlib
 import datetime
 import json
 import pathlib
@@ -20,18 +24,22 @@ sys.path.append(str(ROOT / "tests" / "e2e"))
 import postgres_server  # noqa: E402
 
 BENCH = ROOT / "build" / "release" / "bench"
-# A run whose works have ended: as a queue that has judged them would leave them.
+ENDED_AT_ONCE = 100_000
+# Works that have ended: as a queue that has judged them would leave them.
 ENDED = """
-INSERT INTO assay.runs(owner, name, added, judged, is_open)
-  VALUES('owner', 'history', {works}, {works}, false);
+INSERT INTO assay.runs(owner, name, is_open) VALUES('owner', 'history', false)
+  ON CONFLICT DO NOTHING;
 INSERT INTO assay.works(run, key, batch, device, priority, request)
   SELECT r.id, 'old ' || i, 'problem', 'cpu', 0, left(repeat(md5(i::text), 100), 3000)
-  FROM assay.runs r, generate_series(1, {works}) i WHERE r.name = 'history';
+  FROM assay.runs r, generate_series({first}, {first} + {count} - 1) i WHERE r.name = 'history';
 INSERT INTO assay.ends(work, run, sequence, state, attempts, worker, role, node, model, verdict,
     error)
   SELECT w.id, w.run, nextval('assay.end_sequence'), 'judged', 1, 'worker', 'owner', 'node',
          'model', left(repeat(md5(w.key), 80), 2500), ''
-  FROM assay.works w JOIN assay.runs r ON r.id = w.run AND r.name = 'history';
+  FROM generate_series({first}, {first} + {count} - 1) i
+    JOIN assay.runs r ON r.name = 'history'
+    JOIN assay.works w ON w.run = r.id AND w.key = 'old ' || i;
+UPDATE assay.runs SET added = added + {count}, judged = judged + {count} WHERE name = 'history';
 """
 
 
@@ -52,15 +60,33 @@ def rates(server, arguments):
     yield rate(url, "eager", 16, 0, arguments.seconds)
 
 
-def million(server, arguments):
+def idle(server, arguments):
+    yield rate(server.database("idle"), "second", 200, 1000, arguments.seconds)
+
+
+def fill(server, arguments):
     url = server.database("million")
-    yield {**rate(url, "before", 16, 0, arguments.seconds), "works_besides": 0}
     yield run([BENCH / "queue_load", url, "fill", "queued", arguments.works])
-    server.sql(ENDED.format(works=arguments.works), "million")
+    for first in range(0, arguments.works, ENDED_AT_ONCE):
+        count = min(ENDED_AT_ONCE, arguments.works - first)
+        server.sql(ENDED.format(first=first, count=count), "million")
     server.sql("VACUUM ANALYZE", "million")
-    size = server.sql("SELECT pg_database_size('million')", "million")
-    row = rate(url, "after", 16, 0, arguments.seconds)
-    yield {**row, "works_besides": 2 * arguments.works, "database_bytes": int(size)}
+    server.sql("CHECKPOINT", "million")
+
+
+def million(server, arguments):
+    for turn in range(2):
+        number = server.sql("SELECT count(*) FROM pg_database")
+        name = f"turn {turn} of {number}"
+        row = rate(server.database(f"empty_{number}"), name, 16, 0, arguments.seconds)
+        yield {**row, "works_queued_besides": 0, "works_ended_besides": 0}
+        ended = server.sql("SELECT sum(judged) FROM assay.runs", "million")
+        waiting = server.sql("SELECT count(*) FROM assay.waiting", "million")
+        size = server.sql("SELECT pg_database_size('million')")
+        row = rate(server.url("million"), name, 16, 0, arguments.seconds)
+        server.sql(f"SELECT assay.queue_cancel('{name}')", "million")
+        row |= {"works_queued_besides": int(waiting), "works_ended_besides": int(ended)}
+        yield {**row, "database_bytes": int(size)}
 
 
 def kills(server, arguments):
@@ -74,7 +100,9 @@ def appends(server, arguments):
         yield run([BENCH / "queue_load", url, "append", records, batch])
 
 
-CASES = {"rate": rates, "append": appends, "million": million, "kills": kills}
+CASES = {"rate": rates, "idle": idle, "append": appends, "kills": kills}
+DEFAULT = tuple(CASES)
+CASES |= {"fill": fill, "million": million}  # with a --folder
 
 
 def main():
@@ -87,17 +115,22 @@ def main():
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", default="/var/tmp")
+    parser.add_argument("--folder", help="keeps the server; default: one that is removed")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+    with contextlib.ExitStack() as stack:
+        folder = arguments.folder
+        if folder is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))
         pathlib.Path(folder).chmod(0o755)
-        with postgres_server.server(pathlib.Path(folder) / "server", durable=True) as server:
-            for case in arguments.case or CASES:
-                for row in CASES[case](server, arguments):
-                    row["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat()
-                    print(json.dumps(row), flush=True)
-                    with open(arguments.out, "a", encoding="utf-8") as file:
-                        file.write(json.dumps(row) + "\n")
+        (pathlib.Path(folder) / "server").mkdir(exist_ok=True)
+        server = postgres_server.Server(pathlib.Path(folder) / "server", durable=True)
+        stack.callback(server.stop)
+        for case in arguments.case or DEFAULT:
+            for row in CASES[case](server, arguments):
+                row["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat()
+                print(json.dumps(row), flush=True)
+                with open(arguments.out, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":
