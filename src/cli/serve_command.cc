@@ -191,6 +191,7 @@ Result<int> ServeHall(const ServeOptions& options, const std::string& folder,
   ASSAY_ASSIGN_OR_RETURN(Catalogue catalogue, CatalogueFor(folder));
   HallOptions terms;
   terms.folder = folder;
+  terms.archive = options.archive;
   terms.queue.queued_max = options.queued;
   terms.queue.made_a_day_max = options.quota;
   terms.verdict_seconds = options.verdict_seconds;
@@ -265,6 +266,8 @@ Result<int> Serve(const ServeOptions& options, const std::atomic<bool>& interrup
         options.host));
   if (options.folder.empty() && !options.demo)
     return UsageError("give a folder for the server: assay serve DIR, or --demo for an example");
+  if (options.demo && !options.archive.empty())
+    return UsageError("--demo has an archive of its own: leave --archive out");
   if (!options.devices.empty()) ASSAY_RETURN_IF_ERROR(PlacesOf(options.devices));
   std::optional<TemporaryFolder> fresh;
   std::string folder = options.folder;

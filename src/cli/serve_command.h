@@ -11,6 +11,7 @@ namespace assay {
 struct ServeOptions {
   ClusterOptions cluster;
   std::string folder;
+  std::string archive;  // URL of a PostgreSQL database; empty: a file in the folder
   int port = 8080;
   std::string host = "127.0.0.1";
   std::vector<std::string> devices;  // of local runners; empty: none

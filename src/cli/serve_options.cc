@@ -8,6 +8,8 @@ namespace assay {
 void ServeOptions::AddTo(CLI::App& command) {
   command.add_option("DIR", folder,
                      "The server's folder: accounts, jobs and the archive; made if it is missing");
+  command.add_option("--archive", archive,
+                     "The archive as the URL of a PostgreSQL database (default: a file in DIR)");
   command.add_option("--port", port, "Serve at this port; 0: a free one")
       ->capture_default_str()
       ->check(Between(0, 65535));
@@ -36,8 +38,8 @@ void ServeOptions::AddTo(CLI::App& command) {
   command.footer(
       "The address is printed on stdout; stderr says where the mentor's token lies. The server\n"
       "runs no candidate: runners do, on this machine (--devices) or on others\n"
-      "(assay worker --server URL), or pilots on a cluster's nodes (--slurm, --ssh, --queue). Plain\n"
-      "HTTP stays on this machine: docs/serve.md has a proxy.\n"
+      "(assay worker --server URL), or pilots on nodes of a cluster (--slurm, --ssh, --queue).\n"
+      "Plain HTTP stays on this machine: docs/serve.md has a proxy.\n"
       "Examples:\n"
       "  assay serve class --devices cpu\n"
       "  assay serve class --slurm --nodes 4 --gres gpu:1\n"

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "archive/judged.h"
-#include "archive/sqlite_store.h"
 #include "base/hash.h"
 #include "model/verdict_json.h"
+#include "serve/hall_archive.h"
 
 namespace assay {
 namespace {
@@ -21,7 +21,7 @@ Result<std::unique_ptr<Hall>> Hall::Open(HallOptions options, Catalogue catalogu
   const std::string folder = options.folder;
   std::unique_ptr<Hall> hall(new Hall(std::move(options), std::move(catalogue)));
   ASSAY_ASSIGN_OR_RETURN(hall->database_, Database::Open(folder));
-  ASSAY_ASSIGN_OR_RETURN(hall->archive_, SqliteStore::Open(folder + "/archive.sqlite"));
+  ASSAY_ASSIGN_OR_RETURN(hall->archive_, OpenHallArchive(*hall->database_, hall->options_.archive));
   hall->leases_.emplace(*hall->database_, hall->options_.leases);
   hall->board_.emplace(*hall->database_, *hall->archive_);
   hall->submit_terms = [limits = hall->options_.queue](const Account&, Instant) {

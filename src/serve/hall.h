@@ -23,6 +23,7 @@ namespace assay {
 
 struct HallOptions {
   std::string folder;
+  std::string archive = {};  // URL of a PostgreSQL database; empty: a file in the folder
   QueueLimits queue = {};
   LeaseLimits leases = {};
   double verdict_seconds = 0;   // for gate 2 of each candidate; 0: the runner's own
@@ -39,7 +40,7 @@ struct SubmitTerms {
 class Hall {
  public:
   // Opens the folder's database and archive, and finishes what the last process left. Errors: as
-  // Database::Open and SqliteStore::Open.
+  // Database::Open and OpenHallArchive.
   static Result<std::unique_ptr<Hall>> Open(HallOptions options, Catalogue catalogue);
 
   std::mutex mutex;

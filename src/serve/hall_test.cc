@@ -81,6 +81,23 @@ TEST_F(HallTest, AVerdictThatEndsAJobIsInTheArchiveAndOnTheBoard) {
   EXPECT_EQ(hall_->CaughtUpBoard().value()->Find("ab12")->entry.time, before);
 }
 
+TEST_F(HallTest, TwoArchivesAreNotMixed) {
+  hall_.reset();
+  const auto opened = [&](const std::string& archive) {
+    const auto hall = Hall::Open({.folder = place(), .archive = archive}, Catalogue());
+    return hall ? "" : hall.error().message;
+  };
+  const std::string url = "postgresql://me@127.0.0.1:1/hall";
+  EXPECT_THAT(opened("other.sqlite"), HasSubstr("takes postgresql://"));
+  EXPECT_THAT(opened(url), HasSubstr("copy it by assay archive copy"));
+  std::filesystem::remove(place() + "/archive.sqlite");
+  EXPECT_THAT(opened(url), HasSubstr("127.0.0.1"));  // nobody is there
+  EXPECT_FALSE(std::filesystem::exists(place() + "/archive-place"));
+  ASSERT_TRUE(WriteFileAtomically(place() + "/archive-place", "another@db/hall\n"));
+  EXPECT_THAT(opened(""), HasSubstr("is another@db/hall: give it by --archive"));
+  EXPECT_THAT(opened(url), HasSubstr("is another@db/hall, not postgresql://me@127.0.0.1:1/hall"));
+}
+
 TEST_F(HallTest, TheBoardCanBeMadeAnew) {
   for (const std::string source : {"int a;", "int b;"}) {
     const LeasedJob leased = Running(source);
