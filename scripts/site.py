@@ -11,8 +11,8 @@ import shutil
 import sys
 
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-# Names stay whole in tables, which scroll where they are wider than the page. Links stand out in the
-# dark, too.
+# Names stay whole in tables, which scroll where they are wider than the page. Links stand out in
+# the dark, too.
 STYLE = """.md-typeset td:first-child code { white-space: nowrap; word-break: normal; }
 .md-typeset code { word-break: normal; overflow-wrap: anywhere; }
 [data-md-color-scheme="slate"] { --md-typeset-a-color: #80cbc4; }

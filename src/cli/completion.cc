@@ -45,7 +45,7 @@ std::string_view ValuesOf(std::string_view option) {
     return "eager compiled compiled-reduce-overhead compiled-max-autotune eager,compiled best";
   if (option == "precision") return "float64 float32 tf32 float16 bfloat16";
   if (option == "tolerance") return "error-ratio allclose:1e-4 allclose:1e-2";
-  if (option == "form") return "native c python";
+  if (option == "form") return "native c python cuda device";
   return {};
 }
 

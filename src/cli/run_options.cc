@@ -49,6 +49,49 @@ void AddPilotOptions(WorkerCommandOptions* options, CLI::App& command, CLI::Opti
       ->needs(queue);
 }
 
+// What a verdict depends on.
+void AddTerms(RunOptions* options, CLI::App& command) {
+  command
+      .add_option("--baseline", options->asked.baselines,
+                  "The reference to beat, as in assay judge: eager, compiled, best...")
+      ->capture_default_str();
+  command.add_option("--p", options->asked.threshold, "Speedup that candidates must exceed")
+      ->capture_default_str();
+  command
+      .add_option("--threads", options->asked.threads,
+                  "Threads of each side (default: all cores but one)")
+      ->check(Between(1, 4096));
+  command
+      .add_option("--weights", options->asked.weights,
+                  "Weights of timed calls, as in assay judge: varied, constant or constructed")
+      ->check(CLI::IsMember({"varied", "constant", "constructed"}));
+  command.add_option("--tolerance", options->asked.tolerance,
+                     "How outputs are compared: error-ratio (default), or allclose:1e-4 for "
+                     "KernelBench's rule");
+  command
+      .add_option("--timeout", options->asked.limits.timeout_s, "Seconds that one call may take")
+      ->capture_default_str()
+      ->check(AboveZero());
+  command
+      .add_option("--build-timeout", options->asked.limits.build_timeout_s,
+                  "Seconds that building may take (default: 60, or 300 where PyTorch compiles an "
+                  "extension)")
+      ->check(AboveZero());
+  command.add_option("--memory", options->asked.limits.memory, "Memory that a candidate may take")
+      ->capture_default_str();
+  command
+      .add_option("--budget", options->asked.effort.speed_budget_s,
+                  "Seconds for gate 2, speed, of each candidate against each baseline")
+      ->capture_default_str()
+      ->check(AboveZero());
+  command.add_flag("--full", options->full,
+                   "Measure what cannot win to the end: whether it is slower, or a tie");
+  command.add_flag("--one-size", options->asked.one_size,
+                   "Check each problem's own size alone: candidates may be wrong at others");
+  command.add_flag("--correctness-only", options->asked.effort.correctness_only,
+                   "Stop after gate 1, correctness");
+}
+
 }  // namespace
 
 void ClusterOptions::AddTo(CLI::App& command) {
@@ -117,43 +160,7 @@ void RunOptions::AddTo(CLI::App& command) {
   AddKeeping(this, command);
   command.add_flag("--dry-run", dry_run, "Judge nothing: print the plan");
   command.add_flag("--again", again, "Judge what was judged before, too");
-  command
-      .add_option("--baseline", asked.baselines,
-                  "The reference to beat, as in assay judge: eager, compiled, best...")
-      ->capture_default_str();
-  command.add_option("--p", asked.threshold, "Speedup that candidates must exceed")
-      ->capture_default_str();
-  command
-      .add_option("--threads", asked.threads, "Threads of each side (default: all cores but one)")
-      ->check(Between(1, 4096));
-  command
-      .add_option("--weights", asked.weights,
-                  "Weights of timed calls, as in assay judge: varied, constant or constructed")
-      ->check(CLI::IsMember({"varied", "constant", "constructed"}));
-  command.add_option("--tolerance", asked.tolerance,
-                     "How outputs are compared: error-ratio (default), or allclose:1e-4 for "
-                     "KernelBench's rule");
-  command.add_option("--timeout", asked.limits.timeout_s, "Seconds that one call may take")
-      ->capture_default_str()
-      ->check(AboveZero());
-  command
-      .add_option("--build-timeout", asked.limits.build_timeout_s,
-                  "Seconds that building may take (default: 60, or 300 where PyTorch compiles an "
-                  "extension)")
-      ->check(AboveZero());
-  command.add_option("--memory", asked.limits.memory, "Memory that a candidate may take")
-      ->capture_default_str();
-  command
-      .add_option("--budget", asked.effort.speed_budget_s,
-                  "Seconds for gate 2, speed, of each candidate against each baseline")
-      ->capture_default_str()
-      ->check(AboveZero());
-  command.add_flag("--full", full,
-                   "Measure what cannot win to the end: whether it is slower, or a tie");
-  command.add_flag("--one-size", asked.one_size,
-                   "Check each problem's own size alone: candidates may be wrong at others");
-  command.add_flag("--correctness-only", asked.effort.correctness_only,
-                   "Stop after gate 1, correctness");
+  AddTerms(this, command);
   command.add_option("--python", asked.python, "Python interpreter that has PyTorch");
   AddWeakSandboxFlag(command, &allow_weak_sandbox);
   command.add_flag("-q,--quiet", quiet, "No progress on stderr");

@@ -119,6 +119,21 @@ void RefuseFixed(const CLI::App& command) {
       throw CLI::ValidationError(name, "it was fixed when the search was begun: leave it out");
 }
 
+// Wishes for a search that runs, and what is shown of one.
+void AddOutput(SearchOptions* options, CLI::App& command) {
+  command
+      .add_option("--steer", options->steer,
+                  "Record a wish for a search (--resume ID; else the newest) that runs, or will: "
+                  "inject IDEA, prune KEY or pin KEY")
+      ->expected(2)
+      ->type_name("ACTION TEXT");
+  command.add_option("--out", options->out, "File for the source of the result");
+  command.add_flag("--jsonl", options->jsonl, "Print events as JSON lines");
+  command.add_flag("-q,--quiet", options->quiet, "No progress on stderr");
+  command.add_flag("-v,--verbose", options->verbose, "Progress as plain lines");
+  AddWeakSandboxFlag(command, &options->allow_weak_sandbox);
+}
+
 }  // namespace
 
 void SearchOptions::AddTo(CLI::App& command) {
@@ -173,17 +188,7 @@ void SearchOptions::AddTo(CLI::App& command) {
     if (resumes) RefuseFixed(command);
     replays = replayed->count() > 0;
   });
-  command
-      .add_option("--steer", steer,
-                  "Record a wish for a search (--resume ID; else the newest) that runs, or will: "
-                  "inject IDEA, prune KEY or pin KEY")
-      ->expected(2)
-      ->type_name("ACTION TEXT");
-  command.add_option("--out", out, "File for the source of the result");
-  command.add_flag("--jsonl", jsonl, "Print events as JSON lines");
-  command.add_flag("-q,--quiet", quiet, "No progress on stderr");
-  command.add_flag("-v,--verbose", verbose, "Progress as plain lines");
-  AddWeakSandboxFlag(command, &allow_weak_sandbox);
+  AddOutput(this, command);
   command.footer(
       "Every step is recorded before it is done, and its result after it: Ctrl-C, or worse, loses\n"
       "nothing, and --resume goes on with the same run.\n"

@@ -56,11 +56,13 @@ def broken_links(site):
 def test_broken_links_are_found(tmp_path):
     site = tmp_path.resolve()
     (site / "a.html").write_text(
-        '<h1 id="top">A</h1><a href="b.html#here">1</a><a href="#top">2</a><a href="b.html#no">3</a>'
+        '<h1 id="top">A</h1><a href="b.html#here">1</a><a href="#top">2</a>'
+        '<a href="b.html#no">3</a>'
         '<img src="gone.svg"><a href="https://example.org/">4</a><a href="../outside.html">5</a>'
     )
     (site / "b.html").write_text('<p id="here">B</p>')
-    assert broken_links(site) == ["a.html: ../outside.html", "a.html: b.html#no", "a.html: gone.svg"]
+    found = ["../outside.html", "b.html#no", "gone.svg"]
+    assert broken_links(site) == [f"a.html: {link}" for link in found]
 
 
 def paths_of(nav):
