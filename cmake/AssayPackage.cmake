@@ -14,11 +14,11 @@ add_custom_command(
   OUTPUT ${ASSAY_SHELL_DIRECTORY}/assay.1 ${ASSAY_SHELL_DIRECTORY}/assay.bash ${ASSAY_SHELL_DIRECTORY}/_assay
     ${ASSAY_SHELL_DIRECTORY}/assay.fish
   # Whatever the builder's own settings are.
-  COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> man > assay.1
+  COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> man --folder .
   COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion bash > assay.bash
   COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion zsh > _assay
   COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion fish > assay.fish
-  COMMAND gzip -9nkf assay.1
+  COMMAND sh -c "gzip -9nkf assay*.1"
   DEPENDS assay
   WORKING_DIRECTORY ${ASSAY_SHELL_DIRECTORY}
   VERBATIM)
@@ -62,7 +62,8 @@ install(FILES bench/results/h100/ladders.jsonl bench/results/h100/attention_d64.
 install(DIRECTORY examples/worklog DESTINATION lib/assay/examples)
 install(DIRECTORY exports DESTINATION lib/assay PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY prompts DESTINATION lib/assay FILES_MATCHING PATTERN "*.md")
-install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(DIRECTORY ${ASSAY_SHELL_DIRECTORY}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+  FILES_MATCHING PATTERN "assay*.1.gz")
 install(FILES ${ASSAY_SHELL_DIRECTORY}/assay.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay)
 install(FILES ${ASSAY_SHELL_DIRECTORY}/_assay DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)

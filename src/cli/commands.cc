@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "cli/archive_command.h"
 #include "cli/class_command.h"
+#include "cli/completion.h"
 #include "cli/env_command.h"
 #include "cli/formats_command.h"
 #include "cli/mcp_command.h"
@@ -151,8 +152,8 @@ void CommandLine::AddAll() {
   Add<CompletionOptions>(
       app, "completion", "Print the completions of a shell",
       [this](const CompletionOptions& options) { return RunCompletion(*app_, options); });
-  CLI::App* manual = app.add_subcommand("man", "Print the manual page");
-  commands_.push_back({manual, [this] { return RunManual(*app_); }});
+  Add<ManOptions>(app, "man", "Print the manual page, or that of one command",
+                  [this](const ManOptions& options) { return RunManual(*app_, options); });
 }
 
 void CommandLine::AddWorklog() {

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <vector>
+#include <algorithm>
+#include <cctype>
 
 namespace assay {
 namespace {
@@ -253,6 +254,40 @@ void ManualOptions(const CLI::App& app, std::string* text) {
   }
 }
 
+std::string Upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// The head of a page, up to the heading of its synopsis.
+std::string ManualTitle(const std::string& name, std::string_view version,
+                        const std::string& what) {
+  return fmt::format(
+      ".TH {} 1 \"\" \"assay {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n",
+      Upper(name), version, Roff(name), Roff(what));
+}
+
+std::string Synopsis(const Node& node) {
+  std::string text = fmt::format(".B assay {}\n[\\fIOPTIONS\\fR]", Roff(node.path));
+  if (!ChildNames(*node.app).empty()) text += " [\\fISUBCOMMAND\\fR]";
+  for (const CLI::Option* option : node.app->get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string many = option->get_items_expected_max() > 1 ? "..." : "";
+    const std::string name = "\\fI" + Roff(option->get_name(true)) + "\\fR" + many;
+    text += option->get_required() ? " " + name : " [" + name + "]";
+  }
+  return text + "\n";
+}
+
+std::string ManualSection(const Node& node, const std::string& heading) {
+  std::string text =
+      fmt::format(".SH \"{}\"\n{}\n", Upper(heading), Roff(node.app->get_description()));
+  ManualOptions(*node.app, &text);
+  if (!node.app->get_footer().empty())
+    text += fmt::format(".PP\n.nf\n{}\n.fi\n", Roff(node.app->get_footer()));
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> CompletionScript(const CLI::App& app, std::string_view shell) {
@@ -263,25 +298,34 @@ Result<std::string> CompletionScript(const CLI::App& app, std::string_view shell
 }
 
 std::string ManualPage(const CLI::App& app, std::string_view version) {
-  std::string text = fmt::format(
-      ".TH ASSAY 1 \"\" \"assay {}\" \"User Commands\"\n.SH NAME\nassay \\- {}\n.SH SYNOPSIS\n"
-      ".B assay\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n{}\n",
-      version, "judge compute kernels", Roff(app.get_description()));
-  for (const Node& node : Tree(app)) {
-    if (node.path.empty()) continue;
-    text += fmt::format(
-        ".SH \"ASSAY {}\"\n{}\n",
-        [&] {
-          std::string upper = node.path;
-          for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-          return upper;
-        }(),
-        Roff(node.app->get_description()));
-    ManualOptions(*node.app, &text);
-    if (!node.app->get_footer().empty())
-      text += fmt::format(".PP\n.nf\n{}\n.fi\n", Roff(node.app->get_footer()));
-  }
+  std::string text = ManualTitle("assay", version, "judge compute kernels") +
+                     ".B assay\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n" +
+                     Roff(app.get_description()) + "\n";
+  for (const Node& node : Tree(app))
+    if (!node.path.empty()) text += ManualSection(node, "ASSAY " + node.path);
   return text;
+}
+
+void ManOptions::AddTo(CLI::App& app) {
+  app.add_option("COMMAND", command, "A command, such as judge (default: all on one page)");
+  app.add_option("--folder", folder, "Write all pages into this folder, which exists");
+  app.footer("Examples:\n  assay man judge | man -l -\n  assay man --folder pages");
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) { return ChildNames(app); }
+
+Result<std::string> ManualPageOf(const CLI::App& app, std::string_view version,
+                                 const std::string& command) {
+  const std::vector<Node> nodes = Tree(app);
+  const auto found = std::ranges::find(nodes, command, &Node::path);
+  if (command.empty() || command.contains(' ') || found == nodes.end())
+    return UsageError(fmt::format("assay has no command '{}': assay --help lists them", command));
+  std::string text =
+      ManualTitle("assay-" + command, version, found->app->get_description()) + Synopsis(*found);
+  text += ManualSection(*found, "DESCRIPTION");
+  for (const Node& node : nodes)
+    if (node.path.starts_with(command + " ")) text += ManualSection(node, "ASSAY " + node.path);
+  return text + ".SH SEE ALSO\n.BR assay (1)\n";
 }
 
 }  // namespace assay

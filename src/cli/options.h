@@ -206,7 +206,6 @@ struct ConfigOptions {
 
 // Commands about the command line itself get it.
 int RunCompletion(const CLI::App& app, const CompletionOptions& options);
-int RunManual(const CLI::App& app);
 int RunConfig(const CLI::App& app, const std::map<std::string, std::string>& origins,
               const ConfigOptions& options);
 int RunProblemList(const ProblemListOptions& options);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/files.h"
 #include "base/version.h"
 #include "cli/completion.h"
 #include "cli/config.h"
@@ -19,8 +20,29 @@ int RunCompletion(const CLI::App& app, const CompletionOptions& options) {
   return 0;
 }
 
-int RunManual(const CLI::App& app) {
-  std::fputs(ManualPage(app, kAssayVersion).c_str(), stdout);
+namespace {
+
+// assay.1, and a page for each command.
+Result<void> WriteManual(const CLI::App& app, const std::filesystem::path& folder) {
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / "assay.1", ManualPage(app, kAssayVersion)));
+  for (const std::string& command : CommandNames(app)) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string page, ManualPageOf(app, kAssayVersion, command));
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / ("assay-" + command + ".1"), page));
+  }
+  return {};
+}
+
+}  // namespace
+
+int RunManual(const CLI::App& app, const ManOptions& options) {
+  if (!options.folder.empty()) {
+    const auto written = WriteManual(app, options.folder);
+    return written ? 0 : ReportError(written.error());
+  }
+  const auto page = options.command.empty() ? Result<std::string>(ManualPage(app, kAssayVersion))
+                                            : ManualPageOf(app, kAssayVersion, options.command);
+  if (!page) return ReportError(page.error());
+  std::fputs(page->c_str(), stdout);
   return 0;
 }
 

@@ -80,6 +80,7 @@ def test_everything_lies_where_its_reader_looks(unpacked):
     usr, _ = unpacked
     for path in (
         "share/man/man1/assay.1.gz",
+        "share/man/man1/assay-judge.1.gz",
         "share/bash-completion/completions/assay",
         "share/zsh/vendor-completions/_assay",
         "share/fish/vendor_completions.d/assay.fish",

@@ -118,6 +118,26 @@ def test_events_are_json_lines(assay):
     assert assay("judge", SOFTMAX, "x.cpp", "--json", "--jsonl").code == USAGE
 
 
+def test_each_command_has_a_page_of_its_own(assay):
+    pages = assay.home / "pages"
+    pages.mkdir()
+    assert assay("man", "--folder", pages).code == 0
+    for (name,) in (words for words in commands_of(assay) if len(words) == 1):
+        page = pages / f"assay-{name}.1"
+        lint = ["mandoc", "-Tlint", "-Wwarning", page]
+        process = subprocess.run(lint, capture_output=True, text=True, timeout=30)
+        faults = [line for line in process.stdout.splitlines() if "missing date" not in line]
+        assert not faults, faults
+    assert (pages / "assay-judge.1").read_text() == assay("man", "judge").out
+    shown = subprocess.run(
+        ["mandoc", "-Tascii", pages / "assay-judge.1"], capture_output=True, text=True
+    ).stdout
+    text = re.sub(".\x08", "", shown)
+    assert "assay judge [OPTIONS] PROBLEM CANDIDATE..." in text and "Exit codes: 0" in text, text
+    run = assay("man", "juge")
+    assert run.code == USAGE and "no command 'juge'" in run.err, run
+
+
 def commands_of(assay, *path):
     """Every command by its words, as --help lists them."""
     text = assay(*path, "--help").out
