@@ -51,8 +51,10 @@ class PilotTest : public ::testing::Test {
     JobFiles files = JobFiles::Create().value();
     time_.tick_s = 0.2;
     JobWorker worker(*fleet_, time_.Repeats().now_ns);
-    Pilot pilot(terms, {*queue_, worker, files, time_.Repeats(),
-                        [this](const std::string& line) { said_.push_back(line); }});
+    Pilot pilot(terms, {*queue_, worker, files, time_.Repeats(), [this](const std::string& line) {
+                          said_.push_back(line);
+                          if (on_say_) on_say_(line);
+                        }});
     return pilot.Run(StopToken(stop_));
   }
   std::vector<EndedWork> Ended() { return queue_->Ended("run", 0, 100).value(); }
@@ -61,6 +63,7 @@ class PilotTest : public ::testing::Test {
   std::unique_ptr<WorkQueue> queue_;
   std::unique_ptr<OneWorker> fleet_;
   std::function<void()> on_request_;
+  std::function<void(const std::string&)> on_say_;
   FakeTime time_;
   std::atomic<bool> stop_{false};
   int requests_ = 0;
@@ -127,6 +130,27 @@ TEST_F(PilotTest, WorkThatIsWrongEndsAtOnce) {
   ASSERT_EQ(Ended().size(), 1U);
   EXPECT_EQ(Ended()[0].state, WorkState::kFailed);
   EXPECT_THAT(Ended()[0].end.error, HasSubstr("usage"));
+}
+
+TEST_F(PilotTest, KeepsAVerdictWhileTheQueueCannotBeUsed) {
+  Add("a");
+  const std::filesystem::path ends = std::filesystem::path(at_.place) / "ends",
+                              away = std::filesystem::path(at_.place) / "away";
+  on_request_ = [&] {
+    std::filesystem::rename(ends, away);
+    (void)WriteFileAtomically(ends, "in the way");
+  };
+  on_say_ = [&](const std::string& line) {
+    if (line.find("tries again") == std::string::npos) return;
+    std::filesystem::remove(ends);
+    std::filesystem::rename(away, ends);
+  };
+  (void)Run();
+  EXPECT_THAT(said_, Contains(HasSubstr("Not a directory; tries again")));
+  EXPECT_EQ(requests_, 1) << "it is judged once";
+  ASSERT_EQ(Ended().size(), 1U);
+  EXPECT_EQ(Ended()[0].state, WorkState::kJudged);
+  EXPECT_EQ(Ended()[0].attempts, 1);
 }
 
 TEST_F(PilotTest, LetsCancelledWorkGo) {

@@ -19,16 +19,16 @@ using ::testing::HasSubstr;
 // Pilots within the test: each look judges what is queued.
 class PilotsHere : public Pilots {
  public:
-  explicit PilotsHere(std::function<void()> tend) : tend_(std::move(tend)) {}
+  explicit PilotsHere(std::function<Result<void>()> tend) : tend_(std::move(tend)) {}
   Result<std::vector<std::string>> Tend(const PilotDemand&, std::span<const KnownWorker>) override {
-    tend_();
+    ASSAY_RETURN_IF_ERROR(tend_());
     return std::vector<std::string>{};
   }
   void End() override { ended = true; }
   bool ended = false;
 
  private:
-  const std::function<void()> tend_;
+  const std::function<Result<void>()> tend_;
 };
 
 class QueueConductorTest : public ::testing::Test {
@@ -53,9 +53,20 @@ class QueueConductorTest : public ::testing::Test {
       EXPECT_TRUE(*pilot_->End(worker, claimed->front(), end));
     }
   }
-  ConductEnd Run(const std::vector<size_t>& items, std::function<void()> tend,
-                 std::function<Result<void>(const RunRow&)> keep = {}) {
+  ConductEnd Run(const std::vector<size_t>& items, const std::function<void()>& tend,
+                 const std::function<Result<void>(const RunRow&)>& keep = {}) {
+    return RunWith(
+        items,
+        [&]() -> Result<void> {
+          tend();
+          return {};
+        },
+        keep);
+  }
+  ConductEnd RunWith(const std::vector<size_t>& items, std::function<Result<void>()> tend,
+                     const std::function<Result<void>(const RunRow&)>& keep = {}) {
     ConductEvents events;
+    events.notice = [&](const std::string& text) { notices_.push_back(text); };
     events.date = [] { return std::string("2026-11-28T00:00:00Z"); };
     events.rows = [&](std::vector<JudgedItem> judged) -> Result<void> {
       for (JudgedItem& each : judged) {
@@ -81,6 +92,7 @@ class QueueConductorTest : public ::testing::Test {
   RunPlan plan_;
   AskedTerms terms_;
   std::vector<RunRow> rows_;
+  std::vector<std::string> notices_;
   int batches_ = 0;  // in which they came
   std::atomic<bool> stop_{false};
 };
@@ -103,6 +115,27 @@ TEST_F(QueueConductorTest, AControllerThatIsStartedAgainReadsWhatWasJudgedMeanwh
   EXPECT_FALSE(Run({0, 1, 2}, [&] { JudgeSome(3); }).error);
   EXPECT_EQ(rows_.size(), 3U);
   EXPECT_EQ(queue_->Counts("run")->judged, 3);
+}
+
+TEST_F(QueueConductorTest, PilotsThatCannotBeLookedAfterForAWhileEndNothing) {
+  int looks = 0;
+  const ConductEnd end = RunWith({0, 1, 2}, [&]() -> Result<void> {
+    if (++looks == 1) return EnvironmentError("squeue did not answer within 20 s, and was ended");
+    JudgeSome(3);
+    return {};
+  });
+  EXPECT_FALSE(end.error);
+  EXPECT_EQ(rows_.size(), 3U);
+  EXPECT_THAT(notices_, Contains(HasSubstr("squeue did not answer within 20 s, and was ended; it "
+                                           "is tried again")));
+}
+
+TEST_F(QueueConductorTest, PilotsThatCanNeverStartEndTheRun) {
+  const ConductEnd end =
+      RunWith({0, 1, 2}, []() -> Result<void> { return UsageError("invalid partition"); });
+  ASSERT_TRUE(end.error);
+  EXPECT_EQ(end.error->message, "invalid partition");
+  EXPECT_EQ(end.left, 3U);
 }
 
 TEST_F(QueueConductorTest, EndsThatWaitTogetherAreKeptTogether) {

@@ -29,6 +29,9 @@ class Server:
             user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             os.chmod(self.folder, 0o755)
+        if (self.folder / "data").exists():  # of an earlier server
+            self.start()
+            return
         flags = ["-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"]
         self._run("initdb", "-D", self.folder / "data", *flags, *([] if durable else ["-N"]))
         self.start()

@@ -13,6 +13,7 @@ import pytest
 
 from conftest import GOOD, USAGE, Assay
 from served import Web, connected, member, rest, softmax_source, statuses
+from small_disk import small_disk
 from test_serve import Hall
 from test_serve_security import Runner, match_files, packed, sample_verdicts
 
@@ -171,18 +172,6 @@ def test_a_runner_that_is_killed_gives_way_to_the_next(hall, home, tmp_path):
     # Its author need not wait.
     assert asked.api("DELETE", f"/api/jobs/{first}")["job"]["state"] == "cancelled"
     assert len(asked.ends(first)) == 1
-
-
-@contextlib.contextmanager
-def small_disk(folder, size):
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True).returncode != 0:
-        pytest.skip("needs the right to mount a small disk")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_a_full_disk_loses_nothing_and_says_so(home, tmp_path):
