@@ -8,7 +8,8 @@ Starts a PostgreSQL server of its own, whose commits wait for the disk. Cases: `
 workers that judge for 0.35 s on average, and 16 that judge in no time; `idle`: 200 that judge for a
 second; `append`: verdicts, one a transaction and in batches; `kills`. `fill` queues --works works
 and adds as many that have ended, which takes minutes; `million` is the second of `rate` in an empty
-database and in that one, twice. The server of a --folder stays in it. Appends a row a case.
+database, in one with another run of ten works, and in the filled one, twice. The server of a
+--folder stays in it. Appends a row a case.
 """
 import argparse
 import contextlib
@@ -25,6 +26,7 @@ import postgres_server  # noqa: E402
 
 BENCH = ROOT / "build" / "release" / "bench"
 ENDED_AT_ONCE = 100_000
+FEW = 10
 # Works that have ended: as a queue that has judged them would leave them.
 ENDED = """
 INSERT INTO assay.runs(owner, name, is_open) VALUES('owner', 'history', false)
@@ -78,8 +80,13 @@ def million(server, arguments):
     for turn in range(2):
         number = server.sql("SELECT count(*) FROM pg_database")
         name = f"turn {turn} of {number}"
-        row = rate(server.database(f"empty_{number}"), name, 16, 0, arguments.seconds)
-        yield {**row, "works_queued_besides": 0, "works_ended_besides": 0}
+        url = server.database(f"empty_{number}")
+        for few in (0, FEW):
+            if few > 0:
+                run([BENCH / "queue_load", url, "fill", "queued", few])
+            row = rate(url, f"{name} {few}", 16, 0, arguments.seconds)
+            server.sql(f"SELECT assay.queue_cancel('{name} {few}')", f"empty_{number}")
+            yield {**row, "works_queued_besides": few, "works_ended_besides": 0}
         ended = server.sql("SELECT sum(judged) FROM assay.runs", "million")
         waiting = server.sql("SELECT count(*) FROM assay.waiting", "million")
         size = server.sql("SELECT pg_database_size('million')")
