@@ -87,6 +87,30 @@ async function unreached(page) {
   });
 }
 
+// Controls out of the keyboard's reach, axe's findings and pictures in each view; if `brief`, the
+// first view alone, and no keyboard.
+async function look(page, { name, brief }) {
+  await page.waitForLoadState();
+  const found = { violations: [], wide: [] };
+  found.unreached = brief ? [] : await unreached(page);
+  found.headings = await page.locator('h1').count();
+  for (const view of brief ? views.slice(0, 1) : views) {
+    await page.emulateMedia({ colorScheme: view.colorScheme });
+    await page.setViewportSize({ width: view.width, height: view.height });
+    await page.screenshot({ path: path.join(folder, `${name}.${view.name}.png`), fullPage: true });
+    if (await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth))
+      found.wide.push(view.name);
+    await page.evaluate(axe_source);
+    const axe = await page.evaluate(() => axe.run());
+    for (const each of axe.violations)
+      found.violations.push(`${view.name}: ${each.id}: ${each.nodes[0].target} ` +
+        each.nodes[0].failureSummary);
+  }
+  await page.emulateMedia({ colorScheme: views[0].colorScheme });
+  await page.setViewportSize({ width: views[0].width, height: views[0].height });
+  return found;
+}
+
 const steps = {
   async go({ page }, { to }) {
     const reply = await page.goto(to);
@@ -140,28 +164,16 @@ const steps = {
     }
     throw new Error(`Tab does not reach "${name}": ${seen.join(' | ')}`);
   },
-  // Controls out of the keyboard's reach, axe's findings and pictures in each view; if `brief`,
-  // the first view alone, and no keyboard.
-  async look({ page, errors }, { name, brief }) {
-    await page.waitForLoadState();
-    const found = { errors: errors.splice(0), violations: [], wide: [] };
-    found.unreached = brief ? [] : await unreached(page);
-    found.headings = await page.locator('h1').count();
-    for (const view of brief ? views.slice(0, 1) : views) {
-      await page.emulateMedia({ colorScheme: view.colorScheme });
-      await page.setViewportSize({ width: view.width, height: view.height });
-      await page.screenshot({ path: path.join(folder, `${name}.${view.name}.png`), fullPage: true });
-      if (await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth))
-        found.wide.push(view.name);
-      await page.evaluate(axe_source);
-      const axe = await page.evaluate(() => axe.run());
-      for (const each of axe.violations)
-        found.violations.push(`${view.name}: ${each.id}: ${each.nodes[0].target} ` +
-          each.nodes[0].failureSummary);
+  // A live page goes on to another when its job moves: the look then begins again.
+  async look({ page, errors }, step) {
+    for (let attempt = 1; ; ++attempt) {
+      try {
+        const found = await look(page, step);
+        return { errors: errors.splice(0), ...found };
+      } catch (error) {
+        if (attempt === 5 || !error.message.includes('navigation')) throw error;
+      }
     }
-    await page.emulateMedia({ colorScheme: views[0].colorScheme });
-    await page.setViewportSize({ width: views[0].width, height: views[0].height });
-    return found;
   },
   // On paper, for a reader who prefers dark: the PDF, and the faults of the page as it is printed.
   async print({ page }, { file }) {
