@@ -28,7 +28,7 @@ import tempfile
 
 from rows import append, judge_commit, read
 
-# Where a format's import begins in its checkout, and how many of its claims are judged.
+# A format's import begins at this path of its checkout; so many of its claims are judged.
 Corpus = collections.namedtuple("Corpus", "path claims")
 CORPORA = {
     "cuda-l1": Corpus("optimized_cuda_code/h100.json", 40),

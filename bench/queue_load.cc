@@ -109,7 +109,7 @@ int64_t AddWorks(PostgresQueue& queue, const std::string& run, int64_t first, in
   return first + count;
 }
 
-// What the controller did, and for how long.
+// Counts of the controller, and the seconds that each of its tasks took.
 struct Controlled {
   int64_t kept = 0, batches = 0;
   double read_s = 0, archive_s = 0, add_s = 0;

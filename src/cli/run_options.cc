@@ -49,7 +49,7 @@ void AddPilotOptions(WorkerCommandOptions* options, CLI::App& command, CLI::Opti
       ->needs(queue);
 }
 
-// What a verdict depends on.
+// The terms of a verdict: another choice is another verdict.
 void AddTerms(RunOptions* options, CLI::App& command) {
   command
       .add_option("--baseline", options->asked.baselines,

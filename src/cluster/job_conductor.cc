@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -17,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr double kAliveS = 60;  // a worker that was heard within this time lives
 constexpr size_t kRunDigits = 12, kFileBytesMax = size_t{16} << 20;
 
 std::string Dump(const Json& json) {
@@ -142,7 +140,7 @@ Result<bool> JobConductor::EndIfJudged(int64_t job, const Held& held) {
     if (ending) changed_(job);
   }
   if (ending) return true;
-  // Where the server is in trouble, the end stays in the queue, and is read again.
+  // The end stays in the queue while the server is in trouble, and is read again.
   if (ending.error().kind != ErrorKind::kUsage) return std::unexpected(ending.error());
   ASSAY_RETURN_IF_ERROR(EndWithError(job, held, {"environment", ending.error().message}));
   return true;
@@ -202,10 +200,7 @@ Result<void> JobConductor::Tend() {
 }
 
 Result<void> JobConductor::TakeJobs() {
-  const int64_t alive = std::ranges::count_if(supervisor_.workers(), [](const KnownWorker& worker) {
-    return worker.drained.empty() && worker.silent_s < kAliveS;
-  });
-  while (std::ssize(held_) < alive) {
+  while (std::ssize(held_) < supervisor_.Alive()) {
     std::optional<GivenJob> given;
     {
       const std::scoped_lock lock(hall_.mutex);

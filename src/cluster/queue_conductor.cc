@@ -131,7 +131,7 @@ RunRow QueueConductor::RowOfEnd(const EndedWork& ended, size_t item) const {
       row.error = verdict.error();
   } else {
     row.error = ErrorOfEnd(ended);
-    // What this node lacks another one may have: the next call tries it again.
+    // Another node may have what this one lacks: the next call tries it again.
     if (row.error->kind == ErrorKind::kUnjudged) row.error->kind = ErrorKind::kEnvironment;
   }
   return row;

@@ -19,7 +19,6 @@ using Json = nlohmann::json;
 
 constexpr int64_t kEndsAtOnce = 500;
 constexpr int kFailuresMax = 4;
-constexpr double kAliveS = 60;    // a worker that was heard within this time lives
 constexpr char kAgainMark = '~';  // no key of a step has it
 
 std::string StepOf(const std::string& key) { return key.substr(0, key.find(kAgainMark)); }
@@ -74,10 +73,7 @@ Result<NewWork> QueueJudges::WorkOf(const JudgeTask& task) const {
 }
 
 size_t QueueJudges::Room() const {
-  const int64_t alive = std::ranges::count_if(supervisor_.workers(), [](const KnownWorker& worker) {
-    return worker.drained.empty() && worker.silent_s < kAliveS;
-  });
-  const int64_t most = std::max<int64_t>(alive, terms_.nodes) + 1;
+  const int64_t most = std::max<int64_t>(supervisor_.Alive(), terms_.nodes) + 1;
   return static_cast<size_t>(std::max<int64_t>(0, most - std::ssize(step_of_)));
 }
 

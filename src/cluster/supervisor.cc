@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr double kAliveS = 60;  // a worker that was heard within this time lives
 constexpr int kPauseLooks = 20, kPauseLookMs = 100;
+
+bool IsHeard(const KnownWorker& worker) { return worker.silent_s < kAliveS; }
 
 double SecondsSince(int64_t ns) { return static_cast<double>(MonotonicNs() - ns) / 1e9; }
 
@@ -56,14 +59,19 @@ Result<void> Supervisor::DrainOddNodes() {
   return {};
 }
 
+int64_t Supervisor::Alive() const {
+  return std::ranges::count_if(workers_, [](const KnownWorker& worker) {
+    return worker.drained.empty() && IsHeard(worker);
+  });
+}
+
 void Supervisor::Tell() {
-  long long alive = 0, busy = 0;
+  const int64_t alive = Alive();
+  long long busy = 0;
   for (const KnownWorker& worker : workers_) {
     if (!worker.drained.empty() && flagged_.insert(worker.facts.name).second)
       events_.notice(fmt::format("{} is drained: {}", worker.facts.name, worker.drained));
-    if (worker.silent_s > kAliveS) continue;
-    if (worker.drained.empty()) ++alive;
-    if (!worker.doing.empty()) ++busy;
+    if (IsHeard(worker) && !worker.doing.empty()) ++busy;
   }
   if (alive > 0) {
     heard_ns_ = MonotonicNs();

@@ -45,6 +45,8 @@ class Supervisor {
   void End();
   // As the queue knew them at the last look.
   const std::vector<KnownWorker>& workers() const { return workers_; }
+  // Those of them that were heard lately, and take work.
+  int64_t Alive() const;
 
  private:
   Result<void> DrainOddNodes();

@@ -82,7 +82,7 @@ std::string HeadOf(const McpJob& job, const McpJson& facts) {
 
 bool IsDisturbed(const Verdict& verdict) {
   const BaselineResult* result = HeadlineOf(verdict);
-  return result != nullptr && result->note.contains("other processes");
+  return result != nullptr && result->why_unsettled && result->why_unsettled->cause == "disturbed";
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// What a kernel's author must know of the machine; empty: nothing is known of its GPU.
+// The machine, as a kernel's author must know it; empty: nothing is known of its GPU.
 std::string MachineOf(const DeskTerms& terms) {
   Machine machine = DescribeMachine();
   machine.threads = terms.judging.threads > 0 ? terms.judging.threads : DefaultThreads();

@@ -225,9 +225,9 @@ TEST_F(ServerTest, EveryOutcomeNamesANextCall) {
 TEST_F(ServerTest, ABusyMachineIsNoReasonForALargerBudget) {
   Verdict verdict = SampleVerdict(Outcome::kUnsettled);
   BaselineResult& result = verdict.speed->baselines.at(verdict.speed->headline);
-  result.note = "other processes disturbed 60% of the measurements";
+  result.why_unsettled = WhyUnsettled{"disturbed"};
   EXPECT_THAT(NextAfter(verdict), AllOf(HasSubstr("other programs"), Not(HasSubstr("budget"))));
-  result.note.clear();
+  result.why_unsettled = WhyUnsettled{"noise"};
   EXPECT_THAT(NextAfter(verdict), HasSubstr("budget_s"));
 }
 
