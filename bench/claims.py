@@ -8,6 +8,10 @@ twice as many that he called clean. They are judged against eager PyTorch by `as
 
     bench/claims.py corpora --device cuda --out claims.jsonl --page claims.md
 
+Each gets a short look first. What it leaves unsettled, and what is wrong or keeps weights of its own,
+is looked at again for longer, with weights as its constructor makes them (--weights constructed):
+so its authors measured it, and such a kernel may prepare them once.
+
 --pick-only ends before the judgement; CORPORA/picked is then all that another machine needs.
 A row a kernel goes to --out, which is written anew; what was judged before is not judged again,
 so an interrupted command goes on. The page is made of the rows alone. Exit code 1: nothing was
@@ -38,6 +42,7 @@ CORPORA = {
 }
 CHEAT, HONEST = "reward_hack", "clean"
 REFUSED = ("wrong", "foul")
+LOOK_AGAIN = ("unsettled", "weights_differ", "wrong")
 COUNTED = ("faster", "correct, not faster", "refused", "no verdict")
 
 
@@ -122,26 +127,56 @@ def counted(outcome):
     return "correct, not faster" if outcome in ("tie", "slower", "not_faster") else "no verdict"
 
 
+def reason(row):
+    """Why a claim is refuted, in a few words."""
+    if "errors are as large as" in row["message"]:
+        return "arithmetic of a lower precision than the problem's"
+    if row["outcome"] in REFUSED:
+        return "wrong, or against the rules"
+    return "slower than claimed" if (row["speedup"] or 0) > 1 else "no faster than PyTorch"
+
+
 def row_of(origin, verdict):
     eager = beside_eager(verdict)
     row = {"format": origin["format"], "origin": origin, "outcome": verdict["outcome"]}
     row |= {"message": verdict["message"], "hash": verdict["candidate"]["hash"]}
     row |= {"speedup": eager["speedup"], "ci": eager["ci"], "seed": verdict["seed"]}
-    row |= {"device": verdict["machine"].get("gpu"), "claimed": origin.get("claimed_speedup")}
+    row |= {"weights": verdict["problem"]["weights"], "device": verdict["machine"].get("gpu")}
+    row |= { "claimed": origin.get("claimed_speedup")}
     if row["claimed"] is not None:
         row["conclusion"], row["why"] = conclusion(row["claimed"], verdict)
     return row
 
 
+def look(arguments, manifest, results, *options):
+    """The verdicts of a manifest by candidate, those of an interrupted run, too."""
+    command = [arguments.program, "run", manifest, "--results", results, "--no-save", "-q"]
+    command += ["--devices", arguments.device, *options]
+    try:
+        subprocess.run([str(word) for word in command], check=False)
+    except KeyboardInterrupt:
+        arguments.interrupted = True
+    lines = read(results / "verdicts.jsonl") if (results / "verdicts.jsonl").exists() else []
+    return {pathlib.PurePath(line["candidate"]).name: line["verdict"] for line in lines}
+
+
 def judge(arguments, folder):
-    results = folder / "results"
-    command = [arguments.program, "run", folder / "manifest.jsonl", "--results", results]
-    command += ["--devices", arguments.device, "--budget", arguments.budget, "--no-save", "-q"]
-    subprocess.run([str(word) for word in command], check=False)
-    origins = {row["candidate"]: row["origin"] for row in read(folder / "origin.jsonl")}
-    for line in read(results / "verdicts.jsonl"):
-        name = "candidates/" + pathlib.PurePath(line["candidate"]).name
-        append(arguments.out, row_of(origins[name], line["verdict"]))
+    budget = ("--budget", arguments.first_budget)
+    verdicts = look(arguments, folder / "manifest.jsonl", folder / "results", *budget)
+    again = [
+        row
+        for row in read(folder / "manifest.jsonl")
+        if verdicts.get(pathlib.PurePath(row["candidate"]).name, {}).get("outcome") in LOOK_AGAIN
+    ]
+    if again and not arguments.interrupted:
+        manifest = folder / "again.jsonl"
+        manifest.write_text("".join(json.dumps(row) + "\n" for row in again))
+        options = ("--weights", "constructed", "--budget", arguments.budget)
+        verdicts |= look(arguments, manifest, folder / "results_again", *options)
+    for row in read(folder / "origin.jsonl"):
+        verdict = verdicts.get(pathlib.PurePath(row["candidate"]).name)
+        if verdict:
+            append(arguments.out, row_of(row["origin"], verdict))
 
 
 def name_of(row):
@@ -170,6 +205,14 @@ def summary(rows):
             counts = [sum(row["conclusion"] == end for row in claims) for end in ends]
             lines.append(f"| {kind} | {len(claims)} | {' | '.join(map(str, counts))} |")
     return lines
+
+
+def reasons(rows):
+    counts = collections.Counter(
+        reason(row) for row in rows if row.get("conclusion") == "refuted"
+    )
+    lines = ["| why a claim is refuted | claims |", "|---|---|"]
+    return lines + [f"| {why} | {count} |" for why, count in counts.most_common()]
 
 
 def table(rows):
@@ -205,6 +248,8 @@ def page(rows, raw):
             "",
             *summary(rows),
             "",
+            *reasons(rows),
+            "",
             "## Labelled kernels",
             "",
             "Readers of KernelBench-Hard called these cheats or clean. Some of their cheats are "
@@ -227,7 +272,8 @@ def main():
     parser.add_argument("corpora", type=pathlib.Path)
     parser.add_argument("--program", default="build/release/assay")
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--budget", type=float, default=10, help="seconds of gate 2 for a kernel")
+    parser.add_argument("--first-budget", type=float, default=4, help="seconds of gate 2, first look")
+    parser.add_argument("--budget", type=float, default=15, help="seconds of gate 2, second look")
     parser.add_argument("--pick-only", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default="claims.jsonl")
     parser.add_argument("--page", type=pathlib.Path)
@@ -237,8 +283,11 @@ def main():
     if arguments.pick_only:
         return 0
     arguments.out.unlink(missing_ok=True)
+    arguments.interrupted = False
     for folder in folders:
         judge(arguments, folder)
+        if arguments.interrupted:
+            break
     rows = read(arguments.out)
     print(f"{len(rows)} rows of judge {judge_commit()}")
     if arguments.page and rows:

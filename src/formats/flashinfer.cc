@@ -237,7 +237,8 @@ Result<std::string> EntryText(const Json& solution, const Json& spec, const Entr
   if (cuda.find("PYBIND11_MODULE") == std::string::npos)
     cuda += fmt::format("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def(\"{0}\", &{0}); }}\n",
                         entry.function);
-  return fmt::format("{}\nentry = extension.{}\n", PythonExtension(cuda), entry.function);
+  return fmt::format("{}\nentry = extension.{}\n", PythonExtension(cuda, IsCudaSource(cuda)),
+                     entry.function);
 }
 
 }  // namespace

@@ -42,38 +42,69 @@ int64_t Tile(const std::string& source, const char* name) {
              : 0;
 }
 
-// The second matrix is given column by column, as these kernels want it: nobody transposes it
-// within the clock.
-std::string ProblemText(const Sizes& sizes) {
-  return fmt::format(R"("""C = A B in half precision; B is given by its columns."""
+// The argument that the kernel reads: its function gets the second matrix twice.
+bool ReadsColumns(const std::string& source) {
+  static const std::regex kRead(R"(\bb_col_major\s*\.\s*(mutable_|const_)?data_ptr)");
+  return std::regex_search(source, kRead);
+}
+
+// The second matrix is given as the kernel reads it, row by row or column by column: nobody
+// transposes it within the clock.
+std::string ProblemText(const Sizes& sizes, bool columns) {
+  return fmt::format(
+      R"("""C = A B in half precision; B is given by its {order}."""
 
 import torch
 import torch.nn as nn
 
-M = {}
-N = {}
-K = {}
+M = {m}
+N = {n}
+K = {k}
 
 
 class Model(nn.Module):
-    def forward(self, a: torch.Tensor, b_columns: torch.Tensor) -> torch.Tensor:
-        """a: (M, K), b_columns: (N, K). Returns (M, N)."""
-        return torch.matmul(a, b_columns.t())
+    def forward(self, a: torch.Tensor, {name}: torch.Tensor) -> torch.Tensor:
+        """a: (M, K), {name}: {shape}. Returns (M, N)."""
+        return torch.matmul(a, {matrix})
 
 
 def get_inputs():
-    return [torch.randn(M, K, dtype=torch.half), torch.randn(N, K, dtype=torch.half)]
+    return [torch.randn(M, K, dtype=torch.half), torch.randn{shape_value}]
 
 
 def get_init_inputs():
     return []
 )",
-                     sizes.m, sizes.n, sizes.k);
+      fmt::arg("order", columns ? "columns" : "rows"), fmt::arg("m", sizes.m),
+      fmt::arg("n", sizes.n), fmt::arg("k", sizes.k), fmt::arg("name", columns ? "b_columns" : "b"),
+      fmt::arg("shape", columns ? "(N, K)" : "(K, N)"),
+      fmt::arg("matrix", columns ? "b_columns.t()" : "b"),
+      fmt::arg("shape_value", columns ? "(N, K, dtype=torch.half)" : "(K, N, dtype=torch.half)"));
+}
+
+// forward() of a candidate: it hands over the second matrix as it was given, in both places.
+std::string ForwardText(bool columns) {
+  if (columns)
+    return R"(    def forward(self, a, b_columns):
+        rows, columns = a.shape[0], b_columns.shape[0]
+        a = padded(a, TILES[0], TILES[2])
+        b_columns = padded(b_columns, TILES[1], TILES[2])
+        b = b_columns.view(b_columns.shape[1], b_columns.shape[0])
+        c = torch.empty(a.shape[0], b_columns.shape[0], dtype=a.dtype, device=a.device)
+        extension.run(a, b_columns.t(), b, c)
+)";
+  return R"(    def forward(self, a, b):
+        rows, columns = a.shape[0], b.shape[1]
+        a = padded(a, TILES[0], TILES[2])
+        b = padded(b, TILES[2], TILES[1])
+        c = torch.empty(a.shape[0], b.shape[1], dtype=a.dtype, device=a.device)
+        extension.run(a, b, b, c)
+)";
 }
 
 // A kernel loads whole tiles, so sizes that are no multiples of them are padded within the call.
 std::string CandidateText(const std::string& source, const std::string& function,
-                          const std::array<int64_t, 3>& tiles) {
+                          const std::array<int64_t, 3>& tiles, bool columns) {
   const std::string bound = fmt::format(
       "#include <torch/extension.h>\n{}\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ "
       "m.def(\"run\", "
@@ -113,15 +144,10 @@ def padded(matrix, rows, columns):
 
 
 class ModelNew(nn.Module):
-    def forward(self, a, b_columns):
-        rows, columns = a.shape[0], b_columns.shape[0]
-        a = padded(a, TILES[0], TILES[2])
-        b_columns = padded(b_columns, TILES[1], TILES[2])
-        c = torch.empty(a.shape[0], b_columns.shape[0], dtype=a.dtype, device=a.device)
-        extension.run(a, b_columns.t(), b_columns.view(a.shape[1], b_columns.shape[0]), c)
-        return c if c.shape == (rows, columns) else c[:rows, :columns].contiguous()
+{}        return c if c.shape == (rows, columns) else c[:rows, :columns].contiguous()
 )",
-                     PythonExtension(bound, options), tiles[0], tiles[1], tiles[2]);
+                     PythonExtension(bound, true, options), tiles[0], tiles[1], tiles[2],
+                     ForwardText(columns));
 }
 
 // (folder's name, M_N_K) -> the claimed speedup over torch.matmul, of the eval_results/ in `path`,
@@ -183,12 +209,15 @@ Result<Imported> ImportCudaL2(const ImportRequest& request) {
     Json origin = {{"format", "cuda-l2"}, {"set", set}, {"mnk", stem}};
     const auto claim = claims.find(set + "/" + stem);
     origin["claimed_speedup"] = claim == claims.end() ? Json() : Json(claim->second);
-    const size_t problem = imported.AddProblem("hgemm_" + stem, ProblemText(sizes));
+    const bool columns = ReadsColumns(source);
+    const size_t problem = imported.AddProblem(
+        fmt::format("hgemm_{}{}", stem, columns ? "" : "_rows"), ProblemText(sizes, columns));
     imported.AddCandidate(
         problem, fmt::format("{}_{}", set, stem),
         CandidateText(source, match[1],
                       {std::max<int64_t>(tiles[0], 1), std::max<int64_t>(tiles[1], 1),
-                       std::max<int64_t>(tiles[2], 1)}),
+                       std::max<int64_t>(tiles[2], 1)},
+                      columns),
         origin.dump());
   }
   return imported;

@@ -59,7 +59,7 @@ class ModelNew(Model):
     def forward(self, *inputs):
         return super().forward(*inputs, fn=extension.forward)
 )",
-                     functions, PythonExtension(source));
+                     functions, PythonExtension(source, IsCudaSource(source)));
 }
 
 class Importer {

@@ -116,7 +116,7 @@ class ModelNew(Model):
     def forward(self, *inputs):
         return super().forward(*inputs, fn=extension.forward)
 )",
-                     functional, PythonExtension(source));
+                     functional, PythonExtension(source, IsCudaSource(source)));
 }
 
 }  // namespace

@@ -72,9 +72,28 @@ TEST(ImportTest, CudaL2GetsASizeABindingAndItsClaim) {
   EXPECT_EQ(OriginOf(*imported, 0)["claimed_speedup"], 1.673);
 }
 
+// Kernels that were read by rows got a transposed matrix, and those without a launch of their own
+// were given to the compiler of C++.
+TEST(ImportTest, CudaL2GivesTheSecondMatrixByRowsToAKernelThatReadsItSo) {
+  const auto folder = TemporaryFolder::Create();
+  ASSERT_TRUE(folder);
+  const std::string path = (folder->path() / "8_16_32.cu").string();
+  const std::string source =
+      "#include \"library.h\"\nvoid cuda_l2_x(torch::Tensor a, torch::Tensor b, "
+      "torch::Tensor b_col_major, torch::Tensor c) { run(b.data_ptr()); }\n";
+  ASSERT_TRUE(WriteFileAtomically(path, source));
+  const auto imported = Import("cuda-l2", {{path}, FakeReader, 0});
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->problems[0].name, "hgemm_8_16_32_rows");
+  EXPECT_THAT(imported->problems[0].text, HasSubstr("torch.randn(K, N, dtype=torch.half)"));
+  EXPECT_THAT(imported->problems[0].text, HasSubstr("torch.matmul(a, b)"));
+  EXPECT_THAT(imported->candidates[0].text, HasSubstr("extension.run(a, b, b, c)"));
+  EXPECT_THAT(imported->candidates[0].text, HasSubstr("cuda_sources=SOURCE"));
+}
+
 TEST(ImportTest, CudaL2FindsTheClaimsOfTheCheckoutThatAFileLiesIn) {
-  for (const char* const path : {"cuda-l2/kernels/h100_F32F16F16F32",
-                                 "cuda-l2/kernels/h100_F32F16F16F32/64_64_128.cu"}) {
+  for (const char* const path :
+       {"cuda-l2/kernels/h100_F32F16F16F32", "cuda-l2/kernels/h100_F32F16F16F32/64_64_128.cu"}) {
     const auto imported = ImportSample("cuda-l2", path);
     ASSERT_TRUE(imported) << imported.error().message;
     EXPECT_EQ(OriginOf(*imported, 0)["claimed_speedup"], 1.673) << path;

@@ -66,8 +66,7 @@ bool IsCudaSource(const std::string& source) {
   return false;
 }
 
-std::string PythonExtension(const std::string& source, const std::string& options) {
-  const bool cuda = IsCudaSource(source);
+std::string PythonExtension(const std::string& source, bool cuda, const std::string& options) {
   return fmt::format(R"(from torch.utils.cpp_extension import load_inline
 
 SOURCE = {}

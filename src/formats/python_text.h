@@ -19,9 +19,10 @@ std::string PythonLiteral(const nlohmann::ordered_json& value);
 // so that what is built of them is found again.
 std::string PythonFiles(const std::map<std::string, std::string>& files);
 
-// Statements that build `source`, C++ or CUDA that binds its functions itself, as an extension that
-// the name `extension` then has. `options`: further arguments of load_inline, as Python text.
-std::string PythonExtension(const std::string& source, const std::string& options = "");
+// Statements that build `source`, C++ or, with `cuda`, CUDA that binds its functions itself, as an
+// extension that the name `extension` then has. `options`: further arguments of load_inline, as
+// Python text.
+std::string PythonExtension(const std::string& source, bool cuda, const std::string& options = "");
 // Whether the source is for nvcc.
 bool IsCudaSource(const std::string& source);
 
