@@ -77,6 +77,7 @@ int RunExplain(const ExplainOptions& options) {
                          result->folder, result->command)
                  .c_str(),
              stdout);
+  if (!result->note.empty()) std::fputs((result->note + "\n").c_str(), stdout);
   return 0;
 }
 

@@ -46,9 +46,13 @@ struct CallCheck {
   int64_t left_out = 0, elements = 0;
   // If rounding explains it, or what indices select: the reference that knows failed.
   bool could_not_ask = false;
+  bool by_check = false;  // it failed by the problem's own check (own_check.h)
+  // Set, and not passed: the problem's own check gave no answer. That is never the host's fault.
+  std::optional<HostTrouble> trouble;
 };
 
-// Compares a host's outputs in `slot` with a master. Integer outputs that differ from the
+// Compares a host's outputs in `slot` with a master. If the problem has a check of its own, that
+// judges them, and `rule` and `errors` are not used. Integer outputs that differ from the
 // reference's are compared once more, by what they select (rules/selection.h): that asks the
 // oracle's host. `float64`: against the oracle; otherwise
 // against native outputs, with `errors`.

@@ -19,7 +19,8 @@ struct CheckedCall {
 };
 
 // Returns CheckCall's result for each call that is plainly right, and nullopt for each that the
-// host must check. Returns an empty list if outputs lie on the host.
+// host must check. Returns an empty list if outputs lie on the host, or the problem's own check
+// judges them.
 std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, const LiveSlots& live,
                                                         const HostOutputs& outputs,
                                                         std::span<const CheckedCall> calls,

@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "correctness/call_check.h"
 #include "correctness/device_checks.h"
+#include "correctness/own_check.h"
 #include "rules/constant_outputs.h"
 #include "rules/draw_choice.h"
 #include "values/slot_layout.h"
@@ -42,10 +43,11 @@ class Impostors {
     });
   }
 
-  // The next draw. One that no candidate has to be right on tells none from another.
-  void Try(Oracle& oracle, const Draw& draw, const CompareRule& rule,
-           std::span<const ReferenceError> errors) {
-    if (draw.kind == DrawKind::kSpecialValues && !rule.special_values) return;
+  // The next draw. One that no candidate has to be right on tells none from another. Errors: the
+  // problem's own check gave no answer.
+  HostResult<void> Try(Oracle& oracle, const Draw& draw, const CompareRule& rule,
+                       std::span<const ReferenceError> errors) {
+    if (draw.kind == DrawKind::kSpecialValues && !rule.special_values) return {};
     const uint32_t master = draw.master;
     const Span span("try impostors");
     if (!constant_.none_left()) constant_.Add(OutputViews(oracle, master, nullptr, false));
@@ -60,6 +62,8 @@ class Impostors {
     // A NaN that comes into a changed input shows, however small the change.
     if (unchanged_passes_ && draw.kind != DrawKind::kSpecialValues)
       unchanged_passes_ = Pass(oracle, master, WithUnchanged(oracle, master), rule, errors);
+    if (trouble_) return std::unexpected(*trouble_);
+    return {};
   }
   // Why no candidate can be told from one that computes nothing; empty: it can.
   std::string Finding() const {
@@ -73,10 +77,12 @@ class Impostors {
   std::string NoteOfConstant() const { return Finding().empty() ? constant_.Note() : ""; }
 
  private:
-  static bool Pass(Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
-                   const CompareRule& rule, std::span<const ReferenceError> errors) {
-    return !FailPlainly(oracle, outputs.data(), master, rule) &&
-           CheckWithoutHint(oracle, outputs.data(), master, true, rule, errors).passed;
+  bool Pass(Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
+            const CompareRule& rule, std::span<const ReferenceError> errors) {
+    if (trouble_ || FailPlainly(oracle, outputs.data(), master, rule)) return false;
+    CallCheck check = CheckWithoutHint(oracle, outputs.data(), master, true, rule, errors);
+    trouble_ = std::move(check.trouble);
+    return check.passed;
   }
 
   // Returns the expected outputs, but each changed input as it was before the call.
@@ -92,6 +98,7 @@ class Impostors {
   bool unchanged_passes_ = false;  // of a problem that changes its inputs
   bool zeros_pass_ = true, first_passes_ = true;
   int others_ = 0;
+  std::optional<HostTrouble> trouble_;  // of the problem's own check
 };
 
 void Raise(const ReferenceError& to, ReferenceError* learned) {
@@ -119,6 +126,32 @@ std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
   return std::unexpected(std::move(trouble));
 }
 
+// Drops a draw of a problem with a check of its own if the reference's outputs do not pass it.
+// Errors: that on ordinary values; the check gives no answer there.
+HostResult<void> AskOwnCheck(Oracle& oracle, Draw* draw) {
+  auto said = AskAboutReference(oracle, draw->master);
+  const bool ordinary = draw->kind == DrawKind::kOrdinary;
+  if (!said && (ordinary || said.error().kind != HostTrouble::Kind::kFailed))
+    return std::unexpected(std::move(said).error());
+  if (said && !*said) return {};
+  draw->dropped = true;
+  draw->reason = !said ? said.error().message
+                       : "the reference itself does not pass the problem's own check: " + **said;
+  if (!ordinary) return {};
+  auto refused = HostFailed(HostTrouble::Kind::kFailed, draw->reason);
+  refused.error().failure = wire::Failure::kProblemCheck;
+  return refused;
+}
+
+// Asks the problem's own check about outputs that nobody wrote. Errors: it gives no answer, so a
+// candidate could end a judgement by what it writes.
+HostResult<void> AskAboutPoison(Oracle& oracle, uint32_t master) {
+  std::vector<std::byte> outputs(oracle.plan().output_stride);
+  PoisonSlot(oracle.plan(), outputs.data(), 0, 0);
+  if (auto said = oracle.AskCheck(master, outputs); !said) return std::unexpected(said.error());
+  return {};
+}
+
 // The reference's results on one draw. `reason`: why nothing can be judged by it; empty: it can.
 struct DrawOutputs {
   std::string reason;
@@ -127,7 +160,7 @@ struct DrawOutputs {
 };
 
 // `special_values`: NaN and infinities do not make the draw meaningless.
-DrawOutputs LookAt(std::span<const OutputView> views, bool special_values) {
+DrawOutputs Describe(std::span<const OutputView> views, bool special_values) {
   DrawOutputs found;
   int64_t elements = 0, numbers = 0;
   for (const OutputView& view : views) {
@@ -144,12 +177,72 @@ DrawOutputs LookAt(std::span<const OutputView> views, bool special_values) {
 std::string ReasonToLeaveOut(const Oracle& oracle, const Draw& draw,
                              std::span<const DrawKind> skip) {
   if (draw.kind == DrawKind::kOrdinary) return {};
-  if (!oracle.description().float64_supported && HasFloats(oracle.plan(), Role::kOutput))
+  if (!oracle.description().float64_supported && !oracle.description().own_check &&
+      HasFloats(oracle.plan(), Role::kOutput))
     return "the reference does not run in float64: its own error on such values is unknown";
   if (std::find(skip.begin(), skip.end(), draw.kind) != skip.end())
     return "such draws are left out of this problem";
   return {};
 }
+
+// Makes a draw in its master, or drops it. Errors: the reference fails on ordinary values.
+HostResult<void> FillDraw(Oracle& oracle, Draw* draw) {
+  const bool ordinary = draw->kind == DrawKind::kOrdinary;
+  if (auto shown = oracle.ShowWeights(draw->seed); !shown) return shown;
+  // A check of the problem's own asks nothing of float64.
+  const bool float64 = !oracle.description().own_check;
+  auto filled = oracle.Fill(draw->master, draw->seed, draw->kind, float64);
+  if (!filled && (ordinary || filled.error().kind != HostTrouble::Kind::kFailed))
+    return std::unexpected(filled.error());
+  draw->dropped = !filled || (!ordinary && *filled == 0);
+  if (draw->dropped)
+    draw->reason = filled ? "it would change none of these inputs" : filled.error().message;
+  return {};
+}
+
+// The reference's own errors, learned from draw to draw, where its outputs are compared with.
+class Learning {
+ public:
+  // Both outlive it.
+  Learning(const CompareRule& rule, std::vector<ReferenceError>& errors)
+      : rule_(rule), errors_(errors) {}
+
+  // Learns from a draw, or drops it as meaningless. Errors: an ordinary one is.
+  HostResult<void> LookAt(const Oracle& oracle, Draw* draw) {
+    const bool ordinary = draw->kind == DrawKind::kOrdinary;
+    // KernelBench's rule asks nothing of special values.
+    const bool special_values =
+        not_finite_by_design_ || (draw->kind == DrawKind::kSpecialValues && !rule_.allclose);
+    if (!rule_.allclose)
+      if (const auto there = ReferenceErrorsWhereTheyLie(oracle, draw->master, special_values)) {
+        for (size_t output = 0; ordinary && output < there->size(); ++output)
+          Raise((*there)[output], &errors_[output]);
+        return {};
+      }
+    const Span of_this_draw("errors of a draw, on the host");
+    // Under allclose the native output alone is what counts, however far from float64.
+    const auto views = OutputViews(oracle, draw->master, nullptr, !rule_.allclose);
+    const DrawOutputs found = Describe(views, special_values || ordinary);
+    draw->reason = found.reason;
+    if (draw->reason.empty() && !found.has_numbers && draw->kind != DrawKind::kSpecialValues)
+      draw->reason = "every element of its outputs is NaN or infinite";
+    draw->dropped = !draw->reason.empty();
+    if (ordinary && draw->dropped)
+      return MeaninglessReference(found.reason.empty() || rule_.allclose
+                                      ? draw->reason
+                                      : draw->reason + std::string(kOnlyRounding));
+    if (!ordinary) return {};
+    not_finite_by_design_ = not_finite_by_design_ || !found.all_numbers;
+    for (size_t output = 0; output < views.size(); ++output)
+      CompareWithOracle(views[output], rule_, &errors_[output]);
+    return {};
+  }
+
+ private:
+  const CompareRule& rule_;
+  std::vector<ReferenceError>& errors_;
+  bool not_finite_by_design_ = false;  // on ordinary values: scores that a mask hides
+};
 
 }  // namespace
 
@@ -173,7 +266,8 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   set.slots_used_ = room >= wanted ? wanted : 1;
   set.errors_.resize(OutputViews(oracle, 0, nullptr, false).size());
   Impostors impostors(oracle.plan());
-  bool not_finite_by_design = false;  // on ordinary values: scores that a mask hides
+  const bool own_check = oracle.description().own_check;
+  Learning learning(rule, set.errors_);
   const int64_t begin_ns = MonotonicNs();
   for (size_t i = 0; i < set.draws_.size(); ++i) {
     progress(i, set.draws_.size());
@@ -184,52 +278,19 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
     Draw& draw = set.draws_[i];
     if (draw.dropped) continue;
     draw.master = set.slots_used_ == 1 ? 0 : static_cast<uint32_t>(i);
-    const bool ordinary = draw.kind == DrawKind::kOrdinary;
     draw.reason = ReasonToLeaveOut(oracle, draw, skip);
     draw.dropped = !draw.reason.empty();
     if (draw.dropped) continue;
-    if (auto shown = oracle.ShowWeights(draw.seed); !shown) return std::unexpected(shown.error());
-    auto filled = oracle.Fill(draw.master, draw.seed, draw.kind, true);
-    if (!filled) {
-      if (ordinary || filled.error().kind != HostTrouble::Kind::kFailed)
-        return std::unexpected(filled.error());
-      draw.dropped = true;
-      draw.reason = filled.error().message;
-      continue;
-    }
-    if (!ordinary && *filled == 0) {
-      draw.dropped = true;
-      draw.reason = "it would change none of these inputs";
-      continue;
-    }
-    // KernelBench's rule asks nothing of special values.
-    const bool special_values =
-        not_finite_by_design || (draw.kind == DrawKind::kSpecialValues && !rule.allclose);
-    if (!rule.allclose)
-      if (const auto there = ReferenceErrorsWhereTheyLie(oracle, draw.master, special_values)) {
-        for (size_t output = 0; ordinary && output < there->size(); ++output)
-          Raise((*there)[output], &set.errors_[output]);
-        impostors.Try(oracle, draw, rule, set.errors_);
-        continue;
-      }
-    const Span of_this_draw("errors of a draw, on the host");
-    // Under allclose the native output alone is what counts, however far from float64.
-    const auto views = OutputViews(oracle, draw.master, nullptr, !rule.allclose);
-    const DrawOutputs found = LookAt(views, special_values || ordinary);
-    draw.reason = found.reason;
-    if (draw.reason.empty() && !found.has_numbers && draw.kind != DrawKind::kSpecialValues)
-      draw.reason = "every element of its outputs is NaN or infinite";
-    draw.dropped = !draw.reason.empty();
-    if (ordinary && draw.dropped)
-      return MeaninglessReference(found.reason.empty() || rule.allclose
-                                      ? draw.reason
-                                      : draw.reason + std::string(kOnlyRounding));
-    if (ordinary) {
-      not_finite_by_design = not_finite_by_design || !found.all_numbers;
-      for (size_t output = 0; output < views.size(); ++output)
-        CompareWithOracle(views[output], rule, &set.errors_[output]);
-    }
-    if (!draw.dropped) impostors.Try(oracle, draw, rule, set.errors_);
+    if (auto filled = FillDraw(oracle, &draw); !filled) return std::unexpected(filled.error());
+    if (draw.dropped) continue;
+    const auto looked = own_check ? AskOwnCheck(oracle, &draw) : learning.LookAt(oracle, &draw);
+    if (!looked) return std::unexpected(looked.error());
+    if (own_check && i == 0)
+      if (auto asked = AskAboutPoison(oracle, draw.master); !asked)
+        return std::unexpected(asked.error());
+    if (draw.dropped) continue;
+    if (auto tried = impostors.Try(oracle, draw, rule, set.errors_); !tried)
+      return std::unexpected(tried.error());
   }
   set.degenerate_ = impostors.Finding();
   set.constant_outputs_ = impostors.NoteOfConstant();
@@ -265,7 +326,8 @@ HostResult<void> DrawSet::Restore(Oracle& oracle) const {
 HostResult<uint32_t> DrawSet::FillFirst(Oracle& oracle, const Draw& draw, uint64_t version) const {
   const uint32_t master = draws_.front().master;
   if (auto shown = oracle.ShowWeights(version); !shown) return std::unexpected(shown.error());
-  if (auto filled = oracle.Fill(master, draw.seed, draw.kind, true); !filled)
+  const bool float64 = !oracle.description().own_check;
+  if (auto filled = oracle.Fill(master, draw.seed, draw.kind, float64); !filled)
     return std::unexpected(filled.error());
   return master;
 }

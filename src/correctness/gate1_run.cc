@@ -98,6 +98,7 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
   context.ordinary_passed = ordinary_passed;
   CallCheck check = CheckCall(setup.oracle, setup.live, host, slot, *master, true, setup.rule,
                               setup.draws.reference_errors(), context);
+  if (check.trouble) return std::unexpected(std::move(*check.trouble));
   const auto stray = FindStrayWrites(setup.live, host, order);
   if (stray) {
     check.passed = false;
@@ -112,9 +113,9 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     if (!again) return std::unexpected(again.error());
     check = std::move(*again);
   }
-  if (!check.mismatch || check.stray || check.could_not_ask) return check;
+  if ((!check.mismatch && !check.by_check) || check.stray || check.could_not_ask) return check;
   if (std::string differs = HowCallsDiffer(setup, host, index, place, context); !differs.empty())
-    check.hint = std::move(differs);
+    check.hint = check.by_check ? check.hint + "; it " + differs : std::move(differs);
   else
     result->wrong_values = !check.passed && draw.kind == DrawKind::kOrdinary;
   return check;
@@ -142,7 +143,8 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
   Correctness& correctness = result.correctness;
   correctness.passed = true;
   correctness.tolerance = setup.tolerance_text;
-  correctness.required_class = PrecisionClassName(setup.rule.required);
+  const bool own_check = setup.oracle.description().own_check;
+  if (!own_check) correctness.required_class = PrecisionClassName(setup.rule.required);
   PrecisionClass shown = FinestClass(setup.live.plan());
   bool meets_a_class = true;
   std::mt19937 random(std::random_device{}());
@@ -196,7 +198,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     }
     correctness.draws.push_back(std::move(record));
   }
-  if (meets_a_class) correctness.precision_class = PrecisionClassName(shown);
+  if (meets_a_class && !own_check) correctness.precision_class = PrecisionClassName(shown);
   return result;
 }
 

@@ -133,6 +133,8 @@ Result<std::unique_ptr<OtherSize>> MakeOtherSize(
   ASSAY_ASSIGN_OR_RETURN(LiveSlots live, LiveSlots::Create(oracle, device));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<wire::DrawKind> skip, SkippedDraws(problem));
   auto draws = DrawSet::Make(oracle, compare, seed, skip, progress, {kDrawsS});
+  if (!draws && draws.error().failure == wire::Failure::kProblemCheck)
+    return UsageError(fmt::format("at {}: {}", text, draws.error().message));
   if (!draws && draws.error().kind == HostTrouble::Kind::kFailed)
     return unfit(draws.error().message);
   if (!draws) return std::unexpected(OracleError(draws.error()));

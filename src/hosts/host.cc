@@ -206,6 +206,7 @@ HostResult<void> Host::Post(FrameKind kind, std::span<const uint64_t> args, int 
   ASSAY_CHECK(!in_blocks_ && args.size() <= 8);
   if (Interrupted()) return HostFailed(Kind::kInterrupted, "interrupted");
   if (freezer_ && freezer_->frozen()) freezer_->Thaw();
+  if (kind == FrameKind::kLoad) ++loads_;
   Frame request{wire::kMagic, kind, {}};
   std::copy(args.begin(), args.end(), request.args);
   if (!wire::SendFrame(socket_.get(), request, fd))

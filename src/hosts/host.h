@@ -132,6 +132,8 @@ class Host {
   // The two halves of Request(), for several hosts that work at once.
   HostResult<void> Post(wire::FrameKind kind, std::span<const uint64_t> args, int fd = -1);
   HostResult<wire::Frame> Collect(double timeout_s);
+  // Returns how often it was asked to load something.
+  uint64_t loads() const { return loads_; }
 
   // Asks the host to end by itself, and waits until it is gone. It must not be in blocks.
   HostResult<HostLegacy> Quit(double timeout_s);
@@ -217,6 +219,7 @@ class Host {
   int64_t wake_allowance_ns_ = 0;
   bool on_device_ = false, stays_awake_ = false;
   bool in_blocks_ = false;
+  uint64_t loads_ = 0;
   uint32_t sequence_ = 0;
   int void_blocks_ = 0;  // in a row
   std::optional<Freezer> freezer_;

@@ -39,6 +39,7 @@ struct ProblemRequest {
 struct ProblemDescription {
   std::vector<wire::ArgumentSpec> arguments;
   bool float64_supported = true;
+  bool own_check = false;  // its file has a check(inputs, outputs), which says what is right
   // A note for verdicts on inputs that are not contiguous and weights that never vary; or empty.
   std::string layouts;
 };

@@ -62,6 +62,9 @@ struct DrawRecord {
   std::map<std::string, std::string> set = {};  // constants of another size than the verdict's
 };
 
+// Correctness::tolerance if the problem's own check judged: then there is no error ratio.
+inline constexpr std::string_view kByOwnCheck = "check";
+
 struct Correctness {
   bool passed = false;
   int64_t calls_checked = 0;
@@ -69,7 +72,7 @@ struct Correctness {
   double max_abs_error = 0;
   std::string precision_class;  // by the errors
   std::string required_class;
-  std::string tolerance;  // "error-ratio" or "allclose:1e-4"
+  std::string tolerance;  // "error-ratio", "allclose:1e-4" or "check"
   std::optional<Mismatch> first_mismatch;
   std::string hint;
   // How outputs differ where inputs are NaN or infinite; empty: nowhere, or not looked at.

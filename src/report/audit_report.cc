@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/verdict.h"
 #include "report/text.h"
 
 namespace assay {
@@ -75,7 +76,7 @@ class AuditWriter {
       result = audit.findings.front().name;
       tone = Tone::kBad;
     }
-    if (const MutantRecord* weakest = audit.Weakest())
+    if (const MutantRecord* weakest = audit.Weakest(); weakest && !ByOwnCheck(audit))
       nearest = fmt::format("{} {}", FormatMargin(weakest->margin), Safe(weakest->words));
     const std::string counts = tried > 0 ? fmt::format("{}/{}", killed, tried) : std::string();
     frame_.Row({{Padded(Safe(audit.problem.name), name_width_) + "  ", Tone::kStrong},
@@ -87,12 +88,15 @@ class AuditWriter {
   void Degenerate(const ProblemAudit& audit) {
     std::string right;
     if (audit.draws > 0)
-      right = fmt::format("{}, {}", Counted(audit.draws, "draw"), Safe(audit.tolerance));
+      right = fmt::format("{}, {}", Counted(audit.draws, "draw"),
+                          ByOwnCheck(audit) ? "its own check" : Safe(audit.tolerance));
     frame_.Section(Safe(audit.problem.name), {right, Tone::kFaint});
     for (size_t i = 0; i < std::min(kFindingsShown, audit.findings.size()); ++i) {
       const AuditFinding& finding = audit.findings[i];
       std::string text = finding.name + ": " + Safe(finding.detail);
-      if (finding.margin)
+      if (finding.margin && ByOwnCheck(audit))
+        text += ": the problem's own check lets it pass";
+      else if (finding.margin)
         text += fmt::format(": passes, at {} of the bound", FormatMargin(*finding.margin));
       frame_.Prose(text, Tone::kBad);
       frame_.Labelled("  mend", finding.mend.empty()
@@ -104,6 +108,8 @@ class AuditWriter {
           fmt::format("and {} more; --json lists them", audit.findings.size() - kFindingsShown),
           Tone::kFaint);
   }
+
+  static bool ByOwnCheck(const ProblemAudit& audit) { return audit.tolerance == kByOwnCheck; }
 
   std::string Mend(const AuditFinding& finding) const {
     return Safe(finding.mend) + (finding.margin ? " would show it" : "");

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "model/verdict.h"
 #include "report/text.h"
 
 namespace assay {
@@ -52,6 +53,15 @@ TEST(RenderAudit, SaysOfEachProblemWhatBecameOfItsMutants) {
   EXPECT_THAT(text, HasSubstr("inputs scaled by 16 would show it"));
   EXPECT_THAT(text, HasSubstr("no draw that was tried would show it"));
   EXPECT_THAT(text, HasSubstr("no such operator"));
+}
+
+TEST(RenderAudit, AProblemWithItsOwnCheckHasNoBound) {
+  std::vector<ProblemAudit> audits = OneOfEach();
+  for (ProblemAudit& audit : audits) audit.tolerance = kByOwnCheck;
+  const std::string text = RenderAudit(audits, {false, true, 100});
+  EXPECT_THAT(text, HasSubstr("zero-output: all zero: the problem's own check lets it pass"));
+  EXPECT_THAT(text, HasSubstr("13 draws, its own check"));
+  EXPECT_THAT(text, Not(HasSubstr("12 sum drops its second term")));
 }
 
 TEST(RenderAudit, ACleanSuiteSaysSo) {

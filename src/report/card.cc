@@ -9,6 +9,7 @@
 
 #include "report/card_face.h"
 #include "report/decision_text.h"
+#include "report/error_text.h"
 #include "report/kernel_facts.h"
 #include "report/next_step.h"
 #include "report/sustained_facts.h"
@@ -125,7 +126,7 @@ class CardWriter {
     if (correctness->passed) frame_.Labelled("sizes", Sizes(*correctness));
     if (correctness->tolerance.starts_with("allclose"))
       frame_.Labelled("tolerance", Safe(correctness->tolerance));
-    frame_.Labelled("errors", Errors(*correctness));
+    frame_.Labelled("errors", ErrorText(*correctness));
     Precision(*correctness);
     Mismatched(*correctness);
     if (!correctness->differs_on_special_values.empty())
@@ -171,22 +172,6 @@ class CardWriter {
     }
     if (others.empty()) return "right at this size alone; --ragged NAME=LO:HI checks others";
     return fmt::format("right at this one and at {}", fmt::join(others, "; "));
-  }
-
-  static std::string Errors(const Correctness& correctness) {
-    const double ratio = correctness.error_ratio;
-    std::string text = "beyond any bound";
-    if (ratio <= 1)
-      text = fmt::format("at most {:.2f} of what is allowed", ratio);
-    else if (std::isfinite(ratio) && ratio < 1e6)
-      text = fmt::format("{:.{}f} times what is allowed", ratio, ratio < 10 ? 2 : 0);
-    else if (std::isfinite(ratio))
-      text = fmt::format("{:.1e} times what is allowed", ratio);
-    if (std::isfinite(correctness.max_abs_error))
-      text += correctness.passed
-                  ? fmt::format("; {:.2g} on ordinary values", correctness.max_abs_error)
-                  : fmt::format("; the largest is {:.2g}", correctness.max_abs_error);
-    return text;
   }
 
   // tf32 and float16 are one class, which has the name of what the problem computes in.

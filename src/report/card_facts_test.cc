@@ -70,6 +70,18 @@ TEST(Card, ShowsTheFirstWrongElementAsPeopleWriteIt) {
   EXPECT_THAT(RenderCard(verdict, kAscii), HasSubstr("first wrong  out1[0, 1]: got 2 "));
 }
 
+TEST(Card, SaysThatTheProblemsOwnCheckJudged) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  EXPECT_EQ(RenderCard(verdict, kAscii).find("own check"), std::string::npos);
+  verdict.correctness->tolerance = kByOwnCheck;
+  verdict.correctness->precision_class.clear();
+  verdict.correctness->required_class.clear();
+  const std::string card = RenderCard(verdict, kAscii);
+  EXPECT_THAT(card, HasSubstr("judged by the problem's own check"));
+  EXPECT_EQ(card.find("of what is allowed"), std::string::npos) << card;
+  EXPECT_EQ(card.find("precision"), std::string::npos) << card;
+}
+
 TEST(Card, OfAFloat16ProblemSpeaksOfFloat16) {
   Verdict verdict = SampleVerdict(Outcome::kFaster);
   verdict.problem.dtype = "float16";

@@ -87,6 +87,11 @@ std::string Conditions(const ProblemRequest& problem) {
                                fmt::join(ranges, ", "));
   if (problem.special_values == "required")
     text += "- Where inputs are NaN or infinite, results are those of the reference.\n";
+  // The file's text says it; the host that runs it decides.
+  if (problem.source.contains("\ndef check("))
+    text +=
+        "- The reference's file has a `check` that judges the outputs of each call: whatever it "
+        "accepts is right.\n";
   if (!problem.allow_libraries)
     text += "- No libraries such as BLAS: the work is done by the file's own code.\n";
   return Trimmed(text);

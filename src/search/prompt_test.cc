@@ -210,16 +210,18 @@ TEST(Prompt, RulesFollowTheProblem) {
   ProblemRequest problem = Softmax();
   EXPECT_THAT(TextOf(PromptOperator::kImplement, Whole(problem)),
               AllOf(HasSubstr("other sizes"), HasSubstr("weights prepared in one, are wrong"),
-                    Not(HasSubstr("NaN or infinite")), Not(HasSubstr("librar"))));
+                    Not(HasSubstr("NaN or infinite")), Not(HasSubstr("librar")),
+                    Not(HasSubstr("has a `check`"))));
   problem.weights = "constant";
   problem.special_values = "required";
   problem.allow_libraries = false;
   problem.ragged = {{"ROWS", {1, 67}}};
   problem.precision = "tf32";
+  problem.source += "\ndef check(inputs, outputs):\n    return None\n";
   EXPECT_THAT(TextOf(PromptOperator::kImplement, Whole(problem)),
-              AllOf(HasSubstr("ROWS from 1 to 67"), HasSubstr("may be prepared once"),
-                    HasSubstr("NaN or infinite"), HasSubstr("No libraries"),
-                    HasSubstr("arithmetic in tf32")));
+              AllOf(HasSubstr("has a `check` that judges"), HasSubstr("ROWS from 1 to 67"),
+                    HasSubstr("may be prepared once"), HasSubstr("NaN or infinite"),
+                    HasSubstr("No libraries"), HasSubstr("arithmetic in tf32")));
 }
 
 TEST(Prompt, FaultsAreNamed) {

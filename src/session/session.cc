@@ -135,9 +135,10 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
                          Oracle::Open(options, std::move(host), std::move(estimate)));
   ASSAY_ASSIGN_OR_RETURN(bench_.rule, RuleFor(terms.problem, terms.precision, terms.tolerance,
                                               FinestClass(bench_.oracle->plan())));
-  bench_.tolerance = !bench_.rule.allclose     ? "error-ratio"
-                     : terms.tolerance.empty() ? terms.problem.tolerance
-                                               : terms.tolerance;
+  bench_.tolerance = bench_.oracle->description().own_check ? std::string(kByOwnCheck)
+                     : !bench_.rule.allclose                ? "error-ratio"
+                     : terms.tolerance.empty()              ? terms.problem.tolerance
+                                                            : terms.tolerance;
   ASSAY_ASSIGN_OR_RETURN(bench_.live, LiveSlots::Create(*bench_.oracle, bench_.device.get()));
   schedule_.MeetOracle();
   if (bench_.saves_cores()) return {};

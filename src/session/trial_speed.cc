@@ -159,6 +159,8 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
   // It may have been about to ask what else explains that.
   if (result->checks.wrong && bench.stop.stopped())
     return Fail(ErrorKind::kInterrupted, "interrupted");
+  if (result->checks.wrong && result->checks.wrong->trouble)
+    return std::unexpected(TroubleAsError(*result->checks.wrong->trouble, "gate 2"));
   AddSpent(result->spent, &verdict->cost);
   // Hosts of pairs to come have taken memory only now: CUDA starts in them after gate 1.
   wants_room_ = result->checks.wrong && result->checks.wrong->lacked_memory;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "correctness/call_check.h"
 #include "correctness/draw_set.h"
+#include "correctness/own_check.h"
 #include "machine/seeds.h"
 #include "rules/audit_findings.h"
 #include "values/draw_kinds.h"
@@ -40,7 +41,8 @@ struct Catalog {
   int left_out = 0;
 };
 
-Result<Catalog> ParseCatalog(const std::string& text, const CompareRule& rule) {
+// `any_precision`: mutants of few bits are no fault.
+Result<Catalog> ParseCatalog(const std::string& text, PrecisionClass required, bool any_precision) {
   Catalog catalog;
   try {
     const auto document = nlohmann::json::parse(text);
@@ -50,8 +52,8 @@ Result<Catalog> ParseCatalog(const std::string& text, const CompareRule& rule) {
       mutant.family = item.at("family").get<std::string>();
       mutant.subject = item.at("subject").get<std::string>();
       mutant.words = item.at("words").get<std::string>();
-      catalog.counts.push_back(PrecisionCounts(item.at("precision").get<std::string>(),
-                                               rule.required, rule.allclose.has_value()));
+      catalog.counts.push_back(
+          PrecisionCounts(item.at("precision").get<std::string>(), required, any_precision));
       catalog.mutants.push_back(std::move(mutant));
     }
     for (const auto& item : document.at("mends"))
@@ -81,7 +83,7 @@ class Audit {
   HostResult<void> LookForMends(ProblemAudit* audit);
   HostResult<void> TryMend(const Mend& mend, uint64_t seed, ProblemAudit* audit);
   HostResult<CallCheck> Check(size_t mutant, uint32_t master, std::string_view kind);
-  bool MasterIsMeaningful(uint32_t master) const;
+  bool MasterIsMeaningful(uint32_t master);
 
   const AuditRequest& request_;
   const std::function<void(const std::string&, double)>& progress_;
@@ -122,6 +124,7 @@ Result<void> Audit::MakeDraws(ProblemAudit* audit) {
   audit->tolerance = "error-ratio";
   if (rule_.allclose)
     audit->tolerance = request_.tolerance.empty() ? request_.problem.tolerance : request_.tolerance;
+  if (oracle_->description().own_check) audit->tolerance = kByOwnCheck;
   ASSAY_ASSIGN_OR_RETURN(std::vector<DrawKind> skip, SkippedDraws(request_.problem));
   if (request_.ordinary_only)
     for (uint64_t kind = 1; kind < wire::kDrawKindCount; ++kind)
@@ -155,8 +158,10 @@ HostResult<CallCheck> Audit::Check(size_t mutant, uint32_t master, std::string_v
   if (!made->changed || made->threw) return check;
   HintContext context;
   context.draw_kind = kind;
-  return CheckOutputs(*oracle_, oracle_->outputs(target), master, true, rule_,
-                      draws_->reference_errors(), context);
+  check = CheckOutputs(*oracle_, oracle_->outputs(target), master, true, rule_,
+                       draws_->reference_errors(), context);
+  if (check.trouble) return std::unexpected(std::move(*check.trouble));
+  return check;
 }
 
 HostResult<void> Audit::RunDraws(ProblemAudit* audit) {
@@ -188,7 +193,11 @@ HostResult<void> Audit::RunDraws(ProblemAudit* audit) {
   return {};
 }
 
-bool Audit::MasterIsMeaningful(uint32_t master) const {
+bool Audit::MasterIsMeaningful(uint32_t master) {
+  if (oracle_->description().own_check) {
+    const auto said = AskAboutReference(*oracle_, master);
+    return said && !*said;
+  }
   for (const OutputView& view : OutputViews(*oracle_, master, nullptr, !rule_.allclose)) {
     std::string reason;
     if (!DrawIsMeaningful(view, false, &reason)) return false;
@@ -250,7 +259,11 @@ Result<void> Audit::Run(ProblemAudit* audit) {
     if (!master) return std::unexpected(OracleError(master.error()));
     const auto text = oracle_->ListMutants(*master);
     if (!text) return std::unexpected(OracleError(text.error()));
-    ASSAY_ASSIGN_OR_RETURN(catalog_, ParseCatalog(*text, rule_));
+    // Integers that the problem's own check judges may differ, and be as right.
+    const bool any_precision =
+        rule_.allclose.has_value() ||
+        (oracle_->description().own_check && rule_.required == PrecisionClass::kExact);
+    ASSAY_ASSIGN_OR_RETURN(catalog_, ParseCatalog(*text, rule_.required, any_precision));
     return {};
   };
   ASSAY_RETURN_IF_ERROR(listed());

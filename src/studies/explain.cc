@@ -147,6 +147,10 @@ Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   ExplainResult result;
   result.folder = folder.string();
   result.draw = DrawKindName(draw.kind);
+  if (oracle.description().own_check)
+    result.note =
+        "the problem's own check judged: what the program compares with is one right answer of "
+        "several";
   if (verdict.candidate.form == "python") {
     ASSAY_RETURN_IF_ERROR(WriteScript(request, oracle, settings, folder));
     result.command = fmt::format("cd {} && {} run.py", folder.string(), python);

@@ -25,6 +25,7 @@ struct ExplainResult {
   std::string folder;
   std::string draw;     // "large-offset"
   std::string command;  // that compiles and runs the program
+  std::string note;     // on how to read what it prints; may be empty
 };
 
 // Makes the draw again from the verdict's seed and writes the program. Errors (kUsage): a verdict

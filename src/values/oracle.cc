@@ -81,6 +81,7 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
       *refusal = reply.error().failure;
     return std::unexpected(OracleError(reply.error()));
   }
+  load_ = host_->loads();
   const wire::Report& report = host_->report();
   const uint64_t count = reply->args[0];
   if (count > wire::kArgumentsMax)
@@ -88,6 +89,7 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
   description_.arguments.assign(report.arguments, report.arguments + count);
   description_.float64_supported = (reply->args[1] & 2) != 0;
   randomised_weights_ = (reply->args[1] & 8) != 0;
+  description_.own_check = (reply->args[1] & 16) != 0;
   description_.layouts = host_->Message();
   if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound) ||
       !TwinsAreSound(description_.arguments))

@@ -118,6 +118,13 @@ class Oracle {
   HostResult<std::optional<SelectedValues>> Select(uint32_t slot, size_t output,
                                                    std::span<const std::byte> indices);
 
+  // Asks the problem's own check (description().own_check) about outputs, laid out as in a slot, of
+  // the draw in `slot`. Returns the sentence that says what is wrong; nullopt: they are right.
+  // Another size's oracle may start a reference for it, as for Select. Trouble kFailed with
+  // kProblemCheck: the check throws, takes too long, or gives neither None nor a sentence.
+  HostResult<std::optional<std::string>> AskCheck(uint32_t slot,
+                                                  std::span<const std::byte> outputs);
+
   // A master's inputs and outputs. If masters lie on a device these are copies, valid until the
   // next call for another slot.
   const std::byte* inputs(uint32_t slot) const;
@@ -196,8 +203,14 @@ class Oracle {
   bool randomised_weights_ = false;
   uint64_t shown_version_ = 0;  // in the host's weights
   bool float64_weights_stale_ = false;
+  // Calls `ask` with an oracle whose host holds this problem, and with the slot of this draw there.
+  // The draw's weights are shown meanwhile.
+  template <typename Ask>
+  auto AskAbout(uint32_t slot, const Ask& ask) -> decltype(ask(*this, slot));
   HostResult<std::optional<SelectedValues>> AskWhatIsSelected(uint32_t slot, size_t output,
                                                               std::span<const std::byte> indices);
+  HostResult<std::optional<std::string>> AskWhatIsWrong(uint32_t slot,
+                                                        std::span<const std::byte> outputs);
   struct Filled {
     uint64_t number = 0, weights = 0;
     uint64_t seed = 0;  // of Draw alone
@@ -210,7 +223,10 @@ class Oracle {
     std::vector<std::vector<MovedElement>> elements;  // by output
   };
   std::map<uint32_t, Moved> moved_;  // by slot
-  std::shared_ptr<Oracle> second_;   // of another size: answers Select
+  // Once the host has loaded another size: answers Select and AskCheck.
+  std::shared_ptr<Oracle> second_;
+  uint64_t second_fill_ = 0;  // this oracle's fill that the second one holds
+  uint64_t load_ = 0;         // the number of the host's load that was this problem's
   std::string init_arguments_;
   uint32_t slots_max_ = 0, oracle_slots_max_ = 0;
 };

@@ -1,4 +1,7 @@
-// Oracle::Select: asks a reference for the values behind indices.
+// Oracle::Select and AskCheck: ask a reference for the values behind indices, and the problem's own
+// check about outputs.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -37,18 +40,32 @@ std::optional<SelectedValues> ReadReply(const wire::Frame& reply, const std::byt
   return selected;
 }
 
+// The trouble of a host that a check used: the problem's fault, whatever the check did to the host.
+std::unexpected<HostTrouble> TroubleOfCheck(HostTrouble trouble, double timeout_s) {
+  using Kind = HostTrouble::Kind;
+  if (trouble.kind == Kind::kFailed || trouble.kind == Kind::kInterrupted ||
+      trouble.kind == Kind::kEnvironment)
+    return std::unexpected(std::move(trouble));
+  std::string message =
+      trouble.kind == Kind::kTimedOut
+          ? fmt::format("the problem's own check did not end within {:.0f} s", timeout_s)
+          : "the problem's own check ended the reference's host: " + trouble.message;
+  auto failed = HostFailed(Kind::kFailed, std::move(message));
+  failed.error().failure = wire::Failure::kProblemCheck;
+  return failed;
+}
+
 }  // namespace
 
-HostResult<std::optional<SelectedValues>> Oracle::Select(uint32_t slot, size_t output,
-                                                         std::span<const std::byte> indices) {
-  const Span span("ask what indices select");
-  if (!other_) {
+template <typename Ask>
+auto Oracle::AskAbout(uint32_t slot, const Ask& ask) -> decltype(ask(*this, slot)) {
+  if (host_->loads() == load_) {
     // Values of the first batch may have come after this draw, with weights of their own.
     const uint64_t shown = shown_version_;
     if (auto set = ShowWeights(weights_of(slot)); !set) return std::unexpected(set.error());
-    auto selected = AskWhatIsSelected(slot, output, indices);
+    auto answer = ask(*this, slot);
     if (auto set = ShowWeights(shown); !set) return std::unexpected(set.error());
-    return selected;
+    return answer;
   }
   if (!second_) {
     OracleOptions options = options_;
@@ -61,9 +78,41 @@ HostResult<std::optional<SelectedValues>> Oracle::Select(uint32_t slot, size_t o
   }
   const Filled& filled = fills_.at(slot);
   if (auto set = second_->ShowWeights(filled.weights); !set) return std::unexpected(set.error());
-  if (auto drawn = second_->Fill(0, filled.seed, filled.kind, false); !drawn)
-    return std::unexpected(drawn.error());
-  return second_->AskWhatIsSelected(0, output, indices);
+  if (second_fill_ != filled.number) {
+    second_fill_ = 0;
+    if (auto drawn = second_->Fill(0, filled.seed, filled.kind, false); !drawn)
+      return std::unexpected(drawn.error());
+    second_fill_ = filled.number;
+  }
+  return ask(*second_, 0);
+}
+
+HostResult<std::optional<SelectedValues>> Oracle::Select(uint32_t slot, size_t output,
+                                                         std::span<const std::byte> indices) {
+  const Span span("ask what indices select");
+  return AskAbout(slot, [&](Oracle& oracle, uint32_t there) {
+    return oracle.AskWhatIsSelected(there, output, indices);
+  });
+}
+
+HostResult<std::optional<std::string>> Oracle::AskCheck(uint32_t slot,
+                                                        std::span<const std::byte> outputs) {
+  const Span span("ask the problem's check");
+  return AskAbout(
+      slot, [&](Oracle& oracle, uint32_t there) { return oracle.AskWhatIsWrong(there, outputs); });
+}
+
+HostResult<std::optional<std::string>> Oracle::AskWhatIsWrong(uint32_t slot,
+                                                              std::span<const std::byte> outputs) {
+  ASSAY_CHECK(outputs.size() == plan().output_stride);
+  const auto memory = SharedRegion::Create("assay-checked", std::max<size_t>(1, outputs.size()));
+  if (!memory) return HostFailed(HostTrouble::Kind::kEnvironment, memory.error().message);
+  std::memcpy(memory->data(), outputs.data(), outputs.size());
+  const uint64_t args[] = {slot};
+  auto reply = host_->Request(wire::FrameKind::kCheck, args, options_.timeout_s, memory->fd());
+  if (!reply) return TroubleOfCheck(std::move(reply).error(), options_.timeout_s);
+  if (reply->args[0] != 0) return std::nullopt;
+  return host_->Message();
 }
 
 HostResult<std::optional<SelectedValues>> Oracle::AskWhatIsSelected(

@@ -130,16 +130,20 @@ Html CorrectnessSection(const Verdict& verdict) {
   if (!gate->hint.empty())
     html += Markup("<div class=\"notice\"><p><strong>Hint:</strong> {}</p></div>\n", gate->hint);
   Html facts = FactRow("calls checked", Markup("{}", gate->calls_checked));
-  facts +=
-      FactRow("largest error over its bound", Markup("{:.3g} (up to 1 passes)", gate->error_ratio));
-  facts += FactRow("largest absolute error", Markup("{:.3g}", gate->max_abs_error));
+  const bool own_check = gate->tolerance == kByOwnCheck;
+  if (own_check) facts += FactRow("judged by", Text("the problem's own check"));
+  if (!own_check) {
+    facts += FactRow("largest error over its bound",
+                     Markup("{:.3g} (up to 1 passes)", gate->error_ratio));
+    facts += FactRow("largest absolute error", Markup("{:.3g}", gate->max_abs_error));
+  }
   facts += FactRow("precision class",
                    gate->required_class.empty()
                        ? Text(gate->precision_class)
                        : Markup("{}; {} is required",
                                 gate->precision_class.empty() ? "none" : gate->precision_class,
                                 gate->required_class));
-  facts += FactRow("tolerance", Text(gate->tolerance));
+  if (!own_check) facts += FactRow("tolerance", Text(gate->tolerance));
   facts += FactRow("on NaN and infinity", Text(gate->differs_on_special_values));
   facts += FactRow("right with weights", Text(gate->right_with_weights));
   facts += FactRow("note", Text(gate->note));

@@ -52,7 +52,10 @@ Html HeadTiles(const Verdict& verdict) {
     tiles += Tile("of the bound", Markup("{:.0f}%", verdict.roofline->percent_of_peak),
                   Markup("bound {}, by {}", FormatDuration(verdict.roofline->bound_ns),
                          verdict.roofline->regime));
-  if (verdict.correctness)
+  if (verdict.correctness && verdict.correctness->tolerance == kByOwnCheck)
+    tiles += Tile("judged by", Text("its own check"),
+                  Text(Counted(verdict.correctness->calls_checked, "call") + " checked"));
+  else if (verdict.correctness)
     tiles += Tile("error over its bound", Markup("{:.2g}", verdict.correctness->error_ratio),
                   Markup("{}{} checked",
                          verdict.correctness->precision_class.empty()

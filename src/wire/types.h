@@ -226,6 +226,7 @@ enum class FrameKind : uint32_t {
   kSelect = 13,   // oracle: compare indices by what they select; see selections.py
   kStartDevice = 14,  // python hosts: start CUDA now; otherwise the first request that may need it
                       // does
+  kCheck = 15,        // oracle: ask the problem's own check about outputs; see own_check.py
   // host to judge
   kHello = 100,   // args: kVersion, role; the kernel attaches the sender's pid
   kDone = 101,    // args: as the request defines
@@ -242,6 +243,7 @@ enum class Failure : uint64_t {
   kProblemRandom = 6,    // forward gives other outputs under another seed
   kDrawMeaningless = 7,  // this draw makes the reference give NaN or infinity, or throw
   kFloat64Unsupported = 8,
+  kProblemCheck = 9,     // the problem's own check throws, or gives neither None nor text
   kCandidateLoad = 20,  // does not load: no such symbol, unresolved symbols, an exception on import
   kCandidateEntry = 21,  // no ASSAY_KERNEL, no ModelNew
   kCandidateSignature = 22,

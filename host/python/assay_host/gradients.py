@@ -10,7 +10,7 @@ import inspect
 
 import torch
 
-from assay_host import failure
+from assay_host import failure, own_check
 from assay_host.failure import Failure
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -21,6 +21,13 @@ def of_problem(module):
     model, draw = module.get("Model"), module.get("get_inputs")
     if not isinstance(model, type) or not callable(draw):
         raise Failure(failure.PROBLEM_LOAD, "--grad needs a class Model and a get_inputs()")
+    if own_check.NAME in module:
+        raise Failure(
+            failure.PROBLEM_LOAD,
+            f"--grad: the problem's own {own_check.NAME}(inputs, outputs) judges the results of "
+            "forward and knows nothing of gradients: judge it without --grad, or take the "
+            f"{own_check.NAME} out of a copy of the file",
+        )
     forward = model.forward
     _change(model, failure.PROBLEM_LOAD)
 

@@ -12,7 +12,7 @@ Requests (results of kDone in brackets):
                  of JSON that stand in it, constants in the place of those of the settings.
                  [argument count, flags, 0, bytes written to that memfd]
                  flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state;
-                 8 some weights got random values
+                 8 some weights got random values; 16 it has a check of its own
   kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
                  from now on; 1: it takes its weights from the first slot there, and blocks call a
                  module for each slot (copies.py); 2: the judge has changed them since float64
@@ -25,7 +25,7 @@ Requests (results of kDone in brackets):
   kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
   kEstimate      see estimate.py
   kProfile       args[0] milliseconds to spend; carries a writable memfd [bytes written to it]
-  kMutants, kMutate  see mutants.py; kSelect: see selections.py
+  kMutants, kMutate  see mutants.py; kSelect: see selections.py; kCheck: see own_check.py
 """
 
 import json
@@ -35,10 +35,12 @@ import torch
 
 from assay_host import blocks, compiled, copies, describe, device, drawn_weights, draws, estimate
 from assay_host import failure, float64, forward, inplace, layout, mends, mutants, nan_outputs
-from assay_host import problem, profile, record, selections, structure, values, weights, wire
+from assay_host import own_check, problem, profile, record, selections, structure, values
+from assay_host import weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE, FLAG_RANDOMISED = 1, 2, 4, 8
+FLAG_CHECK = 16
 
 
 class Reference:
@@ -50,7 +52,8 @@ class Reference:
         self._slots = None
         self._copies = self._compiled = None
         self._draw_kinds = {}
-        self._others = mutants.Mutants(self), selections.Selections(self)
+        self._check = own_check.OwnCheck(self, context)
+        self._others = mutants.Mutants(self), selections.Selections(self), self._check
         context.on_attach.append(self._forget_views)
 
     def handlers(self):
@@ -63,8 +66,7 @@ class Reference:
             wire.BLOCKS: self._blocks,
             wire.ESTIMATE: self._estimate,
             wire.PROFILE: self._profile,
-            **self._others[0].handlers(),
-            **self._others[1].handlers(),
+            **{k: handler for part in self._others for k, handler in part.handlers().items()},
         }
 
     def _forget_views(self, number):
@@ -126,6 +128,7 @@ class Reference:
         flags = FLAG_CHANGES_INPUTS if self._changes.inputs else 0
         flags |= FLAG_CHANGES_STATE if self._changed_names else 0
         flags |= FLAG_RANDOMISED if len(drawn) > len(kept) else 0
+        flags |= FLAG_CHECK if self._check.load(self._module) else 0
         if args[0] == 0 and self._float64_works(leaves):
             flags |= FLAG_FLOAT64
         self._timed = self._baseline(leaves, settings.get("baseline", "eager"))
@@ -334,7 +337,7 @@ class Reference:
         tensors = list(weights.state_tensors(model).values())
         return model, [tensors[index] for index in places]
 
-    # What mutants.py and selections.py stand on
+    # What mutants.py, selections.py and own_check.py stand on
 
     def drawn(self, seed, kind):
         """Returns the (name, value) leaves of a draw, and how many tensors its kind changed."""
@@ -370,6 +373,12 @@ class Reference:
     def _given(self, value):
         """Returns a value as forward gets it."""
         return self._place.copy(value) if self._changes.inputs else self._place.there(value)
+
+    def given_to_check(self, slot, outputs):
+        """Returns a slot's arguments as copies, the outputs beside them, and the module."""
+        self._restorer.restore()
+        inputs = self.slots().arguments(slot, self._place.copy)
+        return inputs, [self._place.there(tensor) for tensor in outputs], self._model
 
     def weights(self):
         """Floating-point parameters and buffers by name, except those that forward changes."""
