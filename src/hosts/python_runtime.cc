@@ -215,7 +215,10 @@ std::map<std::string, std::string> HostEnvironment(int threads) {
       {"PYTHONHASHSEED", "0"},
       {"PYTHONDONTWRITEBYTECODE", "1"},
       {"PYTHONUNBUFFERED", "1"},
-      {"TORCH_EXTENSIONS_DIR", "/tmp/extensions"}};
+      {"TORCH_EXTENSIONS_DIR", "/tmp/extensions"},
+      // A pool of helpers that compile would use cores that are being timed, and a host that is
+      // locked down cannot start one.
+      {"TORCHINDUCTOR_COMPILE_THREADS", "1"}};
   if (const std::string kernels = OpenBlasKernels(); !kernels.empty())
     environment["OPENBLAS_CORETYPE"] = kernels;
   return environment;
@@ -228,12 +231,14 @@ Result<SandboxRequest> PythonSandbox(const PythonRuntime& python, PythonRole rol
   const char* role_name = role == PythonRole::kReference   ? "reference"
                           : role == PythonRole::kCandidate ? "candidate"
                           : role == PythonRole::kOpponent  ? "opponent"
+                          : role == PythonRole::kMine      ? "mine"
                                                            : "build";
   request.arguments = {python.executable, "-B", "-s", "/assay/python/assay_host/__main__.py",
                        role_name};
   request.environment = HostEnvironment(threads);
   // Its memory for tensors (host/python/results.cc).
-  if (role != PythonRole::kBuild) request.environment["LD_PRELOAD"] = "/assay/libassay_host.so";
+  if (role != PythonRole::kBuild && role != PythonRole::kMine)
+    request.environment["LD_PRELOAD"] = "/assay/libassay_host.so";
   request.limits.processes = ProcessesFor(threads);
   request.may_start_processes = true;
   for (const std::string& folder : python.folders) request.binds.push_back({folder, folder});

@@ -26,10 +26,11 @@ struct PythonRuntime {
 Result<PythonRuntime> FindPython(const std::string& requested);
 
 // kOpponent: the problem's own Model, loaded as a candidate is loaded, to be timed against it.
-enum class PythonRole { kReference, kCandidate, kOpponent, kBuild };
+// kMine: compiles the problem's Model, and leaves a candidate of the code.
+enum class PythonRole { kReference, kCandidate, kOpponent, kBuild, kMine };
 
 struct PythonHostFiles {
-  std::string problem_source;    // reference and opponent only
+  std::string problem_source;    // reference, opponent and mine only
   std::string settings;          // JSON text
   std::string candidate_source;  // candidate and build only
   std::string init_arguments;    // pickle of get_init_inputs(), from the trusted host

@@ -1,7 +1,7 @@
-"""Entry: `python3 -B -s .../assay_host reference|candidate|opponent|build`.
+"""Entry: `python3 -B -s .../assay_host reference|candidate|opponent|build|mine`.
 
-Descriptor 3 is the socket to the judge, descriptor 4 holds the lockdown filter; the builder needs
-neither. Files lie under $ASSAY_HOST_ROOT (default /): assay/, problem/, candidate/, tmp/.
+Descriptor 3 is the socket to the judge, descriptor 4 holds the lockdown filter; the builder and the
+miner need neither. Files lie under $ASSAY_HOST_ROOT (default /): assay/, problem/, candidate/, tmp/.
 """
 
 import os
@@ -20,8 +20,12 @@ def main():
         from assay_host import build
 
         sys.exit(build.main())
+    if role == "mine":
+        from assay_host import mine
+
+        mine.main()
     if role not in ("reference", "candidate", "opponent"):
-        sys.exit("usage: assay_host reference|candidate|opponent|build")
+        sys.exit("usage: assay_host reference|candidate|opponent|build|mine")
     from assay_host import host
 
     host.main(role)

@@ -36,6 +36,8 @@ def prepare(root):
     os.environ["PATH"] = f"{path}:{os.path.dirname(sys.executable)}"
     os.environ["TORCH_EXTENSIONS_DIR"] = folder(root)
     os.environ["TRITON_CACHE_DIR"] = _triton_folder(root)
+    # Of code that torch.compile generated, with what it tuned in its first call.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder(root), "inductor")
 
 
 def read_sources(build_folder):
