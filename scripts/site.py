@@ -23,7 +23,7 @@ CHAPTERS = {
         docs/formats.md docs/archive.md docs/audit.md docs/model.md docs/ladder.md
         docs/peak.md""".split(),
     "Search and train": """docs/search.md docs/proposers.md docs/prompts.md docs/feedback.md
-        docs/env.md docs/datasets.md docs/worker.md docs/mcp.md AGENTS.md
+        docs/env.md docs/datasets.md docs/mine.md docs/worker.md docs/mcp.md AGENTS.md
         skills/*/SKILL.md""".split(),
     "Teach and serve": """docs/worklog.md docs/class.md docs/serve.md docs/cluster.md
         docs/database.md docs/scale.md""".split(),

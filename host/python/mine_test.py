@@ -1,6 +1,6 @@
 """Tests how code that torch.compile generated becomes a candidate: which argument is which tensor,
-the text of the wrapping, and the refusals. tests/mine/fake_inductor.py stands in for the compiler;
-where PyTorch has its own, that one is asked, too.
+the text of the wrapping, and the refusals. tests/mine/fake_inductor.py stands in for the compiler
+where PyTorch has none.
 """
 
 import ast
@@ -89,6 +89,13 @@ def _run(text, name):
     return module
 
 
+@unittest.skipUnless(_HAS_COMPILER, "this PyTorch has no compiler")
+class RealCompiler(unittest.TestCase):
+    def test_code_for_the_cpu_is_refused(self):
+        self.assertIn("only Triton's kernels are mined", _mine(_problem())["refusal"])
+
+
+@unittest.skipIf(_HAS_COMPILER, "the stand-in is for a PyTorch without one")
 class Mine(unittest.TestCase):
     def test_a_candidate_computes_what_the_reference_does(self):
         found = _mine(_problem(), {"set": {"ROWS": "3"}})
@@ -119,7 +126,6 @@ class Mine(unittest.TestCase):
         torch.testing.assert_close(twice, x * 2)
         torch.testing.assert_close(shifted, y + made.shift)
 
-    @unittest.skipIf(_HAS_COMPILER, "the faults are the stand-in's")
     def test_modules_that_cannot_be_mined_are_refused_with_the_reason(self):
         for fault, words in {
             "break": "torch.compile breaks its graph: Data-dependent branching; Detected a branch.",
@@ -132,7 +138,6 @@ class Mine(unittest.TestCase):
                 found = _mine(_problem(f'FAULT = "{fault}"', body))
                 self.assertIn(words, found["refusal"])
 
-    @unittest.skipIf(_HAS_COMPILER, "this PyTorch has a compiler")
     def test_without_a_compiler_the_machine_is_to_blame(self):
         found = _mine(_problem(), fake=False)
         self.assertIn("has no torch.compile", found["environment"])
@@ -222,8 +227,10 @@ class Text(unittest.TestCase):
             )
         )
         facts = inductor_source.facts(tree)
-        self.assertEqual(facts.kernels, ["triton_poi_0"])
-        self.assertEqual(facts.libraries, ["extern_kernels.mm", "torch.ops.aten.convolution.default"])
+        self.assertEqual((facts.kernels, facts.makers), (["triton_poi_0"], ["triton"]))
+        self.assertEqual(
+            facts.libraries, ["extern_kernels.mm", "torch.ops.aten.convolution.default"]
+        )
 
     def test_names_that_mean_two_things_are_found(self):
         one = ast.parse("import torch\nimport torch.nn as nn\nimport random as math\nN = 4")
@@ -231,7 +238,8 @@ class Text(unittest.TestCase):
         self.assertEqual(inductor_source.collisions(one, other), ["math"])
 
     def test_a_text_without_statements_keeps_all_else(self):
-        text = "class A:\n    @b\n    def c(self):\n        return 1\n\n\n# after\nd = '''\n\n\n\n'''\n"
+        text = "class A:\n    @b\n    def c(self):\n        return 1\n\n\n# after\n"
+        text += "d = '''\n\n\n\n'''\n"
         tree = ast.parse(text)
         self.assertEqual(
             inductor_source.without(text, tree, tree.body[0].body),

@@ -14,6 +14,7 @@
 #include "cli/env_command.h"
 #include "cli/formats_command.h"
 #include "cli/mcp_command.h"
+#include "cli/mine_command.h"
 #include "cli/model_options.h"
 #include "cli/options.h"
 #include "cli/search_command.h"
@@ -110,6 +111,9 @@ void CommandLine::AddAll() {
                      RunImport);
   Add<ExportOptions>(app, "export", "Write results or evaluators in other people's formats",
                      RunExport);
+  Add<MineOptions>(app, "mine",
+                   "Judge the code that torch.compile generates, and keep pairs to train on",
+                   RunMine);
   Add<SearchOptions>(app, "search",
                      "Search for faster kernels: propose candidates, judge them, keep all",
                      RunSearch);

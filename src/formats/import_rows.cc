@@ -97,8 +97,11 @@ Result<Imported> ImportKernelBook(const ImportRequest& request) {
     Json origin = {{"format", "kernelbook"}};
     origin.update(Chosen(
         row, {"entry_point", "module_name", "repo_name", "repo_link", "licenses", "sha", "uuid"}));
-    const size_t problem = imported.AddProblem(entry, reference);
-    imported.AddCandidate(problem, entry, candidate, origin.dump());
+    // Rows of assay mine have KernelBench's class, and the problem's name beside it.
+    const std::string module = TextOf(row, "module_name");
+    const std::string name = entry == "Model" && !module.empty() ? module : entry;
+    const size_t problem = imported.AddProblem(name, reference);
+    imported.AddCandidate(problem, name, candidate, origin.dump());
   });
 }
 

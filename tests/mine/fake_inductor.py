@@ -1,6 +1,6 @@
 """Stands in for torch.compile and Inductor, where PyTorch has none: it traces a module by torch.fx
-and writes a module of code as Inductor does, with kernels in strings and a `call` that takes a list.
-Its kernels are plain PyTorch, so that the code runs on any CPU.
+and writes a module of code as Inductor does, with kernels in strings, and a `call` that takes a
+list. Its kernels are plain PyTorch, so that the code runs on any CPU.
 
 Importing it makes `torch._inductor` importable; that brings torch.compile.
 """
@@ -37,7 +37,7 @@ _tensor_constant0 = None
 def call(args):
     {names}, = args
     args.clear()
-{checks}{body}
+{body}
     return ({results}, )
 
 
@@ -123,7 +123,6 @@ def _generate(traced, library):
     text = _MODULE.format(
         kernels=kernels,
         names=", ".join(name for name, _ in arguments),
-        checks="",
         body=body.rstrip("\n"),
         results=", ".join(names[each] for each in results),
     )
@@ -138,7 +137,7 @@ def fake_compile(model, dynamic=None, mode=None, fullgraph=False):
 
     fault = getattr(model, "FAULT", "")
     if fault == "break":
-        raise Unsupported("Data-dependent branching\n  Explanation: Detected a branch.\n  Hint: none")
+        raise Unsupported("Data-dependent branching\n  Explanation: Detected a branch.\n  Hint: no")
     traced = torch.fx.symbolic_trace(model)
     text, places = _generate(traced, fault == "library")
     folder = os.environ["TORCHINDUCTOR_CACHE_DIR"]

@@ -35,6 +35,7 @@ ROOMS = [
     "swap",
     "run",
     "formats",
+    "mine",
     "search",
     "worklog",
     "serve",

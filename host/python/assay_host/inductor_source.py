@@ -11,22 +11,25 @@ _TIMING = ("benchmark_compiled_module", "get_args")
 
 class Facts(typing.NamedTuple):
     kernels: list  # names of kernels that the code brings along
+    makers: list  # functions that make them: "triton", "cpp_pybinding"
     libraries: list  # calls of operators that PyTorch's libraries compute: "extern_kernels.mm"
 
 
 def facts(tree):
     """Returns the Facts of a generated module's syntax tree."""
-    kernels, libraries = [], []
+    kernels, makers, libraries = [], set(), []
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            if _dotted(statement.value.func).startswith("async_compile."):
+            place, _, maker = _dotted(statement.value.func).rpartition(".")
+            if place == "async_compile":
+                makers.add(maker)
                 kernels += [name.id for name in statement.targets if isinstance(name, ast.Name)]
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = _dotted(node.func)
             if _is_library(name) and name not in libraries:
                 libraries.append(name)
-    return Facts(kernels, sorted(libraries))
+    return Facts(kernels, sorted(makers), sorted(libraries))
 
 
 def _dotted(node):

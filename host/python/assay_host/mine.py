@@ -1,11 +1,11 @@
 """Mines a problem: compiles its Model by torch.compile on the device that the settings name, and
 wraps the code that is generated as a candidate.
 
-Runs in a sandbox of its own, as the builder does. Reads problem/problem.py and problem/settings.json
-("set", "device", "precision", "mode"); writes tmp/mined.json with "python_code", "entry_point",
-"triton_code", "original_triton_code", "kernels", "libraries" and "versions"; or with "refusal", a
-sentence; or with "problem" or "environment", sentences on a failure of the problem or of this
-machine. Exit status 0 if it is written.
+Runs in a sandbox of its own, as the builder does. Reads problem/problem.py, and
+problem/settings.json with "set", "device", "precision" and "mode". Writes tmp/mined.json with
+"python_code", "entry_point", "triton_code", "original_triton_code", "kernels", "libraries" and
+"versions"; or with "refusal", a sentence; or with "problem" or "environment", sentences on a
+failure of the problem or of this machine. Exit status 0 if it is written.
 """
 
 import ast
@@ -16,7 +16,7 @@ import sys
 
 
 def main():
-    """Returns the exit status."""
+    """Writes the answer, and ends the process."""
     root = os.environ.get("ASSAY_HOST_ROOT", "/")
     from assay_host import failure, inductor
     from assay_host.failure import Failure

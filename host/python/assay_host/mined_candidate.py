@@ -21,6 +21,8 @@ _HEADING = '''# forward of this class is code that torch.compile generated for t
 _GUARD = '''        if {expression} != {value}:
             raise ValueError("this code was generated for {expression} = {value}")
 '''
+# Functions of Inductor's that make kernels of what Triton's cache holds.
+_MAKERS = ("triton", "multi_kernel")
 
 
 def pinned(text, settings):
@@ -246,8 +248,15 @@ def wrap(text, module, model, arguments, call, result, how):
     constants = inductor_source.constants(tree, call.module)
     if constants:
         raise Refusal(f"its code takes constants from outside of its text: {', '.join(constants)}")
-    if not inductor_source.facts(tree).kernels:
+    facts = inductor_source.facts(tree)
+    if not facts.kernels:
         raise Refusal("its code has no kernel of its own: it only calls PyTorch's libraries")
+    others = [maker for maker in facts.makers if maker not in _MAKERS]
+    if others:
+        raise Refusal(
+            f"its kernels are made by async_compile.{others[0]}, which needs a compiler whenever "
+            "the code is loaded, and a candidate's host has none: only Triton's kernels are mined"
+        )
     reference = ast.parse(text)
     both = inductor_source.collisions(reference, tree)
     if both:
