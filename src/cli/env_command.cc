@@ -85,10 +85,11 @@ Result<EnvironmentTerms> TermsOf(const EnvOptions& options,
                                  const std::vector<WorkerPlace>& places) {
   EnvironmentTerms terms;
   for (const std::string& problem : options.problems) {
-    ProblemChoice choice{problem, options.size, {}};
+    ProblemChoice choice{problem, options.size, {}, options.gradients};
     ASSAY_RETURN_IF_ERROR(ResolveProblem(choice, SuiteFolders()));
     terms.problems.push_back(std::move(choice));
   }
+  terms.gradients = options.gradients;
   terms.judging = options.asked;
   terms.judging.device = places.front().device;
   terms.judging.threshold = options.formula == "fast" && options.p > 0 ? options.p : 1;

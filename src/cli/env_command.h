@@ -12,6 +12,7 @@ namespace assay {
 struct EnvOptions {
   std::vector<std::string> problems;  // that a reset without a problem chooses from
   std::string size, form = "native", formula = "fast", prompts;
+  bool gradients = false;  // of each episode whose reset does not say
   double p = 1, tie = 0, foul = -1;
   int64_t turns = 4, prompt_tokens = 16'000;
   std::vector<std::string> devices;  // empty: the CPU; of device and Python forms, as found

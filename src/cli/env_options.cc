@@ -31,6 +31,9 @@ void EnvOptions::AddTo(CLI::App& command) {
       "PROBLEMS", problems,
       "Problems, by name or path: a reset without a problem chooses one by its seed");
   command.add_option("--size", size, "The named size of PROBLEMS");
+  command.add_flag("--grad", gradients,
+                   "Episodes on problems with their gradients, where a reset does not say "
+                   "otherwise: forward and backward are one call");
   command.add_option("--form", form, "The form of candidates")
       ->capture_default_str()
       ->check(CLI::IsMember({"native", "device", "python"}));

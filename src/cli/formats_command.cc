@@ -81,6 +81,7 @@ Result<ExportedFiles> EvaluatorFilesOf(const ExportOptions& options) {
     terms.arguments.insert(terms.arguments.end(), {"--size", options.problem.size});
   for (const std::string& setting : options.problem.set)
     terms.arguments.insert(terms.arguments.end(), {"--set", setting});
+  if (options.problem.gradients) terms.arguments.emplace_back("--grad");
   if (TakesInitialProgram(options.kind)) {
     ASSAY_ASSIGN_OR_RETURN(terms.initial, InitialProgram(options, request));
     terms.suffix = StubSuffix(options.form);

@@ -60,6 +60,7 @@ void ExportOptions::AddTo(CLI::App& command) {
       .add_option("--set", problem.set,
                   "NAME=VALUE: change a module-level constant of the problem (repeatable)")
       ->allow_extra_args(false);
+  problem.AddGradTo(command);
   command
       .add_option("--form", form,
                   "Of the initial program for openevolve and shinka: python, native, c, cuda or "

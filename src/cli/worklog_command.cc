@@ -98,9 +98,10 @@ Result<int> Init(const WorklogInitOptions& options) {
   if (std::error_code code; !fs::exists(folder.PathOf(kReferenceFile), code))
     ASSAY_RETURN_IF_ERROR(folder.Write(kReferenceFile, problem.source));
   Print(fmt::format("a match on {} begins, {}\n", problem.name, TierText(tier)));
-  Print(fmt::format("{} is the PyTorch program that both sides get; a stub: assay new {}{}\n",
+  Print(fmt::format("{} is the PyTorch program that both sides get; a stub: assay new {}{}{}\n",
                     folder.PathOf(kReferenceFile), ShellQuoted(terms.problem.problem),
-                    terms.problem.size.empty() ? "" : " --size " + terms.problem.size));
+                    terms.problem.size.empty() ? "" : " --size " + terms.problem.size,
+                    terms.problem.gradients ? " --grad" : ""));
   if (options.tier == 0 && problem.level != tier)
     Print("tier 2 is the default: fusing a chain of operators is a win that can be explained\n");
   Print(fmt::format("next: assay worklog predict{} --regime memory --ratio 2 --because \"...\"\n",

@@ -36,6 +36,7 @@ void WorklogPlace::AddTo(CLI::App& command) {
 
 void WorklogInitOptions::AddTo(CLI::App& command) {
   problem.AddTo(command);
+  problem.AddGradTo(command);
   command.get_option("PROBLEM")->required(false);
   place.AddTo(command);
   command
@@ -64,7 +65,8 @@ void WorklogInitOptions::AddTo(CLI::App& command) {
   command.add_option("--mechanism", mechanism, "With --suggest: only problems with this mechanism");
   command.footer(
       "Examples:\n  assay worklog init --suggest --tier 2\n"
-      "  assay worklog init masked_softmax_scale --size small --in match\n\n"
+      "  assay worklog init masked_softmax_scale --size small --in match\n"
+      "  assay worklog init softmax --size small --grad\n\n"
       "Exit codes: 0 the match begins; 2 usage; 8 nothing can be recorded.");
 }
 

@@ -82,7 +82,9 @@ class Play {
 
   // Records the attempt, judges it, and records that. A version without a decision is measured
   // again under its own name; all its verdicts stay.
-  Result<void> Measure(const NewVersion& version) {
+  Result<void> Measure(NewVersion version) {
+    // The worklog keeps what is judged: with gradients, the source with the lines that add them.
+    ASSAY_ASSIGN_OR_RETURN(version.source, AsJudged(version));
     const std::string hash = Sha256Hex(version.source);
     const VersionFact* undecided = match().Undecided(version.player, hash);
     const std::string name =
@@ -172,6 +174,15 @@ class Play {
   }
 
  private:
+  Result<std::string> AsJudged(const NewVersion& version) const {
+    ASSAY_ASSIGN_OR_RETURN(const AskedTerms asked, RecordedTerms(match().begun.terms));
+    if (!asked.problem.gradients) return version.source;
+    ASSAY_ASSIGN_OR_RETURN(CandidateSource source,
+                           CandidateFromText("version" + version.suffix, version.source));
+    ASSAY_ASSIGN_OR_RETURN(source, AsAsked(std::move(source), asked));
+    return source.content;
+  }
+
   void Tell(const std::string& name) const {
     const VersionFact* version = match().Find(name);
     if (version == nullptr) return;

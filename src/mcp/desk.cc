@@ -9,6 +9,7 @@
 #include "mcp/attempt.h"
 #include "model/outcome.h"
 #include "model/verdict_json.h"
+#include "problem/gradients.h"
 #include "report/text_diff.h"
 #include "runner/job.h"
 #include "web/compare_page.h"
@@ -28,7 +29,8 @@ std::string TextOf(const McpJson& arguments, const char* name) {
 
 // Arguments have been checked against the tool's schema.
 Result<ProblemChoice> ChoiceOf(const McpJson& arguments) {
-  ProblemChoice choice{TextOf(arguments, "problem"), TextOf(arguments, "size"), {}};
+  ProblemChoice choice{
+      TextOf(arguments, "problem"), TextOf(arguments, "size"), {}, arguments.value("grad", false)};
   const auto set = arguments.find("set");
   if (set == arguments.end()) return choice;
   for (const auto& [name, value] : set->items()) {
@@ -164,20 +166,22 @@ Desk::Outcome Desk::GetProblem(const McpJson& arguments) {
       arguments.value("form", terms_.judging.device == "cuda" ? "device" : "native");
   const auto answer = [this, problem, form](const std::vector<std::string>& signature) {
     const auto described = [&]() -> Result<ToolReply> {
+      const bool gradients = HasGradients(problem);
       PromptSubject subject{problem};
       subject.signature = signature;
       subject.form = form;
       subject.by_call = true;
       subject.machine = MachineOf(terms_);
-      ASSAY_ASSIGN_OR_RETURN(const std::string entry, EntryOf(signature, form));
+      ASSAY_ASSIGN_OR_RETURN(const std::string entry, EntryOf(signature, form, gradients));
       ASSAY_ASSIGN_OR_RETURN(
           const BuiltPrompt prompt,
           BuildPrompt(*terms_.templates, PromptOperator::kImplement, subject, kPromptTokensMax));
       const std::vector<std::string> sizes = SizesOf(problem);
       const std::string task = prompt.system + "\n\n" + prompt.text;
-      const std::string next =
+      const std::string next = fmt::format(
           "Write the whole file, and send it as the source of kernel_check, with the same problem "
-          "and size.";
+          "and size{}.",
+          gradients ? ", and with grad" : "");
       ToolReply reply;
       reply.structured = {{"problem", problem.name},
                           {"size", problem.size},
@@ -185,7 +189,7 @@ Desk::Outcome Desk::GetProblem(const McpJson& arguments) {
                           {"form", form},
                           {"signature", signature},
                           {"entry", entry},
-                          {"reference", problem.source},
+                          {"reference", SourceWithoutGradients(problem.source)},
                           {"task", task},
                           {"next", next}};
       reply.text = fmt::format("{}{}; sizes: {}\n\n{}\n\nNext: {}", problem.name,
@@ -422,7 +426,8 @@ Desk::Outcome Desk::Compare(const McpJson& arguments) {
   if (a.source.empty() || b.source.empty())
     return UsageError("the source of one of the two is not known: judge both here first");
   AskedTerms terms = terms_.judging;
-  terms.problem = {b.verdict.problem.path, b.verdict.problem.size, b.verdict.problem.set};
+  terms.problem = {b.verdict.problem.path, b.verdict.problem.size, b.verdict.problem.set,
+                   HasGradients(b.verdict.problem)};
   ASSAY_ASSIGN_OR_RETURN(terms.against, ports_.write_file(a.verdict.candidate.path, a.source));
   ASSAY_ASSIGN_OR_RETURN(CandidateSource source,
                          CandidateFromText(b.verdict.candidate.path, b.source));

@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "mcp/mcp_testing.h"
+#include "model/gradients.h"
 #include "model/sample_verdicts.h"
 #include "model/verdict_json.h"
 
@@ -179,6 +180,36 @@ TEST_F(ServerTest, AProblemIsDescribedOnceByTheWorker) {
               HasSubstr("softmax"));
 }
 
+TEST_F(ServerTest, GradAsksForBackwardToo) {
+  worker_says_ = R"({"event":"description","signature":["input x float32[8, 64]",
+                     "input gradient_1 float32[8, 64]", "output y float32[8, 64]",
+                     "output gradient_of_x float32[8, 64]"]})";
+  McpJson problem = {{"problem", "softmax"}, {"size", "tiny"}, {"grad", true}};
+  CallTool("problem_get", problem);
+  WorkEnds();
+  const McpJson native = Said().back()["result"]["structuredContent"];
+  EXPECT_EQ(asked_[0]["terms"]["gradients"], true);
+  EXPECT_EQ(native["problem"], "softmax_gradients");
+  EXPECT_THAT(native["entry"].get<std::string>(), HasSubstr("gradient_1"));
+  EXPECT_THAT(native["reference"].get<std::string>(), Not(HasSubstr("assay_host")));
+  EXPECT_THAT(native["task"].get<std::string>(), HasSubstr("Forward and backward"));
+  EXPECT_THAT(native["next"].get<std::string>(), HasSubstr("with grad"));
+  problem["form"] = "python";
+  EXPECT_THAT(CallTool("problem_get", problem)["result"]["structuredContent"]["entry"],
+              HasSubstr("forward(self, x)"));
+  McpJson kernel = Kernel(0);
+  kernel["grad"] = true;
+  WorkerGives(Outcome::kCorrect);
+  for (const char* tool : {"kernel_check", "kernel_judge"}) {
+    CallTool(tool, kernel);
+    WorkEnds();
+    EXPECT_EQ(asked_.back()["terms"]["gradients"], true) << tool;
+  }
+  kernel["grad"] = "yes";
+  EXPECT_THAT(CallTool("kernel_check", kernel)["result"]["content"][0]["text"],
+              HasSubstr("'grad' must be a boolean"));
+}
+
 TEST_F(ServerTest, AJudgementIsAHandleAndThenAVerdict) {
   WorkerGives(Outcome::kFaster);
   const McpJson handle = CallTool("kernel_judge", Kernel(0))["result"]["structuredContent"];
@@ -346,6 +377,22 @@ TEST_F(ServerTest, ComparesByMeasuring) {
   EXPECT_THAT(seen["diff"].get<std::string>(), HasSubstr("+// wider"));
   EXPECT_FALSE(seen.contains("measured"));
   EXPECT_EQ(asked_.size(), 2u);
+}
+
+TEST_F(ServerTest, ComparesBackwardByMeasuringBackward) {
+  Verdict verdict = SampleVerdict(Outcome::kFaster);
+  verdict.problem.name += kGradientsSuffix;
+  verdict.problem.signature.push_back("input gradient_1 float32[8, 64]");
+  worker_says_ = VerdictToJson(verdict, -1);
+  McpJson kernel = Kernel(0);
+  kernel["grad"] = true;
+  for (int i = 0; i < 2; ++i) {
+    CallTool("kernel_judge", kernel);
+    WorkEnds();
+  }
+  CallTool("compare", {{"a", "job-00000001"}, {"b", "job-00000002"}, {"measure", true}});
+  WorkEnds();
+  EXPECT_EQ(asked_.back()["terms"]["gradients"], true);
 }
 
 TEST_F(ServerTest, ProfilesAReferenceOrAKernel) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "problem/nearest.h"
 #include "propose/code_of_answer.h"
 #include "score/attempt.h"
+#include "search/env_request.h"
 #include "search/episode_record.h"
 #include "search/feedback.h"
 #include "search/prompt_writer.h"
@@ -45,35 +45,6 @@ std::string Dump(const Json& json) {
 
 Json EventOf(const std::string& id, std::string_view event) {
   return {{"id", id}, {"event", event}};
-}
-
-Result<std::string> TextOf(const Json& json, const char* field) {
-  const auto found = json.find(field);
-  if (found == json.end() || !found->is_string())
-    return UsageError(fmt::format("'{}' is missing, or is no text", field));
-  return found->get<std::string>();
-}
-
-// Errors where a field is not among those that the request knows.
-Result<void> CheckFields(const Json& json, const std::vector<std::string>& known) {
-  for (const auto& [field, value] : json.items())
-    if (std::ranges::find(known, field) == known.end())
-      return UsageError(fmt::format("unknown field '{}'{}", field, Suggestion(field, known)));
-  return {};
-}
-
-// A number, or its decimal text, since many writers keep only 53 bits.
-Result<uint64_t> SeedOf(const Json& json) {
-  const auto found = json.find("seed");
-  if (found == json.end()) return 0;
-  if (found->is_number_unsigned()) return found->get<uint64_t>();
-  if (found->is_string()) {
-    const std::string text = found->get<std::string>();
-    uint64_t seed = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), seed);
-    if (read.ec == std::errc() && read.ptr == text.data() + text.size()) return seed;
-  }
-  return UsageError("'seed' is a whole number from 0 on");
 }
 
 // The parts of a verdict that rewards are made of.
@@ -348,7 +319,8 @@ void Environment::Episodes::Take(const Verdict& verdict, const CandidateSource& 
 
 Result<std::string> Environment::Episodes::Reset(const Json& json, const std::string& id,
                                                  StopToken stop) {
-  ASSAY_RETURN_IF_ERROR(CheckFields(json, {"id", "request", "problem", "size", "set", "seed"}));
+  ASSAY_RETURN_IF_ERROR(
+      CheckFields(json, {"id", "request", "problem", "size", "set", "grad", "seed"}));
   ASSAY_ASSIGN_OR_RETURN(const uint64_t seed, SeedOf(json));
   ProblemChoice choice;
   if (json.contains("problem")) {
@@ -368,6 +340,11 @@ Result<std::string> Environment::Episodes::Reset(const Json& json, const std::st
     for (const auto& [name, value] : set->items()) {
       ASSAY_ASSIGN_OR_RETURN(choice.set[name], TextOf(*set, name.c_str()));
     }
+  }
+  choice.gradients = terms_.gradients;
+  if (const auto grad = json.find("grad"); grad != json.end()) {
+    if (!grad->is_boolean()) return UsageError("'grad' is true or false");
+    choice.gradients = grad->get<bool>();
   }
   Episode episode;
   ASSAY_ASSIGN_OR_RETURN(episode.task, TaskOf(choice, stop));

@@ -21,6 +21,7 @@ namespace assay {
 
 struct EnvironmentTerms {
   std::vector<ProblemChoice> problems;  // a reset without a problem takes one of them by its seed
+  bool gradients = false;               // of a reset that does not say (--grad)
   AskedTerms judging;                   // without a problem
   std::string form = "native";          // of candidates: "native", "device", "python"
   int64_t turns = 4;                    // of an episode

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "problem/gradients.h"
 #include "search/search_testing.h"
 #include "search/verdict_cache.h"
 
@@ -20,12 +21,14 @@ using testing::Not;
 class FakeJudge : public EnvJudge {
  public:
   std::vector<std::string> judged;  // sources
+  bool gradients = false;           // of the newest task
 
   std::vector<Result<Verdict>> Judge(std::span<const EnvTask> tasks, StopToken) override {
     std::vector<Result<Verdict>> verdicts;
     for (const EnvTask& task : tasks) {
       const std::string& source = task.source.content;
       judged.push_back(source);
+      gradients = task.terms.problem.gradients;
       if (source.contains("lost"))
         verdicts.push_back(EnvironmentError("the worker of cpu was killed by signal 9"));
       else if (source.contains("open"))
@@ -62,6 +65,7 @@ class EnvironmentTest : public testing::Test {
                              problem.name = choice.problem;
                              problem.size = choice.size;
                              problem.source = "class Model: ...  # " + choice.problem + "\n";
+                             if (choice.gradients) AddGradients(&problem);
                              return problem;
                            },
                            [](const CandidateSource&) { return NativeCode(); },
@@ -125,6 +129,30 @@ TEST_F(EnvironmentTest, AnEpisodeGoesFromARepairToAWin) {
   EXPECT_EQ(fast["outcome"], "faster");
   EXPECT_EQ(fast["done"], true);
   EXPECT_THAT(Step(episode, "fast")["message"], HasSubstr("is done"));
+}
+
+TEST_F(EnvironmentTest, AResetMayAskForGradients) {
+  const Json plain = Ask({{"request", "reset"}, {"problem", "softmax"}});
+  EXPECT_EQ(plain["problem"]["name"], "softmax");
+  const Json begun = Ask({{"request", "reset"}, {"problem", "softmax"}, {"grad", true}});
+  EXPECT_EQ(begun["problem"]["name"], "softmax_gradients");
+  EXPECT_THAT(Prompt(begun), HasSubstr("Forward and backward are judged as one call"));
+  EXPECT_EQ(Step(begun["episode"], "fast")["cached"], false);
+  EXPECT_TRUE(judge_.gradients);
+  // The same source under other terms is judged anew.
+  EXPECT_EQ(Step(plain["episode"], "fast")["cached"], false);
+  EXPECT_FALSE(judge_.gradients);
+  EXPECT_THAT(Ask({{"request", "reset"}, {"problem", "softmax"}, {"grad", 1}})["message"],
+              HasSubstr("'grad' is true or false"));
+}
+
+TEST_F(EnvironmentTest, AnEnvironmentOfGradientsGivesThemUnlessAResetSaysNo) {
+  terms_.gradients = true;
+  EXPECT_EQ(Ask({{"request", "reset"}, {"problem", "gelu"}})["problem"]["name"], "gelu_gradients");
+  EXPECT_THAT(Ask({{"request", "reset"}, {"seed", 1}})["problem"]["name"].get<std::string>(),
+              testing::EndsWith("_gradients"));
+  EXPECT_EQ(Ask({{"request", "reset"}, {"problem", "gelu"}, {"grad", false}})["problem"]["name"],
+            "gelu");
 }
 
 TEST_F(EnvironmentTest, WhatHappensIsRecorded) {

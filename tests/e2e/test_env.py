@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 
 from conftest import ASSAY, GOOD, INTERRUPTED, ROOT, USAGE, Assay, fits
+from test_gradients import KERNEL
 
 KERNELS = ROOT / "kernels" / "softmax"
 
@@ -88,6 +89,17 @@ def test_two_episodes(environment, home):
     verdicts = [line["id"] for line in lines if line["kind"] == "verdict"]
     assert [kept[3]["verdict"], kept[5]["verdict"]] == verdicts[:2]
     assert kept[7]["verdict"] == verdicts[0] and kept[7]["cached"]
+
+
+def test_an_episode_on_gradients(environment):
+    begun = environment("reset", problem="softmax", size="tiny", grad=True)
+    assert begun["problem"]["name"] == "softmax_gradients"
+    assert "const float, 2> gradient_1" in begun["messages"][-1]["content"]
+    step = environment("step", episode=begun["episode"], text=f"```cpp\n{KERNEL}```\n")
+    assert step["rewards"]["correct"], step
+    forward = environment("reset", problem="softmax", size="tiny")
+    step = environment("step", episode=forward["episode"], text=f"```cpp\n{KERNEL}```\n")
+    assert not step["rewards"]["correct"] and not step["cached"], step
 
 
 class Stop(Exception):

@@ -106,6 +106,33 @@ def test_a_run_with_gradients_stands_apart(assay, write):
     assert run.code == USAGE and "score one kind at a time" in run.err, run
 
 
+def test_a_match_is_about_both_passes(assay, write):
+    """Both sides get the reference with its gradients; the worklog keeps what is judged."""
+    run = assay("worklog", "init", SOFTMAX, *SIZE, "--grad", "--budget", "1")
+    assert run.code == GOOD and "a match on softmax_gradients begins" in run.out, run
+    predict = ["worklog", "predict", "--regime", "memory", "--ratio", "1", "--because", "one pass"]
+    assert assay(*predict).code == GOOD
+    wrong = FUNCTION.replace("MEAN", "gradient.sum(-1, keepdim=True)")
+    attempt = ["worklog", "attempt", "-q", "--budget", "1", "--why"]
+    run = assay(*attempt, "its backward forgets the weights", write("mine.py", wrong))
+    assert run.code == GOOD and "wrong, by up to" in run.out, run
+    run = assay(*attempt, "sums by hand", write("mine.cpp", KERNEL))
+    assert run.code == GOOD and "v2: compiled, correct" in run.out, run
+    version = (assay.home / "versions" / "v1.py").read_text()
+    assert version.startswith(wrong) and "gradients.of_candidate(globals())" in version
+    assert assay("worklog", "render").code == GOOD
+    run = assay("worklog", "check")
+    assert "changed" not in run.out and "suspicious" not in run.out, run
+
+
+def test_an_export_passes_gradients_on(assay):
+    out = assay.home / "out"
+    run = assay("export", "openevolve", "softmax", "--size", "tiny", "--grad", "-o", out)
+    assert run.code == GOOD, run
+    assert '["softmax", "--size", "tiny", "--grad"]' in (out / "assay_judge.py").read_text()
+    assert "autograd" in (out / "initial_program.py").read_text()
+
+
 def test_a_search_asks_for_backward(assay, write):
     answer = write("answer.md", f"```cpp\n{KERNEL}\n```\n")
     prompt = assay.home / "prompt"

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from conftest import ASSAY, ENVIRONMENT, GOOD, INTERRUPTED, ROOT, Assay
+from test_gradients import KERNEL
 
 KERNELS = ROOT / "kernels" / "softmax"
 OPTIONS = ["--device", "cpu", "--threads", "1", "--budget", "0.5"]
@@ -111,6 +112,18 @@ def test_a_model_writes_a_kernel(client, home):
         "asked", "began", "ended"
     ]  # fmt: skip
     assert recorded[-1]["tool"] == "compare" and recorded[-1]["session"] == "tests"
+
+
+def test_a_model_writes_both_passes(client):
+    backward = {"problem": "softmax", "size": "tiny", "grad": True}
+    problem = client.call("problem_get", **backward)
+    assert problem["problem"] == "softmax_gradients" and "gradient_1" in problem["entry"]
+    assert "assay_host" not in problem["reference"]
+    source = {"language": "cpp", "source": KERNEL, "wait_s": 60}
+    right = client.call("kernel_check", **backward, **source)
+    assert right["outcome"] == "correct", right
+    times = client.call("profile", **backward, wait_s=60)
+    assert times["state"] == "done" and "softmax_backward" in times["text"], times
 
 
 def test_errors_say_what_to_do(client):
