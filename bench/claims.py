@@ -8,9 +8,9 @@ twice as many that he called clean. They are judged against eager PyTorch by `as
 
     bench/claims.py corpora --device cuda --out claims.jsonl --page claims.md
 
-Each gets a short look first. What it leaves unsettled, and what is wrong or keeps weights of its own,
-is looked at again for longer, with weights as its constructor makes them (--weights constructed):
-so its authors measured it, and such a kernel may prepare them once.
+Each gets a short look first. What that leaves unsettled, what is wrong and what keeps weights of its
+own is looked at again for longer, with weights as its constructor makes them (--weights
+constructed): so its authors measured it, and it may prepare them once.
 
 --pick-only ends before the judgement; CORPORA/picked is then all that another machine needs.
 A row a kernel goes to --out, which is written anew; what was judged before is not judged again,
@@ -272,8 +272,8 @@ def main():
     parser.add_argument("corpora", type=pathlib.Path)
     parser.add_argument("--program", default="build/release/assay")
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--first-budget", type=float, default=4, help="seconds of gate 2, first look")
-    parser.add_argument("--budget", type=float, default=15, help="seconds of gate 2, second look")
+    parser.add_argument("--first-budget", type=float, default=4, help="seconds of a first gate 2")
+    parser.add_argument("--budget", type=float, default=15, help="seconds of a second gate 2")
     parser.add_argument("--pick-only", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default="claims.jsonl")
     parser.add_argument("--page", type=pathlib.Path)
