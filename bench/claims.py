@@ -8,8 +8,8 @@ twice as many that he called clean. They are judged against eager PyTorch by `as
 
     bench/claims.py corpora --device cuda --out claims.jsonl --page claims.md
 
-Each gets a short look first. What that leaves unsettled, what is wrong and what keeps weights of its
-own is looked at again for longer, with weights as its constructor makes them (--weights
+Each gets a short look first. What that leaves unsettled, what is wrong and what keeps own weights
+is looked at again for longer, with weights as its constructor makes them (--weights
 constructed): so its authors measured it, and it may prepare them once.
 
 --pick-only ends before the judgement; CORPORA/picked is then all that another machine needs.

@@ -1,7 +1,8 @@
 """Entry: `python3 -B -s .../assay_host reference|candidate|opponent|build|mine`.
 
 Descriptor 3 is the socket to the judge, descriptor 4 holds the lockdown filter; the builder and the
-miner need neither. Files lie under $ASSAY_HOST_ROOT (default /): assay/, problem/, candidate/, tmp/.
+miner need neither. Files lie under $ASSAY_HOST_ROOT (default /): assay/, problem/, candidate/,
+tmp/.
 """
 
 import os
