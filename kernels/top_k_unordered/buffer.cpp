@@ -1,20 +1,21 @@
 // The largest elements of each row, in any order: a buffer of those that may be among them.
 //
-// Idea: PyTorch copies each row with its positions and partitions the copy. Here a row is read
-// once. A bound is kept below which nothing can be chosen any more; few elements pass it, and
-// they go into a buffer of twice COUNT, in groups of which most are skipped by one comparison.
-// When the buffer is full its larger half stays, and gives the next bound. A float's bits are
-// turned into a key whose order is that of numbers, and NaN is the largest.
+// Idea: PyTorch copies each row with its positions and partitions the copy. Here the first 64
+// elements are partitioned, and the smallest of the chosen ones is a bound: of those to come only
+// larger ones matter. They are few, and go into a buffer; groups without one are skipped by one
+// comparison of vectors. When the buffer is full it is partitioned, and the bound rises. A float's
+// bits are turned into a key whose order is that of numbers, and NaN is the largest.
 // expected: faster at small
 #include <assay/kernel.h>
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 namespace {
 
-constexpr int64_t kGroup = 32;
+constexpr int64_t kGroup = 32, kFirst = 64;
 
 struct Entry {
   uint32_t key;
@@ -35,47 +36,59 @@ uint32_t KeyOf(float value) {
 
 class Largest {
  public:
-  explicit Largest(int64_t count) : count_(count), entries_(2 * count + kGroup) {}
+  explicit Largest(int64_t count)
+      : count_(count),
+        first_(std::max(kFirst, 2 * count)),
+        positions_(first_ + kGroup),
+        entries_(first_ + kGroup) {}
 
   // Writes the largest elements of a row and their positions.
   void Of(const float* row, int64_t columns, float* values, int64_t* positions) {
-    used_ = 0;
-    bound_ = 0;
-    for (int64_t begin = 0; begin < columns; begin += kGroup)
-      Look(row, begin, std::min(begin + kGroup, columns));
-    Keep();
+    const int64_t begin = std::min(columns, first_);
+    std::iota(positions_.begin(), positions_.begin() + begin, 0);
+    used_ = begin;
+    Keep(row);
+    // Behind a NaN as the smallest of the chosen nothing is larger.
+    int64_t i = bound_ == bound_ ? begin : columns;
+    for (; i + kGroup <= columns && bound_ == bound_; i += kGroup) LookAtGroup(row, i);
+    if (bound_ == bound_) Look(row, i, columns);
+    Keep(row);
     for (int64_t i = 0; i < count_; ++i) {
-      positions[i] = entries_[i].position;
-      values[i] = row[entries_[i].position];
+      positions[i] = positions_[i];
+      values[i] = row[positions_[i]];
     }
   }
 
  private:
-  void Look(const float* row, int64_t begin, int64_t end) {
-    uint32_t keys[kGroup];
-    uint32_t best = 0;
-    for (int64_t i = begin; i < end; ++i) {
-      keys[i - begin] = KeyOf(row[i]);
-      best = std::max(best, keys[i - begin]);
-    }
-    // An element that equals the bound is not needed: COUNT others are as large.
-    if (best <= bound_ && bound_ > 0) return;
-    for (int64_t i = begin; i < end; ++i)
-      if (keys[i - begin] > bound_ || bound_ == 0)
-        entries_[used_++] = {keys[i - begin], static_cast<int32_t>(i)};
-    if (used_ >= 2 * count_) Keep();
+  // An element that equals the bound is not needed: COUNT others are as large. NaN passes.
+  bool MayHold(float value) const { return !(value <= bound_); }
+
+  void LookAtGroup(const float* row, int64_t begin) {
+    int32_t any = 0;
+    for (int64_t i = 0; i < kGroup; ++i) any |= MayHold(row[begin + i]) ? 1 : 0;
+    if (any != 0) Look(row, begin, begin + kGroup);
   }
 
-  void Keep() {
-    if (used_ <= count_) return;
+  void Look(const float* row, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      positions_[used_] = static_cast<int32_t>(i);
+      used_ += MayHold(row[i]) ? 1 : 0;
+    }
+    if (used_ >= first_) Keep(row);
+  }
+
+  void Keep(const float* row) {
+    for (int64_t i = 0; i < used_; ++i) entries_[i] = {KeyOf(row[positions_[i]]), positions_[i]};
     std::nth_element(entries_.begin(), entries_.begin() + (count_ - 1), entries_.begin() + used_,
                      IsLarger);
     used_ = count_;
-    bound_ = entries_[count_ - 1].key;
+    for (int64_t i = 0; i < used_; ++i) positions_[i] = entries_[i].position;
+    bound_ = row[positions_[count_ - 1]];
   }
 
-  int64_t count_, used_ = 0;
-  uint32_t bound_ = 0;  // of the elements to come those up to it are not needed; 0: all are
+  int64_t count_, first_, used_ = 0;
+  float bound_ = 0;  // of the elements to come only larger ones are needed
+  std::vector<int32_t> positions_;
   std::vector<Entry> entries_;
 };
 
