@@ -9,6 +9,9 @@ namespace {
 constexpr double kBoundNs = 150e3;
 // Blocks last about so long (speed/block_length.cc): longer calls are alone in theirs.
 constexpr double kReplayedNs = 1e6;
+// A thousand launches of PyTorch's at 10 us and more.
+constexpr double kTriedNs = 20e6;
+constexpr double kShownRatio = 0.9;
 }  // namespace
 
 bool MayBeBoundByLaunches(const LaunchedTimes& launched) {
@@ -17,6 +20,23 @@ bool MayBeBoundByLaunches(const LaunchedTimes& launched) {
 
 bool LaunchingCounts(const LaunchedTimes& launched) {
   return std::min(launched.reference_ns, launched.candidate_ns) < kReplayedNs;
+}
+
+bool LaunchesMayShow(const LaunchedTimes& launched) {
+  return std::min(launched.reference_ns, launched.candidate_ns) < kTriedNs;
+}
+
+bool LaunchesShow(const LaunchedTimes& launched, const LaunchedTimes& replayed) {
+  return replayed.reference_ns < kShownRatio * launched.reference_ns ||
+         replayed.candidate_ns < kShownRatio * launched.candidate_ns;
+}
+
+std::string NoteOfLaunches(const std::string& opponent) {
+  return fmt::format(
+      "launching is timed with the calls: those of the {} or of the candidate could not be "
+      "replayed "
+      "as a CUDA graph",
+      opponent);
 }
 
 std::string NoteOfReplays(const LaunchedTimes& launched, const std::string& opponent) {

@@ -12,8 +12,9 @@ namespace assay {
 // One block of a side, as a script has it.
 struct ScriptedBlock {
   double call_ns = 10e3;
-  int64_t waited_ns = 0;  // for a core
-  bool is_void = false;   // it gets no block
+  double replayed_ns = 0;  // the same as a replay; 0: call_ns
+  int64_t waited_ns = 0;   // for a core
+  bool is_void = false;    // it gets no block
   bool must_copy = false;
   bool missed = false;      // runs call by call, though it was to be a replay
   bool wrong = false;       // its outputs, but for the last call's
@@ -71,11 +72,13 @@ class FakeSide : public Side {
     call_counts.push_back(order.size());
     if (ran.is_void) return HostFailed(HostTrouble::Kind::kVoid, "it ran while it was asleep");
     SideBlock block;
-    block.result.time_ns = static_cast<int64_t>(ran.call_ns * static_cast<double>(order.size()));
+    const bool replayed = mode.replay && !ran.missed;
+    const double call_ns = replayed && ran.replayed_ns > 0 ? ran.replayed_ns : ran.call_ns;
+    block.result.time_ns = static_cast<int64_t>(call_ns * static_cast<double>(order.size()));
     block.result.waited_ns = ran.waited_ns;
     block.result.uncharged_ns = ran.uncharged_ns;
     block.result.must_copy = ran.must_copy;
-    block.replayed = mode.replay && !ran.missed;
+    block.replayed = replayed;
     return block;
   }
   // With results in slots nothing is written over.

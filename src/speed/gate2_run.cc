@@ -176,9 +176,12 @@ void AddNoteOfCopies(const Gate2Setup& setup, const GateParts& parts, Decision d
   if (!note.empty()) AddNote(note, speed);
 }
 
-void AddNoteOfReplays(const Forms& forms, BaselineResult* speed) {
-  if (!speed->launched) return;
-  AddNote(NoteOfReplays(*speed->launched, forms.device_forms ? "opponent" : "reference"), speed);
+void AddNoteOfReplays(const Forms& forms, const ReplayPolicy& replays, BaselineResult* speed) {
+  const char* const opponent = forms.device_forms ? "opponent" : "reference";
+  if (speed->launched)
+    AddNote(NoteOfReplays(*speed->launched, opponent), speed);
+  else if (replays.given_up())
+    AddNote(NoteOfLaunches(opponent), speed);
 }
 
 // The state of the sequential test.
@@ -316,7 +319,7 @@ HostResult<Gate2Result> RunGate2(const Gate2Setup& setup) {
   Conclude(parts, test, &speed);
   const Decision decision = WithDoubts(test.decision, setup, parts, test.in_a_row, &result);
   AddNoteOfCopies(setup, parts, decision, &speed);
-  AddNoteOfReplays(setup.forms, &speed);
+  AddNoteOfReplays(setup.forms, parts.replays, &speed);
   speed.decision = DecisionName(decision);
   return WithLedger(std::move(result), std::move(parts.ledger));
 }

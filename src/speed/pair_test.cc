@@ -123,8 +123,31 @@ TEST(MeasurePair, AHostThatNeverReplaysIsLaunched) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->end, PairEnd::kGood);
   EXPECT_FALSE(gate.parts->replays.settled());
+  EXPECT_TRUE(gate.parts->replays.given_up());
   EXPECT_FALSE(gate.candidate.modes.back().replay);
   EXPECT_TRUE(gate.parts->ledger.launched.empty());
+}
+
+// A call of many launches beside a kernel of one: a block of one call, which was never replayed.
+TEST(MeasurePair, LongCallsAreReplayedIfThatShowsTheirWork) {
+  ReplayGate gate;
+  LayOut(gate, 1);
+  gate.reference.usual = {.call_ns = 1.76e6, .replayed_ns = 0.91e6};
+  gate.candidate.usual = {.call_ns = 1.57e6};
+  const auto outcome = Measure(gate);
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(gate.parts->replays.settled());
+  EXPECT_NEAR(outcome->log_ratio, std::log(0.91 / 1.57), 1e-9);
+}
+
+TEST(MeasurePair, LongCallsAreLaunchedIfTheirLaunchesDoNotShow) {
+  ReplayGate gate;
+  LayOut(gate, 1);
+  gate.reference.usual.call_ns = gate.candidate.usual.call_ns = 2e6;
+  ASSERT_TRUE(Measure(gate));
+  EXPECT_FALSE(gate.parts->replays.settled());
+  EXPECT_FALSE(gate.parts->replays.given_up());
+  EXPECT_FALSE(gate.candidate.modes.back().replay);
 }
 
 // Pairs of replays and pairs of launched calls are never in one verdict.

@@ -16,6 +16,11 @@ void ReplayPolicy::Start() {
 }
 
 void ReplayPolicy::GiveUp() {
+  Decline();
+  given_up_ = true;
+}
+
+void ReplayPolicy::Decline() {
   state_ = State::kNo;
   replaying_ = missed_ = false;
 }

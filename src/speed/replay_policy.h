@@ -22,8 +22,10 @@ class ReplayPolicy {
   void Note(bool replayed) { missed_ = missed_ || (replaying_ && !replayed); }
   // Blocks of this and all later pairs are replays.
   void Settle() { state_ = State::kYes; }
-  // No block is replayed from now on.
+  // No block is replayed from now on: hosts cannot.
   void GiveUp();
+  // No block is replayed from now on: launches do not show.
+  void Decline();
   // The next blocks of this pair launch their calls.
   void Stop() { replaying_ = false; }
 
@@ -31,6 +33,7 @@ class ReplayPolicy {
   // A host of this pair ran a block call by call.
   bool missed() const { return missed_; }
   bool settled() const { return state_ == State::kYes; }
+  bool given_up() const { return given_up_; }
 
  private:
   enum class State { kUntried, kYes, kNo };
@@ -39,6 +42,7 @@ class ReplayPolicy {
   State state_ = State::kUntried;
   bool replaying_ = false;
   bool missed_ = false;
+  bool given_up_ = false;
 };
 
 }  // namespace assay

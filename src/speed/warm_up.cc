@@ -101,14 +101,14 @@ PairEnd StartOver(GateParts& parts) {
 
 HostResult<PairEnd> SettleReplays(GateParts& parts, Side& early, Side& late) {
   ReplayPolicy& replays = parts.replays;
-  if (parts.length.calls == 1 || !replays.MayReplay()) return PairEnd::kGood;
+  if (!replays.MayReplay()) return PairEnd::kGood;
   const Span span("replay");
   const bool untried = replays.BeginTry();
   const auto launched = TimeBlocks(parts, early, late);
   if (!launched) return std::unexpected(launched.error());
   if (!*launched) return PairEnd::kWrong;
-  if (untried && !LaunchingCounts({(*launched)->reference_ns, (*launched)->candidate_ns}))
-    return PairEnd::kGood;
+  const LaunchedTimes one_by_one{(*launched)->reference_ns, (*launched)->candidate_ns};
+  if (untried && !LaunchesMayShow(one_by_one)) return PairEnd::kGood;
   auto replayed = TimeReplays(parts, early, late, untried);
   if (replayed && !*replayed) return PairEnd::kWrong;
   const bool differs =
@@ -122,6 +122,11 @@ HostResult<PairEnd> SettleReplays(GateParts& parts, Side& early, Side& late) {
   if (!untried && replays.missed()) return StartOver(parts);
   if (untried && (differs || replays.missed())) {
     replays.GiveUp();
+    return PairEnd::kGood;
+  }
+  if (untried && !LaunchingCounts(one_by_one) &&
+      !LaunchesShow(one_by_one, {(*replayed)->reference_ns, (*replayed)->candidate_ns})) {
+    replays.Decline();
     return PairEnd::kGood;
   }
   replays.Settle();
