@@ -1,51 +1,97 @@
-"""An environment of the `verifiers` package: a model writes kernels, verdicts reward them."""
+"""An environment of the `verifiers` package: a model writes kernels, verdicts reward them.
+
+`eval assay_kernels -m MODEL` plays it; its values are `--env.taskset.turns`, `.formula`, `.episodes`.
+"""
 
 import asyncio
 
-import datasets
-import verifiers as vf
+import verifiers.v1 as vf
 from assay_episodes import Episodes
 
+__all__ = ["KernelEnv", "KernelTaskset"]
 
-class KernelEnv(vf.MultiTurnEnv):
-    def __init__(self, process, **kwargs):
-        super().__init__(**kwargs)
-        self.process, self.lock = process, asyncio.Lock()
+
+class KernelConfig(vf.TasksetConfig):
+    episodes: int = 64  # tasks; each has a seed of its own
+    turns: int = 4  # answers of an episode
+    formula: str = "fast"  # of rewards: fast or kevin
+
+    def begin(self):
+        return Episodes("--turns", str(self.turns), "--formula", self.formula)
+
+
+class KernelData(vf.TaskData):
+    seed: int
+
+
+class KernelTask(vf.Task[KernelData]):
+    pass
+
+
+class KernelTaskset(vf.Taskset[KernelTask, KernelConfig]):
+    def load(self):
+        process = self.config.begin()
+        try:
+            for seed in range(self.config.episodes):
+                event = process.ask("reset", seed=seed)
+                process.ask("close", episode=event["episode"])
+                said = {message["role"]: message["content"] for message in event["messages"]}
+                data = KernelData(
+                    idx=seed,
+                    name=f"{event['problem']['name']}#{seed}",
+                    system_prompt=said.get("system"),
+                    prompt=said["user"],
+                    seed=seed,
+                )
+                yield KernelTask(data, self.config.task)
+        finally:
+            process.close()
+
+
+class KernelEnvConfig(vf.EnvConfig):
+    # The model answers in the conversation alone: it runs no code.
+    player: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime=vf.SubprocessConfig())
+
+
+class KernelEnv(vf.Env[KernelEnvConfig]):
+    """Answers each of the model's answers with what the judge found."""
+
+    process = None
+
+    async def start(self):
+        self.process, self.lock = self.taskset.config.begin(), asyncio.Lock()
+
+    async def stop(self):
+        if self.process is not None:
+            await asyncio.to_thread(self.process.close)
+            self.process = None
 
     async def ask(self, request, **fields):
         async with self.lock:
             return await asyncio.to_thread(self.process.ask, request, **fields)
 
-    async def setup_state(self, state):
-        event = await self.ask("reset", seed=state["info"]["seed"])
-        # In place: a copy by `|` would be a plain dict, without what a State looks up in its input.
-        state["episode"], state["rewards"] = event["episode"], []
-        return state
+    async def run(self, task, agents):
+        episode = (await self.ask("reset", seed=task.data.seed))["episode"]
+        try:
+            async with agents.player.interaction(task) as interaction:
+                rewards = await self.play(episode, interaction)
+        finally:
+            await self.ask("close", episode=episode)
+        known = [reward for reward in rewards if reward is not None]
+        if rewards and not known:
+            raise RuntimeError("the speed of each answer stayed open: there is no reward")
+        interaction.trace.record_reward("best_reward", max(known, default=0.0))
 
-    async def env_response(self, messages, state, **_):
-        said = messages[-1]
-        text = said["content"] if isinstance(said, dict) else said.content
-        event = await self.ask("step", episode=state["episode"], text=text or "")
-        if "failure" in event:
-            raise vf.Error(event["failure"])  # of the machine: no reward, and no penalty
-        state["rewards"].append(event["reward"])
-        if event["done"]:
-            await self.ask("close", episode=state["episode"])
-            state["final_env_response"] = event["messages"][-1:]
-        return event["messages"][-1:]
-
-
-def best_reward(state, **_):
-    """Leaves out rewards that stayed open."""
-    return max((reward for reward in state["rewards"] if reward is not None), default=0.0)
-
-
-def load_environment(episodes=64, turns=4, formula="fast"):
-    process = Episodes("--turns", str(turns), "--formula", formula)
-    rows = []
-    for seed in range(episodes):
-        event = process.ask("reset", seed=seed)
-        process.ask("close", episode=event["episode"])
-        rows.append({"prompt": event["messages"], "answer": "", "info": {"seed": seed}})
-    rubric = vf.Rubric(funcs=[best_reward])
-    return KernelEnv(process, dataset=datasets.Dataset.from_list(rows), rubric=rubric)
+    async def play(self, episode, interaction):
+        """Returns the rewards of the answers; null where the speed stayed open."""
+        rewards = []
+        segment = await interaction.turn()  # the task's prompt is the episode's first
+        while not segment.terminated:
+            event = await self.ask("step", episode=episode, text=segment.last_reply)
+            if "failure" in event:
+                raise RuntimeError(event["failure"])  # of the machine: no reward, and no penalty
+            rewards.append(event["reward"])
+            if event["done"]:
+                break
+            segment = await interaction.turn(event["messages"][-1]["content"])
+        return rewards

@@ -32,6 +32,11 @@ std::string PackageName(const std::string& text) {
   return name;
 }
 
+// ShinkaEvolve finds its program by this name.
+std::string InitialName(std::string_view kind) {
+  return kind == "shinka" ? "initial" : "initial_program";
+}
+
 // The block that a search may change is the whole program.
 std::string Marked(const EvaluatorTerms& terms) {
   const std::string_view comment = terms.suffix == ".py" ? "#" : "//";
@@ -47,6 +52,8 @@ bool TakesInitialProgram(std::string_view kind) { return kind == "openevolve" ||
 
 Result<ExportedFiles> EvaluatorFiles(std::string_view kind, const std::string& templates,
                                      const EvaluatorTerms& terms) {
+  if (kind == "shinka" && terms.suffix == ".c")
+    return UsageError("ShinkaEvolve takes no programs in C: use --form native, which is C++");
   ExportedFiles files;
   const std::string arguments = PythonLiteral(nlohmann::ordered_json(terms.arguments));
   std::vector<fs::path> folders = {fs::path(templates) / kind};
@@ -67,7 +74,7 @@ Result<ExportedFiles> EvaluatorFiles(std::string_view kind, const std::string& t
       return EnvironmentError(
           fmt::format("the templates are missing from {}: reinstall Assay", folder.string()));
   }
-  if (TakesInitialProgram(kind)) files["initial_program" + terms.suffix] = Marked(terms);
+  if (TakesInitialProgram(kind)) files[InitialName(kind) + terms.suffix] = Marked(terms);
   return files;
 }
 

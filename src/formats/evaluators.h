@@ -25,7 +25,7 @@ struct EvaluatorTerms {
 bool TakesInitialProgram(std::string_view kind);
 
 // Returns the files of the kind. `templates`: the folder with a folder a kind. Errors: kEnvironment
-// if the templates are missing.
+// if the templates are missing; kUsage if the kind has no programs of that suffix.
 Result<ExportedFiles> EvaluatorFiles(std::string_view kind, const std::string& templates,
                                      const EvaluatorTerms& terms);
 

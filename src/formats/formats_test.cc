@@ -147,9 +147,19 @@ TEST(EvaluatorsTest, TemplatesAreFilledForEachKind) {
     EXPECT_THAT(all, HasSubstr(R"(ARGUMENTS = ["softmax", "--size", "tiny"])")) << kind;
     EXPECT_EQ(all.find("@NAME@"), std::string::npos) << kind;
     EXPECT_EQ(all.find("@SUFFIX@"), std::string::npos) << kind;
-    EXPECT_EQ(files->contains("initial_program.py"), TakesInitialProgram(kind)) << kind;
+    const char* initial = kind == "shinka" ? "initial.py" : "initial_program.py";
+    EXPECT_EQ(files->contains(initial), TakesInitialProgram(kind)) << kind;
   }
   EXPECT_FALSE(EvaluatorFiles("openenv", "/nonexistent", terms));
+}
+
+TEST(EvaluatorsTest, ShinkaHasNoProgramsInC) {
+  const std::string templates = std::string(ASSAY_SOURCE_DIRECTORY) + "/exports";
+  const EvaluatorTerms terms{"softmax", {"softmax"}, "int x;", ".c"};
+  EXPECT_TRUE(EvaluatorFiles("openevolve", templates, terms));
+  const auto refused = EvaluatorFiles("shinka", templates, terms);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("--form native"));
 }
 
 }  // namespace

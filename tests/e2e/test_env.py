@@ -1,11 +1,7 @@
 """assay env: episodes on JSON lines."""
-import asyncio
-import importlib
 import json
 import signal
 import subprocess
-import sys
-import types
 import urllib.error
 import urllib.request
 
@@ -100,51 +96,6 @@ def test_an_episode_on_gradients(environment):
     forward = environment("reset", problem="softmax", size="tiny")
     step = environment("step", episode=forward["episode"], text=f"```cpp\n{KERNEL}```\n")
     assert not step["rewards"]["correct"] and not step["cached"], step
-
-
-class Stop(Exception):
-    """Stands for verifiers.Error."""
-
-
-def test_the_environment_for_verifiers(environment, monkeypatch):
-    """Calls come in the order of that package's rollouts; its own code cannot be installed here."""
-
-    class Rubric:
-        def __init__(self, funcs):
-            self.funcs = funcs
-
-    class MultiTurnEnv:
-        def __init__(self, dataset, rubric):
-            self.dataset, self.rubric = dataset, rubric
-
-    package = types.SimpleNamespace(MultiTurnEnv=MultiTurnEnv, Rubric=Rubric, Error=Stop)
-    rows = types.SimpleNamespace(from_list=list)
-    monkeypatch.setitem(sys.modules, "verifiers", package)
-    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(Dataset=rows))
-    monkeypatch.syspath_prepend(ROOT / "examples")
-    module = importlib.import_module("verifiers_env")
-    process = types.SimpleNamespace(ask=environment)
-    monkeypatch.setattr(module, "Environment", lambda program, *arguments: process)
-    env = module.load_environment(episodes=2)
-    assert [row["info"]["seed"] for row in env.dataset] == [0, 1]
-    assert env.dataset[0]["prompt"][-1]["role"] == "user"
-
-    async def rollout(*answers):
-        state = await env.setup_state({"info": env.dataset[0]["info"]})
-        for answer in answers:
-            said = types.SimpleNamespace(role="assistant", content=answer)
-            [message] = await env.env_response([*env.dataset[0]["prompt"], said], state)
-        return state, message
-
-    state, message = asyncio.run(rollout("No.", answered("off_by_one.cpp")))
-    assert state["rewards"] == [0, 0] and env.rubric.funcs[0](state) == 0
-    assert state["final_env_response"] == [message] and "last column" in message["content"]
-    late = environment("step", episode=state["episode"], text="more")
-    assert "no episode" in late["message"]
-    assert module.best_reward({"rewards": [0, None, 1.5]}) == 1.5
-    monkeypatch.setattr(process, "ask", lambda *_, **fields: {"failure": "no GPU", **fields})
-    with pytest.raises(Stop, match="no GPU"):
-        asyncio.run(env.env_response([{"content": "x"}], {"episode": "e1", "rewards": []}))
 
 
 def test_an_unknown_problem_is_refused_at_once(assay):

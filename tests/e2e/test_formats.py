@@ -1,5 +1,6 @@
 """assay import and assay export: samples of each format, imported, judged and written back."""
 import asyncio
+import contextlib
 import importlib
 import json
 import sys
@@ -173,7 +174,9 @@ def test_evaluators_of_searches(assay, modules, monkeypatch):
 
 def test_shinka_tells_a_failure_of_the_machine_from_a_wrong_answer(assay, modules, monkeypatch):
     on_path(assay, monkeypatch)
-    evaluate = modules(exported(assay, "shinka", "--form", "native"), "evaluate")
+    folder = exported(assay, "shinka", "--form", "native")
+    assert "EVOLVE-BLOCK-START" in (folder / "initial.cpp").read_text()
+    evaluate = modules(folder, "evaluate")
     sys.modules["assay_judge"].ARGUMENTS += ["--correctness-only", "--threads", "1"]
     results = assay.home / "results"
     assert evaluate.main(ROOT / "kernels" / "softmax" / "off_by_one.cpp", results) == 0
@@ -224,47 +227,94 @@ def test_openenv_plays_an_episode(assay, modules, monkeypatch):
 
 
 def stand_ins_for_verifiers(monkeypatch):
-    """The parts of verifiers that the export uses; a State looks up fields in its input."""
+    """The parts of verifiers.v1 that the export uses: classes by their configs, and fields."""
 
-    class State(dict):
-        def __getitem__(self, key):
-            inner = dict.get(self, "input", {})
-            return inner[key] if key in inner else dict.__getitem__(self, key)
-
-    class Environment:
+    class Fields:
         def __init__(self, **fields):
             self.__dict__.update(fields)
 
-    made = {
-        "verifiers": {"MultiTurnEnv": Environment, "Rubric": dict, "Error": RuntimeError},
-        "datasets": {"Dataset": types.SimpleNamespace(from_list=list)},
-    }
-    for name, members in made.items():
+    class Part:
+        def __init__(self, *parts):
+            self.parts = parts
+
+        def __class_getitem__(cls, _):
+            return cls
+
+    class Task(Part):
+        data = property(lambda self: self.parts[0])
+
+    class Taskset(Part):
+        config = property(lambda self: self.parts[0])
+
+        def __iter__(self):
+            return iter(self.load())
+
+    class Env(Part):
+        taskset = property(lambda self: self.parts[0])
+
+    named = ("TasksetConfig", "TaskData", "EnvConfig", "AgentConfig", "SubprocessConfig")
+    made = {name: type(name, (Fields,), {"task": None}) for name in named}
+    made |= {"Task": Task, "Taskset": Taskset, "Env": Env}
+    for name, members in (("verifiers", {}), ("verifiers.v1", made)):
         module = types.ModuleType(name)
         module.__dict__.update(members)
         monkeypatch.setitem(sys.modules, name, module)
-    return State
+    sys.modules["verifiers"].v1 = sys.modules["verifiers.v1"]
+
+
+class Player:
+    """An agent whose answers are given: `interaction(task)` holds one exchange open."""
+
+    def __init__(self, *answers):
+        self.answers, self.told, self.rewards, self.trace = list(answers), [], {}, self
+
+    def interaction(self, _):
+        return contextlib.nullcontext(self)
+
+    async def turn(self, message=None):
+        self.told.append(message)
+        answer = self.answers.pop(0) if self.answers else None
+        return types.SimpleNamespace(terminated=answer is None, last_reply=answer)
+
+    def record_reward(self, name, value):
+        self.rewards[name] = value
 
 
 def test_verifiers_plays_an_episode(assay, modules, monkeypatch):
     on_path(assay, monkeypatch)
-    make_state = stand_ins_for_verifiers(monkeypatch)
+    stand_ins_for_verifiers(monkeypatch)
     kernels = modules(exported(assay, "verifiers"), "assay_kernels")
-    environment = kernels.load_environment(episodes=1, turns=1)
-    try:
-        (row,) = environment.dataset
-        state = make_state(input=row)
-        source = (ROOT / "kernels" / "softmax" / "off_by_one.cpp").read_text()
-        said = [*row["prompt"], {"role": "assistant", "content": f"```cpp\n{source}```"}]
+    taskset = kernels.KernelTaskset(kernels.KernelConfig(episodes=2, turns=2, formula="kevin"))
+    tasks = list(taskset)
+    assert [task.data.seed for task in tasks] == [0, 1]
+    assert tasks[0].data.system_prompt and "torch.softmax" in tasks[0].data.prompt
+    source = (ROOT / "kernels" / "softmax" / "off_by_one.cpp").read_text()
+    wrong = f"```cpp\n{source}```"
 
-        async def play():
-            # As rollout() does: what setup_state returns takes the state's place.
-            after = await environment.setup_state(state) or state
-            assert after["prompt"] == row["prompt"]
-            return after, await environment.env_response(said, after)
+    async def play():
+        environment = kernels.KernelEnv(taskset)
+        await environment.start()
+        try:
+            for player in (full := Player(wrong, "no code", wrong)), (cut := Player(wrong)):
+                await environment.run(tasks[0], types.SimpleNamespace(player=player))
+            ask = environment.ask
+            await fails(environment, ask, {"failure": "the worker was killed"}, "was killed")
+            await fails(environment, ask, {"reward": None, "done": True}, "stayed open")
+        finally:
+            await environment.stop()
+        return full, cut
 
-        after, answer = asyncio.run(play())
-        assert after["rewards"] == [0] and after["final_env_response"] == answer
-        assert kernels.best_reward(state=after) == 0
-    finally:
-        environment.process.close()
+    async def fails(environment, ask, event, message):
+        async def answer(request, **fields):
+            return event if request == "step" else await ask(request, **fields)
+
+        environment.ask, player = answer, Player(wrong)
+        with pytest.raises(RuntimeError, match=message):
+            await environment.run(tasks[0], types.SimpleNamespace(player=player))
+        assert player.rewards == {}
+
+    full, cut = asyncio.run(play())
+    assert full.rewards == cut.rewards == {"best_reward": 0}
+    # The task's prompt opens the exchange; an episode of two turns asks for two answers.
+    assert full.told[0] is None and "only the last column" in full.told[1]
+    assert len(full.told) == len(cut.told) == 2 and full.answers == [wrong]
