@@ -1,6 +1,6 @@
 """An environment of the `verifiers` package: a model writes kernels, verdicts reward them.
 
-`eval assay_kernels -m MODEL` plays it; its values are `--env.taskset.turns`, `.formula`, `.episodes`.
+`eval assay_kernels -m MODEL` plays it; `--env.taskset.turns`, `.formula` and `.episodes` set it.
 """
 
 import asyncio

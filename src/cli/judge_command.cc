@@ -22,19 +22,12 @@
 namespace assay {
 namespace {
 
-// The tools that are to look at candidates, which must be there before any work is done.
-Result<void> AddTools(const JudgeOptions& options, JudgeRequest* request) {
-  const char* option = options.profile ? "--profile" : "--sanitize";
-  if ((options.profile || !options.sanitize.empty()) && request->terms.problem.device != "cuda")
-    return UsageError(fmt::format(
-        "{} needs a candidate that runs on a GPU: add --device cuda, or judge a .cu file", option));
-  if (options.profile) {
-    ASSAY_ASSIGN_OR_RETURN(request->terms.tools.profiler, FindNcu());
-  }
-  if (!options.sanitize.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(GpuTool program, FindComputeSanitizer());
-    request->terms.tools.sanitizer = SanitizerChoice{std::move(program), options.sanitize};
-  }
+// The sanitizer that is to look at candidates, which must be there before any work is done.
+Result<void> AddSanitizer(const JudgeOptions& options, JudgeRequest* request) {
+  if (options.sanitize.empty()) return {};
+  if (request->terms.problem.device != "cuda") return UsageError(NeedsGpu("--sanitize"));
+  ASSAY_ASSIGN_OR_RETURN(GpuTool program, FindComputeSanitizer());
+  request->terms.tools.sanitizer = SanitizerChoice{std::move(program), options.sanitize};
   return {};
 }
 
@@ -49,7 +42,7 @@ Result<JudgeRequest> MakeRequest(const JudgeOptions& options) {
   }
   ASSAY_ASSIGN_OR_RETURN(request.terms, ResolveTerms(asked, request.candidates));
   request.bar = asked.bar();
-  ASSAY_RETURN_IF_ERROR(AddTools(options, &request));
+  ASSAY_RETURN_IF_ERROR(AddSanitizer(options, &request));
   return request;
 }
 

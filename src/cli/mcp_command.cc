@@ -23,6 +23,7 @@
 #include "report/terminal.h"
 #include "runner/job.h"
 #include "runner/job_worker.h"
+#include "toolchain/gpu_tools.h"
 
 namespace assay {
 namespace {
@@ -121,6 +122,16 @@ Result<std::string> FreshHandle() {
   return "job-" + digits;
 }
 
+// Whether `profile` can read counters. Errors (kUsage): $ASSAY_NCU names no program.
+Result<bool> HasCounters(const std::string& device) {
+  if (device != "cuda") return false;
+  const auto ncu = FindNcu();
+  if (ncu) return true;
+  if (ncu.error().kind == ErrorKind::kUsage) return std::unexpected(ncu.error());
+  Notice("profile will have no counters: " + ncu.error().message);
+  return false;
+}
+
 // The parts of a server; the ports refer to it.
 struct McpParts {
   const McpOptions& options;
@@ -206,6 +217,7 @@ Result<int> Serve(const McpOptions& options, const std::atomic<bool>& interrupte
   }
   terms.judging = options.asked;
   terms.judging.device = places.front().device;
+  ASSAY_ASSIGN_OR_RETURN(terms.counters, HasCounters(terms.judging.device));
   terms.templates = &templates;
   std::string notice;
   terms.machine = LoadMachineProfile(&notice);

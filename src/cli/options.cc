@@ -62,13 +62,13 @@ void ProblemOptions::AddGradTo(CLI::App& command) {
 namespace {
 
 // Limits, effort and tools.
-void AddEffort(AskedTerms* asked, bool* profile, std::string* sanitize, CLI::App& command) {
+void AddEffort(AskedTerms* asked, std::string* sanitize, CLI::App& command) {
   command.add_flag("--no-replay", asked->no_replay,
                    "On a GPU: launch timed calls one by one, and count the launching");
   command.add_flag("--probe", asked->probe,
                    "On the processor: after the verdict on native code, look at page faults, "
                    "counters, and the time at half the size and on one thread");
-  command.add_flag("--profile", *profile,
+  command.add_flag("--profile", asked->profile,
                    "On a GPU: after the verdict, read counters of one call with Nsight Compute");
   command
       .add_option("--sanitize", *sanitize,
@@ -150,7 +150,7 @@ void JudgeOptions::AddTo(CLI::App& command) {
       .add_flag("--one-size", asked.one_size,
                 "Check this size alone: the candidate may be wrong at others")
       ->excludes("--ragged");
-  AddEffort(&asked, &profile, &sanitize, command);
+  AddEffort(&asked, &sanitize, command);
   AddPython(&asked.python, command);
   command
       .add_flag("--correctness-only", asked.effort.correctness_only,

@@ -37,7 +37,7 @@ struct JudgeOptions {
   AskedTerms asked;  // but for the problem
   std::string sanitize, archive;
   bool json = false, jsonl = false, quiet = false, verbose = false;
-  bool no_save = false, profile = false, allow_weak_sandbox = false;
+  bool no_save = false, allow_weak_sandbox = false;
 
   void AddTo(CLI::App& command);
 };

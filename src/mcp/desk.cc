@@ -283,6 +283,7 @@ Desk::Outcome Desk::Judge(const std::string& tool, const McpJson& arguments) {
   terms.effort.correctness_only = tool == "kernel_check";
   terms.effort.speed_budget_s = arguments.value("budget_s", terms_.judging.effort.speed_budget_s);
   terms.probe = tool == "profile" && !source.IsCuda() && source.form == CandidateForm::kNative;
+  terms.profile = tool == "profile" && terms_.counters;
   McpJob job;
   job.tool = tool;
   job.problem = problem.name;

@@ -52,7 +52,8 @@ struct DeskPorts {
 };
 
 struct DeskTerms {
-  AskedTerms judging;  // without a problem
+  AskedTerms judging;     // without a problem
+  bool counters = false;  // its GPU has Nsight Compute: `profile` reads counters, too
   std::string session;
   MachineProfile machine;
   const PromptTemplates* templates = nullptr;

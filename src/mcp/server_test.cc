@@ -64,7 +64,8 @@ class ServerTest : public testing::Test {
   McpServer& Server() {
     if (server_) return *server_;
     DeskTerms terms;
-    terms.judging.device = "cpu";
+    terms.judging.device = device_;
+    terms.counters = counters_;
     terms.session = "mine";
     terms.templates = &templates_;
     desk_.emplace(seat_, Budget(limits_), Ports(), std::move(terms));
@@ -104,6 +105,8 @@ class ServerTest : public testing::Test {
   FakeSeat seat_;
   int64_t now_ns_ = 0;
   int handles_ = 0;
+  std::string device_ = "cpu";
+  bool counters_ = false;
   double seconds_given_ = 0;
   std::string worker_says_, written_, other_attempt_;
   std::vector<McpJson> asked_, said_;
@@ -404,6 +407,29 @@ TEST_F(ServerTest, ProfilesAReferenceOrAKernel) {
   WorkEnds();
   EXPECT_EQ(asked_[0]["terms"]["probe"], true);
   EXPECT_EQ(Said().back()["result"]["structuredContent"]["outcome"], "tie");
+}
+
+TEST_F(ServerTest, AProfileReadsCountersWhereNsightComputeIs) {
+  const char* source = "//! launch k<<<1, 32>>>\n__global__ void k(float* y) {}\n";
+  McpJson kernel = {{"problem", "softmax"}, {"language", "cuda"}, {"source", source}};
+  device_ = "cuda";
+  counters_ = true;
+  WorkerGives(Outcome::kFaster);
+  for (const char* tool : {"profile", "kernel_judge"}) {
+    CallTool(tool, kernel);
+    WorkEnds();
+    EXPECT_EQ(asked_.back()["terms"].value("profile", false), std::string(tool) == "profile");
+    EXPECT_EQ(asked_.back()["terms"].value("probe", false), false);
+  }
+}
+
+TEST_F(ServerTest, AProfileReadsNoCountersWithoutNsightCompute) {
+  const char* source = "//! launch k<<<1, 32>>>\n__global__ void k(float* y) {}\n";
+  device_ = "cuda";
+  WorkerGives(Outcome::kFaster);
+  CallTool("profile", {{"problem", "softmax"}, {"language", "cuda"}, {"source", source}});
+  WorkEnds();
+  EXPECT_EQ(asked_.back()["terms"].value("profile", false), false);
 }
 
 TEST_F(ServerTest, ExplainsWithoutSeedsOrPrintedText) {

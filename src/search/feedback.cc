@@ -214,6 +214,22 @@ std::string Kernels(const Verdict& verdict) {
   return text;
 }
 
+// Not why there are none: a tool's report may have what the candidate printed.
+std::string Counters(const Verdict& verdict) {
+  constexpr size_t kKernelsMax = 4;
+  if (!verdict.profile || !IsCorrect(verdict.outcome)) return {};
+  const std::vector<KernelProfile>& kernels = verdict.profile->kernels;
+  if (kernels.empty())
+    return "Nsight Compute read no counters: profile.failure of the verdict says why.";
+  std::string text = "Counters of one call, by Nsight Compute:";
+  for (size_t i = 0; i < std::min(kernels.size(), kKernelsMax); ++i) {
+    text += fmt::format("\nkernel {}", Short(kernels[i].name));
+    for (const auto& [label, fact] : ProfileFacts(kernels[i]))
+      text += fmt::format("; {}: {}", label, fact);
+  }
+  return text;
+}
+
 std::string Code(const FeedbackSubject& subject) {
   if (!subject.verdict.kernels.empty()) return Kernels(subject.verdict);
   if (Headline(subject.verdict) == nullptr) return {};
@@ -242,6 +258,7 @@ std::vector<FeedbackPart> FeedbackOf(const FeedbackSubject& subject) {
   add("speed", SpeedText(subject.verdict));
   add("bottleneck", Bottleneck(subject));
   add("probes", ProbeText(subject.verdict));
+  add("counters", Counters(subject.verdict));
   add("bound", Bound(subject.verdict));
   add("code", Code(subject));
   return parts;

@@ -24,7 +24,8 @@ struct FeedbackSubject {
 
 // A paragraph or a list on one matter.
 struct FeedbackPart {
-  // "outcome", "errors", "mismatch", "speed", "bottleneck", "probes", "bound", "code"
+  // "outcome", "errors", "mismatch", "speed", "bottleneck", "probes", "counters", "bound",
+  // "code"
   std::string name;
   std::string text;  // without a line break at its end; never empty
 };

@@ -121,6 +121,24 @@ TEST(Feedback, GivesTheBottleneckOfAGpuCandidate) {
   EXPECT_THAT(Part(verdict, "code"), HasSubstr("registers a thread"));
 }
 
+TEST(Feedback, TellsCountersAndNotWhatAToolPrinted) {
+  Verdict verdict;
+  for (const Verdict& each : SampleVerdicts())
+    if (each.profile) verdict = each;
+  ASSERT_TRUE(verdict.profile);
+  EXPECT_THAT(Part(verdict, "counters"),
+              AllOf(HasSubstr("kernel divide<256>; cycles: 81% of the call's, in 1 launch"),
+                    HasSubstr("DRAM 34%"), HasSubstr("long_scoreboard 62%"), HasSubstr("row_max")));
+  verdict.profile = ProfileRecord{{}, "==ERROR== x[0] = 0.123456789"};
+  EXPECT_THAT(Part(verdict, "counters"),
+              AllOf(HasSubstr("read no counters"), Not(HasSubstr("0.12"))));
+  verdict.outcome = Outcome::kWrong;
+  EXPECT_THAT(Part(verdict, "counters"), IsEmpty());
+  verdict.profile.reset();
+  verdict.outcome = Outcome::kTie;
+  EXPECT_THAT(Part(verdict, "counters"), IsEmpty());
+}
+
 TEST(Feedback, SetsTheWorkingSetBesideCaches) {
   Verdict verdict = SampleVerdict(Outcome::kFaster);
   MachineProfile machine;

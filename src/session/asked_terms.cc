@@ -142,6 +142,11 @@ Result<CandidateSource> AsAsked(CandidateSource candidate, const AskedTerms& ask
   return CandidateFromText(candidate.path, CandidateWithGradients(candidate.content));
 }
 
+std::string NeedsGpu(std::string_view option) {
+  return fmt::format(
+      "{} needs a candidate that runs on a GPU: add --device cuda, or judge a .cu file", option);
+}
+
 Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
                                   std::span<const CandidateSource> candidates) {
   SessionTerms terms;
@@ -180,6 +185,10 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
   terms.effort = asked.effort;
   terms.effort.replay = !asked.no_replay;
   terms.tools.probes = asked.probe;
+  if (asked.profile) {
+    if (terms.problem.device != "cuda") return UsageError(NeedsGpu("--profile"));
+    ASSAY_ASSIGN_OR_RETURN(terms.tools.profiler, FindNcu());
+  }
   terms.seed = asked.seed;
   terms.limits.call_timeout_s = asked.limits.timeout_s;
   terms.limits.build_timeout_s = asked.limits.build_timeout_s;

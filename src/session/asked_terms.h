@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -36,7 +37,8 @@ struct AskedTerms {
   Effort effort;  // `no_replay` sets Effort::replay
   AskedLimits limits;
   bool one_size = false, no_replay = false;
-  bool probe = false;  // ToolChoice::probes
+  bool probe = false;    // ToolChoice::probes
+  bool profile = false;  // ToolChoice::profiler, which must be there
 };
 
 // Returns the terms for judging these candidates. Errors (kUsage) name the wrong field and the
@@ -47,6 +49,9 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
 // Returns the candidate as these terms have it: with its gradients, if they are asked for and it is
 // in Python. Candidates in other forms get gradients of outputs as inputs.
 Result<CandidateSource> AsAsked(CandidateSource candidate, const AskedTerms& asked);
+
+// The error of an option whose tool looks at a GPU alone.
+std::string NeedsGpu(std::string_view option);
 
 // Adds kinds of draws, "ties,outlier", to those that the problem leaves out. Errors (kUsage): no
 // such kind, or the ordinary one.

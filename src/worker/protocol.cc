@@ -102,6 +102,7 @@ Result<AskedTerms> TermsFrom(const Json& object) {
   fields.Read("one_size", &terms.one_size);
   fields.Read("no_replay", &terms.no_replay);
   fields.Read("probe", &terms.probe);
+  fields.Read("profile", &terms.profile);
   fields.Read("timeout_s", &terms.limits.timeout_s);
   fields.Read("build_timeout_s", &terms.limits.build_timeout_s);
   fields.Read("futility", &terms.effort.futility);
@@ -134,6 +135,7 @@ Json JsonOf(const AskedTerms& terms) {
           {"one_size", terms.one_size},
           {"no_replay", terms.no_replay},
           {"probe", terms.probe},
+          {"profile", terms.profile},
           {"timeout_s", terms.limits.timeout_s},
           {"build_timeout_s", terms.limits.build_timeout_s},
           {"futility", terms.effort.futility},

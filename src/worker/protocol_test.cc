@@ -43,6 +43,7 @@ TEST(WorkerProtocol, AClientsLineSaysWhatItMeant) {
   terms.weights = "constant";
   terms.skip_draws = "ties";
   terms.one_size = true;
+  terms.probe = terms.profile = true;
   terms.threads = 2;
   terms.limits = {3, 40, "2G"};
   terms.effort.speed_budget_s = 7;

@@ -27,8 +27,9 @@ def candidate(name, body=SOFTMAX_BODY):
 
 
 class Worker:
-    def __init__(self, home, *options):
+    def __init__(self, home, *options, **variables):
         environment = {**os.environ, "XDG_STATE_HOME": str(home), "XDG_CACHE_HOME": str(home)}
+        environment |= variables
         self.process = subprocess.Popen(
             [str(ASSAY), "worker", *options],
             stdin=subprocess.PIPE,
@@ -176,6 +177,27 @@ def test_the_example_judges_twenty_candidates(tmp_path):
     assert process.returncode == 0, process.stderr
     lines = process.stdout.splitlines()
     assert len(lines) == 20 and all("off_by_one" not in line or "wrong" in line for line in lines)
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="a GPU is there")
+def test_a_profile_needs_a_gpu_and_nsight_compute(tmp_path):
+    kernel = "//! launch k<<<1, 32>>>\n__global__ void k(const float* x, float* y) {}\n"
+    ncu = tmp_path / "ncu"
+    ncu.write_text("#!/bin/sh\nexit 1\n")
+    ncu.chmod(0o755)
+
+    def told(name, text, program):
+        worker = Worker(tmp_path, ASSAY_NCU=str(program))
+        candidates = [{"name": name, "source": text}]
+        terms = {**TERMS, "profile": True}
+        worker.send(id="1", request="judge", terms=terms, candidates=candidates)
+        message = worker.events_of("1")[-1]["message"]
+        assert worker.close() == 0
+        return message
+
+    assert "--profile needs a candidate that runs on a GPU" in told("a.cpp", source(), ncu)
+    assert "ASSAY_NCU names" in told("a.cu", kernel, tmp_path / "nowhere")
+    assert "no CUDA driver" in told("a.cu", kernel, ncu)
 
 
 def test_nothing_of_a_killed_worker_holds_its_stderr(tmp_path):
