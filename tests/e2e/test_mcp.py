@@ -6,7 +6,7 @@ import subprocess
 import jsonschema
 import pytest
 
-from conftest import ASSAY, ENVIRONMENT, GOOD, INTERRUPTED, ROOT, Assay
+from conftest import ASSAY, ENVIRONMENT, GOOD, INTERRUPTED, ROOT, USAGE, Assay
 from test_gradients import KERNEL
 
 KERNELS = ROOT / "kernels" / "softmax"
@@ -215,3 +215,23 @@ def test_the_stateless_revision_by_hand(home):
     assert found["result"]["supportedVersions"] == ["2026-07-28"]
     assert found["result"]["resultType"] == "complete" and len(tools["result"]["tools"]) == 8
     assert gone["error"]["code"] == -32601
+
+
+def test_counters_are_looked_for_at_the_start(home, tmp_path):
+    ncu = tmp_path / "ncu"
+    ncu.write_text("#!/bin/sh\nexit 1\n")
+    ncu.chmod(0o755)
+
+    def started(device, program):
+        environment = {**home.environment, "ASSAY_NCU": str(program)}
+        command = [ASSAY, "mcp", "--device", device]
+        run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                             timeout=60, env=environment)  # fmt: skip
+        return run.returncode, run.stderr
+
+    code, said = started("cuda", ncu)
+    assert code == GOOD and "counters" not in said, said
+    code, said = started("cuda", tmp_path / "nowhere")
+    assert code == USAGE and "ASSAY_NCU names" in said, said
+    code, said = started("cpu", tmp_path / "nowhere")
+    assert code == GOOD, said
