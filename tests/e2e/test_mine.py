@@ -2,7 +2,10 @@
 stands in for the compiler; tests/gpu/test_mine.py asks the real one.
 """
 import json
+import pathlib
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -58,18 +61,21 @@ def python_without_compiler():
     pytest.skip("the stand-in is for a PyTorch without torch.compile")
 
 
-@pytest.fixture
-def compiling(tmp_path):
+@pytest.fixture(scope="module")
+def compiling():
     """A Python whose PyTorch has none of its own, with the stand-in."""
     python = python_without_compiler()
-    home = tmp_path / "venv"
+    # A sandbox's user may not look into pytest's folders.
+    home = pathlib.Path(tempfile.mkdtemp(prefix="assay-mine-", dir="/var/tmp"))
+    home.chmod(0o755)
     make = [python, "-m", "venv", "--without-pip", "--system-site-packages", home]
     subprocess.run(make, check=True)
     (packages,) = home.glob("lib/python3*/site-packages")
     text = (ROOT / "tests" / "mine" / "fake_inductor.py").read_text()
     (packages / "fake_inductor.py").write_text(text)
     (packages / "fake_inductor.pth").write_text("import fake_inductor\n")
-    return str(home / "bin" / "python")
+    yield str(home / "bin" / "python")
+    shutil.rmtree(home)
 
 
 def rows(path):

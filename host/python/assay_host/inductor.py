@@ -109,12 +109,25 @@ class Capture:
         module.call = watched
 
 
+def _compile_in_threads():
+    """Tuning compiles tens of kernels: in threads of this process, as many as it has processors. A
+    pool of processes is started only if the configuration asks for more than one.
+    """
+    try:
+        from torch._inductor import config
+    except ImportError:
+        return
+    config.compile_threads = 1
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = str(len(os.sched_getaffinity(0)))
+
+
 def compile_and_call(model, arguments, mode):
     """Compiles the model for these arguments, and calls it once more. Returns the one call of the
     generated code, and the model's result. Raises Refusal, and Failure(ENVIRONMENT).
     """
     import torch
 
+    _compile_in_threads()
     with Capture() as capture:
         try:
             compiled = torch.compile(model, dynamic=False, mode=MODES[mode], fullgraph=True)
