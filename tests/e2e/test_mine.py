@@ -82,21 +82,18 @@ def rows(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_pairs_are_mined_judged_and_read_back(assay, compiling, tmp_path):
-    folder = tmp_path / "own"
-    folder.mkdir()
-    (folder / "scaled.py").write_text(SCALED)
-    (folder / "dies.py").write_text(PLAIN.format(line="__import__('os')._exit(7)"))
-    (folder / "broken.py").write_text(PLAIN.format(line="FAULT = unknown"))
+def mine(assay, compiling, folder):
     call = ("mine", folder, "-o", "out", "--modes", "default", "--set", "SIZE=16")
     run = assay(*call, *QUICK, "--python", compiling)
     assert run.code == GOOD, run
-    assert "mined 1 of 3; refused 2" in run.out
-    assert "torch.compile ended its process with exit code 7" in run.out
-    assert "1 correct pair, 0 of them faster" in run.out
+    return run
 
-    out = assay.home / "out"
-    (pair,) = rows(out / "kernelbook.jsonl")
+
+def test_pairs_are_mined_judged_and_written(assay, compiling, write):
+    run = mine(assay, compiling, write("scaled.py", SCALED))
+    assert "mined 1 of 1; refused 0" in run.out
+    assert "1 correct pair, 0 of them faster" in run.out
+    (pair,) = rows(assay.home / "out" / "kernelbook.jsonl")
     assert (pair["entry_point"], pair["module_name"]) == ("Model", "scaled")
     assert "SIZE = 16" in pair["python_code"]
     assert "call([self.weight, self.shift, x])" in pair["triton_code"]
@@ -104,10 +101,22 @@ def test_pairs_are_mined_judged_and_read_back(assay, compiling, tmp_path):
     assert pair["mined"]["kernels"] and pair["mined"]["mode"] == "default"
     assert pair["verdict"]["seed"].isdigit()
 
+
+@pytest.mark.thorough
+def test_work_goes_on_and_pairs_are_read_back(assay, compiling, tmp_path):
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "scaled.py").write_text(SCALED)
+    (folder / "dies.py").write_text(PLAIN.format(line="__import__('os')._exit(7)"))
+    run = mine(assay, compiling, folder)
+    assert "mined 1 of 2; refused 1" in run.out
+    assert "torch.compile ended its process with exit code 7" in run.out
+    out = assay.home / "out"
+    (pair,) = rows(out / "kernelbook.jsonl")
+
     # Nothing is mined or judged twice.
     before = {name: (out / name).read_text() for name in ("mined.jsonl", "verdicts.jsonl")}
-    again = assay(*call, *QUICK, "--python", compiling)
-    assert again.code == GOOD, again
+    mine(assay, compiling, folder)
     assert {name: (out / name).read_text() for name in before} == before
     assert rows(out / "kernelbook.jsonl") == [pair]
 
