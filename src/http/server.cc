@@ -305,7 +305,9 @@ net::awaitable<beast::error_code> HttpServer::Parts::ReadHeader(beast::tcp_strea
   }
   if (!error) {
     stream.expires_after(milliseconds(limits.header_ms));
-    co_await http::async_read_header(stream, buffer, parser, Into(&error));
+    const size_t size = co_await http::async_read_header(stream, buffer, parser, Into(&error));
+    // The parser bounds the request line and the fields, each by itself.
+    if (!error && size > limits.header_bytes_max) error = http::error::header_limit;
   }
   silent.erase(place);
   co_return error;

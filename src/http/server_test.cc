@@ -132,6 +132,10 @@ TEST_F(Serving, WhatIsTooLargeOrNoRequestIsToldSo) {
               StartsWith("HTTP/1.1 413"));
   EXPECT_THAT(reply(Request("GET /", "", "X: " + std::string(1000, 'x') + "\r\n")),
               StartsWith("HTTP/1.1 431"));
+  // The line and the fields count together: each is within the limit, both are not.
+  const std::string line = "GET /" + std::string(300, 'a'), field = "X: " + std::string(300, 'x');
+  EXPECT_THAT(reply(Request(line, "", field + "\r\n")), StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(reply(Request(line, "", "Connection: close\r\n")), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(reply("rubbish\r\n\r\n"), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("fault: ")));
   EXPECT_THAT(reply(Request("POST /", "1234567890")), HasSubstr("[1234567890]"));
 }
