@@ -153,7 +153,16 @@ Result<std::string> Accounts::IssueAccess(int64_t account, Instant now, int64_t 
   return Issue(account, "access", now.utc_s, lasts_s == 0 ? 0 : now.utc_s + lasts_s);
 }
 
+Result<void> Accounts::DropEndedSessions(Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement remove,
+      database_.Prepare("DELETE FROM tokens WHERE kind = 'session' AND ends_s <= ?"));
+  ASSAY_RETURN_IF_ERROR(remove.Bind(now.utc_s).Step());
+  return {};
+}
+
 Result<std::string> Accounts::IssueSession(int64_t account, Instant now) {
+  ASSAY_RETURN_IF_ERROR(DropEndedSessions(now));
   return Issue(account, "session", now.utc_s, now.utc_s + kSessionLastsS);
 }
 
@@ -177,7 +186,9 @@ Result<std::optional<Account>> Accounts::OfAccess(const std::string& token, Inst
 }
 
 Result<std::optional<Account>> Accounts::OfSession(const std::string& token, Instant now) {
-  return Of(token, "session", now);
+  ASSAY_ASSIGN_OR_RETURN(auto account, Of(token, "session", now));
+  if (!account) ASSAY_RETURN_IF_ERROR(DropEndedSessions(now));
+  return account;
 }
 
 Result<void> Accounts::Revoke(const std::string& token) {

@@ -40,6 +40,7 @@ class Accounts {
   Result<std::string> IssueSession(int64_t account, Instant now);
   // The account of a token that stands; nullopt: there is none.
   Result<std::optional<Account>> OfAccess(const std::string& token, Instant now);
+  // A session that was seen after its end is over, even if the clock goes back.
   Result<std::optional<Account>> OfSession(const std::string& token, Instant now);
   Result<void> Revoke(const std::string& token);
   // All tokens and sessions of the account.
@@ -48,6 +49,7 @@ class Accounts {
  private:
   Result<std::string> Issue(int64_t account, std::string_view kind, int64_t made_s, int64_t ends_s);
   Result<std::optional<Account>> Of(const std::string& token, std::string_view kind, Instant now);
+  Result<void> DropEndedSessions(Instant now);
 
   Database& database_;
 };

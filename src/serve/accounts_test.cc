@@ -52,6 +52,8 @@ TEST_F(AccountsTest, ASessionEndsAndGivesItsFormsATokenOfTheirOwn) {
   EXPECT_EQ(CsrfTokenOf(session).find(session.substr(0, 8)), std::string::npos);
   Pass(15 * 24 * 3600);
   EXPECT_FALSE(accounts().OfSession(session, now_).value());
+  Pass(-10 * 24 * 3600);
+  EXPECT_FALSE(accounts().OfSession(session, now_).value()) << "the clock went back";
 }
 
 TEST_F(AccountsTest, NamesAreTakenOnceAndShowWhatTheyAre) {
