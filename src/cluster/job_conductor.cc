@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "cluster/work_end.h"
+#include "runner/job.h"
 #include "serve/given_job.h"
 
 namespace assay {
@@ -89,10 +90,12 @@ Result<void> JobConductor::Hold(const GivenJob& given) {
 }
 
 void JobConductor::Drop(int64_t job) {
-  queue_.Forget(RunOf(job, held_.at(job)));
+  const std::string run = RunOf(job, held_.at(job));
   held_.erase(job);
+  // The file goes first: a process that found it without its work would have the job judged anew.
   std::error_code code;
   fs::remove(FileOf(job), code);
+  queue_.Forget(run);
 }
 
 // Works that the queue knows stay as they are.
@@ -127,9 +130,7 @@ Result<bool> JobConductor::EndIfJudged(int64_t job, const Held& held) {
   ++ended_;
   if (ended.front().state != WorkState::kJudged) {
     const Error error = ErrorOfEnd(ended.front());
-    const std::string kind = error.kind == ErrorKind::kUsage      ? "usage"
-                             : error.kind == ErrorKind::kUnjudged ? "unjudged"
-                                                                  : "environment";
+    const std::string kind(JobErrorKind(error.kind));
     ASSAY_RETURN_IF_ERROR(EndWithError(job, held, {kind, error.message}));
     return true;
   }

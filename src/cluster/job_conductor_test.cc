@@ -8,10 +8,12 @@
 #include "base/hash.h"
 #include "cluster/cluster_testing.h"
 #include "cluster/work_request.h"
+#include "queue/spool_files.h"
 
 namespace assay {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -128,6 +130,9 @@ TEST_F(JobConductorTest, AJobIsTakenOnceAPilotIsThereAndEndsByItsVerdict) {
   EXPECT_EQ(JobOf(job).runner, "slurm cpu");
   EXPECT_THAT(changed_, testing::Contains(job));
   EXPECT_EQ(hall_->jobs().Queue()->running, 1) << "the next one";
+  EXPECT_THAT(SpoolFiles::Names(fs::path(at_.place) / "works"), testing::SizeIs(1))
+      << "of it alone";
+  EXPECT_THAT(SpoolFiles::Names(fs::path(at_.place) / "ends"), testing::IsEmpty());
 }
 
 TEST_F(JobConductorTest, TheWorkHasWhatTheJobSays) {

@@ -130,9 +130,7 @@ RunRow QueueConductor::RowOfEnd(const EndedWork& ended, size_t item) const {
     else
       row.error = verdict.error();
   } else {
-    row.error = ErrorOfEnd(ended);
-    // Another node may have what this one lacks: the next call tries it again.
-    if (row.error->kind == ErrorKind::kUnjudged) row.error->kind = ErrorKind::kEnvironment;
+    row.error = ErrorForAnotherNode(ended);
   }
   return row;
 }

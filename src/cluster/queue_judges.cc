@@ -26,9 +26,7 @@ std::string StepOf(const std::string& key) { return key.substr(0, key.find(kAgai
 JudgedTask ReadJudged(const EndedWork& ended) {
   JudgedTask judged;
   if (ended.state != WorkState::kJudged) {
-    judged.error = ErrorOfEnd(ended);
-    // This node lacks something: nothing is said of the candidate.
-    if (judged.error->kind == ErrorKind::kUnjudged) judged.error->kind = ErrorKind::kEnvironment;
+    judged.error = ErrorForAnotherNode(ended);
     return judged;
   }
   const Json json = Json::parse(ended.end.verdict, nullptr, false);

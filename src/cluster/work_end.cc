@@ -2,12 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runner/job.h"
+
 namespace assay {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char *kUnjudgedName = "unjudged", *kNoWord = "a worker gave no verdict on it";
+constexpr const char* kNoWord = "a worker gave no verdict on it";
 
 std::string TextIn(const Json& object, const char* name, const char* otherwise) {
   const auto found = object.find(name);
@@ -17,10 +19,8 @@ std::string TextIn(const Json& object, const char* name, const char* otherwise) 
 }  // namespace
 
 std::string ErrorText(const Error& error) {
-  const std::string_view kind =
-      error.kind == ErrorKind::kUnjudged ? kUnjudgedName : ErrorKindName(error.kind);
-  return Json{{"kind", kind}, {"message", error.message}}.dump(-1, ' ', false,
-                                                               Json::error_handler_t::replace);
+  const Json json = {{"kind", JobErrorKind(error.kind)}, {"message", error.message}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Error ErrorOfEnd(const EndedWork& ended) {
@@ -29,10 +29,16 @@ Error ErrorOfEnd(const EndedWork& ended) {
   const Json json = Json::parse(ended.end.error, nullptr, false);
   if (!json.is_object()) return {ErrorKind::kEnvironment, kNoWord};
   const std::string kind = TextIn(json, "kind", "");
-  return {kind == "usage"         ? ErrorKind::kUsage
-          : kind == kUnjudgedName ? ErrorKind::kUnjudged
-                                  : ErrorKind::kEnvironment,
-          TextIn(json, "message", kNoWord)};
+  ErrorKind found = ErrorKind::kEnvironment;
+  for (const ErrorKind each : {ErrorKind::kUsage, ErrorKind::kUnjudged})
+    if (kind == JobErrorKind(each)) found = each;
+  return {found, TextIn(json, "message", kNoWord)};
+}
+
+Error ErrorForAnotherNode(const EndedWork& ended) {
+  Error error = ErrorOfEnd(ended);
+  if (error.kind == ErrorKind::kUnjudged) error.kind = ErrorKind::kEnvironment;
+  return error;
 }
 
 }  // namespace assay

@@ -12,5 +12,8 @@ namespace assay {
 std::string ErrorText(const Error& error);
 // Of a work that ended without a verdict. Its kind is kUsage, kUnjudged or kEnvironment.
 Error ErrorOfEnd(const EndedWork& ended);
+// The same where a later call tries it again: another node may have what this one lacks, so
+// kUnjudged becomes kEnvironment.
+Error ErrorForAnotherNode(const EndedWork& ended);
 
 }  // namespace assay

@@ -110,6 +110,12 @@ fs::path SpoolQueue::EndPath(const SpoolToken& token) const {
 
 bool SpoolQueue::HasEnded(const SpoolToken& token) const { return SpoolFiles::Has(EndPath(token)); }
 
+bool SpoolQueue::WasForgotten(const SpoolToken& token) const {
+  const std::string name = token.run() + "/" + token.work();
+  return !SpoolFiles::Has(files_.Path("added", name)) &&
+         !SpoolFiles::Has(files_.Path("works", name));
+}
+
 void SpoolQueue::Look(const std::string& device) {
   const int64_t now_ns = now_ns_();
   const bool is_fresh =
@@ -148,7 +154,7 @@ Result<bool> SpoolQueue::Take(SpoolToken token, const std::string& worker,
   const fs::path to = files_.Path("claims", token.FileName());
   ASSAY_ASSIGN_OR_RETURN(const bool moved, SpoolFiles::Move(from, to));
   if (!moved) return false;
-  if (HasEnded(token)) {
+  if (HasEnded(token) || WasForgotten(token)) {
     SpoolFiles::Remove(to);
     return false;
   }
@@ -400,7 +406,19 @@ Result<void> SpoolQueue::Cancel(const std::string& run) {
   return {};
 }
 
-void SpoolQueue::Forget(const std::string& run) { ends_.erase(SpoolRunId(run)); }
+// The ends go last: until then a token that a worker moves meanwhile means nothing, and after that
+// WasForgotten says the same.
+void SpoolQueue::Forget(const std::string& run) {
+  const std::string id = SpoolRunId(run);
+  ends_.erase(id);
+  for (const char* kind : {"todo", "claims"})
+    for (const SpoolToken& token : Tokens(kind))
+      if (token.run() == id) SpoolFiles::Remove(files_.Path(kind, token.FileName()));
+  for (const char* kind : {"works", "added", "ends"}) {
+    std::error_code ignored;
+    fs::remove_all(files_.Path(kind, id), ignored);
+  }
+}
 
 Result<std::vector<KnownWorker>> SpoolQueue::Workers() {
   std::map<std::string, std::vector<SpoolToken>> claims;

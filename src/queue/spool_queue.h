@@ -66,6 +66,8 @@ class SpoolQueue : public WorkQueue {
   size_t NextToken() const;
   Result<bool> Take(SpoolToken token, const std::string& worker, std::vector<ClaimedWork>* claimed);
   bool HasEnded(const SpoolToken& token) const;
+  // Its work has ended, and its run was forgotten.
+  bool WasForgotten(const SpoolToken& token) const;
   std::filesystem::path EndPath(const SpoolToken& token) const;
   // The claim goes back to todo/, or the work ends with `error` after the last attempt.
   Result<void> TakeBack(const SpoolToken& claim, const std::string& error);

@@ -8,6 +8,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 struct SpoolEngine {
   static std::string Place(const fs::path& folder) { return (folder / "new" / "spool").string(); }
@@ -81,6 +83,33 @@ TEST_F(SpoolFolder, ASecondTokenDoesNotEndTheWorkTwice) {
   EXPECT_TRUE(*queue->End(other, second->front(), {"{}", "", false}));
   EXPECT_FALSE(*queue->End(Worker(), first->front(), {"{}", "", false}));
   EXPECT_EQ(queue->Ended("run", 0, 10)->size(), 1U);
+}
+
+// A server has a run for each job: none of it may be left once the job has ended.
+TEST_F(SpoolFolder, NothingIsLeftOfARunThatIsForgotten) {
+  const auto pilot = Open(), controller = Open();
+  NewWork other = Work("b");
+  other.run = "another run";
+  ASSERT_TRUE(controller->Add(std::vector{Work("a"), other}));
+  const auto first = pilot->Claim(Worker(), 1).value(), second = pilot->Claim(Worker(), 1).value();
+  ASSERT_EQ(first[0].key + second[0].key, "ab");
+  const std::string token = Names("claims")[0];
+  EXPECT_TRUE(*pilot->End(Worker(), first[0], {"{}", "", false}));
+  ASSERT_EQ(controller->Ended("run", 0, 9)->size(), 1U);
+  controller->Forget("run");
+  for (const char* kind : {"works", "added", "claims"}) EXPECT_THAT(Names(kind), SizeIs(1)) << kind;
+  for (const char* kind : {"ends", "todo"}) EXPECT_THAT(Names(kind), IsEmpty()) << kind;
+  EXPECT_FALSE(*pilot->End(Worker(), first[0], {"{}", "", false})) << "said a second time";
+
+  // A pilot was killed between the end and the removal of its claim, which a silent worker's is.
+  ASSERT_TRUE(SpoolFiles::Move(fs::path(place_) / "claims" / Names("claims")[0],
+                               fs::path(place_) / "claims" / token));
+  Pass(100);
+  EXPECT_EQ(*controller->Expire(), 0) << "seen for the first time";
+  Pass(100);
+  EXPECT_EQ(*controller->Expire(), 1);
+  EXPECT_THAT(*Open()->Claim(Worker(), 9), IsEmpty());
+  EXPECT_THAT(Names("todo"), IsEmpty());
 }
 
 TEST_F(SpoolFolder, RefusesAFolderOfSomethingElse) {

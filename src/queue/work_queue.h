@@ -55,7 +55,7 @@ struct WorkEnd {
   // JSON; empty: `error` says why there is none. Of a request that names known artifacts it may be
   // the worker's `known` event.
   std::string verdict;
-  std::string error;    // JSON: kind, message
+  std::string error;  // JSON: kind, message
   // The machine failed, not the work: it goes back to the queue, and ends after the last attempt.
   bool again = false;
 };
@@ -121,7 +121,8 @@ class WorkQueue {
   virtual Result<void> Wait(int timeout_ms) = 0;
   virtual Result<QueueCounts> Counts(const std::string& run) = 0;  // empty: of all runs
   virtual Result<void> Cancel(const std::string& run) = 0;
-  // Nobody will ask for ends of this run again: what this object remembers of them goes.
+  // Nobody will ask for ends of this run again, or add to it; all its works have ended. An engine
+  // may drop what it keeps of them.
   virtual void Forget(const std::string& /*run*/) {}
 
   virtual Result<std::vector<KnownWorker>> Workers() = 0;

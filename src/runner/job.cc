@@ -202,10 +202,13 @@ std::string VerdictBody(const std::string& lease, const std::string& verdict) {
   return Dump({{"lease", lease}, {"verdict", Json::parse(verdict)}});
 }
 
+std::string_view JobErrorKind(ErrorKind kind) {
+  return kind == ErrorKind::kUnjudged ? "unjudged" : ErrorKindName(kind);
+}
+
 std::string ErrorBody(const std::string& lease, const Error& error) {
-  const std::string_view kind =
-      error.kind == ErrorKind::kUnjudged ? "unjudged" : ErrorKindName(error.kind);
-  return Dump({{"lease", lease}, {"error", {{"kind", kind}, {"message", error.message}}}});
+  const Json told = {{"kind", JobErrorKind(error.kind)}, {"message", error.message}};
+  return Dump({{"lease", lease}, {"error", told}});
 }
 
 bool FlagOf(const std::string& body, const char* name, bool otherwise) {

@@ -78,8 +78,9 @@ std::string TakeBody(const RunnerFacts& facts, int wait_s);
 std::string ProgressBody(const std::string& lease, const std::string& event);
 // `verdict`: JSON.
 std::string VerdictBody(const std::string& lease, const std::string& verdict);
-// Its kind: "usage", "environment", "interrupted", or "unjudged", which no runner like this can
-// mend.
+// The kind of an error as servers and queues keep it: "usage", "environment", "interrupted", or
+// "unjudged", which no runner like this can mend.
+std::string_view JobErrorKind(ErrorKind kind);
 std::string ErrorBody(const std::string& lease, const Error& error);
 
 // Reads a flag of a reply: "go_on", "counted"; `otherwise` if it is not there.
