@@ -7,6 +7,8 @@
 
 #include "problem/gradients.h"
 #include "report/text.h"
+#include "rules/error_bounds.h"
+#include "toolchain/directives.h"
 
 namespace assay {
 namespace {
@@ -55,16 +57,44 @@ std::string Arguments(const PromptSubject& subject) {
   return Trimmed(text);
 }
 
-// The class of precision that outputs must reach.
-std::string Precision(const PromptSubject& subject) {
-  if (!subject.problem.precision.empty()) return subject.problem.precision;
+// The lines of outputs name their dtypes: the first one's.
+std::string_view OutputDType(const PromptSubject& subject) {
   for (const std::string& line : subject.signature) {
     if (!line.starts_with("output ")) continue;
     const std::string_view rest =
         std::string_view(line).substr(line.rfind(' ', line.find('[')) + 1);
-    return std::string(rest.substr(0, rest.find('[')));
+    return rest.substr(0, rest.find('['));
   }
-  return "its dtype";
+  return {};
+}
+
+// The class of precision that outputs must reach.
+std::string Precision(const PromptSubject& subject) {
+  if (!subject.problem.precision.empty()) return subject.problem.precision;
+  const std::string_view dtype = OutputDType(subject);
+  return dtype.empty() ? "its dtype" : std::string(dtype);
+}
+
+// The bounds of errors, as gate 1 has them for a large output of a reference without errors.
+std::string Tolerance(const PromptSubject& subject) {
+  constexpr int64_t kMany = 1'000'000;
+  if (subject.problem.tolerance.starts_with("allclose:")) {
+    const std::string t = subject.problem.tolerance.substr(subject.problem.tolerance.find(':') + 1);
+    return fmt::format("An element may differ from the reference's by {0} + {0} times its size.",
+                       t);
+  }
+  const auto dtype = DTypeFromName(OutputDType(subject));
+  const auto required = PrecisionClassFromName(Precision(subject));
+  if (dtype && !IsFloatingPoint(*dtype)) return "Integers and booleans must be equal.";
+  const PrecisionClass native = dtype ? NativeClass(*dtype) : PrecisionClass::kExact;
+  if (!dtype || !required || *required >= PrecisionClass::kFloat8)
+    return "The error is measured against float64.";
+  const ErrorBounds bounds = BoundsFor(std::max(*required, native), native, {}, kMany);
+  return fmt::format(
+      "Measured against float64, an output's errors may be {:.3g} of its values (by root mean "
+      "squares), an element's error {:.3g} of its own size plus its row's root mean square. The "
+      "reference's own errors are allowed for.",
+      bounds.norm, bounds.element);
 }
 
 // The rules that differ from problem to problem.
@@ -78,13 +108,14 @@ std::string Conditions(const ProblemRequest& problem) {
   std::vector<std::string> ranges;
   for (const auto& [name, range] : problem.ragged)
     ranges.push_back(fmt::format("{} from {} to {}", name, range.first, range.second));
-  text += ranges.empty() ? std::string(
-                               "- The same file may be judged at other sizes: read them "
-                               "from the arguments.\n")
-                         : fmt::format(
-                               "- The same file is judged at other sizes, too, such as {}: "
-                               "read them from the arguments.\n",
-                               fmt::join(ranges, ", "));
+  text += ranges.empty()
+              ? std::string(
+                    "- It is judged at these sizes, and may be at other sizes later: "
+                    "read them from the arguments.\n")
+              : fmt::format(
+                    "- The same file is judged at other sizes, too, any mix of {} (ends included): "
+                    "read them from the arguments.\n",
+                    fmt::join(ranges, ", "));
   if (problem.special_values == "required")
     text += "- Where inputs are NaN or infinite, results are those of the reference.\n";
   // The file's text says it; the host that runs it decides.
@@ -179,7 +210,9 @@ PromptParts PartsOf(const PromptTemplates& templates, const PromptSubject& subje
   parts["arguments"] = Arguments(subject);
   parts["entry"] = entry;
   parts["precision"] = Precision(subject);
+  parts["tolerance"] = Tolerance(subject);
   parts["conditions"] = Conditions(subject.problem);
+  parts["flags"] = AllowedFlags(subject.form == "device");
   parts["language"] = form.language;
   parts["idea"] = subject.idea;
   parts["origin"] = subject.origin;

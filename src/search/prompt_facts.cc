@@ -106,6 +106,12 @@ std::string ProcessorText(const Machine& machine, const MachineProfile& profile)
       fmt::format("{}, {}; each side may use {}.", machine.cpu, Counted(machine.cores, "core"),
                   Counted(machine.threads, "thread"));
   if (!profile.caches.empty()) text += fmt::format(" Caches: {}.", Caches(profile));
+  std::vector<std::string> sets;
+  for (const Ceilings& measured : profile.ceilings)
+    if (sets.empty())
+      for (const auto& [name, rate] : measured.float32_operations_s) sets.push_back(name);
+  if (!sets.empty() && profile.cpu == machine.cpu)
+    text += fmt::format(" Instruction sets: {}.", fmt::join(sets, ", "));
   const Ceilings ceilings = CeilingsFor(profile, machine.threads);
   if (ceilings.read_bytes_s > 0)
     text += fmt::format(" Measured with these threads: memory reads {}, copies {}",

@@ -12,11 +12,11 @@
 namespace assay {
 
 // The parts of a prompt that templates may name.
-inline constexpr std::array<std::string_view, 21> kPromptParts{
-    "answer",          "arguments",     "budget",    "conditions", "entry",     "example",
-    "feedback",        "form",          "idea",      "ideas",      "language",  "machine",
-    "origin",          "parent",        "precision", "problem",    "reference", "rules",
-    "second_feedback", "second_parent", "target"};
+inline constexpr std::array<std::string_view, 23> kPromptParts{
+    "answer",   "arguments",       "budget",        "conditions", "entry",    "example",
+    "feedback", "flags",           "form",          "idea",       "ideas",    "language",
+    "machine",  "origin",          "parent",        "precision",  "problem",  "reference",
+    "rules",    "second_feedback", "second_parent", "target",     "tolerance"};
 
 using PromptParts = std::map<std::string, std::string, std::less<>>;
 

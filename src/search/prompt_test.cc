@@ -104,6 +104,26 @@ TEST(Prompt, SaysThatBackwardIsJudgedAndWhatTheFormOwesIt) {
   EXPECT_THAT(TextOf(PromptOperator::kImplement, Whole(Softmax())), Not(HasSubstr("backward")));
 }
 
+// The numbers are gate 1's (docs/measurement.md): 512 u of float32; 2 u and 8 u of bfloat16.
+TEST(Prompt, SaysWhichErrorsAndFlagsAreAllowed) {
+  ProblemRequest problem = Softmax();
+  PromptSubject subject = Whole(problem);
+  const std::string native = TextOf(PromptOperator::kImplement, subject);
+  EXPECT_THAT(native, AllOf(HasSubstr("errors may be 3.05e-05 of its values"),
+                            HasSubstr("-ffast-math,"), HasSubstr("judged at these sizes")));
+  subject.form = "device";
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, subject), HasSubstr("-maxrregcount=16 to 255,"));
+  problem.precision = "bfloat16";
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, subject),
+              AllOf(HasSubstr("may be 0.00781 of its"), HasSubstr("element's error 0.0312 of")));
+  problem.tolerance = "allclose:1e-2";
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, subject),
+              HasSubstr("differ from the reference's by 1e-2 + 1e-2 times its size"));
+  subject.signature.back() = "output out int64[64]";
+  problem.tolerance.clear();
+  EXPECT_THAT(TextOf(PromptOperator::kImplement, subject), HasSubstr("must be equal"));
+}
+
 TEST(Prompt, AsksForAFenceWhereTheAnswerIsText) {
   const ProblemRequest problem = Softmax();
   PromptSubject subject = Whole(problem);
@@ -219,7 +239,8 @@ TEST(Prompt, RulesFollowTheProblem) {
   problem.precision = "tf32";
   problem.source += "\ndef check(inputs, outputs):\n    return None\n";
   EXPECT_THAT(TextOf(PromptOperator::kImplement, Whole(problem)),
-              AllOf(HasSubstr("has a `check` that judges"), HasSubstr("ROWS from 1 to 67"),
+              AllOf(HasSubstr("has a `check` that judges"),
+                    HasSubstr("any mix of ROWS from 1 to 67 (ends included)"),
                     HasSubstr("may be prepared once"), HasSubstr("NaN or infinite"),
                     HasSubstr("No libraries"), HasSubstr("arithmetic in tf32")));
 }
@@ -276,6 +297,10 @@ TEST(PromptFacts, OfMachineAndTarget) {
                     HasSubstr("L1 32.8 KB for 1 core"), HasSubstr("memory reads 10.0 GB/s"),
                     HasSubstr("(avx2)")));
   EXPECT_THAT(MachineText(verdict.machine, {}), Not(HasSubstr("Measured")));
+  EXPECT_THAT(MachineText(verdict.machine, profile), Not(HasSubstr("Instruction sets")))
+      << "those of another processor";
+  profile.cpu = verdict.machine.cpu;
+  EXPECT_THAT(MachineText(verdict.machine, profile), HasSubstr("Instruction sets: avx2."));
   EXPECT_THAT(TargetText(verdict), AllOf(HasSubstr("eager takes"), HasSubstr("the bound")));
   EXPECT_EQ(TargetText(SampleVerdict(Outcome::kWrong)), "");
 }

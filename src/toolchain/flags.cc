@@ -316,6 +316,10 @@ bool UsesOpenMp(std::string_view source) {
 
 }  // namespace
 
+std::string_view AllowedFlags(bool device_form) {
+  return FamiliesOf(device_form ? Tool::kNvrtc : Tool::kCppCompiler);
+}
+
 std::expected<BuildOptions, std::string> ParseBuildOptions(std::string_view source,
                                                            std::string_view language) {
   if (source.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos)
