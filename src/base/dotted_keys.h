@@ -7,11 +7,12 @@
 
 namespace assay {
 
-// No line of an honest file holds more dots. The library allows 256 nested values.
+// No line of an honest file holds more dots beside its strings. The library allows 256 nested
+// values.
 inline constexpr int kLineDotsMax = 32;
 
-// Returns the number, from 1, of the first line with more than kLineDotsMax dots, in keys or
-// elsewhere; 0: none. Call it before the text is parsed.
+// Returns the number, from 1, of the first line with more than kLineDotsMax dots, in keys or in
+// values that are no strings; 0: none. base/toml.h calls it before the text is parsed.
 int LineWithTooManyDots(std::string_view text);
 
 }  // namespace assay

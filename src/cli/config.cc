@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
-#include "base/dotted_keys.h"
 #include "base/files.h"
+#include "base/toml.h"
 #include "cli/options.h"
 #include "problem/nearest.h"
 
@@ -81,16 +80,7 @@ Result<void> ApplyOne(const std::string& path, std::string_view name, const toml
 
 Result<void> ApplyFile(const std::string& path, CLI::App& app, Origins* origins) {
   ASSAY_ASSIGN_OR_RETURN(const std::string content, ReadFile(path, kConfigBytesMax));
-  if (const int line = LineWithTooManyDots(content); line > 0)
-    return UsageError(fmt::format("{} line {}: more than {} dots; use fewer in a line", path, line,
-                                  kLineDotsMax));
-  toml::table table;
-  try {
-    table = toml::parse(content, path);
-  } catch (const toml::parse_error& error) {
-    return UsageError(fmt::format("{} line {}: not TOML: {}", path, error.source().begin.line,
-                                  error.description()));
-  }
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(content, path));
   std::vector<std::string> known;
   for (const CLI::App* command : Commands(app)) known.push_back(command->get_name());
   for (const auto& [name, node] : table) {

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/unique_fd.h"
+#include "base/pipe.h"
 
 namespace assay {
 namespace {
@@ -22,17 +22,6 @@ namespace {
 constexpr int kLookMs = 50;
 constexpr int kNotFound = 127;
 constexpr size_t kOutputBytesMax = size_t{16} << 20;
-
-struct Pipe {
-  UniqueFd read, write;
-};
-
-Result<Pipe> MakePipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return EnvironmentError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 // In the child, up to the exec: only calls that are safe there.
 [[noreturn]] void BecomeProgram(pid_t parent, int input, int output, int errors,

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/pipe.h"
 #include "cluster/pilot_script.h"
 
 namespace assay {
@@ -42,11 +43,8 @@ SshPilots::SshPilots(SshPilotTerms terms, std::function<int64_t()> now_ns)
 SshPilots::~SshPilots() { End(); }
 
 Result<void> SshPilots::Start(Host* host) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return EnvironmentError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  const UniqueFd read(ends[0]);
-  host->input = UniqueFd(ends[1]);
+  ASSAY_ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
+  host->input = std::move(pipe.write);
   const std::string path = (std::filesystem::path(terms_.logs) / (host->name + ".log")).string();
   const UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!log) return EnvironmentError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
@@ -63,7 +61,7 @@ Result<void> SshPilots::Start(Host* host) {
   arguments.push_back(nullptr);
   const pid_t parent = ::getpid(), pid = ::fork();
   if (pid < 0) return EnvironmentError(fmt::format("cannot start ssh: {}", std::strerror(errno)));
-  if (pid == 0) BecomeSsh(parent, read.get(), log.get(), arguments.data());
+  if (pid == 0) BecomeSsh(parent, pipe.read.get(), log.get(), arguments.data());
   host->pid = pid;
   host->started_s = Now();
   return {};

@@ -2,7 +2,6 @@
 #include "ladder/ladder.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,8 +11,8 @@
 #include <optional>
 #include <sstream>
 
-#include "base/dotted_keys.h"
 #include "base/files.h"
+#include "base/toml.h"
 #include "model/verdict.h"
 #include "problem/nearest.h"
 #include "problem/suite.h"
@@ -258,15 +257,7 @@ std::vector<std::string> Ladder::Baselines() const {
 Result<Ladder> ParseLadder(std::string_view text, const std::string& folder,
                            const std::string& file) {
   const std::string path = folder + "/" + file;
-  if (const int line = LineWithTooManyDots(text); line > 0)
-    return UsageError(fmt::format("{} line {}: more than {} dots", path, line, kLineDotsMax));
-  toml::table table;
-  try {
-    table = toml::parse(text, path);
-  } catch (const toml::parse_error& error) {
-    return UsageError(fmt::format("{} line {}: not TOML: {}", path, error.source().begin.line,
-                                  error.description()));
-  }
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path));
   LadderReader reader(path);
   Ladder ladder = reader.Whole(table);
   if (!reader.fault().empty()) return UsageError(reader.fault());

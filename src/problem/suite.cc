@@ -2,14 +2,13 @@
 #include "problem/suite.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 
-#include "base/dotted_keys.h"
 #include "base/files.h"
+#include "base/toml.h"
 #include "base/utf8.h"
 #include "model/dtype.h"
 #include "problem/nearest.h"
@@ -310,17 +309,6 @@ Result<Suite> ReadSuite(const std::string& folder, const std::string& path,
     suite.problems.push_back(std::move(problem));
   }
   return suite;
-}
-
-Result<toml::table> ParseToml(std::string_view content, const std::string& path) {
-  if (const int line = LineWithTooManyDots(content); line > 0)
-    return UsageError(fmt::format("{} line {}: more than {} dots", path, line, kLineDotsMax));
-  try {
-    return toml::table(toml::parse(content, path));
-  } catch (const toml::parse_error& error) {
-    return UsageError(
-        fmt::format("{}: not TOML: {}", At(path, error.source()), error.description()));
-  }
 }
 
 }  // namespace

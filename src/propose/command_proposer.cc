@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/unique_fd.h"
+#include "base/pipe.h"
 #include "propose/text.h"
 
 namespace assay {
@@ -28,19 +28,6 @@ namespace {
 constexpr int kLookMs = 100;
 constexpr double kDrainSeconds = 1;  // for output after the program's end
 constexpr size_t kErrorBytesMax = 2048;
-
-struct Pipe {
-  UniqueFd read, write;
-};
-
-Result<Pipe> MakePipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return EnvironmentError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-void DoNotBlock(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;

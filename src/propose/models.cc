@@ -1,12 +1,12 @@
 #include "propose/models.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <cmath>
 
 #include "base/check.h"
 #include "base/files.h"
+#include "base/toml.h"
 #include "propose/models_toml.h"
 
 namespace assay {
@@ -49,12 +49,7 @@ constexpr std::string_view kFields =
 }  // namespace
 
 Result<ModelTable::Rows> ModelTable::Parse(std::string_view text, const std::string& path) {
-  toml::table table;
-  try {
-    table = toml::parse(text, path);
-  } catch (const toml::parse_error& error) {
-    return At(path, error.source(), error.description());
-  }
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path));
   for (const auto& [key, node] : table)
     if (key != "model" || !node.is_array_of_tables())
       return At(path, key.source(), "a table of models has [[model]] alone");

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/pipe.h"
 #include "base/trace.h"
 
 namespace assay {
@@ -24,19 +25,6 @@ constexpr size_t kMeasuringCores = 4;
 // A worker keeps about one core and a half busy with builds and with hosts that start.
 constexpr size_t kWorkersOnThreeCores = 2;
 constexpr size_t kWorkersMax = 8;
-
-struct Pipe {
-  UniqueFd read, write;
-};
-
-Result<Pipe> MakePipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return EnvironmentError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-void DoNotBlock(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 // In the child, up to the exec: only calls that are safe there.
 [[noreturn]] void BecomeWorker(pid_t parent, int input, int output, char* const* arguments,

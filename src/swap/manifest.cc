@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "base/dotted_keys.h"
 #include "base/files.h"
+#include "base/toml.h"
 #include "problem/nearest.h"
 
 namespace assay {
@@ -210,15 +209,7 @@ const SwapPlace* SwapManifest::Find(std::string_view place) const {
 Result<SwapManifest> ParseSwapManifest(std::string_view text, const std::string& folder,
                                        const std::string& file) {
   const std::string path = folder + "/" + file;
-  if (const int line = LineWithTooManyDots(text); line > 0)
-    return UsageError(fmt::format("{} line {}: more than {} dots", path, line, kLineDotsMax));
-  toml::table table;
-  try {
-    table = toml::parse(text, path);
-  } catch (const toml::parse_error& error) {
-    return UsageError(fmt::format("{} line {}: not TOML: {}", path, error.source().begin.line,
-                                  error.description()));
-  }
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path));
   Reader reader(path);
   SwapManifest manifest = reader.Whole(table);
   if (!reader.fault().empty()) return UsageError(reader.fault());

@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/unique_fd.h"
+#include "base/pipe.h"
 
 namespace assay {
 namespace {
@@ -37,10 +37,8 @@ std::string ReadOutput(int fd, Deadline deadline) {
 }  // namespace
 
 Result<std::string> ReadVersionText(const std::string& path) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return EnvironmentError(fmt::format("cannot make a pipe: {}", strerror(errno)));
-  UniqueFd reader(ends[0]), writer(ends[1]);
+  ASSAY_ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
+  UniqueFd &reader = pipe.read, &writer = pipe.write;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);

@@ -1,11 +1,11 @@
 #include "worklog/rubric.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/toml.h"
 #include "problem/nearest.h"
 #include "report/text.h"
 #include "worklog/default_rubric.h"
@@ -23,20 +23,15 @@ std::unexpected<Error> At(const std::string& path, const toml::node& node,
   return UsageError(fmt::format("{} line {}: {}", path, node.source().begin.line, remedy));
 }
 
-Result<toml::table> ParseToml(std::string_view text, const std::string& path,
-                              std::string_view schema) {
+Result<toml::table> ParseSchema(std::string_view text, const std::string& path,
+                                std::string_view schema) {
   if (const size_t line = ConflictLine(text); line > 0)
     return UsageError(fmt::format(
         "{} line {}: a merge left a conflict: choose a side, and remove the marks", path, line));
-  try {
-    toml::table table = toml::parse(text, path);
-    if (table["schema"].value_or(std::string()) != schema)
-      return UsageError(fmt::format("{}: it must begin with schema = \"{}\"", path, schema));
-    return table;
-  } catch (const toml::parse_error& error) {
-    return UsageError(fmt::format("{} line {}: {}: mend the line", path, error.source().begin.line,
-                                  error.description()));
-  }
+  auto table = ParseToml(text, path);
+  if (table && (*table)["schema"].value_or(std::string()) != schema)
+    return UsageError(fmt::format("{}: it must begin with schema = \"{}\"", path, schema));
+  return table;
 }
 
 Result<void> RefuseOthers(const toml::table& table, const std::vector<std::string>& known,
@@ -117,7 +112,7 @@ std::string BucketKeys(const Rubric& rubric) {
 }
 
 Result<Rubric> ParseRubric(std::string_view text, const std::string& path) {
-  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path, "assay.rubric/1"));
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseSchema(text, path, "assay.rubric/1"));
   ASSAY_RETURN_IF_ERROR(RefuseOthers(table, {"schema", "bucket"}, path));
   Rubric rubric;
   const toml::array* buckets = table["bucket"].as_array();
@@ -173,7 +168,7 @@ std::string MarksText(const Marks& marks) {
 }
 
 Result<Marks> ParseMarks(std::string_view text, const std::string& path) {
-  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path, "assay.marks/1"));
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseSchema(text, path, "assay.marks/1"));
   ASSAY_RETURN_IF_ERROR(RefuseOthers(
       table,
       {"schema", "worklog", "facts", "mentor", "note", "lifted", "lifted_findings", "points"},

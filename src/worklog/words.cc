@@ -1,11 +1,11 @@
 #include "worklog/words.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cctype>
 
+#include "base/toml.h"
 #include "base/utf8.h"
 #include "problem/nearest.h"
 #include "worklog/fact.h"
@@ -219,13 +219,7 @@ Result<Words> ParseWords(std::string_view text, const std::string& path) {
         "of both sides, and remove the marks",
         path, line));
   if (!IsUtf8(text)) return UsageError(fmt::format("{} is not UTF-8: save it as UTF-8", path));
-  toml::table table;
-  try {
-    table = toml::parse(text, path);
-  } catch (const toml::parse_error& error) {
-    return UsageError(fmt::format("{} line {}: {}: mend the line", path, error.source().begin.line,
-                                  error.description()));
-  }
+  ASSAY_ASSIGN_OR_RETURN(const toml::table table, ParseToml(text, path));
   WordsReader reader(path);
   Words words = reader.Read(table);
   if (!reader.fault().empty()) return UsageError(reader.fault());

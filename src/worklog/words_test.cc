@@ -60,6 +60,10 @@ TEST(Words, FaultsNameTheLineAndTheRemedy) {
   EXPECT_THAT(fault(Head() + "<<<<<<< HEAD\n"), HasSubstr("line 10: a merge left a conflict"));
   EXPECT_THAT(fault(Head() + "\xff\xfe"), HasSubstr("not UTF-8"));
   EXPECT_THAT(fault(Head() + "[[version\n"), HasSubstr("mend the line"));
+  // Each part of such a key is a table within the last: the library would end the process.
+  std::string deep = "a";
+  for (int i = 0; i < 200'000; ++i) deep += ".a";
+  EXPECT_THAT(fault(Head() + deep + " = 1\n"), HasSubstr("dots"));
   EXPECT_THAT(fault(Head() + "auther = \"x\"\n"), HasSubstr("line 10: no such key: auther"));
   EXPECT_THAT(fault(Head() + "version = 3\n"), HasSubstr("write [[version]]"));
   EXPECT_THAT(fault(Head() + "[[version]]\nname = 3\n"), HasSubstr("name is a string"));
