@@ -16,8 +16,8 @@ struct Directive {
 // Returns all directives, in order; in C also `/*! ... */`, on one line. They point into `source`.
 std::vector<Directive> FindDirectives(std::string_view source, std::string_view language);
 
-// The flags that a `//! flags` line may have, for people, by kinds: "-O0 to -O3, -Ofast; ...". Of the
-// device form, or else of C++.
+// The flags that a `//! flags` line may have, by kinds: "-O0 to -O3, -Ofast; ...". Of the device
+// form, or else of C++.
 std::string_view AllowedFlags(bool device_form);
 
 // Removes the first word and the space around it from `text`; returns the word.

@@ -58,6 +58,7 @@ SPOILED = [
     ("rule_purity", "src/rules/gate.cc", "#include <fstream>\n", 6),
     ("rule_purity", "src/rules/gate.cc", '#include "base/clock.h"\n', 6),
     ("rule_slow_headers", "src/rules/gate.h", "#include <nlohmann/json.hpp>\n", 4),
+    ("rule_slow_headers", "src/rules/gate.h", '#include "base/toml.h"\n', 4),
     ("rule_columns", "src/rules/gate.cc", "//" + "x" * tidy.COLUMNS_MAX + "\n", 6),
     ("rule_columns", "tests/e2e/a.py", "#" + "x" * tidy.COLUMNS_MAX + "\n", 1),
     ("rule_whitespace", "src/rules/gate.cc", "int a; \n", 6),
