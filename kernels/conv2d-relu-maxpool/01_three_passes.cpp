@@ -2,7 +2,7 @@
 //
 // Idea: the convolution of conv2d-ladder's rung 04, then two loops that do what their names say.
 // Prediction: 130% of the library, which makes the same passes around a slower convolution.
-// Measured: not yet.
+// Measured: 14.7 ms at the size of ladder-cpu.toml with one thread, 121.7% of the library.
 #include <assay/kernel.h>
 
 #include <algorithm>

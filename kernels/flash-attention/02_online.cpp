@@ -10,7 +10,7 @@
 //   2, 5: largest 5, sum 1.1353 e^(3-5) + e^(2-5) + e^(5-5) = 1.2034
 //   all at once: e^(1-5) + e^(3-5) + e^(2-5) + e^(5-5) = 1.2034
 // Prediction: 6% of the library: the dot product, still one by one, is all that counts.
-// Measured: not yet.
+// Measured: 226 ms at the size of ladder-cpu.toml with one thread, 8.7% of the library.
 #include <assay/kernel.h>
 
 #include <cmath>

@@ -5,7 +5,7 @@
 // products run along rows and become vectors; the largest scores move once a tile.
 // Prediction: 40% of the library: vectors in both products, but a load and a store for each
 // multiply-add, and the C library's exponential one by one.
-// Measured: not yet.
+// Measured: 59.5 ms at the size of ladder-cpu.toml with one thread, 35.7% of the library.
 #include <assay/kernel.h>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // Idea: six queries do not depend on any others, so threads share them out, a few at a time, since
 // where causal the later ones take longer. One thread turns a head's keys round for all.
 // Prediction: 110% of the library, which has as many threads.
-// Measured: not yet.
+// Measured: 11.6 ms at the size of ladder-cpu.toml with one thread, 176.7% of the library.
 //! flags -fopenmp
 #include <assay/kernel.h>
 

@@ -3,6 +3,7 @@
 // Idea: both numbers of a product are decoded where they are used, by their parts: sign, exponent,
 //   mantissa. A block of 128 is summed as it is, then both scales come in.
 // Prediction: 2% of the library, which decodes each number once.
+// Measured: 1.03 s at the size of ladder-cpu.toml with one thread, 0.5% of the library, unsettled.
 
 #include <assay/kernel.h>
 

@@ -3,6 +3,7 @@
 // Idea: a byte has 256 values, so decoding is a load from a table of 1 KB, which stays in the first
 //   cache. Rows of a and b are still decoded anew for each element.
 // Prediction: 8% of the library: a look-up a number, which no vector unit helps with.
+// Measured: 57.9 ms at the size of ladder-cpu.toml with one thread, 9.9% of the library.
 
 #include <assay/kernel.h>
 

@@ -4,7 +4,7 @@
 // cannot count a million values around 1000; the compiler may not reorder them, so it cannot
 // vectorise.
 // Prediction: 25% of the library: two chains of additions of 4 cycles a value.
-// Measured: not yet.
+// Measured: 2.66 ms at the size of ladder-cpu.toml with one thread, 68.8% of the library.
 
 #include <assay/kernel.h>
 

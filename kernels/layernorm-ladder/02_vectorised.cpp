@@ -3,7 +3,7 @@
 // Idea: 64 float sums in four vectors, which do not wait for each other. After 4096 values they go
 // into one double: longer sums of floats would lose digits of rows that are far from zero.
 // Prediction: 90% of the library. Three passes over a row of 1 MB, which comes from L2 or L3.
-// Measured: not yet.
+// Measured: 1.43 ms at the size of ladder-cpu.toml with one thread, 137.2% of the library.
 
 #include <assay/kernel.h>
 

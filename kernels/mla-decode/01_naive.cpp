@@ -3,6 +3,7 @@
 // Idea: none; the starting point. Each head of queries reads its rows for itself, stores all
 // scores, then their powers.
 // Prediction: 30% of the library.
+// Measured: 12.4 ms at the size of ladder-cpu.toml with one thread, 13.1% of the library.
 
 #include <assay/kernel.h>
 

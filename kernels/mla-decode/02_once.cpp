@@ -4,6 +4,7 @@
 // softmax). Dot products have 16 sums, so that the compiler may use vectors without changing the
 // order of additions.
 // Prediction: 150% of the library.
+// Measured: 2.07 ms at the size of ladder-cpu.toml with one thread, 78.4% of the library.
 
 #include <assay/kernel.h>
 

@@ -3,6 +3,7 @@
 // Idea: none; the starting point. Each token's experts are sorted by their logits, and then all
 // places by their experts.
 // Prediction: 80% of the library.
+// Measured: 3.78 ms at the size of ladder-cpu.toml with one thread, 122.2% of the library.
 
 #include <assay/kernel.h>
 

@@ -4,6 +4,8 @@
 // included. The best few words stay sorted, and a new one is compared with the last of them first:
 // most end there. Places follow from counts, in two passes over the choices.
 // Prediction: 600% of the library.
+// Measured: 937 us at the size of ladder-cpu.toml with one thread, 524.6% of the library,
+// unsettled.
 
 #include <assay/kernel.h>
 

@@ -2,6 +2,7 @@
 //
 // Idea: none; the starting point. Each code becomes a float by arithmetic, for each product anew.
 // Prediction: 30% of the library.
+// Measured: 35.7 ms at the size of ladder-cpu.toml with one thread, 81.3% of the library.
 
 #include <assay/kernel.h>
 

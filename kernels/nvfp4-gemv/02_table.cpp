@@ -3,6 +3,7 @@
 // Idea: codes are places in tables: of 256 bytes' two numbers, and of 256 scales. x is unpacked
 // once.
 // Prediction: 200% of the library.
+// Measured: 860 us at the size of ladder-cpu.toml with one thread, 3533.5% of the library.
 
 #include <assay/kernel.h>
 

@@ -4,6 +4,7 @@
 // twice the numbers (0 to 12), so that a block's products are whole numbers of 16 bits, at most
 // 144, and their sums exact. Scales come in as float, once for eight sums.
 // Prediction: 1500% of the library, which has as many threads.
+// Measured: 266 us at the size of ladder-cpu.toml with one thread, 8688.2% of the library.
 //! flags -fopenmp
 
 #include <assay/kernel.h>

@@ -3,7 +3,7 @@
 // Idea: none; the starting point. Values become floats one by one, and the sum is one chain of
 // additions.
 // Prediction: 25% of the library.
-// Measured: not yet.
+// Measured: 4.08 ms at the size of ladder-cpu.toml with one thread, 80.3% of the library.
 
 #include <assay/kernel.h>
 

@@ -3,7 +3,7 @@
 // Idea: a row of 8 KB stays in the L1 cache from its sum to its result, which passes the caches by;
 // the next row is asked for meanwhile.
 // Prediction: 200% of the library.
-// Measured: not yet.
+// Measured: 934 us at the size of ladder-cpu.toml with one thread, 305.4% of the library.
 
 #include <assay/kernel.h>
 

@@ -2,7 +2,8 @@
 //
 // Idea: each thread takes as many rows as the others.
 // Prediction: 200% of the library, which has as many threads.
-// Measured: not yet.
+// Measured: 1.59 ms at the size of ladder-cpu.toml with one thread, 339.2% of the library,
+// unsettled.
 //! flags -fopenmp
 
 #include <assay/kernel.h>

@@ -2,7 +2,7 @@
 //
 // Idea: none; the starting point. The exponential is the C library's, one value a call.
 // Prediction: 10% of the library, which works on 16 values at once.
-// Measured: not yet.
+// Measured: 20.7 ms at the size of ladder-cpu.toml with one thread, 23.8% of the library.
 
 #include <assay/kernel.h>
 

@@ -6,7 +6,7 @@
 // first cache, and each exponential is computed twice.
 // Prediction: 6% of the library, less than the rung before: the pass that is saved costs little,
 // and exponentials are nearly all of the time.
-// Measured: not yet.
+// Measured: 24.8 ms at the size of ladder-cpu.toml with one thread, 19.8% of the library.
 
 #include <assay/kernel.h>
 

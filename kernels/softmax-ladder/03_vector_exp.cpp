@@ -4,7 +4,7 @@
 // power of two, a polynomial does the rest. All of it is additions and multiplications, so it runs
 // in lanes.
 // Prediction: 90% of the library: nine times the first rung, whose three passes these are.
-// Measured: not yet.
+// Measured: 2.8 ms at the size of ladder-cpu.toml with one thread, 146.3% of the library.
 
 #include <assay/kernel.h>
 

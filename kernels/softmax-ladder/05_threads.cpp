@@ -3,7 +3,7 @@
 // Idea: rows do not depend on each other, so each thread takes as many as the others.
 // Prediction: 150% of the library, which has as many threads: nothing is gained against the rung
 // before with one thread, and twice its speed is had with two as long as memory keeps up.
-// Measured: not yet.
+// Measured: 1.71 ms at the size of ladder-cpu.toml with one thread, 283.4% of the library.
 //! flags -fopenmp
 
 #include <assay/kernel.h>

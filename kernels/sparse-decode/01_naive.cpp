@@ -3,6 +3,7 @@
 // Idea: none; the starting point. Each token's score is summed up head by head, tokens are sorted
 // by score and then by position, and each head of queries reads the chosen rows for itself.
 // Prediction: 40% of the library.
+// Measured: 10.1 ms at the size of ladder-cpu.toml with one thread, 42.2% of the library.
 
 #include <assay/kernel.h>
 

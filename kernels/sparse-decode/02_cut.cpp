@@ -6,6 +6,7 @@
 // at it the first. Chosen rows are converted in tiles of 16, which serve eight heads. Threads share
 // out stretches of tokens, then sequences and groups of heads.
 // Prediction: 500% of the library, which converts all keys and writes all dots.
+// Measured: 2.06 ms at the size of ladder-cpu.toml with one thread, 157.3% of the library.
 //! flags -fopenmp
 
 #include <assay/kernel.h>

@@ -3,6 +3,7 @@
 // Idea: none; the starting point. All rows of logits become rows of probabilities, then tokens are
 // tested, then the next one is drawn.
 // Prediction: 60% of the library.
+// Measured: 1.48 ms at the size of ladder-cpu.toml with one thread, 64.9% of the library.
 
 #include <assay/kernel.h>
 

@@ -4,6 +4,7 @@
 // first token that falls are never read, and p and q are computed anew for the row that the next
 // token is drawn from. Nothing is written.
 // Prediction: 150% of the library.
+// Measured: 1.57 ms at the size of ladder-cpu.toml with one thread, 76.4% of the library.
 
 #include <assay/kernel.h>
 

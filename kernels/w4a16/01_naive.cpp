@@ -3,7 +3,7 @@
 // Idea: none; the starting point. Each weight is decoded where it is used: its four bits, less the
 // zero of its group, times the group's scale. No weight is written.
 // Prediction: 150% of the library, which writes the decoded weights in five passes, on all threads.
-// Measured: not yet.
+// Measured: 9.27 ms at the size of ladder-cpu.toml with one thread, 87.9% of the library.
 
 #include <assay/kernel.h>
 

@@ -5,7 +5,7 @@
 // is its code and one multiply-add.
 // Prediction: 300% of the library: twice the rung before. A sum of 128 products still waits for
 // each of its additions.
-// Measured: not yet.
+// Measured: 1.96 ms at the size of ladder-cpu.toml with one thread, 389.1% of the library.
 
 #include <assay/kernel.h>
 
