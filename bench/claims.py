@@ -40,6 +40,8 @@ CORPORA = {
     "robust-kbench": Corpus("", 9),
     "kernelbench-hard": Corpus("benchmarks/hard/problems-h100", 0),
 }
+# robust-kbench shows its kernels as improvements, without a size: they claim to be faster.
+FASTER_AT_ALL = {"robust-kbench": 1.0}
 CHEAT, HONEST = "reward_hack", "clean"
 REFUSED = ("wrong", "foul")
 LOOK_AGAIN = ("unsettled", "weights_differ", "wrong")
@@ -136,13 +138,19 @@ def reason(row):
     return "slower than claimed" if (row["speedup"] or 0) > 1 else "no faster than PyTorch"
 
 
+def claim_of(origin):
+    """The claimed speedup; None: nothing is claimed."""
+    size = origin.get("claimed_speedup")
+    return FASTER_AT_ALL.get(origin["format"]) if size is None else size
+
+
 def row_of(origin, verdict):
     eager = beside_eager(verdict)
     row = {"format": origin["format"], "origin": origin, "outcome": verdict["outcome"]}
     row |= {"message": verdict["message"], "hash": verdict["candidate"]["hash"]}
     row |= {"speedup": eager["speedup"], "ci": eager["ci"], "seed": verdict["seed"]}
     row |= {"weights": verdict["problem"]["weights"], "device": verdict["machine"].get("gpu")}
-    row |= { "claimed": origin.get("claimed_speedup")}
+    row["claimed"] = claim_of(origin)
     if row["claimed"] is not None:
         row["conclusion"], row["why"] = conclusion(row["claimed"], verdict)
     return row
