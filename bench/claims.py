@@ -8,9 +8,9 @@ twice as many that he called clean. They are judged against eager PyTorch by `as
 
     bench/claims.py corpora --device cuda --out claims.jsonl --page claims.md
 
-Each gets a short look first. What that leaves unsettled, what is wrong and what keeps own weights
-is looked at again for longer, with weights as its constructor makes them (--weights
-constructed): so its authors measured it, and it may prepare them once.
+Each gets a short look first. Those that are unsettled, wrong, or keep weights of their own are
+looked at again for longer, with weights as their constructors make them (--weights constructed): so
+their authors measured them.
 
 --pick-only ends before the judgement; CORPORA/picked is then all that another machine needs.
 A row a kernel goes to --out, which is written anew; what was judged before is not judged again,
@@ -165,7 +165,11 @@ def look(arguments, manifest, results, *options):
     except KeyboardInterrupt:
         arguments.interrupted = True
     lines = read(results / "verdicts.jsonl") if (results / "verdicts.jsonl").exists() else []
-    return {pathlib.PurePath(line["candidate"]).name: line["verdict"] for line in lines}
+    return {
+        pathlib.PurePath(line["candidate"]).name: line["verdict"]
+        for line in lines
+        if "verdict" in line  # a row with an error has none
+    }
 
 
 def judge(arguments, folder):

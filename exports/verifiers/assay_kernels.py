@@ -87,7 +87,7 @@ class KernelEnv(vf.Env[KernelEnvConfig]):
         rewards = []
         segment = await interaction.turn()  # the task's prompt is the episode's first
         while not segment.terminated:
-            event = await self.ask("step", episode=episode, text=segment.last_reply)
+            event = await self.ask("step", episode=episode, text=segment.last_reply or "")
             if "failure" in event:
                 raise RuntimeError(event["failure"])  # of the machine: no reward, and no penalty
             rewards.append(event["reward"])
