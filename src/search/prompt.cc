@@ -75,9 +75,13 @@ std::string Precision(const PromptSubject& subject) {
   return dtype.empty() ? "its dtype" : std::string(dtype);
 }
 
+// The file's text says it; the host that runs it decides.
+bool HasOwnCheck(const ProblemRequest& problem) { return problem.source.contains("\ndef check("); }
+
 // The bounds of errors, as gate 1 has them for a large output of a reference without errors.
 std::string Tolerance(const PromptSubject& subject) {
   constexpr int64_t kMany = 1'000'000;
+  if (HasOwnCheck(subject.problem)) return "The file's `check` decides which results are right.";
   if (subject.problem.tolerance.starts_with("allclose:")) {
     const std::string t = subject.problem.tolerance.substr(subject.problem.tolerance.find(':') + 1);
     return fmt::format("An element may differ from the reference's by {0} + {0} times its size.",
@@ -118,8 +122,7 @@ std::string Conditions(const ProblemRequest& problem) {
                     fmt::join(ranges, ", "));
   if (problem.special_values == "required")
     text += "- Where inputs are NaN or infinite, results are those of the reference.\n";
-  // The file's text says it; the host that runs it decides.
-  if (problem.source.contains("\ndef check("))
+  if (HasOwnCheck(problem))
     text +=
         "- The reference's file has a `check` that judges the outputs of each call: whatever it "
         "accepts is right.\n";

@@ -239,7 +239,8 @@ TEST(Prompt, RulesFollowTheProblem) {
   problem.precision = "tf32";
   problem.source += "\ndef check(inputs, outputs):\n    return None\n";
   EXPECT_THAT(TextOf(PromptOperator::kImplement, Whole(problem)),
-              AllOf(HasSubstr("has a `check` that judges"),
+              AllOf(HasSubstr("has a `check` that judges"), HasSubstr("The file's `check` decides"),
+                    Not(HasSubstr("against float64")),
                     HasSubstr("any mix of ROWS from 1 to 67 (ends included)"),
                     HasSubstr("may be prepared once"), HasSubstr("NaN or infinite"),
                     HasSubstr("No libraries"), HasSubstr("arithmetic in tf32")));
