@@ -14,12 +14,12 @@ using Json = nlohmann::json;
 
 constexpr int64_t kPageRecords = 1000;
 
-// Without limits, which decide how much is measured and not what: of time, of a race.
+// Without limits and looks afterwards, which decide how much is measured and not what.
 std::string KindOfTerms(const std::string& terms) {
   Json json = Json::parse(terms, nullptr, false);
   if (!json.is_object()) return "";
   for (const char* name :
-       {"budget_s", "futility", "bound", "probe", "timeout_s", "build_timeout_s"})
+       {"budget_s", "futility", "bound", "probe", "profile", "timeout_s", "build_timeout_s"})
     json.erase(name);
   return json.dump();
 }
