@@ -14,7 +14,6 @@
 #include "mine/mine_folder.h"
 #include "mine/miner.h"
 #include "mine/pairs.h"
-#include "problem/gradients.h"
 #include "report/terminal.h"
 #include "report/text.h"
 #include "run/rows.h"
@@ -60,6 +59,9 @@ class MineCall {
           fmt::format("nothing could be mined: {}/{} says why", options_.output, kMinedName));
     }
     const int code = Judge(manifest);
+    // A run that could not begin has said why, and has no rows.
+    if (std::error_code error; !fs::exists(fs::path(options_.output) / kRunRowsName, error))
+      return code;
     ASSAY_RETURN_IF_ERROR(WritePairs(folder));
     return faulty_ && code == kExitGood ? kExitUsage : code;
   }

@@ -1,5 +1,5 @@
 // The folder of assay mine: mined.jsonl has all that was mined or refused, candidates/ and
-// manifest.jsonl are what assay run takes. Works go on where an earlier call ended.
+// manifest.jsonl are what assay run takes. A call goes on where an earlier one ended.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace assay {
 
 class MineFolder {
  public:
-  // Makes it if it is missing. One process at a time has it. Errors: a line of mined.jsonl that is
-  // none (kUsage), or it cannot be used (kEnvironment).
+  // Makes it if it is missing. One process at a time has it. Errors: a line of mined.jsonl that
+  // cannot be read (kUsage), or it cannot be used (kEnvironment).
   static Result<MineFolder> Open(const std::string& folder);
 
   // In the order in which they were added; of one key the newest alone.

@@ -47,7 +47,7 @@ std::string MineKey(const ProblemRequest& problem, std::string_view mode, std::s
 std::string MinedToJson(const Mined& mined);
 // Errors (kUsage) name the field.
 Result<Mined> MinedFromJson(std::string_view line);
-// Returns true for the text of a line, whole or not.
+// Returns true for the text of a whole line.
 bool IsMined(std::string_view text);
 
 // What assay_host/mine.py wrote: code, or a refusal.

@@ -30,7 +30,10 @@ std::string SettingsFor(const MinerTerms& terms, const ProblemRequest& problem,
 // Why there is no answer. The process writes one whatever it finds, so something ended it.
 std::string WithoutAnswer(const ToolRun& run, double timeout_s) {
   if (run.timed_out)
-    return fmt::format("torch.compile took longer than {:.0f} s (--compile-timeout)", timeout_s);
+    return fmt::format(
+        "torch.compile took longer than {:.0f} s: give it more by --again --compile-timeout "
+        "SECONDS",
+        timeout_s);
   if (run.exit.out_of_memory) return "torch.compile ran out of this machine's memory";
   std::string said = run.output.substr(0, run.output.find_last_not_of(" \n\t") + 1);
   said = said.substr(said.rfind('\n') + 1);

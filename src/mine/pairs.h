@@ -11,7 +11,7 @@
 namespace assay {
 
 struct MinedPairs {
-  std::vector<std::string> lines;  // JSON, without ends
+  std::vector<std::string> lines;  // JSON, without line breaks
   int64_t faster = 0;              // of them
   // Outcomes of those that are no pair, by name: "wrong"; and "not judged".
   std::map<std::string, int64_t> others;
