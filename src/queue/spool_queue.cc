@@ -406,8 +406,8 @@ Result<void> SpoolQueue::Cancel(const std::string& run) {
   return {};
 }
 
-// The ends go last: until then a token that a worker moves meanwhile means nothing, and after that
-// WasForgotten says the same.
+// A token that a worker moves meanwhile means nothing: HasEnded says so until the ends go, which is
+// last, and WasForgotten from then on.
 void SpoolQueue::Forget(const std::string& run) {
   const std::string id = SpoolRunId(run);
   ends_.erase(id);

@@ -34,8 +34,7 @@ bool LaunchesShow(const LaunchedTimes& launched, const LaunchedTimes& replayed) 
 std::string NoteOfLaunches(const std::string& opponent) {
   return fmt::format(
       "launching is timed with the calls: those of the {} or of the candidate could not be "
-      "replayed "
-      "as a CUDA graph",
+      "replayed as a CUDA graph",
       opponent);
 }
 

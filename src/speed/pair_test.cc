@@ -128,7 +128,7 @@ TEST(MeasurePair, AHostThatNeverReplaysIsLaunched) {
   EXPECT_TRUE(gate.parts->ledger.launched.empty());
 }
 
-// A call of many launches beside a kernel of one: a block of one call, which was never replayed.
+// A call of many launches beside a kernel of one, in blocks of one call.
 TEST(MeasurePair, LongCallsAreReplayedIfThatShowsTheirWork) {
   ReplayGate gate;
   LayOut(gate, 1);
