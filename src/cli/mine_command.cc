@@ -98,6 +98,12 @@ class MineCall {
     mined.key = MineKey(problem, mode, mined.device,
                         terms.python.executable + " " + terms.python.torch_version);
     const Mined* known = options_.again ? nullptr : folder->Find(mined.key);
+    if (known != nullptr && known->path != problem.path) {  // the same file in another place
+      Mined moved = *known;
+      moved.path = problem.path;
+      ASSAY_RETURN_IF_ERROR(folder->Keep(std::move(moved)));
+      known = folder->Find(mined.key);
+    }
     if (known == nullptr) {
       const int64_t begin_ns = MonotonicNs();
       ASSAY_ASSIGN_OR_RETURN(MineAnswer answer, MineProblem(terms, problem, mode));
