@@ -127,11 +127,12 @@ std::unexpected<HostTrouble> MeaninglessReference(const std::string& reason) {
 }
 
 // Drops a draw of a problem with a check of its own if the reference's outputs do not pass it.
-// Errors: that on ordinary values; the check gives no answer there.
+// Errors: that on ordinary values; the check gives no answer there, or ends its host anywhere.
 HostResult<void> AskOwnCheck(Oracle& oracle, Draw* draw) {
   auto said = AskAboutReference(oracle, draw->master);
   const bool ordinary = draw->kind == DrawKind::kOrdinary;
-  if (!said && (ordinary || said.error().kind != HostTrouble::Kind::kFailed))
+  if (!said &&
+      (ordinary || said.error().kind != HostTrouble::Kind::kFailed || oracle.EndedByCheck()))
     return std::unexpected(std::move(said).error());
   if (said && !*said) return {};
   draw->dropped = true;

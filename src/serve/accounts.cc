@@ -187,8 +187,22 @@ Result<std::optional<Account>> Accounts::OfAccess(const std::string& token, Inst
 
 Result<std::optional<Account>> Accounts::OfSession(const std::string& token, Instant now) {
   ASSAY_ASSIGN_OR_RETURN(auto account, Of(token, "session", now));
-  if (!account) ASSAY_RETURN_IF_ERROR(DropEndedSessions(now));
+  if (!account) ASSAY_RETURN_IF_ERROR(DropIfEnded(token, now));
   return account;
+}
+
+Result<void> Accounts::DropIfEnded(const std::string& token, Instant now) {
+  const std::string hash = Sha256Hex(token);
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare(
+          "SELECT 1 FROM tokens WHERE hash = ? AND kind = 'session' AND ends_s <= ?"));
+  ASSAY_ASSIGN_OR_RETURN(const bool ended, select.Bind(hash).Bind(now.utc_s).Step());
+  if (!ended) return {};
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement remove,
+                         database_.Prepare("DELETE FROM tokens WHERE hash = ?"));
+  ASSAY_RETURN_IF_ERROR(remove.Bind(hash).Step());
+  return {};
 }
 
 Result<void> Accounts::Revoke(const std::string& token) {

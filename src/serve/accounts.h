@@ -50,6 +50,8 @@ class Accounts {
   Result<std::string> Issue(int64_t account, std::string_view kind, int64_t made_s, int64_t ends_s);
   Result<std::optional<Account>> Of(const std::string& token, std::string_view kind, Instant now);
   Result<void> DropEndedSessions(Instant now);
+  // A token that is none takes no lock of a writer.
+  Result<void> DropIfEnded(const std::string& token, Instant now);
 
   Database& database_;
 };

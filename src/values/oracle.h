@@ -125,6 +125,9 @@ class Oracle {
   HostResult<std::optional<std::string>> AskCheck(uint32_t slot,
                                                   std::span<const std::byte> outputs);
 
+  // Returns true if a check took the host with it, so that nothing can be asked any more.
+  bool EndedByCheck() const { return ended_by_check_; }
+
   // A master's inputs and outputs. If masters lie on a device these are copies, valid until the
   // next call for another slot.
   const std::byte* inputs(uint32_t slot) const;
@@ -226,7 +229,8 @@ class Oracle {
   // Once the host has loaded another size: answers Select and AskCheck.
   std::shared_ptr<Oracle> second_;
   uint64_t second_fill_ = 0;  // this oracle's fill that the second one holds
-  uint64_t load_ = 0;         // the number of the host's load that was this problem's
+  bool ended_by_check_ = false;
+  uint64_t load_ = 0;  // the number of the host's load that was this problem's
   std::string init_arguments_;
   uint32_t slots_max_ = 0, oracle_slots_max_ = 0;
 };

@@ -110,7 +110,12 @@ HostResult<std::optional<std::string>> Oracle::AskWhatIsWrong(uint32_t slot,
   std::memcpy(memory->data(), outputs.data(), outputs.size());
   const uint64_t args[] = {slot};
   auto reply = host_->Request(wire::FrameKind::kCheck, args, options_.timeout_s, memory->fd());
-  if (!reply) return TroubleOfCheck(std::move(reply).error(), options_.timeout_s);
+  if (!reply) {
+    using Kind = HostTrouble::Kind;
+    const Kind kind = reply.error().kind;
+    ended_by_check_ = kind == Kind::kDied || kind == Kind::kOutOfMemory || kind == Kind::kTimedOut;
+    return TroubleOfCheck(std::move(reply).error(), options_.timeout_s);
+  }
   if (reply->args[0] != 0) return std::nullopt;
   return host_->Message();
 }

@@ -243,7 +243,7 @@ enum class Failure : uint64_t {
   kProblemRandom = 6,    // forward gives other outputs under another seed
   kDrawMeaningless = 7,  // this draw makes the reference give NaN or infinity, or throw
   kFloat64Unsupported = 8,
-  kProblemCheck = 9,     // the problem's own check throws, or gives neither None nor text
+  kProblemCheck = 9,    // the problem's own check throws, or gives neither None nor text
   kCandidateLoad = 20,  // does not load: no such symbol, unresolved symbols, an exception on import
   kCandidateEntry = 21,  // no ASSAY_KERNEL, no ModelNew
   kCandidateSignature = 22,

@@ -192,8 +192,11 @@ OTHER = python("        return torch.argsort(inputs[0], dim=-1).flip(-1)\n")
         ("if (outputs[0].diff() != 0).all() and not inputs[0].gather(1, outputs[0].clamp(0, 31))"
          ".diff().ge(0).all(): raise ValueError('not in order')",
          "the problem's own check fails: "),
+        # The machine was blamed: the draw was left out, and its host was gone.
+        ("import os; inputs[0].abs().max() > 500 and os._exit(3)",
+         "the problem's own check ended the reference's host"),
     ],
-    ids=["reference_fails", "no_sentence", "fails_on_garbage", "fails_on_a_candidate"],
+    ids=["reference_fails", "no_sentence", "on_garbage", "on_a_candidate", "ends_its_host"],
 )
 def test_faults_of_a_check_are_the_problems(assay, write, check, words):
     problem = write("problem.py", PROBLEM.replace("CHECK", check))
