@@ -97,7 +97,8 @@ def test_the_list_is_filtered_and_printed(assay):
     run = assay("problems", "--level", "3")
     assert "mlp_mixer" in run.out and "softmax" not in run.out, run
     run = assay("problems", "--mechanism", "scan", "--names")
-    assert run.out.split() == ["cumulative_sum", "selective_scan_block", "gated_recurrent"], run
+    names = ["cumulative_sum", "sample_tokens", "selective_scan_block", "gated_recurrent"]
+    assert run.out.split() == names, run
     run = assay("problems", "--mechanism", "magic")
     assert run.code == USAGE and "no problem matches" in run.err, run
 
