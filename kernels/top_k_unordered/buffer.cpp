@@ -49,9 +49,9 @@ class Largest {
     used_ = begin;
     Keep(row);
     // Behind a NaN as the smallest of the chosen nothing is larger.
-    int64_t i = bound_ == bound_ ? begin : columns;
-    for (; i + kGroup <= columns && bound_ == bound_; i += kGroup) LookAtGroup(row, i);
-    if (bound_ == bound_) Look(row, i, columns);
+    int64_t next = bound_ == bound_ ? begin : columns;
+    for (; next + kGroup <= columns && bound_ == bound_; next += kGroup) LookAtGroup(row, next);
+    if (bound_ == bound_) Look(row, next, columns);
     Keep(row);
     for (int64_t i = 0; i < count_; ++i) {
       positions[i] = positions_[i];
