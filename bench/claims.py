@@ -157,38 +157,45 @@ def row_of(origin, verdict):
 
 
 def look(arguments, manifest, results, *options):
-    """The verdicts of a manifest by candidate, those of an interrupted run, too."""
+    """The verdicts of a manifest by candidate; whether its run was interrupted."""
     command = [arguments.program, "run", manifest, "--results", results, "--no-save", "-q"]
     command += ["--devices", arguments.device, *options]
+    interrupted = False
     try:
         subprocess.run([str(word) for word in command], check=False)
     except KeyboardInterrupt:
-        arguments.interrupted = True
+        interrupted = True
     lines = read(results / "verdicts.jsonl") if (results / "verdicts.jsonl").exists() else []
-    return {
+    verdicts = {
         pathlib.PurePath(line["candidate"]).name: line["verdict"]
         for line in lines
         if "verdict" in line  # a row with an error has none
     }
+    return verdicts, interrupted
 
 
 def judge(arguments, folder):
+    """Appends the rows of a folder's candidates. Returns whether a run was interrupted."""
     budget = ("--budget", arguments.first_budget)
-    verdicts = look(arguments, folder / "manifest.jsonl", folder / "results", *budget)
+    verdicts, interrupted = look(
+        arguments, folder / "manifest.jsonl", folder / "results", *budget
+    )
     again = [
         row
         for row in read(folder / "manifest.jsonl")
         if verdicts.get(pathlib.PurePath(row["candidate"]).name, {}).get("outcome") in LOOK_AGAIN
     ]
-    if again and not arguments.interrupted:
+    if again and not interrupted:
         manifest = folder / "again.jsonl"
         manifest.write_text("".join(json.dumps(row) + "\n" for row in again))
         options = ("--weights", "constructed", "--budget", arguments.budget)
-        verdicts |= look(arguments, manifest, folder / "results_again", *options)
+        more, interrupted = look(arguments, manifest, folder / "results_again", *options)
+        verdicts |= more
     for row in read(folder / "origin.jsonl"):
         verdict = verdicts.get(pathlib.PurePath(row["candidate"]).name)
         if verdict:
             append(arguments.out, row_of(row["origin"], verdict))
+    return interrupted
 
 
 def name_of(row):
@@ -295,10 +302,8 @@ def main():
     if arguments.pick_only:
         return 0
     arguments.out.unlink(missing_ok=True)
-    arguments.interrupted = False
     for folder in folders:
-        judge(arguments, folder)
-        if arguments.interrupted:
+        if judge(arguments, folder):
             break
     rows = read(arguments.out)
     print(f"{len(rows)} rows of judge {judge_commit()}")
