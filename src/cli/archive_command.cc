@@ -12,13 +12,14 @@
 #include <filesystem>
 #include <memory>
 
-#include "archive/record_json.h"
 #include "archive/open_store.h"
+#include "archive/record_json.h"
 #include "base/unique_fd.h"
 #include "cli/archive_dataset.h"
 #include "cli/archive_feedback.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "cli/print.h"
 #include "cli/recorder.h"
 #include "model/outcome.h"
 #include "model/verdict_json.h"
@@ -45,8 +46,6 @@ int Ended(const Result<int>& code) {
     return ReportError({ErrorKind::kEnvironment, "cannot write to stdout"});
   return *code;
 }
-
-void Print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 std::string ListLine(const Record& record, bool unicode) {
   const RecordFacts& facts = record.facts;

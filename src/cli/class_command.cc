@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "cli/exit_code.h"
+#include "cli/print.h"
 #include "report/text.h"
 #include "runner/server_link.h"
 #include "sandbox/sandbox.h"
@@ -22,7 +22,6 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kRubricBytesMax = 1 << 20;
 constexpr double kLongSeconds = 600;  // a whole class
 
-void Print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 int Ended(const Result<int>& code) { return code ? *code : ReportError(code.error()); }
 
 Result<std::string> Call(const ServerPlace& place, const ServerCall& call) {

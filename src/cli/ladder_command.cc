@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "cli/print.h"
 #include "doctor/doctor.h"
 #include "gpu/gpu.h"
 #include "ladder/climb.h"
@@ -25,11 +26,6 @@
 
 namespace assay {
 namespace {
-
-void Print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
 
 // Returns the ladders for one device: the one asked for, else the GPU if there is one, else the
 // CPU.

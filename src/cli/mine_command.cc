@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -10,6 +9,7 @@
 #include "base/hash.h"
 #include "cli/audit_problems.h"
 #include "cli/exit_code.h"
+#include "cli/print.h"
 #include "gpu/clocks.h"
 #include "mine/mine_folder.h"
 #include "mine/miner.h"
@@ -23,11 +23,6 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-void Print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
 
 Result<Gpu> OpenGpu() {
   ASSAY_ASSIGN_OR_RETURN(Gpu gpu, Gpu::Open());

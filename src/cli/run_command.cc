@@ -11,6 +11,7 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/places.h"
+#include "cli/print.h"
 #include "cli/recorder.h"
 #include "cluster/queue_conductor.h"
 #include "machine/machine.h"
@@ -34,11 +35,6 @@ namespace fs = std::filesystem;
 constexpr size_t kEvalResultsBytesMax = size_t{256} << 20;
 constexpr size_t kDisagreementsShown = 20;
 constexpr size_t kPageBytesMax = size_t{64} << 20;
-
-void Print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
 
 // The folder for results: as asked for, or beside the candidates.
 std::string ResultsFolder(const RunOptions& options) {

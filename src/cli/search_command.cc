@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "base/hash.h"
 #include "base/unique_fd.h"
 #include "cli/exit_code.h"
+#include "cli/print.h"
 #include "cli/recorder.h"
 #include "cli/search_judges.h"
 #include "cli/search_parts.h"
@@ -41,11 +41,6 @@ namespace fs = std::filesystem;
 // Seconds of gate 2 of a first look: enough where the times differ.
 constexpr double kScreeningBudgetS = 15;
 constexpr size_t kIdDigits = 12;
-
-void Print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
 
 // As given where the working folder is gone.
 std::string Absolute(const std::string& path) {

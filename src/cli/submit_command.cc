@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "cli/exit_code.h"
+#include "cli/print.h"
 #include "machine/seeds.h"
 #include "model/verdict_json.h"
 #include "report/card.h"
@@ -22,8 +23,6 @@ namespace assay {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-void Print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 // Shows a job as it goes, on stderr.
 class JobProgress {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "base/hash.h"
 #include "cli/exit_code.h"
 #include "cli/places.h"
+#include "cli/print.h"
 #include "cli/search_parts.h"
 #include "cli/worklog_command.h"
 #include "cli/worklog_judge.h"
@@ -22,11 +22,6 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-void Print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
 
 int Ended(const Result<int>& code) { return code ? *code : ReportError(code.error()); }
 

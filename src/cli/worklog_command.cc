@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <set>
 
 #include "base/hash.h"
 #include "cli/exit_code.h"
+#include "cli/print.h"
 #include "cli/worklog_match.h"
 #include "machine/seeds.h"
 #include "problem/suite.h"
@@ -27,11 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kIdDigits = 12;
-
-void Print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
 
 int Ended(const Result<int>& code) { return code ? *code : ReportError(code.error()); }
 

@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 
 #include "base/files.h"
 #include "base/hash.h"
 #include "cli/exit_code.h"
 #include "cli/places.h"
+#include "cli/print.h"
 #include "cli/search_parts.h"
 #include "cli/worklog_command.h"
 #include "cli/worklog_judge.h"
@@ -31,11 +31,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kTranscriptBytesMax = 256 << 20;
-
-void Print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
 
 int Ended(const Result<int>& code) { return code ? *code : ReportError(code.error()); }
 
