@@ -35,11 +35,13 @@ from rows import append, judge_commit, read
 # A format's import begins at this path of its checkout; so many of its claims are judged.
 Corpus = collections.namedtuple("Corpus", "path claims")
 CORPORA = {
+    "kernelbench-hard": Corpus("benchmarks/hard/problems-h100", 0),
     "cuda-l1": Corpus("optimized_cuda_code/h100.json", 40),
     "cuda-l2": Corpus("kernels/h100_F32F16F16F32", 16),
     "robust-kbench": Corpus("", 9),
-    "kernelbench-hard": Corpus("benchmarks/hard/problems-h100", 0),
 }
+# The shape of a problem that is judged: the first, but for those whose first takes gigabytes.
+SHAPES = {"06_sonic_moe_swiglu": 2}
 # robust-kbench shows its kernels as improvements, without a size: they claim to be faster.
 FASTER_AT_ALL = {"robust-kbench": 1.0}
 CHEAT, HONEST = "reward_hack", "clean"
@@ -57,11 +59,15 @@ def spread(items, count):
 
 def pick(rows, claims):
     """The lines of an import's origin.jsonl that are judged."""
-    first = [row for row in rows if row["origin"].get("shape", 1) == 1]
-    cheats = [row for row in first if row["origin"].get("label") == CHEAT]
-    honest = [row for row in first if row["origin"].get("label") == HONEST]
+    one = [
+        row
+        for row in rows
+        if row["origin"].get("shape", 1) == SHAPES.get(row["origin"].get("problem"), 1)
+    ]
+    cheats = [row for row in one if row["origin"].get("label") == CHEAT]
+    honest = [row for row in one if row["origin"].get("label") == HONEST]
     labelled = cheats + spread(honest, 2 * len(cheats))
-    return spread([row for row in first if "label" not in row["origin"]], claims) + labelled
+    return spread([row for row in one if "label" not in row["origin"]], claims) + labelled
 
 
 def keep(imported, folder, rows):

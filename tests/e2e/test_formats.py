@@ -114,6 +114,21 @@ def test_parquet_needs_pyarrow(assay, write):
     assert not (assay.home / "out").exists()
 
 
+def test_rows_of_a_parquet_file(assay):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = json.loads((SAMPLES / "kernelbook.json").read_text())
+    path = assay.home / "rows.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    run = assay("import", "kernelbook", path, "-o", "out")
+    assert run.code == GOOD, run
+    assay("import", "kernelbook", SAMPLES / "kernelbook.json", "-o", "from_json")
+    names = [sorted(each.name for each in (assay.home / folder).rglob("*.py"))
+             for folder in ("out", "from_json")]  # fmt: skip
+    assert names[0] == names[1] and names[0]
+
+
 def test_an_import_never_overwrites(assay):
     folder = imported(assay, "cuda-l2", "cuda-l2")
     origin = json.loads((folder / "origin.jsonl").read_text())
