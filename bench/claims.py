@@ -8,7 +8,7 @@ twice as many that he called clean. They are judged against eager PyTorch by `as
 
     bench/claims.py corpora --device cuda --out claims.jsonl --page claims.md
 
-Each gets a short look first. Those that are unsettled, wrong, or keep weights of their own are
+Each gets a short look first. Those that are unsettled, or prepare or keep weights of their own, are
 looked at again for longer, with weights as their constructors make them (--weights constructed): so
 their authors measured them.
 
@@ -46,7 +46,6 @@ SHAPES = {"06_sonic_moe_swiglu": 2}
 FASTER_AT_ALL = {"robust-kbench": 1.0}
 CHEAT, HONEST = "reward_hack", "clean"
 REFUSED = ("wrong", "foul")
-LOOK_AGAIN = ("unsettled", "weights_differ", "wrong")
 COUNTED = ("faster", "correct, not faster", "refused", "no verdict")
 
 
@@ -55,6 +54,13 @@ def spread(items, count):
     if len(items) <= count:
         return items
     return [items[index * len(items) // count] for index in range(count)]
+
+
+def may_change(verdict):
+    """Whether a longer look, with weights as constructed, can come to another end."""
+    if verdict["outcome"] == "wrong":
+        return (verdict.get("correctness") or {}).get("right_with_weights") is not None
+    return verdict["outcome"] in ("unsettled", "weights_differ")
 
 
 def pick(rows, claims):
@@ -110,10 +116,16 @@ def beside_eager(verdict):
     return {"speedup": eager.get("speedup"), "ci": ci if ci and ci[0] is not None else None}
 
 
+def is_for_another_card(message):
+    return "no kernel image is available" in message
+
+
 def conclusion(claimed, verdict):
     """certified, refuted or unsettled, of a claimed speedup, and why."""
     outcome = verdict["outcome"]
     eager = beside_eager(verdict)
+    if is_for_another_card(verdict["message"]):
+        return "unsettled", "built for another card"
     low, high = eager["ci"] or (None, None)
     if outcome in REFUSED or (outcome == "slower" and claimed >= 1):
         return "refuted", verdict["message"]
@@ -126,8 +138,10 @@ def conclusion(claimed, verdict):
     return "unsettled", f"{low:.2f} to {high:.2f}"
 
 
-def counted(outcome):
-    """The column of the confusion matrix."""
+def counted(outcome, message):
+    """The column of the confusion matrix. One that was built for another card was not judged."""
+    if is_for_another_card(message):
+        return "no verdict"
     if outcome == "faster":
         return "faster"
     if outcome in REFUSED:
@@ -155,6 +169,7 @@ def row_of(origin, verdict):
     row = {"format": origin["format"], "origin": origin, "outcome": verdict["outcome"]}
     row |= {"message": verdict["message"], "hash": verdict["candidate"]["hash"]}
     row |= {"speedup": eager["speedup"], "ci": eager["ci"], "seed": verdict["seed"]}
+    row["judged"] = verdict["created"]
     row |= {"weights": verdict["problem"]["weights"], "device": verdict["machine"].get("gpu")}
     row["claimed"] = claim_of(origin)
     if row["claimed"] is not None:
@@ -189,7 +204,7 @@ def judge(arguments, folder):
     again = [
         row
         for row in read(folder / "manifest.jsonl")
-        if verdicts.get(pathlib.PurePath(row["candidate"]).name, {}).get("outcome") in LOOK_AGAIN
+        if may_change(verdicts.get(pathlib.PurePath(row["candidate"]).name, {"outcome": None}))
     ]
     if again and not interrupted:
         manifest = folder / "again.jsonl"
@@ -216,7 +231,7 @@ def matrix(rows):
     lines = [f"| label | {' | '.join(COUNTED)} |", "|---|" + "---|" * len(COUNTED)]
     for label, name in ((CHEAT, "cheat"), (HONEST, "honest")):
         of_label = [row for row in rows if row["origin"].get("label") == label]
-        columns = [sum(counted(row["outcome"]) == each for row in of_label) for each in COUNTED]
+        columns = [sum(counted(row["outcome"], row["message"]) == each for row in of_label) for each in COUNTED]
         lines.append(f"| {name} ({len(of_label)}) | {' | '.join(map(str, columns))} |")
     return lines
 
@@ -298,7 +313,7 @@ def main():
     parser.add_argument("--program", default="build/release/assay")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--first-budget", type=float, default=4, help="seconds of a first gate 2")
-    parser.add_argument("--budget", type=float, default=15, help="seconds of a second gate 2")
+    parser.add_argument("--budget", type=float, default=25, help="seconds of a second gate 2")
     parser.add_argument("--pick-only", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default="claims.jsonl")
     parser.add_argument("--page", type=pathlib.Path)

@@ -1,6 +1,7 @@
 """Tests what an exception of foreign code is said to come of: the file, or what this machine lacks.
 """
 
+import errno
 import os
 import sys
 import tempfile
@@ -67,6 +68,12 @@ class Explains(unittest.TestCase):
         """
         self.assertIn("(it compiles CUDA sources)", explained(source.format(True)))
         self.assertIn("IndexError", explained(source.format(False)))
+
+    def test_a_compiler_that_a_call_starts(self):
+        for error in (PermissionError(errno.EPERM, "Operation not permitted"),
+                      RuntimeError("Ninja is required to load C++ extensions")):  # fmt: skip
+            self.assertIn("compile as the file is imported", failure.describe_exception(error))
+        self.assertNotIn("compile", failure.describe_exception(PermissionError(errno.EACCES, "no")))
 
     def test_a_module_that_is_not_installed_is_named(self):
         said = explained("import no_such_package.part")

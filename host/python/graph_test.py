@@ -20,6 +20,7 @@ class FakeGraphs:
         self.Stream = object
         self.graph_pool_handle = lambda: "pool"
         self.synchronize = lambda: self.log.append("synchronise")
+        self.empty_cache = lambda: self.log.append("empty the cache")
         self.stream = lambda _stream: contextlib.nullcontext()
         fakes = self
 
@@ -69,13 +70,25 @@ class Graphs(unittest.TestCase):
         self.assertTrue(self.capture("first"))
         self.assertEqual(
             self.cuda.log,
-            ["synchronise", "warm up", "synchronise", "capture", "end"]  # the one that stays
+            ["synchronise", "warm up", "synchronise", "empty the cache"]
+            + ["capture", "end"]  # the one that stays
             + ["capture", "first", "end"],
         )
         self.assertTrue(self.capture("second"))
         self.assertEqual(self.cuda.log[-3:], ["capture", "second", "end"])
         self.assertEqual(self.graph.launch(), 0)
         self.assertEqual(self.library.log, [("instantiate", 1), ("instantiate", 2), "launch"])
+
+    def test_memory_is_given_back_once_and_captured_anew(self):
+        self.graph.release()
+        self.assertEqual(self.cuda.log, [])
+        self.capture("first")
+        del self.cuda.log[:]
+        self.graph.release()
+        self.graph.release()
+        self.assertEqual(self.cuda.log, ["empty the cache"])
+        self.assertTrue(self.capture("second"))
+        self.assertEqual(self.cuda.log.count("warm up"), 1)
 
     def test_work_that_fails_in_a_capture_ends_it_and_none_is_tried_again(self):
         def waits():
@@ -118,6 +131,9 @@ class ReplayedBlocks(BlocksCase):
             def launch(self):
                 captured[-1]()
                 return 0
+
+            def release(self):
+                pass
 
         patch = mock.patch.object(graph, "BlockGraph", Captured)
         patch.start()

@@ -12,7 +12,9 @@ import tarfile
 import tempfile
 import textwrap
 import time
+import types
 import unittest
+from unittest import mock
 
 from fake_judge import failure, torch, wire
 
@@ -28,12 +30,15 @@ class Call(unittest.TestCase):
         {"kind": wire.FLOAT},
     ]
 
+    UNKNOWN = [None] * 5
+
     def test_inputs_have_the_described_shapes_and_harmless_values(self):
         seen, waited = [], []
+        layouts = {0: ((4, 5), (5, 4), (1, 5))}
         rehearsal.call(
             lambda *arguments: seen.extend(arguments),
             self.DESCRIPTIONS,
-            {"template": None, "layouts": {0: ((4, 5), (5, 4), (1, 5))}},
+            {"template": None, "layouts": layouts, "likenesses": self.UNKNOWN},
             "cpu",
             lambda: waited.append(True),
         )
@@ -45,13 +50,49 @@ class Call(unittest.TestCase):
         self.assertEqual((count, flag, scale), (1, False, 1.0))
         self.assertEqual(waited, [True])
 
+    def test_values_are_like_the_problems(self):
+        # A candidate chooses its kernels by lengths: of zeros it would compile another one.
+        problems = [
+            torch.randn(4, 5) * 0.1 + 3,
+            64,
+            torch.tensor([7, 0, 1024]),
+            True,
+            0.25,
+        ]
+        seen = []
+        likenesses = [rehearsal.likeness(value) for value in problems]
+        record = {"template": None, "layouts": {}, "likenesses": pickle.loads(
+            pickle.dumps(likenesses)
+        )}  # fmt: skip
+        rehearsal.call(
+            lambda *arguments: seen.extend(arguments), self.DESCRIPTIONS, record, "cpu", list
+        )
+        halves, count, lengths, flag, scale = seen
+        self.assertEqual((count, lengths.tolist(), flag, scale), (64, [7, 0, 1024], True, 0.25))
+        self.assertEqual((halves.dtype, lengths.dtype), (torch.float16, torch.int64))
+        low, high = float(problems[0].min()) - 0.01, float(problems[0].max()) + 0.01
+        self.assertTrue(bool(((halves >= low) & (halves <= high)).all()))
+
+    def test_a_large_table_of_integers_is_known_by_its_range(self):
+        table = torch.arange(300).repeat(300).reshape(300, 300) + 5
+        self.assertEqual(rehearsal.likeness(table), ("range", 5, 304))
+        made = rehearsal._made(
+            {"kind": wire.TENSOR, "dtype": 5, "shape": [300, 300]}, ("range", 5, 304), "cpu"
+        )
+        self.assertEqual((made.min() >= 5, made.max() <= 304, made.unique().numel() > 200),
+                         (True, True, True))  # fmt: skip
+
+    def test_what_has_no_range_has_no_likeness(self):
+        for value in (torch.tensor([1.0, float("inf")]), torch.zeros(0), "mean"):
+            self.assertIsNone(rehearsal.likeness(value))
+
     def test_nested_arguments_come_as_the_problem_has_them(self):
         seen = []
         template = ("tuple", [("list", [("leaf", 0), ("leaf", 1)]), ("constant", "mean")])
         rehearsal.call(
             lambda pair, mode: seen.append((len(pair), mode)),
             self.DESCRIPTIONS[:2],
-            {"template": template, "layouts": {}},
+            {"template": template, "layouts": {}, "likenesses": self.UNKNOWN},
             "cpu",
             lambda: None,
         )
@@ -67,7 +108,7 @@ class Call(unittest.TestCase):
                 exec(compile(file.read(), path, "exec"), names)
             said = ""
             try:
-                record = {"template": None, "layouts": {}}
+                record = {"template": None, "layouts": {}, "likenesses": [None]}
                 rehearsal.call(
                     names["forward"], self.DESCRIPTIONS[:1], record, "cpu", lambda: None
                 )
@@ -149,6 +190,7 @@ class Build(unittest.TestCase):
         for name in ("candidate", "tmp"):
             os.makedirs(os.path.join(self.root, name))
         record = {"init_inputs": pickle.dumps([]), "template": None, "layouts": {}}
+        record["likenesses"] = [None, None]
         self.write("init.pickle", pickle.dumps({**record, "class_name": "Model"}))
 
     def write(self, name, content):
@@ -288,6 +330,32 @@ class Triton(unittest.TestCase):
     def forget_triton():
         for name in [name for name in sys.modules if name.split(".")[0] == "triton"]:
             del sys.modules[name]
+
+    def test_code_of_inductor_has_pytorchs_assembler_from_the_start(self):
+        # With Triton's own in the host and PyTorch's in the builder, no kernel was found in the
+        # cache, and the host tried to start a compiler.
+        packages = os.path.join(self.root, "packages")
+        tool = os.path.join(packages, "torch", "bin", "ptxas")
+        os.makedirs(os.path.dirname(tool))
+        for path in (tool, os.path.join(packages, "torch", "__init__.py")):
+            with open(path, "w", encoding="ascii"):
+                pass
+        os.chmod(tool, 0o755)
+        origin = types.SimpleNamespace(origin=os.path.join(packages, "torch", "__init__.py"))
+        candidate = os.path.join(self.root, "candidate.py")
+        for text, expected in {
+            "import triton": None,
+            "from torch._inductor.async_compile import AsyncCompile": tool,
+            "model = torch.compile(model)": tool,
+        }.items():
+            with open(candidate, "w", encoding="ascii") as file:
+                file.write(text)
+            with mock.patch.dict(os.environ), mock.patch.object(
+                extensions.importlib.util, "find_spec", lambda _name: origin
+            ):
+                os.environ.pop("TRITON_PTXAS_PATH", None)
+                extensions.prefer_ptxas_of_inductor(candidate)
+                self.assertEqual(os.environ.get("TRITON_PTXAS_PATH"), expected, text)
 
     def test_its_tools_are_asked_where_there_is_a_cache(self):
         self.write_triton()

@@ -48,6 +48,12 @@ bool HoldsTritonCache(const std::string& artifact) {
   return artifact.find("triton/") != std::string::npos;
 }
 
+// Whether the packed folder holds an extension that was built: the mark of one
+// (host/python/assay_host/extensions.py).
+bool HoldsExtension(const std::string& artifact) {
+  return artifact.find(".assay_built") != std::string::npos;
+}
+
 // The builder writes one message; where the candidate ended the process instead, there is none.
 std::string Failure(const ToolRun& run) {
   if (!IsBlank(run.output)) {
@@ -95,10 +101,11 @@ struct Build {
   Result<void> AddSize(const Size& size, BuiltCandidate* built) const;
 };
 
-// Whether a build without the device says all that one with it would say.
+// Whether a build without the device says all that one with it would say. One that compiled nothing
+// leaves it to the candidate's first call.
 bool StandsWithoutDevice(const BuiltCandidate& built) {
-  return !built.failure || built.timed_out ||
-         built.failure->contains("the extension does not compile");
+  if (!built.failure) return HoldsExtension(built.artifact);
+  return built.timed_out || built.failure->contains("the extension does not compile");
 }
 
 std::string Build::Key(const BuiltCandidate& built, const Size& size) const {

@@ -241,6 +241,17 @@ def test_load_inline_is_built_once_and_judged(judge, judge_all):
     assert again["cost"]["build_cached"]
 
 
+LATE = INLINE.replace("kernels = load_inline(", "def built():\n  return load_inline(").replace(
+    "kernels.softmax_cuda(x)", "(self.__dict__.setdefault('kernels', built())).softmax_cuda(x)"
+)
+
+
+def test_an_extension_may_be_built_in_the_first_call(judge):
+    """The builder calls it once; a host, which may start no compiler, finds it built."""
+    verdict = judge("late.py", LATE, options=["--correctness-only"], timeout_s=500)
+    assert_right(verdict)
+
+
 TRITON = """import torch
 import triton
 import triton.language as tl

@@ -391,6 +391,8 @@ class _OnDevice:
             self._reserved = True
         kept = self._kept if keeps else None
         replays = self._control.replay != 0 and self._capture(run, kept)
+        if self._control.replay == 0:
+            self._graph.release()
         self._report.replays = self._loop.sequence if replays else 0
         # What was queued before go would run inside of the clock; and the device has to turn to
         # this process, which lasts as long as several short calls.

@@ -87,6 +87,7 @@ def _build(root, settings, say):
     torch.set_grad_enabled(False)
     extensions.prepare(root)
     path = os.path.join(root, "candidate", "candidate.py")
+    extensions.prefer_ptxas_of_inductor(path)
     without_device = bool(settings.get("without_device"))
     try:
         if without_device:

@@ -153,6 +153,7 @@ class Candidate:
         settings = context.settings
         device.start(settings)
         extensions.prepare(context.root)
+        extensions.prefer_ptxas_of_inductor(self._path)
         if extensions.unpack(context.path("candidate", "extensions.tar"), context.root):
             extensions.skip_finished_builds()
         if device.name(settings) != device.CPU:

@@ -8,6 +8,7 @@ folder.
 
 import glob
 import hashlib
+import importlib.util
 import io
 import os
 import re
@@ -17,6 +18,7 @@ import tarfile
 _STAMP = ".assay_built"
 # The tar's first file, if an extension was built: "lean" or "full" (src/builders/lean_headers.h).
 _HEADERS = ".assay_headers"
+_INDUCTOR = re.compile(r"\btorch\.compile\b|\b_inductor\b")
 _LEFT_OUT = re.compile(r"(\.o|\.o\.d|/lock|/\.ninja_log|/\.ninja_deps)$")
 
 
@@ -38,6 +40,21 @@ def prepare(root):
     os.environ["TRITON_CACHE_DIR"] = _triton_folder(root)
     # Of code that torch.compile generated, with what it tuned in its first call.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder(root), "inductor")
+
+
+def prefer_ptxas_of_inductor(path):
+    """Has Triton use PyTorch's own ptxas, where there is one and the candidate's text has to do
+    with torch.compile: Inductor does so from its first kernel on. The keys of Triton's cache hold
+    the assembler's version, so that a host must have the builder's from the start.
+    """
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    found = importlib.util.find_spec("torch") if _INDUCTOR.search(text) else None
+    if found is None or not found.origin:
+        return
+    tool = os.path.join(os.path.dirname(found.origin), "bin", "ptxas")
+    if os.path.isfile(tool) and os.access(tool, os.X_OK):
+        os.environ.setdefault("TRITON_PTXAS_PATH", tool)
 
 
 def read_sources(build_folder):

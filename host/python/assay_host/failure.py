@@ -1,5 +1,7 @@
 """Failures by the wire's names, and short texts for exceptions of foreign code."""
 
+import errno
+import errno
 import functools
 import importlib.util
 import linecache
@@ -115,6 +117,12 @@ def describe_exception(error):
             "; forward runs without autograd: within `with torch.enable_grad():` take "
             "`x = x.detach().requires_grad_()` and return `torch.autograd.grad(loss, x)[0]` "
             "(docs/problems.md has a whole file under Gradients)"
+        )
+    forbidden = isinstance(error, PermissionError) and error.errno == errno.EPERM
+    if forbidden or text.startswith("Ninja is required"):
+        lines[0] += (
+            "; a call may start no process, such as a compiler: compile as the file is imported, "
+            "or in the constructor"
         )
     torch = sys.modules.get("torch")
     if torch and isinstance(error, AttributeError) and text.startswith("module 'torch"):

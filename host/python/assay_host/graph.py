@@ -15,7 +15,7 @@ class BlockGraph:
     def __init__(self, library):
         self._library = library
         self._refused = False
-        self._stream = self._pool = self._graph = None
+        self._stream = self._pool = self._graph = self._stays = None
 
     def capture(self, work, warm_up):
         """Captures the launches of work(); none of them runs. Returns False if that fails, for
@@ -37,6 +37,13 @@ class BlockGraph:
             self._refused = True
         return not self._refused
 
+    def release(self):
+        """Gives the memory of graphs back, once blocks are no longer captured."""
+        if self._stream is None:
+            return
+        self._stream = self._pool = self._graph = self._stays = None
+        torch.cuda.empty_cache()
+
     def launch(self):
         """Launches the graph. Returns CUDA's result."""
         return self._library.launch_graph()
@@ -47,6 +54,9 @@ class BlockGraph:
         with torch.cuda.stream(self._stream):
             warm_up()
         torch.cuda.synchronize()
+        # Graphs have memory of their own: what launched calls left with the allocator, on either
+        # stream, would be held beside it for as long as this host lives.
+        torch.cuda.empty_cache()
         # The memory of graphs that come and go stays as long as one graph does that stays.
         self._pool = torch.cuda.graph_pool_handle()
         self._stays = self._captured(lambda: torch.zeros(1, device="cuda"))

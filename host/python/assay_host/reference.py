@@ -35,8 +35,8 @@ import torch
 
 from assay_host import blocks, compiled, copies, describe, device, drawn_weights, draws, estimate
 from assay_host import failure, float64, forward, inplace, layout, mends, mutants, nan_outputs
-from assay_host import own_check, problem, profile, record, selections, structure, values
-from assay_host import weights, wire
+from assay_host import own_check, problem, profile, record, rehearsal, selections, structure
+from assay_host import values, weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE, FLAG_RANDOMISED = 1, 2, 4, 8
@@ -101,6 +101,7 @@ class Reference:
         for name, value in leaves:
             signature.add(wire.INPUT, name, value, failure.PROBLEM_INPUTS)
         self._input_rows = signature.of_role(wire.INPUT)
+        likenesses = [rehearsal.likeness(value) for _, value in leaves]
         self._materialise_lazy_parameters(leaves)
         treatment = settings.get("weights", weights.VARIED)
         keeps = args[0] != 0 or treatment == weights.CONSTRUCTED
@@ -142,6 +143,7 @@ class Reference:
                 "parameters": parameter_names,
                 "same": self._changes.same,
                 "layouts": {n: tuple(found) for n, found in self._layouts.items()},
+                "likenesses": likenesses,
                 "class_name": self._module.class_name,
                 "changed": self._changed_names,
             },
