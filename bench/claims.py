@@ -231,7 +231,8 @@ def matrix(rows):
     lines = [f"| label | {' | '.join(COUNTED)} |", "|---|" + "---|" * len(COUNTED)]
     for label, name in ((CHEAT, "cheat"), (HONEST, "honest")):
         of_label = [row for row in rows if row["origin"].get("label") == label]
-        columns = [sum(counted(row["outcome"], row["message"]) == each for row in of_label) for each in COUNTED]
+        found = collections.Counter(counted(row["outcome"], row["message"]) for row in of_label)
+        columns = [found[each] for each in COUNTED]
         lines.append(f"| {name} ({len(of_label)}) | {' | '.join(map(str, columns))} |")
     return lines
 
