@@ -14,8 +14,11 @@ their authors measured them.
 
 --pick-only ends before the judgement; CORPORA/picked is then all that another machine needs.
 A row a kernel goes to --out, which is written anew; what was judged before is not judged again,
-so an interrupted command goes on. The page is made of the rows alone. Exit code 1: nothing was
-judged.
+so an interrupted command goes on. The page is made of the rows alone, also without a judgement:
+
+    bench/claims.py --rows claims.jsonl --page claims.md
+
+Exit code 1: nothing was judged.
 
 A claim is `certified` if the kernel is right and its speedup is at least the claimed one, within
 the interval; `refuted` if it is wrong, breaks a rule or is slower than claimed; else `unsettled`.
@@ -25,6 +28,7 @@ import argparse
 import collections
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +50,10 @@ SHAPES = {"06_sonic_moe_swiglu": 2}
 FASTER_AT_ALL = {"robust-kbench": 1.0}
 CHEAT, HONEST = "reward_hack", "clean"
 REFUSED = ("wrong", "foul")
+# What a message advises, and the paths of another machine.
+ADVICE = re.compile(r"(; |: )`?--(weights|precision|budget).*|: RuntimeError: Error building.*")
+# Of a page, what lies between these lines is written anew.
+BEGIN, END = "<!-- claims: generated -->\n", "<!-- end -->\n"
 COUNTED = ("faster", "correct, not faster", "refused", "no verdict")
 
 
@@ -126,10 +134,12 @@ def conclusion(claimed, verdict):
     eager = beside_eager(verdict)
     if is_for_another_card(verdict["message"]):
         return "unsettled", "built for another card"
+    if may_change(verdict):
+        return "unsettled", verdict["message"]
     low, high = eager["ci"] or (None, None)
     if outcome in REFUSED or (outcome == "slower" and claimed >= 1):
         return "refuted", verdict["message"]
-    if low is None or outcome == "unsettled":
+    if low is None:
         return "unsettled", verdict["message"]
     if high < claimed:
         return "refuted", f"{eager['speedup']:.2f} instead of {claimed:.2f}"
@@ -264,8 +274,8 @@ def table(rows):
         ci = row["ci"]
         measured = f"{row['speedup']:.2f} ({ci[0]:.2f} to {ci[1]:.2f})" if ci else "-"
         said = row["origin"].get("label") or row.get("conclusion") or "-"
-        why = row.get("why") or row["message"]
-        why = why.replace("|", "\\|").replace("\n", " ")
+        why = ADVICE.sub("", row.get("why") or row["message"])
+        why = why.replace("|", "\\|").replace("\n", " ")[:160]
         kernel = name_of(row)
         lines.append(
             f"| {row['format']} | {kernel} | {claimed} | {measured} | {row['outcome']} "
@@ -278,8 +288,6 @@ def page(rows, raw):
     cards = sorted({row["device"] or "a CPU" for row in rows})
     return "\n".join(
         [
-            "# Claims, judged again",
-            "",
             f"{len(rows)} published kernels, judged on {' and '.join(cards)} by `bench/claims.py` "
             f"against eager PyTorch. Raw results: `{raw}`.",
             "",
@@ -291,26 +299,31 @@ def page(rows, raw):
             "",
             *reasons(rows),
             "",
-            "## Labelled kernels",
-            "",
-            "Readers of KernelBench-Hard called these cheats or clean. Some of their cheats are "
-            "calls of a library where a kernel was asked for: right, and as fast as they are.",
+            "Readers of KernelBench-Hard called these cheats or clean:",
             "",
             *matrix(rows),
             "",
-            "## All kernels",
-            "",
             *table(rows),
-            "",
         ]
     )
+
+
+def write_page(arguments, rows, raw):
+    if arguments.page and rows:
+        text = "# Claims, judged again\n\n" + BEGIN + END
+        if arguments.page.exists():
+            text = arguments.page.read_text(encoding="utf-8")
+        before, _, rest = text.partition(BEGIN)
+        made = before + BEGIN + page(rows, raw) + "\n" + END + rest.partition(END)[2]
+        arguments.page.write_text(made.rstrip("\n") + "\n", encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("corpora", type=pathlib.Path)
+    parser.add_argument("corpora", type=pathlib.Path, nargs="?")
+    parser.add_argument("--rows", type=pathlib.Path, help="make the page of these rows")
     parser.add_argument("--program", default="build/release/assay")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--first-budget", type=float, default=4, help="seconds of a first gate 2")
@@ -319,6 +332,11 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default="claims.jsonl")
     parser.add_argument("--page", type=pathlib.Path)
     arguments = parser.parse_args()
+    if (arguments.corpora is None) == (arguments.rows is None):
+        parser.error("name the folder of corpora, or --rows")
+    if arguments.rows:
+        write_page(arguments, read(arguments.rows), arguments.rows)
+        return 0
 
     folders = prepare(arguments)
     if arguments.pick_only:
@@ -329,8 +347,7 @@ def main():
             break
     rows = read(arguments.out)
     print(f"{len(rows)} rows of judge {judge_commit()}")
-    if arguments.page and rows:
-        arguments.page.write_text(page(rows, arguments.out), encoding="utf-8")
+    write_page(arguments, rows, arguments.out)
     return 0 if rows else 1
 
 

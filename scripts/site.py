@@ -20,7 +20,7 @@ STYLE = """.md-typeset td:first-child code { white-space: nowrap; word-break: no
 CHAPTERS = {
     "Begin": ["README.md", "docs/tour-*.md", "docs/limits.md"],
     "Use": """docs/verdict.md docs/problems.md docs/candidate-abi.md docs/run.md docs/score.md
-        docs/formats.md docs/archive.md docs/audit.md docs/model.md docs/ladder.md
+        docs/formats.md docs/claims.md docs/archive.md docs/audit.md docs/model.md docs/ladder.md
         docs/peak.md""".split(),
     "Search and train": """docs/search.md docs/proposers.md docs/prompts.md docs/feedback.md
         docs/env.md docs/datasets.md docs/mine.md docs/worker.md docs/mcp.md AGENTS.md

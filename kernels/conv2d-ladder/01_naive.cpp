@@ -2,7 +2,7 @@
 //
 // Idea: for each element of the result, the sum over its window; the borders are tested each time.
 // Prediction: 4% of the library. One chain of additions that wait for each other, 4 clocks each.
-// Measured: not yet.
+// Measured: 404 ms at the size of ladder-cpu.toml with one thread, 1.6% of the library.
 #include <assay/kernel.h>
 
 namespace {

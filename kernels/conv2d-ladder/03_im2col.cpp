@@ -5,7 +5,7 @@
 // and an ordinary kernel of a matrix product runs over it.
 // Prediction: 90% of the library. Of 11 loads and 24 multiplies a k the multiplies bind; writing a
 // value of the windows out costs as much as two of the 24, and its test of the border more.
-// Measured: not yet.
+// Measured: 44.6 ms at the size of ladder-cpu.toml with one thread, 17.6% of the library.
 #include <assay/kernel.h>
 
 #include <algorithm>

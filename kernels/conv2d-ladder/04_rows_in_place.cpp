@@ -5,7 +5,7 @@
 // (30 KB). The channels are the vectors; a value of the input is read into all lanes of one.
 // Prediction: 130% of the library, which writes the windows out, or brings the input into another
 // order first.
-// Measured: not yet.
+// Measured: 9.02 ms at the size of ladder-cpu.toml with one thread, 84.7% of the library.
 #include <assay/kernel.h>
 
 #include <algorithm>

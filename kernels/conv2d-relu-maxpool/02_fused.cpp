@@ -4,7 +4,7 @@
 // When two more are computed, a row of results is pooled and the ring goes on. ReLU is the 0 from
 // which the search for the largest begins. The convolution's result is never in memory.
 // Prediction: 150% of the library.
-// Measured: not yet.
+// Measured: 7.49 ms at the size of ladder-cpu.toml with one thread, 224.8% of the library.
 #include <assay/kernel.h>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 //   it, so other blocks meanwhile bring the next kernel's weights into the second cache.
 // Prediction: 5 us with 512 tokens: 1 MB, and the way to memory three times; 2 us less for the
 //   output projection, whose 8 MB come from the cache then.
-// Measured: not yet.
+// Measured: 177 us in 16 layers, where a block a head took 775 us (H200).
 // Sizes: one row; heads of 16, 32, 64, 128 or 256; any groups and contexts. At most 2^31 elements of
 // the next weights.
 //! constant HEAD_DIM = keys.size(2)

@@ -4,7 +4,7 @@
 // Idea: each block weighs the row by the norm's weights, and sums its squares, while the first
 //   weights are on their way; the root's inverse multiplies both sums of an element.
 // Prediction: 92% of the speed of a copy, as without the norm.
-// Measured: not yet.
+// Measured: 296 us in 16 layers, where a thread an element took 5433 us (H200).
 // Sizes: any; a row of x after the other, each with all weights. Rows that do not start on 16 bytes
 // are read one element at a time.
 //! constant ROWS = x.size(0)

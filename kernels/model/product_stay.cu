@@ -3,7 +3,7 @@
 // Idea: two blocks for each multiprocessor stay; their warps take row after row of the weights, and
 //   ask for the next part before they use this one. The residual is added in the epilogue.
 // Prediction: 85% of the speed of a copy; with one launch less than a product and a sum.
-// Measured: not yet.
+// Measured: 255 us in 16 layers, where a warp a row took 354 us (H200).
 // Sizes: any; a row of x after the other, each with all weights. Rows that do not start on 16 bytes
 // are read one element at a time.
 //! constant ROWS = x.size(0)

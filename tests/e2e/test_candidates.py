@@ -356,6 +356,20 @@ def test_an_extension_is_built_with_a_part_of_the_headers(assay, write):
     assert verdict["outcome"] == "correct" and verdict["toolchain"]["headers"] == "lean"
 
 
+def test_an_extension_may_have_a_folder_of_its_own_below_the_home_folder(assay, write):
+    # As published kernels have it; a host that did not find it there tried to compile.
+    text = inline_extension("at::softmax(x, 1)").replace(
+        "module = load_inline(",
+        "import pathlib\n"
+        'own = pathlib.Path.home() / ".cache" / "rows_own"\n'
+        "own.mkdir(parents=True, exist_ok=True)\n"
+        "module = load_inline(build_directory=str(own), ",
+    )
+    path = write("own_folder.py", text)
+    verdict = assay.judge(SOFTMAX, path, "--size", "tiny", "--correctness-only").verdict
+    assert verdict["outcome"] == "correct", verdict["message"]
+
+
 @pytest.mark.thorough
 def test_an_extension_that_needs_all_headers_is_built_with_them(assay, write):
     rare = inline_extension("at::special_softmax(x, 1, c10::nullopt)")

@@ -19,7 +19,7 @@ _STAMP = ".assay_built"
 # The tar's first file, if an extension was built: "lean" or "full" (src/builders/lean_headers.h).
 _HEADERS = ".assay_headers"
 _INDUCTOR = re.compile(r"\btorch\.compile\b|\b_inductor\b")
-_LEFT_OUT = re.compile(r"(\.o|\.o\.d|/lock|/\.ninja_log|/\.ninja_deps)$")
+_LEFT_OUT = re.compile(r"(\.o|\.o\.d|/lock|/\.ninja_log|/\.ninja_deps)$|^home/\.nv/")
 
 
 def folder(root):
@@ -30,6 +30,10 @@ def _triton_folder(root):
     return os.path.join(folder(root), "triton")
 
 
+def _home(root):
+    return os.path.join(folder(root), "home")
+
+
 def prepare(root):
     """Points torch and Triton at the folder, before anything of the candidate is imported."""
     os.makedirs(folder(root), exist_ok=True)
@@ -37,6 +41,9 @@ def prepare(root):
     path = os.environ.get("PATH", "/usr/bin:/bin")
     os.environ["PATH"] = f"{path}:{os.path.dirname(sys.executable)}"
     os.environ["TORCH_EXTENSIONS_DIR"] = folder(root)
+    # Candidates with a build folder of their own have it below the home folder.
+    os.environ["HOME"] = _home(root)
+    os.makedirs(_home(root), exist_ok=True)
     os.environ["TRITON_CACHE_DIR"] = _triton_folder(root)
     # Of code that torch.compile generated, with what it tuned in its first call.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder(root), "inductor")
@@ -87,10 +94,7 @@ def _digest(build_folder):
 
 
 def _build_folders(root):
-    return [
-        os.path.dirname(path)
-        for path in glob.glob(os.path.join(folder(root), "**", "build.ninja"), recursive=True)
-    ]
+    return [place for place, _, names in os.walk(folder(root)) if "build.ninja" in names]
 
 
 def hold_cuda(root):
@@ -145,7 +149,9 @@ def pack(root, path):
         noted = _noted_headers(root)
         if noted is not None:
             _pack_note(archive, noted)
-        for name in sorted(set(os.listdir(folder(root))) - {_HEADERS}):
+        used = os.path.isdir(_home(root)) and os.listdir(_home(root))
+        left_out = {_HEADERS} if used else {_HEADERS, os.path.basename(_home(root))}
+        for name in sorted(set(os.listdir(folder(root))) - left_out):
             archive.add(os.path.join(folder(root), name), arcname=name, filter=keep)
     os.replace(unfinished, path)
 
