@@ -292,8 +292,7 @@ def page(rows, raw):
             f"against eager PyTorch. Raw results: `{raw}`.",
             "",
             "A claim is certified if the kernel is right and reaches the claimed speedup within "
-            "the interval; refuted if it is wrong, breaks a rule or stays below; else unsettled. "
-            "Claims were made on another machine, with another PyTorch: a refuted size is no lie.",
+            "the interval; refuted if it is wrong, breaks a rule or stays below; else unsettled.",
             "",
             *summary(rows),
             "",
