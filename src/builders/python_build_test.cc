@@ -93,14 +93,24 @@ TEST_F(BuildWithoutDevice, ADeviceThatPyTorchCannotUseIsTold) {
   EXPECT_THAT(Build("class ModelNew: pass\n"), testing::HasSubstr("cannot use the CUDA device"));
 }
 
+// What torch's loader leaves, and the builder marks, once it has built an extension.
+constexpr const char* kBuilds =
+    "import os, torch\n"
+    "from torch.utils import cpp_extension\n"
+    "own = os.environ['TORCH_EXTENSIONS_DIR'] + '/rows'\n"
+    "os.makedirs(own, exist_ok=True)\n"
+    "open(own + '/.assay_built', 'w').close()\n";
+
 // Beside a measurement no build may use the device.
 TEST_F(BuildWithoutDevice, WhatCompilesAtItsImportNeedsNoDevice) {
-  const std::string extension =
-      "import torch\n"
-      "from torch.utils import cpp_extension\n";
-  EXPECT_EQ(Build(extension + "class ModelNew(torch.nn.Module):\n"
-                              "    def forward(self, x): return x\n"),
-            "");
+  const std::string extension = kBuilds;
+  const std::string model =
+      "class ModelNew(torch.nn.Module):\n"
+      "    def forward(self, x): return x\n";
+  EXPECT_EQ(Build(extension + model), "");
+  // It compiles in its first call, if at all, which needs the device.
+  EXPECT_THAT(Build("import torch, torch.utils.cpp_extension\n" + model),
+              testing::HasSubstr("cannot use the CUDA device"));
   // Only the device can tell whether that would do.
   EXPECT_THAT(Build(extension + "class ModelNew(torch.nn.Module):\n"
                                 "    def __init__(self):\n"
@@ -113,7 +123,7 @@ TEST_F(BuildWithoutDevice, WhatCompilesAtItsImportNeedsNoDevice) {
 // earlier import has left one.
 TEST_F(BuildWithoutDevice, FindsWhatWasCompiledAhead) {
   const std::string source =
-      "import os, torch  # as cpp_extension does\n"
+      std::string(kBuilds) +
       "mark = os.environ['TORCH_EXTENSIONS_DIR'] + '/mark'\n"
       "found = os.path.exists(mark)\n"
       "open(mark, 'w').close()\n"
@@ -131,8 +141,7 @@ TEST_F(BuildWithoutDevice, FindsWhatWasCompiledAhead) {
 // A fork finds the toolkit and its own folder for extensions, not those of its nursery.
 TEST_F(BuildWithoutDevice, AForkedBuilderIsAsAnExecutedOne) {
   const std::string source =
-      "import os, torch\n"
-      "from torch.utils import cpp_extension\n"
+      std::string(kBuilds) +
       "assert os.environ['TORCH_EXTENSIONS_DIR'] == '/tmp/extensions'\n"
       "assert cpp_extension.CUDA_HOME == os.environ.get('CUDA_HOME'), cpp_extension.CUDA_HOME\n"
       "assert 'LD_PRELOAD' not in os.environ and os.getcwd() == '/tmp'\n"
