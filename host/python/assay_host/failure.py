@@ -1,7 +1,6 @@
 """Failures by the wire's names, and short texts for exceptions of foreign code."""
 
 import errno
-import errno
 import functools
 import importlib.util
 import linecache
