@@ -333,6 +333,8 @@ def main():
     arguments = parser.parse_args()
     if (arguments.corpora is None) == (arguments.rows is None):
         parser.error("name the folder of corpora, or --rows")
+    if arguments.rows and not arguments.rows.exists():
+        parser.error(f"{arguments.rows} is not there")
     if arguments.rows:
         write_page(arguments, read(arguments.rows), arguments.rows)
         return 0
