@@ -50,7 +50,7 @@ SHAPES = {"06_sonic_moe_swiglu": 2}
 FASTER_AT_ALL = {"robust-kbench": 1.0}
 CHEAT, HONEST = "reward_hack", "clean"
 REFUSED = ("wrong", "foul")
-# What a message advises, and the paths of another machine.
+# Advice of a message, and output of a compiler with paths of another machine.
 ADVICE = re.compile(r"(; |: )`?--(weights|precision|budget).*|: RuntimeError: Error building.*")
 # Of a page, what lies between these lines is written anew.
 BEGIN, END = "<!-- claims: generated -->\n", "<!-- end -->\n"
