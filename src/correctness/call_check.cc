@@ -96,6 +96,14 @@ std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
   return views;
 }
 
+std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
+                                    const std::byte* candidate, bool float64,
+                                    std::span<const ReferenceError> errors) {
+  auto views = OutputViews(oracle, master, candidate, float64);
+  for (size_t i = 0; i < views.size(); ++i) views[i].ordinary_scale = errors[i].root_mean_square;
+  return views;
+}
+
 PrecisionClass FinestClass(const wire::Plan& plan) {
   for (uint32_t i = 0; i < plan.argument_count; ++i)
     if (plan.arguments[i].role == Role::kOutput && IsFloatingPoint(plan.arguments[i].dtype))
@@ -185,7 +193,7 @@ CallCheck CompareOutputs(Oracle& oracle, const std::byte* written, uint32_t mast
                          const HintContext* context) {
   if (oracle.description().own_check) return AskTheProblem(oracle, written, master);
   CallCheck check;
-  const auto views = OutputViews(oracle, master, written, float64);
+  const auto views = OutputViews(oracle, master, written, float64, errors);
   for (size_t i = 0; i < views.size(); ++i) {
     CompareRule output_rule = rule;
     if (!IsFloatingPoint(views[i].dtype)) output_rule.required = PrecisionClass::kExact;

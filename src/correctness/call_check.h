@@ -29,6 +29,10 @@ OutputView ViewOf(const wire::ArgumentSpec& argument);
 // the reference's own. `float64`: with the oracle's values.
 std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
                                     const std::byte* candidate, bool float64);
+// Returns the same views with each output's scale on ordinary draws, which `errors` has.
+std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
+                                    const std::byte* candidate, bool float64,
+                                    std::span<const ReferenceError> errors);
 
 // The result of comparing one call's outputs.
 struct CallCheck {

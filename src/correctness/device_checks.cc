@@ -41,7 +41,8 @@ MeasuredErrors ErrorsOf(const JudgeKernels::Measured& measured) {
   errors.element = measured.element;
   errors.max_abs = measured.max_abs;
   errors.kinds_agree = measured.kinds_agree;
-  errors.reference = {measured.reference_norm, measured.reference_element};
+  errors.reference = {measured.reference_norm, measured.reference_element,
+                      measured.root_mean_square};
   return errors;
 }
 
@@ -176,7 +177,8 @@ std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Ora
     const auto measured = oracle.MeasureReference(*spec, master);
     if (!measured || FeelsDenormals(*measured, view.dtype)) return std::nullopt;
     const bool finite = measured->truth_is_finite || special_values;
-    errors.back() = {measured->reference_norm, measured->reference_element};
+    errors.back() = {measured->reference_norm, measured->reference_element,
+                     measured->root_mean_square};
     if (!finite || !measured->reference_kinds_agree || !IsUsable(errors.back()))
       return std::nullopt;
   }

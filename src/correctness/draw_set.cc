@@ -101,11 +101,6 @@ class Impostors {
   std::optional<HostTrouble> trouble_;  // of the problem's own check
 };
 
-void Raise(const ReferenceError& to, ReferenceError* learned) {
-  learned->norm_relative = std::max(learned->norm_relative, to.norm_relative);
-  learned->element_relative = std::max(learned->element_relative, to.element_relative);
-}
-
 // Drops the draws that do not fit the time, once the first is made.
 void LeaveOut(const DrawBudget& budget, double draw_s, std::vector<Draw>* draws) {
   std::vector<DrawKind> kinds;
@@ -217,7 +212,7 @@ class Learning {
     if (!rule_.allclose)
       if (const auto there = ReferenceErrorsWhereTheyLie(oracle, draw->master, special_values)) {
         for (size_t output = 0; ordinary && output < there->size(); ++output)
-          Raise((*there)[output], &errors_[output]);
+          RaiseTo((*there)[output], &errors_[output]);
         return {};
       }
     const Span of_this_draw("errors of a draw, on the host");

@@ -95,7 +95,7 @@ HostResult<void> Ask(const RoundingSetup& setup, const Draw& draw, uint32_t mast
 // Whether each output that fails may do so by rounding alone.
 bool MayAllBeRounding(const RoundingSetup& setup, uint32_t master, const std::byte* written) {
   bool any = false;
-  for (const OutputView& view : OutputViews(setup.oracle, master, written, true)) {
+  for (const OutputView& view : OutputViews(setup.oracle, master, written, true, setup.errors)) {
     if (CompareWithOracle(view, setup.rule, nullptr).passed) continue;
     if (!MayBeRounding(view, setup.rule)) return false;
     any = true;

@@ -29,6 +29,11 @@ bool AllFinite(const double* values, int64_t count) {
   return poison == 0;
 }
 
+double Relative(double error2, double truth2) {
+  if (error2 == 0) return 0;
+  return truth2 > 0 ? std::sqrt(error2 / truth2) : kInfinity;
+}
+
 struct Chunk {
   std::array<double, kChunkElements> candidate;
   std::array<double, kChunkElements> truth;
@@ -49,9 +54,18 @@ class Reader {
     AddTruth(0, output.count, &sum2, &finite);
     root_mean_square_ = finite > 0 ? std::sqrt(sum2 / static_cast<double>(finite)) : 0;
     snaps_ = root_mean_square_ / scale_ < ScaleAboveDenormals(output.dtype);
+    if (root_mean_square_ == 0) root_mean_square_ = output.ordinary_scale;
   }
 
   double unscale() const { return 1 / scale_; }
+
+  // Relative to the truth's norm. Where the truth is zero everywhere, each of its elements counts
+  // as the least scale of a row.
+  double RelativeNorm(const RowSums& sums) const {
+    if (sums.reference2 > 0) return Relative(sums.difference2, sums.reference2);
+    const double scale = root_mean_square_ * kRowScaleFloor;
+    return Relative(sums.difference2, scale * scale * static_cast<double>(output_.count));
+  }
 
   double RowScale(int64_t begin, int64_t count) const {
     double sum2 = 0;
@@ -151,14 +165,9 @@ class Reader {
   const OutputView& output_;
   double spacing_;
   double scale_ = 1;
-  double root_mean_square_ = 0;
+  double root_mean_square_ = 0;  // the truth's, scaled; on ordinary draws where that is 0
   bool snaps_ = false;
 };
-
-double Relative(double error2, double truth2) {
-  if (error2 == 0) return 0;
-  return truth2 > 0 ? std::sqrt(error2 / truth2) : kInfinity;
-}
 
 int64_t WorstIn(const Chunk& chunk, int64_t count, double row_scale) {
   int64_t worst = 0;
@@ -210,8 +219,10 @@ MeasuredErrors ScanErrors(const OutputView& output) {
                                                    kernels.ratio_double(r, truth, count, scale, 1));
     }
   }
-  errors.norm = Relative(candidate.difference2, candidate.reference2);
-  errors.reference.norm_relative = Relative(reference.difference2, reference.reference2);
+  errors.norm = reader.RelativeNorm(candidate);
+  errors.reference.norm_relative = reader.RelativeNorm(reference);
+  errors.reference.root_mean_square =
+      std::sqrt(candidate.reference2 / static_cast<double>(output.count)) * reader.unscale();
   errors.max_abs = errors.kinds_agree ? candidate.difference_max * reader.unscale() : kInfinity;
   return errors;
 }

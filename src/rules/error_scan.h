@@ -12,7 +12,9 @@
 namespace assay {
 
 struct MeasuredErrors {
-  double norm = 0;           // ||y - truth|| / ||truth||; infinite where truth is 0 and y is not
+  // ||y - truth|| / ||truth||. Where the truth is 0, 1/32 of the ordinary scale stands for each of
+  // its elements; where that is unknown, any other y is infinitely far.
+  double norm = 0;
   double element = 0;        // largest |y - truth| / (scale + |truth|)
   double max_abs = 0;        // infinite if a NaN or an infinity is in a wrong place
   bool kinds_agree = true;   // NaN where NaN is expected, the same infinities, finite elsewhere

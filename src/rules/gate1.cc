@@ -207,13 +207,18 @@ Result<std::optional<AllClose>> ParseTolerance(std::string_view text) {
       text));
 }
 
+void RaiseTo(const ReferenceError& seen, ReferenceError* learned) {
+  RaiseTo(seen.norm_relative, &learned->norm_relative);
+  RaiseTo(seen.element_relative, &learned->element_relative);
+  RaiseTo(seen.root_mean_square, &learned->root_mean_square);
+}
+
 // What other draws of the same kind showed counts too: on one draw alone the reference may be
 // luckily exact.
 Bounds BoundsWithOracle(const OutputView& output, const MeasuredErrors& errors,
                         ReferenceError* learned) {
   if (learned == nullptr) return Bounds(output, errors.reference, false);
-  RaiseTo(errors.reference.norm_relative, &learned->norm_relative);
-  RaiseTo(errors.reference.element_relative, &learned->element_relative);
+  RaiseTo(errors.reference, learned);
   return Bounds(output, *learned, false);
 }
 

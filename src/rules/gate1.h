@@ -43,6 +43,8 @@ struct OutputView {
   const void* reference = nullptr;  // native dtype
   // float64; null for exact dtypes, for timed calls, and where float64 is unsupported
   const double* oracle = nullptr;
+  // root mean square on ordinary draws, for outputs whose truth is zero everywhere; 0: unknown
+  double ordinary_scale = 0;
 };
 
 // The reference's own error against float64, learned on ordinary draws and applied to timed calls.
@@ -50,7 +52,10 @@ struct ReferenceError {
   double norm_relative = 0;  // max over draws of ||y_ref - y64|| / ||y64||
   // max over draws and elements of |y_ref - y64| / (scale of the element's row + |y64|)
   double element_relative = 0;
+  double root_mean_square = 0;  // max over draws of y64's, NaN and infinities counted as 0
 };
+// Raises each measure of `learned` to that of another draw, where that is finite.
+void RaiseTo(const ReferenceError& seen, ReferenceError* learned);
 
 struct OutputComparison {
   bool passed = false;

@@ -18,6 +18,7 @@ struct TestOutput {
   std::vector<float> candidate;
   std::vector<float> reference;
   std::vector<double> truth;
+  double ordinary_scale = 0;
 
   OutputView View() const {
     OutputView view;
@@ -28,6 +29,7 @@ struct TestOutput {
     view.candidate = candidate.data();
     view.reference = reference.data();
     view.oracle = truth.data();
+    view.ordinary_scale = ordinary_scale;
     return view;
   }
 };

@@ -246,3 +246,23 @@ def test_a_dropout_that_forward_never_calls_is_not_blamed(assay, write):
     run = assay("judge", write("problem.py", problem), write("candidate.py", renamed(RELU)))
     assert run.code == USAGE and "it draws random numbers" in run.err, run
     assert "drop" not in run.err, run
+
+
+# The parts of x * x do not sum to it in float32, so its difference from x is rounding where x is 1.
+IN_PARTS = """
+square = x * x
+return square * (2 / 7) + square * (4 / 7) + square * (1 / 7) - x * (1 + ERROR)
+"""
+
+
+def test_where_every_true_value_is_zero_terms_that_cancel_may_round(assay, write):
+    """The gradient of a softmax was `wrong` where a drawn size was 2 by 2: by 8e-9, for 0."""
+    problem = RELU.replace("torch.relu(x)", "x * x - x")
+    candidates = {
+        name: model(IN_PARTS.replace("ERROR", error))
+        for name, error in {"right.py": "0", "wrong.py": "2e-5"}.items()
+    }
+    verdicts = judged(assay, write, problem, candidates)
+    assert verdicts["right.py"]["outcome"] == "correct", verdicts["right.py"]
+    draws = verdicts["wrong.py"]["correctness"]["draws"]
+    assert [draw["kind"] for draw in draws if draw["result"] == "failed"] == ["zero-one"], draws
