@@ -8,10 +8,20 @@ import signal
 import socket
 import subprocess
 import time
+import tomllib
 
 STARTS_WITHIN_S = 60
 VERDICTS = pathlib.Path(__file__).resolve().parent / "results/cpu-2core/kernel_verdicts.jsonl"
+SUITE = pathlib.Path(__file__).resolve().parent.parent / "problems" / "suite.toml"
 PROBLEM = "softmax"
+
+
+def constants(size):
+    """The constants of one of the problem's sizes, as a verdict has them."""
+    for each in tomllib.loads(SUITE.read_text(encoding="utf-8"))["problem"]:
+        if each["name"] == PROBLEM:
+            return {name: str(value) for name, value in each["sizes"][size].items()}
+    raise RuntimeError(f"{SUITE} has no {PROBLEM}")
 
 
 def verdict_on(lease, number):
@@ -23,7 +33,8 @@ def verdict_on(lease, number):
             break
     source = job["candidate"]["source"].encode()
     verdict["candidate"]["hash"] = hashlib.sha256(source).hexdigest()
-    verdict["problem"]["hash"] = job["problem"]["hash"]
+    size = job["problem"]["size"]
+    verdict["problem"] |= {"hash": job["problem"]["hash"], "size": size, "set": constants(size)}
     verdict["id"] = f"{number:012x}"
     verdict["samples"] = []
     return verdict

@@ -123,7 +123,7 @@ class Campaign:
         until = time.monotonic() + self.arguments.wait_s
         while time.monotonic() < until:
             _, reply = client.ask_until_answered("GET", "/api/machine")
-            if reply["queue"] == {"queued": 0, "running": 0}:
+            if reply["queue"]["queued"] + reply["queue"]["running"] == 0:
                 break
             time.sleep(1)
         self.done.set()

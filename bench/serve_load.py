@@ -42,7 +42,7 @@ TARGETS = [
     "/problems/softmax",
     "/jobs",
 ]
-COLUMNS = 24
+COLUMNS = 25
 ALONE = 21  # times that a page is asked for by itself
 FIRST_PAINT = pathlib.Path(__file__).resolve().parents[1] / "tests" / "browser" / "first_paint.mjs"
 
@@ -68,7 +68,7 @@ def fill(folder, verdicts, players, seed):
                 "faster" if wins else "tie" if is_right else "wrong",
                 5 if wins else 4 if is_right else 3, 0, *speeds, speeds[1] if wins else 0.0,
                 1e6 / ratio if is_right else 0.0, 40.0, "2026-11-27T00:00:00Z", f"{number:064x}",
-                "local cpu", 0, "",
+                "local cpu", 0, "", 0,
             )
         )  # fmt: skip
     marks = ", ".join("?" * COLUMNS)

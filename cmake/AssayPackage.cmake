@@ -1,6 +1,6 @@
 # What `cmake --install` lays out, and the Debian package that CPack makes of it:
-#   bin/assay
-#   lib/assay/            helpers, the python host, kernel.h, problems/, kernels/
+#   bin/assay             what a verdict needs
+#   lib/assay/            assay, the program with all commands; helpers, the python host, kernel.h, problems/, kernels/
 #   share/                manual page, shell completions, JSON Schemas, documents
 include(GNUInstallDirs)
 # scripts/package gives it for a release. A package that was made without says that it is none.
@@ -19,7 +19,7 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion zsh > _assay
   COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=/nonexistent $<TARGET_FILE:assay> completion fish > assay.fish
   COMMAND sh -c "gzip -9nkf assay*.1"
-  DEPENDS assay
+  DEPENDS assay whole
   WORKING_DIRECTORY ${ASSAY_SHELL_DIRECTORY}
   VERBATIM)
 add_custom_target(assay_shell_files ALL DEPENDS ${ASSAY_SHELL_DIRECTORY}/assay.1)
@@ -39,7 +39,7 @@ add_custom_command(
 add_custom_target(assay_debian_files ALL DEPENDS ${ASSAY_DEBIAN_DIRECTORY}/changelog.gz)
 
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS confine graft breakout native_host nvrtc_build RUNTIME DESTINATION lib/assay)
+install(TARGETS whole confine graft breakout native_host nvrtc_build RUNTIME DESTINATION lib/assay)
 install(FILES src/gpu/judge_kernels.cu src/gpu/judge_tasks.h src/gpu/ceiling_kernels.cu
   src/gpu/ceiling_matrix.cu src/gpu/ceiling_wgmma.cu DESTINATION lib/assay/gpu)
 install(TARGETS assay_host no_driver certificate tar LIBRARY DESTINATION lib/assay

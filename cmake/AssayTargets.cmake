@@ -21,6 +21,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(assay_options INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
     -Wno-stringop-overread)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Kilobytes that the compiler fills before it looks for garbage: a tenth of its time on large files.
+  target_compile_options(assay_options INTERFACE "SHELL:--param ggc-min-heapsize=600000")
+endif()
 target_include_directories(assay_options INTERFACE
   ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 if(ASSAY_SANITIZE STREQUAL "address")
@@ -54,12 +58,37 @@ set(ASSAY_COMMON_HEADERS <algorithm> <array> <atomic> <cmath> <cstdint> <cstring
   <filesystem> <fmt/format.h> <functional> <limits> <map> <memory> <optional> <random> <set> <span>
   <string> <string_view> <utility> <vector>)
 
-# assay_folder(name SOURCES a.cc ... USES assay_base ... LINKS external ... [LIBC_ALONE])
+# Compiles the files between two '|' of a list as one: the compiler reads headers and makes templates
+# once for all. Names in their anonymous namespaces must differ; where two clash, put one of the files
+# behind another '|'. A list without '|' is one group; ALONE compiles each file by itself.
+function(assay_group_sources target files)
+  set(number 0)
+  set(sources)
+  foreach(file ${files})
+    if(file STREQUAL "|")
+      math(EXPR number "${number} + 1")
+      continue()
+    endif()
+    list(APPEND sources ${file})
+    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${target}_${number})
+  endforeach()
+  set(ASSAY_SOURCES ${sources} PARENT_SCOPE)
+endfunction()
+
+# assay_folder(name SOURCES a.cc b.cc | c.cc ... USES assay_base ... LINKS external ... [LIBC_ALONE] [ALONE] [HOT])
+# HOT: its loops take time, so it is compiled at the build's own level of optimisation, not at -O1.
 function(assay_folder name)
-  cmake_parse_arguments(A "LIBC_ALONE" "" "SOURCES;USES;LINKS" ${ARGN})
+  cmake_parse_arguments(A "LIBC_ALONE;ALONE;HOT" "" "SOURCES;USES;LINKS" ${ARGN})
   if(A_SOURCES)
-    add_library(${name} STATIC ${A_SOURCES})
+    assay_group_sources(${name} "${A_SOURCES}")
+    add_library(${name} STATIC ${ASSAY_SOURCES})
     target_link_libraries(${name} PUBLIC assay_options ${A_USES} PRIVATE ${A_LINKS})
+    if(NOT A_ALONE)
+      set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    endif()
+    if(NOT A_HOT)
+      target_compile_options(${name} PRIVATE -O1)
+    endif()
     if(NOT A_LIBC_ALONE)
       target_precompile_headers(${name} REUSE_FROM assay_headers)
     endif()
@@ -79,8 +108,10 @@ function(assay_test name)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()
-  add_executable(${name} ${A_SOURCES})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  assay_group_sources(${name} "${A_SOURCES}")
+  add_executable(${name} ${ASSAY_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests
+    UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   target_link_libraries(${name} PRIVATE assay_options ${A_USES} fmt::fmt GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE -O1)
   target_precompile_headers(${name} REUSE_FROM assay_test_headers)

@@ -59,7 +59,7 @@ class EstimateTest(unittest.TestCase):
         done = self.estimate(LARGE, 200 * 2**20)
         self.assertGreater(done[5], 200 * 2**20)
         text = self.judge.message()
-        self.assertTrue(text.startswith("It would fit with --set "), text)
+        self.assertTrue(text.startswith("--set "), text)
         options = dict(re.findall(r"--set (\w+)=(\d+)", text))
         self.assertTrue(set(options) <= {"batch_size", "features"}, text)
         other = Judge(settings={"set": options})

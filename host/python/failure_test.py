@@ -17,6 +17,11 @@ NOT_HERE = ", which is not here ("
 
 def explained(source):
     """Runs the source as a candidate's file, and returns the words for what it raises."""
+    return because(source).message
+
+
+def because(source, number=failure.CANDIDATE_LOAD):
+    """Runs the source as a candidate's file, and returns the Failure for what it raises."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "candidate.py")
         with open(path, "w", encoding="utf-8") as file:
@@ -25,7 +30,7 @@ def explained(source):
             with open(path, encoding="utf-8") as file:
                 exec(compile(file.read(), path, "exec"), {})
         except BaseException as error:
-            return failure.explain(error, path)
+            return failure.because(number, error, path)
     raise AssertionError("it raises nothing")
 
 
@@ -88,6 +93,28 @@ class Explains(unittest.TestCase):
         said = explained("import torch\ntorch.float8_of_later")
         self.assertIn("it needs the dtype float8_of_later" + NOT_HERE, said)
         self.assertIn("use --python with PyTorch 2.1 or later", said)
+
+    def test_what_is_not_here_has_a_number_whatever_its_words_are(self):
+        lacking = "import no_such_package"
+        self.assertEqual(because(lacking).number, failure.CANDIDATE_NOT_HERE)
+        self.assertEqual(
+            because(lacking, failure.PROBLEM_FORWARD).number, failure.PROBLEM_NOT_HERE
+        )
+        said = because("raise ValueError('it imports it, which is not here (so it says)')")
+        self.assertEqual(said.number, failure.CANDIDATE_LOAD)
+        original, failure.needs_cuda = failure.needs_cuda, lambda why: "in other words"
+        try:
+            reworded = because("import pycuda.driver")
+        finally:
+            failure.needs_cuda = original
+        self.assertEqual(reworded.number, failure.CANDIDATE_NOT_HERE)
+        self.assertNotIn(NOT_HERE, reworded.message)
+
+    def test_an_extension_that_does_not_compile_is_told_by_a_flag(self):
+        text = "Error building extension 'e'\nmain.cpp:1:10: error: expected ';'\n"
+        self.assertTrue(because(f"raise RuntimeError({text!r})").of_extension)
+        words = "the extension does not compile: so it says"
+        self.assertFalse(because(f"raise RuntimeError({words!r})").of_extension)
 
     def test_a_fault_of_the_file_stays_one(self):
         for source in (

@@ -85,6 +85,7 @@ constexpr uint64_t kLayout[] = {
     offsetof(Report, fault_address),
     offsetof(Report, fault_call),
     offsetof(Report, argument_count),
+    offsetof(Report, failure),
     offsetof(Report, message),
     offsetof(Report, arguments),
     offsetof(Report, result_at),

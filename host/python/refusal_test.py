@@ -27,7 +27,7 @@ class Refuses(ReferenceTest):
     def test_an_exception_while_loading_names_its_line(self):
         self.refused(
             "import torch\nimport no_such_package\n",
-            failure.PROBLEM_LOAD,
+            failure.PROBLEM_NOT_HERE,
             "line 2",
             "no_such_package",
         )

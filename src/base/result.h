@@ -24,16 +24,42 @@ constexpr std::string_view ErrorKindName(ErrorKind kind) {
                                            : "environment";
 }
 
+// A fact by which others decide what to do about an error. Its message is for people alone.
+enum class ErrorCode {
+  kNone,
+  kNotHere,       // the problem's file needs what this machine lacks
+  kTooLarge,      // the problem's values do not fit this machine's memory
+  kMemory,        // a process found no more memory
+  kDeviceMemory,  // nor did one on the device
+  kDeviceBusy,    // CUDA gives no context, perhaps for want of memory
+  kNoDevice,      // CUDA shows no GPU here, or has no driver
+};
+
+// The name in JSON: "not_here", "too_large"...; empty for kNone.
+constexpr std::string_view ErrorCodeName(ErrorCode code) {
+  constexpr std::string_view kNames[] = {
+      "", "not_here", "too_large", "memory", "device_memory", "device_busy", "no_device"};
+  return kNames[static_cast<int>(code)];
+}
+// kNone for a name that is none.
+constexpr ErrorCode ErrorCodeFromName(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(ErrorCode::kNoDevice); ++i)
+    if (ErrorCodeName(static_cast<ErrorCode>(i)) == name) return static_cast<ErrorCode>(i);
+  return ErrorCode::kNone;
+}
+
 struct Error {
   ErrorKind kind = ErrorKind::kEnvironment;
   std::string message;  // one clear sentence or a few lines, saying what to do
+  ErrorCode code = ErrorCode::kNone;
 };
 
 template <typename T>
 using Result = std::expected<T, Error>;
 
-inline std::unexpected<Error> Fail(ErrorKind kind, std::string message) {
-  return std::unexpected(Error{kind, std::move(message)});
+inline std::unexpected<Error> Fail(ErrorKind kind, std::string message,
+                                   ErrorCode code = ErrorCode::kNone) {
+  return std::unexpected(Error{kind, std::move(message), code});
 }
 inline std::unexpected<Error> UsageError(std::string message) {
   return Fail(ErrorKind::kUsage, std::move(message));

@@ -20,6 +20,14 @@ struct CandidateLimits {
   double call_timeout_s = 10;
 };
 
+// The reason why a candidate did not build, as far as others act on it.
+enum class BuildFault {
+  kOther,      // its source, or its compiler
+  kTimedOut,   // it took too long
+  kExtension,  // PyTorch's loader could not compile an extension of a candidate in Python
+  kNotHere,    // it needs what this machine lacks: it gets no verdict
+};
+
 // A built candidate, or the reason for its failure.
 struct BuiltCandidate {
   CandidateSource source;
@@ -33,7 +41,8 @@ struct BuiltCandidate {
   double build_s = 0;
   bool cached = false;
   std::optional<std::string> failure;  // set: it did not build; the message
-  bool timed_out = false;
+  BuildFault fault = BuildFault::kOther;
+  int line = 0;  // of its source, which the failure is about; 0: none is known
   std::string log;
   // Device form only, as its launches are planned for one size: the candidate for the other size.
   std::shared_ptr<const BuiltCandidate> at_other_size;

@@ -34,11 +34,12 @@ void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_by
   if (run.timed_out) {
     built->failure = fmt::format(
         "building took longer than {:.0f} s (--build-timeout) and was stopped", timeout_s);
-    built->timed_out = true;
+    built->fault = BuildFault::kTimedOut;
   } else if (run.exit.out_of_memory) {
     built->failure = fmt::format("building took more than {} of memory", MemoryText(memory_bytes));
   } else {
     built->failure = FirstDiagnostic(run.output);
+    built->line = LineOfMessage(*built->failure);
     if (built->failure->empty())
       built->failure = fmt::format("the compiler failed with exit code {}", run.exit.status);
   }

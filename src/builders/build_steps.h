@@ -15,7 +15,7 @@ std::string CappedLog(std::string text);
 // Returns this much memory as --memory takes it: "4G", "256M".
 std::string MemoryText(uint64_t bytes);
 
-// Sets `failure` from the end of a tool that failed.
+// Sets `failure`, `fault` and `line` from the end of a tool that failed.
 void ExplainToolFailure(const ToolRun& run, double timeout_s, uint64_t memory_bytes,
                         BuiltCandidate* built);
 

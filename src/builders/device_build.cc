@@ -219,6 +219,7 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
   BuiltCandidate built;
   built.source = source;
   const auto fail = [&](std::string message) -> Result<BuiltCandidate> {
+    built.line = LineOfMessage(message);
     built.failure = std::move(message);
     return std::move(built);
   };
@@ -248,7 +249,7 @@ Result<BuiltCandidate> BuildDevice(const CandidateSource& source, const Candidat
       Compile(std::move(compilation), BuildTimeoutS(source, limits, true), stop, &built.cached));
   built.log = run.output.substr(0, 16 * 1024);
   if (run.artifact.empty()) {
-    built.timed_out = run.timed_out;
+    if (run.timed_out) built.fault = BuildFault::kTimedOut;
     std::string message =
         run.timed_out
             ? fmt::format("building took longer than {:.0f} s (--build-timeout) and was stopped",

@@ -67,6 +67,7 @@ Result<BuiltCandidate> BuildForProcessor(BuiltCandidate built, const CandidateLi
   auto options = ParseBuildOptions(source.content, source.language);
   if (!options) {
     built.failure = options.error();
+    built.line = LineOfMessage(options.error());
     return built;
   }
   auto found = FindCompiler(options->compiler, source.language);
@@ -93,6 +94,7 @@ Result<BuiltCandidate> BuildForDevice(BuiltCandidate built, const CandidateLimit
   const auto options = ParseBuildOptions(built.source.content, built.source.language);
   if (!options) {
     built.failure = options.error();
+    built.line = LineOfMessage(options.error());
     return built;
   }
   const auto library = std::find_if(options->flags.begin(), options->flags.end(), IsCudaLibrary);

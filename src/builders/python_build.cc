@@ -54,15 +54,23 @@ bool HoldsExtension(const std::string& artifact) {
   return artifact.find(".assay_built") != std::string::npos;
 }
 
+// The builder's exit codes (host/python/assay_host/build.py).
+constexpr int kExtensionExit = 40, kNotHereExit = 41;
+
 // The builder writes one message; where the candidate ended the process instead, there is none.
-std::string Failure(const ToolRun& run) {
+void ExplainFailure(const ToolRun& run, BuiltCandidate* built) {
   if (!IsBlank(run.output)) {
     std::string said = CappedLog(run.output);
     said.erase(said.find_last_not_of(" \t\n") + 1);
-    return said;
+    if (run.exit.exited && run.exit.status == kExtensionExit) built->fault = BuildFault::kExtension;
+    if (run.exit.exited && run.exit.status == kNotHereExit) built->fault = BuildFault::kNotHere;
+    built->line = LineOfCandidate(said);
+    built->failure = std::move(said);
+    return;
   }
-  return fmt::format("it ended its process with {} {} while ModelNew was imported and constructed",
-                     run.exit.exited ? "exit code" : "signal", run.exit.status);
+  built->failure =
+      fmt::format("it ended its process with {} {} while ModelNew was imported and constructed",
+                  run.exit.exited ? "exit code" : "signal", run.exit.status);
 }
 
 void AllowCompilersForDevice(const DeviceTarget& target, const std::string& toolkit,
@@ -105,7 +113,7 @@ struct Build {
 // leaves it to the candidate's first call.
 bool StandsWithoutDevice(const BuiltCandidate& built) {
   if (!built.failure) return HoldsExtension(built.artifact);
-  return built.timed_out || built.failure->contains("the extension does not compile");
+  return built.fault == BuildFault::kTimedOut || built.fault == BuildFault::kExtension;
 }
 
 std::string Build::Key(const BuiltCandidate& built, const Size& size) const {
@@ -178,7 +186,7 @@ Result<void> Build::AddSize(const Size& size, BuiltCandidate* built) const {
       built->failure = fmt::format(
           "importing it and constructing ModelNew took longer than {:.0f} s (--build-timeout)",
           timeout_s);
-    if (!run.timed_out && !run.exit.out_of_memory) built->failure = Failure(run);
+    if (!run.timed_out && !run.exit.out_of_memory) ExplainFailure(run, built);
     return {};
   }
   built->artifact = std::move(run.artifact);

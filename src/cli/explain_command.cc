@@ -60,7 +60,7 @@ Result<ExplainResult> Explain(const ExplainOptions& options) {
   request.problem.set = problem.set;
   ASSAY_ASSIGN_OR_RETURN(request.candidate_source,
                          ReadFile(request.verdict.candidate.path, 1 << 20));
-  if (gradients && request.verdict.candidate.language == "python")
+  if (gradients && request.verdict.candidate.language == Language::kPython)
     request.candidate_source = CandidateWithGradients(request.candidate_source);
   request.folder = options.output.empty() ? "explain-" + request.verdict.id : options.output;
   request.python = options.python;

@@ -11,11 +11,11 @@
 #include "doctor/doctor.h"
 #include "model/verdict_json.h"
 #include "report/card.h"
+#include "report/probe_text.h"
 #include "report/progress.h"
 #include "report/terminal.h"
 #include "report/text.h"
 #include "score/fast_p.h"
-#include "search/feedback.h"
 #include "toolchain/gpu_tools.h"
 #include "worker/protocol.h"
 

@@ -1,6 +1,4 @@
-// assay: one program, one file a subcommand.
-#include "cli/commands.h"
+// assay: what a verdict needs. The whole program is whole_main.cc.
+#include "cli/programs.h"
 
-int main(int argument_count, char** arguments) {
-  return assay::CommandLine().Run(argument_count, arguments);
-}
+int main(int argument_count, char** arguments) { return assay::RunCore(argument_count, arguments); }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "run/fleet.h"
+#include "worker_client/fleet.h"
 
 namespace assay {
 

@@ -10,9 +10,9 @@
 #include "base/result.h"
 #include "cli/cluster.h"
 #include "cli/search_command.h"
-#include "run/fleet.h"
 #include "search/journal.h"
 #include "search/judges.h"
+#include "worker_client/fleet.h"
 
 namespace assay {
 

@@ -39,9 +39,10 @@ Result<void> Check(const PortedKernel& kernel, const std::string& reference,
   if (verdict.problem.name != problem)
     return UsageError(fmt::format("--port {}: it is a verdict on {}, and the search is for {}",
                                   reference, verdict.problem.name, problem));
-  if (verdict.candidate.form != form)
+  const std::string_view found = CandidateFormName(verdict.candidate.form);
+  if (found != form)
     return UsageError(fmt::format("--port {}: its candidate has the form {}: give --form {}",
-                                  reference, verdict.candidate.form, verdict.candidate.form));
+                                  reference, found, found));
   if (!IsCorrect(verdict.outcome))
     return UsageError(fmt::format("--port {}: its candidate was {}: name a correct one", reference,
                                   OutcomeName(verdict.outcome)));

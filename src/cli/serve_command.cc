@@ -21,6 +21,7 @@
 #include "serve/class_room.h"
 #include "serve/examples.h"
 #include "serve/hall.h"
+#include "serve/private_file.h"
 #include "web/all_routes.h"
 #include "web/assets.h"
 #include "web/site.h"
@@ -52,10 +53,7 @@ Result<std::string> TokenFile(Hall& hall, const std::string& name, const Account
     if (known && known->id == account.id) return path.string();
   }
   ASSAY_ASSIGN_OR_RETURN(const std::string token, accounts.IssueAccess(account.id, InstantNow()));
-  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, token + "\n"));
-  std::error_code code;
-  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write, code);
-  if (code) return EnvironmentError(fmt::format("cannot make {} private", path.string()));
+  ASSAY_RETURN_IF_ERROR(WritePrivateFile(path.string(), token + "\n"));
   return path.string();
 }
 
@@ -195,6 +193,7 @@ Result<int> ServeHall(const ServeOptions& options, const std::string& folder,
   terms.queue.queued_max = options.queued;
   terms.queue.made_a_day_max = options.quota;
   terms.verdict_seconds = options.verdict_seconds;
+  terms.spot_checks = options.spot_checks / 100;
   std::string notice;
   if (options.demo) {
     ASSAY_ASSIGN_OR_RETURN(terms.machine, ExampleMachine());

@@ -17,6 +17,7 @@ struct ServeOptions {
   std::vector<std::string> devices;  // of local runners; empty: none
   int64_t queued = 1000, quota = 500;
   double verdict_seconds = 60;
+  double spot_checks = 5;  // percent
   bool behind_proxy = false, is_public = false, demo = false;
   bool allow_weak_sandbox = false;
 

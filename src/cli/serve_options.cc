@@ -29,6 +29,11 @@ void ServeOptions::AddTo(CLI::App& command) {
   command.add_option("--verdict-seconds", verdict_seconds, "Seconds for gate 2 of each candidate")
       ->capture_default_str()
       ->check(Between(1.0, 3600.0));
+  command
+      .add_option("--spot-checks", spot_checks,
+                  "Percent of promoted runners' verdicts that another one judges again")
+      ->capture_default_str()
+      ->check(Between(0.0, 100.0));
   command.add_flag("--behind-proxy", behind_proxy,
                    "A proxy on this machine takes requests by TLS and passes them on");
   command.add_flag("--public", is_public, "Anyone may read the board, without an account");

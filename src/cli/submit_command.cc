@@ -24,6 +24,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::string_view kForNobody = ", and no runner that is there takes it";
+
+std::string PlaceText(const JobStatus& job) {
+  return fmt::format("job {}: place {} in the queue{}", job.id, job.place,
+                     job.for_nobody ? kForNobody : "");
+}
+
 // Shows a job as it goes, on stderr.
 class JobProgress {
  public:
@@ -51,7 +58,7 @@ class JobProgress {
   }
   void Moved(const JobStatus& job) {
     if (job.state == "queued")
-      progress_.Update(fmt::format("job {}: place {} in the queue", job.id, job.place), -1);
+      progress_.Update(PlaceText(job), -1);
     else if (!job.has_ended())
       progress_.Update(fmt::format("job {}: at the runner {}", job.id, job.runner), -1);
   }
@@ -111,7 +118,7 @@ class Submitter {
       Show(job);
       return kExitGood;
     }
-    if (!options_.quiet) Notice(fmt::format("job {}: place {} in the queue", job.id, job.place));
+    if (!options_.quiet) Notice(PlaceText(job));
     auto ended = job_.Follow(job.id, stop_);
     progress_.Clear();
     if (!ended) {
@@ -130,6 +137,7 @@ class Submitter {
     const bool unicode = DetectTerminal(STDOUT_FILENO).unicode;
     std::string line = fmt::format("job {}  {}", job.id, job.state);
     if (job.place > 0) line += fmt::format(", place {} in the queue", job.place);
+    if (job.for_nobody) line += kForNobody;
     if (job.state == "running") line += fmt::format(" at {}", job.runner);
     line += fmt::format("  {} {}  {}", job.problem, job.size, job.name);
     if (!job.outcome.empty()) line += "  " + job.outcome;

@@ -35,8 +35,9 @@ int RunWorker(const WorkerCommandOptions& options) {
   if (!options.server.empty()) return RunRunner(options);
   if (!options.queue.empty()) return RunPilot(options);
   if (!options.name.empty())
-    return ReportError({ErrorKind::kUsage, "--name needs --server or --queue: requests on stdin "
-                                           "are answered without a name"});
+    return ReportError({ErrorKind::kUsage,
+                        "--name needs --server or --queue: requests on stdin "
+                        "are answered without a name"});
   if (!options.device.empty() && options.device != "cpu" && options.device != "cuda")
     return ReportError(
         {ErrorKind::kUsage, fmt::format("--device {}: give cpu or cuda; a GPU's number goes into "

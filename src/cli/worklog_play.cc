@@ -21,8 +21,8 @@
 #include "report/terminal.h"
 #include "report/text.h"
 #include "report/text_diff.h"
-#include "run/fleet.h"
 #include "search/env_judge.h"
+#include "worker_client/fleet.h"
 #include "worklog/facts_text.h"
 
 namespace assay {

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kRunDigits = 12, kFileBytesMax = size_t{16} << 20;
+constexpr int64_t kTellMs = 20'000;
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -200,6 +201,24 @@ Result<void> JobConductor::Tend() {
   return tended;
 }
 
+KnownRunner JobConductor::Facts() const {
+  KnownRunner facts;
+  facts.name = terms_.runner;
+  facts.device = terms_.device;
+  facts.version = terms_.version;
+  return facts;
+}
+
+Result<void> JobConductor::TellItIsThere() {
+  const Instant now = now_();
+  if (told_ms_ >= 0 && now.steady_ms - told_ms_ < kTellMs) return {};
+  const std::scoped_lock lock(hall_.mutex);
+  ASSAY_ASSIGN_OR_RETURN(const Account own, hall_.accounts().ServerAccount(now));
+  ASSAY_RETURN_IF_ERROR(hall_.leases().Meet(own, Facts(), true, now));
+  told_ms_ = now.steady_ms;
+  return {};
+}
+
 Result<void> JobConductor::TakeJobs() {
   while (std::ssize(held_) < supervisor_.Alive()) {
     std::optional<GivenJob> given;
@@ -207,11 +226,7 @@ Result<void> JobConductor::TakeJobs() {
       const std::scoped_lock lock(hall_.mutex);
       const Instant now = now_();
       ASSAY_ASSIGN_OR_RETURN(const Account own, hall_.accounts().ServerAccount(now));
-      KnownRunner facts;
-      facts.name = terms_.runner;
-      facts.device = terms_.device;
-      facts.version = terms_.version;
-      ASSAY_ASSIGN_OR_RETURN(given, GiveJob(hall_, own, facts, now, changed_));
+      ASSAY_ASSIGN_OR_RETURN(given, GiveJob(hall_, own, Facts(), now, changed_));
     }
     if (!given) return {};
     ASSAY_RETURN_IF_ERROR(Hold(*given));
@@ -225,6 +240,7 @@ Result<void> JobConductor::Look() {
   ASSAY_RETURN_IF_ERROR(EndJudged());
   ASSAY_RETURN_IF_ERROR(Renew());
   const auto tended = Tend();
+  ASSAY_RETURN_IF_ERROR(TellItIsThere());
   ASSAY_RETURN_IF_ERROR(TakeJobs());
   return tended;
 }

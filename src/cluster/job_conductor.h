@@ -65,6 +65,10 @@ class JobConductor {
   Result<void> Renew();
   Result<void> Tend();
   Result<void> TakeJobs();
+  // The runner whose place the pilots take.
+  KnownRunner Facts() const;
+  // Pilots start when jobs wait: their runner is there all the time.
+  Result<void> TellItIsThere();
   Result<void> Hold(const GivenJob& given);
   void Drop(int64_t job);
 
@@ -76,6 +80,7 @@ class JobConductor {
   Supervisor supervisor_;
   std::map<int64_t, Held> held_;  // by job
   int64_t ended_ = 0;             // works
+  int64_t told_ms_ = -1;          // that the runner is there; negative: never
   int64_t failed_since_ms_ = 0;   // pilots; 0: they have not
 };
 

@@ -96,6 +96,8 @@ class JobConductorTest : public ::testing::Test {
     verdict.id = "ab12";
     verdict.problem.name = request->job.problem;
     verdict.problem.hash = request->job.problem_hash;
+    verdict.problem.size = "small";
+    verdict.problem.set = hall_->catalogue().Find("softmax").value()->facts.sizes.at("small");
     verdict.candidate.hash = Sha256Hex(request->job.candidate.source);
     const WorkEnd end =
         error.empty() ? WorkEnd{VerdictToJson(verdict, -1), "", false} : WorkEnd{"", error, false};

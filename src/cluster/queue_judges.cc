@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.h"
@@ -11,11 +10,10 @@
 #include "cluster/work_request.h"
 #include "model/verdict_json.h"
 #include "worker/protocol.h"
+#include "worker_client/event.h"
 
 namespace assay {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr int64_t kEndsAtOnce = 500;
 constexpr int kFailuresMax = 4;
@@ -29,9 +27,9 @@ JudgedTask ReadJudged(const EndedWork& ended) {
     judged.error = ErrorForAnotherNode(ended);
     return judged;
   }
-  const Json json = Json::parse(ended.end.verdict, nullptr, false);
-  if (json.is_object() && json.value("event", Json()) == "known") {
-    judged.known = json.value("artifact", "");
+  if (const auto event = ParseWorkerEvent(ended.end.verdict);
+      event && event->kind == WorkerEvent::Kind::kKnown) {
+    judged.known = event->artifact;
   } else if (auto verdict = VerdictFromJson(ended.end.verdict)) {
     judged.verdict = std::move(*verdict);
   } else {

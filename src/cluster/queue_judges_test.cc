@@ -8,7 +8,7 @@
 
 #include "cluster/cluster_testing.h"
 #include "cluster/work_request.h"
-#include "worker/protocol.h"
+#include "worker_client/event.h"
 
 namespace assay {
 namespace {

@@ -39,7 +39,8 @@ std::string PlainTerms(const AskedTerms& asked, const ProblemRequest& problem, b
     if (plain.precision.empty()) plain.precision = problem.precision;
     if (plain.tolerance.empty()) plain.tolerance = problem.tolerance;
     if (plain.special_values.empty()) plain.special_values = problem.special_values;
-    if (plain.weights.empty()) plain.weights = problem.weights;
+    if (plain.weights.empty() && problem.weights != WeightsKind::kVaried)
+      plain.weights = WeightsKindName(problem.weights);
     for (const std::string& kind : problem.skip_draws)
       plain.skip_draws += (plain.skip_draws.empty() ? "" : ",") + kind;
   }

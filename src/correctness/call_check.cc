@@ -136,8 +136,8 @@ CallCheck CheckCall(Oracle& oracle, const LiveSlots& live, const LiveHost& host,
                     uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context) {
   const CheckedCall call{slot, master, float64,
-                         context.draw_kind == DrawKindName(DrawKind::kOrdinary)};
-  for (const auto& check : CheckWhereTheyLie(oracle, live, host.outputs, {&call, 1}, rule, errors))
+                         context.draw_kind == DrawKindName(DrawKind::kOrdinary), errors};
+  for (const auto& check : CheckWhereTheyLie(oracle, live, host.outputs, {&call, 1}, rule))
     if (check) return *check;
   const std::byte* written = live.Written(host.outputs, slot);
   CallCheck check = CheckOutputs(oracle, written, master, float64, rule, errors, context);
@@ -145,6 +145,8 @@ CallCheck CheckCall(Oracle& oracle, const LiveSlots& live, const LiveHost& host,
   // A forward that threw left its outputs unwritten: what stands there says nothing.
   if (!said.empty()) {
     check.hint = said;
+    check.mistake = Mistake::kOther;
+    check.not_here = host.host.Failure() == wire::Failure::kCandidateNotHere;
     check.mismatch.reset();
     check.by_check = false;
     check.trouble.reset();
@@ -231,6 +233,7 @@ CallCheck CompareOutputs(Oracle& oracle, const std::byte* written, uint32_t mast
     check.passed = false;
     check.mismatch = result.mismatch;
     check.hint = of_selection;
+    check.mistake = of_selection.empty() ? Mistake::kOther : Mistake::kIndices;
     if (context == nullptr || !of_selection.empty()) continue;
     HintContext full = *context;
     std::vector<std::byte> poison(
@@ -238,8 +241,10 @@ CallCheck CompareOutputs(Oracle& oracle, const std::byte* written, uint32_t mast
         PoisonByte(views[i].dtype));
     full.poison = poison.data();
     full.inputs = Inputs(oracle, master);
-    check.hint = HintAboutUntouched(oracle, written, master, i);
-    if (check.hint.empty()) check.hint = FailureHint(views[i], result, full);
+    Hint hint{HintAboutUntouched(oracle, written, master, i), Mistake::kInputStays};
+    if (hint.text.empty()) hint = FailureHint(views[i], result, full);
+    check.hint = std::move(hint.text);
+    check.mistake = hint.mistake;
   }
   return check;
 }

@@ -58,12 +58,10 @@ bool FeelsDenormals(const JudgeKernels::Measured& measured, DType dtype) {
 // What is to be compared of a block's calls, and what comes of it.
 class Checks {
  public:
-  Checks(const Oracle& oracle, std::span<const CheckedCall> calls, const CompareRule& rule,
-         std::span<const ReferenceError> errors)
+  Checks(const Oracle& oracle, std::span<const CheckedCall> calls, const CompareRule& rule)
       : oracle_(oracle),
         calls_(calls),
         rule_(rule),
-        errors_(errors),
         outputs_(OutputsOf(oracle.plan())),
         checks_(calls.size(), CallCheck{}) {
     for (size_t call = 0; call < calls.size(); ++call)
@@ -95,7 +93,7 @@ class Checks {
       truth_parts_.push_back({call, output});
       return true;
     }
-    const auto limit = CheapScanLimit(view, rule_, errors_[output]);
+    const auto limit = CheapScanLimit(view, rule_, checked.errors[output]);
     if (!limit) return false;
     native_.push_back({spec, checked.slot, checked.master, *limit});
     native_parts_.push_back({call, output});
@@ -114,14 +112,14 @@ class Checks {
     errors.element = compared.element;
     errors.max_abs = compared.max_abs;
     Settle(part, compared.within ? ConcludeCheaply(outputs_[part.output].view, rule_,
-                                                   errors_[part.output], errors)
+                                                   calls_[part.call].errors[part.output], errors)
                                  : std::nullopt);
   }
 
   void Conclude(Part part, const JudgeKernels::Measured& measured) {
     const OutputView& view = outputs_[part.output].view;
     if (FeelsDenormals(measured, view.dtype)) return Settle(part, std::nullopt);
-    ReferenceError learned = errors_[part.output];
+    ReferenceError learned = calls_[part.call].errors[part.output];
     Settle(part, ConcludeWithOracle(view, rule_, calls_[part.call].ordinary ? &learned : nullptr,
                                     ErrorsOf(measured)));
   }
@@ -129,7 +127,6 @@ class Checks {
   const Oracle& oracle_;
   std::span<const CheckedCall> calls_;
   const CompareRule& rule_;
-  std::span<const ReferenceError> errors_;
   std::vector<Output> outputs_;
   std::vector<std::optional<CallCheck>> checks_;
   std::vector<DeviceSlots::PlacedOutput> native_, with_truth_;
@@ -141,10 +138,9 @@ class Checks {
 std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, const LiveSlots& live,
                                                         const HostOutputs& outputs,
                                                         std::span<const CheckedCall> calls,
-                                                        const CompareRule& rule,
-                                                        std::span<const ReferenceError> errors) {
+                                                        const CompareRule& rule) {
   if (!live.on_device() || oracle.description().own_check) return {};
-  return Checks(oracle, calls, rule, errors).Run(live, outputs);
+  return Checks(oracle, calls, rule).Run(live, outputs);
 }
 
 bool FailPlainly(const Oracle& oracle, const std::byte* outputs, uint32_t master,

@@ -14,8 +14,9 @@ namespace assay {
 
 struct CheckedCall {
   uint32_t slot, master;
-  bool float64;   // against the oracle; otherwise against native outputs
-  bool ordinary;  // its values are an ordinary draw
+  bool float64;                            // against the oracle; otherwise against native outputs
+  bool ordinary;                           // its values are an ordinary draw
+  std::span<const ReferenceError> errors;  // of the reference on such values, one an output
 };
 
 // Returns CheckCall's result for each call that is plainly right, and nullopt for each that the
@@ -24,8 +25,7 @@ struct CheckedCall {
 std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, const LiveSlots& live,
                                                         const HostOutputs& outputs,
                                                         std::span<const CheckedCall> calls,
-                                                        const CompareRule& rule,
-                                                        std::span<const ReferenceError> errors);
+                                                        const CompareRule& rule);
 
 // Returns the reference's own errors on the draw in `master`, one an output, if the device can
 // measure them and the draw is meaningful (DrawIsMeaningful); otherwise nullopt.

@@ -10,8 +10,8 @@
 #include "base/trace.h"
 #include "correctness/call_check.h"
 #include "correctness/device_checks.h"
+#include "correctness/impostors.h"
 #include "correctness/own_check.h"
-#include "rules/constant_outputs.h"
 #include "rules/draw_choice.h"
 #include "values/slot_layout.h"
 
@@ -34,73 +34,6 @@ bool HasFloats(const wire::Plan& plan, Role role) {
       });
 }
 
-// What a kernel that looks at nothing could write, tried on every draw.
-class Impostors {
- public:
-  explicit Impostors(const wire::Plan& plan) : zeros_(plan.output_stride) {
-    ForEachChangedInput(plan, [&](const ArgumentSpec& output) {
-      unchanged_passes_ = unchanged_passes_ || output.used_bytes > 0;
-    });
-  }
-
-  // The next draw. One that no candidate has to be right on tells none from another. Errors: the
-  // problem's own check gave no answer.
-  HostResult<void> Try(Oracle& oracle, const Draw& draw, const CompareRule& rule,
-                       std::span<const ReferenceError> errors) {
-    if (draw.kind == DrawKind::kSpecialValues && !rule.special_values) return {};
-    const uint32_t master = draw.master;
-    const Span span("try impostors");
-    if (!constant_.none_left()) constant_.Add(OutputViews(oracle, master, nullptr, false));
-    zeros_pass_ = zeros_pass_ && Pass(oracle, master, zeros_, rule, errors);
-    if (first_.empty()) {
-      const std::byte* outputs = oracle.outputs(master);
-      first_.assign(outputs, outputs + oracle.plan().output_stride);
-    } else {
-      first_passes_ = first_passes_ && Pass(oracle, master, first_, rule, errors);
-      ++others_;
-    }
-    // A NaN that comes into a changed input shows, however small the change.
-    if (unchanged_passes_ && draw.kind != DrawKind::kSpecialValues)
-      unchanged_passes_ = Pass(oracle, master, WithUnchanged(oracle, master), rule, errors);
-    if (trouble_) return std::unexpected(*trouble_);
-    return {};
-  }
-  // Why no candidate can be told from one that computes nothing; empty: it can.
-  std::string Finding() const {
-    if (!Stands(Defence::kDegenerate) || first_.empty()) return {};
-    if (zeros_pass_) return "all zeros pass gate 1";
-    if (first_passes_ && others_ > 0) return "the output of one draw passes for every other";
-    if (unchanged_passes_)
-      return "forward changes its inputs by less than gate 1 sees: leaving them as they are passes";
-    return {};
-  }
-  std::string NoteOfConstant() const { return Finding().empty() ? constant_.Note() : ""; }
-
- private:
-  bool Pass(Oracle& oracle, uint32_t master, const std::vector<std::byte>& outputs,
-            const CompareRule& rule, std::span<const ReferenceError> errors) {
-    if (trouble_ || FailPlainly(oracle, outputs.data(), master, rule)) return false;
-    CallCheck check = CheckWithoutHint(oracle, outputs.data(), master, true, rule, errors);
-    trouble_ = std::move(check.trouble);
-    return check.passed;
-  }
-
-  // Returns the expected outputs, but each changed input as it was before the call.
-  static std::vector<std::byte> WithUnchanged(const Oracle& oracle, uint32_t master) {
-    const std::byte* expected = oracle.outputs(master);
-    std::vector<std::byte> outputs(expected, expected + oracle.plan().output_stride);
-    LayChangedInputs(oracle.plan(), oracle.inputs(master), outputs.data());
-    return outputs;
-  }
-
-  ConstantOutputs constant_;
-  std::vector<std::byte> zeros_, first_;
-  bool unchanged_passes_ = false;  // of a problem that changes its inputs
-  bool zeros_pass_ = true, first_passes_ = true;
-  int others_ = 0;
-  std::optional<HostTrouble> trouble_;  // of the problem's own check
-};
-
 // Drops the draws that do not fit the time, once the first is made.
 void LeaveOut(const DrawBudget& budget, double draw_s, std::vector<Draw>* draws) {
   std::vector<DrawKind> kinds;
@@ -108,7 +41,8 @@ void LeaveOut(const DrawBudget& budget, double draw_s, std::vector<Draw>* draws)
   const std::vector<size_t> left_out = DrawsLeftOut(kinds, draw_s, budget.seconds);
   for (const size_t i : left_out) {
     (*draws)[i].dropped = true;
-    (*draws)[i].reason = fmt::format("{}: one draw takes {:.1f} s here", kLeftOutForTime, draw_s);
+    (*draws)[i].for_time = true;
+    (*draws)[i].reason = fmt::format("left out for the time: one draw takes {:.1f} s here", draw_s);
   }
   if (!left_out.empty()) budget.cut(draw_s, draws->size() - left_out.size(), draws->size());
 }
@@ -181,6 +115,25 @@ std::string ReasonToLeaveOut(const Oracle& oracle, const Draw& draw,
   return {};
 }
 
+// Says which inputs keep their signs because the reference needs it; empty: none.
+std::string NoteOfKeptSigns(const Oracle& oracle) {
+  std::vector<std::string> kept;
+  const auto arguments = std::span(oracle.plan().arguments, oracle.plan().argument_count);
+  size_t tensors = 0;
+  for (size_t i = 0; i < arguments.size() && arguments[i].role == Role::kInput; ++i) {
+    const bool is_float =
+        arguments[i].kind == wire::Kind::kTensor && IsFloatingPoint(arguments[i].dtype);
+    tensors += is_float ? 1 : 0;
+    if (is_float && i < oracle.KeptSigns().size() && oracle.KeptSigns()[i])
+      kept.emplace_back(arguments[i].name);
+  }
+  if (kept.empty()) return {};
+  if (kept.size() == tensors) return "inputs keep their signs: the reference needs it";
+  return fmt::format("{} keep{} the sign of {} values: the reference needs it",
+                     fmt::join(kept, ", "), kept.size() == 1 ? "s" : "",
+                     kept.size() == 1 ? "its" : "their");
+}
+
 // Makes a draw in its master, or drops it. Errors: the reference fails on ordinary values.
 HostResult<void> FillDraw(Oracle& oracle, Draw* draw) {
   const bool ordinary = draw->kind == DrawKind::kOrdinary;
@@ -191,8 +144,11 @@ HostResult<void> FillDraw(Oracle& oracle, Draw* draw) {
   if (!filled && (ordinary || filled.error().kind != HostTrouble::Kind::kFailed))
     return std::unexpected(filled.error());
   draw->dropped = !filled || (!ordinary && *filled == 0);
-  if (draw->dropped)
-    draw->reason = filled ? "it would change none of these inputs" : filled.error().message;
+  if (!draw->dropped) return {};
+  const bool needed = filled && draw->kind == DrawKind::kSigns && oracle.KeptSigns().any();
+  draw->reason = needed   ? NoteOfKeptSigns(oracle)
+                 : filled ? "it would change none of these inputs"
+                          : filled.error().message;
   return {};
 }
 
@@ -200,10 +156,12 @@ HostResult<void> FillDraw(Oracle& oracle, Draw* draw) {
 class Learning {
  public:
   // Both outlive it.
-  Learning(const CompareRule& rule, std::vector<ReferenceError>& errors)
-      : rule_(rule), errors_(errors) {}
+  Learning(const CompareRule& rule, std::vector<ReferenceError>& errors,
+           std::vector<ReferenceError>& of_signs)
+      : rule_(rule), errors_(errors), of_signs_(of_signs) {}
 
-  // Learns from a draw, or drops it as meaningless. Errors: an ordinary one is.
+  // Learns from an ordinary draw, or one of random signs. Drops a draw that is meaningless. Errors:
+  // an ordinary one is.
   HostResult<void> LookAt(const Oracle& oracle, Draw* draw) {
     const bool ordinary = draw->kind == DrawKind::kOrdinary;
     // KernelBench's rule asks nothing of special values.
@@ -211,8 +169,8 @@ class Learning {
         not_finite_by_design_ || (draw->kind == DrawKind::kSpecialValues && !rule_.allclose);
     if (!rule_.allclose)
       if (const auto there = ReferenceErrorsWhereTheyLie(oracle, draw->master, special_values)) {
-        for (size_t output = 0; ordinary && output < there->size(); ++output)
-          RaiseTo((*there)[output], &errors_[output]);
+        Learn(draw->kind,
+              [&](size_t output, ReferenceError* learned) { RaiseTo((*there)[output], learned); });
         return {};
       }
     const Span of_this_draw("errors of a draw, on the host");
@@ -227,16 +185,26 @@ class Learning {
       return MeaninglessReference(found.reason.empty() || rule_.allclose
                                       ? draw->reason
                                       : draw->reason + std::string(kOnlyRounding));
-    if (!ordinary) return {};
-    not_finite_by_design_ = not_finite_by_design_ || !found.all_numbers;
-    for (size_t output = 0; output < views.size(); ++output)
-      CompareWithOracle(views[output], rule_, &errors_[output]);
+    if (draw->dropped) return {};
+    if (ordinary) not_finite_by_design_ = not_finite_by_design_ || !found.all_numbers;
+    Learn(draw->kind, [&](size_t output, ReferenceError* learned) {
+      CompareWithOracle(views[output], rule_, learned);
+    });
     return {};
   }
 
  private:
+  // Of random signs timed calls have but one draw to learn from: those of ordinary ones count, too.
+  template <typename See>
+  void Learn(DrawKind kind, const See& see) {
+    if (kind == DrawKind::kSigns) of_signs_ = errors_;
+    if (kind != DrawKind::kOrdinary && kind != DrawKind::kSigns) return;
+    std::vector<ReferenceError>& learned = kind == DrawKind::kSigns ? of_signs_ : errors_;
+    for (size_t output = 0; output < learned.size(); ++output) see(output, &learned[output]);
+  }
+
   const CompareRule& rule_;
-  std::vector<ReferenceError>& errors_;
+  std::vector<ReferenceError>&errors_, &of_signs_;
   bool not_finite_by_design_ = false;  // on ordinary values: scores that a mask hides
 };
 
@@ -263,7 +231,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   set.errors_.resize(OutputViews(oracle, 0, nullptr, false).size());
   Impostors impostors(oracle.plan());
   const bool own_check = oracle.description().own_check;
-  Learning learning(rule, set.errors_);
+  Learning learning(rule, set.errors_, set.signs_errors_);
   const int64_t begin_ns = MonotonicNs();
   for (size_t i = 0; i < set.draws_.size(); ++i) {
     progress(i, set.draws_.size());
@@ -288,6 +256,10 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
     if (auto tried = impostors.Try(oracle, draw, rule, set.errors_); !tried)
       return std::unexpected(tried.error());
   }
+  for (const Draw& draw : set.draws_)
+    if (draw.kind == DrawKind::kSigns &&
+        std::find(skip.begin(), skip.end(), draw.kind) == skip.end())
+      set.kept_signs_ = NoteOfKeptSigns(oracle);
   set.degenerate_ = impostors.Finding();
   set.constant_outputs_ = impostors.NoteOfConstant();
   return set;
@@ -302,6 +274,12 @@ std::vector<Draw> DrawSet::Kept() const {
   return kept;
 }
 
+bool DrawSet::has_signs() const {
+  return std::any_of(draws_.begin(), draws_.end(), [](const Draw& draw) {
+    return draw.kind == DrawKind::kSigns && !draw.dropped;
+  });
+}
+
 HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
   const Draw& draw = draws_[index];
   if (slots_used_ > 1) return draw.master;
@@ -310,6 +288,11 @@ HostResult<uint32_t> DrawSet::Master(Oracle& oracle, size_t index) const {
 
 HostResult<uint32_t> DrawSet::MasterOfConstant(Oracle& oracle, size_t index) const {
   return FillFirst(oracle, draws_[index], 0);
+}
+
+HostResult<uint32_t> DrawSet::MasterOfOther(Oracle& oracle, const Draw& draw,
+                                            uint64_t version) const {
+  return FillFirst(oracle, draw, version);
 }
 
 HostResult<void> DrawSet::Restore(Oracle& oracle) const {

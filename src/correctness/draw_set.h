@@ -37,6 +37,12 @@ class DrawSet {
   // with special values only if the rule demands them.
   std::vector<Draw> Kept() const;
   const std::vector<ReferenceError>& reference_errors() const { return errors_; }  // one an output
+  // Returns the same of values with random signs; empty without such a draw.
+  const std::vector<ReferenceError>& errors_of_signs() const { return signs_errors_; }
+  // Returns true if inputs of one sign were given random signs, and the reference bears it.
+  bool has_signs() const;
+  // Says which inputs keep their signs because the reference needs it; empty: none.
+  const std::string& kept_signs() const { return kept_signs_; }
   // Says how the problem can be solved without computing anything ("all zeros pass gate 1"); empty:
   // it cannot.
   const std::string& degenerate() const { return degenerate_; }
@@ -50,6 +56,8 @@ class DrawSet {
   // The same with the weights as the reference constructed them, made anew in the master of the
   // first draw. Call Restore() before that one is used again.
   HostResult<uint32_t> MasterOfConstant(Oracle& oracle, size_t index) const;
+  // Makes a draw that is not of this set likewise, with its float64 side.
+  HostResult<uint32_t> MasterOfOther(Oracle& oracle, const Draw& draw, uint64_t version) const;
   HostResult<void> Restore(Oracle& oracle) const;
 
  private:
@@ -57,8 +65,8 @@ class DrawSet {
 
   std::vector<Draw> draws_;
   uint32_t slots_used_ = 0;
-  std::vector<ReferenceError> errors_;
-  std::string degenerate_, constant_outputs_;
+  std::vector<ReferenceError> errors_, signs_errors_;
+  std::string degenerate_, constant_outputs_, kept_signs_;
   bool special_values_ = false;  // as the rule has it
   double draw_s_ = 0;
 };

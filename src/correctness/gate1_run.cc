@@ -49,9 +49,9 @@ std::vector<std::byte> WrittenBytes(const Gate1Setup& setup, const LiveHost& hos
 }
 
 // Makes the draw's call again, and that of the first draw. Returns how a wrong call depends on more
-// than its inputs; empty: it does not, or nothing could be found out.
-std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index,
-                           const Place& place, const HintContext& context) {
+// than its inputs; empty text: it does not, or nothing could be found out.
+Hint HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index, const Place& place,
+                    const HintContext& context) {
   const uint32_t slot = place.slot;
   const auto passes = [&](uint32_t master, const HintContext& of) {
     return CheckCall(setup.oracle, setup.live, host, slot, master, true, setup.rule,
@@ -59,24 +59,33 @@ std::string HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index
         .passed;
   };
   const std::vector<std::byte> before = WrittenBytes(setup, host, slot);
-  std::string text;
+  Hint hint;
+  std::string& text = hint.text;
   auto master = setup.draws.Master(setup.oracle, index);
   if (!master || !Call(setup, host, *master, place)) return {};
-  if (WrittenBytes(setup, host, slot) != before)
+  if (WrittenBytes(setup, host, slot) != before) {
+    hint.mistake = Mistake::kRunToRun;
     text = passes(*master, context)
                ? "differs from run to run: the same call, made again, is right"
                : "differs from run to run: the same call, made again, gives other results";
+  }
   constexpr const char* kCauses = "; a race, random numbers, or memory that it never set";
-  if (index == 0) return text.empty() ? text : text + kCauses;
+  const auto with_causes = [&] {
+    if (!text.empty()) text += kCauses;
+    return hint;
+  };
+  if (index == 0) return with_causes();
   HintContext of_first;
   of_first.draw_kind = DrawKindName(DrawKind::kOrdinary);
   master = setup.draws.Master(setup.oracle, 0);
-  if (!master || !Call(setup, host, *master, place)) return text;
-  if (!passes(*master, of_first))
-    return (text.empty() ? "" : text + "; ") +
-           "the first call was right, and is wrong when it is made again: something is left of "
-           "earlier calls, such as scratch that is not cleared";
-  return text.empty() ? text : text + kCauses;
+  if (!master || !Call(setup, host, *master, place)) return hint;
+  if (passes(*master, of_first)) return with_causes();
+  if (text.empty()) hint.mistake = Mistake::kLaterCall;
+  text += text.empty() ? "" : "; ";
+  text +=
+      "the first call was right, and is wrong when it is made again: something is left of earlier "
+      "calls, such as scratch that is not cleared";
+  return hint;
 }
 
 // One call of the candidate on one draw, checked against the oracle.
@@ -103,8 +112,9 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
   if (stray) {
     check.passed = false;
     check.stray = true;
-    check.lacked_memory = false;
+    check.lacked_memory = check.not_here = false;
     check.hint = *stray;
+    check.mistake = Mistake::kStrayWrite;
   } else if (!check.passed) {
     const RoundingSetup rounding{setup.options, setup.oracle, setup.rule,
                                  setup.draws.reference_errors()};
@@ -114,10 +124,12 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check = std::move(*again);
   }
   if ((!check.mismatch && !check.by_check) || check.stray || check.could_not_ask) return check;
-  if (std::string differs = HowCallsDiffer(setup, host, index, place, context); !differs.empty())
-    check.hint = check.by_check ? check.hint + "; it " + differs : std::move(differs);
-  else
+  if (Hint differs = HowCallsDiffer(setup, host, index, place, context); !differs.text.empty()) {
+    check.hint = check.by_check ? check.hint + "; it " + differs.text : std::move(differs.text);
+    check.mistake = differs.mistake;
+  } else {
     result->wrong_values = !check.passed && draw.kind == DrawKind::kOrdinary;
+  }
   return check;
 }
 
@@ -157,6 +169,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     if (draws[i].dropped || !correctness.passed) {
       record.result = "dropped";
       record.reason = draws[i].dropped ? draws[i].reason : "not run: an earlier draw failed";
+      record.for_time = draws[i].for_time;
       correctness.draws.push_back(std::move(record));
       continue;
     }
@@ -179,6 +192,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     }
     result.lacked_memory = check->lacked_memory;
     result.could_not_ask = check->could_not_ask;
+    result.not_here = check->not_here;
     correctness.error_ratio = std::max(correctness.error_ratio, check->error_ratio);
     // Of huge values the error is huge, too, and right: it would say nothing beside the bound.
     if (draws[i].kind == DrawKind::kOrdinary || !check->passed)
@@ -192,6 +206,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
     } else {
       correctness.passed = false;
       correctness.hint = check->hint;
+      correctness.mistake = check->mistake;
       correctness.first_mismatch = check->mismatch;
       record.result = "failed";
       record.reason = check->hint;

@@ -17,6 +17,7 @@ struct Gate1Result {
   Correctness correctness;
   bool lacked_memory = false;  // the reason for its failure
   bool could_not_ask = false;  // as CallCheck's
+  bool not_here = false;       // likewise
   bool wrong_values = false;   // its outputs of an ordinary draw have wrong values
   WeightsMatch weights;        // of its host
   double call_ns = 0;          // shortest single call, for calibration alone

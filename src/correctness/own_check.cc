@@ -23,11 +23,12 @@ CallCheck CheckByProblem(std::span<const OutputView> views, std::span<const std:
   CallCheck check;
   for (const OutputView& view : views) check.elements += view.count;
   if (std::ranges::all_of(views, IsReferences)) return check;
-  const auto fail = [&](std::string hint) {
+  const auto fail = [&](Hint hint) {
     check.passed = false;
     check.by_check = true;
     check.error_ratio = std::numeric_limits<double>::infinity();
-    check.hint = std::move(hint);
+    check.hint = std::move(hint.text);
+    check.mistake = hint.mistake;
     return check;
   };
   for (const OutputView& view : views)
@@ -39,7 +40,7 @@ CallCheck CheckByProblem(std::span<const OutputView> views, std::span<const std:
     check.hint = check.trouble->message;
     return check;
   }
-  return *said ? fail("the problem's check: " + **said) : check;
+  return *said ? fail({"the problem's check: " + **said}) : check;
 }
 
 HostResult<std::optional<std::string>> AskAboutReference(Oracle& oracle, uint32_t master) {

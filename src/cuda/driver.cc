@@ -24,8 +24,9 @@ void Driver::Describe(Result result, char* text, size_t text_bytes) const {
   snprintf(text, text_bytes, "%s (%d): %s", name, static_cast<int>(result), words);
 }
 
-bool OpenDriver(Driver* driver, const char* library, char* why, size_t why_bytes) {
+bool OpenDriver(Driver* driver, const char* library, char* why, size_t why_bytes, bool* missing) {
   void* handle = dlopen(library == nullptr ? "libcuda.so.1" : library, RTLD_NOW | RTLD_LOCAL);
+  if (missing != nullptr) *missing = handle == nullptr;
   if (handle == nullptr) return Fail(why, why_bytes, "no CUDA driver: ", dlerror());
   Driver found;
 #define ASSAY_CUDA_FIND(member, symbol, parameters)                               \

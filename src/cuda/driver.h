@@ -205,7 +205,9 @@ struct Driver {
 };
 
 // Opens `library` (null: libcuda.so.1) and finds every function. Returns false if it is missing or
-// too old; `why`, if not null, then says which, in at most `why_bytes`.
-bool OpenDriver(Driver* driver, const char* library, char* why, size_t why_bytes);
+// too old; `why`, if not null, then says which, in at most `why_bytes`, and `missing`, if not null,
+// is set to true where it is missing.
+bool OpenDriver(Driver* driver, const char* library, char* why, size_t why_bytes,
+                bool* missing = nullptr);
 
 }  // namespace assay::cuda

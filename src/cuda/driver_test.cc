@@ -16,13 +16,17 @@ TEST(CudaDriver, AMachineWithoutOneIsTold) {
   char why[200] = "";
   EXPECT_FALSE(OpenDriver(&driver, "libnothing-like-cuda.so.1", why, sizeof why));
   EXPECT_NE(std::strstr(why, "no CUDA driver: libnothing-like-cuda"), nullptr) << why;
-  EXPECT_FALSE(OpenDriver(&driver, "libnothing-like-cuda.so.1", nullptr, 0));
+  bool missing = false;
+  EXPECT_FALSE(OpenDriver(&driver, "libnothing-like-cuda.so.1", nullptr, 0, &missing));
+  EXPECT_TRUE(missing);
 }
 
 TEST(CudaDriver, ALibraryThatIsNoneIsToldByWhatItLacks) {
   Driver driver;
   char why[200] = "";
-  EXPECT_FALSE(OpenDriver(&driver, "libm.so.6", why, sizeof why));
+  bool missing = true;
+  EXPECT_FALSE(OpenDriver(&driver, "libm.so.6", why, sizeof why, &missing));
+  EXPECT_FALSE(missing);
   EXPECT_NE(std::strstr(why, "it has no cuInit"), nullptr) << why;
   EXPECT_EQ(driver.init, nullptr);
 }

@@ -53,9 +53,8 @@ DoctorFinding CheckSandbox() {
   const bool holds = support.self_test.breaches.empty();
   if (support.available)
     return {holds ? State::kGood : State::kLimited, "sandbox", support.isolation, ""};
-  const bool absent = support.missing.find("apt-get install bubblewrap") != std::string::npos;
   return {State::kMissing, "sandbox", support.missing,
-          absent ? "apt-get install bubblewrap" : "see above"};
+          support.lacks_bubblewrap ? "apt-get install bubblewrap" : ""};
 }
 
 DoctorFinding CheckSelfTest() {
@@ -115,8 +114,7 @@ Result<DoctorFinding> TryBuild(StopToken stop) {
   const auto built = BuildCandidate(ScaleCandidate(), {}, {}, "", "", stop);
   if (!built && built.error().kind == ErrorKind::kInterrupted)
     return std::unexpected(built.error());
-  if (!built)
-    return DoctorFinding{State::kMissing, "trial build", built.error().message, "see above"};
+  if (!built) return DoctorFinding{State::kMissing, "trial build", built.error().message, ""};
   if (!built->failure)
     return DoctorFinding{State::kGood, "trial build",
                          built->cached
@@ -174,7 +172,7 @@ def get_inputs():
     return std::unexpected(inspection.error());
   if (!inspection || !inspection->profile)
     return DoctorFinding{State::kLimited, "matrix product",
-                         inspection ? "no time" : inspection.error().message, "see above"};
+                         inspection ? "no time" : inspection.error().message, ""};
   const double rate = 2 * kSize * kSize * kSize / (inspection->profile->wall_ns / 1e9);
   const double share = rate / peak_operations_s;
   const std::string found =

@@ -14,6 +14,7 @@
 #include "doctor/checks.h"
 #include "doctor/gpu_ceilings.h"
 #include "doctor/noise.h"
+#include "doctor/topology.h"
 #include "gpu/canary.h"
 #include "machine/machine.h"
 #include "toolchain/nvrtc.h"
@@ -74,7 +75,7 @@ Result<void> AddNoise(const DoctorRequest& request, DoctorReport* report,
     return std::unexpected(noise.error());
   if (!noise) {
     report->findings.push_back(
-        {DoctorFinding::State::kMissing, "trial judgement", noise.error().message, "see above"});
+        {DoctorFinding::State::kMissing, "trial judgement", noise.error().message, ""});
     return {};
   }
   report->profile.empty_call_ns = noise->empty_call_ns;
@@ -124,9 +125,7 @@ Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
   auto gpu = Gpu::Open();
   if (!gpu) {
     const std::string& why = gpu.error().message;
-    const bool none =
-        why.starts_with("no CUDA driver") || why.find("CUDA_ERROR_NO_DEVICE") != std::string::npos;
-    if (none && request.device.empty())
+    if (gpu.error().code == ErrorCode::kNoDevice && request.device.empty())
       return found(DoctorFinding::State::kGood, "none: judging is on the processor (" + why + ")",
                    "");
     return found(short_of, why, "NVIDIA's driver, and a GPU that it shows");
@@ -150,7 +149,7 @@ Result<void> ExamineGpu(const DoctorRequest& request, DoctorReport* report,
     return found(short_of,
                  fmt::format("{}: its ceilings are not known, as {}", gpu->Describe(),
                              FirstLine(ceilings.error().message)),
-                 "see above");
+                 "");
   KeepGpuCeilings(std::move(*ceilings), &report->profile);
   return found(DoctorFinding::State::kGood, gpu->Describe(), "");
 }

@@ -4,27 +4,13 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
-#include "doctor/topology.h"
 #include "hosts/host.h"
-#include "model/machine_profile.h"
+#include "model/doctor_report.h"
 #include "model/verdict.h"
 
 namespace assay {
-
-struct DoctorFinding {
-  enum class State {
-    kGood,
-    kLimited,  // judging works, within limits
-    kMissing,  // judging does not work without it
-  };
-  State state = State::kGood;
-  std::string name;   // "sandbox"
-  std::string found;  // what is present or missing
-  std::string mend;   // the command that mends it; empty: nothing to mend
-};
 
 struct DoctorRequest {
   std::string python;  // --python
@@ -32,12 +18,6 @@ struct DoctorRequest {
   bool ceilings = true;
   bool noise = false;  // takes two to four minutes
   StopToken stop;
-};
-
-struct DoctorReport {
-  std::vector<DoctorFinding> findings;
-  Topology topology;
-  MachineProfile profile;  // measured now; empty parts were not
 };
 
 // Examines the machine. A missing part is a finding, never an error. Errors: kInterrupted.

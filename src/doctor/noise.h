@@ -9,14 +9,11 @@
 
 #include "base/result.h"
 #include "hosts/host.h"
-#include "model/machine_profile.h"
+#include "model/doctor_report.h"
 #include "model/problem.h"
 #include "toolchain/build.h"
 
 namespace assay {
-
-// A clear margin is this factor over the widest pair seen: more pairs would show wider ones.
-inline constexpr double kNoiseMarginFactor = 1.5;
 
 // The problem y = x / 2 + 1 over `count` elements, and a native kernel for it.
 ProblemRequest ScaleProblem(int64_t count);

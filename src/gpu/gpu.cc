@@ -34,7 +34,10 @@ Result<void> Gpu::Check(cuda::Result result, std::string_view what) const {
   if (result == kSuccess) return {};
   char text[300];
   driver_->Describe(result, text, sizeof text);
-  return EnvironmentError(fmt::format("cannot {}: {}", what, text));
+  const ErrorCode code = result == cuda::kOutOfMemory ? ErrorCode::kDeviceMemory
+                         : result == cuda::kNoDevice  ? ErrorCode::kNoDevice
+                                                      : ErrorCode::kNone;
+  return Fail(ErrorKind::kEnvironment, fmt::format("cannot {}: {}", what, text), code);
 }
 
 std::vector<std::string> GpuNames() {
@@ -58,7 +61,9 @@ Result<Gpu> Gpu::Open(const char* library) {
   Gpu gpu;
   gpu.driver_ = std::make_unique<cuda::Driver>();
   char why[300];
-  if (!cuda::OpenDriver(gpu.driver_.get(), library, why, sizeof why)) return EnvironmentError(why);
+  bool missing = false;
+  if (!cuda::OpenDriver(gpu.driver_.get(), library, why, sizeof why, &missing))
+    return Fail(ErrorKind::kEnvironment, why, missing ? ErrorCode::kNoDevice : ErrorCode::kNone);
   const cuda::Driver& driver = *gpu.driver_;
   Dl_info found{};
   if (::dladdr(reinterpret_cast<const void*>(driver.init), &found) != 0 &&

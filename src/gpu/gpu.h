@@ -35,7 +35,7 @@ std::vector<std::string> GpuNames();
 class Gpu {
  public:
   // Opens the first device that CUDA shows. `library`: the driver's; null: the system's. Errors
-  // (kEnvironment): no driver, no device, or one that cannot share memory.
+  // (kEnvironment): no driver or no device (kNoDevice), or one that cannot share memory.
   static Result<Gpu> Open(const char* library = nullptr);
   Gpu(Gpu&&) noexcept = default;
   Gpu& operator=(Gpu&&) noexcept = default;
@@ -51,7 +51,8 @@ class Gpu {
   uint64_t FreeBytes() const;
   // Memory in DeviceRegions of this process now [bytes].
   uint64_t held_bytes() const { return *held_bytes_; }
-  // Turns a failed `result` into an error (kEnvironment): "cannot WHAT: CUDA_ERROR_...: ...".
+  // Turns a failed `result` into an error (kEnvironment): "cannot WHAT: CUDA_ERROR_...: ...". Its
+  // code tells of no memory and of no device.
   Result<void> Check(cuda::Result result, std::string_view what) const;
   // Waits for all work of this process on the device.
   Result<void> Synchronize() const;

@@ -19,6 +19,7 @@ TEST(Gpu, AMachineWithoutADriverIsAnError) {
   ASSERT_FALSE(gpu);
   EXPECT_EQ(gpu.error().kind, ErrorKind::kEnvironment);
   EXPECT_THAT(gpu.error().message, HasSubstr("no CUDA driver"));
+  EXPECT_EQ(gpu.error().code, ErrorCode::kNoDevice);
 }
 
 TEST(Gpu, ADriverWithoutADeviceIsAnError) {
@@ -27,6 +28,7 @@ TEST(Gpu, ADriverWithoutADeviceIsAnError) {
   ::unsetenv("FAKE_CUDA_NO_DEVICE");
   ASSERT_FALSE(gpu);
   EXPECT_THAT(gpu.error().message, HasSubstr("cannot use the GPU: CUDA_ERROR_NO_DEVICE (100)"));
+  EXPECT_EQ(gpu.error().code, ErrorCode::kNoDevice);
 }
 
 TEST(Gpu, SaysWhatItIs) {
@@ -77,6 +79,7 @@ TEST(DeviceRegion, TooMuchIsSaidWithWhatThereIs) {
   EXPECT_THAT(region.error().message,
               HasSubstr("cannot take 107.37 GB of the GPU's memory, of "
                         "which 6.44 GB are free: CUDA_ERROR_OUT_OF_MEMORY"));
+  EXPECT_EQ(region.error().code, ErrorCode::kDeviceMemory);
 }
 
 }  // namespace

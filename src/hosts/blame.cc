@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
+
+#include "hosts/python_runtime.h"
 
 namespace assay {
 
@@ -13,16 +16,22 @@ namespace {
 
 constexpr size_t kExceptionBytesMax = 400;
 
+// The problem's file, or the candidate, needs what this machine lacks.
+bool IsNotHere(const HostTrouble& trouble) {
+  return trouble.kind == Kind::kFailed && (trouble.failure == wire::Failure::kProblemNotHere ||
+                                           trouble.failure == wire::Failure::kCandidateNotHere);
+}
+
 }  // namespace
 
 Error TroubleAsError(const HostTrouble& trouble, std::string_view what) {
   if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
-  const bool problem = trouble.kind == Kind::kFailed &&
-                       trouble.failure < wire::Failure::kCandidateLoad &&
-                       !SaysItIsNotHere(trouble.message);
+  const bool not_here = IsNotHere(trouble);
+  const bool problem =
+      trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad && !not_here;
   std::string message = fmt::format("{}: {}", what, trouble.message);
   if (!problem && !trouble.output.empty()) message += "\n" + trouble.output;
-  return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message};
+  return {problem ? ErrorKind::kUsage : ErrorKind::kEnvironment, message, CodeOf(trouble)};
 }
 
 bool SaysOutOfMemory(std::string_view text) {
@@ -32,8 +41,23 @@ bool SaysOutOfMemory(std::string_view text) {
                      [&](std::string_view words) { return text.contains(words); });
 }
 
-bool MayLackMemory(std::string_view text) {
-  return SaysOutOfMemory(text) || text.contains("busy or unavailable");
+ErrorCode CodeOfText(std::string_view text) {
+  if (SaysOutOfMemory(text))
+    return text.contains("CUDA") ? ErrorCode::kDeviceMemory : ErrorCode::kMemory;
+  return text.contains("busy or unavailable") ? ErrorCode::kDeviceBusy : ErrorCode::kNone;
+}
+
+bool MayLackMemory(ErrorCode code) {
+  return code == ErrorCode::kMemory || code == ErrorCode::kDeviceMemory ||
+         code == ErrorCode::kDeviceBusy;
+}
+
+bool BuilderMayLackMemory(std::string_view text) {
+  return MayLackMemory(CodeOfText(text)) || text.contains("NOT_INITIALIZED");
+}
+
+ErrorCode CodeOf(const HostTrouble& trouble) {
+  return IsNotHere(trouble) ? ErrorCode::kNotHere : CodeOfText(trouble.message);
 }
 
 std::string UncaughtException(std::string_view output) {
@@ -65,19 +89,25 @@ void AddPrinted(std::string_view output, Verdict* verdict) {
   log += output.substr(std::min(output.find('\n'), size_t{200}));
 }
 
-bool SaysItIsNotHere(std::string_view text) { return text.contains(", which is not here ("); }
+void FailToBuild(std::string message, int line, Verdict* verdict) {
+  verdict->outcome = Outcome::kBuildFailed;
+  verdict->cause = MayLackMemory(CodeOfText(message)) ? Cause::kScarceMemory : Cause::kNone;
+  verdict->line = line;
+  verdict->message = std::move(message);
+}
 
 Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken stop,
                    Verdict* verdict) {
   // Ctrl-C may end a host that had not yet got around to ignoring it: never the candidate's doing.
   if (stop.stopped()) return Fail(ErrorKind::kInterrupted, "interrupted");
   verdict->message = trouble.message;
+  verdict->cause = Cause::kNone;
   AddPrinted(trouble.output, verdict);
   verdict->speed.reset();
   switch (trouble.kind) {
     case Kind::kVoid:
     case Kind::kEnvironment:
-      return EnvironmentError(trouble.message);
+      return Fail(ErrorKind::kEnvironment, trouble.message, CodeOf(trouble));
     case Kind::kInterrupted:
       return Fail(ErrorKind::kInterrupted, "interrupted");
     case Kind::kFoul:
@@ -86,6 +116,7 @@ Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken
       return {};
     case Kind::kOutOfMemory:
       verdict->outcome = Outcome::kOutOfMemory;
+      if (trouble.at_limit) verdict->cause = Cause::kMemoryLimit;
       return {};
     case Kind::kTimedOut:
       verdict->outcome = Outcome::kTimedOut;
@@ -97,10 +128,12 @@ Result<void> Blame(const HostTrouble& trouble, std::string_view where, StopToken
         verdict->message += "; it threw " + threw;
       return {};
     case Kind::kFailed:
-      if (trouble.failure == wire::Failure::kEnvironment) return EnvironmentError(trouble.message);
+      if (trouble.failure == wire::Failure::kEnvironment ||
+          trouble.failure == wire::Failure::kProblemNotHere)
+        return Fail(ErrorKind::kEnvironment, trouble.message, CodeOf(trouble));
       if (trouble.failure < wire::Failure::kCandidateLoad) return UsageError(trouble.message);
-      if (SaysItIsNotHere(trouble.message)) return Fail(ErrorKind::kUnjudged, trouble.message);
-      verdict->outcome = Outcome::kBuildFailed;
+      if (IsNotHere(trouble)) return Fail(ErrorKind::kUnjudged, trouble.message);
+      FailToBuild(trouble.message, LineOfCandidate(trouble.message), verdict);
       return {};
   }
   return {};

@@ -2,6 +2,7 @@
 // machine's is an error.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "hosts/host.h"
@@ -13,7 +14,8 @@ namespace assay {
 // from its output; empty if it said nothing.
 std::string UncaughtException(std::string_view output);
 
-// Returns the trouble of a host that runs no candidate as an error. `what` begins its message.
+// Returns the trouble of a host that runs no candidate as an error, with its code. `what` begins
+// its message.
 Error TroubleAsError(const HostTrouble& trouble, std::string_view what);
 
 // Returns true if a failure's text says that memory ran out, in the words of CUDA, PyTorch or one
@@ -21,14 +23,23 @@ Error TroubleAsError(const HostTrouble& trouble, std::string_view what);
 // exist.
 bool SaysOutOfMemory(std::string_view text);
 
-// Returns true for the same texts, and for CUDA's words for a context that it cannot make, which
-// may have the same cause. A second attempt without other processes is worthwhile then.
-bool MayLackMemory(std::string_view text);
+// Returns what a failure's text says of memory, in the same words and in CUDA's for a context that
+// it cannot make: kMemory, kDeviceMemory, kDeviceBusy or kNone.
+ErrorCode CodeOfText(std::string_view text);
 
-// Returns true if a candidate's builder or host says that the candidate needs what this machine
-// lacks, in the words of assay_host/failure.py. Foreign code may write them, too: such a candidate
-// gets no verdict.
-bool SaysItIsNotHere(std::string_view text);
+// Returns true for these three codes: a second attempt without other processes is worthwhile then.
+bool MayLackMemory(ErrorCode code);
+
+// Returns true if what a builder of extensions printed says so, or that a library could not start,
+// beside other processes.
+bool BuilderMayLackMemory(std::string_view text);
+
+// Returns the code of its trouble: kNotHere, what its text says of memory, or kNone.
+ErrorCode CodeOf(const HostTrouble& trouble);
+
+// Makes it the verdict of a candidate that does not build or load. `line`: of its file; 0: none is
+// known.
+void FailToBuild(std::string message, int line, Verdict* verdict);
 
 // Adds the end of what a candidate printed to its verdict's log; nothing where it printed nothing.
 void AddPrinted(std::string_view output, Verdict* verdict);

@@ -31,7 +31,7 @@ struct HostTrouble {
   enum class Kind {
     kFailed,       // it answered with a failure: `failure`, `message`
     kDied,         // the process ended: `message` says how
-    kOutOfMemory,  // it ended at its memory limit
+    kOutOfMemory,  // memory ran out: `at_limit`, or the device's
     kTimedOut,     // no answer in time
     kFoul,         // caught: `rule`, `message`
     kVoid,         // it ran while its slots were filled: fill them with other values and try again
@@ -45,8 +45,7 @@ struct HostTrouble {
   std::string output;         // what it printed, capped
   bool wrote_inputs = false;  // it, or another process while it ran
   bool of_opponent = false;   // in a pair: the opponent's host, so the candidate is not to blame
-
-  Error ToError(ErrorKind error_kind) const { return Error{error_kind, message}; }
+  bool at_limit = false;      // the process reached its memory limit
 };
 template <typename T>
 using HostResult = std::expected<T, HostTrouble>;
@@ -190,6 +189,8 @@ class Host {
   std::optional<uint32_t> SlotOfCall(uint32_t call) const;
   // Returns the host's last message, made safe: bounded and printable.
   std::string Message() const;
+  // Returns the wire::Failure that it gave with that text; nullopt: none.
+  std::optional<wire::Failure> Failure() const;
   std::string Output() { return sandbox_->Output(); }
   void set_stop(StopToken stop) { stop_ = stop; }
 

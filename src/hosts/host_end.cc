@@ -95,6 +95,7 @@ HostTrouble Host::Death(std::string_view doing) {
   }
   if (exit->out_of_memory) {
     trouble.kind = Kind::kOutOfMemory;
+    trouble.at_limit = true;
     trouble.message = fmt::format("the process reached its memory limit {}", doing);
     return trouble;
   }
@@ -129,6 +130,12 @@ std::string Host::Message() const {
   std::string text(report->message, ::strnlen(report->message, wire::kMessageBytes));
   std::erase_if(text, [](unsigned char c) { return c < 32 && c != '\n' && c != '\t'; });
   return text;
+}
+
+std::optional<wire::Failure> Host::Failure() const {
+  const wire::Report* report = report_.as<wire::Report>();
+  if (report == nullptr || report->failure == 0) return std::nullopt;
+  return static_cast<wire::Failure>(report->failure);
 }
 
 }  // namespace assay

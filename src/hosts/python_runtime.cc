@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -174,6 +175,16 @@ void NameFiles(const std::string& problem_path, const std::string& candidate_pat
     }
   }
   *message = std::move(named);
+}
+
+int LineOfCandidate(std::string_view message) {
+  constexpr std::string_view kFile = "candidate.py line ";
+  const size_t at = message.find(kFile);
+  int line = 0;
+  if (at == std::string_view::npos) return 0;
+  const std::string_view digits = message.substr(at + kFile.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), line);
+  return line;
 }
 
 std::optional<Nursery> NurseryFor(const std::string& role, int pair_index,

@@ -67,6 +67,10 @@ std::string OpenBlasKernels();
 void NameFiles(const std::string& problem_path, const std::string& candidate_path,
                std::string* message);
 
+// Returns N of a host's "candidate.py line N: ..." (assay_host/failure.py); 0: it names no line.
+// Ask before NameFiles.
+int LineOfCandidate(std::string_view message);
+
 // Returns the environment of every host: a clean one, with equal thread counts for each library
 // that reads one.
 std::map<std::string, std::string> HostEnvironment(int threads);

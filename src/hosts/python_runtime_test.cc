@@ -43,6 +43,14 @@ TEST(PythonRuntime, FilesOfTheWorkingFolderAreNotRun) {
   }
 }
 
+TEST(PythonRuntime, AHostsMessageNamesTheLineOfTheCandidate) {
+  EXPECT_EQ(LineOfCandidate("candidate.py line 12: TypeError: x"), 12);
+  EXPECT_EQ(LineOfCandidate("ModelNew(1 argument) fails: candidate.py line 3: no"), 3);
+  EXPECT_EQ(LineOfCandidate("problem.py line 12: TypeError: x"), 0);
+  EXPECT_EQ(LineOfCandidate("candidate.py line"), 0);
+  EXPECT_EQ(LineOfCandidate("candidate.py line 99999999999: x"), 0);
+}
+
 TEST(PythonRuntime, AnInterpreterIsAskedOnce) {
   const auto folder = TemporaryFolder::Create();
   ASSERT_TRUE(folder);

@@ -6,24 +6,20 @@
 
 #include "model/outcome.h"
 #include "web/parts.h"
+#include "worker_client/event.h"
 
 namespace assay {
 namespace {
-
-std::string TextOf(const McpJson& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Of a worker's event; null: nothing was heard yet.
 McpJson ProgressFacts(const McpJob& job, int64_t now_ns) {
   const double seconds = static_cast<double>(now_ns - job.began_ns) * 1e-9;
   McpJson facts = {{"stage", "starting"}, {"text", "starting"}, {"fraction", 0.0}};
-  const McpJson event = McpJson::parse(job.event, nullptr, false);
-  if (event.is_object() && TextOf(event, "event") == "progress") {
-    facts["stage"] = TextOf(event, "stage");
-    facts["text"] = TextOf(event, "text");
-    facts["fraction"] = event.value("fraction", 0.0);
+  if (const auto event = ParseWorkerEvent(job.event);
+      event && event->kind == WorkerEvent::Kind::kProgress) {
+    facts["stage"] = event->stage;
+    facts["text"] = event->text;
+    facts["fraction"] = event->fraction;
   }
   facts["seconds"] = seconds;
   return facts;
@@ -82,7 +78,8 @@ std::string HeadOf(const McpJob& job, const McpJson& facts) {
 
 bool IsDisturbed(const Verdict& verdict) {
   const BaselineResult* result = HeadlineOf(verdict);
-  return result != nullptr && result->why_unsettled && result->why_unsettled->cause == "disturbed";
+  return result != nullptr && result->why_unsettled &&
+         result->why_unsettled->cause == UnsettledCause::kDisturbed;
 }
 
 }  // namespace

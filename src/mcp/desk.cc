@@ -14,6 +14,7 @@
 #include "runner/job.h"
 #include "web/compare_page.h"
 #include "worker/protocol.h"
+#include "worker_client/event.h"
 
 namespace assay {
 namespace {
@@ -96,10 +97,10 @@ Desk::Desk(Seat& seat, Budget budget, DeskPorts ports, DeskTerms terms)
 void Desk::Ended(const McpJob& job) {
   ports_.record(RecordOfJob(terms_.session, "ended", job, false));
   if (job.tool == "problem_get" && job.state == McpJobState::kDone) {
-    const McpJson event = McpJson::parse((*job.done)->text, nullptr, false);
+    const auto event = ParseWorkerEvent((*job.done)->text);
     if (signatures_.size() >= kSignaturesMax) signatures_.clear();
-    if (event.is_object() && event.contains("signature"))
-      signatures_[job.terms] = event["signature"].get<std::vector<std::string>>();
+    if (event && event->kind == WorkerEvent::Kind::kDescription)
+      signatures_[job.terms] = event->signature;
   }
   if (!job.done || !*job.done || !(*job.done)->verdict) return;
   const std::string source = job.source ? job.source->content : std::string();
@@ -207,10 +208,7 @@ Desk::Outcome Desk::GetProblem(const McpJson& arguments) {
   job.problem = problem.name;
   job.terms = key;
   job.work = [this, terms](double seconds_max) -> SeatWork {
-    const std::string line = McpJson{{"id", kJobRequestId},
-                                     {"request", "describe"},
-                                     {"terms", McpJson::parse(TermsText(terms))}}
-                                 .dump();
+    const std::string line = DescribeLine(kJobRequestId, terms);
     return [ask = ports_.ask_worker, line, seconds_max](const WorkLook& look,
                                                         StopToken stop) -> Result<WorkDone> {
       WorkDone done;

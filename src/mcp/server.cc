@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/version.h"
+#include "worker_client/event.h"
 
 namespace assay {
 namespace {
@@ -164,11 +165,11 @@ void McpServer::Cancel(const McpJson& id) {
 void McpServer::TellProgress(const McpJob& job, Waiting* waiting) {
   if (waiting->progress_token.is_null() || job.event == waiting->told) return;
   waiting->told = job.event;
-  const McpJson event = McpJson::parse(job.event, nullptr, false);
-  if (!event.is_object()) return;
+  const auto event = ParseWorkerEvent(job.event);
+  if (!event) return;
   say_(RpcNotificationLine("notifications/progress", {{"progressToken", waiting->progress_token},
                                                       {"progress", ++waiting->steps},
-                                                      {"message", event.value("text", "")}}));
+                                                      {"message", event->text}}));
 }
 
 void McpServer::Tick() {

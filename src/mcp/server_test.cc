@@ -259,9 +259,9 @@ TEST_F(ServerTest, EveryOutcomeNamesANextCall) {
 TEST_F(ServerTest, ABusyMachineIsNoReasonForALargerBudget) {
   Verdict verdict = SampleVerdict(Outcome::kUnsettled);
   BaselineResult& result = verdict.speed->baselines.at(verdict.speed->headline);
-  result.why_unsettled = WhyUnsettled{"disturbed"};
+  result.why_unsettled = WhyUnsettled{UnsettledCause::kDisturbed};
   EXPECT_THAT(NextAfter(verdict), AllOf(HasSubstr("other programs"), Not(HasSubstr("budget"))));
-  result.why_unsettled = WhyUnsettled{"noise"};
+  result.why_unsettled = WhyUnsettled{UnsettledCause::kNoise};
   EXPECT_THAT(NextAfter(verdict), HasSubstr("budget_s"));
 }
 

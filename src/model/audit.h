@@ -35,7 +35,7 @@ struct MutantRecord {
 // A reason why a problem is degenerate.
 struct AuditFinding {
   // "random-reference", "meaningless-reference", "zero-output", "constant-output", "ignores-input",
-  // "ignores-weights", "survivor"
+  // "ignores-weights", "survivor", "same-values"
   std::string name;
   std::string subject;  // as the mutant's
   std::string detail;   // the mutant in words, or the reference host's message

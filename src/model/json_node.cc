@@ -134,6 +134,10 @@ std::string JsonNode::Describe() const {
   return text;
 }
 
+void JsonNode::RefuseName(const std::string& name) const {
+  SetError(path_, fmt::format("is \"{}\", which is not known", name.substr(0, 40)));
+}
+
 void JsonNode::Refuse(const std::string& text, const std::vector<std::string_view>& known) const {
   std::string names;
   for (const std::string_view name : known)

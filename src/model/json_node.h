@@ -25,6 +25,8 @@ class JsonNode {
   // A member that older documents lack: null where it is absent.
   JsonNode Find(std::string_view key) const;
   bool IsNull() const;
+  // No such member: the document is older.
+  bool IsAbsent() const { return value_ == nullptr; }
 
   std::string Text() const;
   std::string TextOrNull() const { return IsNull() ? std::string() : Text(); }
@@ -32,6 +34,14 @@ class JsonNode {
   std::string OneOf(const std::vector<std::string_view>& known) const;
   std::string OneOfOrNull(const std::vector<std::string_view>& known) const {
     return IsNull() ? std::string() : OneOf(known);
+  }
+  // What `from_name` makes of a string; `otherwise`, and a failure, where it knows none.
+  template <typename Code>
+  Code NamedBy(std::optional<Code> (*from_name)(std::string_view), Code otherwise) const {
+    const std::string name = Text();
+    const std::optional<Code> code = from_name(name);
+    if (!code) RefuseName(name);
+    return code.value_or(otherwise);
   }
   bool Boolean() const;
   // Null reads as NaN: that is how numbers that JSON cannot hold were written.
@@ -72,6 +82,7 @@ class JsonNode {
   void SetError(std::string_view path, std::string_view problem) const;
   void Expected(std::string_view what) const;
   std::string Describe() const;
+  void RefuseName(const std::string& name) const;
   void Refuse(const std::string& text, const std::vector<std::string_view>& known) const;
 
   const void* value_ = nullptr;  // the library's; null below a failure

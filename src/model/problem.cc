@@ -6,10 +6,6 @@
 
 namespace assay {
 
-bool IsWeightsTreatment(std::string_view text) {
-  return text == "varied" || text == "constant" || text == "constructed";
-}
-
 std::string DescribeArgument(const wire::ArgumentSpec& argument) {
   const char* role = argument.role == wire::Role::kInput       ? "input"
                      : argument.role == wire::Role::kParameter ? "parameter"

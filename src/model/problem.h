@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/kinds.h"
 #include "wire/types.h"
 
 namespace assay {
@@ -29,17 +30,21 @@ struct ProblemRequest {
   std::string operands;  // dtype of what is multiplied, likewise; empty: that of the first output
   std::vector<std::string> skip_draws;  // kinds of draws that gate 1 leaves out
   std::string special_values;           // "required": right on NaN and infinities, too
-  std::string weights;                  // "varied" (also if empty), "constant", "constructed"
+  WeightsKind weights = WeightsKind::kVaried;
   std::map<std::string, std::pair<int64_t, int64_t>> ragged;  // NAME -> range, ends included
   std::string device = "cpu";                                 // to judge on: "cpu" or "cuda"
   bool allow_libraries = true;  // false: time in foreign libraries is a foul
 };
 
 // The signature of a call: inputs, parameters, outputs, in the order of the candidate ABI.
+inline constexpr std::string_view kSameValues = "get_inputs gives the same values under every seed";
+
 struct ProblemDescription {
   std::vector<wire::ArgumentSpec> arguments;
   bool float64_supported = true;
   bool own_check = false;  // its file has a check(inputs, outputs), which says what is right
+  // get_inputs() gives the same values under every seed; own_values: the judge's take their place.
+  bool same_values = false, own_values = false;
   // A note for verdicts on inputs that are not contiguous and weights that never vary; or empty.
   std::string layouts;
 };
@@ -61,9 +66,6 @@ struct WorkAccount {
   double peak_bytes = 0;                // most bytes alive inside forward; 0: not known
   std::vector<OperatorWork> operators;  // in the order in which they first run; empty: not known
 };
-
-// Returns true for "varied", "constant" and "constructed".
-bool IsWeightsTreatment(std::string_view text);
 
 // Returns "input x float32[1024, 1024]", for cards and error messages.
 std::string DescribeArgument(const wire::ArgumentSpec& argument);

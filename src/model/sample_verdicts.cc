@@ -25,8 +25,8 @@ Verdict Common(const std::string& file) {
   verdict.problem.signature = {"input x float32[512, 4096]", "output out float32[512, 4096]"};
   verdict.candidate.path = "kernels/softmax/" + file;
   verdict.candidate.hash = Sha256Hex(file);
-  verdict.candidate.form = "native";
-  verdict.candidate.language = "cpp";
+  verdict.candidate.form = CandidateForm::kNative;
+  verdict.candidate.language = Language::kCpp;
   verdict.candidate.trust = "sandboxed";
   verdict.candidate.flags = "-O3 -march=native -fopenmp";
   verdict.candidate.artifact = Sha256Hex("built from " + file);
@@ -152,6 +152,7 @@ Verdict Wrong() {
   correctness.first_mismatch = Mismatch{"out", {0, 4095}, 0.00021734, 0, 1.0 / 4096};
   correctness.hint =
       "Only the last column is wrong, in every row: a loop that stops one element early.";
+  correctness.mistake = Mistake::kPart;
   correctness.draws = {{"ordinary", 77, "failed", "out[0, 4095] is outside its bound", 5421.8}};
   verdict.correctness = correctness;
   return verdict;
@@ -222,18 +223,25 @@ Verdict SampleVerdict(Outcome outcome) {
     }
     case Outcome::kWrong:
       return Wrong();
-    case Outcome::kBuildFailed:
-      return Broken(outcome, "typo.cpp", "line 12: error: 'exqf' was not declared in this scope",
-                    "/candidate/typo.cpp:12:14: error: 'exqf' was not declared in this scope\n");
+    case Outcome::kBuildFailed: {
+      Verdict verdict =
+          Broken(outcome, "typo.cpp", "line 12: error: 'exqf' was not declared in this scope",
+                 "/candidate/typo.cpp:12:14: error: 'exqf' was not declared in this scope\n");
+      verdict.line = 12;
+      return verdict;
+    }
     case Outcome::kCrashed:
       return Broken(outcome, "wild.cpp", "SIGSEGV at address 0x10 in call 1 of gate 1.",
                     "rows 512\n\x1b[31mcolumns 4096\x1b[0m\n");
     case Outcome::kTimedOut:
       return Broken(outcome, "endless.cpp",
                     "The first call had not returned after 10 s, when it was stopped.", "");
-    case Outcome::kOutOfMemory:
-      return Broken(outcome, "greedy.cpp",
-                    "Stopped at its memory limit of 4.0 GiB in call 1 of gate 1.", "");
+    case Outcome::kOutOfMemory: {
+      Verdict verdict = Broken(outcome, "greedy.cpp",
+                               "Stopped at its memory limit of 4.0 GiB in call 1 of gate 1.", "");
+      verdict.cause = Cause::kMemoryLimit;
+      return verdict;
+    }
     case Outcome::kFoul:
       return CaughtCheating();
   }
@@ -243,8 +251,8 @@ Verdict SampleVerdict(Outcome outcome) {
 Verdict SampleGpuVerdict() {
   Verdict verdict =
       Timed(Outcome::kFaster, "two_passes.cu", 1.42, "correct, and 1.42x the speed of eager");
-  verdict.candidate.form = "device";
-  verdict.candidate.language = "cuda";
+  verdict.candidate.form = CandidateForm::kDevice;
+  verdict.candidate.language = Language::kCuda;
   verdict.candidate.trust = "device-only";
   verdict.machine.gpu = "NVIDIA H200 (sm_90a, driver for CUDA 13.0)";
   verdict.libraries.reset();

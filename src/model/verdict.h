@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/cause.h"
+#include "model/kinds.h"
 #include "model/outcome.h"
 #include "model/probe.h"
 #include "model/profile.h"
@@ -24,7 +26,7 @@ struct ProblemRecord {
   std::map<std::string, std::string> set;  // constants that were changed, as given
   std::string dtype;                       // of the first output
   std::vector<std::string> signature;      // one line an argument: "input x float32[1024, 1024]"
-  std::string weights;  // "varied", "constant", "constructed"; empty in older records
+  std::optional<WeightsKind> weights;      // nullopt in older records
 };
 
 // A candidate's source, by name and content.
@@ -35,11 +37,11 @@ struct CandidateFile {
 
 struct CandidateRecord {
   std::string path;
-  std::string hash;      // SHA-256 of the source
-  std::string form;      // "native" or "python"
-  std::string language;  // "cpp", "c", "python"
-  std::string trust;     // "sandboxed"
-  std::string flags;     // of the compiler
+  std::string hash;  // SHA-256 of the source
+  CandidateForm form = CandidateForm::kNative;
+  Language language = Language::kCpp;
+  std::string trust;  // "sandboxed", "device-only"
+  std::string flags;  // of the compiler
   // SHA-256 of what was built; empty: nothing was, it is in Python, or the record is older.
   std::string artifact = {};
 };
@@ -60,6 +62,7 @@ struct DrawRecord {
   std::string reason;                           // for `dropped` and `failed`
   double error_ratio = 0;                       // error over its bound: up to 1 passes
   std::map<std::string, std::string> set = {};  // constants of another size than the verdict's
+  bool for_time = false;                        // dropped for the time that it would take
 };
 
 // Correctness::tolerance if the problem's own check judged: then there is no error ratio.
@@ -75,11 +78,12 @@ struct Correctness {
   std::string tolerance;  // "error-ratio", "allclose:1e-4" or "check"
   std::optional<Mismatch> first_mismatch;
   std::string hint;
+  Mistake mistake = Mistake::kNone;  // as the hint describes it
   // How outputs differ where inputs are NaN or infinite; empty: nowhere, or not looked at.
   std::string differs_on_special_values;
   std::string note;  // a remark on how it ran ("weights were matched by order"); may be empty
-  // The treatment of weights with which a second look found it right; empty: none.
-  std::string right_with_weights;
+  // The treatment of weights with which a second look found it right; nullopt: none.
+  std::optional<WeightsKind> right_with_weights;
   std::vector<DrawRecord> draws;
 };
 
@@ -90,9 +94,9 @@ struct LaunchedTimes {
 
 // Why a decision is `unsettled`.
 struct WhyUnsettled {
-  // "noise", "disturbed", "budget", "charges", "copies", "blocks", "memory", "alone", "libraries"
-  std::string cause;
-  double budget_s = 0;  // if the budget ended: a --budget with room for a decision; else 0
+  UnsettledCause cause = UnsettledCause::kNoise;
+  double budget_s = 0;     // if the budget ended: a --budget with room for a decision; else 0
+  bool disturbed = false;  // other processes took the cores, too
 };
 
 struct BaselineResult {
@@ -246,13 +250,8 @@ struct Machine {
   std::string gpu;  // "NVIDIA H200 (sm_90a, driver for CUDA 13.0)"; empty: judged on the CPU
   std::string kernel;
   std::string isolation;  // "bubblewrap, own uid, seccomp, landlock, cgroup v1" as in force
+  bool weak = false;      // the sandbox's self-test broke out
 };
-
-// The reason of a draw that is left out for the time that it would take begins so.
-inline constexpr std::string_view kLeftOutForTime = "left out for the time";
-
-// The hint of a candidate that passes ordinary draws and fails on unusual values begins so.
-inline constexpr std::string_view kRightOnOrdinary = "right on ordinary values";
 
 // The line in a verdict's log that the candidate's own output follows.
 inline constexpr std::string_view kPrintedHeading = "--- printed by the candidate ---\n";
@@ -261,7 +260,9 @@ struct Verdict {
   std::string id;
   std::string created;  // ISO 8601, UTC
   Outcome outcome = Outcome::kUnsettled;
-  std::string message;  // the reason of the outcome, in one sentence
+  std::string message;  // the reason of the outcome, in one sentence, for people alone
+  Cause cause = Cause::kNone;
+  int line = 0;  // build_failed: the line of the candidate's file that is wrong; 0: not known
   ProblemRecord problem;
   CandidateRecord candidate;
   std::optional<Correctness> correctness;  // absent if gate 1 never ran

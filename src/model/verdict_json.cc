@@ -9,6 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;  // keeps `schema` first
 
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Json NameOrNull(std::string_view name) { return name.empty() ? Json() : Json(name); }
 
 // Seeds use all 64 bits, of which many readers of JSON numbers keep 53: text keeps them all.
 Json SeedText(uint64_t seed) { return std::to_string(seed); }
@@ -26,14 +27,14 @@ Json ToJson(const ProblemRecord& problem) {
           {"set", set},
           {"dtype", TextOrNull(problem.dtype)},
           {"signature", signature},
-          {"weights", TextOrNull(problem.weights)}};
+          {"weights", problem.weights ? Json(WeightsKindName(*problem.weights)) : Json()}};
 }
 
 Json ToJson(const CandidateRecord& candidate) {
   return {{"path", candidate.path},
           {"hash", candidate.hash},
-          {"form", candidate.form},
-          {"language", candidate.language},
+          {"form", CandidateFormName(candidate.form)},
+          {"language", LanguageName(candidate.language)},
           {"trust", candidate.trust},
           {"flags", candidate.flags},
           {"artifact", TextOrNull(candidate.artifact)}};
@@ -55,6 +56,7 @@ Json ToJson(const Correctness& correctness) {
                      {"reason", TextOrNull(draw.reason)},
                      {"error_ratio", draw.error_ratio}});
     if (!draw.set.empty()) draws.back()["set"] = draw.set;
+    if (draw.for_time) draws.back()["for_time"] = true;
   }
   return {{"passed", correctness.passed},
           {"calls_checked", correctness.calls_checked},
@@ -65,9 +67,12 @@ Json ToJson(const Correctness& correctness) {
           {"tolerance", correctness.tolerance},
           {"first_mismatch", first},
           {"hint", TextOrNull(correctness.hint)},
+          {"mistake", NameOrNull(MistakeName(correctness.mistake))},
           {"differs_on_special_values", TextOrNull(correctness.differs_on_special_values)},
           {"note", TextOrNull(correctness.note)},
-          {"right_with_weights", TextOrNull(correctness.right_with_weights)},
+          {"right_with_weights", correctness.right_with_weights
+                                     ? Json(WeightsKindName(*correctness.right_with_weights))
+                                     : Json()},
           {"draws", draws}};
 }
 
@@ -95,7 +100,9 @@ Json ToJson(const SustainedRecord& record) {
 }
 
 Json ToJson(const WhyUnsettled& why_unsettled) {
-  return {{"cause", why_unsettled.cause}, {"budget_s", FigureOrNull(why_unsettled.budget_s)}};
+  return {{"cause", UnsettledCauseName(why_unsettled.cause)},
+          {"budget_s", FigureOrNull(why_unsettled.budget_s)},
+          {"disturbed", why_unsettled.disturbed}};
 }
 
 Json ToJson(const BaselineResult& result) {
@@ -234,7 +241,8 @@ Json ToJson(const Cost& cost) {
 Json ToJson(const Machine& machine) {
   return {{"cpu", machine.cpu},         {"cores", machine.cores},
           {"threads", machine.threads}, {"gpu", TextOrNull(machine.gpu)},
-          {"kernel", machine.kernel},   {"isolation", machine.isolation}};
+          {"kernel", machine.kernel},   {"isolation", machine.isolation},
+          {"weak", machine.weak}};
 }
 
 Json ToJson(const CallsAlone& alone) {
@@ -308,6 +316,8 @@ std::string VerdictToJson(const Verdict& verdict, int indent) {
       {"created", verdict.created},
       {"outcome", OutcomeName(verdict.outcome)},
       {"message", verdict.message},
+      {"cause", NameOrNull(CauseName(verdict.cause))},
+      {"line", verdict.line > 0 ? Json(verdict.line) : Json()},
       {"problem", ToJson(verdict.problem)},
       {"candidate", ToJson(verdict.candidate)},
       {"correctness", verdict.correctness ? ToJson(*verdict.correctness) : Json()},

@@ -7,10 +7,16 @@
 #include <vector>
 
 #include "model/json_node.h"
+#include "model/older_words.h"
 #include "model/verdict_json.h"
 
 namespace assay {
 namespace {
+
+std::optional<WeightsKind> ReadWeightsKind(const JsonNode& node) {
+  if (node.IsNull()) return std::nullopt;
+  return node.NamedBy(WeightsKindFromName, WeightsKind::kVaried);
+}
 
 ProblemRecord ReadProblem(const JsonNode& node) {
   ProblemRecord problem;
@@ -25,15 +31,15 @@ ProblemRecord ReadProblem(const JsonNode& node) {
   node.At("signature").ForEach([&](const JsonNode& one) {
     problem.signature.push_back(one.Text());
   });
-  problem.weights = node.Find("weights").OneOfOrNull({"varied", "constant", "constructed"});
+  problem.weights = ReadWeightsKind(node.Find("weights"));
   return problem;
 }
 
 CandidateRecord ReadCandidateRecord(const JsonNode& node) {
   return {node.At("path").Text(),
           node.At("hash").Text(),
-          node.At("form").OneOf({"native", "device", "python"}),
-          node.At("language").OneOf({"cpp", "c", "cuda", "python"}),
+          node.At("form").NamedBy(CandidateFormFromName, CandidateForm::kNative),
+          node.At("language").NamedBy(LanguageFromName, Language::kCpp),
           node.At("trust").OneOf({"sandboxed", "device-only"}),
           node.At("flags").Text(),
           node.Find("artifact").TextOrNull()};
@@ -60,6 +66,8 @@ DrawRecord ReadDraw(const JsonNode& node) {
   if (const JsonNode set = node.Find("set"); !set.IsNull())
     set.ForEachMember(
         [&](const std::string& name, const JsonNode& value) { draw.set[name] = value.Text(); });
+  const JsonNode for_time = node.Find("for_time");
+  draw.for_time = for_time.IsNull() ? ForTimeByOlderWords(draw.reason) : for_time.Boolean();
   return draw;
 }
 
@@ -78,9 +86,14 @@ Correctness ReadCorrectness(const JsonNode& node) {
   if (const JsonNode first = node.At("first_mismatch"); !first.IsNull())
     correctness.first_mismatch = ReadMismatch(first);
   correctness.hint = node.At("hint").TextOrNull();
+  const JsonNode mistake = node.Find("mistake");
+  if (mistake.IsAbsent())
+    correctness.mistake = MistakeByOlderWords(correctness.hint);
+  else if (!mistake.IsNull())
+    correctness.mistake = mistake.NamedBy(MistakeFromName, Mistake::kNone);
   correctness.differs_on_special_values = node.Find("differs_on_special_values").TextOrNull();
   correctness.note = node.At("note").TextOrNull();
-  correctness.right_with_weights = node.Find("right_with_weights").TextOrNull();
+  correctness.right_with_weights = ReadWeightsKind(node.Find("right_with_weights"));
   node.At("draws").ForEach(
       [&](const JsonNode& draw) { correctness.draws.push_back(ReadDraw(draw)); });
   return correctness;
@@ -93,6 +106,15 @@ LibraryTime ReadLibraries(const JsonNode& node) {
   node.At("shares").ForEachMember(
       [&](const std::string& name, const JsonNode& share) { time.shares[name] = share.Number(); });
   return time;
+}
+
+WhyUnsettled ReadWhyUnsettled(const JsonNode& node, const std::string& note) {
+  WhyUnsettled why;
+  why.cause = node.At("cause").NamedBy(UnsettledCauseFromName, UnsettledCause::kNoise);
+  why.budget_s = node.At("budget_s").NumberOrZero();
+  const JsonNode disturbed = node.Find("disturbed");
+  why.disturbed = disturbed.IsAbsent() ? DisturbedByOlderWords(note) : disturbed.Boolean();
+  return why;
 }
 
 BaselineResult ReadBaseline(const JsonNode& node) {
@@ -120,7 +142,7 @@ BaselineResult ReadBaseline(const JsonNode& node) {
   result.copies = node.Find("copies").OneOfOrNull({"nobody", "candidate", "opponent", "both"});
   result.note = node.At("note").TextOrNull();
   if (const JsonNode why = node.Find("why_unsettled"); !why.IsNull())
-    result.why_unsettled = WhyUnsettled{why.At("cause").Text(), why.At("budget_s").NumberOrZero()};
+    result.why_unsettled = ReadWhyUnsettled(why, result.note);
   return result;
 }
 
@@ -246,9 +268,12 @@ Cost ReadCost(const JsonNode& node) {
 }
 
 Machine ReadMachine(const JsonNode& node) {
-  return {node.At("cpu").Text(),           node.At("cores").Whole<int>(),
-          node.At("threads").Whole<int>(), node.Find("gpu").TextOrNull(),
-          node.At("kernel").Text(),        node.At("isolation").Text()};
+  Machine machine{node.At("cpu").Text(),           node.At("cores").Whole<int>(),
+                  node.At("threads").Whole<int>(), node.Find("gpu").TextOrNull(),
+                  node.At("kernel").Text(),        node.At("isolation").Text()};
+  const JsonNode weak = node.Find("weak");
+  machine.weak = weak.IsAbsent() ? WeakByOlderWords(machine.isolation) : weak.Boolean();
+  return machine;
 }
 
 std::vector<int64_t> ReadTimes(const JsonNode& list) {
@@ -295,6 +320,19 @@ PairSamples ReadPair(const JsonNode& node) {
   return pair;
 }
 
+// Asks the outcome, the message and the speed of an older one.
+void ReadCause(const JsonNode& node, Verdict* verdict) {
+  const JsonNode cause = node.Find("cause"), line = node.Find("line");
+  if (cause.IsAbsent())
+    verdict->cause = CauseByOlderWords(*verdict);
+  else if (!cause.IsNull())
+    verdict->cause = cause.NamedBy(CauseFromName, Cause::kNone);
+  if (line.IsAbsent())
+    verdict->line = LineByOlderWords(*verdict);
+  else if (!line.IsNull())
+    verdict->line = line.Whole<int>();
+}
+
 Verdict ReadVerdict(const JsonNode& node) {
   Verdict verdict;
   verdict.id = node.At("id").Text();
@@ -335,6 +373,7 @@ Verdict ReadVerdict(const JsonNode& node) {
   node.At("samples").ForEach(
       [&](const JsonNode& pair) { verdict.samples.push_back(ReadPair(pair)); });
   verdict.log = node.At("log").Text();
+  ReadCause(node, &verdict);
   return verdict;
 }
 

@@ -122,7 +122,7 @@ Result<ProblemRequest> ResolveProblem(const ProblemChoice& choice,
     request.operands = found.described->operands;
     request.skip_draws = found.described->skip_draws;
     request.special_values = found.described->special_values;
-    request.weights = found.described->weights;
+    request.weights = WeightsKindFromName(found.described->weights).value_or(WeightsKind::kVaried);
     request.ragged = found.described->ragged;
     request.allow_libraries = found.described->allow_libraries;
   }

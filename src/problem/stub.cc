@@ -228,7 +228,7 @@ void AddRuleOfWeights(const ProblemRequest& request, const std::vector<StubArgum
         return argument.spec->role == Role::kParameter;
       }))
     return;
-  if (request.weights == "constant" || request.weights == "constructed") {
+  if (request.weights != WeightsKind::kVaried) {
     lines->push_back("Parameters are the same in all calls: they may be prepared once.");
     return;
   }

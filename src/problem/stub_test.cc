@@ -219,10 +219,10 @@ TEST(Stub, OfAProblemWithGradientsIsJudgedWithThem) {
 TEST(Stub, SaysWhetherWeightsMayBePreparedOnce) {
   ProblemRequest request = Softmax();
   for (const char* form : {"native", "c", "python", "cuda", "device"}) {
-    request.weights = "";
+    request.weights = WeightsKind::kVaried;
     EXPECT_THAT(*WriteStub(request, Everything(), form),
                 HasSubstr("wrong, unless --weights constant allows it."));
-    request.weights = "constant";
+    request.weights = WeightsKind::kConstant;
     EXPECT_THAT(*WriteStub(request, Everything(), form), HasSubstr("they may be prepared once."));
   }
   ProblemDescription without;

@@ -243,7 +243,7 @@ Result<SuiteProblem> ReadProblem(const std::string& path, const toml::table& tab
   ASSAY_ASSIGN_OR_RETURN(problem.tolerance, reader.Text("tolerance", false));
   ASSAY_ASSIGN_OR_RETURN(problem.allow_libraries, reader.Flag("allow_libraries", true));
   ASSAY_ASSIGN_OR_RETURN(problem.weights, reader.Text("weights", false));
-  if (!problem.weights.empty() && !IsWeightsTreatment(problem.weights)) {
+  if (!problem.weights.empty() && !WeightsKindFromName(problem.weights)) {
     return UsageError(
         fmt::format("{}: 'weights' must be \"varied\", \"constant\" or \"constructed\"",
                     At(path, reader.SourceOf("weights"))));

@@ -144,8 +144,7 @@ class CardWriter {
     std::set<std::string> dropped;
     for (const DrawRecord& draw : correctness.draws) {
       if (draw.result == "passed") ++passed;
-      if (draw.result == "dropped" && !draw.reason.starts_with(kLeftOutForTime))
-        dropped.insert(Safe(draw.kind));
+      if (draw.result == "dropped" && !draw.for_time) dropped.insert(Safe(draw.kind));
       if (draw.result == "failed") failed.push_back(Safe(draw.kind));
     }
     std::string text = Counted(correctness.calls_checked, "call");
@@ -457,7 +456,7 @@ class CardWriter {
     frame_.Labelled("machine", fmt::format("{}", fmt::join(parts, ", ")));
     if (!machine.isolation.empty())
       frame_.Labelled("isolation", Safe(machine.isolation),
-                      machine.isolation.starts_with("WEAK") ? Tone::kBad : Tone::kPlain);
+                      machine.weak ? Tone::kBad : Tone::kPlain);
     if (const size_t lines = PrintedLines().size(); lines > 0 && !Failed())
       frame_.Labelled("printed", fmt::format("{}: \"log\" in the verdict's JSON",
                                              Counted(static_cast<int64_t>(lines), "line")));

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "model/inspection.h"
 #include "model/verdict.h"
 #include "report/frame.h"
-#include "studies/first_calls.h"
 
 namespace assay {
 

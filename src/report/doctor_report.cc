@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "doctor/noise.h"
 #include "report/text.h"
 
 namespace assay {
@@ -142,7 +141,7 @@ class DoctorWriter {
   std::string Mending() const {
     std::string text;
     for (const DoctorFinding& finding : report_.findings)
-      if (!finding.mend.empty() && finding.mend != "see above")
+      if (!finding.mend.empty())
         text += fmt::format("   {:<{}} {}\n", finding.name + ":", kNameWidth + 1,
                             Painted({finding.mend, Tone::kStrong}, frame_.style()));
     return text.empty() ? text : "   to mend:\n" + text;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "doctor/doctor.h"
+#include "model/doctor_report.h"
 #include "report/frame.h"
 
 namespace assay {

@@ -12,17 +12,6 @@
 namespace assay {
 namespace {
 
-// The number after "line " in the compiler's message; empty where there is none.
-std::string LineNumber(const std::string& message) {
-  for (size_t at = message.find("line "); at != std::string::npos;
-       at = message.find("line ", at + 1)) {
-    const std::string_view rest = std::string_view(message).substr(at + 5);
-    const std::string_view digits = rest.substr(0, rest.find_first_not_of("0123456789"));
-    if (!digits.empty()) return std::string(digits);
-  }
-  return {};
-}
-
 // The highest usual threshold that this result should still pass, above the one that it passed; 0
 // where none is.
 double NextThreshold(const Speed& speed) {
@@ -86,8 +75,8 @@ std::string JudgeCommand(const Verdict& verdict, const std::string& candidate,
     for (const auto& [name, value] : problem.set)
       command += " --set " + ShellQuoted(name + "=" + value);
   if (verdict.correctness) command += ComparisonFlags(problem, *verdict.correctness);
-  if (problem.weights == "constant" || problem.weights == "constructed")
-    command += " --weights " + problem.weights;
+  if (problem.weights && *problem.weights != WeightsKind::kVaried)
+    command += fmt::format(" --weights {}", WeightsKindName(*problem.weights));
   if (verdict.speed && !extra.starts_with("--against")) command += BaselineFlag(*verdict.speed);
   if (verdict.speed && verdict.speed->headline == "against" && verdict.speed->against &&
       !extra.starts_with("--against"))
@@ -110,7 +99,7 @@ bool HasFailedDraw(const Verdict& verdict) {
 // only.
 NextStep CompareWithNextVersion(const Verdict& verdict) {
   const std::string& path = verdict.candidate.path;
-  if (verdict.candidate.form != "native")
+  if (verdict.candidate.form != CandidateForm::kNative)
     return {"write the next version, then", JudgeCommand(verdict, NextVersion(path), "")};
   return {"write the next version: does it beat this one?",
           JudgeCommand(verdict, NextVersion(path), "--against " + ShellQuoted(path))};
@@ -118,10 +107,10 @@ NextStep CompareWithNextVersion(const Verdict& verdict) {
 
 // Of a candidate that is right with other weights.
 std::optional<NextStep> AllowedWeights(const Verdict& verdict) {
-  if (!verdict.correctness || verdict.correctness->right_with_weights.empty()) return std::nullopt;
+  if (!verdict.correctness || !verdict.correctness->right_with_weights) return std::nullopt;
   Verdict allowing = verdict;
   allowing.problem.weights = verdict.correctness->right_with_weights;
-  const bool constructed = allowing.problem.weights == "constructed";
+  const bool constructed = allowing.problem.weights == WeightsKind::kConstructed;
   return NextStep{constructed ? "judge it on the weights that constructors make"
                               : "allow it to prepare its weights once",
                   JudgeCommand(allowing, verdict.candidate.path, "")};
@@ -129,7 +118,7 @@ std::optional<NextStep> AllowedWeights(const Verdict& verdict) {
 
 // If speed was not measured, the problem tells no kernel from one that computes nothing.
 NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
-  if (!verdict.speed && verdict.message.contains("--budget"))
+  if (verdict.cause == Cause::kLongCalls)
     return {"with more time, as said above, or at a smaller size", again};
   if (!verdict.speed) {
     const ProblemRecord& problem = verdict.problem;
@@ -146,19 +135,17 @@ NextStep AfterUnsettled(const Verdict& verdict, const std::string& again) {
   const bool known = result != verdict.speed->baselines.end();
   if (known && result->second.why_unsettled) {
     const WhyUnsettled& why = *result->second.why_unsettled;
-    if (why.cause == "budget") {
-      const bool disturbed = result->second.note.contains("other processes");
-      return {disturbed ? "stop other programs on this machine, and give it more time"
-                        : "give it more time",
+    if (why.cause == UnsettledCause::kBudget)
+      return {why.disturbed ? "stop other programs on this machine, and give it more time"
+                            : "give it more time",
               JudgeCommand(verdict, verdict.candidate.path,
                            fmt::format("--budget {:g}", why.budget_s))};
-    }
-    const bool noisy = why.cause == "noise" || why.cause == "disturbed";
+    const bool noisy =
+        why.cause == UnsettledCause::kNoise || why.cause == UnsettledCause::kDisturbed;
     return {noisy ? "stop other programs on this machine, then" : "read the note above, then",
             again};
   }
-  const bool noise = !known || result->second.note.empty() ||
-                     result->second.note.find("other processes") != std::string::npos;
+  const bool noise = !known || result->second.note.empty() || result->second.disturbed_share > 0;
   return {noise ? "stop other programs on this machine, then" : "read the note above, then", again};
 }
 
@@ -184,19 +171,17 @@ NextStep NextStepAfter(const Verdict& verdict, bool saved) {
       return AfterUnsettled(verdict, again);
     case Outcome::kWrong:
       if (const auto allowed = AllowedWeights(verdict)) return *allowed;
-      if (saved && HasFailedDraw(verdict) && verdict.candidate.language != "cuda" &&
+      if (saved && HasFailedDraw(verdict) && verdict.candidate.language != Language::kCuda &&
           verdict.machine.gpu.empty())
         return {"see the failing call", "assay explain " + ShellQuoted(verdict.id)};
       return {fmt::format("fix {}, then", file), again};
     case Outcome::kWeightsDiffer:
       if (const auto allowed = AllowedWeights(verdict)) return *allowed;
       return {"name its parameters as the reference does, then", again};
-    case Outcome::kBuildFailed: {
-      const std::string line = LineNumber(verdict.message);
-      return {line.empty() ? fmt::format("fix {}, then", file)
-                           : fmt::format("fix line {} of {}, then", line, file),
+    case Outcome::kBuildFailed:
+      return {verdict.line == 0 ? fmt::format("fix {}, then", file)
+                                : fmt::format("fix line {} of {}, then", verdict.line, file),
               again};
-    }
     case Outcome::kCrashed:
     case Outcome::kTimedOut:
     case Outcome::kOutOfMemory:

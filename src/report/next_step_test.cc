@@ -60,7 +60,7 @@ TEST(NextStep, FasterAsksForWhatTheIntervalStillAllows) {
 
 TEST(NextStep, PythonCandidatesAreNotJudgedAgainstEachOther) {
   Verdict verdict = SampleVerdict(Outcome::kTie);
-  verdict.candidate.form = "python";
+  verdict.candidate.form = CandidateForm::kPython;
   verdict.candidate.path = "new.py";
   EXPECT_THAT(NextStepAfter(verdict).command, Not(HasSubstr("--against")));
   EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("new_next.py"));
@@ -70,7 +70,8 @@ TEST(NextStep, ExplainsWhatItCan) {
   Verdict verdict = SampleVerdict(Outcome::kWrong);
   EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay explain"));
   EXPECT_THAT(NextStepAfter(verdict, false).command, HasSubstr("assay judge")) << "not saved";
-  verdict.candidate.form = verdict.candidate.language = "python";
+  verdict.candidate.form = CandidateForm::kPython;
+  verdict.candidate.language = Language::kPython;
   EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay explain"));
   verdict.machine.gpu = "NVIDIA H100";
   EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay judge"));
@@ -80,14 +81,20 @@ TEST(NextStep, WithoutTheTimeForOnePairMoreTimeHelps) {
   Verdict verdict = SampleVerdict(Outcome::kUnsettled);
   verdict.speed.reset();
   EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay audit"));
-  verdict.message = "correct; its speed was not measured: use --budget 200";
+  verdict.message = "its words may name --budget";
+  EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay audit"));
+  verdict.cause = Cause::kLongCalls;
+  verdict.message = "in other words";
   EXPECT_THAT(NextStepAfter(verdict).command, HasSubstr("assay judge"));
 }
 
 TEST(NextStep, BuildFailureNamesTheLine) {
   Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
   EXPECT_EQ(NextStepAfter(verdict).advice, "fix line 12 of typo.cpp, then");
-  verdict.message = "in line with nothing: the compiler was stopped after 30 s";
+  verdict.message = "in other words, without a number";
+  EXPECT_EQ(NextStepAfter(verdict).advice, "fix line 12 of typo.cpp, then");
+  verdict.line = 0;
+  verdict.message = "line 30 s: the compiler was stopped";
   EXPECT_EQ(NextStepAfter(verdict).advice, "fix typo.cpp, then");
 }
 
@@ -102,15 +109,18 @@ TEST(NextStep, UnsettledDependsOnTheReason) {
   Verdict verdict = SampleVerdict(Outcome::kUnsettled);
   BaselineResult& result = verdict.speed->baselines["eager"];
   EXPECT_EQ(NextStepAfter(verdict).advice, "read the note above, then");
-  for (const char* note : {"", "other processes disturbed 12% of the measurements"}) {
-    result.note = note;
-    EXPECT_EQ(NextStepAfter(verdict).advice, "stop other programs on this machine, then");
-  }
-  result.why_unsettled = {"copies", 0};
-  EXPECT_EQ(NextStepAfter(verdict).advice, "read the note above, then");
-  result.why_unsettled = {"budget", 25};
-  EXPECT_THAT(NextStepAfter(verdict).advice, EndsWith(", and give it more time"));
+  // Older ones have no cause.
   result.note.clear();
+  EXPECT_EQ(NextStepAfter(verdict).advice, "stop other programs on this machine, then");
+  result.note = "other processes, by its words alone";
+  EXPECT_EQ(NextStepAfter(verdict).advice, "read the note above, then");
+  result.disturbed_share = 0.12;
+  EXPECT_EQ(NextStepAfter(verdict).advice, "stop other programs on this machine, then");
+  result.why_unsettled = {UnsettledCause::kCopies, 0};
+  EXPECT_EQ(NextStepAfter(verdict).advice, "read the note above, then");
+  result.why_unsettled = {UnsettledCause::kBudget, 25, true};
+  EXPECT_THAT(NextStepAfter(verdict).advice, EndsWith(", and give it more time"));
+  result.why_unsettled->disturbed = false;
   EXPECT_EQ(NextStepAfter(verdict).advice, "give it more time");
   EXPECT_THAT(NextStepAfter(verdict).command, EndsWith(" --budget 25"));
   verdict.speed.reset();

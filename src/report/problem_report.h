@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "model/inspection.h"
 #include "model/verdict.h"
 #include "problem/suite.h"
 #include "report/frame.h"
-#include "studies/inspect.h"
 
 namespace assay {
 

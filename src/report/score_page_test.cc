@@ -20,6 +20,7 @@ std::string Page(const std::vector<Verdict>& verdicts, const SelectionRules& rul
 TEST(ScorePage, HasTheNumbersOfTheScore) {
   std::vector<Verdict> verdicts = FiveProblems();
   verdicts[0].correctness->hint = "all zeros";
+  verdicts[0].correctness->mistake = Mistake::kOneValue;
   verdicts[4].created = "2026-11-21T09:30:00Z";
   BaselineResult& eager = verdicts[3].speed->baselines.at("eager");
   eager.ci_low = 2.4;

@@ -134,14 +134,14 @@ TEST(ScoreReport, WhatCountsInPartIsSaid) {
   std::vector<Verdict> verdicts = FiveProblems();
   EXPECT_THAT(ApartSentences(Scored(verdicts)), IsEmpty());
   verdicts.push_back(Judged("gelu", Outcome::kWrong));
-  verdicts.back().correctness->right_with_weights = "constant";
+  verdicts.back().correctness->right_with_weights = WeightsKind::kConstant;
   EXPECT_THAT(ApartSentences(Scored(verdicts)),
               ElementsAre("1 candidate is right only with weights prepared once, for problems that "
                           "others solve: pass@k counts it."));
   verdicts.pop_back();
   verdicts.push_back(Judged("lstm", Outcome::kWrong));
-  verdicts.back().correctness->right_with_weights = "constant";
-  verdicts[0].correctness->hint = "right on ordinary values, wrong on huge values";
+  verdicts.back().correctness->right_with_weights = WeightsKind::kConstant;
+  verdicts[0].correctness->mistake = Mistake::kHugeValues;
   verdicts[1].correctness->differs_on_special_values = "wrong on NaN or infinity";
   EXPECT_THAT(
       ApartSentences(Scored(verdicts)),

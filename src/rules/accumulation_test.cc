@@ -77,7 +77,9 @@ TEST(Accumulation, OneLevelSumsOfOneSignAreNamedAndFailInBFloat16) {
   const OutputView view = product.output.View();
   const OutputComparison comparison = CompareWithOracle(view, rule, nullptr);
   EXPECT_FALSE(comparison.passed);
-  EXPECT_THAT(FailureHint(view, comparison, product.context), HasSubstr("one-level accumulation"));
+  const Hint hint = FailureHint(view, comparison, product.context);
+  EXPECT_THAT(hint.text, HasSubstr("one-level accumulation"));
+  EXPECT_EQ(hint.mistake, Mistake::kPrecision);
 }
 
 TEST(Accumulation, OneLevelSumsOfBothSignsAreNamedWhereTheyFail) {
@@ -85,7 +87,9 @@ TEST(Accumulation, OneLevelSumsOfBothSignsAreNamedWhereTheyFail) {
   const OutputView view = product.output.View();
   const OutputComparison comparison = CompareWithOracle(view, {}, nullptr);
   EXPECT_FALSE(comparison.passed) << "float32 demands more";
-  EXPECT_THAT(FailureHint(view, comparison, product.context), HasSubstr("one-level accumulation"));
+  const Hint hint = FailureHint(view, comparison, product.context);
+  EXPECT_THAT(hint.text, HasSubstr("one-level accumulation"));
+  EXPECT_EQ(hint.mistake, Mistake::kPrecision);
 }
 
 TEST(Accumulation, PromotedSumsPassInBFloat16AndAreNotNamed) {

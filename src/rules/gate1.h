@@ -130,11 +130,16 @@ struct HintContext {
   const void* poison = nullptr;  // the bytes that the output held before the call, or null
   std::vector<InputView> inputs;
 };
+// The kind of a mistake, and the sentence about it for the candidate's author.
+struct Hint {
+  std::string text;
+  Mistake mistake = Mistake::kOther;
+};
 // Describes a failing output in one sentence for its author, from the pattern of wrong elements:
 // "only the last 3 columns are wrong: a boundary"; "every second row"; "all NaN"; "equals its input
 // x"; "never written"; "off by a factor of 2.000"; "right on ordinary values, wrong on large
-// offsets: cancellation". Never empty.
-std::string FailureHint(const OutputView& output, const OutputComparison& comparison,
-                        const HintContext& context);
+// offsets: cancellation". Never empty, nor kNone.
+Hint FailureHint(const OutputView& output, const OutputComparison& comparison,
+                 const HintContext& context);
 
 }  // namespace assay

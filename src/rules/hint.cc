@@ -19,45 +19,51 @@ constexpr double kScattered = 0.05;
 
 struct DrawSentence {
   std::string_view kind;
+  Mistake mistake;
   std::string_view sentence;
   bool before_precision;  // more telling than the class that the errors happen to fit
 };
-constexpr std::array<DrawSentence, 10> kDrawSentences{{
-    {"large-offset",
+constexpr std::array<DrawSentence, 11> kDrawSentences{{
+    {"large-offset", Mistake::kLargeOffsets,
      "wrong on large offsets (mean 1000, deviation 0.1): likely cancellation; E[x^2] - mean^2, or "
      "a sum without "
      "compensation, loses the small differences",
      true},
-    {"wide-range",
+    {"wide-range", Mistake::kWideRange,
      "wrong where magnitudes span many decades: small terms are lost beside large ones, or a range "
      "is assumed",
      false},
-    {"tiny-scale",
+    {"tiny-scale", Mistake::kTinyValues,
      "wrong on tiny values: underflow, a fixed epsilon, an absolute threshold, or values that are "
      "no "
      "input, such as padding",
      false},
-    {"huge-scale",
+    {"huge-scale", Mistake::kHugeValues,
      "wrong on huge values: likely overflow; subtract the maximum before exp, scale before "
      "squaring",
      true},
-    {"signed-zeros",
+    {"signed-zeros", Mistake::kSignedZeros,
      "wrong on zeros of both signs: a zero is taken for 'nothing there', divided by, or on the "
      "wrong side of a comparison",
      false},
-    {"ties", "wrong where values are equal: ties are broken in another order, or counted twice",
-     false},
-    {"small-integers",
+    {"ties", Mistake::kTies,
+     "wrong where values are equal: ties are broken in another order, or counted twice", false},
+    {"small-integers", Mistake::kSmallIntegers,
      "wrong on small integers, where linear steps are exact: a wrong term or index", false},
-    {"zero-one", "wrong on inputs of 0 and 1, where linear steps are exact: a wrong term or index",
-     false},
-    {"outlier",
+    {"zero-one", Mistake::kZerosAndOnes,
+     "wrong on inputs of 0 and 1, where linear steps are exact: a wrong term or index", false},
+    {"outlier", Mistake::kOutliers,
      "wrong where each row has one large value: a running maximum or a scale that is not updated",
      false},
-    {"special-values",
+    {"special-values", Mistake::kSpecialValues,
      "wrong on NaN or infinity: a comparison that NaN passes, fast-math, or a difference of "
      "infinities",
      true},
+    {"signs", Mistake::kBothSigns,
+     "wrong where values have both signs: get_inputs() gives one sign alone, and the candidate "
+     "relies "
+     "on it",
+     false},
 }};
 
 const DrawSentence* FindDrawSentence(const HintContext& context) {
@@ -101,27 +107,32 @@ std::string DescribeInput(const OutputView& output, const HintContext& context) 
 }
 
 // What the output holds as a whole: one value, NaN, infinities.
-std::string DescribeContent(const OutputView& output, const WrongSet& wrong) {
+Hint DescribeContent(const OutputView& output, const WrongSet& wrong) {
   const size_t element = wire::ElementBytes(output.dtype);
   const size_t bytes = static_cast<size_t>(output.count) * element;
   const char* data = static_cast<const char*>(output.candidate);
-  if (wrong.nan == wrong.elements) return "all NaN";
+  if (wrong.nan == wrong.elements) return {"all NaN", Mistake::kNanOrInfinity};
   if (output.count > 1 && std::memcmp(data, data + element, bytes - element) == 0) {
     const double value = LoadOne(output.dtype, data, 0);
-    return value == 0 ? "all zeros" : fmt::format("the same value everywhere: {:.6g}", value);
+    return {value == 0 ? "all zeros" : fmt::format("the same value everywhere: {:.6g}", value),
+            Mistake::kOneValue};
   }
   if (wrong.nan > 0)
-    return fmt::format("{} of the elements are NaN where they should not be",
-                       Percent(Share(wrong.nan, wrong.elements)));
+    return {fmt::format("{} of the elements are NaN where they should not be",
+                        Percent(Share(wrong.nan, wrong.elements))),
+            Mistake::kNanOrInfinity};
   if (wrong.infinite > 0)
-    return fmt::format("{} of the elements are infinite where they should not be",
-                       Percent(Share(wrong.infinite, wrong.elements)));
+    return {fmt::format("{} of the elements are infinite where they should not be",
+                        Percent(Share(wrong.infinite, wrong.elements))),
+            Mistake::kNanOrInfinity};
   if (wrong.finite > 0)
-    return fmt::format("{} of the elements are finite where NaN or an infinity belongs",
-                       Percent(Share(wrong.finite, wrong.elements)));
+    return {fmt::format("{} of the elements are finite where NaN or an infinity belongs",
+                        Percent(Share(wrong.finite, wrong.elements))),
+            Mistake::kNanOrInfinity};
   if (wrong.zero > 0 && Share(wrong.zero, wrong.count) >= kNearlyAll)
-    return fmt::format("{} of the elements are zero where they should not be",
-                       Percent(Share(wrong.zero, wrong.elements)));
+    return {fmt::format("{} of the elements are zero where they should not be",
+                        Percent(Share(wrong.zero, wrong.elements))),
+            Mistake::kZeros};
   return {};
 }
 
@@ -141,42 +152,52 @@ std::string DescribePrecision(const OutputView& output, const OutputComparison& 
       PrecisionClassName(comparison.shown));
 }
 
-std::string DescribeRest(const OutputComparison& comparison, const WrongSet& wrong) {
+Hint DescribeRest(const OutputComparison& comparison, const WrongSet& wrong) {
   if (wrong.count == 0)
-    return "each element is close, but together the errors are larger than this precision explains";
-  if (wrong.elements == 1) return fmt::format("off by {:.3g}", comparison.max_abs_error);
+    return {
+        "each element is close, but together the errors are larger than this precision explains",
+        Mistake::kPrecision};
+  if (wrong.elements == 1) return {fmt::format("off by {:.3g}", comparison.max_abs_error)};
   const double share = Share(wrong.count, wrong.elements);
   if (share <= kScattered)
-    return fmt::format(
-        "{} scattered elements ({}) are wrong: a race, uninitialised values, or a rare branch",
-        wrong.count, Percent(share));
-  return fmt::format("{} of the elements are wrong, by up to {:.3g}", Percent(share),
-                     comparison.max_abs_error);
+    return {
+        fmt::format("{} scattered elements ({}) are wrong: a race, uninitialised values, or a rare "
+                    "branch",
+                    wrong.count, Percent(share)),
+        Mistake::kScattered};
+  return {fmt::format("{} of the elements are wrong, by up to {:.3g}", Percent(share),
+                      comparison.max_abs_error)};
 }
 
 }  // namespace
 
-std::string FailureHint(const OutputView& output, const OutputComparison& comparison,
-                        const HintContext& context) {
+Hint FailureHint(const OutputView& output, const OutputComparison& comparison,
+                 const HintContext& context) {
   const WrongSet wrong = CollectWrong(output, context.poison);
-  std::string hint = DescribeUnwritten(wrong);
-  if (hint.empty()) hint = DescribeInput(output, context);
-  if (hint.empty()) hint = DescribeAccumulation(output, context);
-  if (!hint.empty()) return hint;
+  if (const std::string text = DescribeUnwritten(wrong); !text.empty())
+    return {text, Mistake::kNotWritten};
+  if (const std::string text = DescribeInput(output, context); !text.empty())
+    return {text, Mistake::kCopiedInput};
+  if (const std::string text = DescribeAccumulation(output, context); !text.empty())
+    return {text, Mistake::kPrecision};
 
   const DrawSentence* draw = FindDrawSentence(context);
-  const std::string content = DescribeContent(output, wrong);
+  const Hint content = DescribeContent(output, wrong);
   const std::string place = DescribePlace(wrong);
   if (draw != nullptr && (draw->before_precision || !comparison.meets_a_class))
-    return Join(Join(fmt::format("{}, {}", kRightOnOrdinary, draw->sentence), content), place);
+    return {Join(Join(fmt::format("right on ordinary values, {}", draw->sentence), content.text),
+                 place),
+            draw->mistake};
+  if (!content.text.empty()) return {Join(content.text, place), content.mistake};
 
   // A class explains errors that are everywhere; values that are off by a rule are told first.
-  const std::string values = content.empty() ? DescribeValues(output, wrong) : "";
-  hint = Join(content, Join(place, values));
-  if (hint.empty() || (place.empty() && content.empty() && values.empty()))
-    hint = DescribePrecision(output, comparison);
-  if (hint.empty()) hint = DescribeRest(comparison, wrong);
-  return hint;
+  const Hint values = DescribeValues(output, wrong);
+  const bool moved = !values.text.empty() && values.mistake == Mistake::kMisplaced;
+  if (!place.empty() || !values.text.empty())
+    return {Join(place, values.text), !place.empty() && !moved ? Mistake::kPart : values.mistake};
+  if (const std::string text = DescribePrecision(output, comparison); !text.empty())
+    return {text, Mistake::kPrecision};
+  return DescribeRest(comparison, wrong);
 }
 
 }  // namespace assay

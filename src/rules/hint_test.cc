@@ -29,7 +29,7 @@ TestOutput Fresh(size_t rows = kRows, size_t columns = kColumns) {
 std::string Hint(const TestOutput& output, const HintContext& context = {}) {
   const OutputComparison comparison = CompareWithOracle(output.View(), {}, nullptr);
   EXPECT_FALSE(comparison.passed);
-  return FailureHint(output.View(), comparison, context);
+  return FailureHint(output.View(), comparison, context).text;
 }
 
 template <typename Wrong>
@@ -191,8 +191,9 @@ TEST(FailureHint, ExplainsEachAdversarialDraw) {
   for (size_t i = 0; i < 600; ++i) output.candidate[i] *= 1 + 0.1F * static_cast<float>(i % 7);
   HintContext context;
   context.ordinary_passed = true;
-  for (const char* kind : {"large-offset", "wide-range", "tiny-scale", "huge-scale", "signed-zeros",
-                           "ties", "small-integers", "zero-one", "outlier", "special-values"}) {
+  for (const char* kind :
+       {"large-offset", "wide-range", "tiny-scale", "huge-scale", "signed-zeros", "ties",
+        "small-integers", "zero-one", "outlier", "special-values", "signs"}) {
     context.draw_kind = kind;
     EXPECT_THAT(Hint(output, context), StartsWith("right on ordinary values, wrong ")) << kind;
   }
@@ -218,7 +219,7 @@ TEST(FailureHint, HandlesIntegersAndOddShapes) {
   view.count = 600;
   view.candidate = candidate.data();
   view.reference = reference.data();
-  const auto hint = [&] { return FailureHint(view, CompareWithReference(view, {}, {}), {}); };
+  const auto hint = [&] { return FailureHint(view, CompareWithReference(view, {}, {}), {}).text; };
   EXPECT_THAT(hint(), HasSubstr("off by a constant: +1.000"));
   candidate = reference;
   for (size_t i = 590; i < 600; ++i) candidate[i] = 0;
@@ -257,7 +258,7 @@ TEST(FailureHint, AWrongLastColumnIsNotAShift) {
   output.candidate = got.data();
   output.reference = right.data();
   const OutputComparison comparison = CompareWithReference(output, {}, {});
-  const std::string hint = FailureHint(output, comparison, {});
+  const std::string hint = FailureHint(output, comparison, {}).text;
   EXPECT_THAT(hint, HasSubstr("only the last column"));
   EXPECT_THAT(hint, Not(HasSubstr("shifted")));
 }

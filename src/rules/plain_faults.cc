@@ -57,15 +57,17 @@ std::string Sentence(const OutputView& output, const Found& found, std::string_v
 
 }  // namespace
 
-std::optional<std::string> PlainFault(const OutputView& output, std::byte poison) {
+std::optional<Hint> PlainFault(const OutputView& output, std::byte poison) {
   if (output.count == 0) return std::nullopt;
   if (const Found found = Unwritten(output, poison); found.count > 0)
-    return Sentence(output, found, "were never written");
+    return Hint{Sentence(output, found, "were never written"), Mistake::kNotWritten};
   if (!IsFloatingPoint(output.dtype) ||
       CountNonFinite(output.dtype, output.reference, output.count) > 0)
     return std::nullopt;
   if (const Found found = NonFinite(output); found.count > 0)
-    return Sentence(output, found, "are NaN or infinite") + "; the reference has finite ones alone";
+    return Hint{
+        Sentence(output, found, "are NaN or infinite") + "; the reference has finite ones alone",
+        Mistake::kNanOrInfinity};
   return std::nullopt;
 }
 

@@ -10,11 +10,11 @@
 
 namespace assay {
 
-// Returns the fault of an output as a sentence; nullopt: it has none. The reference's output
+// Returns the fault of an output; nullopt: it has none. The reference's output
 // decides whether NaN and infinities may be there: if it has any, they are left to the check.
 // `poison`: the byte that filled the output before the call. Of outputs with one byte an element
 // the poison may be an answer: only those that hold nothing else are unwritten, but for bool, which
 // it is no value of.
-std::optional<std::string> PlainFault(const OutputView& output, std::byte poison);
+std::optional<Hint> PlainFault(const OutputView& output, std::byte poison);
 
 }  // namespace assay

@@ -243,13 +243,13 @@ std::string DescribePlace(const WrongSet& wrong) {
   return {};
 }
 
-std::string DescribeValues(const OutputView& output, const WrongSet& wrong) {
+Hint DescribeValues(const OutputView& output, const WrongSet& wrong) {
   // Loose enough for errors of the output's own precision, tight enough not to fit by luck.
   const double relative = std::max(1e-5, 4 * UnitRoundoff(NativeClass(output.dtype)));
   if (NearlyAllFit(wrong, [&](const WrongSample& sample) {
         return Near(sample.got, -sample.expected, relative);
       }))
-    return "the sign is flipped";
+    return {"the sign is flipped", Mistake::kFactor};
   std::vector<double> ratios;
   std::vector<double> differences;
   for (const WrongSample& sample : wrong.samples) {
@@ -260,7 +260,7 @@ std::string DescribeValues(const OutputView& output, const WrongSet& wrong) {
   if (ratios.size() >= 2 * kSamplesMin && 2 * ratios.size() > wrong.samples.size()) {
     const Center center = FindCenter(ratios);
     if (center.median != 0 && center.spread <= kStableSpread * std::fabs(center.median - 1))
-      return fmt::format("off by a factor of {:#.4g}", center.median);
+      return {fmt::format("off by a factor of {:#.4g}", center.median), Mistake::kFactor};
   }
   if (differences.size() >= 2 * kSamplesMin) {
     const Center center = FindCenter(differences);
@@ -268,9 +268,10 @@ std::string DescribeValues(const OutputView& output, const WrongSet& wrong) {
       return sample.expected == wrong.samples.front().expected;
     });
     if (!varied && center.median != 0 && center.spread <= kStableSpread * std::fabs(center.median))
-      return fmt::format("off by a constant: {:+#.4g} everywhere", center.median);
+      return {fmt::format("off by a constant: {:+#.4g} everywhere", center.median),
+              Mistake::kFactor};
   }
-  return DescribeMoved(output, wrong, relative);
+  return {DescribeMoved(output, wrong, relative), Mistake::kMisplaced};
 }
 
 }  // namespace assay

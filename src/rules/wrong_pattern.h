@@ -39,8 +39,8 @@ WrongSet CollectWrong(const OutputView& output, const void* poison);
 // elements lie everywhere or follow no pattern.
 std::string DescribePlace(const WrongSet& wrong);
 
-// Returns "off by a factor of 2.000", "the sign is flipped", "shifted by one"...; empty if the
-// values show no pattern.
-std::string DescribeValues(const OutputView& output, const WrongSet& wrong);
+// Returns "off by a factor of 2.000", "the sign is flipped" (kFactor), "shifted by one"
+// (kMisplaced)...; empty text if the values show no pattern.
+Hint DescribeValues(const OutputView& output, const WrongSet& wrong);
 
 }  // namespace assay

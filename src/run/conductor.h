@@ -2,7 +2,6 @@
 // each as soon as it is known.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -11,10 +10,10 @@
 
 #include "base/result.h"
 #include "base/stop_token.h"
-#include "run/fleet.h"
 #include "run/plan.h"
 #include "run/rows.h"
 #include "session/asked_terms.h"
+#include "worker_client/client.h"
 
 namespace assay {
 
@@ -55,30 +54,16 @@ class Conductor {
   // or time, and a request may fail: such are judged again at the end, by one worker that has the
   // device for itself. A worker
   // that ends is started again. What it had in hand is tried once more, and after a second end in
-  // the same place has an error for a row. A worker that fails four times in a row in the same
-  // words, without a verdict between, is given up: its device is lost, while one problem that is
-  // too large differs from the next. Ends when all items have their row, no worker is left, a row
-  // cannot be kept, or `stop` is set.
+  // the same place has an error for a row. A worker that fails four times in a row, without a
+  // verdict between, is given up: its device is lost. Problems that are too large for it, or need
+  // what its machine lacks, are no failures of its own. Ends when all items have their row, no
+  // worker is left, a row cannot be kept, or `stop` is set.
   ConductEnd Run(const std::vector<size_t>& items, StopToken stop);
 
  private:
-  // Candidates of one problem, for one request.
-  struct Batch {
-    std::vector<size_t> items;
-    bool tried = false;  // a request on it failed
-  };
-  struct Request {
-    std::string id;
-    Batch batch;
-    std::vector<bool> judged;  // of each item
-  };
   struct WorkerState {
-    std::deque<Request> requests;  // the first is being served
-    int failures = 0;              // in a row in the same words, without a verdict
-    std::string last_failure;
-    int64_t heard_ns = 0;  // last word
+    int failures = 0;  // in a row, without a verdict
     bool given_up = false;
-    bool runs = false;
   };
 
   void Queue(const std::vector<size_t>& items);
@@ -89,32 +74,31 @@ class Conductor {
   // Ends all workers, and starts one a device for what is to be judged alone.
   Result<void> GoOnAlone();
   void Feed(size_t worker);
-  void Heard(size_t worker, const std::string& line);
-  void Ended(size_t worker, const std::string& end);
-  // Keeps what an event says of one candidate: its verdict, or why it has none.
-  void Judged(size_t worker, const std::string& line);
-  // Takes the served request away; its items without a row are queued again, or get this error.
-  void Failed(size_t worker, const Error& error);
-  void Keep(size_t item, std::optional<Verdict> verdict, std::optional<Error> error);
-  void WatchForSilence();
+  void Take(const ClientEvent& event);
+  // Keeps what an answer says of its candidate: its verdict, or why it has none.
+  void Judged(const ClientEvent& answer);
+  // Queues the rest of a failed request again, or gives it the error.
+  void Failed(const ClientEvent& event);
+  // Starts the worker again. What it had in hand when it ended a second time gets the error.
+  void Ended(const ClientEvent& event);
+  void QueueAgain(WorkerBatch batch);
+  void Keep(size_t item, Result<Verdict> verdict);
   void CountFailure(size_t worker, const std::string& why);
   // Ends all workers; takes the verdicts that come meanwhile.
   void StopAll();
-  bool AnyWork() const;
 
   const RunPlan& plan_;
   const AskedTerms& terms_;
-  Fleet& fleet_;
   const ConductEvents events_;
   const size_t batch_max_;
   const std::string settings_;  // TermsText
-  std::deque<Batch> waiting_;
-  std::vector<size_t> for_alone_;  // items
-  bool alone_ = false;             // one worker runs on each device
+  WorkerClient client_;
+  std::deque<WorkerBatch> waiting_;  // each of one problem
+  std::vector<size_t> for_alone_;    // items
+  bool alone_ = false;               // one worker runs on each device
   std::vector<WorkerState> workers_;
   std::vector<int> ends_in_hand_;  // of each item: how often a worker ended over it
   size_t left_ = 0;
-  size_t next_id_ = 0;
   std::optional<Error> error_;  // that ends the run
   std::string last_trouble_;    // of a worker
 };

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "run/run_testing.h"
-#include "worker/protocol.h"
+#include "worker_client/event.h"
 
 namespace assay {
 namespace {
@@ -165,7 +165,8 @@ TEST_F(Conducting, ACandidateThatCannotStartCudaBesideOthersIsJudgedAlone) {
       [&](const Json& request) -> std::vector<std::string> {
         if (fleet_there->alone_) return AllJudged(request);
         Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
-        verdict.message = "PyTorch 2.11 cannot use the CUDA device: CUDA error: out of memory";
+        verdict.message = "in whatever words";
+        verdict.cause = Cause::kScarceMemory;
         std::vector<std::string> lines;
         for (size_t i = 0; i < request["candidates"].size(); ++i)
           lines.push_back(VerdictLine(request["id"], i, verdict));
@@ -256,9 +257,8 @@ TEST_F(Conducting, ProblemsThatAreTooLargeDoNotEndTheRun) {
     plan_.items.push_back({plan_.problems.size() - 1, 0, plan_.items[0].source});
   }
   FakeFleet fleet(1, [](const Json& request) -> std::vector<std::string> {
-    static int count = 0;
-    return {ErrorLine(request["id"],
-                      {ErrorKind::kEnvironment, fmt::format("it needs {} GB", ++count / 2)})};
+    return {ErrorLine(request["id"], {ErrorKind::kEnvironment, "it needs more than there is",
+                                      ErrorCode::kTooLarge})};
   });
   const ConductEnd end = Conduct(fleet, {3, 4, 5, 6, 7, 8, 9, 10});
   EXPECT_FALSE(end.error);
@@ -272,6 +272,22 @@ TEST_F(Conducting, AWorkerThatOnlyFailsIsGivenUp) {
   EXPECT_EQ(end.error->kind, ErrorKind::kEnvironment);
   EXPECT_THAT(end.error->message, HasSubstr("no worker is left that can judge"));
   EXPECT_GT(end.left, 0u);
+  EXPECT_THAT(notices_.back(), HasSubstr("cuda:0 is given up"));
+}
+
+// The words of its failures may differ.
+TEST_F(Conducting, AWorkerThatGivesNoVerdictIsGivenUpWhateverItSays) {
+  for (int i = 0; i < 8; ++i) {
+    plan_.problems.push_back(plan_.problems[0]);
+    plan_.items.push_back({plan_.problems.size() - 1, 0, plan_.items[0].source});
+  }
+  int count = 0;
+  FakeFleet fleet(1, [&](const Json& request) -> std::vector<std::string> {
+    return {ErrorLine(request["id"],
+                      {ErrorKind::kEnvironment, fmt::format("the GPU is lost, at {}", ++count)})};
+  });
+  const ConductEnd end = Conduct(fleet, {3, 4, 5, 6, 7, 8, 9, 10});
+  ASSERT_TRUE(end.error);
   EXPECT_THAT(notices_.back(), HasSubstr("cuda:0 is given up"));
 }
 

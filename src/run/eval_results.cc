@@ -69,7 +69,7 @@ Json MetadataOf(const Verdict& verdict) {
   const Reached reached =
       CountsAsCorrect(verdict) ? Reached::kCorrect : FactsOf(verdict.outcome).reached;
   if (RightWithPreparedWeights(verdict))
-    metadata["right_with_weights"] = verdict.correctness->right_with_weights;
+    metadata["right_with_weights"] = WeightsKindName(*verdict.correctness->right_with_weights);
   if (reached == Reached::kNothing) metadata["compilation_error"] = verdict.message;
   if (reached == Reached::kBuilt) metadata["runtime_error"] = verdict.message;
   if (reached == Reached::kRan) metadata["correctness_issue"] = verdict.message;

@@ -47,7 +47,7 @@ TEST(EvalResultsFile, HasKernelBenchsLayout) {
 
 TEST(EvalResultsFile, WeightsPreparedOnceAreCorrectAsInKernelBench) {
   RunRow row = Row(0, Outcome::kWrong);
-  row.verdict->correctness->right_with_weights = "constant";
+  row.verdict->correctness->right_with_weights = WeightsKind::kConstant;
   const Json sample = Json::parse(EvalResultsText({&row}))["23"][0];
   EXPECT_EQ(sample["correctness"], true);
   EXPECT_EQ(sample["runtime"], -1);

@@ -52,7 +52,7 @@ std::string TermsOf(const Bundle& bundle) {
   if (verdict.outcome == Outcome::kCorrect) add("correctness_only", true);
   if (verdict.correctness && verdict.correctness->tolerance.starts_with("allclose"))
     add("tolerance", verdict.correctness->tolerance);
-  if (!verdict.problem.weights.empty()) add("weights", verdict.problem.weights);
+  if (verdict.problem.weights) add("weights", WeightsKindName(*verdict.problem.weights));
   if (!verdict.speed) return terms.dump();
   add("p", verdict.speed->threshold);
   if (!verdict.speed->against && !verdict.speed->headline.empty())

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "base/stop_token.h"
-#include "run/fleet.h"
+#include "worker_client/client.h"
 
 namespace assay {
 
@@ -15,14 +15,13 @@ class JobWorker {
  public:
   // Uses the fleet's first worker. The fleet must outlive this object.
   JobWorker(Fleet& fleet, std::function<int64_t()> now_ns);
-  ~JobWorker();
 
   // Starts the worker, and waits until it is ready. Errors: kEnvironment (it does not start here),
   // kInterrupted.
   Result<void> Start(StopToken stop);
 
   // Ends the worker, so that the next judgement is by a fresh one.
-  void Stop();
+  void Stop() { client_.Abort(); }
 
   // Judges by a line of WorkerLine(), and returns the verdict as JSON; of a request to describe a
   // problem, or of a candidate that builds to a known artifact, the event. Calls `look` several
@@ -35,20 +34,11 @@ class JobWorker {
                             StopToken stop);
 
  private:
-  struct Attempt {
-    std::optional<std::string> answer;
-    std::optional<Error> error;
-    bool ended = false;
-  };
   Result<std::string> Try(const std::string& line, int64_t end_ns,
                           const std::function<bool(const std::string&)>& look, StopToken stop);
-  void Hear(const std::string& line, Attempt* attempt, std::string* event);
-  // Ends the request in hand: by itself if it can, else with its worker.
-  void Cancel();
 
-  Fleet& fleet_;
+  WorkerClient client_;
   const std::function<int64_t()> now_ns_;
-  bool runs_ = false;
 };
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -183,7 +184,10 @@ Result<void> Runner::End(const TakenJob& job, const Result<std::string>& judged,
     return {};
   }
   const bool failed_here = !judged && judged.error().kind == ErrorKind::kEnvironment;
-  jobs_failed_ = failed_here ? jobs_failed_ + 1 : 0;
+  if (failed_here && job.id != job_failed_) ++jobs_failed_;
+  if (!failed_here) jobs_failed_ = 0;
+  if (judged) pauses_ = 0;
+  job_failed_ = failed_here ? job.id : "";
   parts_.say(judged ? fmt::format("job {}: {}", job.id, TextIn(*judged, "outcome"))
                     : fmt::format("job {}: no verdict: {}", job.id, judged.error().message));
   const auto kept = parts_.results.Keep(
@@ -194,10 +198,26 @@ Result<void> Runner::End(const TakenJob& job, const Result<std::string>& judged,
         fmt::format("the result of job {} is in memory alone: {}", job.id, kept.error().message));
   if (jobs_failed_ < terms_.failures_max) return {};
   ASSAY_RETURN_IF_ERROR(Deliver(stop));
-  return EnvironmentError(
-      fmt::format("{} jobs in a row had no verdict here, the last since {}: assay doctor says "
-                  "whether judging works",
-                  jobs_failed_, judged.error().message));
+  return Pause(judged.error(), stop);
+}
+
+Result<void> Runner::Pause(const Error& last, StopToken stop) {
+  Error why = last;
+  while (true) {
+    const double wait_s = std::min(terms_.pause_s_max, std::ldexp(terms_.pause_s, pauses_++));
+    parts_.say(
+        fmt::format("{} jobs in a row had no verdict here, the last since {}: assay doctor "
+                    "says whether judging works; goes on in {:.0f} s",
+                    jobs_failed_, why.message, wait_s));
+    parts_.worker.Stop();
+    if (!parts_.repeats.wait(wait_s, stop)) return Fail(ErrorKind::kInterrupted, "interrupted");
+    const auto started = parts_.worker.Start(stop);
+    if (started) break;
+    if (started.error().kind == ErrorKind::kInterrupted) return started;
+    why = started.error();
+  }
+  jobs_failed_ = 0;
+  return {};
 }
 
 }  // namespace assay

@@ -1,5 +1,6 @@
 // A runner: asks a server for jobs, judges them here, one at a time, and tells the results. It ends
-// each job once: a result is kept until the server has counted or refused it.
+// each job once: a result is kept until the server has counted or refused it. Several jobs in a row
+// that this machine fails make it wait, and start its worker afresh: no job ends it.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,9 @@ struct RunnerTerms {
   double heartbeat_s = 15;
   double progress_s = 1;  // at least, between two calls with progress of one stage
   BackOff back_off;
-  int failures_max = 3;  // of the machine, in a row: then it takes no more jobs
+  int failures_max = 3;  // jobs in a row that the machine failed: then it waits
+  double pause_s = 60;   // so long; twice as long each time, until a job succeeds
+  double pause_s_max = 900;
 };
 
 struct RunnerParts {
@@ -51,6 +54,8 @@ class Runner {
                    StopToken stop);
   // Tells how the job goes, if it is time. Returns false once the server wants it no more.
   bool Report(const TakenJob& job, const std::string& event, StopToken stop);
+  // Waits after jobs that failed here, and takes none until a fresh worker is ready.
+  Result<void> Pause(const Error& last, StopToken stop);
   // Gives a job up that has no result; the server's answer does not matter.
   void GiveBack(const TakenJob& job, const Error& error);
   // Waits before the next call after one that failed; says so once.
@@ -59,8 +64,10 @@ class Runner {
 
   const RunnerTerms terms_;
   const RunnerParts parts_;
-  int calls_failed_ = 0;  // in a row
-  int jobs_failed_ = 0;   // by this machine, in a row
+  int calls_failed_ = 0;    // in a row
+  int jobs_failed_ = 0;     // by this machine, in a row; another attempt at one is the same job
+  std::string job_failed_;  // the last of them
+  int pauses_ = 0;          // since the last job that succeeded
   // Of the job in hand.
   std::string event_, stage_;  // the newest that is not told; the stage of the last that was
   int64_t told_ns_ = 0;

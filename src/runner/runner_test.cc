@@ -52,7 +52,8 @@ class Running : public ::testing::Test {
         stopped_ = true;
         return FakeServer::Says(204, "");
       }
-      return FakeServer::Says(200, JobNumber(jobs_--).dump());
+      const int number = jobs_--;
+      return FakeServer::Says(200, JobNumber(same_ ? 1 : number).dump());
     }
     if (request.url.ends_with("/end")) {
       ends_.push_back(request.url.substr(request.url.find("jobs/")) + " " + request.body);
@@ -85,7 +86,8 @@ class Running : public ::testing::Test {
   FakeTime time_;
   std::atomic<bool> stopped_ = false;
   int jobs_ = 1, away_ = 0, takes_ = 0, take_status_ = 200;
-  size_t kept_ = 0;  // results on disk at the end
+  bool same_ = false;  // all attempts are at one job
+  size_t kept_ = 0;    // results on disk at the end
   OneWorker::Answer judge_;
   std::function<void()> idle_;
   std::function<HttpReply(const Json&)> end_, progress_;
@@ -219,14 +221,37 @@ TEST_F(Running, CtrlCGivesTheJobBack) {
   EXPECT_EQ(kept_, 0u);
 }
 
-TEST_F(Running, AMachineThatFailsAllJobsTakesNoMore) {
-  jobs_ = 10;
+// A runner that ended was dead for good where nobody starts it again.
+TEST_F(Running, AMachineThatFailsAllJobsWaitsLongerAndLongerAndGoesOn) {
+  jobs_ = 7;
   judge_ = [](const std::string&) -> std::vector<std::string> { return {OneWorker::kDies}; };
-  const Error error = Run();
-  EXPECT_EQ(error.kind, ErrorKind::kEnvironment);
-  EXPECT_THAT(error.message, HasSubstr("3 jobs in a row"));
-  EXPECT_EQ(ends_.size(), 3u);
+  EXPECT_EQ(Run().kind, ErrorKind::kInterrupted);
+  EXPECT_EQ(ends_.size(), 7u);
   EXPECT_THAT(ends_, Each(HasSubstr(R"("kind":"environment")")));
+  EXPECT_THAT(said_, Contains(HasSubstr("3 jobs in a row had no verdict here")));
+  EXPECT_THAT(time_.waits, ElementsAre(60, 120, Le(1)));
+}
+
+// One job that is too large for the machine came back three times, and was '3 jobs in a row'.
+TEST_F(Running, AttemptsAtOneJobAreOneFailure) {
+  jobs_ = 9;
+  same_ = true;
+  judge_ = [](const std::string&) -> std::vector<std::string> { return {OneWorker::kDies}; };
+  EXPECT_EQ(Run().kind, ErrorKind::kInterrupted);
+  EXPECT_EQ(ends_.size(), 9u);
+  EXPECT_THAT(time_.waits, Each(Le(1)));
+}
+
+TEST_F(Running, AProblemThatDoesNotFitIsTheJobsEndAndNoFailure) {
+  jobs_ = 5;
+  judge_ = [](const std::string&) -> std::vector<std::string> {
+    return {R"({"event":"unjudged","id":"job","candidate":0,"message":"it needs 500 GB"})",
+            R"({"event":"error","id":"job","kind":"environment","message":"it needs 500 GB"})"};
+  };
+  EXPECT_EQ(Run().kind, ErrorKind::kInterrupted);
+  EXPECT_EQ(ends_.size(), 5u);
+  EXPECT_THAT(ends_, Each(HasSubstr(R"("kind":"unjudged")")));
+  EXPECT_THAT(time_.waits, Each(Le(1)));
 }
 
 TEST_F(Running, AWrongJobIsToldAndIsNotTheMachinesFault) {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "http/client.h"
-#include "run/fleet.h"
 #include "runner/server_link.h"
+#include "worker_client/fleet.h"
 
 namespace assay {
 

@@ -59,6 +59,7 @@ Result<JobStatus> ParseJob(const std::string& body) {
                  TextOf(job, "failure"),
                  TextOf(job, "runner"),
                  NumberOf(TextOf(job, "place")),
+                 TextOf(job, "for_nobody") == "true",
                  Dump(job)};
   ASSAY_RETURN_IF_ERROR(CheckId(view.id));
   return view;
@@ -194,7 +195,8 @@ Result<JobStatus> SubmittedJob::Follow(const std::string& id, StopToken stop) {
   int broken = 0;  // streams in a row that brought nothing
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(JobStatus job, Look(id, stop));
-    if (const std::string now = fmt::format("{} {}", job.state, job.place); now != shown) {
+    if (const std::string now = fmt::format("{} {} {}", job.state, job.place, job.for_nobody);
+        now != shown) {
       shown = now;
       events_.job(job);
     }

@@ -23,8 +23,9 @@ struct SubmitRequest {
 
 struct JobStatus {
   std::string id, state, problem, size, name, outcome, verdict, failure, runner;
-  int64_t place = 0;  // in the queue, from 1; 0: not queued
-  std::string json;   // all that the server says of it
+  int64_t place = 0;        // in the queue, from 1; 0: not queued
+  bool for_nobody = false;  // it is queued, and no runner that is there takes it
+  std::string json;         // all that the server says of it
   bool has_ended() const { return state == "done" || state == "failed" || state == "cancelled"; }
 };
 // Reads {"job": {...}}. Errors: kEnvironment.

@@ -89,6 +89,7 @@ struct SandboxSupport {
   bool available = false;
   // If not available: one line that names the missing part and the command that mends it.
   std::string missing;
+  bool lacks_bubblewrap = false;  // that part is bubblewrap, which is not installed
   // "bubblewrap 0.8.0, own uid, seccomp, landlock 7, cgroup v1 (memory, pids)". If the self-test
   // broke out, it begins with "WEAK: " and the breaches.
   std::string isolation;

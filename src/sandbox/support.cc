@@ -161,6 +161,7 @@ Probe RunProbe() {
   SandboxTools& tools = probe.tools;
   SandboxSupport& support = probe.support;
   support.missing = FindTools(&tools);
+  support.lacks_bubblewrap = tools.bubblewrap.path.empty();
   if (!support.missing.empty()) return probe;
   auto self_test = RunSelfTest(tools);
   if (!self_test && tools.groups.version != 0) {
@@ -227,7 +228,8 @@ Result<std::string> SupportFolder() {
   std::error_code code;
   const fs::path binary = fs::read_symlink("/proc/self/exe", code);
   const fs::path folder = binary.parent_path();
-  for (const fs::path& choice : {folder / "lib" / "assay", folder.parent_path() / "lib" / "assay"})
+  for (const fs::path& choice :
+       {folder, folder / "lib" / "assay", folder.parent_path() / "lib" / "assay"})
     if (::access((choice / "confine").c_str(), X_OK) == 0) return choice.string();
   return EnvironmentError(
       fmt::format("Assay's helpers are neither in {0}/lib/assay nor in {1}/lib/assay; rebuild or "

@@ -26,12 +26,12 @@ Stage StageOf(const Verdict& verdict) {
 double Positive(double ratio) { return std::isfinite(ratio) && ratio > 0 ? ratio : 0; }
 
 double CertifiedOf(const Verdict& verdict, const BaselineResult& result) {
-  if (const double certified = Positive(result.certified_speedup); certified > 0) return certified;
+  const double threshold = Positive(verdict.speed->threshold);
+  if (const double certified = Positive(result.certified_speedup); certified > 0)
+    return result.decision == "faster" ? certified : std::min(certified, threshold);
   const bool won = verdict.outcome == Outcome::kFaster && result.decision == "faster";
   // The threshold itself was beaten, and `certified_speedup` is the end of what was.
-  return won ? std::nextafter(Positive(verdict.speed->threshold),
-                              std::numeric_limits<double>::infinity())
-             : 0;
+  return won ? std::nextafter(threshold, std::numeric_limits<double>::infinity()) : 0;
 }
 
 // Why a candidate is no better; what is faster needs no words.
@@ -47,12 +47,12 @@ std::string WhyOf(const Verdict& verdict) {
 bool RightWithPreparedWeights(const Verdict& verdict) {
   const bool is_wrong =
       verdict.outcome == Outcome::kWrong || verdict.outcome == Outcome::kWeightsDiffer;
-  return is_wrong && verdict.correctness && !verdict.correctness->right_with_weights.empty();
+  return is_wrong && verdict.correctness && verdict.correctness->right_with_weights;
 }
 
 bool RightOnOrdinaryValues(const Verdict& verdict) {
   return verdict.outcome == Outcome::kWrong && verdict.correctness &&
-         verdict.correctness->hint.starts_with(kRightOnOrdinary);
+         IsOfUnusualValues(verdict.correctness->mistake);
 }
 
 std::string_view StageName(Stage stage) {

@@ -36,7 +36,8 @@ struct Attempt {
   double speedup = 0;
   double ci_low = 0, ci_high = 0;
   double time_ns = 0;  // of the candidate's call; likewise
-  // The largest p that gate 2 decides `faster` against; 0: none.
+  // The largest p that gate 2 decides `faster` against; 0: none. At most the threshold where the
+  // decision is another one.
   double certified_speedup = 0;
 
   bool correct() const { return stage >= Stage::kCorrect; }

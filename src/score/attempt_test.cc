@@ -26,7 +26,7 @@ TEST(Attempt, EachOutcomeReachesItsStage) {
 TEST(Attempt, WeightsPreparedOnceAreCorrectInPlainAlone) {
   for (const Outcome outcome : {Outcome::kWrong, Outcome::kWeightsDiffer}) {
     Verdict verdict = SampleVerdict(outcome);
-    verdict.correctness.emplace().right_with_weights = "constant";
+    verdict.correctness.emplace().right_with_weights = WeightsKind::kConstant;
     const Attempt attempt = AttemptOf(verdict);
     EXPECT_TRUE(attempt.prepares_weights);
     EXPECT_EQ(attempt.stage, Stage::kCorrect);
@@ -39,7 +39,7 @@ TEST(Attempt, WeightsPreparedOnceAreCorrectInPlainAlone) {
   // Had it a speed, plain would count that, too.
   Verdict timed = SampleVerdict(Outcome::kFaster);
   timed.outcome = Outcome::kWrong;
-  timed.correctness->right_with_weights = "constant";
+  timed.correctness->right_with_weights = WeightsKind::kConstant;
   EXPECT_TRUE(Qualifies(AttemptOf(timed), 1, false));
   EXPECT_FALSE(Qualifies(AttemptOf(timed), 1, true));
   EXPECT_EQ(AttemptOf(timed).certified_speedup, 0);
@@ -48,7 +48,7 @@ TEST(Attempt, WeightsPreparedOnceAreCorrectInPlainAlone) {
 TEST(Attempt, UnusualValuesAloneAreToldApartAndNotCorrect) {
   Verdict verdict = SampleVerdict(Outcome::kWrong);
   EXPECT_FALSE(AttemptOf(verdict).right_on_ordinary);
-  verdict.correctness->hint = "right on ordinary values, wrong on huge values: likely overflow";
+  verdict.correctness->mistake = Mistake::kHugeValues;
   EXPECT_TRUE(AttemptOf(verdict).right_on_ordinary);
   EXPECT_FALSE(AttemptOf(verdict).correct());
   EXPECT_EQ(AttemptOf(verdict).message, verdict.correctness->hint);

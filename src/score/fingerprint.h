@@ -10,8 +10,8 @@
 
 namespace assay {
 
-// Returns the kind within the outcome: of wrong candidates "precision", "part of the output"..., by
-// the verdict's hint; of fouls the rule; of unsettled ones the cause. Empty: the outcome says all.
+// Returns the kind within the outcome: of wrong candidates their mistake, "precision", "part of the
+// output"...; of fouls the rule; of unsettled ones the cause. Empty: the outcome says all.
 std::string KindOf(const Verdict& verdict);
 
 struct FingerprintRow {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "score/attempt.h"
 #include "score/score_testing.h"
 
 namespace assay {
@@ -10,9 +11,9 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Verdict Wrong(const std::string& hint) {
+Verdict Wrong(Mistake mistake) {
   Verdict verdict = Judged("gelu", Outcome::kWrong);
-  verdict.correctness->hint = hint;
+  verdict.correctness->mistake = mistake;
   return verdict;
 }
 
@@ -24,19 +25,21 @@ TEST(Fingerprint, EachOutcomeHasItsKind) {
   EXPECT_EQ(KindOf(foul), "late-write");
   Verdict unsettled = Judged("gelu", Outcome::kUnsettled, 1.1);
   EXPECT_EQ(KindOf(unsettled), "");
-  unsettled.speed->baselines.at("eager").why_unsettled = {"budget", 30};
+  unsettled.speed->baselines.at("eager").why_unsettled = {UnsettledCause::kBudget, 30};
   EXPECT_EQ(KindOf(unsettled), "budget");
 }
 
-TEST(Fingerprint, WrongOnesGoByTheirHint) {
-  EXPECT_EQ(KindOf(Wrong("right on ordinary values, wrong on huge values: likely overflow")),
-            "huge values alone");
-  EXPECT_EQ(KindOf(Wrong("right on ordinary values, wrong in a new way")), "unusual values alone");
-  EXPECT_EQ(KindOf(Wrong("right at the size that was asked for, but at 3 x 5: all NaN")),
-            "another size");
-  EXPECT_EQ(KindOf(Wrong("12% of the elements are wrong, by up to 3")), "other values");
-  Verdict prepared = Wrong("right with constant weights: it prepares them once");
-  prepared.correctness->right_with_weights = "constant";
+// The words of a hint are for people.
+TEST(Fingerprint, WrongOnesGoByTheirMistake) {
+  EXPECT_EQ(KindOf(Wrong(Mistake::kHugeValues)), "huge values alone");
+  EXPECT_EQ(KindOf(Wrong(Mistake::kOtherSize)), "another size");
+  EXPECT_EQ(KindOf(Wrong(Mistake::kNone)), "other values");
+  Verdict reworded = Wrong(Mistake::kPrecision);
+  reworded.correctness->hint = "right on ordinary values; every second row is transposed";
+  EXPECT_EQ(KindOf(reworded), "precision");
+  EXPECT_FALSE(RightOnOrdinaryValues(reworded));
+  Verdict prepared = Wrong(Mistake::kOther);
+  prepared.correctness->right_with_weights = WeightsKind::kConstant;
   EXPECT_EQ(KindOf(prepared), "prepared weights");
 }
 

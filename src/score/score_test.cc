@@ -64,9 +64,9 @@ TEST(Score, TheFunnelIsBrokenDownByLevelAndMechanism) {
 
 TEST(Score, WeightsPreparedOnceAreShownApart) {
   Verdict prepared = Judged("lstm", Outcome::kWrong);
-  prepared.correctness->right_with_weights = "constant";
+  prepared.correctness->right_with_weights = WeightsKind::kConstant;
   Verdict beside = Judged("conv2d", Outcome::kWrong);  // its problem is solved in any case
-  beside.correctness->right_with_weights = "constructed";
+  beside.correctness->right_with_weights = WeightsKind::kConstructed;
   std::vector<Verdict> verdicts = FiveProblems();
   verdicts.push_back(prepared);
   verdicts.push_back(beside);
@@ -89,7 +89,7 @@ TEST(Score, OutcomesAreCountedByMechanismOrLevel) {
                  {"conv2d", 2, "reuse"},
                  {"attention", 2, ""}};
   std::vector<Verdict> verdicts = FiveProblems();
-  verdicts[0].correctness->hint = "all zeros";
+  verdicts[0].correctness->mistake = Mistake::kOneValue;
   const Fingerprint table = Scored(verdicts, rules).fingerprint;
   EXPECT_EQ(table.by, "mechanism");
   EXPECT_THAT(table.groups, ElementsAre("no mechanism", "fusion", "reduction", "reuse"));

@@ -45,8 +45,8 @@ Json TaskOf(const ProblemRecord& problem, const DatasetTerms& terms) {
 Json CandidateOf(const Sample& sample) {
   const CandidateRecord& candidate = sample.Counts().candidate;
   return {{"name", sample.name},
-          {"form", candidate.form},
-          {"language", candidate.language},
+          {"form", CandidateFormName(candidate.form)},
+          {"language", LanguageName(candidate.language)},
           {"hash", candidate.hash},
           {"source", sample.source}};
 }
@@ -145,7 +145,7 @@ Dataset KernelBook(const std::vector<const Sample*>& samples, const DatasetTerms
   for (const Sample* sample : samples) {
     const Verdict& verdict = sample->Counts();
     const auto reference = terms.reference(verdict.problem);
-    if (!reference || verdict.candidate.language != "python") {
+    if (!reference || verdict.candidate.language != Language::kPython) {
       ++dataset.left_out;
       dataset.lacking = reference ? "the form: KernelBook has Python alone" : kNoReference;
       continue;

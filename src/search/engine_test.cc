@@ -16,7 +16,7 @@
 #include "search/tuner.h"
 #include "session/asked_terms.h"
 #include "toolchain/tune_space.h"
-#include "worker/protocol.h"
+#include "worker_client/event.h"
 
 namespace assay {
 namespace {

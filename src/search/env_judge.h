@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,9 +11,9 @@
 #include "base/result.h"
 #include "base/stop_token.h"
 #include "model/verdict.h"
-#include "run/fleet.h"
 #include "session/asked_terms.h"
 #include "toolchain/build.h"
+#include "worker_client/client.h"
 
 namespace assay {
 
@@ -36,41 +37,22 @@ class FleetEnvJudge : public EnvJudge {
  public:
   // The fleet must outlive this object. Workers start when they are needed; one that ends is
   // started again, and what it had in hand is asked for once more.
-  explicit FleetEnvJudge(Fleet& fleet) : fleet_(fleet), workers_(fleet.size()) {}
-  ~FleetEnvJudge() override;
+  explicit FleetEnvJudge(Fleet& fleet) : client_(fleet) {}
   std::vector<Result<Verdict>> Judge(std::span<const EnvTask> tasks, StopToken stop) override;
   Result<std::vector<std::string>> Describe(const AskedTerms& terms, StopToken stop) override;
 
  private:
-  // Candidates with equal terms; none: a description.
-  struct Request {
-    AskedTerms terms;
-    std::vector<size_t> tasks;
-    bool tried = false;
-  };
-  struct Worker {
-    bool runs = false;
-    std::string id;  // of the request that it serves; empty: none
-    Request request;
-  };
-  // Results of one call.
-  struct Answers {
-    std::vector<std::optional<Result<Verdict>>> verdicts;
-    std::optional<Result<std::vector<std::string>>> description;
+  // One call's request, and its listener.
+  struct Work {
+    std::function<std::string(const std::string& id, const WorkerBatch&)> line;
+    std::function<void(const ClientEvent& answer)> answered;
+    std::function<void(size_t item, const Error&)> failed;
   };
 
   // Serves all of them.
-  void Serve(std::deque<Request> waiting, std::span<const EnvTask> tasks, StopToken stop,
-             Answers* answers);
-  Result<void> Send(size_t worker, Request request, std::span<const EnvTask> tasks);
-  void Heard(size_t worker, const std::string& line, std::deque<Request>* waiting,
-             Answers* answers);
-  void End(size_t worker, const Error& error, std::deque<Request>* waiting, Answers* answers);
-  static void Fail(const Request& request, const Error& error, Answers* answers);
+  void Serve(std::deque<WorkerBatch> waiting, const Work& work, StopToken stop);
 
-  Fleet& fleet_;
-  std::vector<Worker> workers_;
-  size_t next_id_ = 0;
+  WorkerClient client_;
 };
 
 }  // namespace assay

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "search/search_testing.h"
-#include "worker/protocol.h"
+#include "worker_client/event.h"
 
 namespace assay {
 namespace {

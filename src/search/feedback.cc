@@ -9,6 +9,7 @@
 
 #include "report/decision_text.h"
 #include "report/kernel_facts.h"
+#include "report/probe_text.h"
 #include "report/text.h"
 #include "toolchain/build.h"
 #include "toolchain/lines.h"
@@ -70,7 +71,8 @@ std::string Errors(const FeedbackSubject& subject) {
   for (const CompilerError& error : CompilerErrors(CompilerLog(verdict), kErrorsMax))
     text += fmt::format("{}line {}: {}\n    {}", text.empty() ? "" : "\n", error.line,
                         error.message, LineOf(subject.source, error.line));
-  if (text.empty() && verdict.candidate.form == "python") text = LogTail(CompilerLog(verdict));
+  if (text.empty() && verdict.candidate.form == CandidateForm::kPython)
+    text = LogTail(CompilerLog(verdict));
   return text.empty() ? text : "Errors at its lines:\n" + text;
 }
 
@@ -82,7 +84,7 @@ std::string FirstMismatch(const Verdict& verdict) {
   std::string text =
       fmt::format("First wrong element: {}[{}]", mismatch.output, fmt::join(mismatch.index, ", "));
   // Constant weights stay for a whole session, and an output's value tells of them.
-  if (verdict.problem.weights != "constant" && verdict.problem.weights != "constructed")
+  if (verdict.problem.weights.value_or(WeightsKind::kVaried) == WeightsKind::kVaried)
     text += fmt::format(": {} instead of {}", Value(mismatch.got), Value(mismatch.expected));
   return text +
          fmt::format(". Wrong elements of this output: {}.", FormatShare(mismatch.share_wrong));
@@ -115,7 +117,7 @@ std::string Wrong(const Verdict& verdict) {
     text = "Hint: " + Short(correctness.hint) + ".\n";
   if (correctness.first_mismatch) text += FirstMismatch(verdict);
   text += Draws(correctness);
-  if (!correctness.right_with_weights.empty())
+  if (correctness.right_with_weights)
     text += " It would be right if weights were the same in all calls; here they are not.";
   return std::string(TrimSpace(text));
 }

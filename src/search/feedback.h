@@ -35,9 +35,6 @@ std::vector<FeedbackPart> FeedbackOf(const FeedbackSubject& subject);
 // The parts as paragraphs.
 std::string FeedbackText(const std::vector<FeedbackPart>& parts);
 
-// Reads a probe of its calls: a line for each thing that was looked at, with what it means.
-std::string ProbeText(const Verdict& verdict);
-
 // Names the most likely limit of a native candidate's speed in one sentence with its numbers. Empty
 // where nothing stands out, and at 85% of the measured peak or more.
 std::string NativeBottleneck(const Verdict& verdict, const NativeCode& code);

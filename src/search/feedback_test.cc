@@ -66,7 +66,7 @@ TEST(Feedback, ShowsOneWrongElementToThreeDigits) {
 
 TEST(Feedback, ShowsNoValueWhereWeightsStayForASession) {
   Verdict verdict = WrongAt(0.00071197614, 0.05901837);
-  for (const char* treatment : {"constant", "constructed"}) {
+  for (const WeightsKind treatment : {WeightsKind::kConstant, WeightsKind::kConstructed}) {
     verdict.problem.weights = treatment;
     EXPECT_THAT(Part(verdict, "mismatch"), AllOf(HasSubstr("out[3, 1023]"), Not(HasSubstr("0.059")),
                                                  Not(HasSubstr("0.0007"))));
@@ -98,7 +98,7 @@ TEST(Feedback, QuotesTheLinesOfErrorsOnceEach) {
 
 TEST(Feedback, ShowsTheEndOfAPythonTraceback) {
   Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
-  verdict.candidate.form = "python";
+  verdict.candidate.form = CandidateForm::kPython;
   verdict.log = "Traceback (most recent call last):\n  File \"x\", line 3\nNameError: name 'q'\n";
   EXPECT_THAT(Part(verdict, "errors"), HasSubstr("    NameError: name 'q'"));
 }

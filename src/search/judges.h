@@ -1,18 +1,18 @@
 // Judges the candidates of a search by worker processes. Nothing here touches a device.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "run/fleet.h"
 #include "search/sources.h"
 #include "session/asked_terms.h"
+#include "worker_client/client.h"
 
 namespace assay {
 
@@ -27,53 +27,41 @@ class Judges : public VerdictSource {
   // object; its workers are started when they are needed.
   Judges(Fleet& fleet, AskedTerms screening, AskedTerms confirming, JudgesEvents events,
          size_t batch_max = 16);
-  ~Judges() override;
 
   void Add(JudgeTask task) override;
   void Know(const std::string& artifact) override { known_.insert(artifact); }
   void Race(double bound) override { screening_.bound = bound; }
   // True while anything that was added has not been returned.
-  bool busy() const { return in_hand_ > 0; }
+  bool busy() const { return !waiting_.empty() || !asked_.empty(); }
   // A request that ends in an environment error is repeated once, also where the worker ended.
   Result<std::vector<JudgedTask>> Wait(int timeout_ms) override;
   std::vector<JudgedTask> Stop() override;
   // A worker judges the candidates of its request one after the other.
-  size_t judged_at_once() const override { return workers_.size(); }
+  size_t judged_at_once() const override { return client_.size(); }
 
  private:
   struct Task {
     JudgeTask task;
     int failures = 0;  // requests on it that ended in an error, workers that ended over it
   };
-  struct Worker {
-    bool runs = false;
-    std::string id;           // of the request being served; empty: none
-    std::vector<Task> tasks;  // of it
-    std::vector<bool> judged;
-    int64_t heard_ns = 0;
-  };
 
   Result<void> Feed(size_t worker);
-  void Take(const Fleet::Said& said);
-  // Lets a worker without a request end by itself.
-  void Retire(size_t worker);
-  void Heard(size_t worker, const std::string& line);
-  void Judged(Worker& worker, size_t candidate, JudgedTask judged);
-  // The request has ended; what has no verdict is tried again, or has this error. `blamed`: the
-  // first of them alone.
-  void EndRequest(size_t worker, const Error& error, bool blamed);
-  void WatchForSilence();
+  void Take(const ClientEvent& event);
+  void Judged(const ClientEvent& answer);
+  // A request has ended; what has no answer is tried again, or has this error. Where its worker
+  // ended, the first of them alone is to blame.
+  void EndRequest(const ClientEvent& end);
 
-  Fleet& fleet_;
+  WorkerClient client_;
   AskedTerms screening_;
   const AskedTerms confirming_;
   const JudgesEvents events_;
   const size_t batch_max_;
   std::deque<Task> waiting_;
-  std::vector<Worker> workers_;
+  std::map<size_t, Task> asked_;  // by the numbers that the client knows them by
   std::vector<JudgedTask> done_;
   std::set<std::string> known_;  // artifacts
-  size_t in_hand_ = 0, next_id_ = 0;
+  size_t next_item_ = 0;
   int failures_ = 0;  // in a row, without a verdict
   bool any_verdict_ = false;
   Error last_failure_;

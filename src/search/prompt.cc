@@ -103,7 +103,7 @@ std::string Tolerance(const PromptSubject& subject) {
 
 // The rules that differ from problem to problem.
 std::string Conditions(const ProblemRequest& problem) {
-  const bool varied = problem.weights.empty() || problem.weights == "varied";
+  const bool varied = problem.weights == WeightsKind::kVaried;
   std::string text =
       varied ? "- Inputs and parameters have new values in each call: results of earlier calls, or "
                "weights prepared in one, are wrong.\n"

@@ -232,7 +232,7 @@ TEST(Prompt, RulesFollowTheProblem) {
               AllOf(HasSubstr("other sizes"), HasSubstr("weights prepared in one, are wrong"),
                     Not(HasSubstr("NaN or infinite")), Not(HasSubstr("librar")),
                     Not(HasSubstr("has a `check`"))));
-  problem.weights = "constant";
+  problem.weights = WeightsKind::kConstant;
   problem.special_values = "required";
   problem.allow_libraries = false;
   problem.ragged = {{"ROWS", {1, 67}}};

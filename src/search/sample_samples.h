@@ -50,7 +50,8 @@ inline std::vector<Sample> SampleSamples() {
   plain.name = "mine.py";
   plain.source = "class ModelNew: ...";
   plain.verdict = SampleVerdict(Outcome::kFaster);
-  plain.verdict->candidate.form = plain.verdict->candidate.language = "python";
+  plain.verdict->candidate.form = CandidateForm::kPython;
+  plain.verdict->candidate.language = Language::kPython;
   samples.push_back(plain);
   return samples;
 }

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/hash.h"
-#include "worker/protocol.h"
+#include "worker_client/event.h"
 
 namespace assay {
 

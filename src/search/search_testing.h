@@ -11,7 +11,7 @@
 #include "archive/store.h"
 #include "model/sample_verdicts.h"
 #include "propose/proposer.h"
-#include "run/fleet.h"
+#include "worker_client/fleet.h"
 
 namespace assay {
 

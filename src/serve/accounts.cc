@@ -6,13 +6,12 @@
 
 #include "base/hash.h"
 #include "base/secret.h"
-#include "base/utf8.h"
+#include "serve/account_names.h"
 #include "serve/words.h"
 
 namespace assay {
 namespace {
 
-constexpr size_t kNameBytesMax = 40;
 constexpr size_t kTokenBytes = 16;
 constexpr int64_t kSessionLastsS = 14 * 24 * 3600;
 constexpr const char* kServerName = "server";
@@ -28,23 +27,6 @@ Account AccountOf(const SqliteStatement& row) {
   return account;
 }
 
-// Characters that do not show, by their UTF-8: C1 controls, zero widths, marks of the direction.
-bool HasHiddenCharacter(const std::string& text) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = [&](size_t at) {
-      return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
-    };
-    const int first = byte(i), second = byte(i + 1), third = byte(i + 2);
-    if (first < 0x20 || first == 0x7f || (first == 0xc2 && second < 0xa0)) return true;
-    if (first == 0xd8 && second == 0x9c) return true;                                    // U+061C
-    if (first == 0xe2 && second == 0x80 && third >= 0x8b && third <= 0x8f) return true;  // U+200B-F
-    if (first == 0xe2 && second == 0x80 && third >= 0xa8 && third <= 0xae) return true;  // U+2028-E
-    if (first == 0xe2 && second == 0x81 && third >= 0xa0 && third <= 0xaf) return true;  // U+2060-F
-    if (first == 0xef && second == 0xbb && third == 0xbf) return true;                   // U+FEFF
-  }
-  return false;
-}
-
 Result<std::optional<Account>> One(SqliteStatement& select) {
   ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
   if (!found) return std::nullopt;
@@ -53,24 +35,18 @@ Result<std::optional<Account>> One(SqliteStatement& select) {
 
 }  // namespace
 
-Result<void> CheckAccountName(const std::string& name) {
-  if (name.empty()) return UsageError("a name is missing: choose one");
-  if (name.size() > kNameBytesMax)
-    return UsageError(
-        fmt::format("the name is over {} bytes: choose a shorter one", kNameBytesMax));
-  if (!IsUtf8(name) || HasHiddenCharacter(name) || name.front() == ' ' || name.back() == ' ')
-    return UsageError("the name has characters that do not show: use letters, digits and spaces");
-  return {};
-}
-
 std::string CsrfTokenOf(const std::string& session) {
   return Sha256Hex("assay form of session " + session).substr(0, 2 * kTokenBytes);
 }
 
 Result<Account> Accounts::Make(const std::string& name, Role role, int64_t class_id, Instant now) {
   ASSAY_RETURN_IF_ERROR(CheckAccountName(name));
-  ASSAY_ASSIGN_OR_RETURN(const auto known, FindByName(name));
-  if (known) return UsageError(fmt::format("the name {} is taken: choose another one", name));
+  ASSAY_ASSIGN_OR_RETURN(const auto taken, FindAlike(name));
+  if (taken && taken->name == name)
+    return UsageError(fmt::format("the name {} is taken: choose another one", name));
+  if (taken)
+    return UsageError(fmt::format(
+        "the name {} is taken, or looks like {}, which is: choose another one", name, taken->name));
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement insert,
       database_.Prepare("INSERT INTO accounts(name, role, class_id, made_s) VALUES(?, ?, ?, ?)"
@@ -111,6 +87,14 @@ Result<std::optional<Account>> Accounts::Find(int64_t id) {
                          database_.Prepare(fmt::format("SELECT {} WHERE id = ?", kColumns)));
   select.Bind(id);
   return One(select);
+}
+
+Result<std::optional<Account>> Accounts::FindAlike(const std::string& name) {
+  const std::string skeleton = SkeletonOfName(name);
+  ASSAY_ASSIGN_OR_RETURN(std::vector<Account> all, All());
+  for (Account& each : all)
+    if (SkeletonOfName(each.name) == skeleton) return std::move(each);
+  return std::nullopt;
 }
 
 Result<std::optional<Account>> Accounts::FindByName(const std::string& name) {

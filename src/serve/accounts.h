@@ -13,10 +13,6 @@
 
 namespace assay {
 
-// Errors (kUsage): the name is empty, over 40 bytes, no UTF-8, or has characters that do not show
-// (control characters, marks of the writing direction) or a space at an end.
-Result<void> CheckAccountName(const std::string& name);
-
 // The field that every form of a session carries: derived from the session, which no other site
 // can read. Pure.
 std::string CsrfTokenOf(const std::string& session);
@@ -25,13 +21,15 @@ class Accounts {
  public:
   explicit Accounts(Database& database) : database_(database) {}
 
-  // Errors (kUsage): the name cannot be used, or is taken (whatever its case).
+  // Errors (kUsage): the name cannot be used, or is taken, or looks like one that is.
   Result<Account> Make(const std::string& name, Role role, int64_t class_id, Instant now);
   // The account of the server's own runners, whose jobs may be anybody's; made at the first call.
   Result<Account> ServerAccount(Instant now);
   Result<bool> IsServer(int64_t account);
   Result<std::optional<Account>> Find(int64_t id);
   Result<std::optional<Account>> FindByName(const std::string& name);
+  // An account whose name cannot be told from this one by looking at it.
+  Result<std::optional<Account>> FindAlike(const std::string& name);
   Result<std::vector<Account>> All();
   Result<void> SetClass(int64_t account, int64_t class_id);
 

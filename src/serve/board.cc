@@ -1,5 +1,7 @@
 #include "serve/board.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "model/verdict_json.h"
@@ -13,18 +15,30 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kRecordsAtOnce = 256;
 constexpr const char* kAgainst = "against";
 
-// The device alone, without its driver, so that a new driver makes no board of its own.
-std::string DeviceOf(const Machine& machine) {
-  const std::string& name = machine.gpu.empty() ? machine.cpu : machine.gpu;
-  return machine.gpu.empty() ? name : name.substr(0, name.find(" ("));
-}
-
 std::string TextIn(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+bool FlagIn(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
 }  // namespace
+
+std::string DeviceOf(const Machine& machine) {
+  const std::string& name = machine.gpu.empty() ? machine.cpu : machine.gpu;
+  return machine.gpu.empty() ? name : name.substr(0, name.find(" ("));
+}
+
+std::string BoardSizeOf(const Job& job) {
+  if (job.set.empty()) return job.size;
+  std::string size;
+  for (const auto& [name, value] : job.set)
+    size += fmt::format("{}{}={}", size.empty() ? "--set " : " --set ", name, value);
+  return size;
+}
 
 std::string ServedTermsText(const ServedTerms& served) {
   const Json json{{"served",
@@ -34,7 +48,8 @@ std::string ServedTermsText(const ServedTerms& served) {
                     {"role", RoleName(served.role)},
                     {"size", served.size},
                     {"runner", served.runner},
-                    {"own_runner", served.own_runner}}}};
+                    {"own_runner", served.own_runner},
+                    {"own_constants", served.own_constants}}}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -50,8 +65,8 @@ ServedTerms ReadServedTerms(const std::string& terms) {
   served.role = RoleFromName(TextIn(object, "role")).value_or(Role::kStudent);
   served.size = TextIn(object, "size");
   served.runner = TextIn(object, "runner");
-  if (const auto own = object.find("own_runner"); own != object.end() && own->is_boolean())
-    served.own_runner = own->get<bool>();
+  served.own_runner = FlagIn(object, "own_runner");
+  served.own_constants = FlagIn(object, "own_constants");
   return served;
 }
 
@@ -78,7 +93,7 @@ BoardRow BoardRowOf(const Record& record, const Verdict& verdict, const ServedTe
   entry.size = verdict.problem.size.empty() ? served.size : verdict.problem.size;
   entry.gpu_or_cpu = DeviceOf(verdict.machine);
   if (verdict.correctness) entry.precision = verdict.correctness->precision_class;
-  entry.form = verdict.candidate.form;
+  entry.form = CandidateFormName(verdict.candidate.form);
   entry.author = served.author;
   entry.role = served.role;
   entry.outcome = OutcomeName(verdict.outcome);
@@ -95,6 +110,7 @@ BoardRow BoardRowOf(const Record& record, const Verdict& verdict, const ServedTe
   row.certified = attempt.certified_speedup;
   row.prepares_weights = attempt.prepares_weights;
   row.own_runner = served.own_runner;
+  row.own_constants = served.own_constants;
   if (verdict.foul) row.foul_rule = verdict.foul->rule;
   return row;
 }
@@ -103,7 +119,7 @@ void Board::Hold(BoardRow row) {
   row.author = authors_.try_emplace(row.entry.author, authors_.size()).first->second;
   row.problem = problems_.try_emplace(row.entry.problem, problems_.size()).first->second;
   verdicts_[row.entry.verdict] = rows_.size();
-  if (row.is_entry()) Offer(row.entry);
+  if (row.counts()) Offer(row.entry);
   rows_.push_back(std::move(row));
 }
 
@@ -122,7 +138,7 @@ Result<void> Board::Load() {
       database_.Prepare("SELECT sequence, job, verdict, problem, size, device, precision, form,"
                         " author, role, outcome, stage, prepares_weights, speedup, ci_low, ci_high,"
                         " certified, time_ns, percent_of_peak, time, source, runner, own_runner,"
-                        " foul_rule"
+                        " foul_rule, own_constants"
                         " FROM board ORDER BY sequence"));
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
@@ -153,6 +169,7 @@ Result<void> Board::Load() {
     entry.runner = select.Text(21);
     row.own_runner = select.Number(22) != 0;
     row.foul_rule = select.Text(23);
+    row.own_constants = select.Number(24) != 0;
     entry.foul = entry.outcome == OutcomeName(Outcome::kFoul);
     Hold(std::move(row));
   }
@@ -162,7 +179,7 @@ Result<void> Board::Keep(const BoardRow& row) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement insert,
       database_.Prepare("INSERT OR REPLACE INTO board VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-                        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   const BoardEntry& entry = row.entry;
   insert.Bind(entry.sequence).Bind(entry.job).Bind(entry.verdict).Bind(entry.problem);
   insert.Bind(entry.size).Bind(entry.gpu_or_cpu).Bind(entry.precision).Bind(entry.form);
@@ -171,7 +188,10 @@ Result<void> Board::Keep(const BoardRow& row) {
   insert.BindReal(entry.speedup).BindReal(entry.ci_low).BindReal(entry.ci_high);
   insert.BindReal(row.certified).BindReal(entry.time_ns).BindReal(entry.percent_of_peak);
   insert.Bind(entry.time).Bind(entry.source_hash).Bind(entry.runner);
-  ASSAY_RETURN_IF_ERROR(insert.Bind(int64_t{row.own_runner}).Bind(row.foul_rule).Step());
+  ASSAY_RETURN_IF_ERROR(insert.Bind(int64_t{row.own_runner})
+                            .Bind(row.foul_rule)
+                            .Bind(int64_t{row.own_constants})
+                            .Step());
   return {};
 }
 
@@ -184,7 +204,7 @@ Result<void> Board::Add(const Record& record) {
   ServedTerms served;
   if (!record.terms.empty())
     if (const auto terms = archive_.Get(record.terms)) served = ReadServedTerms(*terms);
-  if (served.kind == JobKind::kCompare) return {};
+  if (served.kind == JobKind::kCompare || served.kind == JobKind::kSpotCheck) return {};
   BoardRow row = BoardRowOf(record, *verdict, served);
   ASSAY_RETURN_IF_ERROR(Keep(row));
   Hold(std::move(row));

@@ -4,8 +4,8 @@
 // Theory of operation. Each verdict of the archive becomes a row of the table `board`, once, and
 // all rows are held in memory: a page looks at tens of thousands. A verdict's terms have `served`:
 // who asked for it and who ran it. Verdicts that others recorded in the archive, such as those of a
-// search, have none: they have pages, and no rank. Judgements against another candidate are not on
-// the board.
+// search, have none: they have pages, and no rank. Judgements against another candidate, and spot
+// checks, are not on the board. A verdict of the author's own runner is there, and has no rank.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,14 @@ struct ServedTerms {
   std::string size;  // by the server's name
   std::string runner;
   bool own_runner = false;  // the author's own, which no mentor promoted
+  bool own_constants = false;
 };
+// The size of a job's board: its name, or the constants of the job's own, as options.
+std::string BoardSizeOf(const Job& job);
+
+// The device alone, without its driver, so that a new driver makes no board of its own.
+std::string DeviceOf(const Machine& machine);
+
 std::string ServedTermsText(const ServedTerms& served);
 // Terms of other programs have an empty author.
 ServedTerms ReadServedTerms(const std::string& terms);
@@ -42,12 +49,17 @@ struct BoardRow {
   double certified = 0;           // the largest p that the pairs decide `faster` against
   bool prepares_weights = false;  // as in score/attempt.h
   bool own_runner = false;
+  bool own_constants = false;      // of the job's, at no size of the problem's
   std::string foul_rule;           // that it broke; mostly empty
   size_t author = 0, problem = 0;  // their numbers in this process, from 0
 
   Attempt attempt() const;  // as far as scores ask
   // Somebody submitted it here.
   bool is_entry() const { return !entry.author.empty(); }
+  // It has a rank, and a place in contention: a runner that the server trusts judged it.
+  bool counts() const { return is_entry() && !own_runner; }
+  // It is at a size that all have: whoever chooses the constants chooses how easy it is.
+  bool counts_for_players() const { return counts() && !own_constants; }
 };
 
 BoardRow BoardRowOf(const Record& record, const Verdict& verdict, const ServedTerms& served);

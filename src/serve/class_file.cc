@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/version.h"
@@ -59,7 +60,8 @@ Json JobJson(const ClassFileJob& job) {
           {"attempts", job.attempts},
           {"outcome", job.outcome},
           {"verdict", job.verdict},
-          {"failure", job.failure}};
+          {"failure", job.failure},
+          {"own_runner", job.own_runner}};
 }
 
 Json WorklogJson(const ClassFileWorklog& worklog, size_t number) {
@@ -144,6 +146,8 @@ ClassFileJob ReadJob(const JsonNode& node) {
   job.outcome = node.At("outcome").Text();
   job.verdict = node.At("verdict").Text();
   job.failure = node.At("failure").Text();
+  const JsonNode own = node.Find("own_runner");  // files of earlier versions have none
+  job.own_runner = !own.IsNull() && own.Boolean();
   return job;
 }
 
@@ -240,9 +244,13 @@ Result<void> CheckWhole(const ClassFile& file) {
         return fault(
             fmt::format("the upload {} is missing or was changed", upload.tar.substr(0, 64)));
   }
-  for (const ClassFileFinalist& each : file.finalists)
+  std::set<std::pair<std::string, std::string>> finals;
+  for (const ClassFileFinalist& each : file.finalists) {
     if (!names.contains(each.author) || !jobs.contains(each.best))
       return fault(fmt::format("a final is of nobody's: {}", each.author));
+    if (!finals.emplace(each.author, each.board).second)
+      return fault(fmt::format("a final of {} is there twice", each.author));
+  }
   return {};
 }
 

@@ -23,6 +23,7 @@ struct ClassFileJob {
   std::string source, opponent, opponent_name, needs;  // the first two are hashes
   int64_t made_s = 0, ended_s = 0, attempts = 0;
   std::string outcome, verdict, failure;
+  bool own_runner = false;  // of the author's: the verdict counts nowhere
 };
 
 struct ClassFileUpload {

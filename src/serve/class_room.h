@@ -25,7 +25,7 @@ class ClassRoom {
         worklogs(hall.database(), hall.archive(), tars),
         grades(hall.database(), worklogs),
         finals(hall.database(), classes, jobs),
-        parts{hall.database(), hall.archive(), accounts, classes, worklogs, grades, tars} {}
+        parts{hall.database(), hall.archive(), accounts, classes, worklogs, grades, finals, tars} {}
   ClassRoom(const ClassRoom&) = delete;
 
   // The account's class; an empty one, without a deadline, if it has none.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "model/verdict_json.h"
+#include "serve/account_names.h"
 #include "serve/words.h"
 
 namespace assay {
@@ -18,8 +19,10 @@ constexpr size_t kIdBytesMax = 64;
 constexpr size_t kNameRoom = 30;  // of a name, where a number follows
 constexpr const char* kExportedColumns =
     "jobs.id, accounts.name, kind, state, problem, size, settings, jobs.name, source, opponent, "
-    "opponent_name, needs, jobs.made_s, ended_s, attempts, outcome, verdict, failure FROM jobs "
-    "JOIN accounts ON accounts.id = jobs.account WHERE accounts.class_id = ? ORDER BY jobs.id";
+    "opponent_name, needs, jobs.made_s, ended_s, attempts, outcome, verdict, failure, "
+    "own_runner = 1 FROM jobs "
+    "JOIN accounts ON accounts.id = jobs.account WHERE accounts.class_id = ? "
+    "AND kind <> 'spot_check' ORDER BY jobs.id";
 
 ClassFileJob JobOfRow(const SqliteStatement& row) {
   ClassFileJob job;
@@ -34,6 +37,7 @@ ClassFileJob JobOfRow(const SqliteStatement& row) {
   job.outcome = row.Text(15);
   job.verdict = row.Text(16);
   job.failure = row.Text(17);
+  job.own_runner = row.Number(18) != 0;
   return job;
 }
 
@@ -202,9 +206,9 @@ class Importer {
     ASSAY_ASSIGN_OR_RETURN(
         SqliteStatement insert,
         parts_.database.Prepare("INSERT INTO runners(account, name, device, version, machine, "
-                                "seen_s) VALUES(?, 'imported', '', '', '', ?) ON CONFLICT DO "
-                                "UPDATE SET seen_s = excluded.seen_s RETURNING id"));
-    ASSAY_RETURN_IF_ERROR(insert.Bind(by_.id).Bind(now_.utc_s).Step());
+                                "seen_s) VALUES(?, 'imported', '', '', '', 0) ON CONFLICT DO "
+                                "UPDATE SET name = excluded.name RETURNING id"));
+    ASSAY_RETURN_IF_ERROR(insert.Bind(by_.id).Step());
     runner_ = insert.Number(0);
     ASSAY_RETURN_IF_ERROR(insert.Step());
     return {};
@@ -214,7 +218,7 @@ class Importer {
     ASSAY_RETURN_IF_ERROR(CheckAccountName(name));
     std::string free = name;
     for (int i = 2; i < kNamesMax; ++i) {
-      ASSAY_ASSIGN_OR_RETURN(const auto taken, parts_.accounts.FindByName(free));
+      ASSAY_ASSIGN_OR_RETURN(const auto taken, parts_.accounts.FindAlike(free));
       if (!taken) break;
       free = fmt::format("{} ({})", Beginning(name), i);
     }
@@ -240,14 +244,15 @@ class Importer {
         parts_.database.Prepare(
             "INSERT INTO jobs(kind, state, account, problem, size, settings, name, source, "
             "opponent, opponent_name, needs, client_key, request_hash, tag, made_s, ended_s, "
-            "attempts, outcome, verdict, failure, runner) "
-            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, ?, ?, ?, ?, ?, ?, ?) "
+            "attempts, outcome, verdict, failure, runner, own_runner) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, ?, ?, ?, ?, ?, ?, ?, ?) "
             "RETURNING id"));
     insert.Bind(job.kind).Bind(job.state).Bind(accounts_.at(job.author).id).Bind(job.problem);
     insert.Bind(job.size).Bind(job.settings).Bind(job.name).Bind(job.source).Bind(job.opponent);
     insert.Bind(job.opponent_name).Bind(job.needs).Bind(job.made_s).Bind(job.ended_s);
     insert.Bind(job.attempts).Bind(job.outcome).Bind(job.verdict).Bind(job.failure);
-    ASSAY_RETURN_IF_ERROR(insert.Bind(runner_).Step());
+    ASSAY_RETURN_IF_ERROR(
+        insert.Bind(runner_).Bind(job.own_runner ? kOwnRunner : kImportedRunner).Step());
     const int64_t id = jobs_[job.id] = insert.Number(0);
     ASSAY_RETURN_IF_ERROR(insert.Step());
     if (job.verdict.empty()) return {};
@@ -313,7 +318,8 @@ Result<std::string> SheetOfClass(const ClassParts& parts, const Class& of) {
     ASSAY_ASSIGN_OR_RETURN(GradedWorklog each, parts.grades.Graded(entry, of));
     graded.push_back(std::move(each));
   }
-  return ClassSheet(graded, members, rubric);
+  ASSAY_ASSIGN_OR_RETURN(const auto work, WorkOfMembers(parts.database, parts.finals, of.id));
+  return ClassSheet(graded, members, rubric, work);
 }
 
 Result<std::string> ExportClass(const ClassParts& parts, const Class& of, Instant now) {

@@ -7,6 +7,7 @@
 
 #include "serve/class_file.h"
 #include "serve/classes.h"
+#include "serve/finals.h"
 #include "serve/grades.h"
 #include "serve/worklogs.h"
 
@@ -20,6 +21,7 @@ struct ClassParts {
   Classes& classes;
   Worklogs& worklogs;
   Grades& grades;
+  Finals& finals;
   const TarLibrary& tars;
 };
 
@@ -30,7 +32,7 @@ struct ImportedClass {
   size_t members = 0, jobs = 0, worklogs = 0;
 };
 
-// A line a worklog, graded (grades.h).
+// A line a worklog, graded, and each student's jobs and finals (grades.h).
 Result<std::string> SheetOfClass(const ClassParts& parts, const Class& of);
 Result<std::string> ExportClass(const ClassParts& parts, const Class& of, Instant now);
 // All of the class comes in, or nothing. Members get no tokens: invite them by name. Verdicts are

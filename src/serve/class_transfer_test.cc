@@ -61,7 +61,7 @@ class ClassTransferTest : public testing::Test {
     Marks marks;
     marks.points["depth"] = 25;
     const KeptMarks last = room.grades.Last(entry.id).value();
-    EXPECT_TRUE(room.grades.Give(entry, of_, marks, last.revision, mentor_, now_));
+    EXPECT_TRUE(room.grades.Give(entry, of_, marks, {last.revision, entry.uploads}, mentor_, now_));
   }
   std::string Exported() {
     ClassRoom room(*here_, Tars());
@@ -184,6 +184,10 @@ TEST_F(ClassTransferTest, ChangedFilesAreRefusedAndNothingComesIn) {
       {Changed(edit("class.json", "assay.class/1", "assay.class/9")), "newer version"},
       {Changed(edit("class.json", "\"judge\"", "\"hack\"")), "judge"},
       {Changed(edit("class.json", "\"author\": \"ada\"", "\"author\": \"eve\"")), "no member"},
+      {Changed(edit("class.json", "\"finalists\": []",
+                    R"("finalists": [{"author": "ada", "board": "b", "best": 1, "job": 1},)"
+                    R"( {"author": "ada", "board": "b", "best": 1, "job": 1}])")),
+       "is there twice"},
       {Changed(edit("verdicts/", "ab12", "ab13")), "not on its source"},
       {Changed([](auto* files) {
          std::erase_if(*files, [](auto& file) { return file.path.starts_with("verdicts/"); });
@@ -224,6 +228,32 @@ TEST_F(ClassTransferTest, RulesOfTheClassHoldInTheHall) {
   const Account bob = here_->accounts().Make("bob", Role::kStudent, of_.id, now_).value();
   EXPECT_EQ(here_->source_hidden_until_s(ada_, entry, now_).value(), 0);
   EXPECT_EQ(here_->source_hidden_until_s(bob, entry, now_).value(), of_.terms.deadline_s);
+  // A mentor who judged it again, or beside another one, showed it to all.
+  const Account mentor = here_->accounts().Make("head", Role::kMentor, 0, now_).value();
+  BoardEntry repeat = entry;
+  repeat.author = mentor.name;
+  repeat.job = 0;
+  EXPECT_EQ(here_->source_hidden_until_s(ada_, repeat, now_).value(), 0);
+  EXPECT_EQ(here_->source_hidden_until_s(mentor, repeat, now_).value(), 0);
+  EXPECT_EQ(here_->source_hidden_until_s(bob, repeat, now_).value(), of_.terms.deadline_s);
+  NewJob compare;
+  compare.author = mentor;
+  compare.kind = JobKind::kCompare;
+  compare.problem = job.problem;
+  compare.name = "b.cpp";
+  compare.source_hash = here_->archive().Put("int bobs;").value();
+  compare.opponent_hash = job.source_hash;
+  NewJob bobs = compare;
+  bobs.author = bob;
+  bobs.kind = JobKind::kJudge;
+  bobs.opponent_hash.clear();
+  ASSERT_TRUE(here_->jobs().Submit(bobs, now_));
+  repeat.job = here_->jobs().Submit(compare, now_)->job.id;
+  repeat.source_hash = compare.source_hash;
+  for (const Account& one : {ada_, bob})
+    EXPECT_EQ(here_->source_hidden_until_s(one, repeat, now_).value(), of_.terms.deadline_s);
+  EXPECT_EQ(here_->source_hidden_until_s(mentor, repeat, now_).value(), 0);
+  here_->jobs().Cancel(2, now_).value();
   EXPECT_EQ(here_->submit_terms(ada_, now_)->deadline_s, of_.terms.deadline_s);
   EXPECT_EQ(here_->submit_terms(ada_, now_)->limits.made_a_day_max, 3);
   EXPECT_EQ(here_->submit_terms(ada_, now_)->refusal, "");

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/secret.h"
+#include "serve/leases.h"
 #include "serve/words.h"
 
 namespace assay {
@@ -166,8 +167,9 @@ Result<std::vector<Account>> Classes::Members(int64_t class_id) {
 Result<std::map<int64_t, int64_t>> Classes::JobCounts(int64_t class_id) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement select,
-      database_.Prepare("SELECT account, count(*) FROM jobs JOIN accounts ON accounts.id = account "
-                        "WHERE class_id = ? AND kind <> 'finalist' GROUP BY account"));
+      database_.Prepare(
+          "SELECT account, count(*) FROM jobs JOIN accounts ON accounts.id = account "
+          "WHERE class_id = ? AND kind NOT IN ('finalist', 'spot_check') GROUP BY account"));
   select.Bind(class_id);
   std::map<int64_t, int64_t> counts;
   while (true) {
@@ -261,7 +263,18 @@ Granted<Account> Classes::AccountFor(const Invitation& invitation, const std::st
   ASSAY_ASSIGN_OR_RETURN(auto account, accounts_.Find(invitation.account));
   if (!account) return std::unexpected(Refusal(404, "the account is gone"));
   ASSAY_RETURN_IF_ERROR(accounts_.RevokeAll(account->id));
+  ASSAY_RETURN_IF_ERROR(EndPromotions(account->id, now));
   return std::move(*account);
+}
+
+// A mentor of the server trusted the person who had the token.
+Result<void> Classes::EndPromotions(int64_t account, Instant now) {
+  Leases leases(database_, {});
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<KnownRunner> runners, leases.Runners(now));
+  for (const KnownRunner& runner : runners)
+    if (runner.promoted && runner.owner.id == account)
+      ASSAY_RETURN_IF_ERROR(leases.Promote(runner.id, false, now));
+  return {};
 }
 
 Granted<Classes::Joined> Classes::Join(const std::string& code, const std::string& name,

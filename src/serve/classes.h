@@ -64,6 +64,7 @@ class Classes {
  private:
   Result<bool> HasMarks(int64_t class_id);
   Granted<Account> AccountFor(const Invitation& invitation, const std::string& name, Instant now);
+  Result<void> EndPromotions(int64_t account, Instant now);
 
   Database& database_;
   Accounts& accounts_;

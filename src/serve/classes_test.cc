@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "serve/jobs.h"
+#include "serve/leases.h"
 #include "serve/serve_testing.h"
 
 namespace assay {
@@ -92,6 +94,32 @@ TEST_F(ClassesTest, AMemberWhoLostTheTokenGetsAnother) {
   Somebody("stranger");
   EXPECT_EQ(classes_->Invite(made, {Role::kStudent, 1, kDay_s, "stranger"}, now_).error().status,
             404);
+}
+
+// A mentor of the class took a member over, and with it a runner that had been promoted.
+TEST_F(ClassesTest, ANewTokenEndsPromotions) {
+  const Class made = Made();
+  const auto invited = classes_->Invite(made, {Role::kStudent, 1, kDay_s, ""}, now_).value();
+  const Account cyd = classes_->Join(invited.code, "cyd", now_)->account;
+  Leases leases(*database_, {});
+  Jobs jobs(*database_, {});
+  KnownRunner facts;
+  facts.name = "desk";
+  facts.device = "cpu";
+  const KnownRunner desk = leases.Meet(cyd, facts, false, now_).value();
+  ASSERT_TRUE(leases.Promote(desk.id, true, now_).value());
+  NewJob asked;
+  asked.author = Somebody("ann");
+  asked.problem = "softmax";
+  asked.name = "a.cpp";
+  asked.source_hash = "source";
+  const int64_t job = jobs.Submit(asked, now_)->job.id;
+  ASSERT_TRUE(leases.Take(desk, now_).value());
+  const auto again = classes_->Invite(made, {Role::kStudent, 1, kDay_s, "cyd"}, now_).value();
+  ASSERT_TRUE(classes_->Join(again.code, "", now_));
+  EXPECT_FALSE(leases.Runners(now_)->front().promoted);
+  EXPECT_EQ(jobs.Find(job).value()->state, JobState::kQueued);
+  EXPECT_FALSE(leases.Take(desk, now_).value());
 }
 
 TEST_F(ClassesTest, ADeadlineMovesUntilItHasPassed) {

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "serve/private_file.h"
 #include "serve/serve_schema.h"
 
 namespace assay {
@@ -18,18 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kBusyMs = 5000;
-
-// Others may read nothing that is made while it lives.
-class Umask {
- public:
-  Umask() : before_(::umask(0077)) {}
-  Umask(const Umask&) = delete;
-  Umask& operator=(const Umask&) = delete;
-  ~Umask() { ::umask(before_); }
-
- private:
-  mode_t before_;
-};
 
 Result<UniqueFd> LockFolder(const std::string& folder) {
   std::error_code code;
@@ -48,9 +36,9 @@ Result<UniqueFd> LockFolder(const std::string& folder) {
 }  // namespace
 
 Result<std::unique_ptr<Database>> Database::Open(const std::string& folder) {
-  const Umask keeps_private;
-  ASSAY_ASSIGN_OR_RETURN(UniqueFd lock, LockFolder(folder));
   const std::string path = folder + "/serve.sqlite";
+  const PrivateFiles keeps_private(path);
+  ASSAY_ASSIGN_OR_RETURN(UniqueFd lock, LockFolder(folder));
   ASSAY_ASSIGN_OR_RETURN(SqliteDatabase file,
                          SqliteDatabase::Open(path, SqliteAccess::kWrite, kBusyMs));
   std::unique_ptr<Database> database(new Database(folder, std::move(lock), std::move(file)));
@@ -74,8 +62,9 @@ Result<void> Database::Migrate(const std::string& path) {
         fmt::format("{} was made by a newer version of Assay (its format is {}, and this one knows "
                     "up to {}): use that version, or another folder",
                     path, version, known));
+  // A step may write a table anew that others refer to: references are checked after the steps.
   ASSAY_RETURN_IF_ERROR(database_.Run(
-      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"));
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF"));
   for (auto step = static_cast<size_t>(version); step < kServeMigrations.size(); ++step) {
     const std::string sql = fmt::format(
         "BEGIN IMMEDIATE;\n{}\nPRAGMA application_id = {}; PRAGMA user_version = {};\n"
@@ -86,7 +75,7 @@ Result<void> Database::Migrate(const std::string& path) {
       return std::unexpected(done.error());
     }
   }
-  return {};
+  return database_.Run("PRAGMA foreign_keys = ON");
 }
 
 Result<void> Database::Write(const std::function<Result<void>()>& work) {

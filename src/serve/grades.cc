@@ -69,8 +69,7 @@ Result<GradedWorklog> Grades::GradedBy(const WorklogEntry& entry, const Class& o
   if (kept.upload != entry.uploads) marks.lifted.clear();
   ASSAY_ASSIGN_OR_RETURN(graded.grade,
                          GradeWorklog(checked.uploaded.worklog, checked.findings, rubric, marks));
-  graded.complete =
-      !Any(checked.findings, FindingKind::kMissing) && graded.grade.open.empty();
+  graded.complete = !Any(checked.findings, FindingKind::kMissing) && graded.grade.open.empty();
   graded.uploaded = std::move(checked.uploaded);
   graded.findings = std::move(checked.findings);
   graded.kept = std::move(kept);
@@ -93,20 +92,25 @@ Result<void> Grades::Restore(int64_t worklog, int64_t mentor, const KeptMarks& k
 }
 
 Granted<GradedWorklog> Grades::Give(const WorklogEntry& entry, const Class& of, Marks marks,
-                                    int64_t seen, const Account& mentor, Instant now) {
+                                    SeenWorklogState seen, const Account& mentor, Instant now) {
   if (!MayManage(mentor, of))
     return std::unexpected(Refusal(403, "only a mentor of the class gives marks"));
   if (marks.note.size() > kNoteBytesMax || marks.lifted.size() > kNoteBytesMax)
     return std::unexpected(Refusal(400, fmt::format("a note has at most {} bytes", kNoteBytesMax)));
   return WriteOrRefuse<GradedWorklog>(database_, [&]() -> Granted<GradedWorklog> {
     ASSAY_ASSIGN_OR_RETURN(const KeptMarks last, Last(entry.id));
-    if (last.revision != seen)
+    if (entry.uploads != seen.upload)
+      return std::unexpected(Refusal(
+          409, fmt::format("upload {} came after upload {}, which you opened: look at it, and mark "
+                           "again",
+                           entry.uploads, seen.upload)));
+    if (last.revision != seen.revision)
       return std::unexpected(Refusal(
           409,
           fmt::format("{} marked this worklog at {}, after you opened it: look at those marks, "
                       "and mark again",
                       last.revision == 0 ? "nobody" : last.mentor, UtcText(last.marked_s))));
-    KeptMarks kept{std::move(marks), seen + 1, mentor.name, now.utc_s, entry.uploads};
+    KeptMarks kept{std::move(marks), seen.revision + 1, mentor.name, now.utc_s, entry.uploads};
     kept.marks.mentor = mentor.name;
     kept.marks.note = Spaces(std::move(kept.marks.note));
     kept.marks.lifted = Spaces(std::move(kept.marks.lifted));
@@ -119,25 +123,47 @@ Granted<GradedWorklog> Grades::Give(const WorklogEntry& entry, const Class& of, 
   });
 }
 
+namespace {
+
+// The end of a line: what the member did by jobs.
+std::string WorkCells(const Account& member, const std::map<int64_t, MemberWork>& work) {
+  const auto found = work.find(member.id);
+  const MemberWork none;
+  const MemberWork& of = found == work.end() ? none : found->second;
+  return fmt::format(",{},{},{},{}\n", of.jobs, of.correct, of.faster, CsvCell(FinalsText(of)));
+}
+
+std::string WithoutLineBreak(std::string line) {
+  if (line.ends_with('\n')) line.pop_back();
+  return line;
+}
+
+}  // namespace
+
 std::string ClassSheet(std::span<const GradedWorklog> graded, std::span<const Account> members,
-                       const Rubric& rubric) {
+                       const Rubric& rubric, const std::map<int64_t, MemberWork>& work) {
   Grade empty;
   for (const RubricBucket& bucket : rubric.buckets)
     empty.buckets.push_back({bucket.key, bucket.name, bucket.Points(), 0, 0, false, {}});
-  std::string csv = "student,role,uploads,sent,mentor,marked," + GradeCsvHeader(empty);
+  std::string csv = "student,role,uploads,sent,mentor,marked," +
+                    WithoutLineBreak(GradeCsvHeader(empty)) +
+                    ",jobs,problems_correct,problems_faster,finals\n";
   for (const GradedWorklog& each : graded)
-    csv += fmt::format(
-        "{},{},{},{},{},{},{}", CsvCell(each.entry.author.name), RoleName(each.entry.author.role),
-        each.entry.uploads, UtcText(each.entry.sent_s), CsvCell(each.kept.mentor),
-        UtcText(each.kept.marked_s),
-        GradeCsvLine(each.grade, each.uploaded.worklog, fmt::format("worklogs/{}", each.entry.id)));
+    csv += fmt::format("{},{},{},{},{},{},{}", CsvCell(each.entry.author.name),
+                       RoleName(each.entry.author.role), each.entry.uploads,
+                       UtcText(each.entry.sent_s), CsvCell(each.kept.mentor),
+                       UtcText(each.kept.marked_s),
+                       WithoutLineBreak(GradeCsvLine(each.grade, each.uploaded.worklog,
+                                                     fmt::format("worklogs/{}", each.entry.id)))) +
+           WorkCells(each.entry.author, work);
   for (const Account& member : members) {
     const bool sent = std::any_of(graded.begin(), graded.end(), [&](const GradedWorklog& each) {
       return each.entry.author.id == member.id;
     });
     if (sent || member.role != Role::kStudent) continue;
-    csv += fmt::format("{},{},0,,,,,,,{},,,,\n", CsvCell(member.name), RoleName(member.role),
-                       Repeated(",,", static_cast<int>(rubric.buckets.size())));
+    csv += fmt::format("{},{},0,,,,,,,{},,,,", CsvCell(member.name), RoleName(member.role),
+                       Repeated(",,", static_cast<int>(rubric.buckets.size()))) +
+           WorkCells(member, work);
   }
   return csv;
 }

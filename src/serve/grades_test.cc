@@ -35,6 +35,20 @@ class GradesTest : public ServeTest {
     return marks;
   }
 
+  static std::map<int64_t, MemberWork> Work(const Account& member) {
+    FinalistRow fast, wrong;
+    fast.final.problem = "softmax";
+    fast.final.size = "tiny";
+    wrong.final.problem = "gelu";
+    fast.final.state = wrong.final.state = JobState::kDone;
+    fast.final.verdict = wrong.final.verdict = "ab12";
+    wrong.final.outcome = "wrong";
+    fast.final_speedup = 1.5;
+    fast.final_low = 1.4;
+    fast.final_high = 1.6;
+    return {{member.id, {4, 2, 1, {fast, wrong}}}};
+  }
+
   Class of_{7, "key", {"kernels", 0, 100, 30, ""}, 0, 0, 0};
   std::unique_ptr<SqliteStore> store_;
   std::optional<Worklogs> worklogs_;
@@ -49,7 +63,7 @@ TEST_F(GradesTest, MarksSayWhoGaveThemAndWhen) {
   const auto before = grades_->Graded(entry, of_).value();
   EXPECT_EQ(before.kept.revision, 0);
   EXPECT_GT(before.grade.mark, 0);
-  const auto given = grades_->Give(entry, of_, Points(25), 0, mentor, now_);
+  const auto given = grades_->Give(entry, of_, Points(25), {0}, mentor, now_);
   ASSERT_TRUE(given) << given.error().why;
   OpenAgain();
   const auto graded = grades_->Graded(entry, of_).value();
@@ -68,12 +82,12 @@ TEST_F(GradesTest, TwoMentorsDoNotOverwriteEachOther) {
   MatchBuilder builder = LostMatch();
   const Account one = Make("one", Role::kMentor), other = Make("other", Role::kMentor);
   const WorklogEntry entry = Send(Make("ada", Role::kStudent), builder);
-  ASSERT_TRUE(grades_->Give(entry, of_, Points(25), 0, one, now_));
-  const auto refused = grades_->Give(entry, of_, Points(10), 0, other, now_);
+  ASSERT_TRUE(grades_->Give(entry, of_, Points(25), {0}, one, now_));
+  const auto refused = grades_->Give(entry, of_, Points(10), {0}, other, now_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().status, 409);
   EXPECT_THAT(refused.error().why, HasSubstr("one marked this worklog"));
-  EXPECT_TRUE(grades_->Give(entry, of_, Points(10), 1, other, now_));
+  EXPECT_TRUE(grades_->Give(entry, of_, Points(10), {1}, other, now_));
   const auto all = grades_->All(entry.id).value();
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].mentor, "one");
@@ -84,11 +98,11 @@ TEST_F(GradesTest, WhoIsNoMentorGivesNoMarks) {
   MatchBuilder builder = LostMatch();
   const Account ada = Make("ada", Role::kStudent);
   const WorklogEntry entry = Send(ada, builder);
-  EXPECT_EQ(grades_->Give(entry, of_, Points(30), 0, ada, now_).error().status, 403);
+  EXPECT_EQ(grades_->Give(entry, of_, Points(30), {0}, ada, now_).error().status, 403);
   const Account stranger{50, "s", Role::kMentor, 8};
-  EXPECT_EQ(grades_->Give(entry, of_, Points(30), 0, stranger, now_).error().status, 403);
+  EXPECT_EQ(grades_->Give(entry, of_, Points(30), {0}, stranger, now_).error().status, 403);
   const Account mentor = Make("m", Role::kMentor);
-  EXPECT_EQ(grades_->Give(entry, of_, Points(31), 0, mentor, now_).error().status, 400);
+  EXPECT_EQ(grades_->Give(entry, of_, Points(31), {0}, mentor, now_).error().status, 400);
   EXPECT_EQ(grades_->Last(entry.id)->revision, 0);
 }
 
@@ -108,7 +122,9 @@ TEST_F(GradesTest, HonestyIsLiftedForTheUploadThatWasMarked) {
   Marks marks;
   marks.points["honesty"] = 10;
   marks.lifted = "v4 was my demonstration";
-  ASSERT_TRUE(grades_->Give(entry, of_, marks, 0, mentor, now_));
+  // A mentor had opened the first upload: marks and lifting counted for one that nobody had seen.
+  EXPECT_EQ(grades_->Give(entry, of_, marks, {0, 1}, mentor, now_).error().status, 409);
+  ASSERT_TRUE(grades_->Give(entry, of_, marks, {0, 2}, mentor, now_));
   EXPECT_EQ(honesty(entry), 10);
   cut.words().stuck.push_back({Player::kHand, "more"});
   const WorklogEntry later = Send(ada, cut);
@@ -122,14 +138,16 @@ TEST_F(GradesTest, TheSheetHasALineForEachStudent) {
                 mentor = Make("m", Role::kMentor);
   builder.words().author = "Ada";
   const WorklogEntry entry = Send(ada, builder);
-  const auto graded = grades_->Give(entry, of_, Points(25), 0, mentor, now_).value();
+  const auto graded = grades_->Give(entry, of_, Points(25), {0}, mentor, now_).value();
   const std::vector<Account> members = {ada, bob, mentor};
   const std::string csv =
-      ClassSheet(std::vector<GradedWorklog>{graded}, members, RubricOf(of_).value());
+      ClassSheet(std::vector<GradedWorklog>{graded}, members, RubricOf(of_).value(), Work(bob));
   EXPECT_THAT(csv, HasSubstr("student,role,uploads,sent,mentor,marked,folder,worklog,author"));
   EXPECT_THAT(csv, HasSubstr("\n'=ada,student,1,2027-01-15T08:00:00Z,m,2027-01-15T08:00:00Z,"
                              "worklogs/1,0123456789ab,Ada,softmax,"));
   EXPECT_THAT(csv, HasSubstr("\n\"bob, \"\"b\"\"\",student,0,"));
+  EXPECT_THAT(csv, HasSubstr(",jobs,problems_correct,problems_faster,finals\n"));
+  EXPECT_THAT(csv, HasSubstr(",4,2,1,\"softmax tiny 1.50x [1.40x, 1.60x]; gelu wrong\"\n"));
   std::set<long> columns;
   for (size_t at = 0, end; (end = csv.find('\n', at)) != std::string::npos; at = end + 1) {
     bool quoted = false;

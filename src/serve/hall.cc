@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "model/verdict_json.h"
 #include "serve/hall_archive.h"
+#include "serve/job_terms.h"
 
 namespace assay {
 namespace {
@@ -39,14 +40,8 @@ Result<std::unique_ptr<Hall>> Hall::Open(HallOptions options, Catalogue catalogu
 Result<void> Hall::CheckVerdict(const Job& job, const std::string& text, std::string* id,
                                 std::string* outcome) {
   ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, VerdictFromJson(text));
-  if (verdict.candidate.hash != job.source_hash)
-    return UsageError("this verdict is on another source than the job's");
   const auto problem = catalogue_.Find(job.problem);
-  if (problem && verdict.problem.hash != (*problem)->hash)
-    return UsageError(
-        fmt::format("this verdict is on another file than the server's of the problem {}: give the "
-                    "runner the same version",
-                    job.problem));
+  ASSAY_RETURN_IF_ERROR(CheckJobTerms(job, problem ? *problem : nullptr, verdict));
   if (verdict.id.empty() || verdict.id.size() > kIdBytesMax ||
       verdict.id.find_first_not_of("0123456789abcdef") != std::string::npos)
     return UsageError("this verdict has no id of hexadecimal digits");
@@ -71,8 +66,27 @@ Result<Ending> Hall::End(int64_t job_id, const std::string& lease, const std::st
   ASSAY_ASSIGN_OR_RETURN(const Ending ending,
                          leases_->EndWithVerdict(job_id, lease, text, id, outcome, now));
   // The job has ended, whatever comes of this: it is tried again later.
-  if (ending == Ending::kCounted) (void)Settle();
+  if (ending != Ending::kCounted) return ending;
+  (void)Settle();
+  (void)spot_checks().MayAsk(job_id, now);
   return ending;
+}
+
+Result<void> Hall::NoteCheck(const Job& job, const Verdict& again) {
+  if (job.kind != JobKind::kSpotCheck) return {};
+  SpotChecks checks = spot_checks();
+  ASSAY_ASSIGN_OR_RETURN(const int64_t checked, checks.CheckedBy(job.id));
+  ASSAY_ASSIGN_OR_RETURN(const auto first_job, jobs().Find(checked));
+  if (!first_job) return {};
+  RecordQuery query;
+  query.kind = RecordKind::kVerdict;
+  query.id = first_job->verdict;
+  query.limit = 1;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Record> records, archive_->Find(query));
+  if (records.empty()) return {};
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, archive_->Get(records.front().content));
+  ASSAY_ASSIGN_OR_RETURN(const Verdict first, VerdictFromJson(text));
+  return checks.Note(job.id, first, again);
 }
 
 Result<void> Hall::Archive(const Leases::KeptVerdict& kept) {
@@ -80,15 +94,9 @@ Result<void> Hall::Archive(const Leases::KeptVerdict& kept) {
   ASSAY_ASSIGN_OR_RETURN(const Verdict verdict, VerdictFromJson(kept.verdict));
   if (!job) return EnvironmentError(fmt::format("there is no job {}", kept.job));
   ASSAY_ASSIGN_OR_RETURN(std::string source, archive_->Get(job->source_hash));
-  bool own_runner = false;
-  ASSAY_ASSIGN_OR_RETURN(
-      SqliteStatement runner,
-      database_->Prepare("SELECT promoted FROM runners JOIN jobs ON jobs.runner = runners.id"
-                         " WHERE jobs.id = ?"));
-  ASSAY_ASSIGN_OR_RETURN(const bool found, runner.Bind(kept.job).Step());
-  if (found) own_runner = runner.Number(0) == 0;
-  const ServedTerms served{job->id,   job->kind,   job->author.name, job->author.role,
-                           job->size, job->runner, own_runner};
+  ASSAY_RETURN_IF_ERROR(NoteCheck(*job, verdict));
+  const ServedTerms served{job->id,           job->kind,   job->author.name, job->author.role,
+                           BoardSizeOf(*job), job->runner, job->own_runner,  !job->set.empty()};
   std::vector<NewRecord> records;
   if (const auto problem = catalogue_.Find(job->problem); problem)
     if (auto file = catalogue_.Text(**problem); file)

@@ -18,6 +18,7 @@
 #include "serve/jobs.h"
 #include "serve/leases.h"
 #include "serve/ranking.h"
+#include "serve/spot_checks.h"
 
 namespace assay {
 
@@ -26,6 +27,7 @@ struct HallOptions {
   std::string archive = {};  // URL of a PostgreSQL database; empty: a file in the folder
   QueueLimits queue = {};
   LeaseLimits leases = {};
+  double spot_checks = 0;       // share of promoted runners' verdicts that are judged again, 0 to 1
   double verdict_seconds = 0;   // for gate 2 of each candidate; 0: the runner's own
   MachineProfile machine = {};  // of this machine
 };
@@ -53,6 +55,7 @@ class Hall {
   Accounts accounts() { return Accounts(*database_); }
   Jobs jobs() { return Jobs(*database_, options_.queue); }
   Leases& leases() { return *leases_; }
+  SpotChecks spot_checks() { return SpotChecks(*database_, jobs(), options_.spot_checks); }
   // True up to the archive's last verdict.
   Result<const Board*> CaughtUpBoard();
 
@@ -86,6 +89,8 @@ class Hall {
   Result<void> CheckVerdict(const Job& job, const std::string& text, std::string* id,
                             std::string* outcome);
   Result<void> Archive(const Leases::KeptVerdict& kept);
+  // Notes what a spot check found; nothing for other jobs.
+  Result<void> NoteCheck(const Job& job, const Verdict& again);
   template <typename View>
   struct Kept {
     BoardQuery query;

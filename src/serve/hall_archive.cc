@@ -9,6 +9,7 @@
 #include "archive/sqlite_store.h"
 #include "base/files.h"
 #include "base/trimmed.h"
+#include "serve/private_file.h"
 
 namespace assay {
 namespace {
@@ -40,7 +41,10 @@ Result<std::unique_ptr<Store>> OpenHallArchive(Database& database, const std::st
     ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(place_file, kPlaceBytesMax));
     known = Trimmed(text);
   }
-  if (place.empty() && known.empty()) return SqliteStore::Open(file.string());
+  if (place.empty() && known.empty()) {
+    const PrivateFiles keeps_private(file.string());
+    return SqliteStore::Open(file.string());
+  }
   if (place.empty())
     return UsageError(
         fmt::format("the archive of {} is {}: give it by --archive", folder.string(), known));

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "model/sample_verdicts.h"
 #include "model/verdict_json.h"
+#include "serve/private_file.h"
 #include "serve/serve_testing.h"
 
 namespace assay {
@@ -96,6 +97,39 @@ TEST_F(HallTest, TwoArchivesAreNotMixed) {
   ASSERT_TRUE(WriteFileAtomically(place() + "/archive-place", "another@db/hall\n"));
   EXPECT_THAT(opened(""), HasSubstr("is another@db/hall: give it by --archive"));
   EXPECT_THAT(opened(url), HasSubstr("is another@db/hall, not postgresql://me@127.0.0.1:1/hall"));
+}
+
+TEST_F(HallTest, ATokensFileIsPrivateFromItsFirstInstant) {
+  using std::filesystem::perms;
+  const std::string path = folder_->path().string() + "/token";
+  ASSERT_TRUE(WriteFileAtomically(path, "an older one, which others may read"));
+  ASSERT_TRUE(WritePrivateFile(path, "secret\n"));
+  EXPECT_EQ(std::filesystem::status(path).permissions(), perms::owner_read | perms::owner_write);
+  EXPECT_EQ(ReadFile(path, 100).value(), "secret\n");
+  EXPECT_FALSE(WritePrivateFile(path + "/none", "secret\n"));
+}
+
+// In a folder that was made before, by its default mode, others could read the archive.
+TEST_F(HallTest, OthersReadNothingOfIt) {
+  using std::filesystem::perms;
+  hall_.reset();
+  std::filesystem::remove_all(place());
+  std::filesystem::create_directories(place());
+  std::filesystem::permissions(place(), perms::owner_all | perms::others_all);
+  const auto others_may = [&](const std::string& file) {
+    const perms mode = std::filesystem::status(place() + "/" + file).permissions();
+    return (mode & (perms::group_all | perms::others_all)) != perms::none;
+  };
+  OpenAgain();
+  for (const char* file : {"archive.sqlite", "archive.sqlite-wal", "serve.sqlite"})
+    EXPECT_FALSE(others_may(file)) << file;
+  hall_.reset();
+  // Those of an earlier version are mended.
+  for (const char* file : {"archive.sqlite", "serve.sqlite"})
+    std::filesystem::permissions(place() + "/" + file, perms::owner_all | perms::others_read);
+  OpenAgain();
+  for (const char* file : {"archive.sqlite", "archive.sqlite-wal", "serve.sqlite"})
+    EXPECT_FALSE(others_may(file)) << file;
 }
 
 TEST_F(HallTest, TheBoardCanBeMadeAnew) {

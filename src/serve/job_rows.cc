@@ -13,7 +13,7 @@ const char* const kJobColumns =
     "jobs.id, jobs.kind, jobs.state, accounts.id, accounts.name, accounts.role, accounts.class_id,"
     " jobs.problem, jobs.size, jobs.settings, jobs.name, jobs.source, jobs.opponent, jobs.made_s,"
     " jobs.ended_s, jobs.attempts, coalesce(runners.name, ''), jobs.outcome, jobs.verdict,"
-    " jobs.failure,"
+    " jobs.failure, jobs.own_runner,"
     " CASE jobs.state WHEN 'queued' THEN 1 + (SELECT count(*) FROM jobs AS others"
     "   WHERE others.state = 'queued' AND (others.tag, others.id) < (jobs.tag, jobs.id))"
     " ELSE 0 END"
@@ -45,7 +45,8 @@ Job JobOf(const SqliteStatement& row) {
   job.outcome = row.Text(17);
   job.verdict = row.Text(18);
   job.failure = row.Text(19);
-  job.place = row.Number(20);
+  job.own_runner = row.Number(20) != 0;
+  job.place = row.Number(21);
   return job;
 }
 

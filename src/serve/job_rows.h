@@ -12,6 +12,10 @@
 
 namespace assay {
 
+// Values of the column own_runner, beside 0: whose word a job's verdict is. An imported one was
+// judged elsewhere: nobody here has seen it.
+inline constexpr int64_t kOwnRunner = 1, kImportedRunner = 2;
+
 // The columns that JobOf reads, with the tables they come from.
 extern const char* const kJobColumns;
 Job JobOf(const SqliteStatement& row);

@@ -12,6 +12,10 @@ namespace assay {
 namespace {
 
 constexpr int64_t kDayS = 24 * 3600;
+// Of jobs that members asked for, which count towards quotas.
+constexpr const char* kAsked = "kind NOT IN ('finalist', 'spot_check')";
+// Jobs that are cancelled at once would fill the disk otherwise.
+constexpr int64_t kSentForEachMade = 4;
 constexpr int kRetryQueueS = 30, kRetryQuotaS = 600;
 
 std::string SettingsText(const NewJob& asked) { return nlohmann::json(asked.set).dump(); }
@@ -70,6 +74,7 @@ Result<std::optional<Submitted>> Jobs::Refuse(const NewJob& asked, const QueueLi
         Submission::kQueueFull,
         fmt::format("{} jobs wait, which is all that the queue holds: try again later", queued),
         kRetryQueueS);
+  if (asked.kind == JobKind::kFinalist || asked.kind == JobKind::kSpotCheck) return std::nullopt;
   ASSAY_ASSIGN_OR_RETURN(const AccountFacts account, OfAccount(asked.author.id, now));
   if (account.unended >= limits.queued_by_account_max)
     return Refusal(Submission::kQuotaSpent,
@@ -77,7 +82,8 @@ Result<std::optional<Submitted>> Jobs::Refuse(const NewJob& asked, const QueueLi
                                "have: wait for one, or cancel one",
                                account.unended),
                    kRetryQueueS);
-  if (account.made_today >= limits.made_a_day_max && asked.kind != JobKind::kFinalist)
+  if (account.made_today >= limits.made_a_day_max ||
+      account.sent_today >= kSentForEachMade * limits.made_a_day_max)
     return Refusal(Submission::kQuotaSpent,
                    fmt::format("your quota of {} jobs in 24 hours is spent: try again later",
                                limits.made_a_day_max),
@@ -89,19 +95,25 @@ Result<Jobs::AccountFacts> Jobs::OfAccount(int64_t account, Instant now) {
   // A day that begins after this one counts, too: the clock may have been set back.
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement select,
-      database_.Prepare("SELECT count(*) FILTER (WHERE state IN ('queued', 'running')),"
-                        " count(*) FILTER (WHERE abs(made_s - ?2) < ?3 AND state <> 'cancelled'"
-                        " AND kind <> 'finalist') FROM jobs WHERE account = ?1"));
+      database_.Prepare(
+          fmt::format("SELECT count(*) FILTER (WHERE state IN ('queued', 'running')),"
+                      " count(*) FILTER (WHERE abs(made_s - ?2) < ?3 AND state <> 'cancelled'),"
+                      " count(*) FILTER (WHERE abs(made_s - ?2) < ?3)"
+                      " FROM jobs WHERE account = ?1 AND {}",
+                      kAsked)));
   ASSAY_RETURN_IF_ERROR(select.Bind(account).Bind(now.utc_s).Bind(kDayS).Step());
-  return AccountFacts{select.Number(0), select.Number(1)};
+  return AccountFacts{select.Number(0), select.Number(1), select.Number(2)};
 }
 
 Result<int64_t> Jobs::Insert(const NewJob& asked, const std::string& request_hash, Instant now) {
+  const bool takes_turn = asked.kind != JobKind::kSpotCheck;
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement tag,
-      database_.Prepare("UPDATE accounts SET last_tag = max(last_tag + 1, coalesce("
-                        "(SELECT number FROM settings WHERE name = 'taken tag'), 0))"
-                        " WHERE id = ? RETURNING last_tag"));
+      database_.Prepare(fmt::format(
+          "{} max(last_tag + 1, coalesce((SELECT number FROM settings"
+          " WHERE name = 'taken tag'), 0)) {}",
+          takes_turn ? "UPDATE accounts SET last_tag =" : "SELECT",
+          takes_turn ? "WHERE id = ? RETURNING last_tag" : "FROM accounts WHERE id = ?")));
   ASSAY_ASSIGN_OR_RETURN(const bool known, tag.Bind(asked.author.id).Step());
   if (!known) return UsageError("there is no such account");
   const int64_t own_tag = tag.Number(0);
@@ -114,7 +126,8 @@ Result<int64_t> Jobs::Insert(const NewJob& asked, const std::string& request_has
           " VALUES(?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"));
   insert.Bind(JobKindName(asked.kind)).Bind(asked.author.id).Bind(asked.problem).Bind(asked.size);
   insert.Bind(SettingsText(asked)).Bind(asked.name).Bind(asked.source_hash);
-  insert.Bind(asked.opponent_hash).Bind(asked.opponent_name).Bind(DeviceNeededBy(asked.name));
+  insert.Bind(asked.opponent_hash).Bind(asked.opponent_name);
+  insert.Bind(asked.needs.empty() ? DeviceNeededBy(asked.name) : asked.needs);
   insert.Bind(asked.key).Bind(request_hash).Bind(own_tag).Bind(now.utc_s);
   ASSAY_RETURN_IF_ERROR(insert.Step());
   const int64_t id = insert.Number(0);
@@ -123,7 +136,8 @@ Result<int64_t> Jobs::Insert(const NewJob& asked, const std::string& request_has
   return id;
 }
 
-Result<Submitted> Jobs::Submit(const NewJob& asked, const QueueLimits& limits, Instant now) {
+Result<Submitted> Jobs::Submit(const NewJob& asked, const QueueLimits& limits, Instant now,
+                               const std::function<Result<void>()>& keep) {
   const std::string request_hash = RequestHash(asked);
   Submitted submitted;
   int64_t id = 0;
@@ -136,6 +150,7 @@ Result<Submitted> Jobs::Submit(const NewJob& asked, const QueueLimits& limits, I
       submitted = std::move(*known);
       return {};
     }
+    if (keep) ASSAY_RETURN_IF_ERROR(keep());
     ASSAY_ASSIGN_OR_RETURN(id, Insert(asked, request_hash, now));
     return {};
   });

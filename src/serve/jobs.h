@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,7 +24,7 @@ namespace assay {
 struct QueueLimits {
   int64_t queued_max = 1000;
   int64_t queued_by_account_max = 50;
-  int64_t made_a_day_max = 500;  // by an account, in any 24 hours
+  int64_t made_a_day_max = 500;  // by an account, in any 24 hours; cancelled ones apart
 };
 
 struct NewJob {
@@ -35,7 +36,8 @@ struct NewJob {
   std::string source_hash;    // of a blob of the archive
   std::string opponent_hash;  // likewise; empty: none
   std::string opponent_name;
-  std::string key;  // the client's own, once for each job; empty: none
+  std::string key;    // the client's own, once for each job; empty: none
+  std::string needs;  // "cpu", "cuda"; empty: as the candidate's file needs it
 };
 
 // The device that a candidate of this file name needs: "cuda", "cpu", or empty for any.
@@ -69,8 +71,12 @@ class Jobs {
 
   // When it returns kAccepted, the job survives the end of any process.
   Result<Submitted> Submit(const NewJob& asked, Instant now) { return Submit(asked, limits_, now); }
-  // By limits of the account's own, such as those of its class.
-  Result<Submitted> Submit(const NewJob& asked, const QueueLimits& limits, Instant now);
+  // By limits of the account's own, such as those of its class. Finals and spot checks, which the
+  // server asks for, count towards no quota, and a spot check costs its author no turn.
+  // `keep` runs once the job will be accepted, and before it is: it keeps the source. So a request
+  // that is refused leaves nothing on the disk.
+  Result<Submitted> Submit(const NewJob& asked, const QueueLimits& limits, Instant now,
+                           const std::function<Result<void>()>& keep = {});
   Result<std::optional<Job>> Find(int64_t id) { return FindJob(database_, id); }
   // Newest first; those that wait in the order of the queue.
   Result<std::vector<Job>> List(const JobQuery& query);
@@ -88,6 +94,7 @@ class Jobs {
   struct AccountFacts {
     int64_t unended = 0;     // queued or running
     int64_t made_today = 0;  // in 24 hours, of those that count towards a quota
+    int64_t sent_today = 0;  // likewise, with those that were cancelled
   };
   Result<AccountFacts> OfAccount(int64_t account, Instant now);
   const QueueLimits& limits() const { return limits_; }

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "serve/leases.h"
-#include "serve/serve_testing.h"
+#include "serve/jobs_testing.h"
 
 namespace assay {
 namespace {
@@ -12,50 +11,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-class JobsTest : public ServeTest {
- protected:
-  void OpenAgain() override {
-    leases_.reset();
-    ServeTest::OpenAgain();
-    leases_.emplace(*database_, LeaseLimits{});
-  }
-  Jobs jobs(QueueLimits limits = {}) { return Jobs(*database_, limits); }
-  NewJob Ask(const Account& author, const std::string& name = "a.cpp") {
-    NewJob asked;
-    asked.author = author;
-    asked.problem = "softmax";
-    asked.name = name;
-    asked.source_hash = "source of " + name;
-    return asked;
-  }
-  int64_t Submit(const Account& author, const std::string& name = "a.cpp") {
-    return jobs().Submit(Ask(author, name), now_).value().job.id;
-  }
-  KnownRunner ServersRunner(const std::string& device = "cpu") {
-    KnownRunner facts;
-    facts.name = "local " + device;
-    facts.device = device;
-    return leases_->Meet(Accounts(*database_).ServerAccount(now_).value(), facts, true, now_)
-        .value();
-  }
-  // The id of the job that is taken; 0: none.
-  int64_t Take() {
-    taken_ = leases_->Take(ServersRunner(), now_).value();
-    return taken_ ? taken_->job.id : 0;
-  }
-  JobState StateOf(int64_t id) { return jobs().Find(id).value()->state; }
-  std::vector<std::string> EventsOf(int64_t id) {
-    std::vector<std::string> bodies;
-    const auto events = jobs().Events(id, 0, 100).value();
-    for (const JobEvent& event : events) bodies.push_back(event.body);
-    return bodies;
-  }
-
-  std::optional<Leases> leases_;
-  std::optional<LeasedJob> taken_;
-};
-
 TEST_F(JobsTest, AnAcceptedJobIsThereAfterTheProcessEnded) {
   NewJob asked = Ask(Somebody("ann"));
   asked.set = {{"ROWS", "64"}};
@@ -265,25 +220,6 @@ TEST_F(JobsTest, ACancelledJobStopsItsRunner) {
   EXPECT_EQ(leases_->EndWithVerdict(id, taken_->lease, "{}", "v", "tie", now_).value(),
             Ending::kNotCounted);
   EXPECT_EQ(StateOf(id), JobState::kCancelled);
-}
-
-TEST_F(JobsTest, ARunnerTakesItsOwnersJobsUnlessItIsPromoted) {
-  const Account ann = Somebody("ann"), ben = Somebody("ben");
-  const int64_t of_ann = Submit(ann), of_ben = Submit(ben), of_gpu = Submit(ben, "b.cu");
-  KnownRunner facts;
-  facts.name = "desk";
-  facts.device = "cpu";
-  KnownRunner own = leases_->Meet(ben, facts, false, now_).value();
-  EXPECT_EQ(leases_->Take(own, now_).value()->job.id, of_ben);
-  EXPECT_FALSE(leases_->Take(own, now_).value());
-  ASSERT_TRUE(leases_->Promote(own.id, true).value());
-  own = leases_->Meet(ben, facts, false, now_).value();
-  EXPECT_TRUE(own.promoted);
-  EXPECT_EQ(leases_->Take(own, now_).value()->job.id, of_ann);
-  EXPECT_FALSE(leases_->Take(own, now_).value()) << "of_gpu needs a GPU";
-  EXPECT_EQ(leases_->Take(ServersRunner("cuda:0"), now_).value()->job.id, of_gpu);
-  EXPECT_EQ(leases_->Runners()->size(), 2u);
-  EXPECT_FALSE(leases_->Promote(99, true).value());
 }
 
 TEST_F(JobsTest, ListsAreByAccountStateAndPage) {

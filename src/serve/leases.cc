@@ -16,7 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kLeaseBytes = 16;
-constexpr size_t kEventBytesMax = size_t{16} << 10, kFailureBytesMax = size_t{4} << 10;
+constexpr int64_t kSeenAgainS = 10, kRefusalS = 24 * 3600;
+constexpr size_t kEventBytesMax = size_t{4} << 10, kFailureBytesMax = size_t{4} << 10;
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -26,6 +27,47 @@ std::string EndedEvent(JobState state, const std::string& name, const std::strin
   Json event{{"event", "ended"}, {"state", JobStateName(state)}};
   if (!text.empty()) event[name] = text;
   return Dump(event);
+}
+
+// SQL: whether the runner of this alias may have the job `waiting`: leases.h has the rule.
+std::string MayTake(std::string_view taker) {
+  return fmt::format(R"((
+  waiting.needs IN ('', CASE WHEN {0}.device LIKE 'cuda%' THEN 'cuda' ELSE 'cpu' END)
+  AND CASE WHEN {0}.promoted THEN
+    (waiting.account <> {0}.account OR EXISTS (SELECT 1 FROM accounts AS owner
+      WHERE owner.id = {0}.account AND owner.role = 'mentor' AND owner.class_id = 0))
+    AND (waiting.kind <> 'spot_check' OR NOT EXISTS (
+      SELECT 1 FROM spot_checks JOIN jobs AS checked ON checked.id = spot_checks.checked
+      JOIN runners AS first ON first.id = checked.runner
+      WHERE spot_checks.job = waiting.id AND first.account = {0}.account))
+  ELSE
+    waiting.account = {0}.account AND waiting.kind IN ('judge', 'compare') AND NOT EXISTS (
+      SELECT 1 FROM accounts JOIN classes ON classes.id = accounts.class_id
+      WHERE accounts.id = waiting.account AND classes.closed_s <> 0)
+  END))",
+                     taker);
+}
+
+// SQL: whether the size of `waiting` is one that this runner refuses. ?3: the time.
+std::string Refuses(std::string_view taker) {
+  return fmt::format(R"((waiting.settings = '{{}}' AND EXISTS (
+    SELECT 1 FROM refusals WHERE runner = {0}.id AND refusals.problem = waiting.problem
+    AND refusals.size = waiting.size AND abs(refusals.time_s - ?3) < {1})))",
+                     taker, kRefusalS);
+}
+
+// SQL: whether a runner beside `taker` is there that may take `waiting`, and does not refuse it.
+std::string OthersMayTake() {
+  return fmt::format(R"(EXISTS (SELECT 1 FROM runners AS other WHERE other.id <> taker.id
+    AND other.seen_s > ?3 - {} AND {} AND NOT {}))",
+                     kRunnerIsThereS, MayTake("other"), Refuses("other"));
+}
+
+// SQL: the jobs of the queue that no runner that is there may have. ?1: the time.
+std::string ForNobody() {
+  return fmt::format(R"(FROM jobs AS waiting WHERE waiting.state = 'queued' AND NOT EXISTS (
+    SELECT 1 FROM runners AS taker WHERE taker.seen_s > ?1 - {} AND {}))",
+                     kRunnerIsThereS, MayTake("taker"));
 }
 
 KnownRunner RunnerOf(const SqliteStatement& row) {
@@ -41,6 +83,7 @@ KnownRunner RunnerOf(const SqliteStatement& row) {
   runner.promoted = row.Number(8) != 0;
   runner.seen = UtcText(row.Number(9));
   runner.job = row.Number(10);
+  runner.owner.class_id = row.Number(11);
   return runner;
 }
 
@@ -48,6 +91,16 @@ KnownRunner RunnerOf(const SqliteStatement& row) {
 
 Result<KnownRunner> Leases::Meet(const Account& owner, const KnownRunner& facts, bool promoted,
                                  Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement others,
+      database_.Prepare(
+          "SELECT count(*) FROM runners JOIN accounts ON accounts.id = account"
+          " WHERE account = ?1 AND is_server = 0 AND runners.name <> ?2"
+          " AND NOT EXISTS (SELECT 1 FROM runners WHERE account = ?1 AND name = ?2)"));
+  ASSAY_RETURN_IF_ERROR(others.Bind(owner.id).Bind(facts.name).Step());
+  if (others.Number(0) >= limits_.runners_max)
+    return UsageError(fmt::format("an account has at most {} runners: use a name that is there",
+                                  limits_.runners_max));
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement upsert,
       database_.Prepare(
@@ -67,28 +120,49 @@ Result<KnownRunner> Leases::Meet(const Account& owner, const KnownRunner& facts,
   return runner;
 }
 
-Result<std::vector<KnownRunner>> Leases::Runners() {
+Result<std::vector<KnownRunner>> Leases::Runners(Instant now) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement select,
       database_.Prepare(
           "SELECT runners.id, account, accounts.name, accounts.role, runners.name, device, version,"
           " machine, promoted, seen_s, coalesce((SELECT jobs.id FROM jobs WHERE"
-          " jobs.state = 'running' AND jobs.runner = runners.id LIMIT 1), 0)"
-          " FROM runners JOIN accounts ON accounts.id = account ORDER BY runners.id"));
+          " jobs.state = 'running' AND jobs.runner = runners.id LIMIT 1), 0), accounts.class_id"
+          " FROM runners JOIN accounts ON accounts.id = account WHERE device <> ''"
+          " ORDER BY runners.id"));
   std::vector<KnownRunner> runners;
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
     if (!found) return runners;
     runners.push_back(RunnerOf(select));
+    runners.back().is_there = select.Number(9) > now.utc_s - kRunnerIsThereS;
   }
 }
 
-Result<bool> Leases::Promote(int64_t runner, bool promoted) {
-  ASSAY_ASSIGN_OR_RETURN(
-      SqliteStatement update,
-      database_.Prepare("UPDATE runners SET promoted = ? WHERE id = ? RETURNING id"));
-  ASSAY_ASSIGN_OR_RETURN(const bool found, update.Bind(int64_t{promoted}).Bind(runner).Step());
-  if (found) ASSAY_RETURN_IF_ERROR(update.Step());
+Result<bool> Leases::Promote(int64_t runner, bool promoted, Instant now) {
+  bool found = false;
+  const auto done = database_.Write([&]() -> Result<void> {
+    ASSAY_ASSIGN_OR_RETURN(
+        SqliteStatement update,
+        database_.Prepare(
+            "UPDATE runners SET promoted = ? WHERE id = ? AND device <> '' RETURNING id"));
+    ASSAY_ASSIGN_OR_RETURN(found, update.Bind(int64_t{promoted}).Bind(runner).Step());
+    if (found) ASSAY_RETURN_IF_ERROR(update.Step());
+    if (!found || promoted) return {};
+    ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                           database_.Prepare("SELECT id, lease FROM jobs WHERE state = 'running'"
+                                             " AND runner = ? AND own_runner = 0"));
+    select.Bind(runner);
+    std::vector<std::pair<int64_t, std::string>> held;
+    while (true) {
+      ASSAY_ASSIGN_OR_RETURN(const bool more, select.Step());
+      if (!more) break;
+      held.emplace_back(select.Number(0), select.Text(1));
+    }
+    for (const auto& [job, lease] : held)
+      ASSAY_RETURN_IF_ERROR(PutBack(job, lease, "its runner is promoted no more", true, now));
+    return {};
+  });
+  if (!done) return std::unexpected(done.error());
   return found;
 }
 
@@ -100,13 +174,16 @@ Result<std::optional<LeasedJob>> Leases::Take(const KnownRunner& runner, Instant
     ASSAY_ASSIGN_OR_RETURN(
         SqliteStatement update,
         database_.Prepare(fmt::format(
-            "UPDATE jobs SET state = 'running', lease = ?, runner = ?, attempts = attempts + 1"
-            " WHERE id = (SELECT id FROM jobs WHERE state = 'queued' AND needs IN ('', ?){}"
-            " ORDER BY tag, id LIMIT 1) RETURNING id, tag, opponent_name",
-            runner.promoted ? "" : " AND account = ?")));
-    update.Bind(Sha256Hex(leased.lease)).Bind(runner.id);
-    update.Bind(runner.device.starts_with("cuda") ? "cuda" : "cpu");
-    if (!runner.promoted) update.Bind(runner.owner.id);
+            "UPDATE jobs SET state = 'running', lease = ?1, runner = ?2, attempts = attempts + 1,"
+            " own_runner = (SELECT promoted = 0 FROM runners WHERE id = ?2)"
+            " WHERE id = (SELECT waiting.id FROM jobs AS waiting JOIN runners AS taker"
+            " ON taker.id = ?2 WHERE waiting.state = 'queued' AND {} AND NOT ({} AND {})"
+            " AND (SELECT count(*) FROM jobs AS held WHERE held.state = 'running'"
+            "   AND held.runner = ?2) < (SELECT CASE WHEN is_server THEN 1000000 ELSE {} END"
+            "   FROM accounts WHERE accounts.id = taker.account)"
+            " ORDER BY waiting.tag, waiting.id LIMIT 1) RETURNING id, tag, opponent_name",
+            MayTake("taker"), Refuses("taker"), OthersMayTake(), limits_.jobs_max)));
+    update.Bind(Sha256Hex(leased.lease)).Bind(runner.id).Bind(now.utc_s);
     ASSAY_ASSIGN_OR_RETURN(found, update.Step());
     if (!found) return {};
     leased.job.id = update.Number(0);
@@ -129,6 +206,20 @@ Result<std::optional<LeasedJob>> Leases::Take(const KnownRunner& runner, Instant
   ASSAY_ASSIGN_OR_RETURN(auto job, FindJob(database_, leased.job.id));
   if (job) leased.job = std::move(*job);
   return leased;
+}
+
+Result<int64_t> Leases::WaitingForNobody(Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare("SELECT count(*) " + ForNobody()));
+  ASSAY_RETURN_IF_ERROR(select.Bind(now.utc_s).Step());
+  return select.Number(0);
+}
+
+Result<bool> Leases::WaitsForNobody(int64_t job, Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare(fmt::format("SELECT 1 {} AND waiting.id = ?2", ForNobody())));
+  return select.Bind(now.utc_s).Bind(job).Step();
 }
 
 Result<int64_t> Leases::Waiting(const std::string& device) {
@@ -158,7 +249,12 @@ Result<bool> Leases::Holds(int64_t job, const std::string& lease, Instant now) {
 Result<bool> Leases::Renew(int64_t job, const std::string& lease, const std::string& event,
                            Instant now) {
   ASSAY_ASSIGN_OR_RETURN(const bool holds, Holds(job, lease, now));
-  if (!holds || event.empty() || event.size() > kEventBytesMax) return holds;
+  if (!holds) return false;
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement seen,
+                         database_.Prepare("UPDATE runners SET seen_s = ?1 WHERE seen_s < ?1 - ?2"
+                                           " AND id = (SELECT runner FROM jobs WHERE id = ?3)"));
+  ASSAY_RETURN_IF_ERROR(seen.Bind(now.utc_s).Bind(kSeenAgainS).Bind(job).Step());
+  if (event.empty() || event.size() > kEventBytesMax) return true;
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
                          database_.Prepare("SELECT count(*) FROM events WHERE job = ?"));
   ASSAY_RETURN_IF_ERROR(select.Bind(job).Step());
@@ -226,11 +322,13 @@ Result<bool> Leases::Fail(int64_t job, const std::string& lease_hash, const std:
 
 Result<bool> Leases::PutBack(int64_t job, const std::string& lease_hash, const std::string& why,
                              bool gives_back, Instant now) {
-  ASSAY_ASSIGN_OR_RETURN(
-      SqliteStatement select,
-      database_.Prepare("SELECT attempts FROM jobs WHERE id = ? AND state = 'running'"));
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement select,
+                         database_.Prepare("SELECT attempts, own_runner FROM jobs WHERE id = ?"
+                                           " AND state = 'running'"));
   ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(job).Step());
   if (!found) return false;
+  // Otherwise it could go back and forth for ever, with two events each time.
+  gives_back = gives_back && select.Number(1) == 0;
   if (!gives_back && select.Number(0) >= limits_.attempts_max)
     return Fail(job, lease_hash,
                 fmt::format("nobody could judge it in {} attempts; the last one: {}",
@@ -252,12 +350,18 @@ Result<bool> Leases::PutBack(int64_t job, const std::string& lease_hash, const s
 
 Result<Ending> Leases::EndWithError(int64_t job, const std::string& lease, const RunnerError& error,
                                     Instant now) {
-  const bool final = error.kind == "usage" || error.kind == "unjudged";
-  bool counted = false;
+  bool counted = false, final = error.kind == "usage";
   const auto done = database_.Write([&]() -> Result<void> {
     ASSAY_ASSIGN_OR_RETURN(const bool holds, Holds(job, lease, now));
     if (!holds) return {};
     const std::string hash = Sha256Hex(lease);
+    bool outdated = false;
+    if (error.kind == "usage") {
+      ASSAY_ASSIGN_OR_RETURN(outdated, IsFinal(job));
+    }
+    if (error.kind == "unjudged" || outdated) {
+      ASSAY_ASSIGN_OR_RETURN(final, Refused(job, outdated, now));
+    }
     ASSAY_ASSIGN_OR_RETURN(
         counted, final ? Fail(job, hash, error.message, now)
                        : PutBack(job, hash, error.message, error.kind == "interrupted", now));
@@ -267,6 +371,52 @@ Result<Ending> Leases::EndWithError(int64_t job, const std::string& lease, const
   if (!counted) return IfRepeated(job, lease);
   times_.erase(job);
   return final ? Ending::kCounted : Ending::kRequeued;
+}
+
+Result<bool> Leases::IsFinal(int64_t job) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare("SELECT 1 FROM jobs WHERE id = ? AND kind = 'finalist'"));
+  return select.Bind(job).Step();
+}
+
+Result<bool> Leases::Refused(int64_t job, bool by_the_runner, Instant now) {
+  // A candidate in Python may claim that it lacks something.
+  const std::string known = by_the_runner ? "1" : "waiting.name NOT LIKE '%.py'";
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement note,
+      database_.Prepare(fmt::format("INSERT INTO refusals(runner, problem, size, time_s)"
+                                    " SELECT runner, problem, size, ?2 FROM jobs AS waiting"
+                                    " WHERE id = ?1 AND settings = '{{}}' AND {}"
+                                    " ON CONFLICT DO UPDATE SET time_s = excluded.time_s",
+                                    known)));
+  ASSAY_RETURN_IF_ERROR(note.Bind(job).Bind(now.utc_s).Step());
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare(fmt::format("SELECT 1 FROM jobs AS waiting JOIN runners AS taker"
+                                    " ON taker.id = waiting.runner WHERE waiting.id = ?1"
+                                    " AND {} AND {}",
+                                    known, OthersMayTake())));
+  ASSAY_ASSIGN_OR_RETURN(const bool others,
+                         select.Bind(job).Bind(int64_t{0}).Bind(now.utc_s).Step());
+  return !others;
+}
+
+Result<std::vector<Leases::ProblemSize>> Leases::RefusedByAll(Instant now) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement select,
+      database_.Prepare("WITH there AS (SELECT id FROM runners WHERE promoted = 1"
+                        "   AND seen_s > ?1 - ?2)"
+                        " SELECT problem, size FROM refusals WHERE abs(time_s - ?1) < ?3"
+                        " AND runner IN (SELECT id FROM there) GROUP BY problem, size"
+                        " HAVING count(*) = (SELECT count(*) FROM there)"));
+  select.Bind(now.utc_s).Bind(kRunnerIsThereS).Bind(kRefusalS);
+  std::vector<ProblemSize> sizes;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) return sizes;
+    sizes.push_back({select.Text(0), select.Text(1)});
+  }
 }
 
 Result<std::vector<int64_t>> Leases::Expire(Instant now) {

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-bool Counts(const BoardRow& row, const BoardQuery& query) {
+bool Fits(const BoardRow& row, const BoardQuery& query) {
   const BoardEntry& entry = row.entry;
   const bool machine = entry.role == Role::kMachine;
   return row.is_entry() && (query.problem.empty() || entry.problem == query.problem) &&
@@ -22,6 +22,10 @@ bool Counts(const BoardRow& row, const BoardQuery& query) {
          (query.device.empty() || entry.gpu_or_cpu == query.device) &&
          (query.by == Players::kBoth || machine == (query.by == Players::kMachines)) &&
          (query.problems.empty() || query.problems.contains(entry.problem));
+}
+
+bool Counts(const BoardRow& row, const BoardQuery& query) {
+  return row.counts() && Fits(row, query);
 }
 
 // Proven speed first; of equals the earlier.
@@ -179,7 +183,7 @@ PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& ask
   PlayerBoard board;
   const BoardQuery query = Comparable(rows, asked_query, &board);
   for (const BoardRow& row : rows) {
-    if (!Counts(row, query)) continue;
+    if (!Counts(row, query) || !row.counts_for_players()) continue;
     Author& author = authors[row.author];
     author.row = &row;
     ++author.entries;
@@ -209,7 +213,7 @@ PlayerBoard RankPlayers(const std::vector<BoardRow>& rows, const BoardQuery& ask
 std::vector<BoardRow> OnEachDevice(const std::vector<BoardRow>& rows, const BoardRow& row) {
   std::map<std::string, const BoardRow*> newest;
   for (const BoardRow& other : rows)
-    if (other.is_entry() && other.entry.source_hash == row.entry.source_hash &&
+    if (other.counts() && other.entry.source_hash == row.entry.source_hash &&
         other.entry.problem == row.entry.problem && other.entry.size == row.entry.size)
       newest[other.entry.gpu_or_cpu] = &other;  // rows ascend
   std::vector<BoardRow> found;
@@ -223,6 +227,14 @@ std::vector<BoardRow> Fouls(const std::vector<BoardRow>& rows, const BoardQuery&
   for (auto row = rows.rbegin(); row != rows.rend() && fouls.size() < limit; ++row)
     if (row->entry.foul && Counts(*row, query)) fouls.push_back(*row);
   return fouls;
+}
+
+std::vector<BoardRow> OfOwnRunners(const std::vector<BoardRow>& rows, const BoardQuery& query,
+                                   size_t limit) {
+  std::vector<BoardRow> found;
+  for (auto row = rows.rbegin(); row != rows.rend() && found.size() < limit; ++row)
+    if (row->own_runner && Fits(*row, query)) found.push_back(*row);
+  return found;
 }
 
 }  // namespace assay

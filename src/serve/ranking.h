@@ -1,5 +1,7 @@
 // Ranks, from the board's entries. Pure.
 //
+// Entries that count have ranks: what an author's own runner says has none.
+//
 // The rule of a problem's board: entries of one size, precision class and device are compared, the
 // best of each author. An entry is as good as the lower end of its interval: the speedup that its
 // pairs prove, so that luck does not pay. In this order an entry shares the rank of the group above
@@ -80,5 +82,8 @@ std::vector<BoardRow> OnEachDevice(const std::vector<BoardRow>& rows, const Boar
 // Entries that broke a rule, newest first.
 std::vector<BoardRow> Fouls(const std::vector<BoardRow>& rows, const BoardQuery& query,
                             size_t limit);
+// Entries that the authors' own runners judged, newest first. They have no rank.
+std::vector<BoardRow> OfOwnRunners(const std::vector<BoardRow>& rows, const BoardQuery& query,
+                                   size_t limit);
 
 }  // namespace assay

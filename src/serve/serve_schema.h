@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "serve/class_schema.h"
+#include "serve/spot_check_schema.h"
 
 namespace assay {
 
@@ -125,6 +126,21 @@ CREATE TABLE board(
   foul_rule TEXT NOT NULL
 ) STRICT;
 )",
-    kClassTables};
+    kClassTables, kSpotCheckTables,
+    // The sizes of problems that do not fit a runner's machine.
+    R"(
+CREATE TABLE refusals(
+  runner INTEGER NOT NULL REFERENCES runners(id),
+  problem TEXT NOT NULL,
+  size TEXT NOT NULL,
+  time_s INTEGER NOT NULL,
+  PRIMARY KEY(runner, problem, size)
+) STRICT, WITHOUT ROWID;
+)",
+    // An index by source finds its first sender; entries may be at constants of their own.
+    R"(
+CREATE INDEX jobs_by_source ON jobs(source, id);
+ALTER TABLE board ADD COLUMN own_constants INTEGER NOT NULL DEFAULT 0;
+)"};
 
 }  // namespace assay

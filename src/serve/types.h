@@ -14,9 +14,12 @@ struct Account {
   std::string name;
   Role role = Role::kStudent;
   int64_t class_id = 0;  // 0: none
+
+  // A mentor who joined a class manages that class alone.
+  bool ManagesServer() const { return role == Role::kMentor && class_id == 0; }
 };
 
-enum class JobKind { kJudge, kCompare, kFinalist };
+enum class JobKind { kJudge, kCompare, kFinalist, kSpotCheck };
 enum class JobState { kQueued, kRunning, kDone, kFailed, kCancelled };  // the last three: terminal
 
 struct Job {
@@ -32,6 +35,7 @@ struct Job {
   int64_t place = 0;                       // in the queue, from 1; 0: not queued
   int attempts = 0;
   std::string runner;            // that has or had it
+  bool own_runner = false;       // it is the author's own: no mentor promoted it
   std::string outcome, verdict;  // of a verdict; its id
   std::string failure;           // why it ended without a verdict
 };

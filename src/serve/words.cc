@@ -11,8 +11,10 @@ using Names = std::array<std::pair<Word, std::string_view>, kCount>;
 
 constexpr Names<Role, 3> kRoles{
     {{Role::kMentor, "mentor"}, {Role::kStudent, "student"}, {Role::kMachine, "machine"}}};
-constexpr Names<JobKind, 3> kKinds{
-    {{JobKind::kJudge, "judge"}, {JobKind::kCompare, "compare"}, {JobKind::kFinalist, "finalist"}}};
+constexpr Names<JobKind, 4> kKinds{{{JobKind::kJudge, "judge"},
+                                    {JobKind::kCompare, "compare"},
+                                    {JobKind::kFinalist, "finalist"},
+                                    {JobKind::kSpotCheck, "spot_check"}}};
 constexpr Names<JobState, 5> kStates{{{JobState::kQueued, "queued"},
                                       {JobState::kRunning, "running"},
                                       {JobState::kDone, "done"},

@@ -109,22 +109,25 @@ std::vector<Finding> CheckUploadedWorklog(const UploadedWorklog& uploaded,
                                           const UploadHistory& history) {
   std::vector<Finding> findings = CheckWorklog(uploaded.worklog, Witness(), uploaded.rendered);
   // The author's archive is not here, which goes without saying.
-  std::erase_if(findings, [](const Finding& finding) {
-    return finding.kind == FindingKind::kNote && !finding.section &&
-           finding.text.starts_with("there is no archive");
-  });
+  std::erase_if(findings,
+                [](const Finding& finding) { return finding.code == FindingCode::kNoArchive; });
   const std::set<std::string_view> has(uploaded.facts.begin(), uploaded.facts.end());
   const auto gone = std::count_if(history.facts.begin(), history.facts.end(),
                                   [&](const std::string& fact) { return !has.contains(fact); });
   if (gone > 0)
     findings.push_back(
-        {FindingKind::kSuspicious, std::nullopt,
+        {FindingKind::kSuspicious,
+         std::nullopt,
          fmt::format("{} that came with an earlier upload of this worklog: facts.jsonl was cut",
                      gone == 1 ? "a fact is missing" : fmt::format("{} facts are missing", gone)),
-         "assay worklog check"});
+         "assay worklog check",
+         {}});
   if (history.of_others)
-    findings.push_back({FindingKind::kSuspicious, std::nullopt,
-                        "another account sent the same worklog, by its id", ""});
+    findings.push_back({FindingKind::kSuspicious,
+                        std::nullopt,
+                        "another account sent the same worklog, by its id",
+                        "",
+                        {}});
   return findings;
 }
 

@@ -167,7 +167,11 @@ Result<SessionTerms> ResolveTerms(const AskedTerms& asked,
   terms.precision = asked.precision;
   if (!asked.precision.empty()) terms.problem.precision = asked.precision;
   terms.tolerance = asked.tolerance;
-  if (!asked.weights.empty()) terms.problem.weights = asked.weights;
+  if (!asked.weights.empty()) {
+    const auto weights = WeightsKindFromName(asked.weights);
+    if (!weights) return UsageError("--weights takes varied, constant or constructed");
+    terms.problem.weights = *weights;
+  }
   if (!asked.special_values.empty()) {
     if (asked.special_values != "noted" && asked.special_values != "required")
       return UsageError("--special-values takes noted or required");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/defences.h"
 #include "hosts/blame.h"
 #include "machine/seeds.h"
 #include "values/draw_kinds.h"
@@ -57,11 +58,13 @@ Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed, OtherS
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), problem.path));
   const uint32_t first = draws->slots_used();
   if (oracle.slots_max() < first + 2)
-    return EnvironmentError(
+    return Fail(
+        ErrorKind::kUnjudged,
         "this problem is too large for the memory that is free, which must hold several sets of "
         "its tensors: lower its sizes with --set");
   ValuePool values(oracle, first, ValuePool::CapacityFor(oracle, first),
-                   DeriveSeed(seed, SeedStream::kValues), draws->Kept());
+                   DeriveSeed(seed, SeedStream::kValues), draws->Kept(),
+                   draws->has_signs() && Stands(Defence::kTimedDraws));
   return std::make_unique<Batch>(
       Batch{std::move(other_sizes), std::move(*draws), std::move(values)});
 }

@@ -20,8 +20,6 @@ std::string DifferingWeights(const WeightsMatch& match) {
 
 namespace {
 
-constexpr const char* kConstructed = "constructed";
-
 void AddNote(const std::string& text, std::string* note) {
   *note += (note->empty() ? "" : "; ") + text;
 }
@@ -74,7 +72,7 @@ void Say(const std::string& cause, Verdict* first) {
 
 void SayRightWithConstant(bool has_other_sizes, Verdict* verdict) {
   Correctness& correctness = *verdict->correctness;
-  correctness.right_with_weights = "constant";
+  correctness.right_with_weights = WeightsKind::kConstant;
   correctness.hint =
       "right with constant weights: it prepares them once; `--weights constant` allows it";
   if (has_other_sizes) correctness.hint += ", and then checks it at other sizes, too";
@@ -107,7 +105,8 @@ Verdict ConcludeConstructed(Verdict first, Verdict constructed, const Constructe
   if (stands || constructed.outcome == Outcome::kFoul) {
     AddCosts(first.cost, &constructed.cost);
     if (constructed.correctness) {
-      constructed.correctness->right_with_weights = right ? kConstructed : "";
+      constructed.correctness->right_with_weights =
+          right ? std::optional(WeightsKind::kConstructed) : std::nullopt;
       AddNote(kHowJudged, &constructed.correctness->note);
     }
     if (constructed.speed && !finding.may_prepare) TakeBackGain(&constructed);
@@ -115,7 +114,7 @@ Verdict ConcludeConstructed(Verdict first, Verdict constructed, const Constructe
   }
   AddCosts(constructed.cost, &first.cost);
   if (right) {
-    first.correctness->right_with_weights = kConstructed;
+    first.correctness->right_with_weights = WeightsKind::kConstructed;
     const std::string seen = RightOnUniform(finding.uniform);
     Say(differs
             ? fmt::format("{}; {}, so that it may ignore them: give them the reference's names, "
@@ -144,7 +143,7 @@ Result<Verdict> ConstructedWeights::JudgeInSession(const CandidateSource& source
                                                    ConstructedFinding* finding, bool is_whole) {
   if (!session_) {
     SessionTerms terms = bench_.terms;
-    terms.problem.weights = kConstructed;
+    terms.problem.weights = WeightsKind::kConstructed;
     terms.tools = {};  // they run on the verdict that is given
     ASSAY_ASSIGN_OR_RETURN(session_, Session::Open(std::move(terms), bench_.stop, events));
   }
@@ -160,7 +159,7 @@ Result<Verdict> ConstructedWeights::Judge(const CandidateSource& source, const W
   const Span span("judge on weights as constructed");
   ConstructedFinding finding;
   finding.match = match;
-  finding.may_prepare = WeightsTreatment(bench_.terms.problem) != "varied";
+  finding.may_prepare = WeightsTreatment(bench_.terms.problem) != WeightsKind::kVaried;
   const bool is_whole = first.outcome == Outcome::kWeightsDiffer;
   auto judged = JudgeInSession(source, asked, events, &finding, is_whole);
   if (judged) return ConcludeConstructed(std::move(first), std::move(*judged), finding);

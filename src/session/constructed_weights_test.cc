@@ -40,7 +40,7 @@ TEST(ConcludeConstructed, ACorrectCandidateIsJudgedOnItsOwnWeights) {
                                               Judged(Outcome::kSlower), {kLacking, {}, false});
   EXPECT_EQ(verdict.outcome, Outcome::kSlower);
   EXPECT_THAT(verdict.correctness->note, HasSubstr("judged as by --weights constructed"));
-  EXPECT_EQ(verdict.correctness->right_with_weights, "constructed");
+  EXPECT_EQ(verdict.correctness->right_with_weights, WeightsKind::kConstructed);
   EXPECT_DOUBLE_EQ(verdict.cost.timed_s, 2);
 }
 
@@ -69,7 +69,7 @@ TEST(ConcludeConstructed, UniformWeightsProveNothing) {
                           {kByName, {"norm_weight", "norm_bias"}, false});
   EXPECT_EQ(folded.outcome, Outcome::kWrong);
   EXPECT_THAT(folded.message, HasSubstr("it prepares them once, or leaves them out"));
-  EXPECT_EQ(folded.correctness->right_with_weights, "constructed");
+  EXPECT_EQ(folded.correctness->right_with_weights, WeightsKind::kConstructed);
 }
 
 TEST(ConcludeConstructed, AWrongCandidateStaysWhatItWas) {
@@ -91,7 +91,7 @@ TEST(SayRightWithConstant, NamesTheRule) {
   EXPECT_THAT(verdict.message, EndsWith("`--weights constant` allows it"));
   SayRightWithConstant(true, &verdict);
   EXPECT_THAT(verdict.message, HasSubstr("allows it, and then checks it at other sizes"));
-  EXPECT_EQ(verdict.correctness->right_with_weights, "constant");
+  EXPECT_EQ(verdict.correctness->right_with_weights, WeightsKind::kConstant);
 }
 
 TEST(ConcludeConstructed, AFoulIsNotForgiven) {

@@ -12,7 +12,7 @@ namespace assay {
 Error ExplainError(Error error, const ProblemRequest& problem, StopToken stop) {
   // Whatever an interrupt made fail.
   if (stop.stopped()) return {ErrorKind::kInterrupted, "interrupted"};
-  if (problem.device == "cuda" && error.message.contains("CUDA") && SaysOutOfMemory(error.message))
+  if (problem.device == "cuda" && error.code == ErrorCode::kDeviceMemory)
     error.message =
         "the GPU has too little memory left: end other programs there, or lower the problem's "
         "sizes with --set\n" +
@@ -26,6 +26,11 @@ Verdict WithFileNames(Verdict verdict, const ProblemRequest& problem) {
   if (verdict.correctness)
     NameFiles(problem.path, verdict.candidate.path, &verdict.correctness->hint);
   return verdict;
+}
+
+void TellRefused(const Error& error, size_t candidates, const JudgeEvents& events) {
+  if (error.kind != ErrorKind::kUnjudged) return;
+  for (size_t i = 0; i < candidates; ++i) events.unjudged(error);
 }
 
 namespace {
@@ -43,8 +48,12 @@ Result<void> JudgeInSession(const JudgeRequest& request, const JudgeEvents& even
   };
   terms.forks_hosts =
       std::count_if(request.candidates.begin(), request.candidates.end(), in_python) > 1;
-  ASSAY_ASSIGN_OR_RETURN(const auto session, Session::Open(std::move(terms), stop, events));
-  return session->JudgeAll(builds, {.bar = request.bar}, events);
+  const auto session = Session::Open(std::move(terms), stop, events);
+  if (!session) {
+    TellRefused(session.error(), request.candidates.size(), events);
+    return std::unexpected(session.error());
+  }
+  return (*session)->JudgeAll(builds, {.bar = request.bar}, events);
 }
 
 }  // namespace

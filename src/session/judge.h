@@ -20,6 +20,10 @@ struct JudgeRequest {
 Result<void> JudgeCandidates(const JudgeRequest& request, const JudgeEvents& events,
                              StopToken stop);
 
+// Tells of each candidate that it is not judged, if the error is of a problem that does not fit
+// this machine (kUnjudged).
+void TellRefused(const Error& error, size_t candidates, const JudgeEvents& events);
+
 // Rewords a session's error for its client; `problem` is the request's.
 Error ExplainError(Error error, const ProblemRequest& problem, StopToken stop);
 // Returns the verdict with the problem's and the candidate's own file names in its messages.

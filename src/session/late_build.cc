@@ -29,7 +29,8 @@ Result<BuiltCandidate> BuildDeviceSizes(const CandidateSource& source, const Dev
   built.build_s = std::max(built.build_s, at_other.build_s);
   built.cached = built.cached && at_other.cached;
   if (at_other.failure) {
-    built.timed_out = at_other.timed_out;
+    built.fault = at_other.fault;
+    built.line = at_other.line;
     built.log = at_other.log;
     built.failure = fmt::format(
         "it builds at the size that was asked for, but at {}: {} (--one-size leaves "
@@ -65,10 +66,7 @@ Result<BuiltCandidate> BuildLate(const CandidateSource& source, const LateBuildS
 
 bool MayHaveLackedMemory(const BuiltCandidate& built) {
   if (built.source.form != CandidateForm::kPython) return false;
-  const auto lacked = [](std::string_view text) {
-    return MayLackMemory(text) || text.contains("NOT_INITIALIZED");  // a library, beside others
-  };
-  return lacked(built.log) || (built.failure && lacked(*built.failure));
+  return BuilderMayLackMemory(built.log) || (built.failure && BuilderMayLackMemory(*built.failure));
 }
 
 }  // namespace assay

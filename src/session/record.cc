@@ -46,10 +46,8 @@ Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, c
   verdict.candidate = {
       candidate.source.path,
       candidate.source.hash,
-      candidate.source.form == CandidateForm::kNative   ? "native"
-      : candidate.source.form == CandidateForm::kDevice ? "device"
-                                                        : "python",
-      candidate.source.language,
+      candidate.source.form,
+      LanguageFromName(candidate.source.language).value(),
       candidate.source.form == CandidateForm::kDevice ? "device-only" : "sandboxed",
       candidate.flags,
       ArtifactHash(candidate)};
@@ -58,6 +56,7 @@ Verdict NewVerdict(const SessionTerms& terms, const BuiltCandidate& candidate, c
   verdict.machine.threads = threads;
   if (gpu != nullptr) verdict.machine.gpu = gpu->Describe();
   verdict.machine.isolation = ProbeSandbox().isolation;
+  verdict.machine.weak = !ProbeSandbox().self_test.breaches.empty();
   verdict.toolchain = {{"assay", std::string(kAssayVersion)},
                        {"compiler", candidate.compiler},
                        {"python", python.version},
@@ -103,7 +102,7 @@ std::optional<Roofline> RooflineOf(const Verdict& verdict, const MachineProfile&
   const BaselineResult& headline = verdict.speed->baselines.at(verdict.speed->headline);
   const MeasuredTimes times{headline.candidate_time_ns,
                             headline.time_ns,
-                            verdict.candidate.form == "python",
+                            verdict.candidate.form == CandidateForm::kPython,
                             headline.launched.has_value(),
                             headline.copies == "candidate" || headline.copies == "both",
                             headline.copies == "opponent" || headline.copies == "both"};
@@ -147,6 +146,7 @@ bool ConcludeGate2(Gate2Result result, const ProblemRequest& problem, const std:
   if (result.checks.wrong) {
     correctness.passed = false;
     correctness.hint = result.checks.wrong->hint;
+    correctness.mistake = result.checks.wrong->mistake;
     correctness.first_mismatch = result.checks.wrong->mismatch;
     verdict->outcome = result.checks.wrong->lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
     verdict->message = (result.checks.wrong->lacked_memory
@@ -210,12 +210,19 @@ void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
   correctness->max_abs_error = std::max(correctness->max_abs_error, other.max_abs_error);
   correctness->first_mismatch = other.first_mismatch;
   correctness->hint = other.hint;
+  correctness->mistake = other.mistake;
+}
+
+std::string NoteOfSameValues(const ProblemDescription& description) {
+  if (!description.same_values) return {};
+  return std::string(kSameValues) +
+         (description.own_values
+              ? ": the judge's own were used, of the same shapes, dtypes, range and signs"
+              : ", and none that the judge may change");
 }
 
 std::string NoteOfDrawsForTime(const std::vector<DrawRecord>& draws) {
-  const auto left_out = std::count_if(draws.begin(), draws.end(), [](const DrawRecord& draw) {
-    return draw.reason.starts_with(kLeftOutForTime);
-  });
+  const auto left_out = std::ranges::count(draws, true, &DrawRecord::for_time);
   if (left_out == 0) return {};
   return fmt::format("{} of {} kinds of values are left out, as the reference is slow at this size",
                      left_out, draws.size());
@@ -233,23 +240,33 @@ std::string NoteOfLeftOut(const std::vector<DrawRecord>& draws) {
 namespace {
 
 std::string UnsettledMessage(const BaselineResult& result, const std::string& opponent) {
-  const std::string cause = result.why_unsettled ? result.why_unsettled->cause : "noise";
-  if (cause == "noise" || cause == "disturbed")
-    return fmt::format("correct, but too noisy here to say whether it beats {}", opponent);
-  if (cause == "budget")
-    return fmt::format(
-        "correct, but the budget ended after {} {}, too few to say whether it beats {}: --budget "
-        "{:g} has room for a decision",
-        result.pairs, result.pairs == 1 ? "pair" : "pairs", opponent,
-        result.why_unsettled->budget_s);
-  const std::map<std::string, std::string> words{
-      {"charges", "it is slower only by time that is charged to it"},
-      {"copies", "the copies of results weigh more than the difference"},
-      {"blocks", "its gain comes from a part of its blocks"},
-      {"memory", "memory holds too few calls"},
-      {"alone", "calls alone do not show its gain"},
-      {"libraries", "where its time goes could not be seen"}};
-  return fmt::format("correct, but it is open whether it beats {}: {}", opponent, words.at(cause));
+  const WhyUnsettled why = result.why_unsettled.value_or(WhyUnsettled{});
+  const auto open = [&](std::string_view reason) {
+    return fmt::format("correct, but it is open whether it beats {}: {}", opponent, reason);
+  };
+  switch (why.cause) {
+    case UnsettledCause::kNoise:
+    case UnsettledCause::kDisturbed:
+      break;
+    case UnsettledCause::kBudget:
+      return fmt::format(
+          "correct, but the budget ended after {} {}, too few to say whether it beats {}: --budget "
+          "{:g} has room for a decision",
+          result.pairs, result.pairs == 1 ? "pair" : "pairs", opponent, why.budget_s);
+    case UnsettledCause::kCharges:
+      return open("it is slower only by time that is charged to it");
+    case UnsettledCause::kCopies:
+      return open("the copies of results weigh more than the difference");
+    case UnsettledCause::kBlocks:
+      return open("its gain comes from a part of its blocks");
+    case UnsettledCause::kMemory:
+      return open("memory holds too few calls");
+    case UnsettledCause::kAlone:
+      return open("calls alone do not show its gain");
+    case UnsettledCause::kLibraries:
+      return open("where its time goes could not be seen");
+  }
+  return fmt::format("correct, but too noisy here to say whether it beats {}", opponent);
 }
 
 }  // namespace

@@ -49,6 +49,10 @@ void AddBest(const std::map<std::string, std::vector<std::string>>& left_out, Sp
 void AddDraws(Correctness other, const std::map<std::string, std::string>& set,
               Correctness* correctness);
 
+// Says that get_inputs() gives the same values under every seed, and whose values were used; empty:
+// it does not.
+std::string NoteOfSameValues(const ProblemDescription& description);
+
 // Says how many draws were not made for the time that they would take; empty: none.
 std::string NoteOfDrawsForTime(const std::vector<DrawRecord>& draws);
 

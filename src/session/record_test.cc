@@ -115,13 +115,23 @@ TEST(OutcomeMessage, UnsettledNamesItsCauseAndTheOptionThatHelps) {
   result.pairs = 2;
   const auto message = [&] { return OutcomeMessage(Outcome::kUnsettled, speed, "eager"); };
   EXPECT_THAT(message(), testing::HasSubstr("too noisy here"));
-  result.why_unsettled = {"budget", 25};
+  result.why_unsettled = {UnsettledCause::kBudget, 25};
   EXPECT_THAT(message(), testing::HasSubstr("after 2 pairs"));
   EXPECT_THAT(message(), testing::HasSubstr("--budget 25"));
-  for (const char* cause : {"charges", "copies", "blocks", "memory", "alone", "libraries"}) {
+  for (const UnsettledCause cause :
+       {UnsettledCause::kCharges, UnsettledCause::kCopies, UnsettledCause::kBlocks,
+        UnsettledCause::kMemory, UnsettledCause::kAlone, UnsettledCause::kLibraries}) {
     result.why_unsettled = {cause, 0};
     EXPECT_THAT(message(), testing::HasSubstr("it is open whether it beats eager: "));
   }
+}
+
+TEST(NoteOfDrawsForTime, CountsThoseThatWereLeftOutWhateverTheReasonSays) {
+  const DrawRecord passed{"ordinary", 1, "passed", "left out for the time", 0.5};
+  DrawRecord dropped{"ties", 2, "dropped", "in other words", 0};
+  EXPECT_EQ(NoteOfDrawsForTime({passed, dropped}), "");
+  dropped.for_time = true;
+  EXPECT_THAT(NoteOfDrawsForTime({passed, dropped}), testing::StartsWith("1 of 2 kinds"));
 }
 
 TEST(ConstantsNote, NamesTheConstantsThatACandidateShares) {

@@ -175,8 +175,9 @@ Result<void> Session::BuildOpponent() {
   CandidateBuilds builds({&*source}, bench_.terms.limits, bench_.stop);
   ASSAY_ASSIGN_OR_RETURN(auto built, builds.Finish(BuildSetup(nullptr), [](size_t) {}));
   if (built[0].failure)
-    return Fail(SaysItIsNotHere(*built[0].failure) ? ErrorKind::kEnvironment : ErrorKind::kUsage,
-                fmt::format("--against {} does not build: {}", source->path, *built[0].failure));
+    return Fail(
+        built[0].fault == BuildFault::kNotHere ? ErrorKind::kEnvironment : ErrorKind::kUsage,
+        fmt::format("--against {} does not build: {}", source->path, *built[0].failure));
   against_ = std::move(built[0]);
   return {};
 }
@@ -227,7 +228,13 @@ Result<void> Session::JudgeAll(CandidateBuilds& builds, const Asked& asked,
   if (work.told == work.built.size()) return Ended(work);
   ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   if (first) {
-    ASSAY_ASSIGN_OR_RETURN(batch, batches_.Take());
+    auto taken = batches_.Take();
+    if (!taken && taken.error().kind == ErrorKind::kUnjudged) {
+      for (; work.told < work.built.size(); ++work.told)
+        TellUnjudged(work, work.told, taken.error());
+      return Ended(work);
+    }
+    ASSAY_ASSIGN_OR_RETURN(batch, std::move(taken));
   }
   work.batch = std::move(batch);
   schedule_.BeginBatch(work.built, work.batch->other_sizes,
@@ -255,13 +262,15 @@ Result<void> Session::TellFirst(BatchAtWork& work) {
 
 Result<Verdict> Session::VerdictOnFailure(BatchAtWork& work, size_t index) {
   const BuiltCandidate& candidate = work.built[index];
-  if (SaysItIsNotHere(*candidate.failure)) return Fail(ErrorKind::kUnjudged, *candidate.failure);
+  if (candidate.fault == BuildFault::kNotHere)
+    return Fail(ErrorKind::kUnjudged, *candidate.failure);
   Verdict verdict = NewVerdict(bench_.terms, candidate, *bench_.oracle, bench_.python, bench_.seed,
                                bench_.threads, bench_.gpu());
   // A file in Python runs as it is built.
-  const bool ran_on = candidate.timed_out && candidate.source.form == CandidateForm::kPython;
-  verdict.outcome = ran_on ? Outcome::kTimedOut : Outcome::kBuildFailed;
-  verdict.message = *candidate.failure;
+  const bool ran_on =
+      candidate.fault == BuildFault::kTimedOut && candidate.source.form == CandidateForm::kPython;
+  FailToBuild(*candidate.failure, candidate.line, &verdict);
+  if (ran_on) verdict.outcome = Outcome::kTimedOut;
   ASSAY_RETURN_IF_ERROR(work.listings.AddTo(index, &verdict));
   return verdict;
 }
@@ -396,7 +405,7 @@ Result<Verdict> Session::JudgeWithRoom(BatchAtWork& work, size_t index) {
 
 bool Session::LackedMemoryEarly(const BatchAtWork& work, const Error& error) {
   if (schedule_.expects_speed() || error.kind != ErrorKind::kEnvironment ||
-      !MayLackMemory(error.message))
+      !MayLackMemory(error.code))
     return false;
   schedule_.ending().Await();
   return !MemoryTaken(work);

@@ -119,9 +119,10 @@ bool AddSanitizer(const ToolSetup& setup, Verdict* verdict) {
   setup.progress(fmt::format("running {}", choice.tool));
   const auto left = RunUnderTool(setup, SanitizerTool(choice));
   // An access that is wrong ends the process, and what is printed of it is what was asked for.
-  record = ReadSanitizerOutput(choice.tool, left ? left->output : left.error().output);
+  bool silent = false;
+  record = ReadSanitizerOutput(choice.tool, left ? left->output : left.error().output, &silent);
   if (left) return false;
-  if (record.failure == kNoSummary) record.failure = FirstLine(left.error().message);
+  if (silent) record.failure = FirstLine(left.error().message);
   return true;
 }
 

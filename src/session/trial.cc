@@ -34,9 +34,8 @@ Result<Verdict> Trial::Run(HostsOfCandidate& hosts) {
                                     bench.terms.problem.operands, bench.gpu());
     NoteBaseline(&verdict);
   }
-  // A device's memory has no such limit.
   const uint64_t limit = bench.terms.limits.memory_bytes;
-  if (verdict.outcome == Outcome::kOutOfMemory && verdict.message.contains("its memory limit"))
+  if (verdict.cause == Cause::kMemoryLimit)
     verdict.message += fmt::format(
         "; the limit is --memory {}, the judge's slots not counted: --memory {} "
         "allows it twice as much",
@@ -77,6 +76,7 @@ bool Trial::EndsCorrect(Verdict* verdict) const {
   if (AsksForSpeed()) return false;
   const std::string& why = setup_.batch.draws.degenerate();
   verdict->outcome = why.empty() ? Outcome::kCorrect : Outcome::kUnsettled;
+  verdict->cause = why.empty() ? Cause::kNone : Cause::kBlindProblem;
   verdict->message = why.empty()
                          ? "correct; its speed was not asked for"
                          : fmt::format(
@@ -97,6 +97,7 @@ bool Trial::EndsForTime(Verdict* verdict) const {
   const double enough_s = 10 * std::ceil((kPairsMin + 1) * pair_s / 10);
   const std::string set = setup_.bench.oracle->SetForShare(budget_s / enough_s);
   verdict->outcome = Outcome::kUnsettled;
+  verdict->cause = Cause::kLongCalls;
   verdict->message = fmt::format(
       "correct; its speed was not measured, as one of at least {} pairs takes about {:.0f} s here, "
       "and all of them may take --budget {:g} s: use --budget {:.0f}{}",
@@ -114,7 +115,8 @@ SizeRunTerms Trial::OtherSizeTerms() const {
 }
 
 Result<void> Trial::SayWhatFailed(const Gate1Result& result, Verdict* verdict) {
-  if (SaysItIsNotHere(verdict->correctness->hint))
+  // Python alone imports what may not be here.
+  if (result.not_here && setup_.candidate.source.form == CandidateForm::kPython)
     return Fail(ErrorKind::kUnjudged, verdict->correctness->hint);
   wants_room_ = result.lacked_memory || result.could_not_ask;
   verdict->outcome = result.lacked_memory ? Outcome::kOutOfMemory : Outcome::kWrong;
@@ -132,7 +134,8 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
   const CandidateSource& source = setup_.candidate.source;
   std::string& note = verdict->correctness->note;
   for (const std::string& more :
-       {bench.oracle->description().layouts, setup_.batch.draws.constant_outputs()})
+       {bench.oracle->description().layouts, NoteOfSameValues(bench.oracle->description()),
+        setup_.batch.draws.kept_signs(), setup_.batch.draws.constant_outputs()})
     if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
   if (source.form == CandidateForm::kPython) {
     const std::string constants = ConstantsNote(source.content, bench.terms.problem.set);
@@ -147,7 +150,8 @@ Result<bool> Trial::PassCorrectness(CandidateHosts& hosts, Verdict* verdict) {
 
 Result<void> Trial::LookAtWeights(const AtSize& size, const Gate1Result& result, Verdict* verdict) {
   const Oracle& oracle = *setup_.bench.oracle;
-  const bool is_constructed = WeightsTreatment(setup_.bench.terms.problem) == "constructed";
+  const bool is_constructed =
+      WeightsTreatment(setup_.bench.terms.problem) == WeightsKind::kConstructed;
   const WeightsMatch& match = result.weights;
   // Where it lacks some, the others say nothing.
   if (!match.lacks_floats && oracle.varied_weights()->any_vary()) {
@@ -205,6 +209,7 @@ Result<bool> Trial::PassOtherSize(CandidateHosts& hosts, OtherSize& other, Verdi
   Correctness& correctness = *verdict->correctness;
   AddDraws(std::move(result->correctness), other.options.problem.set, &correctness);
   if (correctness.passed) return false;
+  correctness.mistake = Mistake::kOtherSize;
   correctness.hint =
       fmt::format("right at the size that was asked for, but{}: {}", where, correctness.hint);
   ASSAY_RETURN_IF_ERROR(SayWhatFailed(*result, verdict));

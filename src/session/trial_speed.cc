@@ -102,8 +102,8 @@ Result<Trial::SpeedOutcome> Trial::PassSpeed(CandidateHosts& hosts, const std::s
     return built == nullptr || built->source.form != CandidateForm::kPython;
   };
   const bool cheap = !bench.on_device() && is_native(&setup_.candidate) && is_native(against);
-  Gate2Setup gate{{*bench.oracle, *bench.live, setup_.batch.values, bench.rule,
-                   setup_.batch.draws.reference_errors(), &bench.oracle_options},
+  Gate2Setup gate{{*bench.oracle, *bench.live, setup_.batch.values, bench.rule, &setup_.batch.draws,
+                   &bench.oracle_options},
                   {},
                   FormsBeside(baseline),
                   TermsBeside(baseline, cheap, hosts, *verdict)};

@@ -42,12 +42,14 @@ std::unexpected<HostTrouble> Environment(const Error& error) {
 // From kLoad on foreign code may write any frame. A failure that would be the machine's or the
 // problem's ends the whole call without a verdict, so it is not a candidate's to claim: its host
 // gave up, which is a crash.
-HostTrouble AsTheCandidates(HostTrouble trouble) {
+HostTrouble AsTheCandidates(HostTrouble trouble, bool python) {
   if (trouble.kind != Kind::kFailed) return trouble;
   if (trouble.message.find_first_not_of(" \t\n") == std::string::npos)
     trouble.message = "it could not be loaded, and its process did not say why";
-  if (trouble.failure < wire::Failure::kCandidateLoad ||
-      trouble.failure > wire::Failure::kCandidateOutput) {
+  // Python alone imports what may not be here.
+  const wire::Failure last =
+      python ? wire::Failure::kCandidateNotHere : wire::Failure::kCandidateOutput;
+  if (trouble.failure < wire::Failure::kCandidateLoad || trouble.failure > last) {
     trouble.kind = Kind::kDied;
     trouble.message = "its process gave up: " + trouble.message;
   }
@@ -142,7 +144,7 @@ HostResult<void> CandidateHosts::Finish(LiveHost& started) const {
                : setup_.limits.call_timeout_s;
   auto loaded = started.host.Collect(timeout_s);
   if (!loaded) {
-    HostTrouble trouble = AsTheCandidates(std::move(loaded).error());
+    HostTrouble trouble = AsTheCandidates(std::move(loaded).error(), python);
     if (trouble.kind == Kind::kTimedOut)
       trouble.message = fmt::format("loading it took longer than {:.3g} s ({})", timeout_s,
                                     python ? "--build-timeout" : "--timeout");

@@ -40,7 +40,7 @@ void AddNote(const std::string& note, BaselineResult* speed) {
 
 // Why a decision does not stand.
 struct Doubt {
-  const char* cause;  // WhyUnsettled::cause
+  UnsettledCause cause;
   std::string note;
 };
 
@@ -51,39 +51,39 @@ std::optional<Doubt> DoubtOf(Decision decision, const Gate2Setup& setup, const G
   const Ledger& ledger = parts.ledger;
   const double threshold = setup.terms.threshold;
   if (const double share = ledger.DisturbedShare(); share > kDisturbedShareMax)
-    return Doubt{"disturbed",
+    return Doubt{UnsettledCause::kDisturbed,
                  fmt::format("other processes disturbed {:.0f}% of the measurements: judge again "
                              "on a quieter machine",
                              100 * share)};
   if (const std::string own = NoteOfOwnCopies(speed.time_ns, speed.candidate_time_ns,
                                               Median(ledger.candidates_copy_ns), threshold);
       decision == Decision::kSlower && speed.copies == "candidate" && !own.empty())
-    return Doubt{"copies", own};
+    return Doubt{UnsettledCause::kCopies, own};
   if (decision == Decision::kFaster && speed.copies == "both" && parts.copies.candidate_copies())
     if (const std::string reused = NoteOfReusedMemory(
             speed.time_ns, Median(ledger.opponents_copy_ns), speed.candidate_time_ns, threshold);
         !reused.empty())
-      return Doubt{"copies", reused};
+      return Doubt{UnsettledCause::kCopies, reused};
   if (decision == Decision::kFaster && speed.copies == "opponent" &&
       !IsFasterWithoutCopy(speed.time_ns, Median(ledger.opponents_copy_ns), speed.candidate_time_ns,
                            threshold))
-    return Doubt{"copies",
+    return Doubt{UnsettledCause::kCopies,
                  std::string(kOpponentCopies) + "; without that copy it would not be faster"};
   const uint32_t calls = parts.length.calls;
   if (const std::string blocks = NoteOfShortBlocks(calls, calls * speed.time_ns);
       decision == Decision::kFaster && setup.forms.foreign_code && setup.values.live.on_device() &&
       !blocks.empty())
-    return Doubt{"memory", blocks};
+    return Doubt{UnsettledCause::kMemory, blocks};
   if (decision == Decision::kFaster &&
       !BlocksBearOut(speed.speedup, speed.time_ns, speed.candidate_time_ns, threshold))
-    return Doubt{"blocks",
+    return Doubt{UnsettledCause::kBlocks,
                  fmt::format("{:.3g}x by its pairs, but {:.3g}x by the medians of all blocks: the "
                              "gain comes from a part of its blocks",
                              speed.speedup, speed.time_ns / speed.candidate_time_ns)};
   if (in_a_row && in_a_row->alone <= threshold * (1 + kAloneMargin))
-    return Doubt{"alone", in_a_row->seen};
+    return Doubt{UnsettledCause::kAlone, in_a_row->seen};
   if (setup.terms.libraries_forbidden && decision == Decision::kFaster && !result.libraries)
-    return Doubt{"libraries",
+    return Doubt{UnsettledCause::kLibraries,
                  "this problem forbids libraries, and where its time goes could not be seen" +
                      (result.libraries_unseen.empty() ? "" : ": " + result.libraries_unseen)};
   return std::nullopt;
@@ -96,8 +96,9 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const GateParts&
   if (auto doubt = DoubtOf(decision, setup, parts, in_a_row, *result)) {
     speed.certified_speedup = 0;
     // So few pairs decide nothing on a quiet machine either.
-    if (speed.why_unsettled && speed.why_unsettled->cause == "budget") {
+    if (speed.why_unsettled && speed.why_unsettled->cause == UnsettledCause::kBudget) {
       AddNote(doubt->note, &speed);
+      speed.why_unsettled->disturbed = doubt->cause == UnsettledCause::kDisturbed;
     } else {
       speed.note = std::move(doubt->note);
       speed.why_unsettled = WhyUnsettled{doubt->cause, 0};
@@ -113,6 +114,7 @@ Decision WithDoubts(Decision decision, const Gate2Setup& setup, const GateParts&
                         "disturbed them",
                         100 * share),
             &speed);
+    if (speed.why_unsettled) speed.why_unsettled->disturbed = true;
   }
   if (decision == Decision::kFaster && speed.copies == "both" && parts.copies.candidate_copies())
     speed.certified_speedup =
@@ -160,7 +162,7 @@ void AddNoteOfCopies(const Gate2Setup& setup, const GateParts& parts, Decision d
             speed);
   if (speed->copies == "both" && parts.copies.candidate_copies()) {
     // Any doubt about the copies says so already.
-    if (!speed->why_unsettled || speed->why_unsettled->cause != "copies")
+    if (!speed->why_unsettled || speed->why_unsettled->cause != UnsettledCause::kCopies)
       AddNote(
           "it uses the memory of its results again, so that copying results is in both sides' "
           "times",
@@ -211,13 +213,13 @@ void TakeLook(const Gate2Setup& setup, const GateParts& parts, PairTest* test,
     const double spent_s = terms.started_before_s + terms.budget_s - left_s;
     WhyUnsettled& why_unsettled = result->result.why_unsettled.emplace();
     if (Decide(test->log_ratios, test->rule, enough_spent, last) == Decision::kSlower) {
-      why_unsettled.cause = "charges";
+      why_unsettled.cause = UnsettledCause::kCharges;
       AddNote(NoteOfCharges(Estimate(uncharged, test->rule).speedup), &result->result);
     } else if (!all && DecideCharged(test->log_ratios, uncharged, test->rule, enough_spent,
                                      false) == Decision::kContinue) {
-      why_unsettled = {"budget", BudgetForDecision(pairs, spent_s)};
+      why_unsettled = {UnsettledCause::kBudget, BudgetForDecision(pairs, spent_s)};
     } else {
-      why_unsettled.cause = "noise";
+      why_unsettled.cause = UnsettledCause::kNoise;
     }
   }
   if (decision != Decision::kContinue && decision != Decision::kSlower)

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "builders/build_candidate.h"
+#include "correctness/draw_set.h"
 #include "model/machine_profile.h"
 #include "rules/gate1.h"
 #include "rules/gate2.h"
@@ -28,7 +29,7 @@ struct GateValues {
   LiveSlots& live;
   ValuePool& pool;
   CompareRule rule = {};
-  std::span<const ReferenceError> errors = {};
+  const DrawSet* draws = nullptr;          // gate 1's, of which the reference's errors are known
   const OracleOptions* options = nullptr;  // of a second reference (correctness/rounding.h)
 };
 

@@ -41,6 +41,12 @@ class HostSide : public Side {
   // `settled`: the check of the device's, if it has one.
   CallCheck CheckCall(uint32_t slot, uint32_t master, const Draw* probe,
                       const std::optional<CallCheck>& settled);
+  // The kind of a call's values, and the reference's own errors on such ones.
+  wire::DrawKind KindOf(uint32_t master, const Draw* probe) const;
+  std::span<const ReferenceError> ErrorsOf(wire::DrawKind kind) const;
+  // Checks a call on values with random signs again, against float64. There a sum may be close to
+  // zero, or an element at a threshold, where the reference's error on other values says little.
+  CallCheck CheckAgain(uint32_t slot, uint32_t master, const HintContext& context, CallCheck check);
 
   LiveHost& host_;
   bool is_candidate_;

@@ -182,7 +182,9 @@ HostResult<void> Audit::RunDraws(ProblemAudit* audit) {
         mutant.margin = check->error_ratio;
         mutant.draw = DrawKindName(draws[i].kind);
       }
-      const bool ordinary = draws[i].kind == DrawKind::kOrdinary;
+      // Timed calls have such values in plenty.
+      const bool ordinary =
+          draws[i].kind == DrawKind::kOrdinary || draws[i].kind == DrawKind::kSigns;
       if (ordinary) mutant.ordinary_margin = std::max(mutant.ordinary_margin, check->error_ratio);
       if (check->passed) continue;
       mutant.result = MutantResult::kKilled;
@@ -285,6 +287,9 @@ Result<void> Audit::Run(ProblemAudit* audit) {
   audit->mutants = std::move(kept);
   const auto outputs = OutputViews(*oracle_, 0, nullptr, false).size();
   audit->findings = FindingsOf(audit->mutants, static_cast<int>(outputs));
+  if (oracle_->description().same_values)
+    audit->findings.push_back({"same-values", "", std::string(kSameValues), std::nullopt,
+                               "draw them in get_inputs(), which must not set a seed"});
   return {};
 }
 

@@ -72,7 +72,7 @@ Result<void> WriteTensors(const Oracle& oracle, const fs::path& folder) {
 // Returns the command that compiles and runs it.
 Result<std::string> WriteProgram(const ExplainRequest& request, const Oracle& oracle,
                                  const fs::path& folder) {
-  const bool is_c = request.verdict.candidate.language == "c";
+  const bool is_c = request.verdict.candidate.language == Language::kC;
   ASSAY_ASSIGN_OR_RETURN(const std::string header, KernelHeader());
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / "assay" / "kernel.h", header));
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder / (is_c ? "candidate.c" : "candidate.cpp"),
@@ -111,7 +111,7 @@ Result<void> WriteScript(const ExplainRequest& request, const Oracle& oracle,
 
 Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   const Verdict& verdict = request.verdict;
-  if (verdict.candidate.language == "cuda" || !verdict.machine.gpu.empty())
+  if (verdict.candidate.language == Language::kCuda || !verdict.machine.gpu.empty())
     return UsageError(
         "assay explain writes programs for the processor: this candidate was judged on a GPU");
   ASSAY_ASSIGN_OR_RETURN(const FailingDraw draw, FindFailingDraw(verdict));
@@ -128,7 +128,7 @@ Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
   OracleOptions options;
   options.problem = request.problem;
   if (!draw.set.empty()) options.problem.set = draw.set;
-  if (!verdict.problem.weights.empty()) options.problem.weights = verdict.problem.weights;
+  if (verdict.problem.weights) options.problem.weights = *verdict.problem.weights;
   ASSAY_ASSIGN_OR_RETURN(options.python, FindPython(request.python));
   options.threads = std::max(1, verdict.machine.threads);
   options.weights_seed = DeriveSeed(verdict.seed, SeedStream::kWeights);
@@ -151,7 +151,7 @@ Result<ExplainResult> ExplainVerdict(const ExplainRequest& request) {
     result.note =
         "the problem's own check judged: what the program compares with is one right answer of "
         "several";
-  if (verdict.candidate.form == "python") {
+  if (verdict.candidate.form == CandidateForm::kPython) {
     ASSAY_RETURN_IF_ERROR(WriteScript(request, oracle, settings, folder));
     result.command = fmt::format("cd {} && {} run.py", folder.string(), python);
     return result;

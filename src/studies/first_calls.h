@@ -3,11 +3,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "hosts/host.h"
-#include "model/problem.h"
+#include "model/inspection.h"
 #include "toolchain/build.h"
 
 namespace assay {
@@ -18,12 +17,6 @@ struct FirstCallsRequest {
   std::string python;
   int calls = 40;
   StopToken stop;
-};
-
-struct FirstCalls {
-  std::string candidate;             // its file's name
-  std::vector<double> reference_ns;  // eager PyTorch, call by call, by the judge's clock
-  std::vector<double> candidate_ns;
 };
 
 Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request);

@@ -2,26 +2,13 @@
 // and, if it fits into memory, a profile of its reference.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "hosts/host.h"
-#include "model/problem.h"
+#include "model/inspection.h"
 
 namespace assay {
-
-struct OperatorTime {
-  std::string name;
-  double calls = 0;
-  double self_ns = 0;  // of one forward, without nested operators
-};
-
-struct Profile {
-  double wall_ns = 0;                   // one forward, median, without the profiler
-  std::vector<OperatorTime> operators;  // longest first
-};
 
 struct InspectRequest {
   ProblemRequest problem;
@@ -29,12 +16,6 @@ struct InspectRequest {
   int threads = 0;  // 0: as many as a judgement gives
   bool profile = false;
   StopToken stop;
-};
-
-struct Inspection {
-  WorkAccount account;
-  uint64_t input_bytes = 0, parameter_bytes = 0, output_bytes = 0;
-  std::optional<Profile> profile;
 };
 
 // Errors: kUsage for faults of the problem's file; kEnvironment for the machine's, and if a profile

@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/kinds.h"
 
 namespace assay {
-
-// kDevice: CUDA device code; Assay itself launches its kernels, by the `//! launch` lines.
-enum class CandidateForm { kNative, kPython, kDevice };
 
 // A candidate file, read once. All later stages use this copy.
 struct CandidateSource {
@@ -66,6 +64,10 @@ std::vector<std::string> CompileCommand(const Compiler& compiler, const BuildOpt
 // Returns the first error of a compiler's output as "line 12: no matching function ...", without
 // the lines on templates.
 std::string FirstDiagnostic(std::string_view compiler_output);
+
+// Returns N of a message of this folder that begins "line N: ", the line of the candidate's source
+// that it is about; 0: it begins otherwise.
+int LineOfMessage(std::string_view message);
 
 // An error that a line of the candidate causes.
 struct CompilerError {

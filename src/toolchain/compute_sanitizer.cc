@@ -91,7 +91,8 @@ std::vector<std::string> SanitizerCommand(const std::string& sanitizer, const st
   return arguments;
 }
 
-SanitizerRecord ReadSanitizerOutput(const std::string& tool, std::string_view output) {
+SanitizerRecord ReadSanitizerOutput(const std::string& tool, std::string_view output,
+                                    bool* silent) {
   SanitizerRecord record;
   record.tool = tool;
   Findings findings;
@@ -119,7 +120,8 @@ SanitizerRecord ReadSanitizerOutput(const std::string& tool, std::string_view ou
     return record;
   }
   record.findings.clear();
-  record.failure = trouble.empty() ? kNoSummary
+  if (silent != nullptr) *silent = trouble.empty();
+  record.failure = trouble.empty() ? "compute-sanitizer printed no summary"
                                    : fmt::format("compute-sanitizer says: {}",
                                                  trouble.substr(0, kFindingBytesMax));
   return record;

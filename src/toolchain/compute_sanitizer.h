@@ -21,11 +21,9 @@ inline constexpr std::array<std::string_view, 4> kSanitizerTools = {"memcheck", 
 std::vector<std::string> SanitizerCommand(const std::string& sanitizer, const std::string& tool,
                                           const std::vector<std::string>& command);
 
-// The failure if the output has no summary and no reason.
-inline constexpr const char* kNoSummary = "compute-sanitizer printed no summary";
-
 // Reads the tool's findings from the output of tool and process. Without a summary `failure` is
-// set.
-SanitizerRecord ReadSanitizerOutput(const std::string& tool, std::string_view output);
+// set; `silent`, if not null, is set to true where the output gives no reason for that.
+SanitizerRecord ReadSanitizerOutput(const std::string& tool, std::string_view output,
+                                    bool* silent = nullptr);
 
 }  // namespace assay

@@ -265,18 +265,23 @@ std::string FirstDiagnostic(std::string_view compiler_output) {
   return Bounded(std::move(first_line));
 }
 
-std::vector<CompilerError> CompilerErrors(std::string_view compiler_output, size_t most) {
+int LineOfMessage(std::string_view message) {
   constexpr std::string_view kLine = "line ";
+  size_t at = kLine.size();
+  const int line = message.starts_with(kLine) ? TakeNumber(message, &at) : 0;
+  return message.substr(std::min(at, message.size())).starts_with(": ") ? line : 0;
+}
+
+std::vector<CompilerError> CompilerErrors(std::string_view compiler_output, size_t most) {
   const std::vector<std::string> lines = Lines(compiler_output);
   std::vector<CompilerError> errors;
   for (size_t i = 0; i < lines.size() && errors.size() < most; ++i) {
     const auto error = ErrorOnLine(lines[i]);
     if (!error) continue;
     const std::string located = WithoutFolders(Located(lines, i, *error));
-    size_t at = kLine.size();
-    const int line = located.starts_with(kLine) ? TakeNumber(located, &at) : 0;
-    if (line == 0 || located.substr(at, 2) != ": ") continue;
-    CompilerError found{line, Bounded(located.substr(at + 2))};
+    const int line = LineOfMessage(located);
+    if (line == 0) continue;
+    CompilerError found{line, Bounded(located.substr(located.find(": ") + 2))};
     const bool known = std::any_of(errors.begin(), errors.end(), [&](const CompilerError& other) {
       return other.line == found.line && other.message == found.message;
     });

@@ -140,6 +140,14 @@ TEST(Diagnostics, CutsBetweenCharacters) {
   EXPECT_EQ((message.size() - 3 - std::string("line 1: ").size()) % 2, 0u);
 }
 
+TEST(Diagnostics, AMessageTellsItsLine) {
+  EXPECT_EQ(LineOfMessage("line 12: flag '-x' is not allowed here"), 12);
+  EXPECT_EQ(LineOfMessage("vector line 90: no member"), 0) << "of another file";
+  EXPECT_EQ(LineOfMessage("line 12 is mentioned"), 0);
+  EXPECT_EQ(LineOfMessage("line : x"), 0);
+  EXPECT_EQ(LineOfMessage(""), 0);
+}
+
 TEST(Diagnostics, HugeLineNumbersAndOddColonsDoNoHarm) {
   EXPECT_EQ(FirstDiagnostic("a:99999999999999999999: error: x"), "x");
   EXPECT_EQ(FirstDiagnostic(":1: error: x"), "x");

@@ -21,6 +21,7 @@ struct Draw {
   uint32_t master = 0;  // slot that holds it, if kept
   bool dropped = false;
   std::string reason;
+  bool for_time = false;  // dropped for the time that it would take
 };
 
 std::string_view DrawKindName(wire::DrawKind kind);

@@ -22,10 +22,11 @@ Result<std::unique_ptr<JudgeDevice>> JudgeDevice::Open(StopToken stop) {
     return EnvironmentError(std::move(*refused));
   auto gpu = Gpu::Open();
   if (!gpu)
-    return EnvironmentError(fmt::format(
-        "a .cu file, or --device cuda, needs an NVIDIA GPU, which this machine lacks or cannot "
-        "use: {}",
-        gpu.error().message));
+    return Fail(ErrorKind::kEnvironment,
+                fmt::format("a .cu file, or --device cuda, needs an NVIDIA GPU, which this machine "
+                            "lacks or cannot use: {}",
+                            gpu.error().message),
+                gpu.error().code);
   ASSAY_ASSIGN_OR_RETURN(const std::string image,
                          JudgeKernelImage(gpu->facts().architecture, stop));
   return Open(std::move(*gpu), image);

@@ -90,6 +90,8 @@ Result<void> Oracle::Load(std::optional<wire::Failure>* refusal) {
   description_.float64_supported = (reply->args[1] & 2) != 0;
   randomised_weights_ = (reply->args[1] & 8) != 0;
   description_.own_check = (reply->args[1] & 16) != 0;
+  description_.same_values = (reply->args[1] & 32) != 0;
+  description_.own_values = (reply->args[1] & 64) != 0;
   description_.layouts = host_->Message();
   if (!std::all_of(description_.arguments.begin(), description_.arguments.end(), IsSound) ||
       !TwinsAreSound(description_.arguments))
@@ -173,7 +175,7 @@ Result<Reach> Oracle::ReachOfVersions() {
 
 Result<std::optional<uint64_t>> Oracle::NonFiniteWith(uint64_t version) {
   auto filled = ShowWeights(version);
-  if (filled) filled = FillSlots(0, 1, options_.weights_seed);
+  if (filled) filled = FillSlots(0, 1, options_.weights_seed, false);
   if (!filled && filled.error().kind == HostTrouble::Kind::kFailed) return std::nullopt;
   if (!filled) return std::unexpected(OracleError(filled.error()));
   uint64_t count = 0;
@@ -346,6 +348,7 @@ HostResult<uint64_t> Oracle::Draw(uint32_t slot, uint64_t seed, wire::DrawKind k
                            static_cast<uint64_t>(nudge.bits)};
   auto drawn = host_->Request(FrameKind::kDraw, args, options_.timeout_s);
   if (!drawn) return std::unexpected(drawn.error());
+  if (kind == wire::DrawKind::kSigns) kept_signs_ = drawn->args[1];
   return drawn->args[0];
 }
 
@@ -406,32 +409,38 @@ HostResult<void> Oracle::CopiesHold() const {
   return {};
 }
 
-HostResult<void> Oracle::FillOrdinary(uint32_t first, uint32_t count, uint64_t seed) {
-  if (!varied_->any_vary()) return FillSlots(first, count, seed);
+HostResult<void> Oracle::FillOrdinary(uint32_t first, uint32_t count, uint64_t seed,
+                                      bool with_signs) {
+  if (!varied_->any_vary()) return FillSlots(first, count, seed, with_signs);
   for (uint32_t i = 0; i < count; ++i) {
     // Never version 0, which hosts see as they load.
     if (auto shown = ShowWeights((seed + i) << 1 | 1); !shown) return shown;
-    if (auto filled = FillSlots(first + i, 1, seed + i); !filled) return filled;
+    if (auto filled = FillSlots(first + i, 1, seed + i, with_signs); !filled) return filled;
   }
   return {};
 }
 
-HostResult<void> Oracle::FillSlots(uint32_t first, uint32_t count, uint64_t seed) {
+HostResult<void> Oracle::FillSlots(uint32_t first, uint32_t count, uint64_t seed, bool with_signs) {
   if (auto begun = BeginFill(first, count); !begun) return begun;
-  const uint64_t args[] = {seed, first, count};
+  for (uint32_t i = 0; i < count; ++i) {
+    Filled& filled = fills_[first + i];
+    filled.seed = seed + i;
+    // The host's rule (fills.py).
+    filled.kind =
+        with_signs && (filled.seed & 1) != 0 ? wire::DrawKind::kSigns : wire::DrawKind::kOrdinary;
+  }
+  const uint64_t args[] = {seed, first, count, with_signs ? uint64_t{1} : uint64_t{0}};
   auto done = host_->Request(FrameKind::kFill, args, options_.timeout_s * count);
   if (!done) return std::unexpected(done.error());
   return {};
 }
 
 std::string Oracle::SetForShare(double share) {
-  constexpr std::string_view kSentence = "It would fit with ";
   auto whole = RequestText(*host_, FrameKind::kEstimate, 0, 6, options_.timeout_s);
   if (!whole || whole->frame.args[3] == 0) return {};
   const auto limit = static_cast<uint64_t>(share * static_cast<double>(whole->frame.args[5]));
   const auto reply = RequestText(*host_, FrameKind::kEstimate, limit, 6, options_.timeout_s);
-  const std::string said = reply ? host_->Message() : std::string();
-  return said.starts_with(kSentence) ? said.substr(kSentence.size()) : std::string();
+  return reply ? host_->Message() : std::string();
 }
 
 HostResult<std::string> Oracle::ListMutants(uint32_t slot) {

@@ -4,6 +4,7 @@
 // touched.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -67,9 +68,16 @@ class Oracle {
   // supported.
   HostResult<void> FillNudged(uint32_t slot, uint64_t seed, wire::DrawKind kind,
                               const Nudge& nudge);
-  // Makes `count` ordinary draws without float64, into the slots from `first` on, under the seeds
-  // from `seed` on. If weights vary, each is computed with the version of its seed.
-  HostResult<void> FillOrdinary(uint32_t first, uint32_t count, uint64_t seed);
+  // Makes `count` draws for timed calls, without float64, into the slots from `first` on, under the
+  // seeds from `seed` on: ordinary ones, or `with_signs` every other one with random signs, if they
+  // give no NaN. If weights vary, each is computed with the version of its seed.
+  HostResult<void> FillOrdinary(uint32_t first, uint32_t count, uint64_t seed, bool with_signs);
+  // The kind and the seed of a master's last draw.
+  wire::DrawKind kind_of(uint32_t slot) const { return fills_.at(slot).kind; }
+  uint64_t seed_of(uint32_t slot) const { return fills_.at(slot).seed; }
+  // Once a draw of random signs was asked for: the inputs, by number, that keep their signs because
+  // the reference needs it.
+  const std::bitset<64>& KeptSigns() const { return kept_signs_; }
 
   // Sets the version of the weights (values/varied_weights.h) with which Fill computes.
   HostResult<void> ShowWeights(uint64_t version);
@@ -180,7 +188,7 @@ class Oracle {
   Result<void> ShowOnDevice(uint64_t version);
   // On a device: copies the host's weights, and keeps them there, too.
   Result<void> KeepConstructed(std::vector<std::byte>* constructed);
-  HostResult<void> FillSlots(uint32_t first, uint32_t count, uint64_t seed);
+  HostResult<void> FillSlots(uint32_t first, uint32_t count, uint64_t seed, bool with_signs);
   // A slot's copy from the device.
   struct Fetched {
     uint64_t fill = 0;
@@ -204,6 +212,7 @@ class Oracle {
   mutable std::optional<Error> device_error_;
   std::shared_ptr<const VariedWeights> varied_ = std::make_shared<VariedWeights>();
   bool randomised_weights_ = false;
+  std::bitset<64> kept_signs_;
   uint64_t shown_version_ = 0;  // in the host's weights
   bool float64_weights_stale_ = false;
   // Calls `ask` with an oracle whose host holds this problem, and with the slot of this draw there.
@@ -216,7 +225,7 @@ class Oracle {
                                                         std::span<const std::byte> outputs);
   struct Filled {
     uint64_t number = 0, weights = 0;
-    uint64_t seed = 0;  // of Draw alone
+    uint64_t seed = 0;
     wire::DrawKind kind = wire::DrawKind::kOrdinary;
   };
   uint64_t filled_ = 0;

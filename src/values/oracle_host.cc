@@ -18,6 +18,9 @@ using wire::FrameKind;
 namespace {
 
 constexpr uint64_t kTextBytesMax = 4 << 20;
+// On the processor, inputs and outputs of more than this part of the memory are evaluated in
+// float64 by pieces (host/python/assay_host/pieces.py). On a device that is not measured yet.
+constexpr uint64_t kFloat64Share = 16;
 
 }  // namespace
 
@@ -25,19 +28,20 @@ Error OracleError(const HostTrouble& trouble) {
   using Kind = HostTrouble::Kind;
   if (trouble.kind == Kind::kInterrupted) return {ErrorKind::kInterrupted, "interrupted"};
   if (trouble.kind == Kind::kFailed && trouble.failure < wire::Failure::kCandidateLoad)
-    return {SaysItIsNotHere(trouble.message) ? ErrorKind::kEnvironment : ErrorKind::kUsage,
-            trouble.message};
+    return {trouble.failure == wire::Failure::kProblemNotHere ? ErrorKind::kEnvironment
+                                                              : ErrorKind::kUsage,
+            trouble.message, CodeOf(trouble)};
   std::string message = "the reference host failed: " + trouble.message;
   if (!trouble.output.empty()) message += "\n" + trouble.output;
-  return {ErrorKind::kEnvironment, message};
+  return {ErrorKind::kEnvironment, message, CodeOf(trouble)};
 }
 
 // Constant parameters get values of their own only where they may also change.
-std::string WeightsTreatment(const ProblemRequest& problem) {
-  std::string treatment = problem.weights.empty() ? "varied" : problem.weights;
-  if (!Stands(Defence::kRandomWeights)) treatment = "constructed";
-  if (treatment == "varied" && !Stands(Defence::kVaryingWeights)) treatment = "constant";
-  return treatment;
+WeightsKind WeightsTreatment(const ProblemRequest& problem) {
+  if (!Stands(Defence::kRandomWeights)) return WeightsKind::kConstructed;
+  if (problem.weights == WeightsKind::kVaried && !Stands(Defence::kVaryingWeights))
+    return WeightsKind::kConstant;
+  return problem.weights;
 }
 
 std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,
@@ -47,7 +51,7 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
   settings["threads"] = threads;
   settings["weights_seed"] = weights_seed;
   settings["baseline"] = baseline;
-  settings["weights"] = WeightsTreatment(problem);
+  settings["weights"] = WeightsKindName(WeightsTreatment(problem));
   if (problem.device != "cpu") {
     settings["device"] = problem.device;
     settings["precision"] = problem.precision;
@@ -61,7 +65,12 @@ std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t we
 Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   PythonHostFiles files;
   files.problem_source = options.problem.source;
-  files.settings = HostSettings(options.problem, options.threads, options.weights_seed, "eager");
+  auto settings = nlohmann::json::parse(
+      HostSettings(options.problem, options.threads, options.weights_seed, "eager"));
+  if (options.memory_bytes > 0)
+    settings["float64_whole_bytes"] =
+        options.device == nullptr ? options.memory_bytes / kFloat64Share : options.memory_bytes;
+  files.settings = settings.dump();
   HostOptions host_options;
   ASSAY_ASSIGN_OR_RETURN(host_options.sandbox, PythonSandbox(options.python, PythonRole::kReference,
                                                              options.threads, files));
@@ -103,11 +112,16 @@ Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, doubl
   estimate.output_bytes = args[2];
   const double needed = 8.0 * static_cast<double>(args[0] + args[1] + args[2]);
   if (memory_bytes == 0 || needed <= static_cast<double>(memory_bytes)) return estimate;
-  return EnvironmentError(fmt::format(
-      "this problem's values need about {:.1f} GB to be judged and may take {:.1f} GB: "
-      "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs. {}",
-      needed / 1e9, static_cast<double>(memory_bytes) / 1e9, static_cast<double>(args[0]) / 1e9,
-      static_cast<double>(args[1]) / 1e9, static_cast<double>(args[2]) / 1e9, host.Message()));
+  const std::string set = host.Message();  // options that make it fit
+  return Fail(
+      ErrorKind::kUnjudged,
+      fmt::format("this problem's values need about {:.1f} GB to be judged and may take {:.1f} GB: "
+                  "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs.{}{}",
+                  needed / 1e9, static_cast<double>(memory_bytes) / 1e9,
+                  static_cast<double>(args[0]) / 1e9, static_cast<double>(args[1]) / 1e9,
+                  static_cast<double>(args[2]) / 1e9, set.empty() ? "" : " It would fit with ",
+                  set),
+      ErrorCode::kTooLarge);
 }
 
 }  // namespace assay

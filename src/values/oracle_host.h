@@ -52,9 +52,8 @@ Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, doubl
 // Returns a reference host's trouble as the request's error.
 Error OracleError(const HostTrouble& trouble);
 
-// Returns the treatment of weights: "varied", "constant" (the same in all calls) or "constructed"
-// (the constructor's, in all calls).
-std::string WeightsTreatment(const ProblemRequest& problem);
+// Returns how weights are treated, as far as the defences that stand allow it.
+WeightsKind WeightsTreatment(const ProblemRequest& problem);
 
 // Returns settings.json of a reference or candidate host.
 std::string HostSettings(const ProblemRequest& problem, int threads, uint64_t weights_seed,

@@ -24,8 +24,12 @@ uint32_t ValuePool::CapacityFor(const Oracle& oracle, uint32_t first) {
 }
 
 ValuePool::ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
-                     std::vector<Draw> probes)
-    : oracle_(oracle), random_(seed), probes_(std::move(probes)), batches_(first, capacity) {}
+                     std::vector<Draw> probes, bool with_signs)
+    : oracle_(oracle),
+      random_(seed),
+      probes_(std::move(probes)),
+      with_signs_(with_signs),
+      batches_(first, capacity) {}
 
 void ValuePool::BeginProcess() {
   batches_.BeginProcess(random_);
@@ -74,7 +78,7 @@ HostResult<void> ValuePool::Refill(ValueBatch& batch) {
   // A batch's masters lie in a row, in whatever order it has them.
   const uint32_t first = *std::min_element(batch.masters.begin(), batch.masters.end());
   const auto count = static_cast<uint32_t>(batch.masters.size());
-  if (auto done = oracle_.FillOrdinary(first, count, random_() >> 2); !done)
+  if (auto done = oracle_.FillOrdinary(first, count, random_() >> 2, with_signs_); !done)
     return std::unexpected(done.error());
   drawing_ns_ += MonotonicNs() - begin_ns;
   drawn_ += static_cast<int64_t>(batch.masters.size());

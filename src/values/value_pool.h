@@ -12,8 +12,8 @@
 
 namespace assay {
 
-// Master slots filled with ordinary draws, each with a version of the weights of its own. A fresh
-// process has seen none of them; within a process each is shown once.
+// Master slots filled with ordinary draws, some with random signs, each with a version of the
+// weights of its own. A fresh process has seen none of them; within a process each is shown once.
 // The side of a pair that values are for: the candidate's are new to its process, and so to the
 // slots; the opponent's are among those that the candidate has had.
 enum class ValuesFor { kCandidate, kOpponent };
@@ -23,9 +23,9 @@ class ValuePool {
   // Returns how many master slots, from `first` on, values may take. At least 2 must exist.
   static uint32_t CapacityFor(const Oracle& oracle, uint32_t first);
   // Uses the master slots [first, first + capacity). `probes`: unusual draws that masters of their
-  // own hold.
+  // own hold. `with_signs`: inputs of one sign get random ones in half of the values.
   ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
-            std::vector<Draw> probes);
+            std::vector<Draw> probes, bool with_signs);
 
   struct Values {
     std::span<const uint32_t> masters;
@@ -53,6 +53,7 @@ class ValuePool {
   Oracle& oracle_;
   std::mt19937_64 random_;
   std::vector<Draw> probes_;
+  bool with_signs_;
   // Probes in the order in which this process sees them, and how many it has seen.
   std::vector<size_t> deck_;
   size_t probes_seen_ = 0;

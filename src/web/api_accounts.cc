@@ -74,8 +74,8 @@ ServedReply GetOpenApi(Hall&, const WebRequest&) { return {200, std::string(Open
 
 void AddAccountRoutes(std::vector<Route>* routes) {
   routes->push_back({"GET", "/api/me", Access::kMember, GetMe});
-  routes->push_back({"GET", "/api/accounts", Access::kMentor, ListAccounts});
-  routes->push_back({"POST", "/api/accounts", Access::kMentor, PostAccount});
+  routes->push_back({"GET", "/api/accounts", Access::kServerMentor, ListAccounts});
+  routes->push_back({"POST", "/api/accounts", Access::kServerMentor, PostAccount});
   routes->push_back({"POST", "/api/me/tokens", Access::kMember, PostToken});
   routes->push_back({"DELETE", "/api/me/tokens", Access::kMember, DeleteTokens});
   routes->push_back({"GET", "/openapi.json", Access::kAnyone, GetOpenApi});

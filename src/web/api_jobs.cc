@@ -5,6 +5,7 @@
 
 #include "serve/words.h"
 #include "web/api.h"
+#include "web/reading.h"
 #include "web/replies.h"
 #include "web/submission.h"
 
@@ -19,11 +20,6 @@ int64_t NumberOf(const std::string& text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() && number > 0 ? number : 0;
-}
-
-// Members see all jobs; those who may end one are its author and mentors.
-bool MayChange(const WebRequest& request, const Job& job) {
-  return request.IsMentor() || (request.account && request.account->id == job.author.id);
 }
 
 Result<SubmissionFields> FieldsOf(const std::string& body) {
@@ -44,6 +40,18 @@ Result<SubmissionFields> FieldsOf(const std::string& body) {
   return fields;
 }
 
+// As this reader may see it.
+Result<Json> ShownJob(Hall& hall, const Job& job, const WebRequest& request) {
+  Json json = JobJson(job);
+  if (job.state == JobState::kQueued) {
+    ASSAY_ASSIGN_OR_RETURN(json["for_nobody"], hall.leases().WaitsForNobody(job.id, request.now));
+  }
+  if (job.failure.empty()) return json;
+  ASSAY_ASSIGN_OR_RETURN(const bool hides, HidesWordsOf(hall, job, request));
+  if (hides) json["failure"] = kHiddenWords;
+  return json;
+}
+
 ServedReply PostJob(Hall& hall, const WebRequest& request, const WakeFunction& wake) {
   ASSAY_ASSIGN_OR_REPLY(const SubmissionFields fields, FieldsOf(request.http.body));
   ASSAY_ASSIGN_OR_REPLY(const SubmissionAnswer answer,
@@ -55,7 +63,8 @@ ServedReply PostJob(Hall& hall, const WebRequest& request, const WakeFunction& w
     return refusal;
   }
   wake(kQueueTopic);
-  return JsonReply({{"job", JobJson(answer.job)}}, answer.status);
+  ASSAY_ASSIGN_OR_REPLY(Json json, ShownJob(hall, answer.job, request));
+  return JsonReply({{"job", std::move(json)}}, answer.status);
 }
 
 ServedReply ListJobs(Hall& hall, const WebRequest& request) {
@@ -70,7 +79,10 @@ ServedReply ListJobs(Hall& hall, const WebRequest& request) {
   if (request.Query("all").empty()) query.account = request.account->id;
   ASSAY_ASSIGN_OR_REPLY(const std::vector<Job> jobs, hall.jobs().List(query));
   Json list = Json::array();
-  for (const Job& job : jobs) list.push_back(JobJson(job));
+  for (const Job& job : jobs) {
+    ASSAY_ASSIGN_OR_REPLY(Json json, ShownJob(hall, job, request));
+    list.push_back(std::move(json));
+  }
   return JsonReply({{"jobs", list}});
 }
 
@@ -78,42 +90,44 @@ ServedReply NoSuchJob() { return ErrorReply(404, "there is no such job"); }
 
 ServedReply GetJob(Hall& hall, const WebRequest& request) {
   ASSAY_ASSIGN_OR_REPLY(const auto job, hall.jobs().Find(request.Id("id").value_or(0)));
-  return job ? JsonReply({{"job", JobJson(*job)}}) : NoSuchJob();
+  if (!job) return NoSuchJob();
+  ASSAY_ASSIGN_OR_REPLY(Json json, ShownJob(hall, *job, request));
+  return JsonReply({{"job", std::move(json)}});
 }
 
 ServedReply CancelJob(Hall& hall, const WebRequest& request, const WakeFunction& wake) {
   const int64_t id = request.Id("id").value_or(0);
   ASSAY_ASSIGN_OR_REPLY(auto job, hall.jobs().Find(id));
   if (!job) return NoSuchJob();
-  if (!MayChange(request, *job))
-    return ErrorReply(403, "its author and mentors alone can cancel it");
+  if (!MayCancel(request, *job)) return ErrorReply(403, kWhoMayCancel);
   ASSAY_ASSIGN_OR_REPLY(const bool cancelled, hall.jobs().Cancel(id, request.now));
   if (cancelled) wake(JobTopic(id));
   ASSAY_ASSIGN_OR_REPLY(job, hall.jobs().Find(id));
   return JsonReply({{"job", JobJson(*job)}});
 }
 
-Json EventJson(const JobEvent& event) {
-  return {{"number", event.number},
-          {"time", event.time},
-          {"event", Json::parse(event.body, nullptr, false)}};
+Json EventJson(const JobEvent& event, bool hides) {
+  const std::string body = hides ? WithoutWords(event.body) : event.body;
+  return {
+      {"number", event.number}, {"time", event.time}, {"event", Json::parse(body, nullptr, false)}};
 }
 
 // The events of a job as they come, as server-sent events; it ends after the job's end.
-std::shared_ptr<const ServedStream> StreamOf(Hall& hall, int64_t job, int64_t after) {
+std::shared_ptr<const ServedStream> StreamOf(Hall& hall, int64_t job, int64_t after, bool hides) {
   struct Reader {
     int64_t after;
     bool is_new = true, ended = false;
   };
   auto reader = std::make_shared<Reader>(after);
-  const auto next = [&hall, job, reader]() -> std::optional<std::string> {
+  const auto next = [&hall, job, reader, hides]() -> std::optional<std::string> {
     if (reader->ended) return std::nullopt;
     const std::scoped_lock lock(hall.mutex);
     const auto events = hall.jobs().Events(job, reader->after, kEventsAtOnce);
     if (!events) return std::nullopt;
     std::string text;
     for (const JobEvent& event : *events) {
-      text += fmt::format("id: {}\ndata: {}\n\n", event.number, event.body);
+      text += fmt::format("id: {}\ndata: {}\n\n", event.number,
+                          hides ? WithoutWords(event.body) : event.body);
       reader->after = event.number;
     }
     // Those that come again after the end hear of nothing.
@@ -132,18 +146,21 @@ ServedReply GetEvents(Hall& hall, const WebRequest& request) {
   const int64_t id = request.Id("id").value_or(0);
   ASSAY_ASSIGN_OR_REPLY(const auto job, hall.jobs().Find(id));
   if (!job) return NoSuchJob();
+  ASSAY_ASSIGN_OR_REPLY(const bool hides, HidesWordsOf(hall, *job, request));
   if (request.http.Header("accept").find("text/event-stream") != std::string::npos) {
     const std::string last = request.http.Header("last-event-id");
     ServedReply reply;
     reply.content_type = "text/event-stream";
-    reply.stream = StreamOf(hall, id, NumberOf(last.empty() ? request.Query("after") : last));
+    reply.stream =
+        StreamOf(hall, id, NumberOf(last.empty() ? request.Query("after") : last), hides);
     return reply;
   }
   ASSAY_ASSIGN_OR_REPLY(const std::vector<JobEvent> events,
                         hall.jobs().Events(id, NumberOf(request.Query("after")), kEventsAtOnce));
   Json list = Json::array();
-  for (const JobEvent& event : events) list.push_back(EventJson(event));
-  return JsonReply({{"events", list}, {"job", JobJson(*job)}});
+  for (const JobEvent& event : events) list.push_back(EventJson(event, hides));
+  ASSAY_ASSIGN_OR_REPLY(Json json, ShownJob(hall, *job, request));
+  return JsonReply({{"events", list}, {"job", std::move(json)}});
 }
 
 }  // namespace

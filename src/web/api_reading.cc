@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t kRunsShown = 200;
-constexpr size_t kFoulsShown = 50;
+constexpr size_t kFoulsShown = 50, kOwnShown = 50;
 
 Json ProblemJson(const OfferedProblem& problem) {
   const SuiteProblem& facts = problem.facts;
@@ -108,6 +108,9 @@ Result<std::string> BoardText(Hall& hall, const BoardQuery& query) {
     json["boards"] = BoardsJson(*boards);
   }
   ASSAY_ASSIGN_OR_RETURN(const Board* board, hall.CaughtUpBoard());
+  json["own_runners"] = Json::array();
+  for (const BoardRow& row : OfOwnRunners(board->rows(), query, kOwnShown))
+    json["own_runners"].push_back(RowJson(row));
   json["fouls"] = Json::array();
   for (const BoardRow& row : Fouls(board->rows(), query, kFoulsShown))
     json["fouls"].push_back(RowJson(row));
@@ -129,6 +132,15 @@ Json VerdictJson(const ReadVerdict& read) {
           {"hidden", read.hidden_until_s != 0}};
 }
 
+Json CheckJson(const SpotCheck& check) {
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  return {{"job", check.job},
+          {"verdict", or_null(check.verdict)},
+          {"runner", or_null(check.runner)},
+          {"result", or_null(check.result)},
+          {"text", or_null(check.text)}};
+}
+
 ServedReply NoSuchVerdict() { return ErrorReply(404, "there is no such verdict"); }
 
 ServedReply GetVerdict(Hall& hall, const WebRequest& request) {
@@ -136,6 +148,11 @@ ServedReply GetVerdict(Hall& hall, const WebRequest& request) {
   if (!read) return NoSuchVerdict();
   Json json = VerdictJson(*read);
   ASSAY_ASSIGN_OR_REPLY(const Board* board, hall.CaughtUpBoard());
+  json["spot_check"] = nullptr;
+  if (read->served.job != 0) {
+    ASSAY_ASSIGN_OR_REPLY(const auto check, hall.spot_checks().Of(read->served.job));
+    if (check) json["spot_check"] = CheckJson(*check);
+  }
   json["on_each_device"] = Json::array();
   for (const BoardRow& row :
        OnEachDevice(board->rows(), BoardRowOf(read->record, read->verdict, read->served)))
@@ -230,9 +247,9 @@ ServedReply GetCompare(Hall& hall, const WebRequest& request) {
        {"paired", PairedJson(paired)}});
 }
 
-ServedReply GetMachine(Hall& hall, const WebRequest&) {
+ServedReply GetMachine(Hall& hall, const WebRequest& request) {
   ASSAY_ASSIGN_OR_REPLY(const Jobs::QueueFacts queue, hall.jobs().Queue());
-  ASSAY_ASSIGN_OR_REPLY(const std::vector<KnownRunner> runners, hall.leases().Runners());
+  ASSAY_ASSIGN_OR_REPLY(const std::vector<KnownRunner> runners, hall.leases().Runners(request.now));
   Json list = Json::array();
   for (const KnownRunner& runner : runners)
     list.push_back(
@@ -242,13 +259,16 @@ ServedReply GetMachine(Hall& hall, const WebRequest&) {
          {"version", runner.version},
          {"promoted", runner.promoted},
          {"seen", runner.seen},
+         {"there", runner.is_there},
          {"job", runner.job == 0 ? Json() : Json(runner.job)},
          {"machine",
           runner.machine.empty() ? Json() : Json::parse(runner.machine, nullptr, false)}});
+  ASSAY_ASSIGN_OR_REPLY(const int64_t for_nobody, hall.leases().WaitingForNobody(request.now));
   const MachineProfile& machine = hall.machine();
   return JsonReply(
       {{"version", kAssayVersion},
-       {"queue", {{"queued", queue.queued}, {"running", queue.running}}},
+       {"queue",
+        {{"queued", queue.queued}, {"running", queue.running}, {"for_nobody", for_nobody}}},
        {"runners", list},
        {"machine", machine.cpu.empty() ? Json() : Json::parse(MachineProfileToJson(machine))}});
 }

@@ -6,6 +6,7 @@
 #include "serve/given_job.h"
 #include "web/api.h"
 #include "web/replies.h"
+#include "web/submission.h"
 
 namespace assay {
 namespace {
@@ -91,8 +92,8 @@ ServedReply PostEnd(Hall& hall, const WebRequest& request, const WakeFunction& w
   return JsonReply({{"counted", ending != Ending::kNotCounted}});
 }
 
-ServedReply ListRunners(Hall& hall, const WebRequest&) {
-  ASSAY_ASSIGN_OR_REPLY(const std::vector<KnownRunner> runners, hall.leases().Runners());
+ServedReply ListRunners(Hall& hall, const WebRequest& request) {
+  ASSAY_ASSIGN_OR_REPLY(const std::vector<KnownRunner> runners, hall.leases().Runners(request.now));
   Json list = Json::array();
   for (const KnownRunner& runner : runners)
     list.push_back({{"id", runner.id},
@@ -102,6 +103,7 @@ ServedReply ListRunners(Hall& hall, const WebRequest&) {
                     {"version", runner.version},
                     {"promoted", runner.promoted},
                     {"seen", runner.seen},
+                    {"there", runner.is_there},
                     {"job", runner.job == 0 ? Json() : Json(runner.job)}});
   return JsonReply({{"runners", list}});
 }
@@ -111,8 +113,9 @@ ServedReply PostPromotion(Hall& hall, const WebRequest& request, const WakeFunct
   const auto promoted = json.find("promoted");
   if (promoted == json.end() || !promoted->is_boolean())
     return ErrorReply(400, "promoted must be true or false");
-  ASSAY_ASSIGN_OR_REPLY(const bool found,
-                        hall.leases().Promote(request.Id("id").value_or(0), promoted->get<bool>()));
+  ASSAY_ASSIGN_OR_REPLY(
+      const bool found,
+      hall.leases().Promote(request.Id("id").value_or(0), promoted->get<bool>(), request.now));
   if (!found) return ErrorReply(404, "there is no such runner");
   wake(kQueueTopic);
   return JsonReply({{"promoted", promoted->get<bool>()}});
@@ -133,7 +136,7 @@ void AddRunnerRoutes(const WakeFunction& wake, std::vector<Route>* routes) {
       {"POST", "/api/runner/jobs/{id}/end", Access::kMember, with_wake(PostEnd), kVerdictBytesMax});
   routes->push_back({"GET", "/api/runners", Access::kMember, ListRunners});
   routes->push_back(
-      {"POST", "/api/runners/{id}/promotion", Access::kMentor, with_wake(PostPromotion)});
+      {"POST", "/api/runners/{id}/promotion", Access::kServerMentor, with_wake(PostPromotion)});
 }
 
 }  // namespace assay

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ApiTest : public HallTestBase {
  protected:
@@ -32,8 +33,12 @@ class ApiTest : public HallTestBase {
   Json VerdictOn(const Json& lease, const std::string& id) {
     Verdict verdict = SampleVerdict(Outcome::kFaster);
     verdict.id = id;
+    const Json& problem = lease["job"]["problem"];
     verdict.problem.name = "softmax";
-    verdict.problem.hash = lease["job"]["problem"]["hash"].get<std::string>();
+    verdict.problem.hash = problem["hash"].get<std::string>();
+    verdict.problem.size = problem["size"].get<std::string>();
+    verdict.problem.set =
+        hall_->catalogue().Find("softmax").value()->facts.sizes.at(verdict.problem.size);
     verdict.candidate.hash = Sha256Hex(lease["job"]["candidate"]["source"].get<std::string>());
     return Json::parse(VerdictToJson(verdict, -1));
   }
@@ -168,6 +173,38 @@ TEST_F(ApiTest, BadSubmissionsAreToldWhatToDo) {
   EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs"))["jobs"].size(), 0u);
 }
 
+// curl -d sends JSON as a form: a source with a percent sign was a broken form.
+TEST_F(ApiTest, ABodyIsJsonWhateverItIsCalled) {
+  const std::string body = Candidate("int a; // 100% of it & more = better\n").dump();
+  for (const std::string type :
+       {"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"}) {
+    const ServedReply reply = Ask(
+        "POST", "/api/jobs", {{"authorization", "Bearer " + ann_}, {"content-type", type}}, body);
+    EXPECT_EQ(reply.status, 202) << type << reply.body;
+  }
+  const ServedReply form = Ask(
+      "POST", "/api/jobs",
+      {{"authorization", "Bearer " + ann_}, {"content-type", "application/x-www-form-urlencoded"}},
+      "problem=softmax&name=a.cpp&source=int");
+  EXPECT_EQ(form.status, 400);
+  // A session's form field is no header: another site's page cannot send one.
+  const std::string cookie = SignIn(ann_);
+  const ServedReply forged =
+      Ask("POST", "/api/jobs",
+          {{"cookie", cookie}, {"content-type", "application/x-www-form-urlencoded"}}, body);
+  EXPECT_EQ(forged.status, 403);
+}
+
+// The address is somebody else's word, and the page has a command to copy.
+TEST_F(ApiTest, NoWordOfTheAddressIsInACommandToCopy) {
+  for (const std::string query :
+       {"problem=softmax%3Bcurl%20evil", "problem=softmax&size=tiny%3Bcurl%20evil",
+        "against=%3Bcurl%20evil"})
+    EXPECT_THAT(AskAs(ann_, "GET", "/submit?" + query).body, Not(HasSubstr("curl evil"))) << query;
+  EXPECT_THAT(AskAs(ann_, "GET", "/submit?problem=softmax&size=tiny").body,
+              HasSubstr("assay submit softmax"));
+}
+
 TEST_F(ApiTest, AFullQueueAnswers429AndAClassMayBeOver) {
   hall_->submit_terms = [](const Account&, Instant) {
     return Result<SubmitTerms>(SubmitTerms{{.queued_by_account_max = 1}, "", 0});
@@ -196,6 +233,110 @@ TEST_F(ApiTest, ARunnerHasItsOwnersJobsUntilAMentorPromotesIt) {
   EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs/1"))["job"]["state"], "running");
 }
 
+// A student's own runner reported 97x for the student's job: it was ranked first, unmarked.
+TEST_F(ApiTest, WhatAnOwnRunnerSaysIsMarkedAndHasNoRank) {
+  AskAs(ben_, "POST", "/api/jobs", Candidate());
+  const Json lease = JsonOf(Take(ben_));
+  ASSERT_EQ(JsonOf(End(ben_, lease, VerdictOn(lease, "ab12")))["counted"], true);
+  EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs/1"))["job"]["own_runner"], true);
+  const Json board = JsonOf(AskAs(ann_, "GET", "/api/board?problem=softmax"));
+  EXPECT_EQ(board["players"], Json::array());
+  EXPECT_EQ(board["boards"], Json::array());
+  ASSERT_EQ(board["own_runners"].size(), 1u);
+  EXPECT_EQ(board["own_runners"][0]["author"], "ben");
+  for (const std::string target : {"/jobs", "/jobs/1", "/?problem=softmax", "/"})
+    EXPECT_THAT(AskAs(ann_, "GET", target).body, HasSubstr(">own runner</span>")) << target;
+  EXPECT_THAT(AskAs(ann_, "GET", "/verdicts/ab12").body,
+              HasSubstr("Judged by the author's own runner."));
+  EXPECT_THAT(AskAs(ann_, "GET", "/compare?a=ab12&b=ab12").body, HasSubstr(">own runner</span>"));
+  EXPECT_THAT(AskAs(ann_, "GET", "/problems/softmax").body, Not(HasSubstr("verdicts/ab12")));
+}
+
+// A class that followed its page waited for ever: no page said that no runner takes its jobs.
+TEST_F(ApiTest, PagesSayThatNoRunnerTakesAJobUntilAMentorPromotesOne) {
+  AskAs(ann_, "POST", "/api/jobs", Candidate());
+  EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs/1"))["job"]["for_nobody"], true);
+  EXPECT_THAT(AskAs(ann_, "GET", "/jobs/1").body, HasSubstr("No runner takes this job now."));
+  EXPECT_THAT(AskAs(ann_, "GET", "/jobs").body, HasSubstr("No runner takes 1 job of the queue."));
+  EXPECT_THAT(AskAs(mentor_, "GET", "/machine").body,
+              HasSubstr("assay worker --server http://127.0.0.1:8080"));
+  Take(ben_);  // it is there, for ben's jobs
+  EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs/1"))["job"]["for_nobody"], true);
+  EXPECT_THAT(AskAs(ann_, "GET", "/machine").body, Not(HasSubstr("/runners/1/promotion")));
+  const std::string cookie = SignIn(mentor_);
+  const std::string page = Ask("GET", "/machine", {{"cookie", cookie}}).body;
+  EXPECT_THAT(page, HasSubstr("action=\"/runners/1/promotion\""));
+  const std::string csrf = CsrfTokenOf(cookie.substr(cookie.find('=') + 1));
+  const Headers form{{"cookie", cookie}, {"content-type", "application/x-www-form-urlencoded"}};
+  EXPECT_EQ(Ask("POST", "/runners/1/promotion", form, "promoted=yes").status, 403);
+  EXPECT_EQ(Ask("POST", "/runners/1/promotion", form, "promoted=yes&csrf=" + csrf).status, 303);
+  EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs/1"))["job"]["for_nobody"], false);
+  EXPECT_THAT(AskAs(ann_, "GET", "/jobs/1").body, Not(HasSubstr("No runner takes")));
+  EXPECT_THAT(AskAs(ann_, "GET", "/machine").body, Not(HasSubstr("No runner")));
+  EXPECT_EQ(Take(ben_).status, 200);
+  EXPECT_EQ(Ask("POST", "/runners/1/promotion", form, "promoted=no&csrf=" + csrf).status, 303);
+  EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs/1"))["job"]["state"], "queued");
+}
+
+// A mentor of one class made a mentor of the server, and cancelled the jobs of other classes.
+TEST_F(ApiTest, AMentorOfOneClassManagesThatClassAlone) {
+  Accounts accounts = hall_->accounts();
+  const Account of_class = accounts.Make("M. Class", Role::kMentor, 7, InstantNow()).value();
+  const std::string token = accounts.IssueAccess(of_class.id, InstantNow()).value();
+  Take(token);
+  EXPECT_EQ(AskAs(token, "POST", "/api/runners/1/promotion", {{"promoted", true}}).status, 403);
+  EXPECT_EQ(AskAs(token, "POST", "/runners/1/promotion").status, 403);
+  EXPECT_EQ(AskAs(mentor_, "POST", "/api/runners/1/promotion", {{"promoted", true}}).status, 200);
+  const Json mine{{"name", "mine"}, {"role", "mentor"}};
+  EXPECT_EQ(AskAs(token, "POST", "/api/accounts", mine).status, 403);
+  EXPECT_EQ(AskAs(token, "GET", "/api/accounts").status, 403);
+  EXPECT_EQ(AskAs(mentor_, "POST", "/api/accounts", mine).status, 201);
+  AskAs(ann_, "POST", "/api/jobs", Candidate());
+  EXPECT_EQ(AskAs(token, "DELETE", "/api/jobs/1").status, 403) << "ann is in no class";
+  const Account student = accounts.Make("student", Role::kStudent, 7, InstantNow()).value();
+  const std::string of_student = accounts.IssueAccess(student.id, InstantNow()).value();
+  AskAs(of_student, "POST", "/api/jobs", Candidate("int b;\n"));
+  EXPECT_EQ(AskAs(token, "DELETE", "/api/jobs/2").status, 200);
+}
+
+TEST_F(ApiTest, ARunnerThatIsAwayIsNotIdle) {
+  Take(ben_);
+  EXPECT_THAT(AskAs(ann_, "GET", "/machine").body, HasSubstr(">idle</span>"));
+  ASSERT_TRUE(hall_->database().Number("UPDATE runners SET seen_s = 1000000000"));
+  const std::string page = AskAs(ann_, "GET", "/machine").body;
+  EXPECT_THAT(page, HasSubstr("away since"));
+  EXPECT_THAT(page, Not(HasSubstr(">idle</span>")));
+  EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/runners"))["runners"][0]["there"], false);
+}
+
+TEST_F(ApiTest, ASizeThatFitsNoRunnerIsGrey) {
+  AskAs(ann_, "POST", "/api/jobs", Candidate());
+  const std::string server = ServersToken();
+  const Json lease = JsonOf(Take(server));
+  EXPECT_THAT(AskAs(ann_, "GET", "/submit").body, Not(HasSubstr("Fits no runner")));
+  AskAs(server, "POST", "/api/runner/jobs/1/end",
+        {{"lease", lease["lease"]},
+         {"error", {{"kind", "unjudged"}, {"message", "it needs 500 GB"}}}});
+  EXPECT_EQ(JsonOf(AskAs(ann_, "GET", "/api/jobs/1"))["job"]["failure"], "it needs 500 GB");
+  const std::string page = AskAs(ann_, "GET", "/submit").body;
+  EXPECT_THAT(page, HasSubstr("Fits no runner that is here: softmax tiny."));
+  EXPECT_THAT(page, HasSubstr("data-too-large=\"tiny\""));
+}
+
+TEST_F(ApiTest, AMemberEndsNoFinalAndNoSpotCheck) {
+  NewJob asked;
+  asked.author = *hall_->accounts().FindByName("ann").value();
+  asked.problem = "softmax";
+  asked.name = "mine.cpp";
+  for (const JobKind kind : {JobKind::kFinalist, JobKind::kSpotCheck}) {
+    asked.kind = kind;
+    const int64_t job = hall_->jobs().Submit(asked, InstantNow())->job.id;
+    const std::string path = "/api/jobs/" + std::to_string(job);
+    EXPECT_EQ(AskAs(ann_, "DELETE", path).status, 403);
+    EXPECT_EQ(AskAs(mentor_, "DELETE", path).status, 200);
+  }
+}
+
 TEST_F(ApiTest, HiddenSourcesStayHidden) {
   AskAs(ann_, "POST", "/api/jobs", Candidate("int hush_hush;\n"));
   const std::string server = ServersToken();
@@ -214,6 +355,27 @@ TEST_F(ApiTest, HiddenSourcesStayHidden) {
     }
   }
   EXPECT_NE(AskAs(ben_, "GET", "/verdicts/ab12").body.find("2027-01-15 08:00"), std::string::npos);
+  // A compiler's first error quotes the source, and so may a job's reason and its events.
+  AskAs(ann_, "POST", "/api/jobs", Candidate("int broken_line\n"));
+  const Json second = JsonOf(Take(server));
+  AskAs(server, "POST", "/api/runner/jobs/2/progress",
+        {{"lease", second["lease"]}, {"event", {{"event", "progress"}, {"text", "broken_line"}}}});
+  Json failed = VerdictOn(second, "cd34");
+  failed["outcome"] = "build_failed";
+  failed["message"] = "mine.cpp:1: expected ; after broken_line";
+  failed["speed"] = nullptr;
+  failed["candidate"]["flags"] = "-Dbroken_line";  // a line of the source says so
+  ASSERT_EQ(JsonOf(End(server, second, failed))["counted"], true);
+  AskAs(ann_, "POST", "/api/jobs", Candidate("int third\n"));
+  AskAs(server, "POST", "/api/runner/jobs/3/end",
+        {{"lease", JsonOf(Take(server))["lease"]},
+         {"error", {{"kind", "usage"}, {"message", "broken_line"}}}});
+  for (const std::string target : {"/api/verdicts/cd34", "/verdicts/cd34", "/api/jobs/2/events",
+                                   "/jobs/2", "/api/jobs/3", "/api/jobs/3/events", "/jobs/3"}) {
+    EXPECT_EQ(AskAs(ben_, "GET", target).body.find("broken_line"), std::string::npos) << target;
+    EXPECT_NE(AskAs(ann_, "GET", target).body.find("broken_line"), std::string::npos) << target;
+  }
+  EXPECT_THAT(AskAs(ben_, "GET", "/api/jobs?all=1").body, Not(HasSubstr("broken_line")));
   Json against = Candidate();
   against["against"] = "ab12";
   EXPECT_EQ(AskAs(ben_, "POST", "/api/jobs", against).status, 403);

@@ -188,6 +188,27 @@ Html Fouls(const std::vector<BoardFoul>& fouls) {
          table.End();
 }
 
+Html OfOwnRunners(const std::vector<BoardEntry>& entries) {
+  if (entries.empty()) return {};
+  PageTable table("judged by their authors' own runners", {{"player", "name"},
+                                                           {"problem", "name"},
+                                                           {"size", ""},
+                                                           {"it says", "n"},
+                                                           {"verdict", ""},
+                                                           {"judged by", ""},
+                                                           {"time (UTC)", ""}});
+  for (const BoardEntry& entry : entries)
+    table.Row({Markup("{} {}", entry.author, RoleTag(entry.role)), ProblemLink(entry.problem),
+               Text(entry.size), Text(RatioOrDash(entry.speedup)), VerdictLink(entry.verdict),
+               RunnerText(entry.runner, true), TimeText(entry.time)});
+  return Heading("Without a rank") +
+         Paragraph(
+             "Judged by the author's own runner. This server did not see the judgement, so it "
+             "counts nowhere. Runners that a mentor promoted give ranks.",
+             "faint") +
+         table.End();
+}
+
 void AddQuery(std::string_view name, std::string_view value, std::string* url) {
   if (value.empty()) return;
   *url += fmt::format("{}{}={}", url->ends_with('/') ? '?' : '&', name, UrlPart(value));
@@ -241,7 +262,12 @@ Html RankedTable(const std::vector<RankedEntry>& entries, bool with_sizes) {
         Markup("<a class=\"quiet\" href=\"/verdicts/{}\">{}<span "
                "class=\"hidden-text\">, verdict {}</span></a>",
                UrlPart(entry.verdict), OutcomeBadge(entry.outcome), entry.verdict));
-    cells.push_back(Markup("<span class=\"small\">{}</span>", entry.runner));
+    cells.push_back(Markup(
+        "<span class=\"small\">{}{}</span>", entry.runner,
+        each.is_disputed
+            ? Markup(" <a class=\"tag own\" href=\"/verdicts/{}\">a spot check disagrees</a>",
+                     UrlPart(entry.verdict))
+            : Html()));
     cells.push_back(DayText(entry.time));
     table.AddRow(cells);
   }
@@ -259,7 +285,7 @@ Html RenderBoard(const BoardView& view) {
       main += NothingFits();
     else
       main += Boards(view) + rule;
-    return main + Fouls(view.fouls);
+    return main + OfOwnRunners(view.of_own_runners) + Fouls(view.fouls);
   }
   const double end = std::max(DialEnd(view.curves), std::min(view.filter.p, 64.0));
   Html main = Markup(
@@ -277,7 +303,7 @@ Html RenderBoard(const BoardView& view) {
       Shares(view) + Fold("fast_p as a table", CurveTable(view)));
   main += Markup("<div id=\"board-table\">{}{}{}</div>\n", Heading("Players"),
                  Compared(view) + Players(view), rule);
-  return main + Fouls(view.fouls);
+  return main + OfOwnRunners(view.of_own_runners) + Fouls(view.fouls);
 }
 
 std::string RenderBoardPage(const BoardFilter& filter, const Html& board, PageFrame frame) {

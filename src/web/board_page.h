@@ -40,6 +40,7 @@ struct RankedEntry {
   int64_t rank = 0;  // 0: it has none
   bool tied = false;
   BoardEntry entry;
+  bool is_disputed = false;  // a spot check disagrees
 };
 
 // Entries that may be compared.
@@ -62,7 +63,8 @@ struct BoardView {
   std::vector<BoardPlayer> players;
   std::vector<RankedEntry> entries;  // of one problem; else empty
   std::vector<BoardFoul> fouls;
-  std::string rank_rule;  // one sentence: when do players share a rank
+  std::vector<BoardEntry> of_own_runners;  // judged by their authors' own: without a rank
+  std::string rank_rule;                   // one sentence: when do players share a rank
   // The machine and the precision class that players are compared on; empty: all. How many there
   // are.
   std::string on_processor = {}, on_precision = {};

@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-constexpr size_t kFoulsShown = 20, kVerdictsOfRoofline = 4;
+constexpr size_t kFoulsShown = 20, kOwnShown = 20, kVerdictsOfRoofline = 4;
 constexpr const char* kRankRule =
     "Players with as many problems certified faster than p share a rank. On one problem an entry "
     "shares the rank of the group above it if its interval overlaps that of the group's first.";
@@ -22,12 +22,18 @@ std::vector<std::string> ListOf(const std::set<std::string>& names) {
   return {names.begin(), names.end()};
 }
 
-std::vector<RankedEntry> EntriesOf(const ProblemBoard& board) {
+using Disputed = std::set<std::string>;  // ids of verdicts that a spot check disagrees with
+
+Result<Disputed> DisputedOf(Hall& hall) {
+  ASSAY_ASSIGN_OR_RETURN(const auto differing, hall.spot_checks().Differing());
+  return Disputed(differing.begin(), differing.end());
+}
+
+std::vector<RankedEntry> EntriesOf(const ProblemBoard& board, const Disputed& disputed) {
   std::vector<RankedEntry> entries;
   for (const PlacedEntry& placed : board.entries) {
-    RankedEntry entry{placed.rank, placed.group > 1, placed.row.entry};
-    if (placed.row.own_runner) entry.entry.runner += " (the author's own)";
-    entries.push_back(std::move(entry));
+    entries.push_back({placed.rank, placed.group > 1, placed.row.entry,
+                       disputed.contains(placed.row.entry.verdict)});
   }
   return entries;
 }
@@ -84,19 +90,22 @@ Result<BoardView> ViewOf(Hall& hall, const BoardQuery& query, const BoardFilter&
   view.tiers = TiersOf(hall.catalogue());
   view.rank_rule = kRankRule;
   AddPlayers(*standings, query, &view);
+  ASSAY_ASSIGN_OR_RETURN(const Disputed disputed, DisputedOf(hall));
   if (!query.problem.empty()) {
     ASSAY_ASSIGN_OR_RETURN(const auto boards, hall.BoardsOf(query));
     for (const ProblemBoard& each : *boards) {
       if (&each != &boards->front()) {
-        view.boards.push_back({TitleOf(each), EntriesOf(each)});
+        view.boards.push_back({TitleOf(each), EntriesOf(each, disputed)});
         continue;
       }
       view.entries_title = TitleOf(each);
-      view.entries = EntriesOf(each);
+      view.entries = EntriesOf(each, disputed);
     }
   }
   for (const BoardRow& row : Fouls(board->rows(), query, kFoulsShown))
     view.fouls.push_back({row.entry, row.foul_rule});
+  for (const BoardRow& row : OfOwnRunners(board->rows(), query, kOwnShown))
+    view.of_own_runners.push_back(row.entry);
   return view;
 }
 
@@ -125,10 +134,10 @@ Result<std::string> ProblemsText(Hall& hall) {
   const std::string& machine = standings->device;  // whose best are shown
   std::map<std::string, std::pair<int64_t, const BoardRow*>> by_problem;
   for (const BoardRow& row : board->rows()) {
-    if (!row.is_entry()) continue;
+    if (!row.counts()) continue;
     auto& [judged, best] = by_problem[row.entry.problem];
     ++judged;
-    if (row.certified > 0 && row.entry.gpu_or_cpu == machine &&
+    if (row.counts_for_players() && row.certified > 0 && row.entry.gpu_or_cpu == machine &&
         (best == nullptr || row.certified > best->certified))
       best = &row;
   }
@@ -180,7 +189,8 @@ Result<std::string> ProblemText(Hall& hall, const OfferedProblem& problem, Board
     if (first.ci_low > 1) view.best.try_emplace(board.size, first);
   }
   if (!boards->empty()) {
-    view.entries = EntriesOf(boards->front());
+    ASSAY_ASSIGN_OR_RETURN(const Disputed disputed, DisputedOf(hall));
+    view.entries = EntriesOf(boards->front(), disputed);
     view.size = boards->front().size;
     view.machine = TitleOf(boards->front());
     view.other_boards = std::ssize(*boards) - 1;
@@ -188,7 +198,7 @@ Result<std::string> ProblemText(Hall& hall, const OfferedProblem& problem, Board
   }
   ASSAY_ASSIGN_OR_RETURN(const Board* board, hall.CaughtUpBoard());
   view.judged = std::ranges::count_if(board->rows(), [&](const BoardRow& row) {
-    return row.is_entry() && row.entry.problem == view.problem.name;
+    return row.counts() && row.entry.problem == view.problem.name;
   });
   return RenderProblem(view).text();
 }

@@ -32,8 +32,6 @@ ServedReply ListClasses(ClassRoom& room, const ClassDesk&, const WebRequest& req
 }
 
 ServedReply MakeClass(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
-  if (request.account->class_id != 0)
-    return ErrorReply(403, "only a mentor of the whole server makes classes");
   ASSAY_ASSIGN_OR_REPLY(const Json body, ReadJsonObject(request.http.body));
   ASSAY_ASSIGN_OR_REPLY(const ClassTerms terms, ReadClassTerms(body, ClassTerms()));
   ASSAY_ASSIGN_OR_REPLY(const Class made, room.classes.Make(terms, request.now));
@@ -53,17 +51,26 @@ ServedReply ShowClass(ClassRoom& room, const ClassDesk&, const WebRequest& reque
   const bool manages = MayManage(*request.account, of);
   Json json = {{"class", ClassJson(of, request.now.utc_s)},
                {"members", Json::array()},
-               {"finals", Json::array()}};
+               {"finals", Json::array()},
+               {"awaited", Json::array()}};
   ASSAY_ASSIGN_OR_REPLY(const std::vector<Account> members, room.classes.Members(of.id));
   for (const Account& each : members) json["members"].push_back(AccountJson(each));
   ASSAY_ASSIGN_OR_REPLY(const std::vector<FinalistRow> finals, room.finals.Of(of.id));
   for (const FinalistRow& each : finals) json["finals"].push_back(FinalistJson(each));
+  ASSAY_ASSIGN_OR_REPLY(const auto awaited, room.finals.Awaited(of.id));
+  for (const auto& [id, name] : awaited) json["awaited"].push_back(name);
   if (!manages) return JsonReply(json);
   ASSAY_ASSIGN_OR_REPLY(const auto invitations, room.classes.Invitations(of.id));
   json["invitations"] = Json::array();
   for (const Invitation& each : invitations)
     json["invitations"].push_back(InvitationJson(each, request.now.utc_s));
   return JsonReply(json);
+}
+
+ServedReply AskFinalsAgain(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
+  ASSAY_ASSIGN_OR_REPLY(const Class of, ManagedClass(room, request));
+  ASSAY_ASSIGN_OR_REPLY(const std::vector<int64_t> jobs, room.finals.AskAgain(of.id, request.now));
+  return JsonReply({{"jobs", jobs}});
 }
 
 ServedReply Invite(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
@@ -106,8 +113,6 @@ ServedReply Export(ClassRoom& room, const ClassDesk&, const WebRequest& request)
 }
 
 ServedReply Import(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
-  if (request.account->class_id != 0)
-    return ErrorReply(403, "only a mentor of the whole server imports classes");
   ASSAY_ASSIGN_OR_REPLY(const ImportedClass imported,
                         ImportClass(room.parts, request.http.body, *request.account, request.now));
   Json renamed = Json::array();
@@ -121,10 +126,10 @@ ServedReply Import(ClassRoom& room, const ClassDesk&, const WebRequest& request)
 }
 
 ServedReply ListWorklogs(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
-  ASSAY_ASSIGN_OR_REPLY(const auto entries, SeenWorklogs(room, request));
+  ASSAY_ASSIGN_OR_REPLY(const SeenWorklogList seen, SeenWorklogs(room, request));
   Json list = Json::array();
-  for (const WorklogEntry& each : entries) list.push_back(WorklogJson(each));
-  return JsonReply({{"worklogs", std::move(list)}});
+  for (const WorklogEntry& each : seen.entries) list.push_back(WorklogJson(each));
+  return JsonReply({{"worklogs", std::move(list)}, {"hidden", seen.hidden}});
 }
 
 ServedReply SendWorklog(ClassRoom& room, const ClassDesk&, const WebRequest& request) {
@@ -207,10 +212,11 @@ std::vector<Route> ClassApiRoutes(const ClassDesk& desk) {
                       body_bytes_max});
   };
   add("GET", "/api/classes", Access::kMember, ListClasses);
-  add("POST", "/api/classes", Access::kMentor, MakeClass);
-  add("POST", "/api/classes/import", Access::kMentor, Import, kClassFileBytesMax);
+  add("POST", "/api/classes", Access::kServerMentor, MakeClass);
+  add("POST", "/api/classes/import", Access::kServerMentor, Import, kClassFileBytesMax);
   add("GET", "/api/classes/{id}", Access::kMember, ShowClass);
   add("PATCH", "/api/classes/{id}", Access::kMentor, ChangeClass);
+  add("POST", "/api/classes/{id}/finals", Access::kMentor, AskFinalsAgain);
   add("POST", "/api/classes/{id}/invitations", Access::kMentor, Invite);
   add("DELETE", "/api/classes/{id}/invitations/{invitation}", Access::kMentor, Uninvite);
   add("GET", "/api/classes/{id}/sheet.csv", Access::kMentor, Sheet);

@@ -87,6 +87,7 @@ Json FinalistJson(const FinalistRow& row) {
             {"state", JobStateName(row.final.state)},
             {"outcome", row.final.outcome},
             {"verdict", row.final.verdict},
+            {"spot_check_disagrees", row.final_differs},
             {"speed", SpeedJson(row.final_speedup, row.final_low, row.final_high)}}}};
 }
 
@@ -179,7 +180,8 @@ Result<GivenMarks> ReadMarks(const Json& object) {
   GivenMarks given;
   if (!object.contains("revision"))
     return UsageError("revision is missing: give the one of the marks that you saw, 0 for none");
-  ASSAY_RETURN_IF_ERROR(ReadNumber(object, "revision", &given.seen));
+  ASSAY_RETURN_IF_ERROR(ReadNumber(object, "revision", &given.seen.revision));
+  ASSAY_RETURN_IF_ERROR(ReadNumber(object, "upload", &given.seen.upload));
   ASSAY_ASSIGN_OR_RETURN(given.marks.note, TextField(object, "note", false));
   ASSAY_ASSIGN_OR_RETURN(given.marks.lifted, TextField(object, "lift", false));
   const auto points = object.find("points");

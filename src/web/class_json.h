@@ -24,7 +24,7 @@ Result<InvitationTerms> ReadInvitationTerms(const nlohmann::ordered_json& object
 
 struct GivenMarks {
   Marks marks;
-  int64_t seen = 0;  // the revision that the mentor saw
+  SeenWorklogState seen;
 };
 Result<GivenMarks> ReadMarks(const nlohmann::ordered_json& object);
 

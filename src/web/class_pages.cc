@@ -1,11 +1,18 @@
 #include "web/class_pages.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
 #include "report/text.h"
 #include "serve/words.h"
 #include "web/parts.h"
 
 namespace assay {
 namespace {
+
+constexpr size_t kAwaitedShown = 5;
 
 Html FaultNotice(const std::string& fault) {
   return fault.empty()
@@ -63,10 +70,36 @@ Html FinalCell(const FinalistRow& row) {
     return Markup("<a href=\"/jobs/{}\">{}</a>", row.final.id, JobStateName(row.final.state));
   if (row.final.verdict.empty()) return Markup("<a href=\"/jobs/{}\">no verdict</a>", row.final.id);
   return SpeedCell(row.final_speedup, row.final_low, row.final_high) + Text(" ") +
-         VerdictLink(row.final.verdict, "verdict");
+         VerdictLink(row.final.verdict, "verdict") +
+         (row.final_differs
+              ? Markup(" <a class=\"tag own\" href=\"/verdicts/{}\">a spot check disagrees</a>",
+                       row.final.verdict)
+              : Html());
 }
 
-Html FinalsPart(const ClassView& view) {
+// Says whose finals are not asked for yet.
+Html AwaitedNotice(const ClassView& view) {
+  if (view.awaited.empty() || !IsOver(view.of, view.now_s)) return {};
+  const size_t shown = std::min(view.awaited.size(), kAwaitedShown);
+  std::string names = fmt::format("{}", fmt::join(std::span(view.awaited).first(shown), ", "));
+  if (view.awaited.size() > shown) names += fmt::format(", {} more", view.awaited.size() - shown);
+  return Markup(
+      "<p>The finals of {} wait until their <a href=\"/jobs\">jobs</a> have ended. A mentor may "
+      "cancel a job that no runner takes.</p>\n",
+      names);
+}
+
+Html AskAgainForm(const ClassView& view, const PageFrame& frame) {
+  const auto failed = std::ranges::count_if(
+      view.finals, [](const FinalistRow& row) { return row.final.state == JobState::kFailed; });
+  if (!view.manages || failed == 0) return {};
+  return Markup(
+      "<form method=\"post\" action=\"/classes/{}/finals\">{}<p><button>Ask again for {}</button> "
+      "that no runner could judge.</p></form>\n",
+      view.of.id, CsrfField(frame.viewer), Counted(failed, "final"));
+}
+
+Html FinalsPart(const ClassView& view, const PageFrame& frame) {
   const Class& of = view.of;
   if (of.terms.deadline_s == 0) return {};
   Html part = Heading("Finals");
@@ -75,9 +108,10 @@ Html FinalsPart(const ClassView& view) {
                       "At the deadline, each member's best candidate of each problem is judged "
                       "once more, on fresh seeds. The final counts.",
                       "faint");
+  part += AwaitedNotice(view);
+  if (view.finals.empty() && !view.awaited.empty()) return part;
   if (view.finals.empty())
-    return part + Paragraph(of.finals_s == 0 ? "They begin once all jobs that came before the "
-                                               "deadline have ended."
+    return part + Paragraph(of.finals_s == 0 ? "They begin in a moment."
                                              : "No candidate was correct before the deadline.",
                             "faint");
   PageTable table("finals", {{"problem", "name"},
@@ -89,7 +123,7 @@ Html FinalsPart(const ClassView& view) {
     table.Row({ProblemLink(row.best.problem), Text(row.best.size),
                Markup("{} {}", row.account.name, RoleTag(row.account.role)),
                SpeedCell(row.best_speedup, row.best_low, row.best_high), FinalCell(row)});
-  return part + table.End();
+  return part + table.End() + AskAgainForm(view, frame);
 }
 
 // A deadline that has passed stays, so that there is nothing to change then.
@@ -215,7 +249,7 @@ std::string RenderClassOverview(const ClassView& view, PageFrame frame) {
   if (view.manages) main += MentorLinks(view.of);
   main += ClassFacts(view);
   main += Markup("<p><a href=\"/worklogs?class={}\">Worklogs of the class</a></p>\n", view.of.id);
-  main += FinalsPart(view);
+  main += FinalsPart(view, frame);
   main += Heading("Members") + Members(view);
   if (view.manages)
     main += Markup("<div class=\"screen\">\n{}{}</div>\n", InvitationsPart(view, frame),

@@ -2,6 +2,7 @@
 // one worklog with its grading form. Pure.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@ struct ClassView {
   Class of;
   std::vector<MemberRow> members;
   std::vector<FinalistRow> finals;
+  std::vector<std::string> awaited;     // members whose jobs have not all ended
   std::vector<Invitation> invitations;  // for mentors
   bool manages = false;
   std::string new_link;  // of an invitation that was just made: it is shown once
@@ -43,13 +45,15 @@ struct WorklogRow {
   WorklogEntry entry;
   double mark = 0, points = 0;  // where the viewer sees marks; else 0
   bool marked = false, suspicious = false;
+  std::string class_name = {};  // where the list has several; else empty
 };
 
 struct WorklogListView {
-  std::string class_name;  // empty: none
+  std::string class_name;  // empty: none, or all
   int64_t class_id = 0;
   std::vector<WorklogRow> rows;
-  bool manages = false, may_send = false;
+  int64_t hidden = 0;  // that the viewer may not read yet
+  bool may_send = false;
   std::string fault;
 };
 std::string RenderWorklogList(const WorklogListView& view, PageFrame frame);
@@ -69,7 +73,8 @@ struct SheetView {
   Class of;
   Rubric rubric;
   std::vector<GradedWorklog> graded;
-  std::vector<Account> without;  // students who sent nothing
+  std::vector<Account> without;        // students without a worklog
+  std::map<int64_t, MemberWork> work;  // by the account's id
 };
 std::string RenderSheetPage(const SheetView& view, PageFrame frame);
 

@@ -43,18 +43,31 @@ Granted<SeenWorklog> FindWorklog(ClassRoom& room, const WebRequest& request) {
   return SeenWorklog{std::move(*found), std::move(of), sees_marks, manages};
 }
 
-Result<std::vector<WorklogEntry>> SeenWorklogs(ClassRoom& room, const WebRequest& request) {
+Result<SeenWorklogList> SeenWorklogs(ClassRoom& room, const WebRequest& request) {
   const Account& viewer = *request.account;
   const std::string asked = request.Query("class");
-  int64_t class_id = viewer.class_id;
-  if (class_id == 0 && viewer.role == Role::kMentor)
-    std::from_chars(asked.data(), asked.data() + asked.size(), class_id);
-  ASSAY_ASSIGN_OR_RETURN(const Class of, room.ClassOf(class_id));
-  ASSAY_ASSIGN_OR_RETURN(std::vector<WorklogEntry> entries, room.worklogs.OfClass(class_id));
-  std::erase_if(entries, [&](const WorklogEntry& each) {
-    return !MaySeeWorklog(viewer, each, of, request.now.utc_s);
-  });
-  return entries;
+  SeenWorklogList seen;
+  seen.class_id = viewer.class_id;
+  std::vector<int64_t> classes{viewer.class_id};
+  if (viewer.ManagesServer()) {
+    std::from_chars(asked.data(), asked.data() + asked.size(), seen.class_id);
+    classes = {seen.class_id};
+    if (seen.class_id == 0) {
+      ASSAY_ASSIGN_OR_RETURN(const std::vector<Class> all, room.classes.All());
+      for (const Class& each : all) classes.push_back(each.id);
+    }
+  }
+  for (const int64_t class_id : classes) {
+    ASSAY_ASSIGN_OR_RETURN(const Class of, room.ClassOf(class_id));
+    ASSAY_ASSIGN_OR_RETURN(std::vector<WorklogEntry> entries, room.worklogs.OfClass(class_id));
+    for (WorklogEntry& each : entries) {
+      if (MaySeeWorklog(viewer, each, of, request.now.utc_s))
+        seen.entries.push_back(std::move(each));
+      else
+        seen.hidden += class_id != 0;
+    }
+  }
+  return seen;
 }
 
 Granted<WorklogEntry> KeepWorklog(ClassRoom& room, const Account& author, std::string_view tar,

@@ -22,9 +22,14 @@ struct SeenWorklog {
 };
 // The worklog of the capture "id". Refusals: 404; 403 it is hidden until the deadline.
 Granted<SeenWorklog> FindWorklog(ClassRoom& room, const WebRequest& request);
-// All that the account may read: of its class (a mentor of the server: of the query's "class"), or
-// its own.
-Result<std::vector<WorklogEntry>> SeenWorklogs(ClassRoom& room, const WebRequest& request);
+struct SeenWorklogList {
+  std::vector<WorklogEntry> entries;
+  int64_t class_id = 0;  // that they are of; 0: of all, or of none
+  int64_t hidden = 0;    // of the class, that the account may not read yet
+};
+// All that the account may read: of its class, or its own. A mentor of the server reads those of
+// the query's "class", or of all classes.
+Result<SeenWorklogList> SeenWorklogs(ClassRoom& room, const WebRequest& request);
 
 // Takes a tar that was sent. Refusals: 400 no worklog, or a changed one; 403, 429 as
 // Worklogs::Keep.

@@ -53,7 +53,7 @@ Granted<std::string> ClassListPage(Asked& asked, const std::string& fault) {
   ASSAY_ASSIGN_OR_RETURN(view.classes, asked.room.classes.All());
   const Account& viewer = *asked.request.account;
   std::erase_if(view.classes, [&](const Class& each) { return !IsMember(viewer, each); });
-  view.may_make = viewer.role == Role::kMentor && viewer.class_id == 0;
+  view.may_make = viewer.ManagesServer();
   return RenderClassList(view, asked.frame);
 }
 
@@ -64,8 +64,6 @@ Granted<ServedReply> ListClasses(Asked& asked) {
 
 Granted<Class> MadeClass(Asked& asked) {
   const WebRequest& request = asked.request;
-  if (request.account->class_id != 0)
-    return std::unexpected(Refusal(403, "only a mentor of the whole server makes classes"));
   ClassTerms terms;
   terms.name = request.Form("name");
   if (const std::string deadline = request.Form("deadline"); !deadline.empty()) {
@@ -102,6 +100,8 @@ Granted<ServedReply> ClassPage(Asked& asked, const std::string& new_link,
     view.members.push_back(std::move(row));
   }
   ASSAY_ASSIGN_OR_RETURN(view.finals, room.finals.Of(view.of.id));
+  ASSAY_ASSIGN_OR_RETURN(const auto awaited, room.finals.Awaited(view.of.id));
+  for (const auto& [id, name] : awaited) view.awaited.push_back(name);
   if (view.manages) {
     ASSAY_ASSIGN_OR_RETURN(view.invitations, room.classes.Invitations(view.of.id));
   }
@@ -155,6 +155,12 @@ Granted<ServedReply> MoveDeadline(Asked& asked) { return AfterChange(asked, Move
 
 Granted<ServedReply> CloseClass(Asked& asked) { return AfterChange(asked, Closed(asked)); }
 
+Granted<ServedReply> AskFinalsAgain(Asked& asked) {
+  ASSAY_ASSIGN_OR_RETURN(const Class of, ManagedClass(asked.room, asked.request));
+  ASSAY_RETURN_IF_ERROR(asked.room.finals.AskAgain(of.id, asked.request.now));
+  return Redirect(fmt::format("/classes/{}", of.id));
+}
+
 Granted<ServedReply> Uninvite(Asked& asked) {
   ASSAY_ASSIGN_OR_RETURN(const Class of, ManagedClass(asked.room, asked.request));
   ASSAY_RETURN_IF_ERROR(asked.room.classes.Revoke(of, asked.request.Id("invitation").value_or(0)));
@@ -173,6 +179,8 @@ Granted<ServedReply> ShowSheet(Asked& asked) {
     std::erase_if(view.without, [&](const Account& each) { return each.id == entry.author.id; });
   }
   std::erase_if(view.without, [](const Account& each) { return each.role != Role::kStudent; });
+  ASSAY_ASSIGN_OR_RETURN(view.work,
+                         WorkOfMembers(asked.room.parts.database, asked.room.finals, view.of.id));
   return Page(RenderSheetPage(view, asked.frame));
 }
 
@@ -181,14 +189,18 @@ Granted<ServedReply> WorklogsPage(Asked& asked, const Refusal* fault) {
   WorklogListView view;
   if (fault != nullptr) view.fault = fault->why;
   view.may_send = true;
-  ASSAY_ASSIGN_OR_RETURN(const auto entries, SeenWorklogs(asked.room, asked.request));
-  view.class_id = entries.empty() ? viewer.class_id : entries.front().class_id;
-  ASSAY_ASSIGN_OR_RETURN(const Class of, asked.room.ClassOf(view.class_id));
-  if (view.class_id != 0) view.class_name = of.terms.name;
-  view.manages = MayManage(viewer, of);
-  for (const WorklogEntry& entry : entries) {
+  ASSAY_ASSIGN_OR_RETURN(const SeenWorklogList seen, SeenWorklogs(asked.room, asked.request));
+  view.class_id = seen.class_id;
+  view.hidden = seen.hidden;
+  if (view.class_id != 0) {
+    ASSAY_ASSIGN_OR_RETURN(const Class shown, asked.room.ClassOf(view.class_id));
+    view.class_name = shown.terms.name;
+  }
+  for (const WorklogEntry& entry : seen.entries) {
+    ASSAY_ASSIGN_OR_RETURN(const Class of, asked.room.ClassOf(entry.class_id));
     WorklogRow row{entry};
-    if (view.manages || entry.author.id == viewer.id) {
+    if (view.class_id == 0 && entry.class_id != 0) row.class_name = of.terms.name;
+    if (MayManage(viewer, of) || entry.author.id == viewer.id) {
       ASSAY_ASSIGN_OR_RETURN(const GradedWorklog graded, asked.room.grades.Graded(entry, of));
       row.mark = graded.grade.mark;
       row.points = graded.grade.points;
@@ -251,9 +263,11 @@ Granted<ServedReply> GiveMarks(Asked& asked) {
   const WebRequest& request = asked.request;
   ASSAY_ASSIGN_OR_RETURN(const SeenWorklog seen, FindWorklog(asked.room, request));
   ASSAY_ASSIGN_OR_RETURN(const Marks marks, FormMarks(request));
-  ASSAY_ASSIGN_OR_RETURN(const int64_t revision, FormNumber(request, "revision"));
+  SeenWorklogState state;
+  ASSAY_ASSIGN_OR_RETURN(state.revision, FormNumber(request, "revision"));
+  ASSAY_ASSIGN_OR_RETURN(state.upload, FormNumber(request, "upload"));
   const auto given =
-      asked.room.grades.Give(seen.entry, seen.of, marks, revision, *request.account, request.now);
+      asked.room.grades.Give(seen.entry, seen.of, marks, state, *request.account, request.now);
   if (given) return Redirect(fmt::format("/worklogs/{}", seen.entry.id));
   return WorklogPage(asked, marks, &given.error());
 }
@@ -321,11 +335,12 @@ std::vector<Route> ClassPageRoutes(const ClassDesk& desk, FrameFor frame) {
                       kBodyBytesMax});
   };
   add("GET", "/classes", Access::kMember, ListClasses);
-  add("POST", "/classes", Access::kMentor, MakeClass);
+  add("POST", "/classes", Access::kServerMentor, MakeClass);
   add("GET", "/classes/{id}", Access::kMember, ShowClass);
   add("GET", "/classes/{id}/sheet", Access::kMentor, ShowSheet);
   add("POST", "/classes/{id}/deadline", Access::kMentor, MoveDeadline);
   add("POST", "/classes/{id}/close", Access::kMentor, CloseClass);
+  add("POST", "/classes/{id}/finals", Access::kMentor, AskFinalsAgain);
   add("POST", "/classes/{id}/invitations", Access::kMentor, Invite);
   add("POST", "/classes/{id}/invitations/{invitation}/end", Access::kMentor, Uninvite);
   add("GET", "/join/{code}", Access::kAnyone, ShowJoin);

@@ -199,20 +199,58 @@ TEST_F(ClassSiteTest, AMentorMarksByTheForm) {
   EXPECT_THAT(Browse("GET", page, session).body, HasSubstr("Give these marks"));
   EXPECT_THAT(Browse("GET", page, SessionOf("ada")).body, Not(HasSubstr("Give these marks")));
   // Without the field of the session's own, nothing is marked.
-  EXPECT_EQ(Browse("POST", page + "/grade", session, "revision=0&points.depth=25").status, 403);
-  const ServedReply marked =
-      Browse("POST", page + "/grade", session, csrf + "&revision=0&points.depth=25&note=hm");
+  EXPECT_EQ(Browse("POST", page + "/grade", session, "upload=1&revision=0&points.depth=25").status,
+            403);
+  const ServedReply marked = Browse("POST", page + "/grade", session,
+                                    csrf + "&upload=1&revision=0&points.depth=25&note=hm");
   EXPECT_EQ(marked.status, 303);
-  const ServedReply late =
-      Browse("POST", page + "/grade", session, csrf + "&revision=0&points.depth=3&note=kept");
+  const ServedReply late = Browse("POST", page + "/grade", session,
+                                  csrf + "&upload=1&revision=0&points.depth=3&note=kept");
   EXPECT_EQ(late.status, 409);
   EXPECT_THAT(late.body, HasSubstr("marked this worklog"));
   EXPECT_THAT(late.body, HasSubstr("value=\"kept\""));
-  EXPECT_EQ(Browse("POST", page + "/grade", session, csrf + "&revision=1&points.depth=x").status,
-            400);
+  EXPECT_EQ(
+      Browse("POST", page + "/grade", session, csrf + "&upload=1&revision=1&points.depth=x").status,
+      400);
   EXPECT_THAT(Browse("GET", "/classes/" + std::to_string(id) + "/sheet", session).body,
               HasSubstr("M. Entor"));
   EXPECT_THAT(Browse("GET", page + "/report", session).body, HasSubstr("<main>"));
+}
+
+// 'No worklogs yet that you may read', with two there.
+TEST_F(ClassSiteTest, AMentorOfTheServerSeesTheWorklogsOfAllClasses) {
+  const int64_t first = MakeClass(R"(,"deadline":"2099-12-01T18:00+01:00")");
+  const Json other = Good("POST", "/api/classes", mentor_, R"({"name":"graphics"})", 201);
+  const std::string ada = Joined(first, "ada"), bob = Joined(first, "bob"),
+                    cas = Joined(other["class"]["id"], "cas");
+  Good("POST", "/api/worklogs", ada, Packed(LostMatch()), 201);
+  Good("POST", "/api/worklogs", cas, Packed(LostMatch()), 201);
+  EXPECT_EQ(Good("GET", "/api/worklogs", mentor_)["worklogs"].size(), 2U);
+  const std::string page = Browse("GET", "/worklogs", SessionOf("M. Entor")).body;
+  for (const char* text : {"ada", "cas", "kernels", "graphics"}) EXPECT_THAT(page, HasSubstr(text));
+  EXPECT_THAT(page, Not(HasSubstr("No worklogs")));
+  EXPECT_EQ(Good("GET", "/api/worklogs?class=" + std::to_string(first), mentor_)["worklogs"].size(),
+            1U);
+  // A member hears how many are hidden.
+  EXPECT_THAT(Browse("GET", "/worklogs", SessionOf("bob")).body,
+              HasSubstr("1 worklog of others is hidden until the deadline."));
+  EXPECT_EQ(Good("GET", "/api/worklogs", bob)["hidden"], 1);
+}
+
+TEST_F(ClassSiteTest, TheSheetHasJobsOfThoseWithoutAWorklog) {
+  const int64_t id = MakeClass();
+  const std::string ada = Joined(id, "ada");
+  NewJob asked;
+  asked.author = *hall_->accounts().FindByName("ada").value();
+  asked.problem = "softmax";
+  asked.name = "mine.cpp";
+  ASSERT_EQ(hall_->jobs().Submit(asked, InstantNow())->result, Submission::kAccepted);
+  const std::string page = "/classes/" + std::to_string(id) + "/sheet";
+  EXPECT_THAT(Browse("GET", page, SessionOf("M. Entor")).body, HasSubstr("no worklog"));
+  const std::string csv =
+      Ask("GET", "/api/classes/" + std::to_string(id) + "/sheet.csv", mentor_).body;
+  EXPECT_THAT(csv, HasSubstr("finals\nada,student,0,"));
+  EXPECT_THAT(csv, HasSubstr(",1,0,0,\n"));
 }
 
 TEST_F(ClassSiteTest, AMentorMovesTheDeadlineAndClosesByThePage) {

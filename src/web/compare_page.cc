@@ -52,14 +52,15 @@ Html Answer(const CompareView& view, const Viewer& viewer) {
                "value=\"{}\"><input type=\"hidden\" name=\"b\" value=\"{}\"><button "
                "class=\"first\">Judge B against A, pair by pair</button></form>\n",
                CsrfField(viewer), a.id, b.id);
-  return html + Command(fmt::format("assay judge {} {} --against {}", b.problem.name, FileName(b),
-                                    FileName(a)));
+  return html + Command(fmt::format("assay judge {} {} --against {}", ShellQuoted(b.problem.name),
+                                    ShellQuoted(FileName(b)), ShellQuoted(FileName(a))));
 }
 
 Html Sides(const CompareView& view) {
   PageTable table("both verdicts", {{"", "rank"},
                                     {"candidate", "name"},
                                     {"by", ""},
+                                    {"judged by", ""},
                                     {"outcome", ""},
                                     {"speedup", "n"},
                                     {"interval", ""},
@@ -81,7 +82,7 @@ Html Sides(const CompareView& view) {
     table.Row(
         {Text(name), VerdictLink(verdict.id, FileName(verdict)),
          side->author.empty() ? Html() : Markup("{} {}", side->author, RoleTag(side->role)),
-         OutcomeBadge(OutcomeName(verdict.outcome)),
+         RunnerText(side->runner, side->of_own_runner), OutcomeBadge(OutcomeName(verdict.outcome)),
          Text(timed ? FormatRatio(result->speedup) : "-"),
          timed ? IntervalBar(result->ci_low, result->speedup, result->ci_high, scale,
                              RangeText(result->ci_low, result->ci_high))
@@ -128,8 +129,7 @@ Html CompiledDifference(const CompareView& view) {
     if (!left.empty() || !right.empty()) table.Row({Text(name), Text(left), Text(right)});
   };
   row("flags", a.candidate.flags, b.candidate.flags);
-  row("form", a.candidate.form + ", " + a.candidate.language,
-      b.candidate.form + ", " + b.candidate.language);
+  row("form", FormText(a.candidate), FormText(b.candidate));
   const auto tool = [](const Verdict& verdict) {
     const auto found = verdict.toolchain.find("compiler");
     return found == verdict.toolchain.end() ? std::string() : found->second;

@@ -54,6 +54,15 @@ Html EventList(const JobView& view) {
                 items);
 }
 
+// `what`: a sentence. The machines' page says what to do.
+Html ForNobody(std::string_view what) {
+  return Markup(
+      "<div class=\"notice bad\"><p><strong>{}</strong> <a href=\"/machine\">Machines</a> shows "
+      "which runners are there, and how one begins. If you run no server, ask your mentor.</p>"
+      "</div>\n",
+      what);
+}
+
 Html Progress(const JobView& view) {
   if (view.job.state != JobState::kRunning) return {};
   double fraction = -1;
@@ -79,7 +88,7 @@ Html JobFacts(const Job& job) {
     facts += FactRow("by", Markup("{} {}", job.author.name, RoleTag(job.author.role)));
   facts += FactRow("submitted (UTC)", TimeText(job.made));
   facts += FactRow("ended (UTC)", TimeText(job.ended));
-  facts += FactRow("runner", Text(job.runner));
+  facts += FactRow("runner", RunnerText(job.runner, job.own_runner));
   if (job.attempts > 1) facts += FactRow("attempts", Markup("{}", job.attempts));
   return Facts(facts);
 }
@@ -94,6 +103,8 @@ std::string_view JobKindText(JobKind kind) {
       return "comparison";
     case JobKind::kFinalist:
       return "judgement of a finalist, on fresh seeds";
+    case JobKind::kSpotCheck:
+      return "spot check: somebody else judges a verdict's candidate again";
   }
   return "";
 }
@@ -104,8 +115,11 @@ std::string RenderJobsPage(const JobsView& view, PageFrame frame) {
   const bool at_work = view.queued + view.running > 0;
   if (at_work) frame.reload_s = kReload_s;
   Html main = Html::Trusted("<h1>Jobs</h1>\n");
-  main += Markup("<p class=\"lead\">{} in the queue, {} running, {} at work.</p>\n",
+  main += Markup("<p class=\"lead\">{} in the queue, {} running, {}.</p>\n",
                  Counted(view.queued, "job"), view.running, Counted(view.runners, "runner"));
+  if (view.for_nobody > 0)
+    main +=
+        ForNobody(fmt::format("No runner takes {} of the queue.", Counted(view.for_nobody, "job")));
   if (view.jobs.empty())
     main += Paragraph(view.own_alone ? "You have submitted nothing yet." : "No jobs yet.", "faint");
   else {
@@ -121,8 +135,9 @@ std::string RenderJobsPage(const JobsView& view, PageFrame frame) {
     for (const Job& job : view.jobs)
       table.Row({Markup("<a href=\"/jobs/{0}\">{0}</a>", job.id), StateBadge(job),
                  ProblemLink(job.problem), Text(SizeText(job)), Markup("<code>{}</code>", job.name),
-                 Markup("{} {}", job.author.name, RoleTag(job.author.role)), Text(job.runner),
-                 TimeText(job.made), job.verdict.empty() ? Html() : VerdictLink(job.verdict)});
+                 Markup("{} {}", job.author.name, RoleTag(job.author.role)),
+                 RunnerText(job.runner, job.own_runner), TimeText(job.made),
+                 job.verdict.empty() ? Html() : VerdictLink(job.verdict)});
     main += table.End();
   }
   if (!view.older_than.empty())
@@ -141,8 +156,10 @@ std::string RenderJobPage(const JobView& view, PageFrame frame) {
     main += Markup(
         "<p class=\"lead\" role=\"status\">{}. Jobs are kept: you may close this page, "
         "and come back to it.</p>\n",
-        job.place > 1 ? fmt::format("{} ahead of it", Counted(job.place - 1, "job"))
-                      : "It is next");
+        job.place > 1     ? fmt::format("{} ahead of it", Counted(job.place - 1, "job"))
+        : view.for_nobody ? "It is first, and waits for a runner"
+                          : "It is next");
+  if (view.for_nobody) main += ForNobody("No runner takes this job now.");
   if (!job.failure.empty())
     main += Markup(
         "<div class=\"notice bad\"><p><strong>It ended without a verdict:</strong> {}</p>"

@@ -12,7 +12,8 @@ namespace assay {
 struct JobsView {
   std::vector<Job> jobs;  // newest first
   int64_t queued = 0, running = 0;
-  int64_t runners = 0;          // that asked for work lately
+  int64_t runners = 0;          // that are there
+  int64_t for_nobody = 0;       // of the queue: no runner that is there takes them
   bool own_alone = false;       // the list has the viewer's jobs alone
   std::string older_than = {};  // the id from which an older page goes on; empty: none
 };
@@ -32,6 +33,7 @@ struct JobView {
   Job job;
   std::vector<JobEventLine> events;  // oldest first; the last ones
   bool may_cancel = false;
+  bool for_nobody = false;  // no runner that is there takes it
 };
 
 std::string RenderJobPage(const JobView& view, PageFrame frame);

@@ -6,6 +6,7 @@
 #include "web/job_pages.h"
 #include "web/machine_page.h"
 #include "web/page_routes.h"
+#include "web/reading.h"
 #include "web/replies.h"
 #include "web/submission.h"
 #include "web/submit_page.h"
@@ -15,12 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kJobsShown = 50, kEventsShown = 200, kRunnerIsThereS = 90;
+constexpr int64_t kJobsShown = 50, kEventsShown = 200;
 constexpr int64_t kJobsOfMedian = 51;
-
-bool IsThere(const KnownRunner& runner, Instant now) {
-  return now.utc_s - UtcSeconds(runner.seen) < kRunnerIsThereS;
-}
 
 ServedReply ShowJobs(const PageParts& parts, Hall& hall, const WebRequest& request) {
   JobQuery query;
@@ -34,11 +31,11 @@ ServedReply ShowJobs(const PageParts& parts, Hall& hall, const WebRequest& reque
     query.before = std::stoll(before);
   ASSAY_ASSIGN_OR_PAGE(view.jobs, hall.jobs().List(query));
   ASSAY_ASSIGN_OR_PAGE(const Jobs::QueueFacts queue, hall.jobs().Queue());
-  ASSAY_ASSIGN_OR_PAGE(const std::vector<KnownRunner> runners, hall.leases().Runners());
+  ASSAY_ASSIGN_OR_PAGE(const std::vector<KnownRunner> runners, hall.leases().Runners(request.now));
+  ASSAY_ASSIGN_OR_PAGE(view.for_nobody, hall.leases().WaitingForNobody(request.now));
   view.queued = queue.queued;
   view.running = queue.running;
-  view.runners = std::ranges::count_if(
-      runners, [&](const KnownRunner& runner) { return IsThere(runner, request.now); });
+  view.runners = std::ranges::count_if(runners, &KnownRunner::is_there);
   if (std::ssize(view.jobs) == kJobsShown) view.older_than = std::to_string(view.jobs.back().id);
   return HtmlReply(RenderJobsPage(view, FrameOf(parts, request, Place::kJobs)));
 }
@@ -70,9 +67,15 @@ ServedReply ShowJob(const PageParts& parts, Hall& hall, const WebRequest& reques
   JobView view;
   view.job = *job;
   const size_t first = events.size() > kEventsShown ? events.size() - kEventsShown : 0;
-  for (size_t i = first; i < events.size(); ++i) view.events.push_back(LineOf(events[i]));
+  ASSAY_ASSIGN_OR_PAGE(const bool hides, HidesWordsOf(hall, *job, request));
+  if (hides && !job->failure.empty()) view.job.failure = kHiddenWords;
+  for (size_t i = first; i < events.size(); ++i) {
+    if (hides) events[i].body = WithoutWords(events[i].body);
+    view.events.push_back(LineOf(events[i]));
+  }
   const bool has_ended = !job->ended.empty();
-  view.may_cancel = !has_ended && (request.IsMentor() || request.account->id == job->author.id);
+  ASSAY_ASSIGN_OR_PAGE(view.for_nobody, hall.leases().WaitsForNobody(job->id, request.now));
+  view.may_cancel = !has_ended && MayCancel(request, *job);
   PageFrame frame = FrameOf(parts, request, Place::kJobs);
   if (!has_ended) frame.reload_s = 5;
   return HtmlReply(RenderJobPage(view, frame));
@@ -82,8 +85,7 @@ ServedReply CancelJob(const PageParts& parts, Hall& hall, const WebRequest& requ
   const int64_t id = request.Id("id").value_or(0);
   ASSAY_ASSIGN_OR_PAGE(const auto job, hall.jobs().Find(id));
   if (!job) return ErrorPageOf(parts, 404, "there is no such job", &request);
-  if (!request.IsMentor() && request.account->id != job->author.id)
-    return ErrorPageOf(parts, 403, "its author and mentors alone can cancel it", &request);
+  if (!MayCancel(request, *job)) return ErrorPageOf(parts, 403, kWhoMayCancel, &request);
   ASSAY_ASSIGN_OR_PAGE(const bool cancelled, hall.jobs().Cancel(id, request.now));
   if (cancelled) parts.wake(JobTopic(id));
   return Redirect(fmt::format("/jobs/{}", id));
@@ -103,14 +105,22 @@ Result<void> AddLimits(Hall& hall, const WebRequest& request, SubmitView* view) 
 
 Result<SubmitView> SubmitViewOf(Hall& hall, const WebRequest& request) {
   SubmitView view;
+  ASSAY_ASSIGN_OR_RETURN(const auto refused, hall.leases().RefusedByAll(request.now));
   for (const OfferedProblem& problem : hall.catalogue().all()) {
-    SubmitChoice choice{problem.facts.name, {}};
-    for (const auto& [size, values] : problem.facts.sizes) choice.sizes.push_back(size);
+    SubmitChoice choice{problem.facts.name, {}, {}};
+    for (const auto& [size, values] : problem.facts.sizes) {
+      choice.sizes.push_back(size);
+      const Leases::ProblemSize each{problem.facts.name, size};
+      if (std::ranges::find(refused, each) != refused.end()) choice.too_large.push_back(size);
+    }
     view.problems.push_back(std::move(choice));
   }
-  view.problem = request.Query("problem");
-  view.size = request.Query("size");
-  view.against = request.Query("against");
+  // Anybody may write an address, and the page has a command to copy.
+  if (const auto known = hall.catalogue().Find(request.Query("problem")); known) {
+    view.problem = (*known)->facts.name;
+    if ((*known)->facts.sizes.contains(request.Query("size"))) view.size = request.Query("size");
+  }
+  if (IsVerdictId(request.Query("against"))) view.against = request.Query("against");
   ASSAY_ASSIGN_OR_RETURN(const Jobs::QueueFacts queue, hall.jobs().Queue());
   view.queued = queue.queued;
   ASSAY_RETURN_IF_ERROR(AddLimits(hall, request, &view));
@@ -183,13 +193,34 @@ Result<double> MinutesOfAJob(Hall& hall) {
 
 ServedReply ShowMachine(const PageParts& parts, Hall& hall, const WebRequest& request) {
   MachineView view;
-  ASSAY_ASSIGN_OR_PAGE(const std::vector<KnownRunner> runners, hall.leases().Runners());
+  view.may_promote = request.account && request.account->ManagesServer();
+  view.server = request.origin;
+  ASSAY_ASSIGN_OR_PAGE(view.for_nobody, hall.leases().WaitingForNobody(request.now));
+  ASSAY_ASSIGN_OR_PAGE(const auto checks, hall.spot_checks().ByRunner());
+  ASSAY_ASSIGN_OR_PAGE(const std::vector<KnownRunner> runners, hall.leases().Runners(request.now));
   if (!hall.machine().cpu.empty()) view.profiles.push_back(hall.machine());
   for (const KnownRunner& runner : runners) {
     ASSAY_ASSIGN_OR_PAGE(const bool is_server, hall.accounts().IsServer(runner.owner.id));
-    view.runners.push_back({runner.name, runner.device, runner.version,
-                            is_server ? "" : runner.owner.name, runner.promoted, runner.seen,
-                            runner.job});
+    RunnerLine line{runner.name,
+                    runner.device,
+                    runner.version,
+                    is_server ? "" : runner.owner.name,
+                    runner.promoted,
+                    runner.seen,
+                    runner.job,
+                    runner.is_there,
+                    runner.id,
+                    0,
+                    0,
+                    0,
+                    runner.owner.ManagesServer()};
+    if (const auto found = checks.find(runner.id); found != checks.end()) {
+      line.checked = found->second.checked;
+      line.differing = found->second.differing;
+      line.undecided = found->second.undecided;
+    }
+    view.runners.push_back(std::move(line));
+    if (!runner.promoted) continue;  // what it says of its machine is its owner's word
     const auto profile = MachineProfileFromJson(runner.machine);
     const bool known = !profile || std::ranges::any_of(view.profiles, [&](const auto& each) {
       return each.cpu == profile->cpu && each.created == profile->created;
@@ -201,6 +232,15 @@ ServedReply ShowMachine(const PageParts& parts, Hall& hall, const WebRequest& re
   view.running = queue.running;
   ASSAY_ASSIGN_OR_PAGE(view.minutes_a_job, MinutesOfAJob(hall));
   return HtmlReply(RenderMachinePage(view, FrameOf(parts, request, Place::kMachine)));
+}
+
+ServedReply PostPromotion(const PageParts& parts, Hall& hall, const WebRequest& request) {
+  ASSAY_ASSIGN_OR_PAGE(const bool found,
+                       hall.leases().Promote(request.Id("id").value_or(0),
+                                             request.Form("promoted") == "yes", request.now));
+  if (!found) return ErrorPageOf(parts, 404, "there is no such runner", &request);
+  parts.wake(kQueueTopic);
+  return Redirect("/machine");
 }
 
 }  // namespace
@@ -217,6 +257,8 @@ void AddJobPages(const PageParts& parts, std::vector<Route>* routes) {
   routes->push_back({"GET", "/submit", Access::kAnyone, with_parts(ShowSubmit)});
   routes->push_back({"POST", "/submit", Access::kMember, with_parts(PostSubmit)});
   routes->push_back({"GET", "/machine", Access::kReader, with_parts(ShowMachine)});
+  routes->push_back(
+      {"POST", "/runners/{id}/promotion", Access::kServerMentor, with_parts(PostPromotion)});
 }
 
 }  // namespace assay

@@ -9,23 +9,73 @@
 namespace assay {
 namespace {
 
-Html Runners(const std::vector<RunnerLine>& runners) {
-  if (runners.empty())
-    return Paragraph("No runner asks for work: jobs wait until one does.", "faint") +
-           Command("assay worker --server URL --token-file FILE");
-  PageTable table("runners", {{"runner", "name"},
-                              {"device", ""},
-                              {"takes jobs of", "name"},
-                              {"at work on", ""},
-                              {"last seen (UTC)", ""},
-                              {"version", ""}});
-  for (const RunnerLine& runner : runners)
-    table.Row({Text(runner.name), Text(runner.device),
-               runner.promoted || runner.owner.empty() ? Text("everybody") : Text(runner.owner),
-               runner.job != 0 ? Markup("<a href=\"/jobs/{0}\">job {0}</a>", runner.job)
-                               : Html::Trusted("<span class=\"faint\">idle</span>"),
-               TimeText(runner.last_seen), Text(runner.version)});
+Html WorkText(const RunnerLine& runner) {
+  if (!runner.is_there)
+    return Markup("<span class=\"warn\">away since {}</span>", TimeText(runner.last_seen));
+  if (runner.job != 0) return Markup("<a href=\"/jobs/{0}\">job {0}</a>", runner.job);
+  return Html::Trusted("<span class=\"faint\">idle</span>");
+}
+
+Html ChecksText(const RunnerLine& runner) {
+  if (runner.checked == 0) return Html::Trusted("<span class=\"zero\">–</span>");
+  const std::string undecided =
+      runner.undecided > 0 ? fmt::format("{} undecided", runner.undecided) : "";
+  if (runner.differing > 0)
+    return Markup("<strong class=\"bad\">{} of {} disagree</strong>{}{}", runner.differing,
+                  runner.checked, undecided.empty() ? "" : ", ", undecided);
+  const int64_t agreeing = runner.checked - runner.undecided;
+  if (agreeing == 0) return Text(undecided);
+  return Markup("{} agree{}{}", agreeing, undecided.empty() ? "" : ", ", undecided);
+}
+
+Html PromotionForm(const RunnerLine& runner, const Viewer& viewer) {
+  if (runner.owner.empty()) return {};
+  return Markup(
+      "<form method=\"post\" action=\"/runners/{0}/promotion\">{1}<input type=\"hidden\" "
+      "name=\"promoted\" value=\"{2}\"><button{3}>{4}<span class=\"hidden-text\"> the runner "
+      "{5}</span></button></form>",
+      runner.id, CsrfField(viewer), runner.promoted ? "no" : "yes",
+      Html::Trusted(runner.promoted ? "" : " class=\"first\""),
+      runner.promoted ? "Demote" : "Promote", runner.name);
+}
+
+Html TakesJobsOf(const RunnerLine& runner) {
+  if (runner.owner.empty() || (runner.promoted && runner.is_mentors)) return Text("everybody");
+  if (runner.promoted) return Markup("everybody but {}", runner.owner);
+  return Markup("{} <span class=\"tag own\">own runner</span>", runner.owner);
+}
+
+Html Runners(const MachineView& view, const Viewer& viewer) {
+  if (view.runners.empty()) return Paragraph("No runner has asked for work yet.", "faint");
+  std::vector<Column> columns{{"runner", "name"}, {"device", ""},      {"takes jobs of", "name"},
+                              {"at work on", ""}, {"spot checks", ""}, {"version", ""}};
+  if (view.may_promote) columns.push_back({"", ""});
+  PageTable table("runners", columns);
+  for (const RunnerLine& runner : view.runners) {
+    std::vector<Html> cells{Text(runner.name), Text(runner.device), TakesJobsOf(runner),
+                            WorkText(runner),  ChecksText(runner),  Text(runner.version)};
+    if (view.may_promote) cells.push_back(PromotionForm(runner, viewer));
+    table.AddRow(cells);
+  }
   return table.End();
+}
+
+// The way from here to a judged job.
+Html NobodyTakes(const MachineView& view) {
+  const bool anybody = std::ranges::any_of(view.runners, [](const RunnerLine& runner) {
+    return runner.is_there && (runner.promoted || runner.owner.empty());
+  });
+  if (anybody && view.for_nobody == 0) return {};
+  Html html = Markup("<div class=\"notice bad\" role=\"status\"><p><strong>{}</strong></p>",
+                     view.for_nobody > 0 ? fmt::format("No runner takes {} of the queue.",
+                                                       Counted(view.for_nobody, "job"))
+                                         : "No runner here takes everybody's jobs.");
+  html += Markup("<p>Start one on any machine, {}:</p>{}</div>\n",
+                 view.may_promote ? "and promote it below once it is there"
+                                  : "and a mentor promotes it on this page",
+                 Command(fmt::format("assay worker --server {} --token-file FILE",
+                                     view.server.empty() ? "URL" : ShellQuoted(view.server))));
+  return html;
 }
 
 Html CacheText(const MachineProfile& profile) {
@@ -107,10 +157,15 @@ std::string RenderMachinePage(const MachineView& view, PageFrame frame) {
   Html main = Html::Trusted("<h1>Machine</h1>\n");
   main += Markup("<p class=\"lead\">{} in the queue, {} running{}.</p>\n",
                  Counted(view.queued, "job"), view.running,
-                 view.minutes_a_job > 0
-                     ? fmt::format("; a job takes {:.1f} minutes at the median", view.minutes_a_job)
-                     : "");
-  main += Heading("Runners") + Runners(view.runners);
+                 view.minutes_a_job > 0 ? fmt::format("; a job takes {} at the median",
+                                                      FormatDuration(view.minutes_a_job * 60e9))
+                                        : "");
+  main += NobodyTakes(view) + Heading("Runners") + Runners(view, frame.viewer);
+  if (view.may_promote && !view.runners.empty())
+    main += Paragraph(
+        "A promoted runner takes everybody's jobs but its owner's, and its verdicts have ranks. "
+        "Any other one takes its owner's jobs alone, and what it says is marked.",
+        "faint");
   for (const MachineProfile& profile : view.profiles) {
     main += Heading(profile.cpu);
     main += Facts(

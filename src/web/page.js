@@ -34,15 +34,19 @@ document.documentElement.classList.add('js');
 for (const form of document.querySelectorAll('form[data-at-once]')) {
   form.addEventListener('change', (event) => event.target.id !== 'dial' && form.requestSubmit());
 }
-// Sizes of the chosen problem alone.
+// Sizes of the chosen problem alone; those that fit no runner are grey.
 (() => {
   const problem = document.getElementById('problem'), size = document.getElementById('size');
   if (!problem || !size) return;
   const show = () => {
     const option = problem.selectedOptions[0];
     const sizes = option && option.dataset.sizes ? option.dataset.sizes.split(' ') : null;
+    const tooLarge = option && option.dataset.tooLarge ? option.dataset.tooLarge.split(' ') : [];
     for (const each of size.options) {
-      each.hidden = each.disabled = !!sizes && each.value !== '' && !sizes.includes(each.value);
+      each.hidden = !!sizes && each.value !== '' && !sizes.includes(each.value);
+      const fits = !tooLarge.includes(each.value);
+      each.disabled = each.hidden || !fits;
+      if (each.value !== '') each.text = each.value + (fits ? '' : ' (fits no runner)');
       if (each.disabled && each.selected) size.value = '';
     }
   };

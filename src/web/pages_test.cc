@@ -135,7 +135,7 @@ Verdict VerdictOf(const std::string& text) {
   Verdict verdict = SampleVerdict(Data(), "531b5592ba27").verdict;
   verdict.id = verdict.message = verdict.problem.name = verdict.problem.size = text;
   verdict.problem.set = {{text, text}};
-  verdict.candidate.path = verdict.candidate.flags = verdict.candidate.language = text;
+  verdict.candidate.path = verdict.candidate.flags = text;
   verdict.candidate.artifact = verdict.candidate.hash = verdict.problem.hash = text;
   verdict.correctness->hint = verdict.correctness->note = text;
   verdict.correctness->first_mismatch->output = text;

@@ -66,6 +66,11 @@ Html RoleTag(Role role) {
                                 : Markup("<span class=\"tag\">human</span>");
 }
 
+Html RunnerText(std::string_view runner, bool is_own) {
+  if (!is_own || runner.empty()) return Text(runner);
+  return Markup("{} <span class=\"tag own\">own runner</span>", runner);
+}
+
 Html TimeText(std::string_view iso) {
   std::string text(iso.substr(0, 16));
   std::replace(text.begin(), text.end(), 'T', ' ');
@@ -126,6 +131,10 @@ Html Refreshed(const Html& part, int seconds) {
 
 Html ProblemLink(std::string_view problem) {
   return Markup("<a href=\"/problems/{}\">{}</a>", UrlPart(problem), problem);
+}
+
+std::string FormText(const CandidateRecord& candidate) {
+  return fmt::format("{}, {}", CandidateFormName(candidate.form), LanguageName(candidate.language));
 }
 
 Html VerdictLink(std::string_view id, std::string_view text) {

@@ -39,7 +39,9 @@ class PageTable {
 
 // The word of an outcome with its sign: colour is not alone.
 Html OutcomeBadge(std::string_view outcome_name);
-Html RoleTag(Role role);              // "human" or "machine"
+Html RoleTag(Role role);  // "human" or "machine"
+// A runner's name; marked if it is the author's own, whose word has no rank.
+Html RunnerText(std::string_view runner, bool is_own);
 Html TimeText(std::string_view iso);  // "2026-11-27 12:30" UTC
 Html DayText(std::string_view iso);   // "2026-11-27"
 Html Tile(std::string_view name, const Html& value, const Html& more);
@@ -59,6 +61,7 @@ Html Figure(std::string_view label, const std::string& svg);
 // A part of a page that a script fetches anew while it is shown; a page has one.
 Html Refreshed(const Html& part, int seconds);
 Html ProblemLink(std::string_view problem);
+std::string FormText(const CandidateRecord& candidate);  // "native, cpp"
 Html VerdictLink(std::string_view id, std::string_view text = {});
 
 // The scale of bars in one table: logarithmic for ratios, so that half and twice are equally far

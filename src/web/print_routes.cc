@@ -17,6 +17,8 @@ const char* AccessName(Access access) {
       return "member";
     case Access::kMentor:
       return "mentor";
+    case Access::kServerMentor:
+      return "server_mentor";
   }
   return "";
 }

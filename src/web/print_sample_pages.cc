@@ -141,7 +141,7 @@ class Printer {
     machine.profiles = {data_.examples.machine};
     machine.runners = {
         {"local", "cpu", "0.1.0", "", true, "2026-11-27T20:15:00Z", 11},
-        {"laptop", "cpu", "0.1.0", "student 1 (example)", false, "2026-11-27T20:14:00Z"}};
+        {"laptop", "cpu", "0.1.0", "student 1 (example)", false, "2026-11-27T20:14:00Z", 0, false}};
     machine.queued = machine.running = 1;
     ASSAY_RETURN_IF_ERROR(Keep("machine.html", RenderMachinePage(machine, student_)));
     SubmitView submit;

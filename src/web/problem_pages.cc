@@ -145,7 +145,7 @@ Html RenderProblem(const ProblemView& view) {
                                            ColouredSource(view.reference, SourceLanguage::kPython),
                                            "lines");
   main += Paragraph("Start on your own machine:", "faint");
-  main += Command(fmt::format("assay new {} -o mine.cpp", problem.name));
+  main += Command(fmt::format("assay new {} -o mine.cpp", ShellQuoted(problem.name)));
   main += Markup("<p class=\"screen\"><a href=\"/api/problems/{}\">The problem as JSON</a></p>\n",
                  UrlPart(problem.name));
   return main;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "model/outcome.h"
 #include "model/verdict_json.h"
 
 namespace assay {
@@ -28,7 +30,44 @@ const BaselineResult* Deciding(const Verdict& verdict) {
   return found == verdict.speed->baselines.end() ? nullptr : &found->second;
 }
 
+// Of a candidate whose source is hidden. A first error of a compiler quotes the source; flags are a
+// line of it.
+void HideWords(Verdict* verdict) {
+  verdict->log.clear();
+  verdict->candidate.flags.clear();
+  verdict->kernels.clear();
+  verdict->bottleneck.clear();
+  verdict->libraries.reset();
+  verdict->profile.reset();
+  verdict->sanitizer.reset();
+  verdict->probe.reset();
+  if (verdict->correctness) verdict->correctness->hint.clear();
+  if (FactsOf(verdict->outcome).reached != Reached::kCorrect &&
+      verdict->outcome != Outcome::kUnsettled)
+    verdict->message = FactsOf(verdict->outcome).meaning;
+}
+
 }  // namespace
+
+Result<bool> HidesWordsOf(Hall& hall, const Job& job, const WebRequest& request) {
+  BoardEntry entry;
+  entry.author = job.author.name;
+  entry.job = job.id;
+  entry.source_hash = job.source_hash;
+  ASSAY_ASSIGN_OR_RETURN(
+      const int64_t until_s,
+      hall.source_hidden_until_s(request.account.value_or(Account()), entry, request.now));
+  return until_s != 0;
+}
+
+std::string WithoutWords(const std::string& event) {
+  const auto json = nlohmann::json::parse(event, nullptr, false);
+  auto shown = nlohmann::json::object();
+  if (json.is_object())
+    for (const char* name : {"event", "stage", "state", "outcome", "verdict", "runner", "fraction"})
+      if (const auto found = json.find(name); found != json.end()) shown[name] = *found;
+  return shown.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 std::vector<std::string> TiersOf(const Catalogue& catalogue) {
   std::set<int> levels;
@@ -90,7 +129,7 @@ Result<std::optional<ReadVerdict>> FindVerdict(Hall& hall, const std::string& id
       read.hidden_until_s,
       hall.source_hidden_until_s(request.account.value_or(Account()), entry, request.now));
   if (read.hidden_until_s != 0) {
-    read.verdict.log.clear();
+    HideWords(&read.verdict);
     return read;
   }
   if (!read.record.source.empty()) {
@@ -104,10 +143,12 @@ Result<std::optional<PairedVerdict>> FindPaired(Hall& hall, const ReadVerdict& a
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement select,
       hall.database().Prepare("SELECT verdict FROM jobs WHERE kind = 'compare' AND state = 'done'"
-                              " AND source = ? AND opponent = ? ORDER BY id DESC LIMIT 1"));
+                              " AND source = ? AND opponent = ? AND problem = ? AND own_runner = 0"
+                              " ORDER BY id DESC LIMIT 1"));
   const std::string& candidate = b.verdict.candidate.hash;
   const std::string& opponent = a.verdict.candidate.hash;
-  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(candidate).Bind(opponent).Step());
+  select.Bind(candidate).Bind(opponent).Bind(b.verdict.problem.name);
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Step());
   if (!found) return std::nullopt;
   RecordQuery query;
   query.kind = RecordKind::kVerdict;

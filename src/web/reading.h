@@ -23,15 +23,21 @@ struct ReadVerdict {
   Verdict verdict;
   ServedTerms served;
   std::string source;  // empty: it was not kept, or is hidden
-  // Hidden until this deadline, seconds since 1970: the source, and output that may show parts of
-  // it. 0: shown.
+  // Hidden until this deadline, seconds since 1970: the source, what was compiled of it, and words
+  // that may show parts of it, such as a compiler's. 0: shown.
   int64_t hidden_until_s = 0;
 };
 // nullopt: there is none of that id. Errors: the archive cannot be read.
 Result<std::optional<ReadVerdict>> FindVerdict(Hall& hall, const std::string& id,
                                                const WebRequest& request);
 
-// A judgement of b's candidate against a's, pair by pair: the latest.
+// Whether words about a member's job that may show parts of its source are hidden from this reader.
+Result<bool> HidesWordsOf(Hall& hall, const Job& job, const WebRequest& request);
+inline constexpr const char* kHiddenWords = "its reason is hidden until the deadline";
+// An event of a job whose words are hidden: what happened, without any text.
+std::string WithoutWords(const std::string& event);
+
+// A judgement of b's candidate against a's, pair by pair: the latest that counts.
 struct PairedVerdict {
   std::string id;
   BaselineResult result;

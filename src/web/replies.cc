@@ -78,6 +78,7 @@ Json JobJson(const Job& job) {
           {"made", job.made},
           {"ended", SetOrNull(job.ended)},
           {"runner", SetOrNull(job.runner)},
+          {"own_runner", job.own_runner},
           {"attempts", job.attempts}};
 }
 

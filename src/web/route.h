@@ -17,7 +17,8 @@ enum class Access {
   kAnyone,
   kReader,  // members; anyone, if the server is public
   kMember,  // who has an account
-  kMentor,
+  kMentor,  // of the server, or of any class: handlers ask which
+  kServerMentor,
 };
 
 struct WebRequest {

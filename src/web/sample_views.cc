@@ -22,7 +22,7 @@ BoardEntry EntryOf(const ExampleCandidate& candidate, const std::string& runner)
   entry.size = verdict.problem.size;
   entry.gpu_or_cpu = verdict.machine.gpu.empty() ? verdict.machine.cpu : verdict.machine.gpu;
   entry.precision = verdict.correctness ? verdict.correctness->required_class : "";
-  entry.form = verdict.candidate.form;
+  entry.form = CandidateFormName(verdict.candidate.form);
   entry.author = candidate.player;
   entry.role = candidate.role;
   entry.outcome = std::string(OutcomeName(verdict.outcome));

@@ -215,7 +215,9 @@ std::optional<ServedReply> Site::Identify(WebRequest* request) {
 
 std::optional<ServedReply> Site::CheckForm(WebRequest* request) const {
   if (ChangesNothing(request->http.method)) return std::nullopt;
-  const std::string type = request->http.Header("content-type");
+  // Programs send JSON, whatever they call it: curl calls it a form.
+  const std::string type =
+      IsForPrograms(request->path) ? std::string() : request->http.Header("content-type");
   if (type.starts_with("application/x-www-form-urlencoded")) {
     auto form = ReadForm(request->http.body);
     if (!form) return Error(request->path, 400, "the form is broken: send it again", request);
@@ -246,10 +248,14 @@ std::optional<ServedReply> Site::CheckForm(WebRequest* request) const {
 std::optional<ServedReply> Site::CheckAccess(const Route& route, const WebRequest& request) const {
   const Access access =
       route.access == Access::kReader && options_.is_public ? Access::kAnyone : route.access;
-  if (access == Access::kAnyone || (request.account && access != Access::kMentor) ||
-      request.IsMentor())
+  if (access == Access::kAnyone) return std::nullopt;
+  if (request.account) {
+    if (access == Access::kServerMentor && !request.account->ManagesServer())
+      return Error(request.path, 403, "this is for mentors of the whole server", &request);
+    if (access == Access::kMentor && !request.IsMentor())
+      return Error(request.path, 403, "this is for mentors", &request);
     return std::nullopt;
-  if (request.account) return Error(request.path, 403, "this is for mentors", &request);
+  }
   if (!IsForPrograms(request.path) && request.http.method == "GET")
     return Redirect(request.path == "/" ? "/login" : "/login?next=" + UrlPart(request.path));
   return Error(request.path, 401, HowToSignIn(request.path), &request);

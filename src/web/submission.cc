@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/hash.h"
 #include "base/utf8.h"
 
 namespace assay {
 namespace {
 
 constexpr size_t kNameBytesMax = 120, kKeyBytesMax = 100, kSettingsMax = 20;
+constexpr size_t kVerdictIdBytesMax = 64;
 constexpr std::array kEndings{".cpp", ".cc", ".c", ".cu", ".py"};
 
 SubmissionAnswer Refused(int status, std::string why) {
@@ -83,6 +85,11 @@ Result<SubmissionAnswer> FindOpponent(Hall& hall, const SubmissionFields& fields
 
 }  // namespace
 
+bool IsVerdictId(const std::string& text) {
+  return !text.empty() && text.size() <= kVerdictIdBytesMax &&
+         text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 Result<SubmissionAnswer> SubmitCandidate(Hall& hall, const Account& author,
                                          const SubmissionFields& fields, Instant now) {
   if (SubmissionAnswer refused = Check(hall, fields); !refused.why.empty()) return refused;
@@ -97,8 +104,12 @@ Result<SubmissionAnswer> SubmitCandidate(Hall& hall, const Account& author,
   asked.key = fields.key;
   ASSAY_ASSIGN_OR_RETURN(SubmissionAnswer refused, FindOpponent(hall, fields, author, &asked, now));
   if (!refused.why.empty()) return refused;
-  ASSAY_ASSIGN_OR_RETURN(asked.source_hash, hall.archive().Put(fields.source));
-  ASSAY_ASSIGN_OR_RETURN(Submitted submitted, hall.jobs().Submit(asked, terms.limits, now));
+  asked.source_hash = Sha256Hex(fields.source);
+  const auto keep = [&]() -> Result<void> {
+    ASSAY_RETURN_IF_ERROR(hall.archive().Put(fields.source));
+    return {};
+  };
+  ASSAY_ASSIGN_OR_RETURN(Submitted submitted, hall.jobs().Submit(asked, terms.limits, now, keep));
   SubmissionAnswer answer;
   answer.job = std::move(submitted.job);
   answer.why = std::move(submitted.why);
@@ -119,6 +130,15 @@ Result<SubmissionAnswer> SubmitCandidate(Hall& hall, const Account& author,
       break;
   }
   return answer;
+}
+
+bool MayCancel(const WebRequest& request, const Job& job) {
+  if (!request.account) return false;
+  const Account& account = *request.account;
+  const bool is_of_class = request.IsMentor() && account.class_id == job.author.class_id;
+  if (account.ManagesServer() || is_of_class) return true;
+  const bool was_asked = job.kind == JobKind::kJudge || job.kind == JobKind::kCompare;
+  return was_asked && account.id == job.author.id;
 }
 
 }  // namespace assay

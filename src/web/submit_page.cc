@@ -8,13 +8,29 @@
 namespace assay {
 namespace {
 
+std::string Words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// Sizes that no runner takes, as the choice has it where scripts run.
+Html TooLarge(const SubmitView& view) {
+  std::string text;
+  for (const SubmitChoice& choice : view.problems)
+    if (!choice.too_large.empty())
+      text +=
+          fmt::format("{}{} {}", text.empty() ? "" : "; ", choice.problem, Words(choice.too_large));
+  if (text.empty()) return {};
+  return Markup("<p class=\"faint small\">Fits no runner that is here: {}.</p>\n", text);
+}
+
 Html ProblemChoice(const SubmitView& view) {
   Html options;
   for (const SubmitChoice& choice : view.problems) {
-    std::string sizes;
-    for (const std::string& size : choice.sizes) sizes += (sizes.empty() ? "" : " ") + size;
     options +=
-        Markup("<option data-sizes=\"{}\"{}>{}</option>\n", sizes,
+        Markup("<option data-sizes=\"{}\" data-too-large=\"{}\"{}>{}</option>\n",
+               Words(choice.sizes), Words(choice.too_large),
                Html::Trusted(choice.problem == view.problem ? " selected" : ""), choice.problem);
   }
   return Markup(
@@ -29,8 +45,8 @@ Html SizeChoice(const SubmitView& view) {
     sizes.insert(choice.sizes.begin(), choice.sizes.end());
   Html options = Html::Trusted("<option value=\"\">the file's own</option>\n");
   for (const std::string& size : sizes)
-    options += Markup("<option{}>{}</option>\n",
-                      Html::Trusted(size == view.size ? " selected" : ""), size);
+    options += Markup("<option value=\"{0}\"{1}>{0}</option>\n", size,
+                      Html::Trusted(size == view.size ? " selected" : ""));
   return Markup(
       "<div><label for=\"size\">size</label><select id=\"size\" name=\"size\">\n{}"
       "</select></div>\n",
@@ -74,6 +90,7 @@ std::string RenderSubmitPage(const SubmitView& view, PageFrame frame) {
       "<p class=\"faint small\" id=\"name-help\">The ending says the form: <code>.cpp</code> or "
       "<code>.c</code> C++ or C, <code>.cu</code> CUDA, <code>.py</code> Python with Triton or "
       "PyTorch.</p>\n");
+  form += TooLarge(view);
   // The line break after the tag is not part of the text.
   form += Markup(
       "<div class=\"field wide\"><label for=\"source\">source</label><textarea "
@@ -91,8 +108,8 @@ std::string RenderSubmitPage(const SubmitView& view, PageFrame frame) {
       form);
   main += Paragraph("The same from a shell:", "faint");
   main += Command(fmt::format("assay submit {} {} --server URL --token-file FILE",
-                              view.problem.empty() ? "PROBLEM" : view.problem,
-                              view.name.empty() ? "FILE" : view.name));
+                              view.problem.empty() ? "PROBLEM" : ShellQuoted(view.problem),
+                              view.name.empty() ? "FILE" : ShellQuoted(view.name)));
   return RenderPage(frame, main);
 }
 

@@ -11,6 +11,7 @@ namespace assay {
 struct SubmitChoice {
   std::string problem;
   std::vector<std::string> sizes;
+  std::vector<std::string> too_large = {};  // of these: no runner that is here takes them
 };
 
 struct SubmitView {

@@ -145,7 +145,8 @@ Html CorrectnessSection(const Verdict& verdict) {
                                 gate->required_class));
   if (!own_check) facts += FactRow("tolerance", Text(gate->tolerance));
   facts += FactRow("on NaN and infinity", Text(gate->differs_on_special_values));
-  facts += FactRow("right with weights", Text(gate->right_with_weights));
+  if (gate->right_with_weights)
+    facts += FactRow("right with weights", Text(WeightsKindName(*gate->right_with_weights)));
   facts += FactRow("note", Text(gate->note));
   html += FactsInTwo(facts);
   if (!gate->draws.empty())

@@ -36,7 +36,26 @@ Html Head(const VerdictView& view) {
   if (verdict.foul)
     html += Markup("<div class=\"notice bad\"><p><strong>Foul: {}.</strong> {}</p></div>\n",
                    verdict.foul->rule, verdict.foul->seen);
+  if (view.of_own_runner)
+    html += Html::Trusted(
+        "<div class=\"notice\"><p><strong>Judged by the author's own runner.</strong> This server "
+        "did not see the judgement: the verdict has no rank, and no place in finals.</p></div>\n");
+  if (view.check && view.check->result == CheckResultName(CheckResult::kDiffers))
+    html += Markup(
+        "<div class=\"notice bad\"><p><strong>A spot check disagrees.</strong> {}: {}. {}</p></div>"
+        "\n",
+        view.check->runner, view.check->text, VerdictLink(view.check->verdict, "Its verdict."));
   return html;
+}
+
+Html CheckText(const SpotCheck& check) {
+  if (check.has_failed)
+    return Markup("<a href=\"/jobs/{0}\">job {0}</a> was to judge it again, and has no verdict",
+                  check.job);
+  if (check.verdict.empty())
+    return Markup("<a href=\"/jobs/{0}\">job {0}</a> judges it again", check.job);
+  return Markup("{}: {} ({}), {}", check.runner, check.result, check.text,
+                VerdictLink(check.verdict));
 }
 
 Html HeadTiles(const Verdict& verdict) {
@@ -75,14 +94,13 @@ Html Origin(const VerdictView& view) {
     facts += FactRow("judged by", Markup("{}{}", view.runner,
                                          view.of_own_runner ? ", the author's own runner"
                                                             : ", a runner of this server"));
+  if (view.check) facts += FactRow("spot check", CheckText(*view.check));
   facts += FactRow("size", Text(SizeText(verdict.problem)));
   facts += FactRow("machine",
                    Markup("{}; {} a side",
                           verdict.machine.gpu.empty() ? verdict.machine.cpu : verdict.machine.gpu,
                           Counted(verdict.machine.threads, "thread")));
-  facts += FactRow(
-      "form", Text(verdict.candidate.form +
-                   (verdict.candidate.language.empty() ? "" : ", " + verdict.candidate.language)));
+  facts += FactRow("form", Text(FormText(verdict.candidate)));
   facts += FactRow("verdict", Markup("<code>{}</code>", verdict.id));
   if (view.job != 0) facts += FactRow("job", Markup("<a href=\"/jobs/{0}\">{0}</a>", view.job));
   return FactsInTwo(facts);

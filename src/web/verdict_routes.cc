@@ -42,6 +42,9 @@ ServedReply ShowVerdict(const PageParts& parts, Hall& hall, const WebRequest& re
   ASSAY_ASSIGN_OR_PAGE(const auto read, FindVerdict(hall, request.captures.at("id"), request));
   if (!read) return NoSuchVerdict(parts, request);
   VerdictView view = ViewOf(*read, request);
+  if (view.job != 0) {
+    ASSAY_ASSIGN_OR_PAGE(view.check, hall.spot_checks().Of(view.job));
+  }
   const BoardRow row = BoardRowOf(read->record, read->verdict, read->served);
   ASSAY_ASSIGN_OR_PAGE(const bool may_submit, MaySubmit(hall, request));
   view.may_rejudge = view.may_rejudge && may_submit;

@@ -1,4 +1,6 @@
 // The worklogs of a class, one with its grading form, and the sheet (class_pages.h).
+#include <algorithm>
+
 #include "report/text.h"
 #include "serve/words.h"
 #include "web/class_pages.h"
@@ -126,8 +128,9 @@ Html GradeForm(const WorklogGradeView& view, const PageFrame& frame) {
       "<section class=\"screen\">\n<h2>Mark it</h2>\n<p class=\"faint\">An empty field takes the "
       "points of the evidence. Marks replace those before them, which are kept.</p>\n<form "
       "method=\"post\" action=\"/worklogs/{}/grade\">{}<input type=\"hidden\" name=\"revision\" "
-      "value=\"{}\">{}<p><button class=\"first\">Give these marks</button></p></form></section>\n",
-      graded.entry.id, CsrfField(frame.viewer), graded.kept.revision, fields);
+      "value=\"{}\"><input type=\"hidden\" name=\"upload\" value=\"{}\">{}<p><button "
+      "class=\"first\">Give these marks</button></p></form></section>\n",
+      graded.entry.id, CsrfField(frame.viewer), graded.kept.revision, graded.entry.uploads, fields);
 }
 
 Html MarksPart(const WorklogGradeView& view, const PageFrame& frame) {
@@ -187,6 +190,16 @@ Html SendForm(const PageFrame& frame) {
              CsrfField(frame.viewer));
 }
 
+// A member's jobs and finals, as cells of the sheet.
+void AddWork(const Account& member, const std::map<int64_t, MemberWork>& work,
+             std::vector<Html>* cells) {
+  const auto found = work.find(member.id);
+  const MemberWork of = found == work.end() ? MemberWork() : found->second;
+  for (const int64_t count : {of.jobs, of.correct, of.faster})
+    cells->push_back(Markup("{}", count));
+  cells->push_back(Text(FinalsText(of)));
+}
+
 }  // namespace
 
 std::string RenderWorklogList(const WorklogListView& view, PageFrame frame) {
@@ -200,26 +213,37 @@ std::string RenderWorklogList(const WorklogListView& view, PageFrame frame) {
   else
     main += Html::Trusted("<p><a href=\"/classes\">Classes</a></p>\n");
   if (view.rows.empty()) {
-    main += Paragraph("No worklogs yet that you may read. Those of others show after the deadline.",
-                      "faint");
+    main += Paragraph(view.hidden == 0 ? "No worklogs yet." : "None of your own yet.", "faint");
   } else {
-    PageTable table("worklogs", {{"worklog", "name"},
-                                 {"by", ""},
-                                 {"uploads", "n"},
-                                 {"sent (UTC)", ""},
-                                 {"marks", "n"},
-                                 {"", ""}});
+    // Of one class the heading says which.
+    const bool several = std::ranges::any_of(
+        view.rows, [](const WorklogRow& row) { return !row.class_name.empty(); });
+    std::vector<Column> columns{{"worklog", "name"}, {"by", ""}};
+    if (several) columns.push_back({"class", "name"});
+    for (const Column& column : std::initializer_list<Column>{
+             {"uploads", "n"}, {"sent (UTC)", ""}, {"marks", "n"}, {"", ""}})
+      columns.push_back(column);
+    PageTable table("worklogs", columns);
     bool unmarked = false;
     for (const WorklogRow& row : view.rows) {
       unmarked |= row.points > 0 && !row.marked;
-      table.Row({Markup("<a href=\"/worklogs/{}\">{}</a>", row.entry.id, row.entry.problem),
-                 Markup("{} {}", row.entry.author.name, RoleTag(row.entry.author.role)),
-                 Markup("{}", row.entry.uploads), TimeText(UtcText(row.entry.sent_s)),
-                 MarkCell(row), SuspicionBadge(row.suspicious)});
+      std::vector<Html> cells{
+          Markup("<a href=\"/worklogs/{}\">{}</a>", row.entry.id, row.entry.problem),
+          Markup("{} {}", row.entry.author.name, RoleTag(row.entry.author.role))};
+      if (several) cells.push_back(Text(row.class_name));
+      cells.push_back(Markup("{}", row.entry.uploads));
+      cells.push_back(TimeText(UtcText(row.entry.sent_s)));
+      cells.push_back(MarkCell(row));
+      cells.push_back(SuspicionBadge(row.suspicious));
+      table.AddRow(cells);
     }
     main += table.End();
     if (unmarked) main += Paragraph("* by the evidence: no mentor has marked it.", "faint");
   }
+  if (view.hidden > 0)
+    main += Paragraph(fmt::format("{} of others {} hidden until the deadline.",
+                                  Counted(view.hidden, "worklog"), view.hidden == 1 ? "is" : "are"),
+                      "faint");
   if (view.may_send) main += SendForm(frame);
   return RenderPage(frame, main);
 }
@@ -261,9 +285,14 @@ std::string RenderSheetPage(const SheetView& view, PageFrame frame) {
       "<h1>Grading sheet</h1>\n<p class=\"lead\"><a href=\"/classes/{}\">{}</a>, by "
       "student. Speed earns no points.</p>\n",
       view.of.id, view.of.terms.name);
-  std::vector<Column> columns = {{"student", "name"}, {"worklog", ""}, {"total", "n"}};
+  std::vector<Column> columns = {{"student", "name"}, {"worklog", "name"}, {"total", "n"}};
   for (const RubricBucket& bucket : view.rubric.buckets) columns.push_back({bucket.key, "n"});
-  for (const char* name : {"marked by", ""}) columns.push_back({name, ""});
+  columns.push_back({"marked by", "name"});
+  columns.push_back({"jobs", "n"});
+  columns.push_back({"solved", "n"});
+  columns.push_back({"faster", "n"});
+  columns.push_back({"finals", "name"});
+  columns.push_back({"", ""});
   PageTable table("grading sheet", columns);
   for (const GradedWorklog& each : view.graded) {
     std::vector<Html> cells = {
@@ -273,17 +302,24 @@ std::string RenderSheetPage(const SheetView& view, PageFrame frame) {
     for (const GradedBucket& bucket : each.grade.buckets)
       cells.push_back(Markup("{:g}{}", bucket.mark, bucket.marked ? "" : " *"));
     cells.push_back(Text(each.kept.mentor));
+    AddWork(each.entry.author, view.work, &cells);
     cells.push_back(SuspicionBadge(!each.grade.suspicious.empty() && !each.grade.lifted));
     table.AddRow(cells);
   }
   for (const Account& each : view.without) {
-    std::vector<Html> cells(columns.size());
+    std::vector<Html> cells(view.rubric.buckets.size() + 4);
     cells[0] = Text(each.name);
-    cells[1] = Markup("<span class=\"faint\">nothing sent</span>");
+    cells[1] = Markup("<span class=\"faint\">no worklog</span>");
+    AddWork(each, view.work, &cells);
+    cells.emplace_back();
     table.AddRow(cells);
   }
   main += table.empty() ? Paragraph("No students yet.", "faint") : table.End();
   main += Paragraph("* the points of the evidence: no mentor gave others.", "faint");
+  main += Paragraph(
+      "Jobs and finals earn no points by themselves. Solved are problems with a correct candidate. "
+      "Verdicts of members' own runners are left out.",
+      "faint");
   main += Markup("<p><a class=\"button\" href=\"/api/classes/{}/sheet.csv\">As CSV</a></p>\n",
                  view.of.id);
   return RenderPage(frame, main);

@@ -180,6 +180,7 @@ struct Report {
                                           // modulo 2^64), or absolute
   uint32_t fault_call;                    // index in order[] of the call that ran, if known
   uint32_t argument_count;                // of `arguments`
+  uint64_t failure;                       // Failure of `message`; 0: not said
   char message[kMessageBytes];            // NUL-terminated text of the last failure
   ArgumentSpec arguments[kArgumentsMax];  // the reference host's description of the problem
   // Results::kLeft: the address of each output of each call, in the block's order, in the host's
@@ -243,12 +244,14 @@ enum class Failure : uint64_t {
   kProblemRandom = 6,    // forward gives other outputs under another seed
   kDrawMeaningless = 7,  // this draw makes the reference give NaN or infinity, or throw
   kFloat64Unsupported = 8,
-  kProblemCheck = 9,    // the problem's own check throws, or gives neither None nor text
+  kProblemCheck = 9,     // the problem's own check throws, or gives neither None nor text
+  kProblemNotHere = 10,  // the problem's file needs what this machine lacks
   kCandidateLoad = 20,  // does not load: no such symbol, unresolved symbols, an exception on import
   kCandidateEntry = 21,  // no ASSAY_KERNEL, no ModelNew
   kCandidateSignature = 22,
   kCandidateForward = 23,  // python: forward throws
   kCandidateOutput = 24,   // python: wrong count, shape or dtype
+  kCandidateNotHere = 25,  // python: the candidate needs what this machine lacks
   kEnvironment = 40,       // PyTorch missing, a system call refused
 };
 
@@ -272,7 +275,8 @@ enum class DrawKind : uint64_t {
   kZeroOne = 8,
   kOutlier = 9,         // one large value a row
   kSpecialValues = 10,  // some NaN, infinity and denormals
+  kSigns = 11,          // random signs for inputs of one sign
 };
-inline constexpr uint64_t kDrawKindCount = 11;
+inline constexpr uint64_t kDrawKindCount = 12;
 
 }  // namespace assay::wire

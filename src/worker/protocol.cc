@@ -6,15 +6,12 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "model/verdict_json.h"
-
 namespace assay {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using Kind = WorkerRequest::Kind;
 
-constexpr const char* kSchema = "assay.worker/1";
 constexpr size_t kSourceBytesMax = size_t{4} << 20;
 constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds{{{"judge", Kind::kJudge},
                                                                    {"check", Kind::kCheck},
@@ -24,10 +21,6 @@ constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds{{{"judge", Kin
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Json EventOf(const std::string& id, std::string_view event) {
-  return {{"schema", kSchema}, {"event", event}, {"id", id}};
 }
 
 // Reads the fields of an object, and refuses those that nobody asked for.
@@ -216,6 +209,10 @@ std::string JudgeLine(const std::string& id, const AskedTerms& terms,
   return Dump(line);
 }
 
+std::string DescribeLine(const std::string& id, const AskedTerms& terms) {
+  return Dump({{"id", id}, {"request", "describe"}, {"terms", JsonOf(terms)}});
+}
+
 std::string TermsText(const AskedTerms& terms) {
   const Json defaults = JsonOf(AskedTerms()), all = JsonOf(terms);
   Json json = Json::object();
@@ -223,61 +220,6 @@ std::string TermsText(const AskedTerms& terms) {
     if (value != defaults[name]) json[name] = value;
   if (terms.effort.correctness_only) json["correctness_only"] = true;
   return Dump(json);
-}
-
-std::string ReadyLine(std::string_view version) {
-  return Dump({{"schema", kSchema}, {"event", "ready"}, {"version", version}});
-}
-
-std::string ProgressLine(const std::string& id, const ProgressEvent& event) {
-  Json line = EventOf(id, "progress");
-  line["stage"] = JudgeStageName(event.stage);
-  line["text"] = event.text;
-  line["fraction"] = std::clamp(event.fraction, 0.0, 1.0);
-  if (event.candidates > 0) line["candidate"] = event.candidate;
-  return Dump(line);
-}
-
-std::string VerdictLine(const std::string& id, size_t candidate, const Verdict& verdict) {
-  Json line = EventOf(id, "verdict");
-  line["candidate"] = candidate;
-  line["verdict"] = Json::parse(VerdictToJson(verdict, -1));
-  return Dump(line);
-}
-
-std::string UnjudgedLine(const std::string& id, size_t candidate, const Error& error) {
-  Json line = EventOf(id, "unjudged");
-  line["candidate"] = candidate;
-  line["message"] = error.message;
-  return Dump(line);
-}
-
-std::string KnownLine(const std::string& id, size_t candidate, const std::string& artifact) {
-  Json line = EventOf(id, "known");
-  line["candidate"] = candidate;
-  line["artifact"] = artifact;
-  return Dump(line);
-}
-
-std::string DescriptionLine(const std::string& id, const ProblemRequest& problem,
-                            const ProblemDescription& description) {
-  Json line = EventOf(id, "description");
-  line["problem"] = problem.name;
-  line["device"] = problem.device;
-  line["set"] = problem.set;
-  line["signature"] = Json::array();
-  for (const wire::ArgumentSpec& argument : description.arguments)
-    line["signature"].push_back(DescribeArgument(argument));
-  return Dump(line);
-}
-
-std::string DoneLine(const std::string& id) { return Dump(EventOf(id, "done")); }
-
-std::string ErrorLine(const std::string& id, const Error& error) {
-  Json line = EventOf(id, "error");
-  line["kind"] = ErrorKindName(error.kind);
-  line["message"] = error.message;
-  return Dump(line);
 }
 
 }  // namespace assay

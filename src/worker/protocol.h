@@ -1,14 +1,12 @@
-// The worker's requests and events, as lines of JSON (docs/worker.md).
+// Requests to a worker, as lines of JSON (docs/worker.md); worker_client/event.h has its answers.
 #pragma once
 
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "model/event.h"
 #include "session/asked_terms.h"
 
 namespace assay {
@@ -32,22 +30,10 @@ Result<WorkerRequest> ParseWorkerRequest(const std::string& line, std::string* i
 std::string JudgeLine(const std::string& id, const AskedTerms& terms,
                       const std::vector<const CandidateSource*>& candidates,
                       const std::optional<std::set<std::string>>& known = std::nullopt);
+// The line of a request to describe the problem of these terms.
+std::string DescribeLine(const std::string& id, const AskedTerms& terms);
 // The terms that differ from the defaults, as a request has them: equal terms have equal text, also
 // from another version of Assay with more of them.
 std::string TermsText(const AskedTerms& terms);
-
-// Return lines of events, without the end of line.
-std::string ReadyLine(std::string_view version);
-std::string ProgressLine(const std::string& id, const ProgressEvent& event);
-std::string VerdictLine(const std::string& id, size_t candidate, const Verdict& verdict);
-// In place of a verdict: the candidate needs what this machine lacks.
-std::string UnjudgedLine(const std::string& id, size_t candidate, const Error& error);
-// In place of a verdict: an artifact of the request's `known`, or of an earlier candidate.
-std::string KnownLine(const std::string& id, size_t candidate, const std::string& artifact);
-// Describes the session's problem: arguments with shapes and dtypes.
-std::string DescriptionLine(const std::string& id, const ProblemRequest& problem,
-                            const ProblemDescription& description);
-std::string DoneLine(const std::string& id);
-std::string ErrorLine(const std::string& id, const Error& error);
 
 }  // namespace assay

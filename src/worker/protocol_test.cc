@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 namespace assay {
 namespace {
 
@@ -67,6 +65,18 @@ TEST(WorkerProtocol, AClientsLineSaysWhatItMeant) {
   EXPECT_EQ(TermsText(AskedTerms()), "{}");
 }
 
+TEST(WorkerProtocol, AsksForADescription) {
+  AskedTerms terms;
+  terms.problem.problem = "softmax";
+  terms.effort.correctness_only = true;
+  std::string id;
+  const auto request = ParseWorkerRequest(DescribeLine("7", terms), &id);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(id, "7");
+  EXPECT_EQ(request->kind, WorkerRequest::Kind::kDescribe);
+  EXPECT_EQ(request->terms.problem.problem, "softmax");
+}
+
 TEST(WorkerProtocol, KnownArtifactsAreNoneOrAList) {
   const CandidateSource candidate = CandidateFromText("a.cpp", "int x;").value();
   std::string id;
@@ -104,18 +114,6 @@ TEST(WorkerProtocol, TheIdIsKnownEvenOfARequestThatIsRefused) {
   std::string id;
   EXPECT_FALSE(ParseWorkerRequest(R"({"id": "9", "request": "guess"})", &id));
   EXPECT_EQ(id, "9");
-}
-
-TEST(WorkerProtocol, EventsAreOneLineEach) {
-  const ProgressEvent event{JudgeStage::kSpeed, "pair 3\n", 1.5, 1, 2};
-  const std::string line = ProgressLine("7", event);
-  EXPECT_EQ(line.find('\n'), std::string::npos);
-  const auto json = nlohmann::json::parse(line);
-  EXPECT_EQ(json["stage"], "speed");
-  EXPECT_EQ(json["fraction"], 1.0);
-  EXPECT_EQ(json["candidate"], 1);
-  const auto error = nlohmann::json::parse(ErrorLine("7", {ErrorKind::kEnvironment, "no GPU"}));
-  EXPECT_EQ(error["kind"], "environment");
 }
 
 }  // namespace

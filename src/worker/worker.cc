@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "machine/machine.h"
 #include "session/judge.h"
+#include "worker_client/event.h"
 
 namespace assay {
 namespace {
@@ -169,9 +170,13 @@ Result<void> Worker::Judge(Task& task, BuildsAhead* ahead) {
   events.known = [&](const std::string& artifact) {
     Write(KnownLine(request.id, next++, artifact));
   };
-  ASSAY_ASSIGN_OR_RETURN(Session * session, sessions_.Get(task.key, [&] {
-    return Session::Open(terms, StopToken(queue_.stop_flag()), events);
-  }));
+  const auto opened = sessions_.Get(
+      task.key, [&] { return Session::Open(terms, StopToken(queue_.stop_flag()), events); });
+  if (!opened) {
+    TellRefused(opened.error(), request.candidates.size(), events);
+    return std::unexpected(opened.error());
+  }
+  Session* const session = *opened;
   // Others compile by themselves from here on.
   if (ahead->builds && ahead->id == request.id) ahead->builds->Settle();
   *ahead = {};

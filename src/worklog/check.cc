@@ -61,7 +61,7 @@ class Checker {
 
  private:
   void Add(FindingKind kind, std::string text, std::string next = "") {
-    findings_.push_back({kind, section_, std::move(text), std::move(next)});
+    findings_.push_back({kind, section_, std::move(text), std::move(next), {}});
   }
   void Missing(std::string text, std::string next) {
     Add(FindingKind::kMissing, std::move(text), std::move(next));
@@ -293,9 +293,11 @@ class Checker {
                           "truncated, or is another one",
                           witness_.archive, witness_.unknown.size(), witness_.unknown.front()),
               "name the archive of the match by --archive FILE");
-    if (!witness_.asked)
+    if (!witness_.asked) {
       Add(FindingKind::kNote,
           fmt::format("there is no archive {}: facts.jsonl proves itself alone", witness_.archive));
+      findings_.back().code = FindingCode::kNoArchive;
+    }
     if (!rendered.empty()) Reports(rendered);
   }
 

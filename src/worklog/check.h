@@ -19,11 +19,15 @@ enum class FindingKind {
   kLifted,      // changed or suspicious, and a mentor said why it does not count
 };
 
+// A finding that others single out. Its text is for people alone.
+enum class FindingCode { kOther, kNoArchive };
+
 struct Finding {
   FindingKind kind = FindingKind::kNote;
   std::optional<Section> section;  // nullopt: the worklog as a whole
   std::string text;                // one sentence
   std::string next;                // the command that mends it; may be empty
+  FindingCode code = FindingCode::kOther;
 };
 
 // In the order of the sections; the whole comes last. `rendered`: the worklog as Markdown, now;

@@ -126,6 +126,16 @@ TEST(Check, WhatIsDeclaredIsANote) {
               Contains("1 verdict judged besides, with its why: cccccccccccc"));
 }
 
+// A server, which has no archive, leaves that finding out by its code.
+TEST(Check, AnArchiveThatIsNotThereHasACode) {
+  const auto noted = [](const Witness& witness) {
+    const auto findings = CheckWorklog(LostMatch().Build(), witness, "");
+    return std::ranges::count(findings, FindingCode::kNoArchive, &Finding::code);
+  };
+  EXPECT_EQ(noted(Witness()), 1);
+  EXPECT_EQ(noted(GoodWitness()), 0);
+}
+
 TEST(Check, MeasuringBeforePredictingIsSuspicious) {
   MatchBuilder builder;
   builder.Measure(Player::kHand, "v1", "why", SpeedVerdict("aaaaaaaaaaa1", 1.5)).Predict(1.5);

@@ -36,6 +36,25 @@ std::string Share(size_t part, size_t whole, const char* what) {
   return fmt::format("{} of {} {}", part, Counted(static_cast<long long>(whole), "version"), what);
 }
 
+bool AnyPassed(const Worklog& worklog) {
+  return std::ranges::any_of(worklog.match.versions, &VersionFact::Correct);
+}
+
+// Versions by hand that passed gate 1.
+std::vector<const VersionFact*> PassedByHand(const Worklog& worklog) {
+  std::vector<const VersionFact*> versions = worklog.match.Of(Player::kHand);
+  std::erase_if(versions, [](const VersionFact* version) { return !version->Correct(); });
+  return versions;
+}
+
+// A line on the attempt by hand, whose words are there: met only if a version passed.
+LineEvidence IfPassedByHand(const Worklog& worklog, LineEvidence evidence) {
+  if (!evidence.met || !PassedByHand(worklog).empty()) return evidence;
+  evidence.met = false;
+  evidence.found += "; no version by hand passed gate 1";
+  return evidence;
+}
+
 LineEvidence Correct(const Worklog& worklog, Player player) {
   std::vector<const VersionFact*> versions = worklog.match.Of(player);
   const size_t all = versions.size();
@@ -90,12 +109,11 @@ LineEvidence Sealed(const Worklog& worklog, const std::vector<Finding>&) {
 }
 
 LineEvidence ThreeVersions(const Worklog& worklog, const std::vector<Finding>&) {
-  std::vector<const VersionFact*> judged = worklog.match.Of(Player::kHand);
-  std::erase_if(judged, [](const VersionFact* version) { return !version->verdict; });
-  return {judged.size() >= 3,
-          fmt::format("{} by hand with a verdict",
-                      Counted(static_cast<long long>(judged.size()), "version")),
-          IdsOf(judged)};
+  const std::vector<const VersionFact*> passed = PassedByHand(worklog);
+  return {passed.size() >= 3,
+          fmt::format("{} by hand passed gate 1",
+                      Counted(static_cast<long long>(passed.size()), "version")),
+          IdsOf(passed)};
 }
 
 LineEvidence WhysTied(const Worklog& worklog, const std::vector<Finding>&) {
@@ -113,11 +131,13 @@ LineEvidence WhysTied(const Worklog& worklog, const std::vector<Finding>&) {
     else
       untied += (untied.empty() ? "" : ", ") + versions[i]->said.version;
   }
-  return {!versions.empty() && untied.empty(),
-          untied.empty()
-              ? Share(tied, versions.size(), "have a reason with a number or another version")
-              : fmt::format("without a reason that names a number or another version: {}", untied),
-          IdsOf(versions)};
+  return IfPassedByHand(
+      worklog,
+      {!versions.empty() && untied.empty(),
+       untied.empty()
+           ? Share(tied, versions.size(), "have a reason with a number or another version")
+           : fmt::format("without a reason that names a number or another version: {}", untied),
+       IdsOf(versions)});
 }
 
 LineEvidence Stuck(const Worklog& worklog, Player player) {
@@ -130,7 +150,7 @@ LineEvidence Stuck(const Worklog& worklog, Player player) {
 LineEvidence HandStuck(const Worklog& worklog, const std::vector<Finding>&) {
   LineEvidence evidence = Stuck(worklog, Player::kHand);
   if (!evidence.met) evidence.found = "nothing is said of where the author got stuck";
-  return evidence;
+  return IfPassedByHand(worklog, std::move(evidence));
 }
 LineEvidence ModelStuck(const Worklog& worklog, const std::vector<Finding>&) {
   return Stuck(worklog, Player::kModel);
@@ -155,10 +175,10 @@ LineEvidence BothMeasured(const Worklog& worklog, const std::vector<Finding>&) {
 LineEvidence GapExplained(const Worklog& worklog, const std::vector<Finding>&) {
   const std::string& prose = worklog.words.Prose(Section::kHeadToHead);
   const size_t words = WordCount(prose);
-  return {words >= kGapWordsMin && HasDigit(prose),
-          fmt::format("head-to-head.md has {} {} a number",
-                      Counted(static_cast<long long>(words), "word"),
-                      HasDigit(prose) ? "and" : "without")};
+  return IfPassedByHand(worklog, {words >= kGapWordsMin && HasDigit(prose),
+                                  fmt::format("head-to-head.md has {} {} a number",
+                                              Counted(static_cast<long long>(words), "word"),
+                                              HasDigit(prose) ? "and" : "without")});
 }
 
 LineEvidence MechanismNumbered(const Worklog& worklog, const std::vector<Finding>&) {
@@ -167,7 +187,7 @@ LineEvidence MechanismNumbered(const Worklog& worklog, const std::vector<Finding
   bool numbered = false;
   for (const ClaimWords& claim : worklog.words.claims) {
     const VersionFact* version = worklog.match.Find(claim.version);
-    if (version == nullptr || !version->verdict) continue;
+    if (version == nullptr || !version->Correct()) continue;
     const auto counting = worklog.words.ClaimsOf(claim.version);
     if (std::find(counting.begin(), counting.end(), &claim) == counting.end()) continue;
     const Evidence evidence =
@@ -246,6 +266,15 @@ constexpr std::array<EvidenceRule, 14> kRules = {{
 }};
 
 }  // namespace
+
+LineEvidence EvidenceRule::look(const Worklog& worklog,
+                                const std::vector<Finding>& findings) const {
+  LineEvidence evidence = find(worklog, findings);
+  if (!evidence.met || AnyPassed(worklog)) return evidence;
+  evidence.met = false;
+  evidence.found += "; no version passed gate 1";
+  return evidence;
+}
 
 std::span<const EvidenceRule> AllEvidence() { return kRules; }
 

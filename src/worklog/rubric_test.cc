@@ -135,6 +135,39 @@ TEST(Rubric, AModelThatNeverGetsItRightIsAResult) {
   EXPECT_FALSE(rule->look(worklog, {}).met);
 }
 
+// Sources that do not compile, with words of 38 points around them.
+TEST(Rubric, WhatDidNotPassGivesNoPoints) {
+  Worklog worklog = LostMatch().Build();
+  const auto mark_of = [&] { return GradeOf(worklog, {}).mark; };
+  EXPECT_EQ(mark_of(), 100);
+  const auto fail = [&](Player player) {
+    for (VersionFact& version : worklog.match.versions)
+      if (version.said.player == player) {
+        version.verdict = SampleVerdict(Outcome::kBuildFailed);
+        version.verdict->correctness.reset();
+      }
+  };
+  fail(Player::kHand);
+  for (const char* line : {"hand-correct", "three-versions", "whys-tied", "hand-stuck",
+                           "both-measured", "gap-explained"}) {
+    const LineEvidence evidence = FindEvidence(line)->look(worklog, {});
+    EXPECT_FALSE(evidence.met) << line << ": " << evidence.found;
+  }
+  EXPECT_LT(mark_of(), 50);
+  fail(Player::kModel);
+  EXPECT_EQ(mark_of(), 0);
+}
+
+TEST(Rubric, ThreeVersionsMustHavePassed) {
+  Worklog worklog = LostMatch().Build();
+  EXPECT_TRUE(FindEvidence("three-versions")->look(worklog, {}).met);
+  for (VersionFact& version : worklog.match.versions)
+    if (version.said.version == "v2") version.verdict = SampleVerdict(Outcome::kWrong);
+  const LineEvidence evidence = FindEvidence("three-versions")->look(worklog, {});
+  EXPECT_FALSE(evidence.met);
+  EXPECT_EQ(evidence.found, "2 versions by hand passed gate 1");
+}
+
 TEST(Rubric, LossesMustBeStated) {
   MatchBuilder builder = LostMatch();
   builder.words().prose[static_cast<size_t>(Section::kHeadToHead)] = "All is well, by 3 of 4.";

@@ -75,6 +75,11 @@ def pytest_addoption(parser):
     group.addoption("--all", action="store_true", help="thorough tests, too")
     group.addoption("--share", default="", help="K/N: a share of the thorough tests, K of 0 to N-1")
     group.addoption("--touched", default="", help="A,B: thorough tests of these names, too")
+    group.addoption(
+        "--measuring",
+        choices=("only", "none"),
+        help="the tests marked 'alone' or 'thorough', or all others: those may run side by side",
+    )
 
 
 def share_of(text):
@@ -101,11 +106,20 @@ def is_chosen(item, config):
     return zlib.crc32(item.nodeid.encode()) % parts == part
 
 
+def runs_alone(item):
+    """Whether others beside it may change its result. Of thorough tests nobody knows: all do."""
+    marked = any(item.get_closest_marker(name) for name in ("alone", "thorough"))
+    return marked or "leftovers" in item.fixturenames
+
+
 def pytest_collection_modifyitems(config, items):
     option = config.option
-    if option.keyword or option.markexpr or any("::" in name for name in config.args):
-        return  # by name
-    chosen = [item for item in items if is_chosen(item, config)]
+    chosen = items
+    if not (option.keyword or option.markexpr or any("::" in name for name in config.args)):
+        chosen = [item for item in items if is_chosen(item, config)]  # else they are named
+    if option.measuring:
+        alone = option.measuring == "only"
+        chosen = [item for item in chosen if runs_alone(item) == alone]
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = chosen
 

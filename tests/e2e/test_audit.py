@@ -113,10 +113,10 @@ MADE_DEGENERATE = {
     ),
     "branch_not_taken": (
         problem("torch.relu(x)", inputs="[torch.rand(16, 64)]"),
-        [],
+        ["--ordinary-only"],
         "survivor",
         None,
-        "shifted",
+        "'signs'",
     ),
     "random_dropout": (
         problem("self.drop(x)", init="self.drop = nn.Dropout(0.3)"),

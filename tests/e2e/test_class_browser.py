@@ -217,7 +217,7 @@ def mark(school, person):
     assert "Marked by mentor" in mentor.read()
     school.look(mentor, "worklog-marked")
     mentor.go("/classes/1/sheet")
-    assert "player 1" in mentor.read() and "nothing sent" in mentor.read()
+    assert "player 1" in mentor.read() and "no worklog" in mentor.read()
     school.look(mentor, "sheet")
     person.go("/worklogs")
     person.follow("masked_softmax_scale")

@@ -147,6 +147,9 @@ def test_rights_worklogs_and_marks_of_a_class(serve, worklog, tmp_path):
     _, read = hall.ask("GET", path)
     keys = [bucket["key"] for bucket in read["grade"]["buckets"]]
     marks = {"revision": 0, "points": {keys[0]: 7}, "note": "clear", "lift": "spoken with both"}
+    # These are of the first upload, and two came since.
+    assert hall.ask("POST", path + "/grade", marks)[0] == 409
+    marks["upload"] = read["worklog"]["uploads"]
     status, graded = hall.ask("POST", path + "/grade", marks)
     assert status == 200, graded
     assert hall.ask("POST", path + "/grade", marks)[0] == 409
@@ -204,11 +207,13 @@ def test_a_class_moves_to_another_server(serve, worklog, tmp_path):
     # The server moves imported verdicts into its archive a moment later.
     for _ in range(50):
         _, board = other.ask("GET", "/api/board?problem=softmax", token=ben_again)
-        if board["boards"]:
+        if board["own_runners"]:
             break
         time.sleep(0.2)
-    (entry,) = board["boards"][0]["entries"]
+    # Nobody there has seen the judgement: it has no rank.
+    (entry,) = board["own_runners"]
     assert entry["verdict"] == "a" * 12 and entry["own_runner"], entry
+    assert board["boards"] == [] and board["players"] == []
     assert other.call("class", "sheet", str(copy["id"])).out.count("\n") == 4
 
 

@@ -119,6 +119,7 @@ def test_a_second_compiler_is_welcome_but_not_needed(assay):
     assert findings["clang++"]["mend"], findings
 
 
+@pytest.mark.alone
 def test_ceilings_give_verdicts_a_percentage_of_the_peak(assay):
     run = assay.judge(SOFTMAX, FUSED, "--size", "tiny")
     assert run.verdict["roofline"] is None and run.verdict["work"]["bytes"] == 2 * 4 * 64 * 1024

@@ -139,7 +139,11 @@ def test_http_needs_the_token(assay, tmp_path):
 
 
 def test_a_terminal_that_is_closed_is_an_interruption(assay, tmp_path):
-    process = assay.start("env", "softmax", "--http", "0", "--token-file", tmp_path / "token")
+    kept = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup its children ignore it
+    try:
+        process = assay.start("env", "softmax", "--http", "0", "--token-file", tmp_path / "token")
+    finally:
+        signal.signal(signal.SIGHUP, kept)
     assert "http://" in process.stdout.readline()
     process.send_signal(signal.SIGHUP)
     assert process.wait(timeout=20) == INTERRUPTED

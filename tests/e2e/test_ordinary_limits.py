@@ -121,7 +121,7 @@ def test_a_limit_ends_what_it_says_and_is_named(assay, relu, candidate):
     ]
     began = time.monotonic()
     run = assay.judge(relu, *paths, "--build-timeout", "4", "--timeout", "1")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert run.code == DIED, run
     verdicts = run.verdict
     assert [verdict["outcome"] for verdict in verdicts] == ["timed_out"] * 3, run

@@ -212,7 +212,7 @@ def test_special_values_and_calls_that_depend_on_more_than_their_inputs(assay, w
     mask = verdicts["mask.py"]
     assert mask["outcome"] == "correct", mask
     assert "wrong on NaN or infinity" in mask["correctness"]["differs_on_special_values"]
-    assert mask["correctness"]["draws"][-1]["result"] == "differs"
+    assert "differs" in [draw["result"] for draw in mask["correctness"]["draws"]]
     hints = {
         name: verdict["correctness"]["hint"]
         for name, verdict in verdicts.items()
@@ -222,7 +222,7 @@ def test_special_values_and_calls_that_depend_on_more_than_their_inputs(assay, w
     assert hints["random.py"].startswith("differs from run to run"), hints
     assert "float16" not in hints["random.py"], hints
     assert "the first call was right, and is wrong when it is made again" in hints["scratch.cpp"]
-    assert len(verdicts["unset.cpp"]["correctness"]["draws"]) == 13
+    assert len(verdicts["unset.cpp"]["correctness"]["draws"]) == 14
     assert verdicts["unset.cpp"]["correctness"]["draws"][0]["result"] == "failed"
     throws = verdicts["throws.cpp"]
     assert throws["outcome"] == "crashed", throws
@@ -256,13 +256,14 @@ return square * (2 / 7) + square * (4 / 7) + square * (1 / 7) - x * (1 + ERROR)
 
 
 def test_where_every_true_value_is_zero_terms_that_cancel_may_round(assay, write):
-    """The gradient of a softmax was `wrong` where a drawn size was 2 by 2: by 8e-9, for 0."""
+    """The gradient of a softmax was `wrong` where a drawn size was 2 by 2: by 8e-9, for 0. The seed
+    is fixed: a draw of zeros and ones may be of zeros alone, where no factor is an error."""
     problem = RELU.replace("torch.relu(x)", "x * x - x")
     candidates = {
         name: model(IN_PARTS.replace("ERROR", error))
         for name, error in {"right.py": "0", "wrong.py": "2e-5"}.items()
     }
-    verdicts = judged(assay, write, problem, candidates)
+    verdicts = judged(assay, write, problem, candidates, "--seed", "3")
     assert verdicts["right.py"]["outcome"] == "correct", verdicts["right.py"]
     draws = verdicts["wrong.py"]["correctness"]["draws"]
     assert [draw["kind"] for draw in draws if draw["result"] == "failed"] == ["zero-one"], draws

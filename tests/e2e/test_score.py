@@ -17,6 +17,7 @@ MACHINE = {
     "kernel": "Linux 6.1.0",
     "gpu": None,
     "isolation": "bubblewrap 0.8.0",
+    "weak": False,
 }
 COST = dict.fromkeys(["build_s", "start_s", "fill_s", "timed_s", "overhead_s", "total_s"], 0.5)
 SUITE = """
@@ -86,7 +87,7 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         "precision_class": "float32" if timed else None,
         "required_class": "float32",
         "tolerance": "error-ratio",
-        **dict.fromkeys(["first_mismatch", "hint", "note"]),
+        **dict.fromkeys(["first_mismatch", "hint", "mistake", "note"]),
         **dict.fromkeys(["differs_on_special_values", "right_with_weights"]),
         "draws": [],
     }
@@ -118,9 +119,7 @@ def verdict(problem, outcome, speedup=None, candidate="mine.cpp"):
         },
         "correctness": correctness if timed or outcome == "wrong" else None,
         "speed": {**speed, "baselines": {"eager": eager}} if speedup else None,
-        "work": None,
-        "roofline": None,
-        "libraries": None,
+        **dict.fromkeys(["cause", "line", "work", "roofline", "libraries"]),
         "kernels": [],
         "bottleneck": None,
         "probe": None,
@@ -295,8 +294,8 @@ def test_weights_prepared_once_count_in_plain_alone(assay, run, scores):
     prepared = changed(verdict("lstm", "wrong"), "correctness", "right_with_weights", to="constant")
     ordinary = changed(
         verdict("norm", "wrong"),
-        *("correctness", "hint"),
-        to="right on ordinary values, wrong on huge values: likely overflow",
+        *("correctness", "mistake"),
+        to="huge values alone",
     )
     folder = run(*five(), prepared, ordinary)
     document = scores(folder)

@@ -174,6 +174,30 @@ def test_a_runner_that_is_killed_gives_way_to_the_next(hall, home, tmp_path):
     assert len(asked.ends(first)) == 1
 
 
+def test_a_problem_that_does_not_fit_stops_no_runner(hall, home, tmp_path):
+    """One ordinary submission, `softmax --size large`, stopped a runner for good."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if memory > 120e9:
+        pytest.skip("the problem fits this machine")
+    asked = Asked(hall)
+    (tmp_path / "token").write_text(hall.token)
+    large = asked.api("POST", "/api/jobs", JOB | {"size": "large"})["job"]["id"]
+    small = asked.api("POST", "/api/jobs", JOB | {"size": "tiny"})["job"]["id"]
+    runner = home.start("worker", "--server", hall.url, "--token-file", tmp_path / "token",
+                        "--device", "cpu", "--name", "small")
+    try:
+        end = time.monotonic() + 200
+        while asked.job(small)["state"] not in ENDED and time.monotonic() < end:
+            time.sleep(0.5)
+        job = asked.job(large)
+        assert job["state"] == "failed" and job["attempts"] == 1, job
+        assert "values need about" in job["failure"], job
+        assert asked.job(small)["state"] == "done" and runner.poll() is None
+    finally:
+        runner.send_signal(signal.SIGINT)
+        runner.communicate(timeout=60)
+
+
 def test_a_full_disk_loses_nothing_and_says_so(home, tmp_path):
     with small_disk(tmp_path / "disk", "8m") as disk:
         hall = Hall(home, disk / "hall")

@@ -20,6 +20,7 @@ ASSAY_KERNEL(assay::Tensor<const float, 2> x, assay::Tensor<float, 2> y) {
 """.replace("RIGHT", SOFTMAX_BODY)
 
 
+@pytest.mark.alone
 def test_both_sides_run_without_pauses_after_the_decision(assay, write):
     kernel = write("kernel.cpp", KERNEL.replace("AT_THE_END", ""))
     run = assay("judge", SOFTMAX, kernel, *SIZE, "--sustained", "1", "--json", "-q")

@@ -4,6 +4,7 @@ Functions with inline assembly are left out; device.h has others of the same nam
 instructions that kernels/sparse-decode and its like use.
 """
 import ctypes
+import faulthandler
 import os
 import pathlib
 import re
@@ -97,6 +98,7 @@ def run(rung, tensors, folder, seed=1):
     pointers = (ctypes.c_void_p * len(buffers))(*buffers.values())
     child = os.fork()
     if child == 0:
+        faulthandler.disable()  # a fault that a test asks for needs no traceback
         ctypes.CDLL(str(library)).run(pointers, seed)
         os._exit(0)
     status = os.waitpid(child, 0)[1]

@@ -38,10 +38,39 @@ INNOCENT = "".join(
         "int b = operand(1) + Filesystem(2) + x.system(3);",
         'auto raw = R"(printf("x"))";',
         "char quote = '\"'; int million = 1'000'000;",
+        'bool c = kind == "budget" || path.ends_with(".py") || text.find(\'\\n\') > 0;',
+        "bool d = verdict.message.contains(correctness.hint) || message.starts_with(name);",
+        '// message.contains("its memory limit")',
     ]
 )
 
 LONG_BODY = "  Step();\n" * (tidy.FUNCTION_LINES_MAX + 1)
+
+# Decisions by the words of a message, as they once were made.
+SEARCHES = [
+    'verdict.message.contains("its memory limit")',
+    'text.contains(", which is not here (")',
+    'verdict.message.contains("--budget")',
+    'result->second.note.find("other processes") != std::string::npos',
+    'message.find("line ") != std::string::npos',
+    'finding.text.starts_with("there is no archive")',
+    'why.starts_with("no CUDA driver")',
+    'why.find("CUDA_ERROR_NO_DEVICE") != std::string::npos',
+    'support.missing.find("apt-get install bubblewrap") != std::string::npos',
+    'machine.isolation.starts_with("WEAK")',
+    'built.failure->contains("the extension does not compile")',
+    'error.message.contains("CUDA")',
+    'finding.mend != "see above"',
+    'hint.find(phrase.in_hint) != std::string::npos',
+    'verdict.correctness->hint.starts_with(words)',
+    'strstr(said, "out of memory") != nullptr',
+]
+SEARCHES_OF_CONSTANTS = [
+    'constexpr std::string_view kSentence = "It would fit with ";\n'
+    "bool F() { return said.starts_with(kSentence); }\n",
+    'inline constexpr const char* kNoSummary = "it printed no summary";\n'
+    "bool F() { return record.failure == kNoSummary; }\n",
+]
 
 # (rule, file, text added at its end or None to remove it, line that must be named or None for any)
 SPOILED = [
@@ -51,6 +80,7 @@ SPOILED = [
     ("rule_layers", "src/wire/channel.h", '#pragma once\n#include "base/result.h"\n', 2),
     ("rule_layers", "src/model/verdict.h", '#pragma once\n#include "rules/gate.h"\n', 2),
     ("rule_layers", "src/report/card.h", '#pragma once\n#include "cli/options.h"\n', 2),
+    ("rule_layers", "src/report/card.h", '#pragma once\n#include "session/session.h"\n', 2),
     ("rule_layers", "src/session/judge.h", '#pragma once\n#include "report/card.h"\n', 2),
     ("rule_layers", "src/base/clock.h", '#pragma once\n#include "wire/types.h"\n', 2),
     ("rule_layers", "src/util/all.h", "#pragma once\n", 1),
@@ -94,6 +124,20 @@ SPOILED = [
     ("rule_bans", "src/rules/gate.cc", "void F(char* x) { sprintf(x, y); }\n", 6),
     ("rule_bans", "src/rules/gate.cc", 'void F() { std::printf("x"); }\n', 6),
     ("rule_bans", "src/rules/gate.cc", "void F() { std::cout << 1; }\n", 6),
+    *(
+        ("rule_prose", "src/rules/gate.cc", f"bool F() {{ return {code}; }}\n", 6)
+        for code in SEARCHES
+    ),
+    *(("rule_prose", "src/rules/gate.cc", code, 7) for code in SEARCHES_OF_CONSTANTS),
+    (
+        "rule_prose",
+        "src/rules/gate.cc",
+        "bool F() {\n  return message.contains(\n      \"of several words\");\n}\n",
+        7,
+    ),
+    ("rule_prose", "host/python/assay_host/a.py", "x = 'not here' in str(error)\n", 1),
+    ("rule_prose", "host/python/assay_host/a.py", "x = text.startswith('it would fit')\n", 1),
+    ("rule_prose", "host/python/assay_host/a.py", "x = said == 'no room'\n", 1),
     ("rule_own_text", "src/rules/gate.cc", "// see /home/someone/notes\n", 6),
     ("rule_own_text", "docs/verdict.md", "TO" + "DO: write this\n", 2),
     (

@@ -11,12 +11,16 @@ import pathlib
 import re
 import sys
 
+import prose
+
 COLUMNS_MAX = 100
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 80  # 'about 70': the rule of thumb is for people, this is where it ends
 
 # Which folders of src/ a folder's files may include, besides its own.
 STAGES = {"problem", "toolchain", "sandbox", "rules", "score"}
+# Rooms that show and keep what was judged, and include no part of the judge: lowest first.
+SHOWN = ["report", "worklog", "serve"]
 # Rooms that sequence the stages, lowest first: each may include the stages and the rooms below it.
 ROOMS = [
     "machine",
@@ -30,15 +34,12 @@ ROOMS = [
     "studies",
     "worker",
     "doctor",
-    "report",
     "ladder",
     "swap",
     "run",
     "formats",
     "mine",
     "search",
-    "worklog",
-    "serve",
     "web",
     "runner",
     "mcp",
@@ -56,17 +57,28 @@ LAYERS = {
     "propose": {"base", "model", "http"},
     **{stage: {"base", "wire", "model"} for stage in STAGES},
     "gpu": {"base", "wire", "cuda"},
+    "worker_client": {"base", "model"},
+    **{
+        room: {"base", "model", "problem", "rules", "score", *SHOWN[:place]}
+        for place, room in enumerate(SHOWN)
+    },
     **{
         room: {"base", "wire", "cuda", "gpu", "model", *STAGES, *ROOMS[:place]}
         for place, room in enumerate(ROOMS)
     },
 }
+for room in ROOMS[ROOMS.index("doctor") + 1 :]:
+    LAYERS[room] |= set(SHOWN)
 for room in ("search", "worklog", "serve", "web", "runner", "mcp", "cluster", "cli"):
-    LAYERS[room] |= {"archive", "propose"}  # what judges knows nothing of them
+    LAYERS[room].add("archive")  # what judges knows nothing of it
+for room in ("search", "web", "runner", "mcp", "cluster", "cli"):
+    LAYERS[room].add("propose")
 for room in ("web", "runner", "cluster", "cli"):
     LAYERS[room].add("http")
 for room in ("cluster", "cli"):
     LAYERS[room].add("queue")
+for room in ("worker", "run", "search", "runner", "mcp", "cluster", "cli"):
+    LAYERS[room].add("worker_client")
 HOST_MAY_USE = {"wire", "cuda"}
 HOST_TESTS_MAY_USE = {"base", "wire", "cuda", "model", "problem"}
 # Pure folders: samples in, conclusions out.
@@ -414,6 +426,11 @@ def rule_documents(tree):
                     yield name, number, f"{page} does not exist"
 
 
+def rule_prose(tree):
+    """No message's text decides anything."""
+    yield from prose.searches(tree.text.items(), is_test)
+
+
 RULES = [
     rule_layers,
     rule_purity,
@@ -423,6 +440,7 @@ RULES = [
     rule_file_length,
     rule_function_length,
     rule_bans,
+    rule_prose,
     rule_own_text,
     rule_type_names,
     rule_header_guard,

@@ -58,10 +58,11 @@ class FirstFailure:
             return
         if isinstance(error, OutputMismatch):
             self.number = self._output_number
-            self._say(str(error))
+            self._say(str(error), self.number)
         else:
-            self.number = self._forward_number
-            self._say("forward fails: " + failure.explain(error, self._path))
+            found = failure.because(self._forward_number, error, self._path, "forward fails: ")
+            self.number = found.number
+            self._say(found.message, found.number)
 
 
 class _AnyFailure:

@@ -3,15 +3,19 @@ compiled, and packs them. On a device it also calls it once, for code that the f
 With the setting `without_device` it compiles for a device that it does not see; with
 `imports_alone` besides it constructs nothing, so that it needs no problem.
 
-Runs in a builder's sandbox, before any host. Exit status 0, or 1 with one clear message on stderr;
-other output of the candidate and its compilers is dropped. Writes tmp/extensions.tar, empty if
-nothing was compiled. A call that fails is left to gate 1: status 0, with the message.
+Runs in a builder's sandbox, before any host. Exit status 0, or one of those below with one clear
+message on stderr; other output of the candidate and its compilers is dropped. Writes
+tmp/extensions.tar, empty if nothing was compiled. A call that fails is left to gate 1: status 0,
+with the message.
 """
 
 import os
 import signal
 import sys
 import time
+
+# Exit codes of a build that failed (src/builders/python_build.cc).
+_FAILED, _EXTENSION, _NOT_HERE = 1, 40, 41
 
 _CALL_S_MAX = 150  # with what is compiled and tuned in it
 _POLL_S = 0.01
@@ -79,7 +83,7 @@ def _build(root, settings, say):
         import torch
     except ImportError as error:
         say(f"PyTorch cannot be imported by {sys.executable}: {error}")
-        return 1
+        return _FAILED
     from assay_host import candidate, device, extensions, failure, host, lean, missing_names, record
     from assay_host import rehearsal
 
@@ -111,21 +115,23 @@ def _build(root, settings, say):
             model = device.move(model, failure.CANDIDATE_LOAD, path)
         if place == device.CPU and not without_device and extensions.hold_cuda(root):
             say(failure.needs_cuda("it compiles CUDA sources"))
-            return 1
+            return _NOT_HERE
         missing = missing_names.find(model, path)
         if missing:
             say(f"forward fails: {os.path.basename(path)} {missing}")
-            return 1
+            return _FAILED
         extensions.pack(root, _product(root))
         if place == device.CPU:
             return 0
         inputs = rehearsal.read_inputs(os.path.join(root, "candidate", "inputs.json"))
     except failure.Failure as error:
         say(error.message)
-        return 1
+        if error.number == failure.CANDIDATE_NOT_HERE:
+            return _NOT_HERE
+        return _EXTENSION if error.of_extension else _FAILED
     except OSError as error:
         say(f"the extensions cannot be packed: {error}")
-        return 1
+        return _FAILED
     try:
         torch.set_grad_enabled(False)  # foreign code may have changed it
         rehearsal.call(model, inputs, made, place, torch.cuda.synchronize)

@@ -86,7 +86,7 @@ def import_file(path, settings, seed, part=CANDIDATE):
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
-        raise Failure(part.load, failure.explain(error, path)) from error
+        raise failure.because(part.load, error, path) from error
     # Many problems say `super(Model, self)`, and so does a copy whose class alone was renamed.
     if part is CANDIDATE and hasattr(module, part.class_name) and not hasattr(module, "Model"):
         module.Model = getattr(module, part.class_name)
@@ -122,11 +122,8 @@ def construct(module, record, seed, path, part=CANDIDATE):
     try:
         model = model_class(*arguments)
     except BaseException as error:
-        raise Failure(
-            part.load,
-            f"{name}({failure.counted(len(arguments), 'argument')}) fails: "
-            f"{failure.explain(error, path)}",
-        ) from error
+        made = f"{name}({failure.counted(len(arguments), 'argument')})"
+        raise failure.because(part.load, error, path, made + " fails: ") from error
     if not callable(model):
         raise Failure(part.entry, f"{part.class_name} has no forward")
     return model

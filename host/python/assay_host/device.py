@@ -54,11 +54,8 @@ def move(model, number, path):
     try:
         return model.to(CUDA)
     except BaseException as error:
-        raise Failure(
-            number,
-            f"{type(model).__name__} cannot be moved to the device: "
-            f"{failure.explain(error, path)}",
-        ) from error
+        moved = f"{type(model).__name__} cannot be moved to the device: "
+        raise failure.because(number, error, path, moved) from error
 
 
 class Placement:

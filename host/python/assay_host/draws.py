@@ -3,8 +3,8 @@
 Only floating-point tensors change. Shape, dtype and structure stay: every change is a function of
 the element's own value (so a symmetric matrix stays symmetric), zeros that are structure (a
 triangle, a mask) stay zero, a tensor of at most two distinct values (a mask, labels) and infinities
-stay as they are, and where the ordinary draw has no negative value, neither has this one.
-docs/problems.md lists the kinds.
+stay as they are, and where the ordinary draw has no negative value, neither has this one. One kind
+alone changes signs, and has a file of its own: signs.py. docs/problems.md lists the kinds.
 """
 
 import math
@@ -23,14 +23,17 @@ import torch
     ZERO_ONE,
     OUTLIER,
     SPECIAL_VALUES,
-) = range(11)
-KIND_COUNT = 11
+    SIGNS,  # signs.py
+) = range(12)
+KIND_COUNT = 12
 
 # Share of exact zeros from which on they are taken for structure.
 _ZERO_SHARE = 0.25
+# Fewer values sum to one, or are sorted, by chance.
+_RELATED_MIN = 8
 
 
-class _Facts:
+class Facts:
     """Facts about an ordinary tensor, in a working precision that holds every change."""
 
     def __init__(self, tensor):
@@ -56,6 +59,7 @@ class _Facts:
             and torch.equal(self.values, self.values.transpose(-1, -2))
         )
         self.narrow_range = torch.finfo(tensor.dtype).max < 1e6  # float16
+        self.narrow = torch.finfo(tensor.dtype).eps > 1e-4  # the half precisions, and less
 
     def _measure(self, inside):
         self.low = self.high = self.mean = 0.0
@@ -90,6 +94,24 @@ class _Facts:
         """
         scaled = self.standardised() * 7919.773
         return scaled - torch.floor(scaled)
+
+
+def summing_to_one(facts):
+    """Returns the dimension along which values are probabilities that sum to one; None without."""
+    if facts.low < 0 or facts.high > 1 or facts.values.numel() < _RELATED_MIN:
+        return None
+    spacing = 0.01 if facts.narrow else 1e-4
+    for dim, size in enumerate(facts.values.shape):
+        if size > 1 and bool(((facts.values.sum(dim) - 1).abs() < spacing).all()):
+            return dim
+    return None
+
+
+def is_sorted(tensor):
+    """Returns True if no value is below the one before it in its row."""
+    if tensor.dim() == 0 or tensor.shape[-1] < 2 or tensor.numel() < _RELATED_MIN:
+        return False
+    return bool((tensor[..., 1:] >= tensor[..., :-1]).all())
 
 
 def _large_offset(facts, _):
@@ -216,7 +238,7 @@ def change(tensor, kind, generators):
     """
     if kind == ORDINARY or not tensor.dtype.is_floating_point or tensor.numel() == 0:
         return tensor
-    facts = _Facts(tensor)
+    facts = Facts(tensor)
     if facts.is_structure:
         return tensor
     changed = _CHANGES[kind](facts, generators)
@@ -230,7 +252,7 @@ def change(tensor, kind, generators):
 
 
 def _nudged(tensor, size, generators):
-    if not tensor.dtype.is_floating_point or tensor.numel() == 0 or _Facts(tensor).is_structure:
+    if not tensor.dtype.is_floating_point or tensor.numel() == 0 or Facts(tensor).is_structure:
         return tensor
     size = max(size, torch.finfo(tensor.dtype).eps)  # less would round away
     generator = generators.on(tensor.device)

@@ -248,8 +248,8 @@ def _moves(sizes):
 
 
 def _suggest(tree, path, settings, need, fits):
-    """Returns a sentence with the `--set` options that bring the need to where it fits, or an empty
-    one. Halves constants in turn as long as each step saves a tenth.
+    """Returns the `--set` options that bring the need to where it fits, or an empty text. Halves
+    constants in turn as long as each step saves a tenth.
     """
     end = time.monotonic() + _SEARCH_SECONDS_MAX
     sizes = _sizes(tree)
@@ -272,7 +272,7 @@ def _suggest(tree, path, settings, need, fits):
         sizes.update({name: trial[name] for name in names})
         if fits(need):
             options = (f"--set {name}={_shell_text(value)}" for name, value in changed.items())
-            return "It would fit with " + " ".join(options)
+            return " ".join(options)
     return ""
 
 

@@ -18,11 +18,13 @@ PROBLEM_RANDOM = 6
 DRAW_MEANINGLESS = 7
 FLOAT64_UNSUPPORTED = 8
 PROBLEM_CHECK = 9
+PROBLEM_NOT_HERE = 10
 CANDIDATE_LOAD = 20
 CANDIDATE_ENTRY = 21
 CANDIDATE_SIGNATURE = 22
 CANDIDATE_FORWARD = 23
 CANDIDATE_OUTPUT = 24
+CANDIDATE_NOT_HERE = 25
 ENVIRONMENT = 40
 
 TEXT_LENGTH_MAX = 600
@@ -58,13 +60,14 @@ def counted(count, noun):
 
 class Failure(Exception):
     """A request that cannot be met; becomes a kFailed frame with this number, and this text in the
-    report.
+    report. `of_extension`: an extension does not compile.
     """
 
-    def __init__(self, number, message):
+    def __init__(self, number, message, of_extension=False):
         super().__init__(message)
         self.number = number
         self.message = message
+        self.of_extension = of_extension
 
 
 def first_compiler_error(text):
@@ -78,31 +81,42 @@ def first_compiler_error(text):
     return None
 
 
-def _in_words(describe):
-    """Wraps a function of foreign exceptions: making their text runs foreign code, which may raise,
-    too.
+def _careful(otherwise):
+    """Wraps a function of foreign exceptions, to return `otherwise` where it raises: making their
+    text runs foreign code, which may raise, too.
     """
 
-    @functools.wraps(describe)
-    def careful(error, *arguments):
-        try:
-            return describe(error, *arguments)
-        except BaseException:
-            return "an exception that cannot be put into words"
+    def wrap(describe):
+        @functools.wraps(describe)
+        def careful(error, *arguments):
+            try:
+                return describe(error, *arguments)
+            except BaseException:
+                return otherwise
 
-    return careful
+        return careful
+
+    return wrap
 
 
-@_in_words
+@_careful(None)
+def _compiler_error(error):
+    """Returns the first error of an extension that PyTorch's loader could not compile; None for
+    other exceptions.
+    """
+    text = str(error)
+    return first_compiler_error(text) if "Error building extension" in text else None
+
+
+@_careful("an exception that cannot be put into words")
 def describe_exception(error):
     """Returns 'RuntimeError: mat1 and mat2 ...', one line of bounded length; for a failed build its
     first error.
     """
     text = str(error)
-    if "Error building extension" in text:
-        found = first_compiler_error(text)
-        if found:
-            return ("the extension does not compile: " + found)[:TEXT_LENGTH_MAX]
+    found = _compiler_error(error)
+    if found:
+        return ("the extension does not compile: " + found)[:TEXT_LENGTH_MAX]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     name = type(error).__name__
     if isinstance(error, SystemExit):
@@ -165,20 +179,21 @@ def _why_cuda(error, line):
         loads = os.path.basename(frame.f_code.co_filename) == "cpp_extension.py"
         if loads and frame.f_locals.get("with_cuda"):
             return "it compiles CUDA sources"
-    if text.startswith("the extension does not compile"):
-        return text if _CUDA_HEADERS.search(text) else None
+    found = _compiler_error(error)
+    if found:
+        return text if _CUDA_HEADERS.search(found) else None
     return text if _CUDA_WORDS.search(text) or _CUDA_CHECKS.search(line) else None
 
 
 def needs_cuda(why):
-    """Returns the words for a file that needs CUDA, where there is none (src/hosts/blame.h)."""
+    """Returns the words for a file that needs CUDA, where there is none."""
     return (
         f"it needs CUDA, which is not here ({why}): judge it with --device cuda, on a machine with "
         "an NVIDIA GPU"
     )
 
 
-@_in_words
+@_careful(None)
 def _not_here(error, line):
     """Returns the words for an exception whose cause is that this machine lacks something, which
     says nothing about the file; else None. `line`: of the file, where it was raised.
@@ -202,26 +217,45 @@ def _not_here(error, line):
     return needs_cuda(why) if why else None
 
 
-@_in_words
+@_careful(("an exception that cannot be put into words", False))
+def _explained(error, path):
+    """Returns explain's words, and whether they tell of what this machine lacks."""
+    line = line_in_file(error, path)
+    place = os.path.basename(path) + (f" line {line}" if line is not None else "")
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return f"{place}: not valid Python: {error.msg}", False
+    lacking = _not_here(error, linecache.getline(path, line) if line is not None else "")
+    return f"{place}: {lacking or describe_exception(error)}", lacking is not None
+
+
 def explain(error, path):
     """Returns 'softmax.py line 12: TypeError: ...': the place in the file, then the exception, or
     that it comes of what this machine lacks.
     """
-    line = line_in_file(error, path)
-    place = os.path.basename(path) + (f" line {line}" if line is not None else "")
-    if isinstance(error, SyntaxError) and error.filename == path:
-        return f"{place}: not valid Python: {error.msg}"
-    lacking = _not_here(error, linecache.getline(path, line) if line is not None else "")
-    return f"{place}: {lacking or describe_exception(error)}"
+    return _explained(error, path)[0]
 
 
-def explain_forward(error, path, torch_version):
-    """Explains why forward fails; says so if this PyTorch lacks an operator for a short dtype."""
+def because(number, error, path, before="", after=""):
+    """Returns the Failure of an exception of the file's own code: `before`, explain's words,
+    `after`. Its number is NOT_HERE's where the exception comes of what this machine lacks.
+    """
+    text, lacking = _explained(error, path)
+    if lacking:
+        number = PROBLEM_NOT_HERE if number < CANDIDATE_LOAD else CANDIDATE_NOT_HERE
+    of_extension = not lacking and _compiler_error(error) is not None
+    return Failure(number, before + text + after, of_extension)
+
+
+def because_of_forward(error, path, torch_version):
+    """Returns the Failure of the reference's forward; says so if this PyTorch lacks an operator for
+    a short dtype.
+    """
     found = re.search(r"\"?(\w+)\"? not implemented for '(Half|BFloat16)'", str(error))
     if found:
         dtype = {"Half": "float16", "BFloat16": "bfloat16"}[found.group(2)]
-        return (
+        return Failure(
+            PROBLEM_FORWARD,
             f"PyTorch {torch_version} has no {dtype} {found.group(1)} on the CPU: change the "
-            "problem's dtype with --set where it has a constant for it, or use a newer PyTorch"
+            "problem's dtype with --set where it has a constant for it, or use a newer PyTorch",
         )
-    return "forward fails: " + explain(error, path)
+    return because(PROBLEM_FORWARD, error, path, "forward fails: ")

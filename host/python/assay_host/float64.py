@@ -8,6 +8,9 @@ import contextlib
 
 import torch
 
+from assay_host import failure, pieces
+from assay_host.failure import Failure
+
 
 class DoubleTensors:
     """float64 versions of a model's floating-point parameters, buffers and plain tensor attributes,
@@ -61,3 +64,78 @@ class DoubleTensors:
                 tensor.data = single
             for module, name, single, _ in self._attributes:
                 module.__dict__[name] = single
+
+
+class Float64:
+    """A reference's forward in float64, whole or by pieces of its batch (pieces.py)."""
+
+    def __init__(self, reference):
+        self._reference = reference
+        self.forget()
+
+    def forget(self):
+        """As before a problem is loaded."""
+        self.works = False
+        self._doubles = self._pieces = None
+
+    def forget_tensors(self):
+        """The model's tensors lie elsewhere from now on."""
+        self._doubles = None
+
+    def refresh(self):
+        """The judge has changed the weights."""
+        if self._doubles is not None:
+            self._doubles.refresh()
+
+    def learn(self, leaves, outputs, settings):
+        """Finds out whether forward runs in float64, and how. `leaves`, `outputs`: of a first call;
+        None: nobody asks for it. `settings`: of the host, with the bytes of both that are evaluated
+        whole.
+        """
+        self.forget()
+        if leaves is None:
+            return
+        reference = self._reference
+        may_be_whole = int(settings.get("float64_whole_bytes", pieces.WHOLE_BYTES))
+        # A state that forward changes would go on from piece to piece.
+        if not reference.changes_state():
+            self._pieces = pieces.find(
+                leaves, outputs, reference.run_anew, self._forward, may_be_whole
+            )
+        try:
+            self.works = self._pieces is not None or bool(self._forward(leaves))
+        except Failure:
+            self.works = False
+
+    def parts(self, leaves):
+        """Yields the rows of a part (Ellipsis: all) with forward's outputs for them in float64
+        (integer ones as they are). Raises Failure(kFloat64Unsupported).
+        """
+        if self._pieces is None:
+            yield ..., self._forward(leaves)
+            return
+        for rows in self._pieces.ranges():
+            yield rows, self._forward(self._pieces.cut(leaves, rows))
+
+    def whole(self, leaves):
+        """Returns the outputs of all rows."""
+        parts = [outputs for _, outputs in self.parts(leaves)]
+        return parts[0] if len(parts) == 1 else [torch.cat(part) for part in zip(*parts)]
+
+    def _forward(self, leaves):
+        try:
+            outputs, self._doubles = self._reference.in_double_tensors(self._doubles, leaves)
+        except Exception as error:
+            raise Failure(
+                failure.FLOAT64_UNSUPPORTED,
+                "the reference does not run in float64: "
+                f"{getattr(error, 'message', None) or failure.describe_exception(error)}",
+            ) from error
+        for tensor in outputs:
+            if tensor.dtype.is_floating_point and tensor.dtype != torch.float64:
+                name = str(tensor.dtype).replace("torch.", "")
+                raise Failure(
+                    failure.FLOAT64_UNSUPPORTED,
+                    f"the reference gives {name} even for float64 inputs",
+                )
+        return outputs

@@ -14,9 +14,7 @@ def call(model, arguments, place, path, form=None):
     try:
         result = model(*arguments)
     except BaseException as error:
-        raise Failure(
-            failure.PROBLEM_FORWARD, failure.explain_forward(error, path, torch.__version__)
-        ) from error
+        raise failure.because_of_forward(error, path, torch.__version__) from error
     try:
         form = structure.form_of(result) if form is None else form
         results = structure.flatten_outputs(result, [], form)

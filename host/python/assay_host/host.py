@@ -70,9 +70,11 @@ class Context:
             raise Failure(failure.ENVIRONMENT, f"region {number} is not attached")
         return self.regions[number]
 
-    def say(self, text):
+    def say(self, text, number=0):
+        """Writes the text into the report, with the number of its failure."""
         if wire.REPORT in self.regions:
             self.report.message = wire.encode_text(text, wire.MESSAGE_BYTES)
+            self.report.failure = number
 
     def attach(self, args, fd):
         number, size_bytes, writable, on_device = args[0], args[1], args[2] != 0, args[3] == 1
@@ -213,7 +215,7 @@ def _answer(handlers, context, frame, fd):
         number, text = failure.ENVIRONMENT, "the python host failed: " + failure.describe_exception(
             error
         )
-    context.say(text)
+    context.say(text, number)
     reply.kind = wire.FAILED
     reply.args[0] = number
     return reply

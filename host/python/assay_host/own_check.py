@@ -60,10 +60,12 @@ class OwnCheck:
             said = self._function(*given[: self._arguments])
         except BaseException as error:
             path = self._context.path("problem", "problem.py")
-            raise Failure(
+            raise failure.because(
                 failure.PROBLEM_CHECK,
-                f"the problem's own {NAME} fails: {failure.explain(error, path)}; it must "
-                "return None or a sentence, whatever the outputs hold",
+                error,
+                path,
+                f"the problem's own {NAME} fails: ",
+                "; it must return None or a sentence, whatever the outputs hold",
             ) from error
         finally:
             torch.set_grad_enabled(False)

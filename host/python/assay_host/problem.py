@@ -40,7 +40,7 @@ def parse(path):
     try:
         return parse_text(read_source(path), path)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Failure(failure.PROBLEM_LOAD, failure.explain(error, path)) from error
+        raise failure.because(failure.PROBLEM_LOAD, error, path) from error
 
 
 def parse_text(source, path):
@@ -246,7 +246,7 @@ def execute(tree, path):
     try:
         exec(compile(tree, path, "exec"), module.__dict__)  # the problem file is the user's own
     except BaseException as error:
-        raise Failure(failure.PROBLEM_LOAD, failure.explain(error, path)) from error
+        raise failure.because(failure.PROBLEM_LOAD, error, path) from error
     module.class_name = forms.class_name(module, tree)
     module.Model = getattr(module, module.class_name)
     if not callable(getattr(module, "get_inputs", None)):
@@ -288,8 +288,8 @@ def _call_for_list(function, name, taker, path):
     try:
         result = function()
     except BaseException as error:
-        raise Failure(
-            failure.PROBLEM_INPUTS, f"{name}() fails: {failure.explain(error, path)}"
+        raise failure.because(
+            failure.PROBLEM_INPUTS, error, path, f"{name}() fails: "
         ) from error
     return forms.arguments(result, taker, name)
 
@@ -299,11 +299,8 @@ def construct(module, arguments, path):
     try:
         model = module.Model(*arguments)
     except BaseException as error:
-        raise Failure(
-            failure.PROBLEM_LOAD,
-            f"{module.class_name}({failure.counted(len(arguments), 'argument')}) fails: "
-            f"{failure.explain(error, path)}",
-        ) from error
+        made = f"{module.class_name}({failure.counted(len(arguments), 'argument')})"
+        raise failure.because(failure.PROBLEM_LOAD, error, path, made + " fails: ") from error
     if not isinstance(model, torch.nn.Module):
         raise Failure(failure.PROBLEM_LOAD, f"{module.class_name} is not a torch.nn.Module")
     return model

@@ -12,16 +12,18 @@ Requests (results of kDone in brackets):
                  of JSON that stand in it, constants in the place of those of the settings.
                  [argument count, flags, 0, bytes written to that memfd]
                  flags: 1 forward changes its inputs; 2 float64 works; 4 forward changes state;
-                 8 some weights got random values; 16 it has a check of its own
+                 8 some weights got random values; 16 it has a check of its own; 32 get_inputs()
+                 gives the same values under every seed; 64 and the judge's own take their place
   kStoreWeights  args[0] 0: the state dict goes into the weights region, and the module works there
                  from now on; 1: it takes its weights from the first slot there, and blocks call a
                  module for each slot (copies.py); 2: the judge has changed them since float64
                  copies were made
   kDraw          args: seed, DrawKind, slot, seed of a nudge (0: none) and its size as a power of a
-                 half (draws.nudge_all) [number of tensors that the kind changed]
+                 half (draws.nudge_all) [number of tensors that the kind changed; of random signs:
+                 bits of the inputs that keep theirs because the reference needs it]
   kEvaluate      args: slot, precision (0 native, 1 float64)
-  kFill          args: seed, first slot, count: ordinary draws under the seeds from that one on,
-                 each evaluated natively
+  kFill          args: seed, first slot, count, whether odd seeds give random signs: values under
+                 the seeds from that one on, evaluated natively (fills.py)
   kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
   kEstimate      see estimate.py
   kProfile       args[0] milliseconds to spend; carries a writable memfd [bytes written to it]
@@ -34,13 +36,15 @@ import os
 import torch
 
 from assay_host import blocks, compiled, copies, describe, device, drawn_weights, draws, estimate
-from assay_host import failure, float64, forward, inplace, layout, mends, mutants, nan_outputs
-from assay_host import own_check, problem, profile, record, rehearsal, selections, structure
+from assay_host import failure, fills, float64, forward, inplace, input_draws, layout, mutants
+from assay_host import nan_outputs, own_check, problem, profile, record, rehearsal
+from assay_host import selections
+from assay_host import structure
 from assay_host import values, weights, wire
 from assay_host.failure import Failure
 
 FLAG_CHANGES_INPUTS, FLAG_FLOAT64, FLAG_CHANGES_STATE, FLAG_RANDOMISED = 1, 2, 4, 8
-FLAG_CHECK = 16
+FLAG_CHECK, FLAG_SAME_VALUES, FLAG_OWN_VALUES = 16, 32, 64
 
 
 class Reference:
@@ -48,12 +52,13 @@ class Reference:
         self._context = context
         self._path = context.path("problem", "problem.py")
         self._model = None
-        self._doubles = None
+        self._float64 = float64.Float64(self)
         self._slots = None
         self._copies = self._compiled = None
         self._draw_kinds = {}
         self._check = own_check.OwnCheck(self, context)
-        self._others = mutants.Mutants(self), selections.Selections(self), self._check
+        parts = fills.Fills, mutants.Mutants, selections.Selections
+        self._others = *(part(self) for part in parts), self._check
         context.on_attach.append(self._forget_views)
 
     def handlers(self):
@@ -62,7 +67,6 @@ class Reference:
             wire.STORE_WEIGHTS: self._store_weights,
             wire.DRAW: self._draw,
             wire.EVALUATE: self._evaluate,
-            wire.FILL: self._fill,
             wire.BLOCKS: self._blocks,
             wire.ESTIMATE: self._estimate,
             wire.PROFILE: self._profile,
@@ -79,7 +83,7 @@ class Reference:
     def _load(self, args, fd):
         torch.set_grad_enabled(False)
         torch.set_default_dtype(torch.float32)
-        self._model = self._doubles = self._slots = self._copies = self._form = None
+        self._model = self._slots = self._copies = self._form = None
         settings = self._context.settings
         device.start(settings)
         self._place = device.Placement(settings)
@@ -95,12 +99,15 @@ class Reference:
         model = problem.construct(self._module, init_inputs, self._path)
         self._model = self._place.module(model, self._path)
 
-        problem.seed_everything(int(settings.get("seed", 0)))
+        draw_seed = int(settings.get("seed", 0))
+        problem.seed_everything(draw_seed)
         leaves = self._draw_leaves()
         signature = describe.Signature(self._place.device)
         for name, value in leaves:
             signature.add(wire.INPUT, name, value, failure.PROBLEM_INPUTS)
-        self._input_rows = signature.of_role(wire.INPUT)
+        self._inputs = input_draws.InputDraws(
+            self._called_for_inputs, self._place, draw_seed, signature.of_role(wire.INPUT)
+        )
         likenesses = [rehearsal.likeness(value) for _, value in leaves]
         self._materialise_lazy_parameters(leaves)
         treatment = settings.get("weights", weights.VARIED)
@@ -125,13 +132,17 @@ class Reference:
         for number, tensor in zip(self._changes.inputs, outputs[results:]):
             signature.add_changed(number, tensor, used_bytes[number])
         self._nan = nan_outputs.NanOutputs(outputs)
-        del outputs
         flags = FLAG_CHANGES_INPUTS if self._changes.inputs else 0
         flags |= FLAG_CHANGES_STATE if self._changed_names else 0
         flags |= FLAG_RANDOMISED if len(drawn) > len(kept) else 0
         flags |= FLAG_CHECK if self._check.load(self._module) else 0
-        if args[0] == 0 and self._float64_works(leaves):
-            flags |= FLAG_FLOAT64
+        given = None if args[0] else [value for _, value in leaves]
+        self._float64.learn(given, outputs, settings)
+        del outputs
+        flags |= FLAG_FLOAT64 if self._float64.works else 0
+        if args[0] == 0:
+            repeats, own = self._inputs.learn(self._truth_of)
+            flags |= (FLAG_SAME_VALUES if repeats else 0) | (FLAG_OWN_VALUES if own else 0)
         self._timed = self._baseline(leaves, settings.get("baseline", "eager"))
         signature.write(self._context.report)
         record_bytes = record.write(
@@ -154,10 +165,10 @@ class Reference:
         """Returns one call of get_inputs() as (name, value) leaves on the CPU; also sets the
         template that rebuilds its nesting.
         """
-        inputs = problem.inputs(self._module, self._model, self._path)
-        return [(name, self._place.drawn(value)) for name, value in self._leaves_of(inputs)]
+        return [(name, self._place.drawn(value)) for name, value in self._called_for_inputs()]
 
-    def _leaves_of(self, inputs):
+    def _called_for_inputs(self):
+        inputs = problem.inputs(self._module, self._model, self._path)
         names = describe.forward_names(self._model.forward, len(inputs))
         leaves = []
         self._template = (
@@ -236,37 +247,6 @@ class Reference:
         self._restorer.restore()
         return made
 
-    # float64
-
-    def _float64_works(self, leaves):
-        try:
-            self._forward64([self._place.double_copy(value) for _, value in leaves])
-        except Failure:
-            return False
-        return True
-
-    def _forward64(self, leaves):
-        """Outputs in float64 (integer ones as they are). Raises Failure(kFloat64Unsupported)."""
-        try:
-            self._restorer.restore()
-            if self._doubles is None:
-                self._doubles = float64.DoubleTensors(self._model, self._restorer.tensors())
-            with self._doubles.in_place():
-                outputs = self._forward(leaves)
-        except Exception as error:
-            raise Failure(
-                failure.FLOAT64_UNSUPPORTED,
-                "the reference does not run in float64: "
-                f"{getattr(error, 'message', None) or failure.describe_exception(error)}",
-            ) from error
-        for tensor in outputs:
-            if tensor.dtype.is_floating_point and tensor.dtype != torch.float64:
-                raise Failure(
-                    failure.FLOAT64_UNSUPPORTED,
-                    f"the reference gives {_name(tensor.dtype)} even for float64 inputs",
-                )
-        return outputs
-
     # Requests after loading
 
     def slots(self):
@@ -284,8 +264,7 @@ class Reference:
         if self._model is None:
             raise Failure(failure.ENVIRONMENT, "no problem is loaded")
         if args[0] == 2:
-            if self._doubles is not None:
-                self._doubles.refresh()
+            self._float64.refresh()
             return ()
         views = self._views(0)
         state = weights.state_tensors(self._model)
@@ -312,7 +291,7 @@ class Reference:
                 lambda: self._made_again(places),
             )
         self._restorer = weights.Restorer(self._model, self._changed_names)
-        self._doubles = None
+        self._float64.forget_tensors()
         self._place.finish()
         return ()
 
@@ -339,24 +318,28 @@ class Reference:
         tensors = list(weights.state_tensors(model).values())
         return model, [tensors[index] for index in places]
 
-    # What mutants.py, selections.py and own_check.py stand on
+    # What fills.py, mutants.py, selections.py and own_check.py stand on
 
     def drawn(self, seed, kind):
-        """Returns the (name, value) leaves of a draw, and how many tensors its kind changed."""
-        if kind >= draws.KIND_COUNT and kind not in mends.KINDS:
-            raise Failure(failure.ENVIRONMENT, f"unknown kind of draw {kind}")
-        if kind in mends.KINDS:
-            problem.seed_everything(seed)
-            leaves = self._draw_leaves()
-        else:
-            leaves = self._leaves_of(self._place.draw(lambda: self._seeded_inputs(seed)))
-        describe.check_same(self._input_rows, leaves)
-        change_all = mends.change_all if kind in mends.KINDS else draws.change_all
-        return change_all(leaves, kind, seed)
+        """As InputDraws.drawn()."""
+        return self._inputs.drawn(seed, kind)
 
-    def _seeded_inputs(self, seed):
-        problem.seed_everything(seed)
-        return problem.inputs(self._module, self._model, self._path)
+    def draw_into(self, slot, seed, kind, change=lambda leaves: leaves):
+        """Fills a slot's inputs with a draw, changed once more; returns how many tensors its kind
+        changed. finish() waits for it.
+        """
+        slots = self.slots()
+        leaves, changed = self.drawn(seed, kind)
+        slots.store_inputs(slot, [value for _, value in change(leaves)])
+        self._draw_kinds[slot] = kind
+        return changed
+
+    def finish(self):
+        self._place.finish()
+
+    @property
+    def nan(self):
+        return self._nan
 
     def kind_of(self, slot):
         return self._draw_kinds.get(slot, draws.ORDINARY)
@@ -368,13 +351,32 @@ class Reference:
 
     def in_float64(self, slot):
         """Returns forward's outputs for a slot's inputs in float64, with the present weights."""
-        if self._doubles is not None:
-            self._doubles.refresh()
-        return self._forward64(self.slots().leaves(slot, self._place.double_copy))
+        self._float64.refresh()
+        return self._float64.whole(self.slots().leaves(slot))
+
+    def _truth_of(self, leaves):
+        """Returns forward's outputs for these leaves in float64, or natively without it."""
+        if not self._float64.works:
+            return self.run_anew(leaves)
+        self._float64.refresh()
+        return self._float64.whole([value for _, value in leaves])
 
     def _given(self, value):
         """Returns a value as forward gets it."""
         return self._place.copy(value) if self._changes.inputs else self._place.there(value)
+
+    def in_double_tensors(self, doubles, leaves):
+        """Returns forward's outputs for leaves in float64, from the constructed state, and the
+        DoubleTensors; None: makes them.
+        """
+        self._restorer.restore()
+        if doubles is None:
+            doubles = float64.DoubleTensors(self._model, self._restorer.tensors())
+        with doubles.in_place():
+            return self._forward([self._place.double_copy(value) for value in leaves]), doubles
+
+    def changes_state(self):
+        return bool(self._changed_names)
 
     def given_to_check(self, slot, outputs):
         """Returns a slot's arguments as copies, the outputs beside them, and the module."""
@@ -392,24 +394,23 @@ class Reference:
 
     def _draw(self, args, _fd):
         seed, kind, slot, nudge, bits = args[:5]
-        slots = self.slots()
-        leaves, changed = self.drawn(seed, kind)
-        if nudge:
-            leaves = draws.nudge_all(leaves, nudge, 2.0**-bits)
-        slots.store_inputs(slot, [value for _, value in leaves])
-        self._place.finish()
-        self._draw_kinds[slot] = kind
-        return (changed,)
+        changed = self.draw_into(slot, seed, kind, lambda leaves: (
+            draws.nudge_all(leaves, nudge, 2.0**-bits) if nudge else leaves
+        ))
+        self.finish()
+        return changed, self._inputs.kept_signs() if kind == draws.SIGNS else 0
 
     def _evaluate(self, args, _fd):
         slot, precision = args[:2]
         slots = self.slots()
         try:
             if precision == 1:
-                outputs = self._forward64(slots.leaves(slot, self._place.double_copy))
-                forward.copy_outputs(outputs, slots.oracle_outputs(slot), precision)
+                targets = slots.oracle_outputs(slot)
+                for rows, outputs in self._float64.parts(slots.leaves(slot)):
+                    part = [target if target is None else target[rows] for target in targets]
+                    forward.copy_outputs(outputs, part, precision)
             else:
-                self._evaluate_natively(slots, slot)
+                self.evaluate_natively(slot)
             self._place.finish()
         except Failure as error:
             ordinary = self.kind_of(slot) == draws.ORDINARY
@@ -418,32 +419,13 @@ class Reference:
             raise Failure(failure.DRAW_MEANINGLESS, error.message) from error
         return ()
 
-    def _evaluate_natively(self, slots, slot):
+    def evaluate_natively(self, slot):
         """Fills the slot's outputs and returns them."""
         self._restorer.restore()
+        slots = self.slots()
         targets = slots.outputs(slot)
         forward.copy_outputs(self._forward(slots.leaves(slot, self._given)), targets, 0)
         return targets
-
-    def _fill(self, args, _fd):
-        seed, first, count = args[:3]
-        slots = self.slots()
-        suspects = []  # on a device: looking at each one would wait for it
-        for index in range(count):
-            slot = first + index
-            leaves, _ = self.drawn((seed + index) & (2**63 - 1), draws.ORDINARY)
-            slots.store_inputs(slot, [value for _, value in leaves])
-            self._draw_kinds[slot] = draws.ORDINARY
-            suspects += self._nan.suspects(self._evaluate_natively(slots, slot))
-        self._place.finish()
-        if suspects and bool(torch.stack(suspects).any()):
-            for slot in range(first, first + count):
-                self._refuse_nan(slots, slot)
-        return ()
-
-    def _refuse_nan(self, slots, slot):
-        names = [spec.name.decode() for spec in slots.output_specs]
-        self._nan.refuse(slots.outputs(slot), names, lambda: self.in_float64(slot))
 
     def _blocks(self, _args, _fd):
         self._slots = None  # the judge may have changed the number of slots since the last time
@@ -494,6 +476,3 @@ class Reference:
 
         return (wire.write_text(fd, profile.profile(call, args[0])),)
 
-
-def _name(dtype):
-    return str(dtype).replace("torch.", "")

@@ -104,10 +104,11 @@ class Report(ctypes.Structure):
         ("fault_address", _u64),
         ("fault_call", _u32),
         ("argument_count", _u32),
+        ("failure", _u64),
         ("message", ctypes.c_char * MESSAGE_BYTES),
         ("arguments", ArgumentSpec * ARGUMENTS_MAX),
         ("result_at", _u64 * RESULTS_MAX),
-        ("padding_end", _u32 * 8),
+        ("padding_end", _u32 * 6),
     ]
 
 
@@ -133,7 +134,7 @@ def _sizes_and_offsets():
         (
             Report,
             "ready done settle_ns replays fault fault_signal fault_region fault_address fault_call "
-            "argument_count message arguments result_at",
+            "argument_count failure message arguments result_at",
         ),
         (BlockLoop, "control report sequence call_count order"),
     ]

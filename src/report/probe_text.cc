@@ -1,8 +1,8 @@
-// ProbeText: what a short run of a candidate's calls says, in words.
+#include "report/probe_text.h"
+
 #include <fmt/format.h>
 
 #include "report/text.h"
-#include "search/feedback.h"
 
 namespace assay {
 namespace {

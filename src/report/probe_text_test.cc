@@ -1,8 +1,9 @@
+#include "report/probe_text.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "model/sample_verdicts.h"
-#include "search/feedback.h"
 
 namespace assay {
 namespace {

@@ -1,4 +1,4 @@
-#include "run/fleet.h"
+#include "worker_client/fleet.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

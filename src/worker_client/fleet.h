@@ -1,5 +1,5 @@
-// The workers of a run: processes that judge, one for each device (docs/worker.md). They talk in
-// lines of JSON.
+// Worker processes (docs/worker.md), one or several a device, and the lines that go to and fro.
+// WorkerClient knows what the lines mean.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-#include "run/fleet.h"
+#include "worker_client/fleet.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,0 +1,209 @@
+"""Tests random signs, and the judge's own values where get_inputs() repeats itself."""
+
+import types
+import unittest
+
+from fake_judge import torch
+from assay_host import describe, draws, failure, input_draws, own_values, wire
+from assay_host.failure import Failure
+
+PLACE = types.SimpleNamespace(draw=lambda call: call(), drawn=lambda value: value)
+
+
+def inputs_of(get_inputs, forward):
+    """Returns the InputDraws of a problem, and what learn() says."""
+
+    def call():
+        return [(f"x{number}", value) for number, value in enumerate(get_inputs())]
+
+    def truth_of(leaves):
+        try:
+            doubles = [
+                value.double() if getattr(value, "is_floating_point", bool)() else value
+                for _, value in leaves
+            ]
+            return [forward(*doubles)]
+        except Exception as error:
+            raise Failure(failure.PROBLEM_FORWARD, str(error)) from error
+
+    signature = describe.Signature()
+    for name, value in call():
+        signature.add(wire.INPUT, name, value, failure.PROBLEM_INPUTS)
+    made = input_draws.InputDraws(call, PLACE, 7, signature.of_role(wire.INPUT))
+    return made, made.learn(truth_of)
+
+
+def signed(get_inputs, forward=lambda x, *_: x, seed=1):
+    """Returns an ordinary draw, the same with random signs, how many tensors changed, and bits of
+    those that keep theirs.
+    """
+    made, _ = inputs_of(get_inputs, forward)
+    ordinary, _ = made.drawn(seed, draws.ORDINARY)
+    leaves, changed = made.drawn(seed, draws.SIGNS)
+    values = [[value for _, value in drawn] for drawn in (ordinary, leaves)]
+    return (*values, changed, made.kept_signs())
+
+
+class SignsTest(unittest.TestCase):
+    def test_values_of_one_sign_get_random_signs_and_keep_their_magnitudes(self):
+        for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+            for sign in (1, -1):
+                before, after, changed, kept = signed(
+                    lambda: [(sign * torch.rand(64, 64)).to(dtype)]
+                )
+                self.assertEqual((changed, kept), (1, 0))
+                self.assertEqual(after[0].dtype, dtype)
+                self.assertTrue(torch.equal(before[0].abs(), after[0].abs()))
+                share = (before[0] != after[0]).double().mean().item()
+                self.assertAlmostEqual(share, 0.5, delta=0.2 if dtype == torch.bfloat16 else 0.05)
+
+    def test_other_seeds_give_other_signs(self):
+        values = [torch.rand(64)]
+        first = signed(lambda: [values[0].clone(), torch.rand(3)], seed=1)[1][0]
+        second = signed(lambda: [values[0].clone(), torch.rand(3)], seed=2)[1][0]
+        self.assertFalse(torch.equal(first, second))
+
+    def test_values_that_leave_out_an_interval_around_zero_get_random_signs(self):
+        def get_inputs():
+            x = 1 + torch.rand(64)
+            x[:32] *= -1
+            return [x]
+
+        before, after, changed, _ = signed(get_inputs)
+        self.assertEqual(changed, 1)
+        self.assertFalse(torch.equal(before[0], after[0]))
+
+    def test_what_says_more_than_a_distribution_stays(self):
+        def triangle():
+            return torch.softmax(torch.randn(8, 8), 1)
+
+        for get_inputs in (
+            lambda: [torch.randn(64)],
+            lambda: [(torch.rand(64) < 0.5).float()],
+            lambda: [torch.ones(8, 8)],
+            lambda: [torch.randint(0, 5, (64,))],
+            lambda: [torch.rand(64) < 0.5],
+            lambda: [triangle()],
+            lambda: [triangle().t().contiguous()],
+            lambda: [torch.rand(64).sort().values],
+            lambda: [torch.rand(0, 4)],
+        ):
+            before, after, changed, kept = signed(get_inputs)
+            self.assertEqual((changed, kept), (0, 0))
+            self.assertTrue(torch.equal(before[0], after[0]))
+
+    def test_zeros_infinities_ties_and_symmetry_stay(self):
+        def get_inputs():
+            x = torch.rand(32, 32)
+            x = x + x.t()
+            x[0, 0], x[1, 1] = 0, float("inf")
+            return [x]
+
+        _, (x,), changed, _ = signed(get_inputs, lambda x: x.clamp(-9, 9))
+        self.assertEqual(changed, 1)
+        self.assertTrue(torch.equal(x, x.t()))
+        self.assertFalse(bool(torch.signbit(x[0, 0])))
+        self.assertEqual(x[1, 1].item(), float("inf"))
+
+    def test_inputs_that_the_reference_needs_positive_keep_their_signs(self):
+        for forward in (
+            torch.sqrt,
+            torch.log,
+            lambda x: x**0.3,
+            lambda p: p * torch.log(p),
+            lambda x: torch.linalg.cholesky(torch.diag(x)),
+        ):
+            before, after, changed, kept = signed(lambda: [torch.rand(64) + 0.1], forward)
+            self.assertEqual((changed, kept), (0, 1))
+            self.assertTrue(torch.equal(before[0], after[0]))
+
+    def test_one_input_that_must_be_positive_does_not_keep_the_others_so(self):
+        before, after, changed, kept = signed(
+            lambda: [torch.rand(64), torch.rand(64) + 0.1, torch.rand(64)],
+            lambda x, v, y: x / v.sqrt() + y,
+        )
+        self.assertEqual((changed, kept), (2, 0b10))
+        self.assertTrue(torch.equal(before[1], after[1]))
+        for number in (0, 2):
+            self.assertLess(after[number].min().item(), 0)
+
+    def test_infinities_by_design_do_not_keep_signs(self):
+        mask = torch.zeros(8, 8).masked_fill(torch.ones(8, 8).triu(1) > 0, float("-inf"))
+        _, after, changed, kept = signed(lambda: [torch.rand(8, 8)], lambda x: x.clamp(0) + mask)
+        self.assertEqual((changed, kept), (1, 0))
+        self.assertLess(after[0].min().item(), 0)
+
+
+class OwnValuesTest(unittest.TestCase):
+    def drawn(self, get_inputs, count=2):
+        """Returns what learn() says, and the first input of some draws."""
+        made, said = inputs_of(get_inputs, lambda x, *_: x)
+        return said, [made.drawn(seed, draws.ORDINARY)[0][0][1] for seed in range(count)]
+
+    def test_values_that_change_with_the_seed_are_left_alone(self):
+        said, (first, _) = self.drawn(lambda: [torch.rand(64)])
+        self.assertEqual(said, (False, False))
+        torch.manual_seed(0)
+        self.assertTrue(torch.equal(first, torch.rand(64)))
+        self.assertEqual(self.drawn(lambda: [torch.rand(()).item()], 1)[0], (False, False))
+
+    def test_a_get_inputs_that_seeds_itself_or_gives_a_constant_gets_the_judges_values(self):
+        def seeded():
+            torch.manual_seed(3)
+            return [torch.rand(64, 4) - 0.25, 0.5]
+
+        constant = torch.randn(64, 4)
+        for get_inputs in (seeded, lambda: [constant, torch.arange(5)]):
+            given = get_inputs()[0]
+            said, (first, second) = self.drawn(get_inputs)
+            self.assertEqual(said, (True, True))
+            self.assertEqual((first.shape, first.dtype), (given.shape, given.dtype))
+            for one in (first, second):
+                self.assertFalse(torch.equal(one, given))
+                self.assertGreaterEqual(one.min().item(), given.min().item())
+                self.assertLessEqual(one.max().item(), given.max().item())
+            self.assertFalse(torch.equal(first, second))
+            self.assertNotEqual(first.sum().item(), second.sum().item())
+
+    def test_own_values_are_the_same_under_the_same_seed(self):
+        constant = torch.randn(64)
+        made, _ = inputs_of(lambda: [constant], lambda x: x)
+        a, b = (made.drawn(5, draws.ORDINARY)[0][0][1] for _ in range(2))
+        self.assertTrue(torch.equal(a, b))
+
+    def test_structure_stays(self):
+        symmetric = torch.randn(8, 8)
+        symmetric = symmetric @ symmetric.t()
+        _, (own, _) = self.drawn(lambda: [symmetric])
+        self.assertFalse(torch.equal(own, symmetric))
+        self.assertTrue(torch.equal(own, own.t()))
+        for before, after in zip(*(torch.linalg.eigvalsh(x) for x in (symmetric, own))):
+            self.assertAlmostEqual(before.item(), after.item(), places=3)
+        for dim in (0, 1):
+            shares = torch.softmax(torch.randn(16, 16), dim)
+            _, (own, _) = self.drawn(lambda: [shares])
+            self.assertFalse(torch.equal(own, shares))
+            self.assertTrue(bool(((own.sum(dim) - 1).abs() < 1e-5).all()))
+        whole = torch.randint(0, 100, (64,)).float()
+        _, (own, _) = self.drawn(lambda: [whole])
+        self.assertTrue(torch.equal(own, own.round()))
+        triangle = torch.randn(16, 16).tril()
+        _, (own, _) = self.drawn(lambda: [triangle])
+        self.assertTrue(torch.equal(own.triu(1), torch.zeros(16, 16)))
+
+    def test_what_no_judge_may_change_is_said_and_stays(self):
+        for given in (torch.ones(64), torch.arange(64.0), torch.randint(0, 9, (64,))):
+            said, (own, _) = self.drawn(lambda: [given])
+            self.assertEqual(said, (True, False))
+            self.assertTrue(torch.equal(own, given))
+
+    def test_a_difference_in_any_leaf_counts(self):
+        a = [("x", torch.zeros(9000)), ("n", 3), ("s", float("nan"))]
+        self.assertTrue(own_values.same(own_values.digest(a), own_values.digest(a)))
+        for name, value in (("n", 4), ("x", torch.eye(9000)[7])):
+            b = [(key, value if key == name else old) for key, old in a]
+            self.assertFalse(own_values.same(own_values.digest(a), own_values.digest(b)))
+
+
+if __name__ == "__main__":
+    unittest.main()
