@@ -848,8 +848,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         Settle(weight);
         if (left == 0) release(value_empty);
         Differentiate(weight, score, d_score, deltas + d_stage * kRowBytes + own_numbers);
-        __syncwarp();  // all lanes have read their numbers
-        release(d_output_empty + 8 * d_stage);
         Wait(d_score_empty + 8 * (count % 2), count / 2 % 2 ^ 1);
 #pragma unroll
         for (int j = 0; j < 4; ++j)
@@ -857,6 +855,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         FenceForCopies();
         __syncwarp();
         release(d_score_full + 8 * (count % 2));
+        // Not before: now all lanes have their numbers in registers. (Right after the loads that read
+        // deltas the compiler lets this arrival go out while two of the four are still on their way.)
+        release(d_output_empty + 8 * d_stage);
         unsigned next_stage = stage;
         if (left > 0) {
           next_stage = StageOf<QUERY_STAGES>(count + 1);
