@@ -2,6 +2,7 @@
 hosts on device memory if PyTorch has one.
 """
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -41,6 +42,50 @@ class Views(unittest.TestCase):
     def test_a_view_outside_of_the_region_is_refused(self):
         with self.assertRaises(ValueError):
             values.view(Mapping(64), torch.float32, (16,), 4)
+
+
+class Placements(unittest.TestCase):
+    def placement(self):
+        place = device.Placement({"device": "cuda"})
+        place._draws_there = True  # as with PyTorch 2
+        return place
+
+    def drawn(self, place, cause):
+        """Draws by a get_inputs() that fails on the device. Returns how many calls there were."""
+        calls = []
+
+        def get_inputs():
+            calls.append(1)
+            if len(calls) == 1:
+                raise failure.Failure(failure.PROBLEM_INPUTS, "get_inputs() fails") from cause
+
+        with mock.patch.object(torch, "device", contextlib.nullcontext):
+            place.draw(get_inputs)
+        return len(calls)
+
+    def test_a_draw_that_cannot_be_made_on_the_device_is_made_on_the_cpu(self):
+        place = self.placement()
+        self.assertEqual(self.drawn(place, RuntimeError("another device")), 2)
+        self.assertFalse(place._draws_there)
+
+    def test_a_draw_for_which_the_device_lacks_memory_fails(self):
+        place = self.placement()
+        with self.assertRaises(failure.Failure):
+            self.drawn(place, torch.cuda.OutOfMemoryError("CUDA out of memory"))
+        self.assertTrue(place._draws_there)
+
+    def test_memory_that_no_tensor_uses_is_given_back_if_it_is_much(self):
+        for held_bytes, calls in ((2**30, 0), (2**30 + 1, 1)):
+            with mock.patch.multiple(
+                torch.cuda,
+                synchronize=mock.DEFAULT,
+                empty_cache=mock.DEFAULT,
+                memory_reserved=lambda: held_bytes + 5,
+                memory_allocated=lambda: 5,
+            ) as patched:
+                self.placement().finish()
+            self.assertEqual(patched["synchronize"].call_count, 1)
+            self.assertEqual(patched["empty_cache"].call_count, calls)
 
 
 class SlotsOnDevice(BlocksCase):
@@ -180,8 +225,16 @@ class Results(unittest.TestCase):
         clock = iter(range(0, 10**9, 500_000))
         with mock.patch.object(device.time, "perf_counter_ns", lambda: next(clock)):
             cost = device.cost_ns(lambda: done.append("work"), lambda: done.append("wait"))
-        self.assertEqual(cost, 500_000 // 50)
-        self.assertEqual((done.count("work"), done.count("wait"), done[-1]), (300, 6, "wait"))
+        self.assertEqual(cost, 500_000 // 40)
+        self.assertEqual((done.count("work"), done.count("wait"), done[-1]), (202, 7, "wait"))
+
+    def test_the_cost_of_long_work_takes_few(self):
+        """Copies of 6.4 GB were made 300 times, in every host: a second a start."""
+        done = []
+        clock = iter(range(0, 10**12, 30_000_000))
+        with mock.patch.object(device.time, "perf_counter_ns", lambda: next(clock)):
+            device.cost_ns(lambda: done.append("work"), lambda: None)
+        self.assertEqual(len(done), 7)
 
 
 _MAPS = """

@@ -5,7 +5,7 @@ import unittest
 import unittest.mock
 
 from fake_judge import Judge, torch
-from assay_host import draws
+from assay_host import draws, values
 
 FINITE_KINDS = range(draws.SPECIAL_VALUES)
 ALL_KINDS = range(draws.SIGNS)  # that draws.change() makes
@@ -55,10 +55,10 @@ class DrawsTest(unittest.TestCase):
             self.assertGreater(len(torch.unique(y.float())), 8)
 
     def test_large_offset_stays_within_a_dtype_that_ends_before_1000(self):
-        facts = types.SimpleNamespace(dtype="float8_e4m3fn", standardised=lambda: torch.ones(1))
+        facts = types.SimpleNamespace(dtype="float8_e4m3fn", standardised=lambda x: x)
         info = types.SimpleNamespace(max=448.0, eps=0.125)
         with unittest.mock.patch.object(torch, "finfo", lambda _: info):
-            self.assertEqual(draws._large_offset(facts, None).item(), 56 + 4 * 56 * 0.125)
+            self.assertEqual(draws._large_offset(facts, torch.ones(1)).item(), 56 + 4 * 56 * 0.125)
 
     def test_wide_range_spans_decades(self):
         y = change(torch.randn(100, 100), draws.WIDE_RANGE).abs()
@@ -148,6 +148,27 @@ class DrawsTest(unittest.TestCase):
             self.assertEqual(nudged[3][1], 0.5)
             self.assertTrue(torch.equal(draws.nudge_all(leaves, 1, 2.0**-bits)[0][1], y))
             self.assertFalse(torch.equal(draws.nudge_all(leaves, 2, 2.0**-bits)[0][1], y))
+
+    def test_pieces_of_a_large_tensor_change_as_the_whole_does(self):
+        infinite, symmetric = torch.randn(9, 64), torch.randn(16, 16)
+        infinite[::2, ::3], infinite[1, 1] = float("-inf"), float("nan")
+        for x in (
+            torch.randn(9, 64),
+            torch.randn(3, 4, 32).double(),
+            torch.rand(500).half(),
+            torch.randn(33, 20).t(),
+            torch.randn(40, 40).tril(),
+            symmetric + symmetric.t(),
+            infinite,
+        ):
+            whole = [change(x, kind) for kind in ALL_KINDS]
+            nudged = draws.nudge_all([("x", x)], 1, 2.0**-8)[0][1]
+            # A multiple of a vector's length: the elements after the last one are rounded apart.
+            with unittest.mock.patch.object(values, "PIECE", 64):
+                for kind in ALL_KINDS:
+                    self.assertTrue(values.same_bytes(change(x, kind), whole[kind]), kind)
+                again = draws.nudge_all([("x", x)], 1, 2.0**-8)[0][1]
+            self.assertTrue(values.same_bytes(again, nudged))
 
     def test_values_that_were_never_negative_stay_so(self):
         for kind in ALL_KINDS:

@@ -1,8 +1,9 @@
 """Inputs that forward changes: described, evaluated on copies, changed in the slot of each call."""
 
 import unittest
+from unittest import mock
 
-from fake_judge import torch, wire
+from fake_judge import torch, values, wire
 from judge_case import JudgeCase
 from assay_host import failure, inplace
 from sample_problems import problem
@@ -109,6 +110,36 @@ class InPlace(JudgeCase):
         self.assertEqual(inplace.changed_bytes(torch.zeros(0, 3), torch.zeros(0, 3)), 0)
         flag = torch.tensor([True, False])
         self.assertEqual(inplace.changed_bytes(flag, ~flag), 2)
+
+    def test_pieces_of_large_tensors_are_compared_as_the_whole(self):
+        a = torch.randn(7, 9)
+        a[0, :3] = torch.tensor([float("nan"), float("inf"), -0.0])
+        near, far, small = a.clone(), a.clone(), a.clone()
+        near[6] *= 1 + 2e-6
+        far[6, 8] = 1e-3
+        small[6, 8] = float("nan")
+        flags = torch.rand(5, 5) < 0.5
+        pairs = [(a, b) for b in (a.clone(), near, far, small, -a, a.double(), a.flatten())]
+        pairs += [(near, a), (a.t(), a.t().contiguous()), (a * 0, a.abs() * 0), (a[:0], a[:0])]
+        pairs += [(flags, flags.clone()), (flags, ~flags), (flags.long(), flags.long() * 2)]
+
+        def found():
+            return [
+                (
+                    values.same_bytes(a, b),
+                    values.same_but_for_rounding(a, b),
+                    a.dtype == b.dtype and a.shape == b.shape and inplace.changed_bytes(a, b),
+                    values.not_finite([a, b]),
+                )
+                for a, b in pairs
+            ]
+
+        whole = found()
+        self.assertEqual(whole[:4], [(True, True, 0, 4), (False, True, 36, 4),
+                                     (False, False, 4, 4), (False, False, 4, 5)])
+        for elements in (1, 4, 62):
+            with mock.patch.object(values, "PIECE", elements):
+                self.assertEqual(found(), whole)
 
 
 if __name__ == "__main__":

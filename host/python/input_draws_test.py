@@ -2,9 +2,10 @@
 
 import types
 import unittest
+from unittest import mock
 
 from fake_judge import torch
-from assay_host import describe, draws, failure, input_draws, own_values, wire
+from assay_host import describe, draws, failure, input_draws, own_values, problem, values, wire
 from assay_host.failure import Failure
 
 PLACE = types.SimpleNamespace(draw=lambda call: call(), drawn=lambda value: value)
@@ -13,7 +14,8 @@ PLACE = types.SimpleNamespace(draw=lambda call: call(), drawn=lambda value: valu
 def inputs_of(get_inputs, forward):
     """Returns the InputDraws of a problem, and what learn() says."""
 
-    def call():
+    def call(seed=7):
+        problem.seed_everything(seed)
         return [(f"x{number}", value) for number, value in enumerate(get_inputs())]
 
     def truth_of(leaves):
@@ -22,13 +24,12 @@ def inputs_of(get_inputs, forward):
                 value.double() if getattr(value, "is_floating_point", bool)() else value
                 for _, value in leaves
             ]
-            return [forward(*doubles)]
+            yield [forward(*doubles)]
         except Exception as error:
             raise Failure(failure.PROBLEM_FORWARD, str(error)) from error
 
     signature = describe.Signature()
-    for name, value in call():
-        signature.add(wire.INPUT, name, value, failure.PROBLEM_INPUTS)
+    signature.add_inputs(call())
     made = input_draws.InputDraws(call, PLACE, 7, signature.of_role(wire.INPUT))
     return made, made.learn(truth_of)
 
@@ -126,6 +127,20 @@ class SignsTest(unittest.TestCase):
         self.assertTrue(torch.equal(before[1], after[1]))
         for number in (0, 2):
             self.assertLess(after[number].min().item(), 0)
+
+    def test_pieces_of_a_large_input_get_the_signs_of_the_whole(self):
+        def gap():
+            x = 1 + torch.rand(20, 64)
+            x[::2] *= -1
+            x[3, 3] = float("inf")
+            return [x]
+
+        for get_inputs in (lambda: [torch.rand(20, 64).half()], gap, lambda: [torch.randn(999)]):
+            (_, (whole,), *said) = signed(get_inputs)
+            with mock.patch.object(values, "PIECE", 64):
+                (_, (after,), *again) = signed(get_inputs)
+            self.assertEqual(said, again)
+            self.assertTrue(values.same_bytes(after, whole))
 
     def test_infinities_by_design_do_not_keep_signs(self):
         mask = torch.zeros(8, 8).masked_fill(torch.ones(8, 8).triu(1) > 0, float("-inf"))

@@ -8,7 +8,7 @@ from fake_judge import Judge, Refused, failure, torch, wire
 from judge_case import JudgeCase
 from sample_problems import LINEAR, SOFTMAX, problem
 
-from assay_host import compiled  # noqa: E402
+from assay_host import compiled, draws  # noqa: E402
 
 
 class CompiledBaselines(unittest.TestCase):
@@ -317,6 +317,16 @@ class LoadsAndEvaluates(ReferenceTest):
         self.run_once()
         self.assertTrue(torch.equal(self.judge.tensor("out", 1), self.judge.tensor("x", 1).t() + 1))
         self.assertTrue(torch.equal(self.judge.tensor("out2", 1), self.judge.tensor("z", 1) * 2))
+
+    def test_inputs_are_laid_out_in_every_call_as_slots_are(self):
+        self.load(problem("return x.view(-1)", inputs="[torch.randn(4, 1).expand(4, 6)]"))
+        self.run_once()
+
+    def test_random_signs_are_tried_natively_where_there_is_no_float64(self):
+        for forward, changed in (("x.float()", 1), ("x.float().sqrt()", 0)):
+            self.load(problem(f"return {forward}", inputs="[torch.rand(64)]"))
+            self.judge.lay_out(1)
+            self.assertEqual(self.judge.draw(1, draws.SIGNS), changed)
 
     def test_a_brief_load_describes_the_same_without_float64(self):
         full = self.load(LINEAR)

@@ -133,6 +133,15 @@ class Refuses(ReferenceTest):
             failure.PROBLEM_RANDOM,
             "inputs; it draws random numbers",
         )
+        # A module that gives the same memory each time.
+        self.refused(
+            problem(
+                "return torch.rand(4, 6, out=self.held)",
+                init="self.held = torch.zeros(4, 6)",
+            ),
+            failure.PROBLEM_RANDOM,
+            "inputs; it draws random numbers",
+        )
         self.refused(
             problem("self.calls += 1\n        return x + self.calls", init="self.calls = 0"),
             failure.PROBLEM_RANDOM,

@@ -32,6 +32,7 @@ _POISON = 0xFF
 
 # Objects that may pile up before cycles are collected, between being armed and being ready.
 _GARBAGE_MAX = 5000
+_COPIED_ELEMENTS_MAX = 1 << 26
 
 # Memory for tensors of the outputs' sizes while results stay where forward put them: of all slots'
 # outputs so many times the size, for what forward makes on its way, and so much besides. What is
@@ -365,16 +366,15 @@ class _OnDevice:
         self._spark = torch.empty(0)
         self._settling_ns = 0
         if slots.count > 0:
-            # Writes slots that the judge poisons before each block.
-            targets = slots.results(0)
-            results = [torch.empty_like(target) for target in targets]
             self._spark = torch.zeros(1024, device=slots.outputs(0)[0].device)
+            self._settling_ns = sum(self._copying_ns(target) for target in slots.results(0))
 
-            def work():
-                for target, result in zip(targets, results):
-                    _copy(target, result)
-
-            self._settling_ns = device.cost_ns(work, self.wait)
+    def _copying_ns(self, target):
+        """Returns the time of a copy into a slot, of its first part alone if memory may be short."""
+        part = target.view(-1)[:_COPIED_ELEMENTS_MAX]
+        result = torch.empty_like(part)
+        cost_ns = device.cost_ns(lambda: _copy(part, result), self.wait)
+        return cost_ns * target.numel() // max(1, part.numel())
 
     def get_ready(self, run):
         """Prepares a block. Returns (list for its results, or None: they go into the slots; True if

@@ -110,6 +110,21 @@ class Signature:
                 f"the problem has more than {wire.ARGUMENTS_MAX} inputs, parameters " "and outputs",
             )
 
+    def add_inputs(self, leaves):
+        for name, value in leaves:
+            self.add(wire.INPUT, name, value, failure.PROBLEM_INPUTS)
+
+    def add_outputs(self, outputs, used_bytes):
+        """Adds forward's results, then the inputs that it changes. `used_bytes`: of the latter, by
+        number of the input, in order.
+        """
+        count = len(outputs) - len(used_bytes)
+        for index, tensor in enumerate(outputs[:count]):
+            name = f"out{index}" if index else "out"
+            self.add(wire.OUTPUT, name, tensor, failure.PROBLEM_OUTPUT)
+        for number, tensor in zip(used_bytes, outputs[count:]):
+            self._add_changed(number, tensor, used_bytes[number])
+
     def lay_out(self, number, memory):
         """Gives input number `number`, a view, the shape of its memory (layout.py)."""
         name, role, kind, dtype, shape, size_bytes = self.rows[number]
@@ -117,7 +132,7 @@ class Signature:
         self._used[number] = size_bytes
         self.rows[number] = (name, role, kind, dtype, memory, size_bytes // elements * count)
 
-    def add_changed(self, number, value, used_bytes):
+    def _add_changed(self, number, value, used_bytes):
         """Adds the output that holds input number `number` after the call."""
         self.add(wire.OUTPUT, f"{self.rows[number][0]}_after", value, failure.PROBLEM_OUTPUT)
         output = len(self.rows) - 1
@@ -180,7 +195,7 @@ def check_same(rows, leaves):
 
 def refuse_random(model, first, again):
     """Raises Failure(kProblemRandom) if `again(seed)`, which calls forward with the same inputs
-    under a seed, gives other outputs than `first`, those of a call under seed 1.
+    under a seed, gives other outputs than `first`, copies of those of a call under seed 1.
     """
     if _agree(first, again(2)):
         return
@@ -196,7 +211,8 @@ def _agree(first, second):
 
 
 def _why_random(model, again):
-    if not _agree(again(1), again(1)):
+    # A module may give the same memory each time.
+    if not _agree([tensor.clone() for tensor in again(1)], again(1)):
         return (
             "its result depends on earlier calls: call self.eval() in the constructor, or make the "
             "state an input that forward changes"
@@ -209,7 +225,7 @@ def _why_random(model, again):
     for module in dropouts.values():
         module.eval()
     # One that forward never calls is not why.
-    if dropouts and _agree(again(1), again(2)):
+    if dropouts and _agree([tensor.clone() for tensor in again(1)], again(2)):
         name = next(iter(dropouts))
         return (
             f"{name} drops values at random: call self.eval() in the constructor, or set its "

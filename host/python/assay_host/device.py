@@ -15,6 +15,8 @@ from assay_host.failure import Failure
 CPU, CUDA = "cpu", "cuda"
 _EXIT_DEVICE = 3  # the native host's, too
 _COPIES, _ROUNDS = 50, 5
+_ROUND_NS = 20_000_000
+_UNUSED_BYTES_MAX = 2**30  # that PyTorch's allocator may hold though no tensor uses them
 
 
 def name(settings):
@@ -61,7 +63,7 @@ def move(model, number, path):
 class Placement:
     """The devices of a reference's module and of its draws. Ordinary draws are made on the module's
     device if get_inputs() can, since drawing on the CPU takes most of a judgement; others on the
-    CPU.
+    CPU. A draw for which the device lacks memory fails: on the CPU its seed gives other values.
     """
 
     def __init__(self, settings):
@@ -69,19 +71,28 @@ class Placement:
         self._draws_there = self.device != CPU and hasattr(torch, "set_default_device")
 
     def draw(self, get_inputs):
-        """Makes an ordinary draw, on the device if possible. Tensors may lie on either side."""
+        """Makes an ordinary draw, on the device if possible. Tensors may lie on either side. Raises
+        Failure.
+        """
         if self._draws_there:
             try:
                 with torch.device(self.device):
                     return get_inputs()
-            except failure.Failure:
+            except Failure as error:
+                if isinstance(error.__cause__, torch.cuda.OutOfMemoryError):
+                    raise
                 self._draws_there = False
         return get_inputs()
 
     def finish(self):
-        """Waits for the device: slots there then hold the results."""
-        if self.device != CPU:
-            torch.cuda.synchronize()
+        """Waits for the device: slots there then hold the results. Other processes get the memory
+        that no tensor uses any more.
+        """
+        if self.device == CPU:
+            return
+        torch.cuda.synchronize()
+        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > _UNUSED_BYTES_MAX:
+            torch.cuda.empty_cache()
 
     def module(self, model, path):
         """Moves the model to the device. Raises Failure(kProblemLoad)."""
@@ -94,10 +105,11 @@ class Placement:
         return value
 
     def there(self, value):
-        """Returns an argument on the module's device: the tensor itself if it lies there."""
-        if isinstance(value, torch.Tensor) and value.device.type != self.device:
-            return value.to(self.device)
-        return value
+        """Returns a value as copy() does, but in its own memory if it lies there like that."""
+        if not isinstance(value, torch.Tensor) or value.device.type != self.device:
+            return self.copy(value)
+        laid_out = value.is_contiguous() or layout.of(value) is not None
+        return value.detach() if laid_out else self.copy(value)
 
     def copy(self, value):
         """Returns a copy as slots hand it over: laid out as there, without autograd, in its own
@@ -142,15 +154,16 @@ def end_by_error(library, loop, result):
 
 def cost_ns(work, wait_for_all):
     """Returns the time of work() on a device that runs it in the background [ns]: the least of a
-    few means over many in a row.
+    few means over many in a row, of less long work over fewer.
     """
 
-    def measured():
+    def measured(count):
         start_ns = time.perf_counter_ns()
-        for _ in range(_COPIES):
+        for _ in range(count):
             work()
         wait_for_all()
-        return (time.perf_counter_ns() - start_ns) // _COPIES
+        return (time.perf_counter_ns() - start_ns) // count
 
-    measured()
-    return min(measured() for _ in range(_ROUNDS))
+    measured(1)
+    count = max(1, min(_COPIES, _ROUND_NS // max(1, measured(1))))
+    return min(measured(count) for _ in range(_ROUNDS))

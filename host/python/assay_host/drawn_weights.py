@@ -4,8 +4,6 @@ they leave forward without numbers: a drawn exponent gives NaN of negative input
 
 import math
 
-import torch
-
 from assay_host import values
 from assay_host.failure import Failure
 
@@ -40,8 +38,7 @@ def _attempt(run):
         result = run()
     except Failure as error:
         return error, math.inf
-    floats = [tensor for tensor in result[0] if tensor.dtype.is_floating_point]
-    return result, sum(int((~torch.isfinite(values.wide(tensor))).sum()) for tensor in floats)
+    return result, values.not_finite(result[0])
 
 
 def _kept(tensors, drawn, run, found):

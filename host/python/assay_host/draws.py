@@ -7,9 +7,12 @@ stay as they are, and where the ordinary draw has no negative value, neither has
 alone changes signs, and has a file of its own: signs.py. docs/problems.md lists the kinds.
 """
 
+import itertools
 import math
 
 import torch
+
+from assay_host import values
 
 (
     ORDINARY,
@@ -42,12 +45,15 @@ class Facts:
         self.values = tensor.to(work).contiguous()
         self.kept = None  # elements that stay as they are; None: none
         inside = self.values
-        if not math.isfinite(self.values.sum(dtype=torch.float64).item()):
-            self.kept = ~torch.isfinite(self.values)
-            inside = self.values[~self.kept]
+        pieces = values.in_pieces(self.values)
+        if not math.isfinite(sum(piece.sum(dtype=torch.float64).item() for (piece,) in pieces)):
+            self.kept = values.by_pieces(lambda x: ~torch.isfinite(x), torch.bool, self.values)
+            pieces = values.in_pieces(*self.with_kept())
+            inside = torch.cat([piece[~kept] for piece, kept in pieces])
         self._measure(inside)
         if tensor.numel() > 1 and self.low <= 0 <= self.high:
-            nonzero = torch.count_nonzero(self.values).item()
+            pieces = values.in_pieces(self.values)
+            nonzero = sum(torch.count_nonzero(piece).item() for (piece,) in pieces)
             if nonzero <= (1 - _ZERO_SHARE) * tensor.numel():
                 zeros = self.values == 0
                 self.kept = zeros if self.kept is None else self.kept | zeros
@@ -60,6 +66,10 @@ class Facts:
         )
         self.narrow_range = torch.finfo(tensor.dtype).max < 1e6  # float16
         self.narrow = torch.finfo(tensor.dtype).eps > 1e-4  # the half precisions, and less
+
+    def with_kept(self):
+        """Returns the values, and beside them what is kept, if anything is."""
+        return (self.values,) if self.kept is None else (self.values, self.kept)
 
     def _measure(self, inside):
         self.low = self.high = self.mean = 0.0
@@ -78,21 +88,22 @@ class Facts:
         """Returns True if there are at most two distinct finite values; a short look settles most
         tensors.
         """
-        for part in (self.values.flatten()[:256], self.values):
+        short = self.values.flatten()[:256]
+        for (part,) in itertools.chain([(short,)], values.in_pieces(self.values)):
             ends = (part == self.low) | (part == self.high) | ~torch.isfinite(part)
             if not bool(ends.all()):
                 return False
         return True
 
-    def standardised(self):
-        """Returns the values shifted and scaled to mean 0 and deviation 1, element by element."""
-        return (self.values - self.mean) / (self.deviation or 1.0)
+    def standardised(self, part):
+        """Returns some of the values shifted and scaled as all are to mean 0 and deviation 1."""
+        return (part - self.mean) / (self.deviation or 1.0)
 
-    def uniform(self):
+    def uniform(self, part):
         """Returns a number in [0, 1) from each element's value: random between values, equal for
         equal ones.
         """
-        scaled = self.standardised() * 7919.773
+        scaled = self.standardised(part) * 7919.773
         return scaled - torch.floor(scaled)
 
 
@@ -114,69 +125,78 @@ def is_sorted(tensor):
     return bool((tensor[..., 1:] >= tensor[..., :-1]).all())
 
 
-def _large_offset(facts, _):
+def _large_offset(facts, part):
     # In a short dtype a deviation of 0.1 around 1000 would round away: at least four spacings. In
     # float8_e4m3fn 1000 itself would not fit.
     info = torch.finfo(facts.dtype)
     offset = min(1000.0, info.max / 8)
     deviation = max(0.1, 4 * offset * info.eps)
-    return offset + deviation * facts.standardised()
+    return offset + deviation * facts.standardised(part)
 
 
-def _wide_range(facts, _):
+def _wide_range(facts, part):
     decades = 2.0 if facts.narrow_range else 4.0
-    return facts.values * torch.pow(
-        torch.tensor(10.0, dtype=facts.values.dtype), decades * (2 * facts.uniform() - 1)
+    return part * torch.pow(
+        torch.tensor(10.0, dtype=part.dtype), decades * (2 * facts.uniform(part) - 1)
     )
 
 
-def _tiny_scale(facts, _):
-    return facts.values * (2.0**-10 if facts.narrow_range else 2.0**-40)
+def _tiny_scale(facts, part):
+    return part * (2.0**-10 if facts.narrow_range else 2.0**-40)
 
 
-def _huge_scale(facts, _):
-    return facts.values * (2.0**6 if facts.narrow_range else 2.0**20)
+def _huge_scale(facts, part):
+    return part * (2.0**6 if facts.narrow_range else 2.0**20)
 
 
-def _signed_zeros(facts, _):
-    share = facts.uniform()
-    zero = torch.zeros_like(facts.values)
+def _signed_zeros(facts, part):
+    share = facts.uniform(part)
+    zero = torch.zeros_like(part)
     negative = zero if facts.non_negative else -zero
-    return torch.where(share < 0.25, zero, torch.where(share < 0.5, negative, facts.values))
+    return torch.where(share < 0.25, zero, torch.where(share < 0.5, negative, part))
 
 
-def _ties(facts, _):
-    steps = facts.standardised().round().clamp(-2, 2)
+def _ties(facts, part):
+    steps = facts.standardised(part).round().clamp(-2, 2)
     return steps.abs() if facts.non_negative else steps
 
 
-def _small_integers(facts, _):
-    steps = (3 * facts.standardised()).round().clamp(-8, 8)
+def _small_integers(facts, part):
+    steps = (3 * facts.standardised(part)).round().clamp(-8, 8)
     return steps.abs() if facts.non_negative else steps
 
 
-def _zero_one(facts, _):
-    return (facts.uniform() < 0.5).to(facts.values.dtype)
+def _zero_one(facts, part):
+    return (facts.uniform(part) < 0.5).to(part.dtype)
 
 
 def _mirrored(facts, mask):
     return mask | mask.transpose(-1, -2) if facts.symmetric else mask
 
 
-def _outlier(facts, generators):
-    """Makes one element a row the largest by far."""
-    shape, device = facts.values.shape, facts.values.device
+def _row(facts):
+    """Returns how many elements get their outliers together."""
+    shape = facts.values.shape
+    return facts.values.numel() if facts.symmetric or not shape else shape[-1]
+
+
+def _outlier(facts, part, kept, generators):
+    """Makes one element a row the largest by far. `part`: flat, rows."""
+    shape, device = facts.values.shape, part.device
     if not shape:
-        return facts.values * 100
+        return part * 100
+    rows = part.view(shape if facts.symmetric else (-1, shape[-1]))
     # Random ranks among the elements that may change; a row of structure alone keeps its values.
-    rank = torch.rand(shape, generator=generators.on(device), dtype=torch.float32, device=device)
-    if facts.kept is not None:
-        rank.masked_fill_(facts.kept, -1)
-    mask = torch.zeros(shape, dtype=torch.bool, device=device)
+    rank = torch.rand(
+        rows.shape, generator=generators.on(device), dtype=torch.float32, device=device
+    )
+    if kept is not None:
+        rank.masked_fill_(kept.view(rows.shape), -1)
+    mask = torch.zeros(rows.shape, dtype=torch.bool, device=device)
     mask.scatter_(-1, rank.argmax(-1, keepdim=True), True)
     size = max(abs(facts.low), abs(facts.high)) * (100 if facts.narrow_range else 1e4)
-    outlier = size * torch.where(facts.values < 0, -1.0, 1.0).to(facts.values.dtype)
-    return torch.where(_mirrored(facts, mask), outlier, facts.values)
+    outlier = size * torch.where(rows < 0, -1.0, 1.0).to(rows.dtype)
+    return torch.where(_mirrored(facts, mask), outlier, rows).flatten()
 
 
 def _special_values(facts, generators):
@@ -202,10 +222,10 @@ def _special_values(facts, generators):
         mask = torch.zeros(count, dtype=torch.bool, device=device)
         mask[places] = True
         result[_mirrored(facts, mask.view(result.shape))] = special
-    return result
+    return result if facts.kept is None else torch.where(facts.kept, facts.values, result)
 
 
-_CHANGES = {
+_ELEMENT_BY_ELEMENT = {
     LARGE_OFFSET: _large_offset,
     WIDE_RANGE: _wide_range,
     TINY_SCALE: _tiny_scale,
@@ -214,8 +234,6 @@ _CHANGES = {
     TIES: _ties,
     SMALL_INTEGERS: _small_integers,
     ZERO_ONE: _zero_one,
-    OUTLIER: _outlier,
-    SPECIAL_VALUES: _special_values,
 }
 
 
@@ -241,28 +259,38 @@ def change(tensor, kind, generators):
     facts = Facts(tensor)
     if facts.is_structure:
         return tensor
-    changed = _CHANGES[kind](facts, generators)
-    if kind != SPECIAL_VALUES:
-        # Rounding to a short dtype must not overflow either.
-        largest = torch.finfo(tensor.dtype).max
-        changed = changed.clamp(0 if facts.non_negative else -largest, largest)
-    if facts.kept is not None:
-        changed = torch.where(facts.kept, facts.values, changed)
-    return changed.to(tensor.dtype)
+    if kind == SPECIAL_VALUES:
+        return _special_values(facts, generators).to(tensor.dtype)
+    # Rounding to a short dtype must not overflow either.
+    largest = torch.finfo(tensor.dtype).max
+    least = 0 if facts.non_negative else -largest
+
+    def changed(part, kept=None):
+        if kind == OUTLIER:
+            made = _outlier(facts, part, kept, generators)
+        else:
+            made = _ELEMENT_BY_ELEMENT[kind](facts, part)
+        made = made.clamp(least, largest)
+        return made if kept is None else torch.where(kept, part, made)
+
+    row = _row(facts) if kind == OUTLIER else 1
+    return values.by_pieces(changed, tensor.dtype, *facts.with_kept(), row=row)
 
 
 def _nudged(tensor, size, generators):
     if not tensor.dtype.is_floating_point or tensor.numel() == 0 or Facts(tensor).is_structure:
         return tensor
     size = max(size, torch.finfo(tensor.dtype).eps)  # less would round away
-    generator = generators.on(tensor.device)
-    share = torch.rand(
-        tensor.shape, generator=generator, dtype=torch.float64, device=tensor.device
-    )
-    nudged = tensor.double() * (1 + size * (2 * share - 1))
     largest = torch.finfo(tensor.dtype).max
-    finite = torch.isfinite(tensor.double())  # float8 has no isfinite
-    return torch.where(finite, nudged.clamp(-largest, largest), tensor.double()).to(tensor.dtype)
+    options = {"generator": generators.on(tensor.device), "device": tensor.device}
+
+    def nudged(part):
+        part = part.double()
+        share = torch.rand(part.shape, dtype=torch.float64, **options)
+        made = (part * (1 + size * (2 * share - 1))).clamp(-largest, largest)
+        return torch.where(torch.isfinite(part), made, part)
+
+    return values.by_pieces(nudged, tensor.dtype, tensor)
 
 
 def nudge_all(leaves, seed, size):

@@ -3,7 +3,8 @@ forward run under fake tensors, which have shapes and dtypes but no storage.
 
 kEstimate: args[0] limit [bytes] for one slot and its weights. Results of kDone:
   [input bytes, parameter bytes, output bytes, 1 when it could be estimated, most bytes alive inside
-  forward, the sum that is held against the limit, bytes written to the request's descriptor]
+  forward, the sum that is held against the limit, bytes written to the request's descriptor, bytes
+  of the outputs in float64]
 Where the sum exceeds the limit, the report's text is a sentence with the `--set` that would fit, or
 empty. A descriptor that comes along gets the account as JSON (see account()).
 """
@@ -29,12 +30,12 @@ _HALVINGS_MAX = 40
 
 class Need:
     """Bytes of one problem at one setting. `forward_known` is False if fake tensors cannot follow
-    forward; outputs and peak are then 0.
+    forward; outputs, truth (those in float64) and peak are then 0.
     """
 
     def __init__(self, inputs, parameters):
         self.inputs, self.parameters = inputs, parameters
-        self.outputs = self.peak = 0
+        self.outputs = self.truth = self.peak = 0
         self.forward_known = False
         self.operators = {}  # of one forward, by name
         self.signature = {"inputs": [], "parameters": [], "outputs": []}
@@ -188,6 +189,7 @@ def _follow_forward(model, template, leaves, need):
         named = {f"out{index}" if index else "out": tensor for index, tensor in enumerate(outputs)}
         named.update({f"{name}_after": value for name, value in changed.items()})
         need.outputs = sum(map(_bytes, named.values()))
+        need.truth = sum(8 * t.numel() for t in named.values() if t.dtype.is_floating_point)
         need.signature["outputs"] = _lines(named)
         need.operators = account.operators if account else {}
         need.forward_known = True

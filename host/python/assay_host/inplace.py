@@ -80,10 +80,7 @@ def is_same(tensor, other):
 
 def changed_bytes(before, after):
     """Returns the bytes of the elements that differ, bit for bit."""
-    size = after.element_size()
-    left, right = values.dense(before).to(after.device), values.dense(after)
-    if left.numel() == 0:
-        return 0
-    left = left.view(-1, 1).view(torch.uint8).view(-1, size)
-    right = right.view(-1, 1).view(torch.uint8).view(-1, size)
-    return int((left != right).any(1).sum()) * size
+    return after.element_size() * sum(
+        int((values.as_bytes(left.to(right.device)) != values.as_bytes(right)).any(1).sum())
+        for left, right in values.in_pieces(before, after)
+    )

@@ -1,15 +1,15 @@
 """The inputs of a loaded problem: get_inputs() under a seed, changed by a kind of draw."""
 
-from assay_host import describe, draws, failure, mends, own_values, problem, signs
+from assay_host import describe, draws, failure, mends, own_values, signs
 from assay_host.failure import Failure
 
 
 class InputDraws:
     """Made anew for each problem that a host loads.
 
-    `call()`: get_inputs() as (name, value) leaves. `place`: the Placement. `seed`: of draws by
-    which the host learns what inputs are like. `rows`: what all draws must be like
-    (describe.Signature).
+    `call(seed)`: get_inputs() under a seed, as (name, value) leaves. `place`: the Placement.
+    `seed`: of draws by which the host learns what inputs are like. `rows`: what all draws must be
+    like (describe.Signature).
     """
 
     def __init__(self, call, place, seed, rows):
@@ -21,15 +21,16 @@ class InputDraws:
 
     def learn(self, truth_of):
         """Must be called before any draw. Returns whether get_inputs() gives the same under every
-        seed, and whether the judge's own values take their place. `truth_of(leaves)`: forward's
-        outputs, in float64 where that works; raises Failure.
+        seed, and whether the judge's own values take their place. `truth_of(leaves)` yields parts
+        of forward's outputs, in float64 where that works; raises Failure.
         """
         self._signs = signs.Signs(
             lambda: self.drawn(self._seed, draws.ORDINARY)[0], self._seed, truth_of
         )
-        first, second = (self._seeded(self._seed + index) for index in range(2))
-        repeats = own_values.same(own_values.digest(first), own_values.digest(second))
-        self._own_values = repeats and own_values.may_change(first)
+        digest = own_values.digest(self._drawn_there(self._seed))
+        leaves = self._drawn_there(self._seed + 1)
+        repeats = own_values.same(digest, own_values.digest(leaves))
+        self._own_values = repeats and own_values.may_change(leaves)
         return repeats, self._own_values
 
     def drawn(self, seed, kind):
@@ -37,10 +38,9 @@ class InputDraws:
         if kind >= draws.KIND_COUNT and kind not in mends.KINDS:
             raise Failure(failure.ENVIRONMENT, f"unknown kind of draw {kind}")
         if kind in mends.KINDS:
-            problem.seed_everything(seed)
-            leaves = [(name, self._place.drawn(value)) for name, value in self._call()]
+            leaves = [(name, self._place.drawn(value)) for name, value in self._call(seed)]
         else:
-            leaves = self._seeded(seed)
+            leaves = self._drawn_there(seed)
         describe.check_same(self._rows, leaves)
         if self._own_values:
             leaves = own_values.change_all(leaves, seed)
@@ -53,9 +53,5 @@ class InputDraws:
         """Returns bits of the inputs that keep their signs because the reference needs it."""
         return sum(1 << number for number in self._signs.kept() if number < 64)
 
-    def _seeded(self, seed):
-        def call():
-            problem.seed_everything(seed)
-            return self._call()
-
-        return self._place.draw(call)
+    def _drawn_there(self, seed):
+        return self._place.draw(lambda: self._call(seed))

@@ -46,8 +46,7 @@ def _digest_of(value):
         return value
     flat = values.wide(value.detach()).reshape(-1)
     step = max(1, flat.numel() // _SAMPLE)
-    whole = flat if flat.dtype.is_floating_point or flat.dtype == torch.int64 else flat.long()
-    return flat[::step].clone(), whole.sum()
+    return flat[::step].clone(), flat.sum()
 
 
 def _same_leaf(a, b):
@@ -80,13 +79,15 @@ def _own(tensor, generators):
     summed = draws.summing_to_one(facts)
     if summed is not None:
         return found.index_select(summed, permutation(found.shape[summed])).to(tensor.dtype)
-    flat = found.reshape(-1)
-    places = torch.randint(0, flat.numel(), flat.shape, generator=generator, device=flat.device)
-    drawn = flat[places]
-    if not bool((flat == flat.round()).all()):
-        share = torch.rand(flat.shape, generator=generator, dtype=flat.dtype, device=flat.device)
-        drawn = (drawn * (1 + _JITTER * (2 * share - 1))).clamp(facts.low, facts.high)
-    drawn = drawn.view(found.shape)
-    if facts.kept is not None:
-        drawn = torch.where(facts.kept, found, drawn)
-    return drawn.to(tensor.dtype)
+    flat = found.view(-1)
+    options = {"generator": generator, "device": found.device}
+    whole = all(bool((piece == piece.round()).all()) for (piece,) in values.in_pieces(found))
+
+    def own(piece, kept=None):
+        drawn = flat[torch.randint(0, flat.numel(), piece.shape, **options)]
+        if not whole:
+            share = torch.rand(piece.shape, dtype=piece.dtype, **options)
+            drawn = (drawn * (1 + _JITTER * (2 * share - 1))).clamp(facts.low, facts.high)
+        return drawn if kept is None else torch.where(kept, piece, drawn)
+
+    return values.by_pieces(own, tensor.dtype, *facts.with_kept())

@@ -21,7 +21,8 @@ Requests (results of kDone in brackets):
   kDraw          args: seed, DrawKind, slot, seed of a nudge (0: none) and its size as a power of a
                  half (draws.nudge_all) [number of tensors that the kind changed; of random signs:
                  bits of the inputs that keep theirs because the reference needs it]
-  kEvaluate      args: slot, precision (0 native, 1 float64)
+  kEvaluate      args: slot, precision (0 native, 1 float64); 2: nothing is evaluated [elements of the
+                 slot's native outputs that are NaN or infinite]
   kFill          args: seed, first slot, count, whether odd seeds give random signs: values under
                  the seeds from that one on, evaluated natively (fills.py)
   kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
@@ -99,14 +100,14 @@ class Reference:
         model = problem.construct(self._module, init_inputs, self._path)
         self._model = self._place.module(model, self._path)
 
-        draw_seed = int(settings.get("seed", 0))
-        problem.seed_everything(draw_seed)
-        leaves = self._draw_leaves()
+        leaves = self._first_draw()
         signature = describe.Signature(self._place.device)
-        for name, value in leaves:
-            signature.add(wire.INPUT, name, value, failure.PROBLEM_INPUTS)
+        signature.add_inputs(leaves)
         self._inputs = input_draws.InputDraws(
-            self._called_for_inputs, self._place, draw_seed, signature.of_role(wire.INPUT)
+            self._called_for_inputs,
+            self._place,
+            int(settings.get("seed", 0)),
+            signature.of_role(wire.INPUT),
         )
         likenesses = [rehearsal.likeness(value) for _, value in leaves]
         self._materialise_lazy_parameters(leaves)
@@ -125,25 +126,23 @@ class Reference:
             parameter_names.append(name)
         self._layouts, said = layout.lay_out(leaves, self._changes.inputs, signature)
         self._context.say("; ".join(filter(None, [said, kept and drawn_weights.words(kept)])))
-        results = len(outputs) - len(self._changes.inputs)
-        for index, tensor in enumerate(outputs[:results]):
-            name = f"out{index}" if index else "out"
-            signature.add(wire.OUTPUT, name, tensor, failure.PROBLEM_OUTPUT)
-        for number, tensor in zip(self._changes.inputs, outputs[results:]):
-            signature.add_changed(number, tensor, used_bytes[number])
+        signature.add_outputs(outputs, used_bytes)
         self._nan = nan_outputs.NanOutputs(outputs)
         flags = FLAG_CHANGES_INPUTS if self._changes.inputs else 0
         flags |= FLAG_CHANGES_STATE if self._changed_names else 0
         flags |= FLAG_RANDOMISED if len(drawn) > len(kept) else 0
         flags |= FLAG_CHECK if self._check.load(self._module) else 0
-        given = None if args[0] else [value for _, value in leaves]
-        self._float64.learn(given, outputs, settings)
-        del outputs
+        self._float64.learn(
+            None if args[0] else [value for _, value in leaves], outputs, settings
+        )
+        del outputs  # they are large, as the leaves are
+        self._timed = self._baseline(leaves, settings.get("baseline", "eager"))
+        leaves = None
         flags |= FLAG_FLOAT64 if self._float64.works else 0
         if args[0] == 0:
             repeats, own = self._inputs.learn(self._truth_of)
             flags |= (FLAG_SAME_VALUES if repeats else 0) | (FLAG_OWN_VALUES if own else 0)
-        self._timed = self._baseline(leaves, settings.get("baseline", "eager"))
+        self._place.finish()
         signature.write(self._context.report)
         record_bytes = record.write(
             fd,
@@ -161,13 +160,16 @@ class Reference:
         )
         return len(signature.rows), flags, 0, record_bytes
 
-    def _draw_leaves(self):
-        """Returns one call of get_inputs() as (name, value) leaves on the CPU; also sets the
-        template that rebuilds its nesting.
-        """
-        return [(name, self._place.drawn(value)) for name, value in self._called_for_inputs()]
+    def _first_draw(self):
+        """Returns the leaves of the ordinary draw under the seed of the settings."""
+        seed = int(self._context.settings.get("seed", 0))
+        return self._place.draw(lambda: self._called_for_inputs(seed))
 
-    def _called_for_inputs(self):
+    def _called_for_inputs(self, seed):
+        """Returns get_inputs() under a seed as (name, value) leaves; also sets the template that
+        rebuilds its nesting.
+        """
+        problem.seed_everything(seed)
         inputs = problem.inputs(self._module, self._model, self._path)
         names = describe.forward_names(self._model.forward, len(inputs))
         leaves = []
@@ -204,7 +206,7 @@ class Reference:
         given = [self._place.copy(value) for value in before]
         torch.manual_seed(1)
         self._changes, results = inplace.observed(self._results, leaves, given)
-        outputs = [tensor.clone() for tensor in self._changes.outputs(results, given)]
+        outputs = self._changes.outputs(results, given)
         if not outputs:
             raise Failure(
                 failure.PROBLEM_OUTPUT,
@@ -219,6 +221,9 @@ class Reference:
         self._changed_names = [
             name for name, tensor in saved.items() if not values.same_bytes(tensor, state[name])
         ]
+        if check_random or self._changed_names:
+            # A later call, or the state that is put back, may write where they lie.
+            outputs = [tensor.clone() for tensor in outputs]
         if check_random:
             describe.refuse_random(self._model, outputs, lambda seed: self._under(seed, before))
         for name in self._changed_names:
@@ -228,8 +233,7 @@ class Reference:
 
     def _under(self, seed, leaves):
         torch.manual_seed(seed)
-        given = [self._place.copy(value) for value in leaves]
-        return [tensor.clone() for tensor in self._forward(given)]
+        return self._forward([self._given(value) for value in leaves])
 
     def _baseline(self, leaves, baseline):
         """Returns the function that blocks call if the problem has no weights."""
@@ -355,11 +359,16 @@ class Reference:
         return self._float64.whole(self.slots().leaves(slot))
 
     def _truth_of(self, leaves):
-        """Returns forward's outputs for these leaves in float64, or natively without it."""
+        """Yields parts of forward's outputs for these leaves in float64, or all of them natively
+        without it.
+        """
+        given = [value for _, value in leaves]
         if not self._float64.works:
-            return self.run_anew(leaves)
+            yield self.run_anew(given)
+            return
         self._float64.refresh()
-        return self._float64.whole([value for _, value in leaves])
+        for _, outputs in self._float64.parts(given):
+            yield outputs
 
     def _given(self, value):
         """Returns a value as forward gets it."""
@@ -403,6 +412,8 @@ class Reference:
     def _evaluate(self, args, _fd):
         slot, precision = args[:2]
         slots = self.slots()
+        if precision == 2:
+            return (values.not_finite(slots.outputs(slot)),)
         try:
             if precision == 1:
                 targets = slots.oracle_outputs(slot)
@@ -462,17 +473,17 @@ class Reference:
             tree, self._path, settings.get("set", {}), args[0], settings
         )
         self._context.say(result.suggestion)
-        return (*result.as_args(), wire.write_text(fd, estimate.account(result.need)))
+        written = wire.write_text(fd, estimate.account(result.need))
+        return (*result.as_args(), written, result.need.truth if result.need else 0)
 
     def _profile(self, args, fd):
         if self._model is None:
             raise Failure(failure.ENVIRONMENT, "no problem is loaded")
-        problem.seed_everything(int(self._context.settings.get("seed", 0)))
-        leaves = [(name, self._place.there(value)) for name, value in self._draw_leaves()]
+        given = [self._place.there(value) for _, value in self._first_draw()]
 
         def call():
             self._restorer.restore()
-            self._results([self._given(value) for _, value in leaves])
+            self._results([self._given(value) for value in given])
 
         return (wire.write_text(fd, profile.profile(call, args[0])),)
 

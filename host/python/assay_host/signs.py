@@ -24,7 +24,8 @@ _ELEMENTS_MIN = 16
 
 class Signs:
     """`draw()`: the (name, value) leaves of an ordinary draw, the same ones each time. `seed`: of
-    the signs on which it decides. `truth_of(leaves)`: forward's outputs; raises Failure.
+    the signs on which it decides. `truth_of(leaves)` yields parts of forward's outputs, each a
+    list of tensors; raises Failure.
     """
 
     def __init__(self, draw, seed, truth_of):
@@ -79,23 +80,18 @@ class Signs:
         if not scales:
             return True
         try:
-            lost = _not_finite(self._truth_of(self._changed(leaves, seed, scales)))
+            lost = self._not_finite(self._changed(leaves, seed, scales))
         except Failure:
             return False
         if lost == 0:
             return True
         try:
-            return lost <= _not_finite(self._truth_of(leaves))
+            return lost <= self._not_finite(leaves)
         except Failure:
             return False
 
-
-def _not_finite(outputs):
-    return sum(
-        int((~torch.isfinite(values.wide(tensor))).sum())
-        for tensor in outputs
-        if tensor.dtype.is_floating_point
-    )
+    def _not_finite(self, leaves):
+        return sum(map(values.not_finite, self._truth_of(leaves)))
 
 
 def _scale_of(value):
@@ -121,17 +117,23 @@ def _is_one_signed(facts):
 def _leaves_out_zero(facts):
     if facts.values.numel() < _ELEMENTS_MIN:
         return False
-    magnitudes = facts.values[torch.isfinite(facts.values) & (facts.values != 0)].abs()
-    return magnitudes.numel() > 0 and bool(magnitudes.min() > _GAP_SHARE * magnitudes.max())
+    ends = []
+    for (piece,) in values.in_pieces(facts.values):
+        magnitudes = piece[torch.isfinite(piece) & (piece != 0)].abs()
+        ends += torch.aminmax(magnitudes) if magnitudes.numel() else ()
+    return bool(ends) and bool(min(ends) > _GAP_SHARE * max(ends))
 
 
 def _flipped(tensor, scale, seed):
     """Returns the tensor with the signs of about half of its values changed: equal values alike, so
     that ties stay ties and a symmetric matrix stays symmetric. Zeros, infinities and NaN stay.
     """
-    tensor = tensor.detach()
-    work = tensor if tensor.dtype == torch.float64 else tensor.to(torch.float32)
-    # The golden ratio spreads seeds over the phases.
-    places = work * scale + (seed * 0.6180339887498949) % 1.0
-    flips = (places - torch.floor(places) < 0.5) & torch.isfinite(work) & (work != 0)
-    return torch.where(flips, -work, work).to(tensor.dtype)
+    phase = (seed * 0.6180339887498949) % 1.0  # the golden ratio spreads seeds over the phases
+
+    def flipped(piece):
+        work = piece if piece.dtype == torch.float64 else piece.to(torch.float32)
+        places = work * scale + phase
+        flips = (places - torch.floor(places) < 0.5) & torch.isfinite(work) & (work != 0)
+        return torch.where(flips, -work, work)
+
+    return values.by_pieces(flipped, tensor.dtype, tensor)

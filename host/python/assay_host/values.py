@@ -27,6 +27,9 @@ FLOAT8 = tuple(DTYPES[number] for number in (11, 12) if number in DTYPES)
 DTYPE_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 DTYPE_NAMES = ", ".join(str(dtype).replace("torch.", "") for dtype in DTYPES.values())
 
+# Elements of a piece: what is computed of a large tensor takes the memory of a few pieces.
+PIECE = 2**25
+
 _SCALAR_FORMATS = {wire.INT: "<q", wire.FLOAT: "<d", wire.BOOL: "<q"}
 
 
@@ -58,6 +61,40 @@ def dense(tensor):
     if hasattr(tensor, "resolve_neg"):
         tensor = tensor.resolve_neg()
     return tensor.contiguous()
+
+
+def in_pieces(*tensors, row=1):
+    """Yields the elements of tensors of one shape in order, as tuples of flat, contiguous tensors:
+    whole rows of `row` elements, at most PIECE elements or one row. They are views of tensors that
+    are contiguous.
+    """
+    size = row * max(1, PIECE // row)
+    return zip(*(dense(tensor).view(-1).split(size) for tensor in tensors))
+
+
+def by_pieces(function, dtype, *tensors, row=1):
+    """Returns what function(*tensors) gives for each piece of the tensors (in_pieces), in their
+    shape, contiguous, and in `dtype`.
+    """
+    result = torch.empty(tensors[0].shape, dtype=dtype, device=tensors[0].device)
+    for into, *given in in_pieces(result, *tensors, row=row):
+        into.copy_(function(*given))
+    return result
+
+
+def as_bytes(flat):
+    """Returns a flat tensor as rows of the bytes of its elements."""
+    return flat.view(torch.uint8).view(-1, flat.element_size())
+
+
+def not_finite(tensors):
+    """Returns how many elements of the floating-point tensors are NaN or infinite."""
+    return sum(
+        int((~torch.isfinite(wide(piece))).sum())
+        for tensor in tensors
+        if tensor.dtype.is_floating_point
+        for (piece,) in in_pieces(tensor)
+    )
 
 
 def view(mapping, dtype, shape, offset):
@@ -94,34 +131,29 @@ def write_scalar(mapping, kind, offset, value):
 
 def same_bytes(a, b):
     """Compares bit for bit, on any devices: NaN equals itself and -0 differs from 0."""
-    a, b = dense(a), dense(b)
-    if a.device != b.device:
-        b = b.to(a.device)
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    if a.numel() == 0:
-        return True
-    if a.dtype == torch.bool:
-        return torch.equal(a, b)
-    return torch.equal(a.view(-1).view(torch.uint8), b.view(-1).view(torch.uint8))
+    return (a.dtype, a.shape) == (b.dtype, b.shape) and all(
+        torch.equal(as_bytes(left), as_bytes(right.to(left.device)))
+        for left, right in in_pieces(a, b)
+    )
 
 
 def same_but_for_rounding(a, b):
     """Compares up to rounding; integers exactly. NaN equals NaN."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    if a.numel() == 0 or same_bytes(a, b):
+    if same_bytes(a, b):
         return True
     if not a.dtype.is_floating_point:
-        return torch.equal(a, b)
-    epsilon = torch.finfo(a.dtype).eps
-    a, b = a.double(), b.double()
-    same = (a == b) | (torch.isnan(a) & torch.isnan(b))
-    difference = torch.where(same, torch.zeros_like(a), (a - b).abs())
-    finite = a[torch.isfinite(a)].abs()
-    scale = finite.max().item() if finite.numel() else 0.0
-    bound = min(64 * epsilon, 0.02)
-    return bool(difference.max().item() <= bound * scale)
+        return False
+    scale, differences = 0.0, []
+    for piece, other in in_pieces(a, b):
+        piece, other = piece.double(), other.double()
+        same = (piece == other) | (torch.isnan(piece) & torch.isnan(other))
+        differences.append((piece - other).abs().masked_fill_(same, 0).max().item())
+        finite = piece.abs().masked_fill_(~torch.isfinite(piece), 0)
+        scale = max(scale, finite.max().item())
+    bound = min(64 * torch.finfo(a.dtype).eps, 0.02) * scale
+    return all(difference <= bound for difference in differences)  # not of a NaN
 
 
 def wide(tensor):
