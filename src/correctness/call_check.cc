@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 
 #include "base/defences.h"
@@ -14,6 +15,7 @@
 #include "rules/moved_elements.h"
 #include "rules/selection.h"
 #include "values/draw_kinds.h"
+#include "values/slot_layout.h"
 
 namespace assay {
 
@@ -46,6 +48,13 @@ std::vector<InputView> Inputs(const Oracle& oracle, uint32_t master) {
   return views;
 }
 
+std::string HintAboutUntouched(std::string_view input) {
+  return fmt::format(
+      "it leaves {0} as it was: the reference's forward changes its input {0} in place, and so "
+      "must the candidate",
+      input);
+}
+
 // Why output number `index` is wrong if it is a changed input that was not touched; else nothing.
 std::string HintAboutUntouched(const Oracle& oracle, const std::byte* written, uint32_t master,
                                size_t index) {
@@ -58,13 +67,70 @@ std::string HintAboutUntouched(const Oracle& oracle, const std::byte* written, u
     if (std::memcmp(written + output.offset, oracle.inputs(master) + input.offset,
                     output.size_bytes) != 0)
       return {};
-    return fmt::format(
-        "it leaves {0} as it was: the reference's forward changes its input {0} in place, and so "
-        "must the candidate",
-        input.name);
+    return HintAboutUntouched(input.name);
   }
   return {};
 }
+
+// The rows of a call's output on the host, with those of the inputs beside them.
+class RowsOnHost {
+ public:
+  RowsOnHost(const Oracle& oracle, const LiveSlots& live, const HostOutputs& outputs,
+             const CheckedCall& call, const WrongRows& wrong)
+      : written_(wrong.rows.size_bytes), expected_(wrong.rows.size_bytes) {
+    const ArgumentSpec& rows = wrong.rows;
+    live.Read(outputs, call.slot, rows.offset, written_);
+    oracle.Read(wire::Region::kOutputs, call.master, rows.offset, expected_);
+    view_ = ViewOf(rows);
+    view_.candidate = written_.data();
+    view_.reference = expected_.data();
+    view_.ordinary_scale = call.errors[wrong.output].root_mean_square;
+    if (call.float64 && oracle.description().float64_supported) {
+      truth_.resize(static_cast<size_t>(view_.count));
+      oracle.Read(wire::Region::kOracle, call.master, rows.oracle_offset,
+                  std::as_writable_bytes(std::span(truth_)));
+      view_.oracle = truth_.data();
+    }
+    ReadInputs(oracle, call.master, wrong);
+  }
+
+  const OutputView& view() const { return view_; }
+  const std::vector<InputView>& inputs() const { return inputs_; }
+  // The output is an input that is changed in place, and these rows of it are as they were.
+  bool untouched() const { return untouched_; }
+
+ private:
+  void ReadInputs(const Oracle& oracle, uint32_t master, const WrongRows& wrong) {
+    const wire::Plan& plan = oracle.plan();
+    const ArgumentSpec* output = nullptr;
+    ForEachOutput(plan, [&, number = size_t{0}](const ArgumentSpec& each) mutable {
+      if (number++ == wrong.output) output = &each;
+    });
+    for (uint32_t i = 0; i < plan.argument_count; ++i) {
+      const ArgumentSpec& input = plan.arguments[i];
+      if (input.role != Role::kInput || input.kind != wire::Kind::kTensor || input.rank == 0 ||
+          input.shape[0] != output->shape[0] || input.size_bytes == 0)
+        continue;
+      const uint64_t row_bytes = input.size_bytes / static_cast<uint64_t>(input.shape[0]);
+      std::vector<std::byte>& bytes =
+          read_.emplace_back(static_cast<uint64_t>(wrong.rows.shape[0]) * row_bytes);
+      oracle.Read(wire::Region::kInputs, master,
+                  input.offset + static_cast<uint64_t>(wrong.first_row) * row_bytes, bytes);
+      inputs_.push_back({input.name, input.dtype,
+                         static_cast<int64_t>(bytes.size() / wire::ElementBytes(input.dtype)),
+                         bytes.data(), input.shape[input.rank - 1]});
+      untouched_ = untouched_ ||
+                   (wire::IsChangedInput(*output) && output->twin == i + 1 && bytes == written_);
+    }
+  }
+
+  std::vector<std::byte> written_, expected_;
+  std::vector<double> truth_;
+  OutputView view_;
+  std::deque<std::vector<std::byte>> read_;
+  std::vector<InputView> inputs_;
+  bool untouched_ = false;
+};
 
 bool IsInteger(DType dtype) { return !IsFloatingPoint(dtype) && dtype != DType::kBool; }
 
@@ -132,6 +198,47 @@ Result<CompareRule> RuleFor(const ProblemRequest& problem, const std::string& as
   return rule;
 }
 
+namespace {
+
+std::vector<std::byte> PoisonFor(const OutputView& view) {
+  return std::vector<std::byte>(static_cast<size_t>(view.count) * wire::ElementBytes(view.dtype),
+                                PoisonByte(view.dtype));
+}
+
+// What is wrong with these rows; nullopt if they are right, or rounding may explain them: the whole
+// output tells.
+std::optional<CallCheck> CheckRows(const RowsOnHost& rows, const WrongRows& wrong,
+                                   const CompareRule& rule, const ReferenceError& error,
+                                   const HintContext& context) {
+  const OutputView& view = rows.view();
+  ReferenceError learned = error;
+  const bool ordinary = context.draw_kind == DrawKindName(DrawKind::kOrdinary);
+  OutputComparison result = view.oracle != nullptr
+                                ? CompareWithOracle(view, rule, ordinary ? &learned : nullptr)
+                                : CompareWithReference(view, rule, error);
+  if (result.passed || !result.mismatch || MayBeRounding(view, rule)) return std::nullopt;
+  result.mismatch->index.at(0) += wrong.first_row;
+  const std::vector<std::byte> poison = PoisonFor(view);
+  HintContext full = context;
+  full.poison = poison.data();
+  full.inputs = rows.inputs();
+  Hint hint{HintAboutUntouched(view.name.substr(0, view.name.rfind("_after"))),
+            Mistake::kInputStays};
+  if (!rows.untouched()) hint = FailureHint(view, result, full);
+  CallCheck check;
+  check.passed = check.meets_a_class = false;
+  check.error_ratio = result.error_ratio;
+  check.max_abs_error = result.max_abs_error;
+  check.elements = view.count;
+  check.mismatch = std::move(result.mismatch);
+  check.hint = std::move(hint.text);
+  check.mistake = hint.mistake;
+  check.part = ByteRange{wrong.rows.offset, wrong.rows.size_bytes};
+  return check;
+}
+
+}  // namespace
+
 CallCheck CheckCall(Oracle& oracle, const LiveSlots& live, const LiveHost& host, uint32_t slot,
                     uint32_t master, bool float64, const CompareRule& rule,
                     std::span<const ReferenceError> errors, const HintContext& context) {
@@ -139,8 +246,13 @@ CallCheck CheckCall(Oracle& oracle, const LiveSlots& live, const LiveHost& host,
                          context.draw_kind == DrawKindName(DrawKind::kOrdinary), errors};
   for (const auto& check : CheckWhereTheyLie(oracle, live, host.outputs, {&call, 1}, rule))
     if (check) return *check;
-  const std::byte* written = live.Written(host.outputs, slot);
-  CallCheck check = CheckOutputs(oracle, written, master, float64, rule, errors, context);
+  const auto wrong = FindWrongRows(oracle, live, host.outputs, call, rule);
+  auto of_rows = wrong ? CheckRows(RowsOnHost(oracle, live, host.outputs, call, *wrong), *wrong,
+                                   rule, errors[wrong->output], context)
+                       : std::nullopt;
+  CallCheck check = of_rows ? std::move(*of_rows)
+                            : CheckOutputs(oracle, live.Written(host.outputs, slot), master,
+                                           float64, rule, errors, context);
   const std::string said = check.passed ? "" : host.host.Message();
   // A forward that threw left its outputs unwritten: what stands there says nothing.
   if (!said.empty()) {
@@ -148,6 +260,7 @@ CallCheck CheckCall(Oracle& oracle, const LiveSlots& live, const LiveHost& host,
     check.mistake = Mistake::kOther;
     check.not_here = host.host.Failure() == wire::Failure::kCandidateNotHere;
     check.mismatch.reset();
+    check.part.reset();
     check.by_check = false;
     check.trouble.reset();
     const uint32_t slots[] = {slot};
@@ -236,9 +349,7 @@ CallCheck CompareOutputs(Oracle& oracle, const std::byte* written, uint32_t mast
     check.mistake = of_selection.empty() ? Mistake::kOther : Mistake::kIndices;
     if (context == nullptr || !of_selection.empty()) continue;
     HintContext full = *context;
-    std::vector<std::byte> poison(
-        static_cast<size_t>(views[i].count) * wire::ElementBytes(views[i].dtype),
-        PoisonByte(views[i].dtype));
+    const std::vector<std::byte> poison = PoisonFor(views[i]);
     full.poison = poison.data();
     full.inputs = Inputs(oracle, master);
     Hint hint{HintAboutUntouched(oracle, written, master, i), Mistake::kInputStays};

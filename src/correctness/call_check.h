@@ -34,6 +34,10 @@ std::vector<OutputView> OutputViews(const Oracle& oracle, uint32_t master,
                                     const std::byte* candidate, bool float64,
                                     std::span<const ReferenceError> errors);
 
+struct ByteRange {
+  uint64_t begin = 0, size_bytes = 0;
+};
+
 // The result of comparing one call's outputs.
 struct CallCheck {
   bool passed = true;
@@ -53,6 +57,9 @@ struct CallCheck {
   // If rounding explains it, or what indices select: the reference that knows failed.
   bool could_not_ask = false;
   bool by_check = false;  // it failed by the problem's own check (own_check.h)
+  // Of an output that is too large to be looked at whole: the rows that the rest describes, as
+  // bytes of a slot. Rounding alone cannot explain them.
+  std::optional<ByteRange> part;
   // Set, and not passed: the problem's own check gave no answer. That is never the host's fault.
   std::optional<HostTrouble> trouble;
 };

@@ -23,6 +23,27 @@ std::vector<Output> OutputsOf(const wire::Plan& plan) {
   return outputs;
 }
 
+// Outputs up to this size are looked at whole on the host, larger ones in parts of about that size.
+constexpr uint64_t kWholeBytesMax = uint64_t{128} << 20, kPartBytes = uint64_t{32} << 20;
+
+// All rows of an output, in parts.
+std::vector<WrongRows> PartsOf(const ArgumentSpec& output, size_t number) {
+  const int64_t rows = output.shape[0];
+  const uint64_t row_bytes = output.size_bytes / static_cast<uint64_t>(rows);
+  const auto step = static_cast<int64_t>(std::max<uint64_t>(1, kPartBytes / row_bytes));
+  std::vector<WrongRows> parts;
+  for (int64_t row = 0; row < rows; row += step) {
+    ArgumentSpec part = output;
+    const auto first = static_cast<uint64_t>(row);
+    part.shape[0] = std::min(step, rows - row);
+    part.size_bytes = static_cast<uint64_t>(part.shape[0]) * row_bytes;
+    part.offset += first * row_bytes;
+    part.oracle_offset += first * (row_bytes / wire::ElementBytes(output.dtype)) * sizeof(double);
+    parts.push_back({part, number, row});
+  }
+  return parts;
+}
+
 // One output of one call that is being compared.
 struct Part {
   size_t call, output;
@@ -58,11 +79,12 @@ bool FeelsDenormals(const JudgeKernels::Measured& measured, DType dtype) {
 // What is to be compared of a block's calls, and what comes of it.
 class Checks {
  public:
-  Checks(const Oracle& oracle, std::span<const CheckedCall> calls, const CompareRule& rule)
+  Checks(const Oracle& oracle, std::span<const CheckedCall> calls, const CompareRule& rule,
+         std::vector<Output> outputs)
       : oracle_(oracle),
         calls_(calls),
         rule_(rule),
-        outputs_(OutputsOf(oracle.plan())),
+        outputs_(std::move(outputs)),
         checks_(calls.size(), CallCheck{}) {
     for (size_t call = 0; call < calls.size(); ++call)
       for (size_t output = 0; output < outputs_.size(); ++output)
@@ -140,25 +162,29 @@ std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, co
                                                         std::span<const CheckedCall> calls,
                                                         const CompareRule& rule) {
   if (!live.on_device() || oracle.description().own_check) return {};
-  return Checks(oracle, calls, rule).Run(live, outputs);
+  return Checks(oracle, calls, rule, OutputsOf(oracle.plan())).Run(live, outputs);
 }
 
-bool FailPlainly(const Oracle& oracle, const std::byte* outputs, uint32_t master,
-                 const CompareRule& rule) {
-  constexpr double kPlainly = 2;
-  if (!oracle.on_device() || !oracle.description().float64_supported ||
-      oracle.description().own_check)
-    return false;
-  const auto placed = oracle.Place(outputs);
-  if (!placed) return false;
+std::optional<WrongRows> FindWrongRows(const Oracle& oracle, const LiveSlots& live,
+                                       const HostOutputs& outputs, const CheckedCall& call,
+                                       const CompareRule& rule) {
+  if (!live.on_device() || oracle.description().own_check ||
+      oracle.plan().output_stride <= kWholeBytesMax)
+    return std::nullopt;
+  size_t number = 0;
   for (const auto& [spec, view] : OutputsOf(oracle.plan())) {
-    if (!IsFloatingPoint(view.dtype) || view.count == 0 || !DeviceMeasures(view.dtype)) continue;
-    const auto measured = oracle.Measure(*spec, *placed, master);
-    if (!measured || FeelsDenormals(*measured, view.dtype)) continue;
-    const auto rated = RateWithOracle(view, rule, nullptr, ErrorsOf(*measured));
-    if (rated && rated->error_ratio > kPlainly) return true;
+    if (!IsFloatingPoint(spec->dtype) || spec->rank == 0 || spec->size_bytes == 0)
+      return std::nullopt;
+    CheckedCall of_output = call;
+    of_output.errors = call.errors.subspan(number, 1);
+    for (const WrongRows& part : PartsOf(*spec, number)) {
+      const auto checks = Checks(oracle, {&of_output, 1}, rule, {{&part.rows, ViewOf(part.rows)}})
+                              .Run(live, outputs);
+      if (!checks.front()) return part;
+    }
+    ++number;
   }
-  return false;
+  return std::nullopt;
 }
 
 std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Oracle& oracle,

@@ -27,15 +27,22 @@ std::vector<std::optional<CallCheck>> CheckWhereTheyLie(const Oracle& oracle, co
                                                         std::span<const CheckedCall> calls,
                                                         const CompareRule& rule);
 
+// The first rows of an output that the host must look at.
+struct WrongRows {
+  wire::ArgumentSpec rows;  // as an output of its own
+  size_t output = 0;        // its number among the outputs
+  int64_t first_row = 0;    // along the output's first dimension
+};
+// Returns such rows of a call that is not plainly right; nullopt where its outputs are small enough
+// to be looked at whole, are no floating-point numbers, or where no part of them is wrong alone.
+std::optional<WrongRows> FindWrongRows(const Oracle& oracle, const LiveSlots& live,
+                                       const HostOutputs& outputs, const CheckedCall& call,
+                                       const CompareRule& rule);
+
 // Returns the reference's own errors on the draw in `master`, one an output, if the device can
 // measure them and the draw is meaningful (DrawIsMeaningful); otherwise nullopt.
 std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Oracle& oracle,
                                                                        uint32_t master,
                                                                        bool special_values);
-
-// Returns true if outputs that the judge made are plainly wrong on the draw in `master`: off by
-// more than twice the bound. False if a device cannot decide that.
-bool FailPlainly(const Oracle& oracle, const std::byte* outputs, uint32_t master,
-                 const CompareRule& rule);
 
 }  // namespace assay

@@ -228,9 +228,9 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
   const auto wanted = static_cast<uint32_t>(set.draws_.size());
   const uint32_t room = std::min(oracle.slots_max() / 2, oracle.oracle_slots_max());
   set.slots_used_ = room >= wanted ? wanted : 1;
-  set.errors_.resize(OutputViews(oracle, 0, nullptr, false).size());
-  Impostors impostors(oracle.plan());
+  ForEachOutput(oracle.plan(), [&](const ArgumentSpec&) { set.errors_.emplace_back(); });
   const bool own_check = oracle.description().own_check;
+  Impostors impostors(oracle.plan(), own_check);
   Learning learning(rule, set.errors_, set.signs_errors_);
   const int64_t begin_ns = MonotonicNs();
   for (size_t i = 0; i < set.draws_.size(); ++i) {
@@ -268,7 +268,7 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
 std::vector<Draw> DrawSet::Kept() const {
   std::vector<Draw> kept;
   for (const Draw& draw : draws_)
-    if (slots_used_ > 1 && !draw.dropped && draw.kind != DrawKind::kOrdinary &&
+    if (!draw.dropped && draw.kind != DrawKind::kOrdinary &&
         (special_values_ || draw.kind != DrawKind::kSpecialValues))
       kept.push_back(draw);
   return kept;

@@ -33,8 +33,7 @@ class DrawSet {
 
   const std::vector<Draw>& draws() const { return draws_; }
   uint32_t slots_used() const { return slots_used_; }
-  // Returns the unusual draws that are kept in masters, with their float64 side, for timed blocks;
-  // with special values only if the rule demands them.
+  // Returns the unusual draws for timed blocks; with special values only if the rule demands them.
   std::vector<Draw> Kept() const;
   const std::vector<ReferenceError>& reference_errors() const { return errors_; }  // one an output
   // Returns the same of values with random signs; empty without such a draw.

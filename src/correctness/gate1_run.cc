@@ -36,7 +36,14 @@ HostResult<BlockResult> Call(const Gate1Setup& setup, LiveHost& host, uint32_t m
   return block;
 }
 
-std::vector<std::byte> WrittenBytes(const Gate1Setup& setup, const LiveHost& host, uint32_t slot) {
+// What one call wrote; of outputs too large to be looked at whole, the `part` that was wrong.
+std::vector<std::byte> WrittenBytes(const Gate1Setup& setup, const LiveHost& host, uint32_t slot,
+                                    const std::optional<ByteRange>& part) {
+  if (part) {
+    std::vector<std::byte> bytes(part->size_bytes);
+    setup.live.Read(host.outputs, slot, part->begin, bytes);
+    return bytes;
+  }
   const std::byte* written = setup.live.Written(host.outputs, slot);
   std::vector<std::byte> bytes;
   const wire::Plan& plan = setup.live.plan();
@@ -51,19 +58,19 @@ std::vector<std::byte> WrittenBytes(const Gate1Setup& setup, const LiveHost& hos
 // Makes the draw's call again, and that of the first draw. Returns how a wrong call depends on more
 // than its inputs; empty text: it does not, or nothing could be found out.
 Hint HowCallsDiffer(const Gate1Setup& setup, LiveHost& host, size_t index, const Place& place,
-                    const HintContext& context) {
+                    const HintContext& context, const std::optional<ByteRange>& part) {
   const uint32_t slot = place.slot;
   const auto passes = [&](uint32_t master, const HintContext& of) {
     return CheckCall(setup.oracle, setup.live, host, slot, master, true, setup.rule,
                      setup.draws.reference_errors(), of)
         .passed;
   };
-  const std::vector<std::byte> before = WrittenBytes(setup, host, slot);
+  const std::vector<std::byte> before = WrittenBytes(setup, host, slot, part);
   Hint hint;
   std::string& text = hint.text;
   auto master = setup.draws.Master(setup.oracle, index);
   if (!master || !Call(setup, host, *master, place)) return {};
-  if (WrittenBytes(setup, host, slot) != before) {
+  if (WrittenBytes(setup, host, slot, part) != before) {
     hint.mistake = Mistake::kRunToRun;
     text = passes(*master, context)
                ? "differs from run to run: the same call, made again, is right"
@@ -115,7 +122,7 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check.lacked_memory = check.not_here = false;
     check.hint = *stray;
     check.mistake = Mistake::kStrayWrite;
-  } else if (!check.passed) {
+  } else if (!check.passed && !check.part) {
     const RoundingSetup rounding{setup.options, setup.oracle, setup.rule,
                                  setup.draws.reference_errors()};
     auto again = CheckForRounding(rounding, draw, *master, setup.live.Written(host.outputs, slot),
@@ -124,7 +131,8 @@ HostResult<CallCheck> RunDraw(const Gate1Setup& setup, LiveHost& host, size_t in
     check = std::move(*again);
   }
   if ((!check.mismatch && !check.by_check) || check.stray || check.could_not_ask) return check;
-  if (Hint differs = HowCallsDiffer(setup, host, index, place, context); !differs.text.empty()) {
+  if (Hint differs = HowCallsDiffer(setup, host, index, place, context, check.part);
+      !differs.text.empty()) {
     check.hint = check.by_check ? check.hint + "; it " + differs.text : std::move(differs.text);
     check.mistake = differs.mistake;
   } else {
@@ -174,7 +182,7 @@ HostResult<Gate1Result> RunGate1(const Gate1Setup& setup, LiveHost& host) {
       continue;
     }
     const uint32_t slots = setup.live.plan().slot_count;
-    if (setup.moves_inputs)
+    if (setup.moves_inputs && slots > 1)
       place.inputs = static_cast<uint32_t>((place.slot + 1 + random() % (slots - 1)) % slots);
     else
       place.slot = place.inputs = static_cast<uint32_t>(random() % slots);

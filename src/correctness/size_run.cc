@@ -63,7 +63,8 @@ Result<std::optional<Gate1Result>> RunAtSize(const AtSize& size, const SizeRunTe
                                              Verdict* verdict) {
   const Span span(size.where.empty() ? "gate 1" : "gate 1 at another size");
   const int64_t begin_ns = MonotonicNs();
-  size.live.SetSlotCount(MovesInputs(size) ? kSlotsWhereInputsMove : kSlots);
+  size.live.SetSlotCount(
+      std::min(MovesInputs(size) ? kSlotsWhereInputsMove : kSlots, size.live.capacity()));
   size.live.Clear();
   auto host = size.hosts.Take(0, 1);
   verdict->cost.start_s += Seconds(MonotonicNs() - begin_ns);

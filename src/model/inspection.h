@@ -25,6 +25,7 @@ struct Profile {
 struct Inspection {
   WorkAccount account;
   uint64_t input_bytes = 0, parameter_bytes = 0, output_bytes = 0;
+  uint64_t device_bytes = 0;  // of a GPU that judges it, at least
   std::optional<Profile> profile;
 };
 

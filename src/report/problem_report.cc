@@ -87,6 +87,8 @@ class ProblemWriter {
     if (work.peak_bytes > 0)
       frame_.Labelled("at once", fmt::format("{} in use inside the reference's forward, at most",
                                              FormatBytes(work.peak_bytes)));
+    frame_.Labelled("to judge", fmt::format("{} of a GPU's memory at least, besides a reserve",
+                                            Bytes(inspection.device_bytes)));
     if (work.operations_from == "unknown")
       frame_.Labelled("operations", "not known: forward cannot be followed without running it");
     else

@@ -17,10 +17,14 @@ constexpr int kWaitMs = 200;
 constexpr size_t kRequestsPerWorker = 2;
 constexpr int kFailuresMax = 4;
 
-// Beside others a candidate may lack memory or time, and PyTorch the memory to start CUDA.
-bool MayDependOnOthers(const Verdict& verdict) {
-  return verdict.outcome == Outcome::kOutOfMemory || verdict.outcome == Outcome::kTimedOut ||
-         verdict.cause == Cause::kScarceMemory;
+// Beside others a candidate may lack memory or time, and PyTorch the memory to start CUDA. A
+// problem may not fit into a part of the memory.
+bool MayDependOnOthers(const Result<Verdict>& verdict) {
+  if (!verdict)
+    return verdict.error().kind == ErrorKind::kEnvironment ||
+           verdict.error().code == ErrorCode::kTooLarge;
+  return verdict->outcome == Outcome::kOutOfMemory || verdict->outcome == Outcome::kTimedOut ||
+         verdict->cause == Cause::kScarceMemory;
 }
 
 // Says nothing of the worker: the next problem may do.
@@ -139,7 +143,7 @@ void Conductor::Take(const ClientEvent& event) {
 void Conductor::Judged(const ClientEvent& answer) {
   workers_[answer.worker].failures = 0;
   auto verdict = answer.Answer();
-  if (verdict && Shares(answer.worker) && MayDependOnOthers(*verdict))
+  if (Shares(answer.worker) && MayDependOnOthers(verdict))
     return for_alone_.push_back(answer.item());
   Keep(answer.item(), std::move(verdict));
 }

@@ -156,6 +156,26 @@ TEST_F(Conducting, WhatLacksMemoryBesideOthersIsJudgedAlone) {
   EXPECT_THAT(notices_, ElementsAre(HasSubstr("2 of them are judged once more")));
 }
 
+// Of 24 copies at KernelBench's own sizes 13 did not fit an eighth of a GPU, and stayed unjudged.
+TEST_F(Conducting, AProblemTooLargeForAPartOfTheMemoryIsJudgedAlone) {
+  FakeFleet* fleet_there = nullptr;
+  FakeFleet fleet(
+      2,
+      [&](const Json& request) -> std::vector<std::string> {
+        if (fleet_there->alone_) return AllJudged(request);
+        const Error error{ErrorKind::kUnjudged, "it needs 58 GB", ErrorCode::kTooLarge};
+        std::vector<std::string> lines;
+        for (size_t i = 0; i < request["candidates"].size(); ++i)
+          lines.push_back(UnjudgedLine(request["id"], i, error));
+        lines.push_back(ErrorLine(request["id"], error));
+        return lines;
+      },
+      true);
+  fleet_there = &fleet;
+  EXPECT_FALSE(Conduct(fleet).error);
+  EXPECT_THAT(rows_, ElementsAre("0: slower", "1: slower", "2: slower"));
+}
+
 // With eight workers a GPU had no memory left for one more context: a copy of the reference ended
 // as `build_failed`.
 TEST_F(Conducting, ACandidateThatCannotStartCudaBesideOthersIsJudgedAlone) {

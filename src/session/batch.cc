@@ -56,12 +56,8 @@ Result<std::unique_ptr<Batch>> MakeBatch(Workbench& bench, uint64_t seed, OtherS
   auto draws = DrawSet::Make(oracle, bench.rule, DeriveSeed(seed, SeedStream::kDraws), skip,
                              progress, BudgetOf(bench));
   if (!draws) return std::unexpected(TroubleAsError(draws.error(), problem.path));
-  const uint32_t first = draws->slots_used();
-  if (oracle.slots_max() < first + 2)
-    return Fail(
-        ErrorKind::kUnjudged,
-        "this problem is too large for the memory that is free, which must hold several sets of "
-        "its tensors: lower its sizes with --set");
+  // One master serves both, in turn.
+  const uint32_t first = oracle.slots_max() > draws->slots_used() ? draws->slots_used() : 0;
   ValuePool values(oracle, first, ValuePool::CapacityFor(oracle, first),
                    DeriveSeed(seed, SeedStream::kValues), draws->Kept(),
                    draws->has_signs() && Stands(Defence::kTimedDraws));

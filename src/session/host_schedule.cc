@@ -158,12 +158,24 @@ void HostSchedule::EndWarmReferences(const ReferenceKind& kind, int pair_index) 
 HostResult<void> HostSchedule::BeginPairs(int pair_index, CandidateHosts& hosts,
                                           const ReferenceKind& kind, bool opponent_leaves) {
   EndWarmReferences(kind, pair_index);
-  if (alone_) return {};
+  if (alone_) return ImportAhead(pair_index, hosts, kind);
   for (auto& [other, pool] : pools_)
     if (other != kind) pool->MakeRoom(0);
   const int coming = PairsComing(pair_index);
   hosts.Prefetch(pair_index, coming);
   return Pool(kind).Prefetch(pair_index, coming, opponent_leaves);
+}
+
+HostResult<void> HostSchedule::ImportAhead(int pair_index, CandidateHosts& hosts,
+                                           const ReferenceKind& kind) {
+  const int coming = PairsUntilDecision(pair_index);
+  ReferencePool& opponents = Pool(kind);
+  hosts.Prefetch(pair_index, coming, true);
+  if (auto begun = opponents.Prefetch(pair_index, coming, false, true); !begun) return begun;
+  return ImportOffDevice(bench_.gpu(), bench_.stop, [&] {
+    hosts.AwaitImports();
+    opponents.AwaitImports();
+  });
 }
 
 void HostSchedule::StartPairs(CandidateHosts& hosts, const ReferenceKind& kind,

@@ -80,6 +80,9 @@ class HostSchedule {
   // Begins to start hosts of this and the following pairs, on a device.
   HostResult<void> BeginPairs(int pair_index, CandidateHosts& hosts, const ReferenceKind& kind,
                               bool opponent_leaves);
+  // If hosts start one by one: has those of the pairs until the next decision import PyTorch, both
+  // sides' at once. They load in their turn.
+  HostResult<void> ImportAhead(int pair_index, CandidateHosts& hosts, const ReferenceKind& kind);
   // Starts the hosts of the first pairs, both sides' at once, and has them load. What fails is told
   // when they are taken.
   void StartPairs(CandidateHosts& hosts, const ReferenceKind& kind, bool opponent_leaves);

@@ -125,8 +125,7 @@ Result<void> Session::OpenReference(const JudgeEvents& events) {
   bench_.host_start_s = Seconds(MonotonicNs() - starting_ns);
   // Until here the host used the processor alone.
   const OracleOptions& options = bench_.oracle_options;
-  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate,
-                         EstimateProblem(*host, options.memory_bytes, options.timeout_s));
+  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate, EstimateProblem(*host, options));
   ASSAY_ASSIGN_OR_RETURN(const GpuTurn turn, GpuTurn::Begin(bench_.gpu(), bench_.stop));
   if (bench_.on_device() && !bench_.saves_cores() && UsableCpus().size() >= kManyCores)
     ASSAY_RETURN_IF_ERROR(schedule_.BeginOpponents(schedule_.QueuesFor("")));

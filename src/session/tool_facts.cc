@@ -57,7 +57,7 @@ HostResult<HostLegacy> RunUnderTool(const ToolSetup& setup, const HostTool& tool
   LiveSlots& live = *setup.bench.live;
   Oracle& oracle = *setup.bench.oracle;
   live.BeginCandidate();
-  live.SetSlotCount(2);
+  live.SetSlotCount(std::min(2u, live.capacity()));
   live.Clear();
   CandidateHostSetup host_setup = setup.schedule.SetupOf(
       setup.candidate, setup.schedule.QueuesFor(setup.candidate.source.content));
@@ -67,7 +67,7 @@ HostResult<HostLegacy> RunUnderTool(const ToolSetup& setup, const HostTool& tool
   if (!host) return std::unexpected(host.error());
   const auto master = setup.batch.draws.Master(oracle, 0);
   if (!master) return std::unexpected(master.error());
-  live.FillInputs(oracle, std::vector<uint32_t>(2, *master));
+  live.FillInputs(oracle, std::vector<uint32_t>(live.plan().slot_count, *master));
   // A profiler's report is of the last call alone.
   const int calls = tool.report.empty() ? 1 : kWarmCalls + 1;
   const uint32_t order[] = {0};

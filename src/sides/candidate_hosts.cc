@@ -27,7 +27,6 @@ using wire::Region;
 namespace {
 
 // Python hosts of a candidate that start at the same time; each holds PyTorch.
-constexpr int kSideBySideMax = 6;
 // Hosts start ahead of their need where this share of the free memory holds one.
 constexpr uint64_t kMemoryShare = 8;
 // CPU time that waking and stopping take at most, by one look at honest hosts of each form.
@@ -208,11 +207,13 @@ int CandidateHosts::SideBySide(int wanted, bool ahead) const {
   return std::min(setup_.live.HostsAtATime(wanted, hosts), kSideBySideMax);
 }
 
-void CandidateHosts::Prefetch(int first_pair_index, int count) {
+void CandidateHosts::Prefetch(int first_pair_index, int count, bool imports_only) {
   if (!StartsSlowly() || !begun_.empty() || !ready_.empty()) return;
+  if (imports_only && !IsPython()) return;
   if (AvailableMemoryBytes() / kMemoryShare < kPythonHostBytes) return;
   begun_ns_ = MonotonicNs();
-  const int end = first_pair_index + SideBySide(count, true);
+  const int end =
+      first_pair_index + (imports_only ? std::min(count, kSideBySideMax) : SideBySide(count, true));
   for (int index = first_pair_index; index < end; ++index) {
     auto host = Spawn(index);
     if (!host) return;  // Take() tries again, and says why
@@ -240,10 +241,11 @@ double CandidateHosts::BegunForS() const {
   return begun_.empty() ? 0 : static_cast<double>(MonotonicNs() - begun_ns_) / 1e9;
 }
 
-std::vector<Host*> CandidateHosts::Imported() {
+std::vector<Host*> CandidateHosts::Imported(size_t most) {
   std::vector<Host*> hosts;
   if (!IsPython() || setup_.gpu == nullptr) return hosts;
-  for (Begun& begun : begun_) {
+  for (size_t i = 0; i < std::min(most, begun_.size()); ++i) {
+    Begun& begun = begun_[i];
     if (!begun.greeted || begun.device_starts) continue;
     begun.device_starts = true;
     hosts.push_back(&begun.host.host);
@@ -259,8 +261,11 @@ void CandidateHosts::Prepare(int pair_index, int pairs_coming) {
 // Each step is done for all hosts before the next: they import PyTorch and load the candidate at
 // the same time.
 HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
-  // Those that began and do not fit now end: they would import PyTorch beside a measurement.
-  while (std::ssize(begun_) > count) begun_.pop_back();
+  // Those that began and do not fit now end: they would import PyTorch beside a measurement, or
+  // take a device's memory. Others wait.
+  while (std::ssize(begun_) > count && (!begun_.back().greeted || begun_.back().device_starts))
+    begun_.pop_back();
+  const auto of_batch = static_cast<size_t>(count);
   for (int index = first_pair_index + static_cast<int>(begun_.size());
        index < first_pair_index + count; ++index) {
     auto host = Spawn(index);
@@ -273,12 +278,12 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
     if (auto imported = ImportOffDevice(setup_.gpu, setup_.stop,
                                         [&] {
                                           GreetAll();
-                                          StartDevices(Imported());
+                                          StartDevices(Imported(of_batch));
                                         });
         !imported)
       return imported;
-  StartDevices(Imported());
-  for (size_t i = 0; i < begun_.size(); ++i) {
+  StartDevices(Imported(of_batch));
+  for (size_t i = 0; i < of_batch; ++i) {
     auto posted = Load(begun_[i]);
     if (!posted && setup_.gpu != nullptr) {
       // It may have begun while an earlier candidate had all of the device's memory.
@@ -289,7 +294,7 @@ HostResult<void> CandidateHosts::StartBatch(int first_pair_index, int count) {
     }
     if (!posted) return posted;
   }
-  for (; !begun_.empty(); begun_.pop_front()) {
+  for (size_t i = 0; i < of_batch; ++i, begun_.pop_front()) {
     if (auto done = Finish(begun_.front().host); !done) return done;
     ready_.push_back(std::move(begun_.front().host));
   }

@@ -38,20 +38,23 @@ struct CandidateHostSetup {
 // disturb them.
 class CandidateHosts {
  public:
+  static constexpr int kSideBySideMax = 6;
   explicit CandidateHosts(CandidateHostSetup setup) : setup_(setup) {}
   // The host of this pair; `pairs_coming` says how many python hosts may start side by side, this
   // one included. Pairs are asked for in order; the live slots must be those of the blocks to come.
   HostResult<LiveHost> Take(int pair_index, int pairs_coming);
   // Lets the hosts of `count` pairs begin to import PyTorch, or to start CUDA; nothing of the
   // candidate is loaded before Take() asks for them. Does nothing for a native candidate on the
-  // CPU, where memory is scarce, and where hosts have begun already.
-  void Prefetch(int first_pair_index, int count);
+  // CPU, where memory is scarce, and where hosts have begun already. `imports_only`: a device has
+  // room for one pair, and the others' hosts wait without it.
+  void Prefetch(int first_pair_index, int count, bool imports_only = false);
   // Waits until those have imported it, and sleep. One that failed to is dropped.
   void AwaitImports();
   // Returns true if Take() starts no host.
   bool HasReady() const { return !ready_.empty(); }
-  // Returns those that have imported it, and were not told yet to start CUDA; tell them now.
-  std::vector<Host*> Imported();
+  // Returns those that have imported it, and were not told yet to start CUDA, of the first `most`;
+  // tell them now.
+  std::vector<Host*> Imported(size_t most = kSideBySideMax);
   // Has the hosts of these pairs load, as Take() would. What fails is told by Take().
   void Prepare(int pair_index, int pairs_coming);
   // Ends those that nobody took.

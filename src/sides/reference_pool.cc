@@ -101,13 +101,23 @@ void ReferencePool::GreetAll(const std::vector<Entry*>& entries) {
 }
 
 std::vector<Host*> ReferencePool::Imported() {
+  std::vector<Entry*> all;
+  for (Entry& entry : entries_) all.push_back(&entry);
+  return Imported(all);
+}
+
+std::vector<Host*> ReferencePool::Imported(const std::vector<Entry*>& entries) {
   std::vector<Host*> hosts;
-  for (Entry& entry : entries_) {
-    if (!entry.host || !entry.greeted || entry.device_starts || entry.loaded) continue;
-    entry.device_starts = true;
-    hosts.push_back(&entry.host->host);
+  for (Entry* entry : entries) {
+    if (!Waits(*entry)) continue;
+    entry->device_starts = true;
+    hosts.push_back(&entry->host->host);
   }
   return hosts;
+}
+
+bool ReferencePool::Waits(const Entry& entry) {
+  return entry.host && entry.greeted && !entry.device_starts && !entry.loaded;
 }
 
 void ReferencePool::Prepare(int pair_index, int pairs_coming, bool leaves) {
@@ -173,9 +183,11 @@ HostResult<void> ReferencePool::Finish(LiveHost& live_host) const {
   return {};
 }
 
-HostResult<void> ReferencePool::Prefetch(int first_pair_index, int count, bool leaves) {
+HostResult<void> ReferencePool::Prefetch(int first_pair_index, int count, bool leaves,
+                                         bool imports_only) {
   MakeRoom(first_pair_index);
-  const int end = first_pair_index + AtATime(count, true, leaves);
+  const int end = first_pair_index + (imports_only ? std::min(count, options_.hosts_max)
+                                                   : AtATime(count, true, leaves));
   for (int index = first_pair_index; index < end; ++index)
     if (!Serves(index))
       if (auto spawned = Spawn(index); !spawned) return spawned;
@@ -193,7 +205,7 @@ void ReferencePool::MakeRoom(int pair_index) {
 
 void ReferencePool::KeepOnly(int pair_index) {
   for (Entry& entry : entries_)
-    if (&entry != &At(pair_index)) entry = {};
+    if (&entry != &At(pair_index) && !Waits(entry)) entry = {};
 }
 
 int ReferencePool::AtATime(int wanted, bool ahead, bool leaves) const {
@@ -222,11 +234,11 @@ HostResult<void> ReferencePool::Load(int first_pair_index, int count) {
       if (auto imported = ImportOffDevice(options_.gpu, options_.stop,
                                           [&] {
                                             GreetAll(started);
-                                            StartDevices(Imported());
+                                            StartDevices(Imported(started));
                                           });
           !imported)
         return imported;
-    StartDevices(Imported());
+    StartDevices(Imported(started));
   }
   for (Entry* entry : started)
     if (auto begun = BeginOrRestart(*entry); !begun) return begun;
@@ -273,7 +285,7 @@ HostResult<LiveHost*> ReferencePool::Get(int pair_index, int pairs_coming, bool 
     if (!begun.host || begun.loaded) continue;
     if (index < pair_index + count)
       there = false;
-    else
+    else if (!Waits(begun))
       begun = {};
   }
   if (!there)

@@ -49,8 +49,10 @@ class ReferencePool {
   // Returns true if Get() starts no host for this pair.
   bool HasLoaded(int pair_index) { return Serves(pair_index) && At(pair_index).loaded; }
   // Lets the hosts of `count` pairs begin to import PyTorch, which needs no oracle; Get() waits for
-  // them. `leaves` as there.
-  HostResult<void> Prefetch(int first_pair_index, int count, bool leaves);
+  // them. `leaves` as there. `imports_only`: a device has room for one pair, and the others' hosts
+  // wait without it.
+  HostResult<void> Prefetch(int first_pair_index, int count, bool leaves,
+                            bool imports_only = false);
   // Waits until those that began have imported it. One that failed to is dropped.
   void AwaitImports();
   // Returns those that have imported it, and were not told yet to start CUDA; tell them now.
@@ -59,7 +61,7 @@ class ReferencePool {
   void Prepare(int pair_index, int pairs_coming, bool leaves);
   // Ends warm hosts where the device has little memory left, but for that of this pair.
   void MakeRoom(int pair_index);
-  // Ends all but this pair's.
+  // Ends all but this pair's, and those that wait without the device.
   void KeepOnly(int pair_index);
   // Pairs whose hosts are there.
   int size() const;
@@ -80,6 +82,9 @@ class ReferencePool {
   HostResult<void> Load(int first_pair_index, int count);
   HostResult<void> Attach(LiveHost& host) const;
   HostResult<void> LendResults(LiveHost& host) const;
+  static std::vector<Host*> Imported(const std::vector<Entry*>& entries);
+  // It has imported PyTorch, and nothing on the device is its.
+  static bool Waits(const Entry& entry);
   static void GreetAll(const std::vector<Entry*>& entries);
   HostResult<void> BeginLoading(Entry& entry) const;
   HostResult<void> PostLoad(LiveHost& host) const;

@@ -62,6 +62,7 @@ CallCheck HostSide::CheckCall(uint32_t slot, uint32_t master, const Draw* probe,
   if (probe == nullptr)
     return kind == wire::DrawKind::kSigns ? CheckAgain(slot, master, context, std::move(check))
                                           : check;
+  if (check.part) return check;
   const RoundingSetup rounding{*values_.options, values_.oracle, values_.rule,
                                values_.draws->reference_errors()};
   auto again = CheckForRounding(rounding, *probe, master, values_.live.Written(host_.outputs, slot),

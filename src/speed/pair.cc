@@ -99,7 +99,9 @@ HostResult<PairOutcome> RunStartedPair(const Gate2Setup& setup, GateParts& parts
 HostResult<void> Calibrate(const Gate2Setup& setup, GateParts& parts) {
   const Span span("calibrate");
   const GateValues& values = setup.values;
-  parts.inputs.Prepare(2);
+  const BlockLimits room = parts.inputs.Limits();
+  const uint32_t slots = std::min({2u, room.live_slots, room.pool_slots});
+  parts.inputs.Prepare(slots);
   auto opponent = GetOpponent(setup.sides, 0, &parts.ledger.spent);
   if (!opponent) return std::unexpected(opponent.error());
   if (auto alone = MeasureAlone(setup.sides, &parts.budget); !alone)
@@ -113,10 +115,10 @@ HostResult<void> Calibrate(const Gate2Setup& setup, GateParts& parts) {
   HostSide reference(*opponent->host(), false, values, setup.terms.call_timeout_s);
   double reference_ns = 0;
   for (int i = 0; i < kCalibrationCalls; ++i) {
-    auto taken = values.pool.Take(ValuesFor::kOpponent, 2);
+    auto taken = values.pool.Take(ValuesFor::kOpponent, slots);
     if (!taken) return std::unexpected(taken.error());
     values.live.FillInputs(values.oracle, taken->masters);
-    const uint32_t order[] = {static_cast<uint32_t>(parts.random() % 2)};
+    const uint32_t order[] = {static_cast<uint32_t>(parts.random() % slots)};
     auto block = parts.exchange.RunBlock(reference, order, {});
     if (!block && block.error().kind == Kind::kVoid) continue;
     if (!block) return std::unexpected(block.error());

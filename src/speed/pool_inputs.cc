@@ -26,7 +26,9 @@ HostResult<FilledSlots> PoolInputs::Fill(ValuesFor side, uint32_t slots, uint32_
     filled.probe = taken->probe;
     if (side == ValuesFor::kCandidate) values_.pool.MarkShown();
     filled.probe_slot = static_cast<uint32_t>(random_() % filled.masters.size());
-    filled.masters[filled.probe_slot] = filled.probe->master;
+    const auto master = values_.pool.MasterOf(*filled.probe);
+    if (!master) return std::unexpected(master.error());
+    filled.masters[filled.probe_slot] = *master;
   }
   values_.live.FillInputs(values_.oracle, filled.masters);
   return filled;

@@ -77,6 +77,12 @@ Result<FirstCalls> TimeFirstCalls(const FirstCallsRequest& request) {
                          Build(request, options.python, oracle, device.get()));
   if (built.failure) return UsageError(*built.failure);
   ASSAY_ASSIGN_OR_RETURN(LiveSlots live, LiveSlots::Create(oracle, device.get()));
+  if (oracle.slots_max() < kValues)
+    return Fail(ErrorKind::kUnjudged,
+                fmt::format("{} sets of this problem's values do not fit into the memory that is "
+                            "free: lower its sizes with --set",
+                            kValues),
+                ErrorCode::kTooLarge);
   for (uint32_t value = 0; value < kValues; ++value)
     if (auto filled = oracle.Fill(value, value + 1, wire::DrawKind::kOrdinary, false); !filled)
       return std::unexpected(OracleError(filled.error()));

@@ -50,10 +50,11 @@ Result<Inspection> Inspect(const InspectRequest& request) {
   options.stop = request.stop;
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Host> host, StartOracleHost(options));
   // Without a profile nothing is allocated, so no size is too large.
-  const uint64_t memory_bytes = request.profile ? AvailableMemoryBytes() / 4 * 3 : 0;
-  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate, EstimateProblem(*host, memory_bytes, kTimeoutS));
-  Inspection inspection{std::move(estimate.account), estimate.input_bytes, estimate.parameter_bytes,
-                        estimate.output_bytes, std::nullopt};
+  if (request.profile) options.memory_bytes = AvailableMemoryBytes() / 4 * 3;
+  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate, EstimateProblem(*host, options));
+  Inspection inspection{std::move(estimate.account), estimate.input_bytes,
+                        estimate.parameter_bytes,    estimate.output_bytes,
+                        estimate.device_bytes,       std::nullopt};
   // A file that fake tensors cannot follow at all: loading it says what is wrong with it.
   if (inspection.account.outputs.empty() && inspection.account.inputs.empty() && !request.profile)
     if (auto loaded = host->Request(wire::FrameKind::kLoad, {}, kTimeoutS); !loaded)

@@ -15,7 +15,8 @@ constexpr uint64_t kWeightsCopies = 3;
 }  // namespace
 
 uint64_t HostBytes(const HostDemand& demand) {
-  return demand.outputs_bytes + demand.results_bytes + kWeightsCopies * demand.weights_bytes;
+  return demand.outputs_bytes + demand.results_bytes + kWeightsCopies * demand.weights_bytes +
+         demand.working_bytes;
 }
 
 DeviceMemory::DeviceMemory(const Gpu& gpu, uint64_t host_bytes)

@@ -16,6 +16,7 @@ struct HostDemand {
   uint64_t outputs_bytes = 0;  // its own slots
   uint64_t results_bytes = 0;  // in which it may leave results
   uint64_t weights_bytes = 0;  // of a host in PyTorch: its model's
+  uint64_t working_bytes = 0;  // while it loads or runs forward
 };
 // Counts the model's weights three times: PyTorch's hosts clone them while they load, and
 // `compiled` has a copy of its own.

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/defences.h"
 #include "rules/elements.h"
 #include "values/slot_layout.h"
 
@@ -15,13 +16,6 @@ using gpu::Comparison;
 using gpu::ElementType;
 using gpu::Line;
 
-// Memory that slots take at most, and their share of what is for the values of a problem; and up to
-// so many slots where they take more, within that much memory and that share. Hosts under test have
-// outputs of their own, and memory for the results that they leave, as references have: some twenty
-// live at a time.
-constexpr uint64_t kBytesMax = uint64_t{4} << 30, kShare = 16;
-constexpr uint64_t kFewSlots = 8;
-constexpr uint64_t kFewBytesMax = uint64_t{8} << 30, kFewShare = 4;
 // Lines of output that the judge copies as a block ends, over all of its slots, and their size.
 constexpr uint32_t kSampledLines = 2048;
 constexpr uint64_t kLineBytes = 128;
@@ -29,6 +23,8 @@ constexpr uint64_t kLineBytes = 128;
 constexpr int kFlushesFirst = 5;
 // What is written to push everything else out of the caches, in sizes of the second level.
 constexpr uint64_t kFlushFactor = 3;
+// Vectors that the judge's kernels read.
+constexpr uint64_t kStep = 16;
 
 Comparison SameBytes(cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes) {
   const auto bytes = static_cast<long long>(size_bytes);
@@ -43,13 +39,6 @@ Comparison SameBytes(cuda::Pointer there, cuda::Pointer own, uint64_t size_bytes
 }
 
 }  // namespace
-
-uint64_t DeviceSlots::CountFor(const wire::Plan& plan, uint64_t memory_bytes) {
-  const uint64_t slot_bytes = plan.input_stride + plan.weights_stride + plan.output_stride;
-  const uint64_t few = std::min(kFewBytesMax, memory_bytes / kFewShare);
-  return std::max(std::min(kBytesMax, memory_bytes / kShare) / slot_bytes,
-                  std::min(kFewSlots, few / (slot_bytes + plan.output_stride)));
-}
 
 Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& plan,
                                         std::shared_ptr<const VariedWeights> weights,
@@ -67,29 +56,39 @@ Result<DeviceSlots> DeviceSlots::Create(JudgeDevice& device, const wire::Plan& p
         slots.Upload(slots.constructed_.address(), constructed.data(), constructed.size()));
   slots.filled_from_.resize(capacity);
   slots.versions_.resize(capacity);
-  ASSAY_ASSIGN_OR_RETURN(slots.poisoned_, DeviceRegion::Private(gpu, plan.output_stride));
   ASSAY_ASSIGN_OR_RETURN(
       slots.flushed_,
       DeviceRegion::Private(gpu, kFlushFactor * std::max<uint64_t>(1, gpu.facts().l2_bytes)));
   ASSAY_ASSIGN_OR_RETURN(slots.sampled_, DeviceRegion::Private(gpu, kSampledLines * kLineBytes));
   ASSAY_ASSIGN_OR_RETURN(slots.sample_lines_,
                          DeviceRegion::Private(gpu, kSampledLines * sizeof(Line)));
-  std::vector<std::byte> poisoned(plan.output_stride);
-  PoisonSlot(plan, poisoned.data(), 0, guard);
-  ASSAY_RETURN_IF_ERROR(slots.Upload(slots.poisoned_.address(), poisoned.data(), poisoned.size()));
-  uint64_t begin = 0, part = 0;
-  ForEachOutput(plan, [&](const wire::ArgumentSpec& output) {
-    slots.guards_.push_back({begin, output.offset - begin});
-    begin = output.offset + output.size_bytes;
-    if (!wire::IsChangedInput(output)) return;
-    slots.poisoned_parts_.push_back({part, output.offset - part});
-    part = begin;
-  });
-  slots.guards_.push_back({begin, plan.output_stride - begin});
-  slots.poisoned_parts_.push_back({part, plan.output_stride - part});
+  ASSAY_RETURN_IF_ERROR(slots.PlanPoison(guard));
   for (int flush = 0; flush < kFlushesFirst; ++flush) ASSAY_RETURN_IF_ERROR(slots.FlushCaches());
   slots.busy_ = false;
   return slots;
+}
+
+Result<void> DeviceSlots::PlanPoison(uint64_t guard) {
+  std::vector<std::byte> frame;
+  uint64_t begin = 0;
+  const auto add_guard = [&](uint64_t end) {
+    guards_.push_back({begin, end - begin, frame.size()});
+    for (uint64_t i = 0; i < end - begin; ++i)
+      frame.push_back(static_cast<std::byte>(guard >> 8 * (i % sizeof guard)));
+    frame.resize((frame.size() + kStep - 1) / kStep * kStep);
+  };
+  ForEachOutput(*plan_, [&](const wire::ArgumentSpec& output) {
+    add_guard(output.offset);
+    begin = output.offset + output.size_bytes;
+    if (wire::IsChangedInput(output)) return;
+    poisoned_.push_back({output.offset, output.size_bytes, frame.size()});
+    const std::byte poison = Stands(Defence::kPoison) ? PoisonByte(output.dtype) : std::byte{0};
+    poison_words_.push_back(0x01010101u * static_cast<unsigned>(poison));
+    frame.insert(frame.end(), kStep, poison);
+  });
+  add_guard(plan_->output_stride);
+  ASSAY_ASSIGN_OR_RETURN(frame_, DeviceRegion::Private(device_->gpu(), frame.size()));
+  return Upload(frame_.address(), frame.data(), frame.size());
 }
 
 Result<DeviceRegion> DeviceSlots::CreateOutputs() const {
@@ -208,12 +207,27 @@ Result<void> DeviceSlots::FlushCaches() {
   return {};
 }
 
+Result<void> DeviceSlots::PoisonOutput(cuda::Pointer slot, const Span& output, unsigned word) {
+  const Gpu& gpu = device_->gpu();
+  const uint64_t words = output.size_bytes / sizeof word;
+  const uint64_t rest = output.size_bytes % sizeof word;
+  const cuda::Pointer begin = slot + output.begin;
+  if (words > 0)
+    ASSAY_RETURN_IF_ERROR(gpu.Check(gpu.driver().set_words(begin, word, words, nullptr),
+                                    "poison outputs on the GPU"));
+  return rest == 0 ? Result<void>()
+                   : Copy(begin + words * sizeof word, frame_.address() + output.at, rest);
+}
+
 Result<void> DeviceSlots::Poison(const DeviceRegion& outputs, uint32_t first, uint32_t count) {
   ASSAY_CHECK(first + count <= capacity_);
   const uint64_t stride = plan_->output_stride;
   if (count == 0) return {};
   const cuda::Pointer begin = outputs.address() + first * stride;
-  ASSAY_RETURN_IF_ERROR(Copy(begin, poisoned_.address(), stride));
+  for (const Span& guard : guards_)
+    ASSAY_RETURN_IF_ERROR(Copy(begin + guard.begin, frame_.address() + guard.at, guard.size_bytes));
+  for (size_t i = 0; i < poisoned_.size(); ++i)
+    ASSAY_RETURN_IF_ERROR(PoisonOutput(begin, poisoned_[i], poison_words_[i]));
   // Twice as many each time.
   for (uint64_t done = 1; done < count; done *= 2)
     ASSAY_RETURN_IF_ERROR(
@@ -368,29 +382,36 @@ Result<std::vector<JudgeKernels::Measured>> DeviceSlots::CompareWithTruth(
   return device_->kernels().CompareWithTruth(comparisons);
 }
 
-Result<bool> DeviceSlots::AreAsPoisoned(const DeviceRegion& outputs,
-                                        std::span<const uint32_t> slots,
-                                        std::span<const Span> spans) {
-  std::vector<Comparison> comparisons;
+void DeviceSlots::AddGuards(const DeviceRegion& outputs, std::span<const uint32_t> slots,
+                            std::vector<Comparison>* comparisons) const {
   for (const uint32_t slot : slots)
-    for (const Span& span : spans)
-      if (span.size_bytes > 0)
-        comparisons.push_back(
-            SameBytes(outputs.address() + slot * plan_->output_stride + span.begin,
-                      poisoned_.address() + span.begin, span.size_bytes));
-  return AllWithin(comparisons);
+    for (const Span& guard : guards_)
+      comparisons->push_back(
+          SameBytes(outputs.address() + slot * plan_->output_stride + guard.begin,
+                    frame_.address() + guard.at, guard.size_bytes));
 }
 
 Result<bool> DeviceSlots::GuardsStand(const DeviceRegion& outputs,
                                       std::span<const uint32_t> slots) {
-  return AreAsPoisoned(outputs, slots, guards_);
+  std::vector<Comparison> comparisons;
+  AddGuards(outputs, slots, &comparisons);
+  return AllWithin(comparisons);
 }
 
 Result<bool> DeviceSlots::AreUntouched(const DeviceRegion& outputs,
                                        std::span<const uint32_t> slots) {
-  ASSAY_ASSIGN_OR_RETURN(const bool poisoned, AreAsPoisoned(outputs, slots, poisoned_parts_));
-  if (!poisoned) return false;
   std::vector<Comparison> comparisons;
+  AddGuards(outputs, slots, &comparisons);
+  for (const uint32_t slot : slots)
+    for (const Span& output : poisoned_) {
+      const cuda::Pointer begin = outputs.address() + slot * plan_->output_stride + output.begin;
+      const uint64_t head = std::min(output.size_bytes, kStep);
+      if (head == 0) continue;
+      comparisons.push_back(SameBytes(begin, frame_.address() + output.at, head));
+      // All bytes equal the first ones: the range equals itself moved.
+      if (output.size_bytes > kStep)
+        comparisons.push_back(SameBytes(begin, begin + kStep, output.size_bytes - kStep));
+    }
   ForEachChangedInput(*plan_, [&](const wire::ArgumentSpec& output) {
     for (const uint32_t slot : slots)
       if (output.size_bytes > 0)
@@ -400,10 +421,15 @@ Result<bool> DeviceSlots::AreUntouched(const DeviceRegion& outputs,
   return AllWithin(comparisons);
 }
 
+Result<void> DeviceSlots::Fetch(const DeviceRegion& outputs, uint32_t slot, uint64_t begin,
+                                std::span<std::byte> target) const {
+  return device_->gpu().CopyToHost(
+      target.data(), outputs.address() + slot * plan_->output_stride + begin, target.size());
+}
+
 Result<const std::byte*> DeviceSlots::Fetch(const DeviceRegion& outputs, uint32_t slot) {
   fetched_.resize(plan_->output_stride);
-  ASSAY_RETURN_IF_ERROR(device_->gpu().CopyToHost(
-      fetched_.data(), outputs.address() + slot * plan_->output_stride, plan_->output_stride));
+  ASSAY_RETURN_IF_ERROR(Fetch(outputs, slot, 0, fetched_));
   return fetched_.data();
 }
 

@@ -27,9 +27,6 @@ inline bool WasNotAlone(int64_t took_ns, int64_t shortest_ns) {
 
 class DeviceSlots {
  public:
-  // Returns the number of slots for a plan whose values may take `memory_bytes`; possibly fewer
-  // than the two that are needed.
-  static uint64_t CountFor(const wire::Plan& plan, uint64_t memory_bytes);
   // `device` and `plan` must outlive the slots. `weights`: laid out by `plan`.
   static Result<DeviceSlots> Create(JudgeDevice& device, const wire::Plan& plan,
                                     std::shared_ptr<const VariedWeights> weights, uint32_t capacity,
@@ -93,12 +90,16 @@ class DeviceSlots {
   // AreUntouched at all bytes.
   Result<bool> GuardsStand(const DeviceRegion& outputs, std::span<const uint32_t> slots);
   Result<bool> AreUntouched(const DeviceRegion& outputs, std::span<const uint32_t> slots);
+  // Copies a part of a slot's outputs to the host.
+  Result<void> Fetch(const DeviceRegion& outputs, uint32_t slot, uint64_t begin,
+                     std::span<std::byte> target) const;
   // Copies a slot's outputs to the host; valid until the next call.
   Result<const std::byte*> Fetch(const DeviceRegion& outputs, uint32_t slot);
 
  private:
+  // A part of a slot's outputs, and where in frame_ its first bytes stand.
   struct Span {
-    uint64_t begin, size_bytes;
+    uint64_t begin, size_bytes, at;
   };
   DeviceSlots(JudgeDevice& device, const wire::Plan& plan) : device_(&device), plan_(&plan) {}
   Result<void> Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes);
@@ -123,17 +124,23 @@ class DeviceSlots {
                                          uint32_t count, uint64_t line_bytes);
   void AddSampledLine(cuda::Pointer source, std::vector<gpu::Line>* lines);
   Result<bool> AllWithin(std::span<const gpu::Comparison> comparisons);
-  Result<bool> AreAsPoisoned(const DeviceRegion& outputs, std::span<const uint32_t> slots,
-                             std::span<const Span> spans);
+  // Finds what lies around and in outputs before a block.
+  Result<void> PlanPoison(uint64_t guard);
+  // Poisons one output of the slot at that address.
+  Result<void> PoisonOutput(cuda::Pointer slot, const Span& output, unsigned word);
+  void AddGuards(const DeviceRegion& outputs, std::span<const uint32_t> slots,
+                 std::vector<gpu::Comparison>* comparisons) const;
 
   JudgeDevice* device_;
   const wire::Plan* plan_;
   uint32_t capacity_ = 0;
   std::mt19937 random_{std::random_device{}()};
-  DeviceRegion inputs_, weights_, constructed_, poisoned_, flushed_, sampled_, sample_lines_;
+  DeviceRegion inputs_, weights_, constructed_, flushed_, sampled_, sample_lines_;
   std::vector<std::byte> fetched_;
-  std::vector<Span> guards_;                   // of a slot
-  std::vector<Span> poisoned_parts_;           // of a slot: all but changed inputs
+  std::vector<Span> guards_;                   // of a slot, whole in frame_
+  std::vector<Span> poisoned_;                 // outputs of a slot: all but changed inputs
+  std::vector<unsigned> poison_words_;         // of these outputs
+  DeviceRegion frame_;                         // guards, and 16 bytes of each output's poison
   std::vector<cuda::Pointer> sample_sources_;  // of lines, in order
   uint64_t sample_line_bytes_ = 0;
   // A line of a result that will be left: the index of the result's address, and the offset in it.

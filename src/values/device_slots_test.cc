@@ -87,29 +87,13 @@ class DeviceSlotsTest : public testing::Test {
   std::optional<DeviceRegion> outputs_;
 };
 
-TEST_F(DeviceSlotsTest, ValuesMayTakeHalfOfWhatIsFreeBesideContexts) {
+TEST_F(DeviceSlotsTest, AJudgementMayTakeWhatIsFreeBesideContexts) {
   ::setenv("FAKE_CUDA_FREE_GIB", "12", 1);
-  EXPECT_EQ(device_->BytesForValues(), uint64_t{5} << 30);
+  EXPECT_EQ(device_->BytesForValues(), uint64_t{8} << 30);
   // Never 0, which would be no limit at all.
   ::setenv("FAKE_CUDA_FREE_GIB", "1", 1);
   EXPECT_EQ(device_->BytesForValues(), 1u);
   ::unsetenv("FAKE_CUDA_FREE_GIB");
-}
-
-// A program beside the judge held all but 12 GiB of 140, of which slots were made for 140.
-TEST_F(DeviceSlotsTest, SlotsTakeTheirShareOfWhatIsFree) {
-  constexpr uint64_t kMib = 1 << 20, kGib = 1 << 30;
-  wire::Plan plan{};
-  plan.input_stride = plan.output_stride = 8 * kMib;
-  EXPECT_EQ(DeviceSlots::CountFor(plan, 70 * kGib), 256u);
-  EXPECT_EQ(DeviceSlots::CountFor(plan, 32 * kGib), 128u);
-  EXPECT_EQ(DeviceSlots::CountFor(plan, 6 * kGib), 24u);
-  // Large values have eight slots, in memory that holds what goes with them.
-  plan.input_stride = plan.output_stride = 256 * kMib;
-  EXPECT_EQ(DeviceSlots::CountFor(plan, 70 * kGib), 8u);
-  EXPECT_EQ(DeviceSlots::CountFor(plan, 12 * kGib), 4u);
-  EXPECT_EQ(DeviceSlots::CountFor(plan, 6 * kGib), 2u);
-  EXPECT_EQ(DeviceSlots::CountFor(plan, 1 * kGib), 0u);
 }
 
 TEST_F(DeviceSlotsTest, PoisonIsThatOfTheProcessorsSlots) {

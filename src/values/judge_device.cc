@@ -11,8 +11,9 @@
 namespace assay {
 namespace {
 
-// Contexts of the oracle and of a pair: 0.6 GiB each, with PyTorch.
-constexpr uint64_t kContextsBytes = uint64_t{2} << 30;
+// Contexts of the oracle and of a pair, 0.6 GiB each with PyTorch, of a host that starts ahead, and
+// memory for the results that a host leaves.
+constexpr uint64_t kContextsBytes = uint64_t{4} << 30;
 
 }  // namespace
 
@@ -47,7 +48,7 @@ uint64_t JudgeDevice::BytesForValues(int sharers) const {
   const uint64_t part_bytes = gpu_.facts().memory_bytes / static_cast<uint64_t>(sharers);
   const uint64_t free_bytes =
       sharers == 1 ? gpu_.FreeBytes() : std::min(gpu_.FreeBytes(), part_bytes);
-  return std::max<uint64_t>(1, (free_bytes - std::min(free_bytes, kContextsBytes)) / 2);
+  return std::max<uint64_t>(1, free_bytes - std::min(free_bytes, kContextsBytes));
 }
 
 Result<void> JudgeDevice::CheckAnswers(const std::string& after) {

@@ -27,9 +27,8 @@ class JudgeDevice {
 
   const Gpu& gpu() const { return gpu_; }
   JudgeKernels& kernels() { return *kernels_; }
-  // Returns the memory that a problem's values may take [bytes], at least 1: half of the memory
-  // that is free now less that of contexts; of a part of the device's, where `sharers` judges use
-  // it. Hosts under test need the rest for their outputs.
+  // Returns the memory that judging a problem may take [bytes], at least 1: what is free now less
+  // a reserve for contexts; of a part of the device's, where `sharers` judges use it.
   uint64_t BytesForValues(int sharers = 1) const;
   // Checks that the GPU answers, after processes on it were killed. Otherwise puts it under
   // quarantine and fails (kEnvironment). `after`: names the killed work, for the message.

@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-// Memory that the live slots may take at most, unless two slots need more.
+// Memory that the live slots may take at most on the processor, unless two slots need more.
 constexpr uint64_t kLiveBytesMax = uint64_t{512} << 20;
 // Lines of output compared between "done" and the freeze, about 30 us later.
 constexpr uint32_t kSampleLines = 128;
@@ -37,10 +37,10 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
   const uint64_t affordable =
       device == nullptr
           ? kLiveBytesMax / (plan.input_stride + plan.weights_stride + plan.output_stride)
-          : DeviceSlots::CountFor(plan, oracle.memory_bytes());
+          : oracle.MemoryShared().slots;
   const uint64_t told = wire::kResultsMax / std::max<uint64_t>(1, ResultCount(plan));
-  live.capacity_ = static_cast<uint32_t>(
-      std::clamp<uint64_t>(affordable, 2, std::min<uint64_t>(wire::kCallsMax + 64, told)));
+  live.capacity_ = static_cast<uint32_t>(std::clamp<uint64_t>(
+      affordable, device == nullptr ? 2 : 1, std::min<uint64_t>(wire::kCallsMax + 64, told)));
   ASSAY_ASSIGN_OR_RETURN(live.inputs_,
                          SharedRegion::Create("assay-inputs", live.capacity_ * plan.input_stride));
   if (device == nullptr) {
@@ -58,14 +58,18 @@ Result<LiveSlots> LiveSlots::Create(const Oracle& oracle, JudgeDevice* device) {
         DeviceSlots slots,
         DeviceSlots::Create(*device, plan, oracle.varied_weights(), live.capacity_, live.guard_));
     live.device_ = std::make_unique<DeviceSlots>(std::move(slots));
-    live.unread_.resize(plan.output_stride);
     live.results_bytes_ = LeftResultsBytes(plan, live.capacity_, oracle.memory_bytes());
+    // As it loads, a host draws inputs and has a copy of them.
+    live.working_bytes_ =
+        2 * plan.input_stride +
+        std::max(plan.output_stride, static_cast<uint64_t>(oracle.account().peak_bytes));
     live.memory_.emplace(device->gpu(),
                          HostBytes({.outputs_bytes = live.capacity_ * plan.output_stride,
                                     .results_bytes = live.results_bytes_,
-                                    .weights_bytes = plan.weights_stride}));
+                                    .weights_bytes = plan.weights_stride,
+                                    .working_bytes = live.working_bytes_}));
   }
-  live.SetSlotCount(2);
+  live.SetSlotCount(std::min(2u, live.capacity_));
   // Hosts load their weights from here.
   const uint32_t first[] = {0};
   live.varied_ = oracle.varied_weights();
@@ -213,6 +217,7 @@ int LiveSlots::HostsAtATime(int wanted, Starting hosts) const {
       .outputs_bytes = hosts.trusted ? 0 : capacity_ * plan().output_stride,
       .results_bytes = hosts.leaves ? results_bytes_ : 0,
       .weights_bytes = in_pytorch ? plan().weights_stride : 0,
+      .working_bytes = in_pytorch ? working_bytes_ : 0,
   };
   return memory_->HostsAtATime(wanted, HostBytes(demand), hosts.ahead ? 3 : 2);
 }
@@ -358,9 +363,20 @@ HostResult<void> LiveSlots::RunUncounted(Host& host, const HostOutputs& outputs,
   }
 }
 
+void LiveSlots::Read(const HostOutputs& outputs, uint32_t slot, uint64_t begin,
+                     std::span<std::byte> target) const {
+  if (device_ != nullptr) return Note(device_->Fetch(*outputs.device, slot, begin, target));
+  std::memcpy(target.data(), outputs.memory.data() + slot * plan().output_stride + begin,
+              target.size());
+}
+
 const std::byte* LiveSlots::Written(const HostOutputs& outputs, uint32_t slot) const {
   if (device_ == nullptr) return outputs.memory.data() + slot * plan().output_stride;
-  return NoteOr<const std::byte*>(device_->Fetch(*outputs.device, slot), unread_.data());
+  if (const std::byte* fetched =
+          NoteOr<const std::byte*>(device_->Fetch(*outputs.device, slot), nullptr))
+    return fetched;
+  unread_.resize(plan().output_stride);
+  return unread_.data();
 }
 
 std::optional<std::vector<JudgeKernels::Compared>> LiveSlots::Compare(

@@ -106,6 +106,9 @@ class LiveSlots {
   // after kVoid, which Host::RunBlock makes a foul at the third time in a row.
   HostResult<void> RunUncounted(Host& host, const HostOutputs& outputs,
                                 std::span<const uint32_t> order, double timeout_s) const;
+  // Copies a part of a host's outputs in one slot.
+  void Read(const HostOutputs& outputs, uint32_t slot, uint64_t begin,
+            std::span<std::byte> target) const;
   // Returns a host's outputs in one slot; valid until the next call.
   const std::byte* Written(const HostOutputs& outputs, uint32_t slot) const;
   // On a device alone: measure errors of outputs there (DeviceSlots); nullopt if the device fails.
@@ -157,9 +160,10 @@ class LiveSlots {
   mutable std::optional<DeviceMemory> memory_;
   mutable std::shared_ptr<const DeviceRegion> trusted_outputs_;
   mutable std::optional<Error> device_error_;
-  std::vector<std::byte> unread_;  // stands for outputs that cannot be fetched
+  mutable std::vector<std::byte> unread_;  // stands for outputs that cannot be fetched
   uint32_t capacity_ = 0;
   uint64_t results_bytes_ = 0;  // on a device: for each host that leaves its results
+  uint64_t working_bytes_ = 0;  // of a host in PyTorch on a device
   uint32_t slot_count_most_ = 0;
   uint32_t filled_ = 0;  // slots that may hold values
   std::shared_ptr<const VariedWeights> varied_;

@@ -24,10 +24,9 @@ using wire::Region;
 
 namespace {
 
+// Memory is taken once it is touched; of a device it is taken whole (values/memory_plan.h).
 constexpr uint32_t kSlotsMax = 8192;
-constexpr uint32_t kOracleSlotsMax = 64, kDeviceOracleSlotsMax = 16;
-// Memory of a device is taken whole, touched or not.
-constexpr uint64_t kDeviceMastersBytesMax = uint64_t{36} << 30;
+constexpr uint32_t kOracleSlotsMax = 64;
 constexpr uint64_t kInitArgumentsMax = 64 << 20;
 
 }  // namespace
@@ -50,8 +49,7 @@ Result<Oracle> Oracle::OpenOther(OracleOptions options, std::shared_ptr<Host> ho
 
 Result<Oracle> Oracle::Open(OracleOptions options, std::shared_ptr<Host> host,
                             std::optional<wire::Failure>* refusal) {
-  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate,
-                         EstimateProblem(*host, options.memory_bytes, options.timeout_s));
+  ASSAY_ASSIGN_OR_RETURN(ProblemEstimate estimate, EstimateProblem(*host, options));
   return Open(std::move(options), std::move(host), std::move(estimate), refusal);
 }
 
@@ -109,14 +107,19 @@ Result<void> Oracle::ShareSlots() {
     if (!laid) return std::unexpected(laid.error());
     plan = *laid;
   }
-  const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
-  uint64_t masters_bytes = options_.memory_bytes / 2;
-  if (on_device()) masters_bytes = std::min(masters_bytes, kDeviceMastersBytesMax);
   const uint32_t most = options_.slots_most > 0 ? options_.slots_most : kSlotsMax;
-  slots_max_ = static_cast<uint32_t>(std::clamp<uint64_t>(masters_bytes / slot_bytes, 2, most));
-  oracle_slots_max_ = std::min({on_device() ? kDeviceOracleSlotsMax : kOracleSlotsMax, slots_max_,
-                                static_cast<uint32_t>(std::max<uint64_t>(
-                                    1, options_.memory_bytes / 4 / plan.oracle_stride))});
+  if (on_device()) {
+    const MemoryPlan shared = MemoryShared();
+    slots_max_ = std::min(most, shared.masters);
+    oracle_slots_max_ = std::min(slots_max_, shared.with_truth);
+  } else {
+    const uint64_t slot_bytes = plan.input_stride + plan.output_stride;
+    slots_max_ = static_cast<uint32_t>(
+        std::clamp<uint64_t>(options_.memory_bytes / 2 / slot_bytes, 2, most));
+    oracle_slots_max_ = std::min({kOracleSlotsMax, slots_max_,
+                                  static_cast<uint32_t>(std::max<uint64_t>(
+                                      1, options_.memory_bytes / 4 / plan.oracle_stride))});
+  }
   plan.slot_count = slots_max_;
   ASSAY_ASSIGN_OR_RETURN(inputs_,
                          SharedRegion::Create("assay-masters", slots_max_ * plan.input_stride));
@@ -142,6 +145,12 @@ Result<void> Oracle::ShareSlots() {
         return std::unexpected(OracleError(done.error()));
   if (on_device()) ASSAY_RETURN_IF_ERROR(ShareMastersOnDevice());
   return StoreWeights();
+}
+
+MemoryPlan Oracle::MemoryShared() const {
+  return PlanMemory({plan().input_stride, plan().weights_stride, plan().output_stride,
+                     plan().oracle_stride, static_cast<uint64_t>(account_.peak_bytes)},
+                    options_.memory_bytes);
 }
 
 Result<void> Oracle::StoreWeights() {
@@ -178,13 +187,10 @@ Result<std::optional<uint64_t>> Oracle::NonFiniteWith(uint64_t version) {
   if (filled) filled = FillSlots(0, 1, options_.weights_seed, false);
   if (!filled && filled.error().kind == HostTrouble::Kind::kFailed) return std::nullopt;
   if (!filled) return std::unexpected(OracleError(filled.error()));
-  uint64_t count = 0;
-  for (const wire::ArgumentSpec& output : std::span(plan().arguments, plan().argument_count))
-    if (output.role == wire::Role::kOutput)
-      count += static_cast<uint64_t>(CountNonFinite(
-          output.dtype, outputs(0) + output.offset,
-          static_cast<int64_t>(output.size_bytes / wire::ElementBytes(output.dtype))));
-  return count;
+  const uint64_t count[] = {0, 2};
+  const auto counted = host_->Request(FrameKind::kEvaluate, count, options_.timeout_s);
+  if (!counted) return std::unexpected(OracleError(counted.error()));
+  return counted->args[0];
 }
 
 Result<void> Oracle::KeepConstructed(std::vector<std::byte>* constructed) {
@@ -254,37 +260,30 @@ const std::byte* Oracle::oracle(uint32_t slot) const {
   return Fetch(&fetched_oracle_, slot, device_oracle(slot), plan().oracle_stride);
 }
 
+void Oracle::Read(Region region, uint32_t slot, uint64_t offset,
+                  std::span<std::byte> target) const {
+  if (target.empty()) return;
+  const bool of_inputs = region == Region::kInputs, of_truth = region == Region::kOracle;
+  if (!on_device()) {
+    const std::byte* whole = of_inputs ? inputs(slot) : of_truth ? oracle(slot) : outputs(slot);
+    std::memcpy(target.data(), whole + offset, target.size());
+    return;
+  }
+  const cuda::Pointer whole = of_inputs  ? device_inputs(slot)
+                              : of_truth ? device_oracle(slot)
+                                         : device_outputs(slot);
+  auto done = options_.device->gpu().CopyToHost(target.data(), whole + offset, target.size());
+  if (!done) device_error_ = std::move(done).error();
+}
+
 std::optional<JudgeKernels::Measured> Oracle::MeasureReference(const wire::ArgumentSpec& output,
                                                                uint32_t slot) const {
-  return MeasureAt(output, device_outputs(slot) + output.offset, slot);
-}
-
-std::optional<JudgeKernels::Measured> Oracle::Measure(const wire::ArgumentSpec& output,
-                                                      const DeviceRegion& placed,
-                                                      uint32_t slot) const {
-  return MeasureAt(output, placed.address() + output.offset, slot);
-}
-
-std::optional<JudgeKernels::Measured> Oracle::MeasureAt(const wire::ArgumentSpec& output,
-                                                        cuda::Pointer candidate,
-                                                        uint32_t slot) const {
-  const gpu::TruthComparison comparison = AgainstTruth(output, candidate, slot);
+  const gpu::TruthComparison comparison =
+      AgainstTruth(output, device_outputs(slot) + output.offset, slot);
   auto measured = options_.device->kernels().CompareWithTruth({&comparison, 1});
   if (measured) return measured->front();
   device_error_ = std::move(measured).error();
   return std::nullopt;
-}
-
-std::optional<DeviceRegion> Oracle::Place(const std::byte* outputs) const {
-  const Gpu& gpu = options_.device->gpu();
-  const uint64_t size_bytes = plan().output_stride;
-  auto placed = DeviceRegion::Private(gpu, size_bytes);
-  if (!placed) return std::nullopt;
-  const auto copied =
-      gpu.Check(gpu.driver().copy_to_device(placed->address(), outputs, size_bytes, nullptr),
-                "copy to the GPU");
-  if (!copied || !gpu.Synchronize()) return std::nullopt;
-  return std::move(*placed);
 }
 
 gpu::TruthComparison Oracle::AgainstTruth(const wire::ArgumentSpec& output, cuda::Pointer candidate,
@@ -436,11 +435,7 @@ HostResult<void> Oracle::FillSlots(uint32_t first, uint32_t count, uint64_t seed
 }
 
 std::string Oracle::SetForShare(double share) {
-  auto whole = RequestText(*host_, FrameKind::kEstimate, 0, 6, options_.timeout_s);
-  if (!whole || whole->frame.args[3] == 0) return {};
-  const auto limit = static_cast<uint64_t>(share * static_cast<double>(whole->frame.args[5]));
-  const auto reply = RequestText(*host_, FrameKind::kEstimate, limit, 6, options_.timeout_s);
-  return reply ? host_->Message() : std::string();
+  return assay::SetForShare(*host_, share, options_.timeout_s);
 }
 
 HostResult<std::string> Oracle::ListMutants(uint32_t slot) {

@@ -20,6 +20,7 @@
 #include "rules/moved_elements.h"
 #include "rules/selection.h"
 #include "values/judge_device.h"
+#include "values/memory_plan.h"
 #include "values/oracle_host.h"
 #include "values/varied_weights.h"
 
@@ -59,6 +60,8 @@ class Oracle {
   uint32_t oracle_slots_max() const { return oracle_slots_max_; }
   // Limit of this problem's values [bytes]: as asked for, or an eighth of that for OpenOther's.
   uint64_t memory_bytes() const { return options_.memory_bytes; }
+  // How the values share that limit; of a device.
+  MemoryPlan MemoryShared() const;
 
   // Draws inputs into a master slot and computes its native outputs, and float64 ones if asked for
   // and supported. Returns how many tensors the kind changed; 0 for an ordinary draw. Trouble
@@ -141,6 +144,9 @@ class Oracle {
   const std::byte* inputs(uint32_t slot) const;
   const std::byte* outputs(uint32_t slot) const;
   const std::byte* oracle(uint32_t slot) const;  // float64
+  // Copies a part of a master's kInputs, kOutputs or kOracle, from a device that part alone.
+  // Numbers are not among what lies there. CopiesHold() tells of failures.
+  void Read(wire::Region region, uint32_t slot, uint64_t offset, std::span<std::byte> target) const;
   // Their addresses on the device; numbers among the inputs are in inputs() alone.
   cuda::Pointer device_inputs(uint32_t slot) const {
     return device_inputs_.address() + uint64_t{slot} * plan().input_stride;
@@ -160,12 +166,7 @@ class Oracle {
   // cannot be measured.
   std::optional<JudgeKernels::Measured> MeasureReference(const wire::ArgumentSpec& output,
                                                          uint32_t slot) const;
-  // On a device: Place copies a slot of outputs that the judge made to the device, nullopt if there
-  // is no room; Measure measures one of its outputs against float64. AgainstTruth describes such a
-  // comparison for outputs at any address of the device.
-  std::optional<DeviceRegion> Place(const std::byte* outputs) const;
-  std::optional<JudgeKernels::Measured> Measure(const wire::ArgumentSpec& output,
-                                                const DeviceRegion& placed, uint32_t slot) const;
+  // Describes such a comparison for outputs at any address of the device.
   gpu::TruthComparison AgainstTruth(const wire::ArgumentSpec& output, cuda::Pointer candidate,
                                     uint32_t slot) const;
 
@@ -194,8 +195,6 @@ class Oracle {
     uint64_t fill = 0;
     std::vector<std::byte> content;
   };
-  std::optional<JudgeKernels::Measured> MeasureAt(const wire::ArgumentSpec& output,
-                                                  cuda::Pointer candidate, uint32_t slot) const;
   const std::byte* Fetch(Fetched* fetched, uint32_t slot, cuda::Pointer from,
                          uint64_t size_bytes) const;
 

@@ -18,9 +18,15 @@ using wire::FrameKind;
 namespace {
 
 constexpr uint64_t kTextBytesMax = 4 << 20;
-// On the processor, inputs and outputs of more than this part of the memory are evaluated in
-// float64 by pieces (host/python/assay_host/pieces.py). On a device that is not measured yet.
+// Inputs and outputs of more than this part of the memory are evaluated in float64 by pieces
+// (host/python/assay_host/pieces.py).
 constexpr uint64_t kFloat64Share = 16;
+
+// On the processor, where memory is taken as it is touched: two values with their expected outputs,
+// two live slots for each of the two sides, and the reference's own working memory.
+uint64_t BytesOnProcessor(const CallBytes& call) {
+  return 8 * (call.inputs + call.weights + call.outputs);
+}
 
 }  // namespace
 
@@ -68,8 +74,7 @@ Result<std::unique_ptr<Host>> StartOracleHost(const OracleOptions& options) {
   auto settings = nlohmann::json::parse(
       HostSettings(options.problem, options.threads, options.weights_seed, "eager"));
   if (options.memory_bytes > 0)
-    settings["float64_whole_bytes"] =
-        options.device == nullptr ? options.memory_bytes / kFloat64Share : options.memory_bytes;
+    settings["float64_whole_bytes"] = options.memory_bytes / kFloat64Share;
   files.settings = settings.dump();
   HostOptions host_options;
   ASSAY_ASSIGN_OR_RETURN(host_options.sandbox, PythonSandbox(options.python, PythonRole::kReference,
@@ -97,11 +102,17 @@ HostResult<TextReply> RequestText(Host& host, FrameKind kind, uint64_t argument,
   return TextReply{*reply, {reinterpret_cast<const char*>(memory->data()), size}};
 }
 
-// A problem that does not fit is refused before it is tried. What judging takes, in slots: at least
-// two values with their expected outputs, two live slots for each of the two sides, and the
-// reference's own working memory.
-Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, double timeout_s) {
-  auto reply = RequestText(host, FrameKind::kEstimate, memory_bytes / 8, 6, timeout_s);
+std::string SetForShare(Host& host, double share, double timeout_s) {
+  const auto whole = RequestText(host, FrameKind::kEstimate, 0, 6, timeout_s);
+  if (!whole || whole->frame.args[3] == 0) return {};
+  const auto limit = static_cast<uint64_t>(share * static_cast<double>(whole->frame.args[5]));
+  const auto reply = RequestText(host, FrameKind::kEstimate, limit, 6, timeout_s);
+  return reply ? host.Message() : std::string();
+}
+
+// A problem that does not fit is refused before it is tried.
+Result<ProblemEstimate> EstimateProblem(Host& host, const OracleOptions& options) {
+  auto reply = RequestText(host, FrameKind::kEstimate, 0, 6, options.timeout_s);
   if (!reply) return std::unexpected(OracleError(reply.error()));
   ProblemEstimate estimate;
   ASSAY_ASSIGN_OR_RETURN(estimate.account, ParseWorkAccount(reply->text));
@@ -110,18 +121,23 @@ Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, doubl
   estimate.input_bytes = args[0];
   estimate.parameter_bytes = args[1];
   estimate.output_bytes = args[2];
-  const double needed = 8.0 * static_cast<double>(args[0] + args[1] + args[2]);
-  if (memory_bytes == 0 || needed <= static_cast<double>(memory_bytes)) return estimate;
-  const std::string set = host.Message();  // options that make it fit
-  return Fail(
-      ErrorKind::kUnjudged,
-      fmt::format("this problem's values need about {:.1f} GB to be judged and may take {:.1f} GB: "
-                  "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs.{}{}",
-                  needed / 1e9, static_cast<double>(memory_bytes) / 1e9,
-                  static_cast<double>(args[0]) / 1e9, static_cast<double>(args[1]) / 1e9,
-                  static_cast<double>(args[2]) / 1e9, set.empty() ? "" : " It would fit with ",
-                  set),
-      ErrorCode::kTooLarge);
+  const CallBytes call{args[0], args[1], args[2], args[7], args[4]};
+  estimate.device_bytes = LeastBytes(call);
+  const uint64_t needed_bytes =
+      options.device == nullptr ? BytesOnProcessor(call) : estimate.device_bytes;
+  const uint64_t memory_bytes = options.memory_bytes;
+  if (memory_bytes == 0 || needed_bytes <= memory_bytes) return estimate;
+  const auto needed = static_cast<double>(needed_bytes);
+  const double share = static_cast<double>(memory_bytes) / needed;
+  const std::string set = SetForShare(host, share, options.timeout_s);
+  return Fail(ErrorKind::kUnjudged,
+              fmt::format("this problem needs about {:.1f} GB to be judged and may take {:.1f} GB: "
+                          "{:.2f} GB of inputs, {:.2f} GB of parameters, {:.2f} GB of outputs.{}{}",
+                          needed / 1e9, static_cast<double>(memory_bytes) / 1e9,
+                          static_cast<double>(args[0]) / 1e9, static_cast<double>(args[1]) / 1e9,
+                          static_cast<double>(args[2]) / 1e9,
+                          set.empty() ? "" : " It would fit with ", set),
+              ErrorCode::kTooLarge);
 }
 
 }  // namespace assay

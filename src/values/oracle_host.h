@@ -11,6 +11,7 @@
 #include "hosts/python_runtime.h"
 #include "model/problem.h"
 #include "values/judge_device.h"
+#include "values/memory_plan.h"
 #include "values/work_account.h"
 
 namespace assay {
@@ -44,10 +45,14 @@ HostResult<TextReply> RequestText(Host& host, wire::FrameKind kind, uint64_t arg
 struct ProblemEstimate {
   WorkAccount account;
   uint64_t input_bytes = 0, parameter_bytes = 0, output_bytes = 0;
+  uint64_t device_bytes = 0;  // of a device that judges it, at least
 };
 // Returns the estimate. Fails, before anything is allocated, for a problem that needs more than
-// `memory_bytes`.
-Result<ProblemEstimate> EstimateProblem(Host& host, uint64_t memory_bytes, double timeout_s);
+// `options.memory_bytes`; 0: no limit.
+Result<ProblemEstimate> EstimateProblem(Host& host, const OracleOptions& options);
+// Returns the `--set` options with which a problem would take about this share of its bytes, or
+// fewer; empty: none were found.
+std::string SetForShare(Host& host, double share, double timeout_s);
 
 // Returns a reference host's trouble as the request's error.
 Error OracleError(const HostTrouble& trouble);

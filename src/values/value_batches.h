@@ -2,6 +2,7 @@
 // takes longer than all measured calls, so batches serve process after process. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -11,6 +12,8 @@ namespace assay {
 struct ValueBatch {
   std::vector<uint32_t> masters;  // adjacent slots, in any order
   bool seen = false;              // by the present process
+  uint64_t fill = 0;              // Oracle::fill_number of the first master; 0: not filled
+  uint32_t first() const { return *std::min_element(masters.begin(), masters.end()); }
 };
 
 class ValueBatches {

@@ -20,10 +20,11 @@ enum class ValuesFor { kCandidate, kOpponent };
 
 class ValuePool {
  public:
-  // Returns how many master slots, from `first` on, values may take. At least 2 must exist.
+  // Returns how many master slots, from `first` on, values may take. At least one must exist.
   static uint32_t CapacityFor(const Oracle& oracle, uint32_t first);
-  // Uses the master slots [first, first + capacity). `probes`: unusual draws that masters of their
-  // own hold. `with_signs`: inputs of one sign get random ones in half of the values.
+  // Uses the master slots [first, first + capacity). Others may fill them, too: such values count
+  // as gone. `probes`: unusual draws, which others keep in their masters or MasterOf() makes anew.
+  // `with_signs`: inputs of one sign get random ones in half of the values.
   ValuePool(Oracle& oracle, uint32_t first, uint32_t capacity, uint64_t seed,
             std::vector<Draw> probes, bool with_signs);
 
@@ -38,6 +39,9 @@ class ValuePool {
   // values if none are left. An opponent's first values are new, and the candidate's process never
   // gets them. Needs count <= capacity().
   HostResult<Values> Take(ValuesFor side, uint32_t count);
+  // Returns the master that holds a probe, which may be one of this pool's. A probe that is not
+  // kept is made anew.
+  HostResult<uint32_t> MasterOf(const Draw& probe);
   // Marks the probe that Take(kCandidate) returned last as seen by the process.
   void MarkShown();
   // Returns the expected time of drawing for the next Take(count) [ns]; 0 if the values exist.
@@ -49,6 +53,7 @@ class ValuePool {
  private:
   const Draw* ProbeFor(ValuesFor side);
   HostResult<void> Refill(ValueBatch& batch);
+  bool Holds(const ValueBatch& batch) const;
 
   Oracle& oracle_;
   std::mt19937_64 random_;

@@ -216,8 +216,10 @@ enum class FrameKind : uint32_t {
   kStoreWeights = 3,  // reference hosts: the state dict and the weights region; see reference.py
   kDraw = 4,  // oracle: args: seed, draw kind, slot, seed and bits of a nudge: write one draw of
               // get_inputs() into the slot
-  kEvaluate = 5,  // oracle: args: slot, precision (0 native into outputs, 1 float64 into oracle)
-  kBlocks = 6,    // enter the loop of timed blocks; answered when the loop is left
+  kEvaluate =
+      5,        // oracle: args: slot, precision (0 native into outputs, 1 float64 into oracle); 2:
+                // counts what is not finite in the slot's outputs
+  kBlocks = 6,  // enter the loop of timed blocks; answered when the loop is left
   kQuit = 7,
   kEstimate = 8,  // reference host: bytes and work of the problem, without allocating it
   kProfile = 9,   // reference host: time forward by operator; args: milliseconds to spend
