@@ -1,6 +1,4 @@
-"""Tests hosts on a CUDA device: parts without one, by regions that only claim to lie there; whole
-hosts on device memory if PyTorch has one.
-"""
+"""Tests hosts on a CUDA device: parts without one, by regions that seem to lie there; and whole."""
 
 import contextlib
 import ctypes
@@ -221,17 +219,14 @@ class Results(unittest.TestCase):
         self.assertIsNone(values.unsupported(tensor, "meta"))
 
     def test_a_cost_is_the_mean_of_many_in_the_quickest_round(self):
-        done = []
-        clock = iter(range(0, 10**9, 500_000))
+        clock, done = iter(range(0, 10**9, 500_000)), []
         with mock.patch.object(device.time, "perf_counter_ns", lambda: next(clock)):
             cost = device.cost_ns(lambda: done.append("work"), lambda: done.append("wait"))
         self.assertEqual(cost, 500_000 // 40)
         self.assertEqual((done.count("work"), done.count("wait"), done[-1]), (202, 7, "wait"))
 
     def test_the_cost_of_long_work_takes_few(self):
-        """Copies of 6.4 GB were made 300 times, in every host: a second a start."""
-        done = []
-        clock = iter(range(0, 10**12, 30_000_000))
+        clock, done = iter(range(0, 10**12, 30_000_000)), []
         with mock.patch.object(device.time, "perf_counter_ns", lambda: next(clock)):
             device.cost_ns(lambda: done.append("work"), lambda: None)
         self.assertEqual(len(done), 7)

@@ -370,7 +370,7 @@ class _OnDevice:
             self._settling_ns = sum(self._copying_ns(target) for target in slots.results(0))
 
     def _copying_ns(self, target):
-        """Returns the time of a copy into a slot, of its first part alone if memory may be short."""
+        """Returns the time of a copy into a slot, by that of its first part [ns]."""
         part = target.view(-1)[:_COPIED_ELEMENTS_MAX]
         result = torch.empty_like(part)
         cost_ns = device.cost_ns(lambda: _copy(part, result), self.wait)

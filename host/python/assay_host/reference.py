@@ -21,8 +21,8 @@ Requests (results of kDone in brackets):
   kDraw          args: seed, DrawKind, slot, seed of a nudge (0: none) and its size as a power of a
                  half (draws.nudge_all) [number of tensors that the kind changed; of random signs:
                  bits of the inputs that keep theirs because the reference needs it]
-  kEvaluate      args: slot, precision (0 native, 1 float64); 2: nothing is evaluated [elements of the
-                 slot's native outputs that are NaN or infinite]
+  kEvaluate      args: slot, precision (0 native, 1 float64); 2: evaluates nothing [elements of its
+                 native outputs that are NaN or infinite]
   kFill          args: seed, first slot, count, whether odd seeds give random signs: values under
                  the seeds from that one on, evaluated natively (fills.py)
   kBlocks        [calls that failed, Failure of the first]; the first one's text is in the report
