@@ -4,7 +4,7 @@
 //   in memory, and the last of them rounds. (Where causal the short tiles at the end fill up.)
 // Prediction: 120% of the library, 3% on rung 08: 15.5 rounds instead of 16. Causal 0%.
 // Measured: by the judge on an H200 109.1% [108.7, 111.0] of cuDNN at 4096, causal 112.3%, both of
-//   three pairs alone, so unsettled. By events no faster than rung 08, whose fault it may share.
+//   three pairs alone, so unsettled. By events no faster than rung 08, whose race it had (README).
 // Sizes: any LENGTH; HEAD_DIM 128.
 //! constant LENGTH = query.size(2)
 //! constant HEAD_DIM = query.size(3)
