@@ -187,6 +187,25 @@ std::optional<WrongRows> FindWrongRows(const Oracle& oracle, const LiveSlots& li
   return std::nullopt;
 }
 
+bool InputsFailPlainly(const Oracle& oracle, uint32_t master, const CompareRule& rule) {
+  constexpr double kPlainly = 2;
+  if (!oracle.on_device() || !oracle.description().float64_supported ||
+      oracle.description().own_check)
+    return false;
+  for (const auto& [spec, view] : OutputsOf(oracle.plan())) {
+    if (!wire::IsChangedInput(*spec) || !IsFloatingPoint(view.dtype) || view.count == 0 ||
+        !DeviceMeasures(view.dtype))
+      continue;
+    const cuda::Pointer before =
+        oracle.device_inputs(master) + oracle.plan().arguments[spec->twin - 1].offset;
+    const auto measured = oracle.Measure(*spec, before, master);
+    if (!measured || FeelsDenormals(*measured, view.dtype)) continue;
+    const auto rated = RateWithOracle(view, rule, nullptr, ErrorsOf(*measured));
+    if (rated && rated->error_ratio > kPlainly) return true;
+  }
+  return false;
+}
+
 std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Oracle& oracle,
                                                                        uint32_t master,
                                                                        bool special_values) {
@@ -196,7 +215,8 @@ std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Ora
     errors.emplace_back();
     if (!IsFloatingPoint(view.dtype)) continue;
     if (view.count == 0 || !DeviceMeasures(view.dtype)) return std::nullopt;
-    const auto measured = oracle.MeasureReference(*spec, master);
+    const auto measured =
+        oracle.Measure(*spec, oracle.device_outputs(master) + spec->offset, master);
     if (!measured || FeelsDenormals(*measured, view.dtype)) return std::nullopt;
     const bool finite = measured->truth_is_finite || special_values;
     errors.back() = {measured->reference_norm, measured->reference_element,

@@ -39,6 +39,10 @@ std::optional<WrongRows> FindWrongRows(const Oracle& oracle, const LiveSlots& li
                                        const HostOutputs& outputs, const CheckedCall& call,
                                        const CompareRule& rule);
 
+// Returns true if an input that forward changes is plainly wrong as it was before the call: off by
+// more than twice the bound. False if a device cannot decide that.
+bool InputsFailPlainly(const Oracle& oracle, uint32_t master, const CompareRule& rule);
+
 // Returns the reference's own errors on the draw in `master`, one an output, if the device can
 // measure them and the draw is meaningful (DrawIsMeaningful); otherwise nullopt.
 std::optional<std::vector<ReferenceError>> ReferenceErrorsWhereTheyLie(const Oracle& oracle,

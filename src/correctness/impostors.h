@@ -1,9 +1,10 @@
 // Outputs that take no work: zeros, those of another draw, an input as it is, or times a constant.
-// If one of them passes every draw of gate 1, a right candidate cannot be told from it. Large
-// outputs are tried by their first elements.
+// If one of them passes every draw of gate 1, a right candidate cannot be told from it. Of a large
+// output a part is tried first: what is wrong there needs no look at the whole.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,16 +29,25 @@ class Impostors {
                        std::span<const ReferenceError> errors);
   // Why no candidate can be told from one that computes nothing; empty: it can.
   std::string Finding() const;
-  std::string NoteOfConstant() const { return Finding().empty() ? constant_.Note() : ""; }
+  std::string NoteOfConstant() const { return whole_ && Finding().empty() ? constant_.Note() : ""; }
 
  private:
   using Bytes = std::vector<std::byte>;
-  // The first elements of an output, as the reference has them in the present draw.
+  struct Range {
+    int64_t first, count;  // elements
+  };
+  // Elements of an output, as the reference has them in the present draw, one range after the
+  // other.
   struct Tried {
     size_t output = 0;  // number of the plan's arguments
     OutputView view;
+    std::vector<Range> ranges;
     Bytes expected;
     std::vector<double> truth;
+  };
+  // Where a tensor of an output's shape lies in a slot.
+  struct Place {
+    uint64_t offset, element_bytes;
   };
   struct Trial {
     Oracle& oracle;
@@ -52,23 +62,32 @@ class Impostors {
     bool is_the_truth = true;  // so far: up to float64's rounding
   };
 
+  static Tried Some(size_t number, const wire::ArgumentSpec& output);
+  // Return the elements that are tried, of a tensor of that output's shape.
+  static Bytes Read(const Oracle& oracle, wire::Region region, uint32_t master, const Tried& tried,
+                    const Place& place);
+  Bytes ReadInput(const Trial& trial, const Tried& tried, size_t input) const;
   void ReadDraw(const Oracle& oracle, uint32_t master);
   std::vector<Bytes> Expected() const;
+  static Bytes WholeExpected(const Trial& trial);  // all outputs, as in a slot
   // The expected outputs, but each changed input as it was before the call.
   std::vector<Bytes> WithUnchanged(const Trial& trial) const;
-  bool Pass(const Trial& trial, const std::vector<Bytes>& outputs);
-  bool PassWhole(const Trial& trial, const std::vector<Bytes>& outputs);
-  // `given`: keeps the input's elements.
-  CopyView ViewOfCopy(const Trial& trial, const Tried& tried, size_t input, Bytes* given) const;
+  // Returns true if these outputs pass, and then `whole()`, laid out as in a slot, does.
+  bool Pass(const Trial& trial, const std::vector<Bytes>& outputs,
+            const std::function<Bytes()>& whole);
+  bool PassInPart(const Trial& trial, const std::vector<Bytes>& outputs) const;
+  // `given`: the input's elements.
+  CopyView ViewOfCopy(const Tried& tried, size_t input, const Bytes& given) const;
   void FindCopies(const Trial& trial);
   void TryCopies(const Trial& trial);
   std::string FindingOfCopies() const;
 
   std::vector<wire::ArgumentSpec> arguments_;
   ConstantOutputs constant_;
-  std::vector<Tried> tried_;       // outputs in order
-  bool whole_ = true;              // each has all of its elements there
-  std::vector<Bytes> first_;       // of the first draw
+  std::vector<Tried> tried_;  // outputs in order
+  bool whole_ = true;         // each has all of its elements there
+  std::vector<Bytes> first_;  // of the first draw
+  Bytes first_whole_;
   std::vector<Copy> copies_;       // that pass so far
   bool unchanged_passes_ = false;  // of a problem that changes its inputs
   bool zeros_pass_ = true, first_passes_ = true;

@@ -239,9 +239,9 @@ double ElementLimitWithOracle(const OutputView& output, const CompareRule& rule)
   return bounds.For(bounds.Required(rule.required)).element;
 }
 
-std::optional<OutputComparison> ConcludeWithOracle(const OutputView& output,
-                                                   const CompareRule& rule, ReferenceError* learned,
-                                                   const MeasuredErrors& measured) {
+std::optional<OutputComparison> RateWithOracle(const OutputView& output, const CompareRule& rule,
+                                               ReferenceError* learned,
+                                               const MeasuredErrors& measured) {
   const Bounds bounds = BoundsWithOracle(output, measured, learned);
   if (rule.allclose || rule.required == PrecisionClass::kExact) return std::nullopt;
   OutputComparison result;
@@ -249,7 +249,14 @@ std::optional<OutputComparison> ConcludeWithOracle(const OutputView& output,
   FindClass(measured, bounds, &result);
   result.error_ratio = RatioTo(measured, bounds.For(bounds.Required(rule.required)));
   result.passed = result.error_ratio <= 1;
-  return result.passed ? std::optional(result) : std::nullopt;
+  return result;
+}
+
+std::optional<OutputComparison> ConcludeWithOracle(const OutputView& output,
+                                                   const CompareRule& rule, ReferenceError* learned,
+                                                   const MeasuredErrors& measured) {
+  const auto result = RateWithOracle(output, rule, learned, measured);
+  return result && result->passed ? result : std::nullopt;
 }
 
 bool IsUsable(const ReferenceError& error) {

@@ -96,8 +96,12 @@ std::optional<OutputComparison> ConcludeCheaply(const OutputView& output, const 
                                                 const ReferenceError& error,
                                                 const MeasuredErrors& cheap);
 
-// Returns CompareWithOracle's conclusion from ScanErrors' measures if it passes; otherwise nullopt:
-// compare every element. Raises `learned` likewise.
+// Returns CompareWithOracle's conclusion from ScanErrors' measures, without naming an element in a
+// failure. Raises `learned` likewise. Returns nullopt if the rule needs a look at every element.
+std::optional<OutputComparison> RateWithOracle(const OutputView& output, const CompareRule& rule,
+                                               ReferenceError* learned,
+                                               const MeasuredErrors& measured);
+// Returns the same result if it passes, otherwise nullopt: compare every element.
 std::optional<OutputComparison> ConcludeWithOracle(const OutputView& output,
                                                    const CompareRule& rule, ReferenceError* learned,
                                                    const MeasuredErrors& measured);

@@ -276,10 +276,10 @@ void Oracle::Read(Region region, uint32_t slot, uint64_t offset,
   if (!done) device_error_ = std::move(done).error();
 }
 
-std::optional<JudgeKernels::Measured> Oracle::MeasureReference(const wire::ArgumentSpec& output,
-                                                               uint32_t slot) const {
-  const gpu::TruthComparison comparison =
-      AgainstTruth(output, device_outputs(slot) + output.offset, slot);
+std::optional<JudgeKernels::Measured> Oracle::Measure(const wire::ArgumentSpec& output,
+                                                      cuda::Pointer candidate,
+                                                      uint32_t slot) const {
+  const gpu::TruthComparison comparison = AgainstTruth(output, candidate, slot);
   auto measured = options_.device->kernels().CompareWithTruth({&comparison, 1});
   if (measured) return measured->front();
   device_error_ = std::move(measured).error();

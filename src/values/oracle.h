@@ -162,11 +162,10 @@ class Oracle {
     return device_oracle_.address() + uint64_t{slot} * plan().oracle_stride;
   }
 
-  // On a device: measures the error of the reference's own output against float64; nullopt if it
-  // cannot be measured.
-  std::optional<JudgeKernels::Measured> MeasureReference(const wire::ArgumentSpec& output,
-                                                         uint32_t slot) const;
-  // Describes such a comparison for outputs at any address of the device.
+  // On a device: measures the error of an output at any address there against float64, and that of
+  // the reference's own; nullopt if it cannot be measured. AgainstTruth describes the comparison.
+  std::optional<JudgeKernels::Measured> Measure(const wire::ArgumentSpec& output,
+                                                cuda::Pointer candidate, uint32_t slot) const;
   gpu::TruthComparison AgainstTruth(const wire::ArgumentSpec& output, cuda::Pointer candidate,
                                     uint32_t slot) const;
 

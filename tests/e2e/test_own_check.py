@@ -220,3 +220,29 @@ def test_gradients_are_refused(assay, write):
     run = assay.judge(problem, write("right.py", RIGHT), "--grad")
     assert run.code == USAGE, run
     assert "knows nothing of gradients" in run.out + run.err, run
+
+
+LARGE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        out = torch.zeros_like(x)
+        CHANGE
+        return out
+def get_inputs():
+    return [torch.randn(4096, 256)]
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"), [("out[1000] = x[1000] * 2", "correct"), ("", "unsettled")]
+)
+def test_a_part_of_a_large_output_alone_does_not_say_that_no_work_is_seen(
+    assay, write, change, outcome
+):
+    problem = LARGE.replace("CHANGE", change)
+    candidate = write("same.py", problem.replace("class Model", "class ModelNew"))
+    run = assay.judge(write("problem.py", problem), candidate, "--correctness-only")
+    assert run.verdict["outcome"] == outcome, run
