@@ -191,7 +191,7 @@ def test_a_problem_that_does_not_fit_stops_no_runner(hall, home, tmp_path):
             time.sleep(0.5)
         job = asked.job(large)
         assert job["state"] == "failed" and job["attempts"] == 1, job
-        assert "values need about" in job["failure"], job
+        assert "needs about" in job["failure"], job
         assert asked.job(small)["state"] == "done" and runner.poll() is None
     finally:
         runner.send_signal(signal.SIGINT)
