@@ -205,7 +205,7 @@ std::vector<std::byte> PoisonFor(const OutputView& view) {
                                 PoisonByte(view.dtype));
 }
 
-// What is wrong with these rows; nullopt if they are right, or rounding may explain them: the whole
+// Returns their faults; nullopt if these rows are right, or rounding may explain them: the whole
 // output tells.
 std::optional<CallCheck> CheckRows(const RowsOnHost& rows, const WrongRows& wrong,
                                    const CompareRule& rule, const ReferenceError& error,

@@ -36,7 +36,8 @@ HostResult<BlockResult> Call(const Gate1Setup& setup, LiveHost& host, uint32_t m
   return block;
 }
 
-// What one call wrote; of outputs too large to be looked at whole, the `part` that was wrong.
+// Returns the bytes that one call wrote; of outputs too large to be looked at whole, the `part`
+// that was wrong.
 std::vector<std::byte> WrittenBytes(const Gate1Setup& setup, const LiveHost& host, uint32_t slot,
                                     const std::optional<ByteRange>& part) {
   if (part) {

@@ -45,7 +45,7 @@ class Impostors {
     Bytes expected;
     std::vector<double> truth;
   };
-  // Where a tensor of an output's shape lies in a slot.
+  // The place of a tensor of an output's shape in a slot.
   struct Place {
     uint64_t offset, element_bytes;
   };

@@ -7,7 +7,7 @@ namespace {
 
 // The two sides of a pair.
 constexpr uint64_t kSides = 2;
-// What forward makes on its way has room beside results in lent memory (values/left_results.h).
+// Lent memory has this room for forward's intermediate tensors (values/left_results.h).
 constexpr uint64_t kBesidesBytes = uint64_t{1} << 30;
 // Copies of the weights: in the oracle, in the judge, in a slot, and those of a pair's hosts, which
 // clone them as they load.

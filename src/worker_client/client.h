@@ -34,7 +34,7 @@ struct ClientEvent : WorkerEvent {
 
   // Of an answer, or of a kProgress with a candidate.
   size_t item() const { return batch.items[*candidate]; }
-  // What an answer says of its candidate. Errors: kEnvironment, also where it has no verdict.
+  // Returns the verdict of an answer. Errors: kEnvironment, also where it has no verdict.
   Result<Verdict> Answer() const;
 };
 

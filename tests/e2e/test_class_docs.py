@@ -1,5 +1,5 @@
 """A class run by docs/class.md alone: its commands in their order, from the server to marks.
-What the page tells a student to do by a page (to join) goes through that page's form here."""
+A step that a student takes on a page (to join) goes through that page's form here."""
 import csv
 import datetime
 import io
