@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "worker/protocol.h"
@@ -56,45 +57,59 @@ void Conductor::Queue(const std::vector<size_t>& items) {
   }
 }
 
-bool Conductor::Shares(size_t worker) const {
-  if (alone_) return false;
+size_t Conductor::Sharers(size_t worker) const {
   size_t on_device = 0;
   for (size_t i = 0; i < workers_.size(); ++i)
     if (client_.Name(i) == client_.Name(worker)) ++on_device;
-  return on_device > 1;
+  return std::min(on_device, at_a_time_);
 }
 
 ConductEnd Conductor::Run(const std::vector<size_t>& items, StopToken stop) {
   Queue(items);
   left_ = items.size();
-  for (size_t i = 0; i < workers_.size(); ++i) {
-    const auto started = client_.Start(i, !Shares(i));
-    if (!started) return {left_, started.error()};
-  }
-  Work(stop);
-  if (!for_alone_.empty() && !error_ && !stop.stopped()) {
-    if (const auto begun = GoOnAlone(); !begun) return {left_, begun.error()};
+  do {
+    if (const auto started = StartWorkers(); !started) return {left_, started.error()};
     Work(stop);
-  }
+  } while (!error_ && !stop.stopped() && GoOnWithFewer());
   StopAll();
   if (!error_ && stop.stopped() && left_ > 0)
     error_ = Error{ErrorKind::kInterrupted, "interrupted"};
   return {left_, error_};
 }
 
-Result<void> Conductor::GoOnAlone() {
-  events_.notice(fmt::format("{} of them are judged once more, with the device for themselves",
-                             for_alone_.size()));
-  StopAll();
-  alone_ = true;
-  std::sort(for_alone_.begin(), for_alone_.end());
-  Queue(std::exchange(for_alone_, {}));
-  std::set<std::string> devices;
+Result<void> Conductor::StartWorkers() {
+  std::map<std::string, size_t> started;
   for (size_t i = 0; i < workers_.size(); ++i) {
-    if (workers_[i].given_up || !devices.insert(client_.Name(i)).second) continue;
-    ASSAY_RETURN_IF_ERROR(client_.Start(i, true));
+    if (workers_[i].given_up || started[client_.Name(i)]++ >= at_a_time_) continue;
+    ASSAY_RETURN_IF_ERROR(client_.Start(i, static_cast<int>(Sharers(i))));
   }
   return {};
+}
+
+bool Conductor::GoOnWithFewer() {
+  if (for_fewer_.empty() && for_alone_.empty()) return false;
+  size_t most = 1;
+  for (size_t i = 0; i < workers_.size(); ++i) most = std::max(most, Sharers(i));
+  StopAll();
+  const size_t fewer = for_fewer_.empty() ? 1 : (most + 2) / 3;
+  std::vector<size_t> items = std::exchange(for_fewer_, {});
+  if (fewer == 1) {
+    const std::vector<size_t> alone = std::exchange(for_alone_, {});
+    items.insert(items.end(), alone.begin(), alone.end());
+    events_.notice(fmt::format("judged next, each with the device for itself: {}", items.size()));
+  } else {
+    events_.notice(
+        fmt::format("judged next, each with 1/{} of the device's memory: {}", fewer, items.size()));
+  }
+  at_a_time_ = fewer;
+  std::sort(items.begin(), items.end());
+  Queue(items);
+  return true;
+}
+
+void Conductor::PutOff(size_t item, const Error* error) {
+  const bool larger = error != nullptr && error->code == ErrorCode::kTooLarge;
+  (larger ? for_fewer_ : for_alone_).push_back(item);
 }
 
 void Conductor::Work(StopToken stop) {
@@ -144,7 +159,7 @@ void Conductor::Judged(const ClientEvent& answer) {
   workers_[answer.worker].failures = 0;
   auto verdict = answer.Answer();
   if (Shares(answer.worker) && MayDependOnOthers(verdict))
-    return for_alone_.push_back(answer.item());
+    return PutOff(answer.item(), verdict ? nullptr : &verdict.error());
   Keep(answer.item(), std::move(verdict));
 }
 
@@ -172,7 +187,7 @@ void Conductor::Failed(const ClientEvent& event) {
   const Error& error = event.error;
   const std::vector<size_t>& rest = event.batch.items;
   if (error.kind != ErrorKind::kUsage && Shares(event.worker)) {
-    for_alone_.insert(for_alone_.end(), rest.begin(), rest.end());
+    for (const size_t item : rest) PutOff(item, &error);
     return;
   }
   // A request that is wrong stays wrong; what the machine did may not happen again.
@@ -207,7 +222,8 @@ void Conductor::Ended(const ClientEvent& event) {
   CountFailure(event.worker, why);
   WorkerState& state = workers_[event.worker];
   if (state.given_up) return;
-  if (const auto started = client_.Start(event.worker, !Shares(event.worker)); !started) {
+  if (const auto started = client_.Start(event.worker, static_cast<int>(Sharers(event.worker)));
+      !started) {
     state.failures = kFailuresMax;
     CountFailure(event.worker, started.error().message);
   }

@@ -28,9 +28,9 @@ class FakeFleet : public Fleet {
   std::string Name(size_t worker) const override {
     return fmt::format("cuda:{}", shared_ ? 0 : worker);
   }
-  Result<void> Start(size_t worker, bool alone) override {
+  Result<void> Start(size_t worker, int sharers) override {
     ++started_[worker];
-    alone_ = alone;
+    sharers_ = sharers;
     return {};
   }
   void Send(size_t worker, const std::string& line) override {
@@ -59,7 +59,7 @@ class FakeFleet : public Fleet {
   }
 
   std::vector<Json> requests_;
-  bool alone_ = false;  // as the last one was started
+  int sharers_ = 0;  // as the last one was started
   std::vector<int> starts() const { return started_; }
 
  private:
@@ -140,7 +140,7 @@ TEST_F(Conducting, WhatLacksMemoryBesideOthersIsJudgedAlone) {
   FakeFleet fleet(
       3,
       [&](const Json& request) -> std::vector<std::string> {
-        if (fleet_there->alone_) return AllJudged(request);
+        if (fleet_there->sharers_ == 1) return AllJudged(request);
         const Error error{ErrorKind::kUnjudged, "it needs 58 GB", ErrorCode::kTooLarge};
         if (request["candidates"].size() == 1)
           return {UnjudgedLine(request["id"], 0, error), ErrorLine(request["id"], error)};
@@ -155,7 +155,31 @@ TEST_F(Conducting, WhatLacksMemoryBesideOthersIsJudgedAlone) {
   EXPECT_EQ(end.left, 0u);
   EXPECT_THAT(rows_, ElementsAre("0: slower", "1: slower", "2: slower"));
   EXPECT_THAT(fleet.starts(), ElementsAre(2, 1, 1));
-  EXPECT_THAT(notices_, ElementsAre(HasSubstr("2 of them are judged once more")));
+  EXPECT_THAT(notices_, ElementsAre("judged next, each with the device for itself: 2"));
+}
+
+// A problem that needs a quarter of a GPU need not wait until nobody else runs there.
+TEST_F(Conducting, WhatNeedsMoreThanItsPartIsJudgedByAThirdOfTheWorkers) {
+  FakeFleet* fleet_there = nullptr;
+  std::vector<int> sharers;
+  FakeFleet fleet(
+      8,
+      [&](const Json& request) -> std::vector<std::string> {
+        sharers.push_back(fleet_there->sharers_);
+        const Error error{ErrorKind::kUnjudged, "it needs 30 GB", ErrorCode::kTooLarge};
+        const bool fits = fleet_there->sharers_ <= (request["candidates"].size() == 2 ? 3 : 1);
+        return fits ? AllJudged(request) : std::vector{ErrorLine(request["id"], error)};
+      },
+      true);
+  fleet_there = &fleet;
+  const ConductEnd end = Conduct(fleet);
+  EXPECT_FALSE(end.error);
+  EXPECT_EQ(end.left, 0u);
+  EXPECT_THAT(rows_, ElementsAre("0: slower", "1: slower", "2: slower"));
+  EXPECT_THAT(sharers, ElementsAre(8, 8, 3, 3, 1));
+  EXPECT_THAT(fleet.starts(), ElementsAre(3, 2, 2, 1, 1, 1, 1, 1));
+  EXPECT_THAT(notices_, ElementsAre("judged next, each with 1/3 of the device's memory: 3",
+                                    "judged next, each with the device for itself: 1"));
 }
 
 // With eight workers a GPU had no memory left for one more context: a copy of the reference ended
@@ -165,7 +189,7 @@ TEST_F(Conducting, ACandidateThatCannotStartCudaBesideOthersIsJudgedAlone) {
   FakeFleet fleet(
       2,
       [&](const Json& request) -> std::vector<std::string> {
-        if (fleet_there->alone_) return AllJudged(request);
+        if (fleet_there->sharers_ == 1) return AllJudged(request);
         Verdict verdict = SampleVerdict(Outcome::kBuildFailed);
         verdict.message = "in whatever words";
         verdict.cause = Cause::kScarceMemory;

@@ -23,7 +23,7 @@ JobWorker::JobWorker(Fleet& fleet, std::function<int64_t()> now_ns)
 
 Result<void> JobWorker::Start(StopToken stop) {
   if (client_.runs(0)) return {};
-  ASSAY_RETURN_IF_ERROR(client_.Start(0, true));
+  ASSAY_RETURN_IF_ERROR(client_.Start(0, 1));
   const int64_t end_ns = now_ns_() + kReadyNs;
   std::string trouble =
       fmt::format("the worker of {} is not ready after two minutes", client_.Name(0));

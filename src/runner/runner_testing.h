@@ -75,7 +75,7 @@ class OneWorker : public Fleet {
 
   size_t size() const override { return 1; }
   std::string Name(size_t) const override { return "cpu"; }
-  Result<void> Start(size_t, bool) override {
+  Result<void> Start(size_t, int) override {
     ++starts;
     said_.clear();
     if (!starts_well)

@@ -58,7 +58,7 @@ void FleetEnvJudge::Serve(std::deque<WorkerBatch> waiting, const Work& work, Sto
       const WorkerBatch batch = std::move(waiting.front());
       waiting.pop_front();
       const std::string id = client_.NewId();
-      if (const auto started = client_.Start(i, true))
+      if (const auto started = client_.Start(i, 1))
         client_.Ask(i, id, work.line(id, batch), batch);
       else
         for (const size_t item : batch.items) work.failed(item, started.error());

@@ -28,7 +28,7 @@ Result<void> Judges::Feed(size_t worker) {
   if (client_.requests(worker) > 0 || waiting_.empty()) return {};
   const bool confirms = waiting_.front().task.confirms;
   if (confirms) client_.Retire(worker);
-  ASSAY_RETURN_IF_ERROR(client_.Start(worker, true));
+  ASSAY_RETURN_IF_ERROR(client_.Start(worker, 1));
   // All that are free have a part of what waits.
   size_t free = 0;
   for (size_t i = 0; i < client_.size(); ++i) free += client_.requests(i) == 0;

@@ -53,7 +53,7 @@ class ScriptedFleet : public Fleet {
 
   size_t size() const override { return started_.size(); }
   std::string Name(size_t) const override { return "cpu"; }
-  Result<void> Start(size_t worker, bool) override {
+  Result<void> Start(size_t worker, int) override {
     Kill(worker);
     ++started_[worker];
     return {};

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/timer.h"
+#include "values/flush_times.h"
 #include "values/judge_device.h"
 #include "values/left_results.h"
 #include "values/oracle.h"
@@ -45,8 +47,9 @@ class DeviceSlots {
   Result<bool> InputsStand(std::span<const uint32_t> slots);
   // Zeroes the inputs of the slots [0, slots), and sets their weights to the constructed ones.
   Result<void> Clear(uint32_t slots);
-  // Removes the slots from the device's caches. Takes the same time each time unless the device
-  // does other work, too; TakeBusy() then returns true once.
+  // Removes the slots from the device's caches, and waits while something else uses its memory's
+  // bandwidth (FlushTimes). Takes the same time each time unless the device does other work, too;
+  // TakeBusy() then returns true once.
   Result<void> FlushCaches();
   bool TakeBusy() { return std::exchange(busy_, false); }
   // Returns the device's clock now; nullopt without NVML.
@@ -104,6 +107,7 @@ class DeviceSlots {
   DeviceSlots(JudgeDevice& device, const wire::Plan& plan) : device_(&device), plan_(&plan) {}
   Result<void> Copy(cuda::Pointer target, cuda::Pointer source, uint64_t size_bytes);
   Result<void> Upload(cuda::Pointer target, const std::byte* source, uint64_t size_bytes);
+  Result<double> TimeFlush();  // [ms]
   Result<bool> WeightsStand(std::span<const uint32_t> slots);
   cuda::Pointer OutputOf(const DeviceRegion& outputs, uint32_t slot,
                          const wire::ArgumentSpec& output) const {
@@ -151,7 +155,9 @@ class DeviceSlots {
   std::vector<PlannedLine> planned_;
   std::vector<cuda::Pointer> planned_changed_;  // lines of changed inputs
   std::vector<gpu::Line> left_lines_;           // must stay while they are sent
-  int64_t flush_ns_ = 0;                        // shortest so far
+  std::optional<GpuTimer> timer_;
+  FlushTimes flush_times_;
+  int64_t flush_ns_ = 0;  // shortest so far
   bool busy_ = false;
   std::vector<cuda::Pointer> filled_from_;  // by slot; 0: not filled
   std::shared_ptr<const VariedWeights> varied_;

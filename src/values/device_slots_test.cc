@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "values/slot_layout.h"
 #include "wire/write_device_image.h"
@@ -218,6 +219,17 @@ TEST(DeviceSlots, AFlushThatTakesLongWasNotAlone) {
   EXPECT_TRUE(WasNotAlone(191'000, 60'000));
   EXPECT_FALSE(WasNotAlone(1'600'000, 1'000'000));
   EXPECT_TRUE(WasNotAlone(1'600'001, 1'000'000));
+}
+
+TEST_F(DeviceSlotsTest, ABlockWaitsForABoundedTimeWhileOthersUseTheMemory) {
+  const auto flush_ns = [&] {
+    const int64_t begin_ns = MonotonicNs();
+    EXPECT_TRUE(slots_->FlushCaches());
+    return MonotonicNs() - begin_ns;
+  };
+  ::setenv("FAKE_CUDA_EVENT_MS", "1.1", 1);
+  EXPECT_GT(flush_ns(), 100'000'000);
+  ::unsetenv("FAKE_CUDA_EVENT_MS");
 }
 
 TEST_F(DeviceSlotsTest, LinesOfEverySlotAreLookedAt) {

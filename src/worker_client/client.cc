@@ -37,9 +37,9 @@ bool WorkerClient::busy() const {
          std::ranges::any_of(workers_, [](const Worker& each) { return !each.requests.empty(); });
 }
 
-Result<void> WorkerClient::Start(size_t index, bool alone) {
+Result<void> WorkerClient::Start(size_t index, int sharers) {
   if (workers_[index].runs) return {};
-  ASSAY_RETURN_IF_ERROR(fleet_.Start(index, alone));
+  ASSAY_RETURN_IF_ERROR(fleet_.Start(index, sharers));
   workers_[index].runs = true;
   return {};
 }

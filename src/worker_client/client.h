@@ -54,8 +54,8 @@ class WorkerClient {
   // True while a worker has a request, or an event has not been returned.
   bool busy() const;
 
-  // Starts a worker unless it runs. Errors: kEnvironment.
-  Result<void> Start(size_t worker, bool alone);
+  // Starts a worker unless it runs (Fleet). Errors: kEnvironment.
+  Result<void> Start(size_t worker, int sharers);
   // An id that no request of this client has had.
   std::string NewId() { return std::to_string(next_id_++); }
   // Sends a running worker a request. It serves its requests in their order.

@@ -18,7 +18,7 @@ class ToldFleet : public Fleet {
  public:
   size_t size() const override { return 2; }
   std::string Name(size_t worker) const override { return "cuda:" + std::to_string(worker); }
-  Result<void> Start(size_t worker, bool) override {
+  Result<void> Start(size_t worker, int) override {
     if (!starts_) return EnvironmentError("no processes are left");
     done_.push_back("start " + std::to_string(worker));
     return {};
@@ -69,7 +69,7 @@ class Client : public ::testing::Test {
   // Starts the worker and asks it, in the name of request `id`.
   void Ask(const std::string& id, std::vector<size_t> items, size_t worker = 0,
            bool tried = false) {
-    ASSERT_TRUE(client_.Start(worker, true));
+    ASSERT_TRUE(client_.Start(worker, 1));
     client_.Ask(worker, id, "ask " + id, {std::move(items), tried});
   }
   // All events that are there, in short.
@@ -211,11 +211,11 @@ TEST_F(Client, ADeathGivesBackAllThatTheWorkerHad) {
 }
 
 TEST_F(Client, AWorkerThatDiesBetweenRequestsHasEndedToo) {
-  ASSERT_TRUE(client_.Start(0, true));
+  ASSERT_TRUE(client_.Start(0, 1));
   fleet_.Die(0);
   EXPECT_EQ(Short(client_.Wait(1).value()), "0:ended ");
-  EXPECT_TRUE(client_.Start(0, true));
-  EXPECT_TRUE(client_.Start(0, true));
+  EXPECT_TRUE(client_.Start(0, 1));
+  EXPECT_TRUE(client_.Start(0, 1));
   EXPECT_THAT(fleet_.done_, ElementsAre("start 0", "start 0"));
 }
 
@@ -235,7 +235,7 @@ TEST_F(Client, ASilentWorkerIsKilledAndHasEnded) {
 
 // A worker that had waited for work was taken for silent as soon as it got some.
 TEST_F(Client, AWorkerMayWaitForWorkWithoutAWord) {
-  ASSERT_TRUE(client_.Start(0, true));
+  ASSERT_TRUE(client_.Start(0, 1));
   fleet_.now_ns_ += int64_t{40} * 60 * 1'000'000'000;
   Ask("a", {7});
   EXPECT_FALSE(client_.Wait(1));
@@ -253,7 +253,7 @@ TEST_F(Client, SilenceIsSeenWhileOthersTalk) {
 
 TEST_F(Client, AWorkerThatDoesNotStartIsNotRunning) {
   fleet_.starts_ = false;
-  EXPECT_FALSE(client_.Start(0, true));
+  EXPECT_FALSE(client_.Start(0, 1));
   EXPECT_FALSE(client_.runs(0));
 }
 
@@ -282,7 +282,7 @@ TEST_F(Client, AWorkerThatDoesNotCancelIsKilled) {
 
 TEST_F(Client, RetiringAWorkerLosesNothingOfOthers) {
   Ask("a", {7}, 1);
-  ASSERT_TRUE(client_.Start(0, true));
+  ASSERT_TRUE(client_.Start(0, 1));
   fleet_.Say(1, VerdictOn("a", 0));
   client_.Retire(0);
   EXPECT_FALSE(client_.runs(0));
@@ -303,7 +303,7 @@ TEST_F(Client, AKilledWorkersRequestsComeBack) {
 
 TEST_F(Client, AtTheEndVerdictsThatStandAreHeard) {
   Ask("a", {7}, 1);
-  ASSERT_TRUE(client_.Start(0, true));
+  ASSERT_TRUE(client_.Start(0, 1));
   fleet_.Say(1, VerdictOn("a", 0));
   std::vector<std::string> heard;
   client_.Finish([&](const ClientEvent& event) { heard.push_back(Short(event)); });

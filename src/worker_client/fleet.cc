@@ -76,7 +76,6 @@ std::vector<WorkerPlace> PlacesForWorkers(const std::vector<WorkerPlace>& device
   std::vector<WorkerPlace> places;
   for (size_t i = 0; i < devices.size(); ++i) {
     WorkerPlace place = devices[i];
-    place.sharers = static_cast<int>(count);
     if (on_gpu && count > 1 && others > 1) {
       // Interrupts tend to land on the first cores.
       const auto end = cpus.end() - static_cast<std::ptrdiff_t>(kMeasuringCores * i);
@@ -98,7 +97,7 @@ WorkerProcesses::~WorkerProcesses() {
   for (size_t i = 0; i < workers_.size(); ++i) Kill(i);
 }
 
-Result<void> WorkerProcesses::Start(size_t index, bool alone) {
+Result<void> WorkerProcesses::Start(size_t index, int sharers) {
   Worker& worker = workers_[index];
   Kill(index);
   ASSAY_ASSIGN_OR_RETURN(Pipe input, MakePipe());
@@ -108,7 +107,7 @@ Result<void> WorkerProcesses::Start(size_t index, bool alone) {
   if (!worker.place.cores.empty())
     words.insert(words.end(), {"--cores", List(worker.place.cores), "--measuring-cores",
                                List(worker.place.measuring_cores)});
-  if (!alone) words.insert(words.end(), {"--sharers", fmt::format("{}", worker.place.sharers)});
+  if (sharers > 1) words.insert(words.end(), {"--sharers", fmt::format("{}", sharers)});
   std::vector<std::string> variables = EnvironmentWith(worker.place.visible_gpu);
   const std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
   const pid_t parent = ::getpid(), pid = ::fork();

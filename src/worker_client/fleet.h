@@ -19,9 +19,9 @@ class Fleet {
   virtual size_t size() const = 0;
   virtual std::string Name(size_t worker) const = 0;  // of its device: "cpu", "cuda:0"
   // Starts a worker, or starts it again after its end. Workers whose devices have the same name
-  // share it. `alone`: no other one of its device runs, so that it has all of its memory. Errors:
+  // share it. `sharers`: so many of its device run, and each has that part of its memory. Errors:
   // kEnvironment.
-  virtual Result<void> Start(size_t worker, bool alone) = 0;
+  virtual Result<void> Start(size_t worker, int sharers) = 0;
   // Sends a line, given without its end. A worker that has ended is told by Wait.
   virtual void Send(size_t worker, const std::string& line) = 0;
   // Ends a worker at once, and all that it runs.
@@ -43,7 +43,6 @@ class Fleet {
 struct WorkerPlace {
   std::string device;       // "cpu" or "cuda"
   std::string visible_gpu;  // of CUDA_VISIBLE_DEVICES; empty: as it is
-  int sharers = 1;          // workers of this device
   // The cores on which it measures, and those for all else; empty: all.
   std::vector<int> measuring_cores = {}, cores = {};
   std::string Name() const { return visible_gpu.empty() ? device : device + ":" + visible_gpu; }
@@ -69,7 +68,7 @@ class WorkerProcesses : public Fleet {
   ~WorkerProcesses() override;
   size_t size() const override { return workers_.size(); }
   std::string Name(size_t worker) const override { return workers_[worker].place.Name(); }
-  Result<void> Start(size_t worker, bool alone) override;
+  Result<void> Start(size_t worker, int sharers) override;
   void Send(size_t worker, const std::string& line) override;
   void Kill(size_t worker) override;
   void Release(size_t worker) override;

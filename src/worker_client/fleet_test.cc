@@ -41,7 +41,7 @@ TEST_F(WorkerFleet, TalksInLines) {
                         {{"cuda", "1"}, {"cuda", "0"}}, {"--sessions", "1"});
   EXPECT_EQ(fleet.size(), 2u);
   EXPECT_EQ(fleet.Name(0), "cuda:1");
-  ASSERT_TRUE(fleet.Start(0, true));
+  ASSERT_TRUE(fleet.Start(0, 1));
   EXPECT_EQ(Next(fleet).line, "worker --device cuda --sessions 1 1");
   // More than a pipe holds.
   const std::string long_line(300'000, 'x');
@@ -54,13 +54,13 @@ TEST_F(WorkerFleet, TalksInLines) {
 
 TEST_F(WorkerFleet, ToldOfAnEndAfterTheLastLine) {
   WorkerProcesses fleet(Script("echo last; exit 7\n"), {{"cpu", ""}}, {});
-  ASSERT_TRUE(fleet.Start(0, true));
+  ASSERT_TRUE(fleet.Start(0, 1));
   EXPECT_EQ(Next(fleet).line, "last");
   const Fleet::Said said = Next(fleet);
   EXPECT_FALSE(said.line);
   EXPECT_EQ(said.end, "ended with exit code 7");
   fleet.Send(0, "to nobody");
-  ASSERT_TRUE(fleet.Start(0, true));
+  ASSERT_TRUE(fleet.Start(0, 1));
   EXPECT_EQ(Next(fleet).line, "last");
 }
 
@@ -68,12 +68,12 @@ TEST_F(WorkerFleet, AnInterruptAndAKillEndIt) {
   WorkerProcesses fleet(Script("trap 'echo bye; exit 0' TERM\n"
                                "echo ready; while :; do sleep 0.02; done\n"),
                         {{"cpu", ""}}, {});
-  ASSERT_TRUE(fleet.Start(0, true));
+  ASSERT_TRUE(fleet.Start(0, 1));
   EXPECT_EQ(Next(fleet).line, "ready");
   fleet.Interrupt(0);
   EXPECT_EQ(Next(fleet).line, "bye");
   EXPECT_FALSE(Next(fleet).line);
-  ASSERT_TRUE(fleet.Start(0, true));
+  ASSERT_TRUE(fleet.Start(0, 1));
   EXPECT_EQ(Next(fleet).line, "ready");
   fleet.Kill(0);
   EXPECT_FALSE(fleet.Wait(0));
@@ -82,7 +82,7 @@ TEST_F(WorkerFleet, AnInterruptAndAKillEndIt) {
 TEST_F(WorkerFleet, AReleasedWorkerEndsByItself) {
   WorkerProcesses fleet(Script("while read line; do echo \"got $line\"; done; exit 3\n"),
                         {{"cpu", ""}}, {});
-  ASSERT_TRUE(fleet.Start(0, true));
+  ASSERT_TRUE(fleet.Start(0, 1));
   fleet.Send(0, "one");
   fleet.Release(0);
   EXPECT_EQ(Next(fleet).line, "got one");
@@ -91,7 +91,7 @@ TEST_F(WorkerFleet, AReleasedWorkerEndsByItself) {
 
 TEST_F(WorkerFleet, AProgramThatIsNotThereEndsAtOnce) {
   WorkerProcesses fleet((folder_.path() / "gone").string(), {{"cpu", ""}}, {});
-  ASSERT_TRUE(fleet.Start(0, true));
+  ASSERT_TRUE(fleet.Start(0, 1));
   EXPECT_THAT(Next(fleet).end, HasSubstr("exit code 127"));
 }
 
@@ -114,7 +114,6 @@ TEST(PlacesForWorkers, SetsCoresApartForMeasuring) {
   const auto places = PlacesForWorkers({{"cuda", ""}}, 0, Cores(16));
   ASSERT_EQ(places.size(), 8u);
   for (const WorkerPlace& place : places) {
-    EXPECT_EQ(place.sharers, 8);
     EXPECT_EQ(place.measuring_cores, (std::vector<int>{12, 13, 14, 15}));
     EXPECT_EQ(place.cores, Cores(12));
   }
@@ -135,21 +134,19 @@ TEST(PlacesForWorkers, OneWorkerHasAllCores) {
     const auto places =
         PlacesForWorkers({{device, ""}}, static_cast<size_t>(workers), Cores(cores));
     ASSERT_EQ(places.size(), 1u);
-    EXPECT_EQ(places[0].sharers, 1);
     EXPECT_TRUE(places[0].cores.empty());
   }
 }
 
 TEST_F(WorkerFleet, TellsAWorkerWhatItShares) {
   WorkerPlace place{"cuda", ""};
-  place.sharers = 2;
   place.measuring_cores = {2, 3};
   place.cores = {0, 1};
   WorkerProcesses fleet(Script("echo \"$@\"\n"), {place, place}, {});
-  ASSERT_TRUE(fleet.Start(0, false));
+  ASSERT_TRUE(fleet.Start(0, 2));
   EXPECT_EQ(Next(fleet).line, "worker --device cuda --cores 0,1 --measuring-cores 2,3 --sharers 2");
   Next(fleet);
-  ASSERT_TRUE(fleet.Start(0, true));
+  ASSERT_TRUE(fleet.Start(0, 1));
   EXPECT_EQ(Next(fleet).line, "worker --device cuda --cores 0,1 --measuring-cores 2,3");
 }
 
