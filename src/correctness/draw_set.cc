@@ -260,9 +260,25 @@ HostResult<DrawSet> DrawSet::Make(Oracle& oracle, const CompareRule& rule, uint6
     if (draw.kind == DrawKind::kSigns &&
         std::find(skip.begin(), skip.end(), draw.kind) == skip.end())
       set.kept_signs_ = NoteOfKeptSigns(oracle);
+  if (impostors.MustConfirm())
+    if (auto confirmed = set.ConfirmLast(oracle, rule, &impostors); !confirmed)
+      return std::unexpected(confirmed.error());
   set.degenerate_ = impostors.Finding();
   set.constant_outputs_ = impostors.NoteOfConstant();
   return set;
+}
+
+HostResult<void> DrawSet::ConfirmLast(Oracle& oracle, const CompareRule& rule,
+                                      Impostors* impostors) const {
+  for (size_t i = draws_.size(); i-- > 0;) {
+    if (draws_[i].dropped || draws_[i].kind == DrawKind::kSpecialValues) continue;
+    const auto master = Master(oracle, i);
+    if (!master) return std::unexpected(master.error());
+    Draw draw = draws_[i];
+    draw.master = *master;
+    return impostors->Confirm(oracle, draw, rule, errors_);
+  }
+  return {};
 }
 
 std::vector<Draw> DrawSet::Kept() const {

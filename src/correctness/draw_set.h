@@ -20,6 +20,8 @@ struct DrawBudget {
   std::function<void(double draw_s, size_t made, size_t all)> cut = [](double, size_t, size_t) {};
 };
 
+class Impostors;
+
 class DrawSet {
  public:
   // Makes the draws under seeds derived from `seed`, and learns the reference's own error. Uses
@@ -60,6 +62,8 @@ class DrawSet {
   HostResult<void> Restore(Oracle& oracle) const;
 
  private:
+  // Has impostors that pass confirmed on the last draw with ordinary values.
+  HostResult<void> ConfirmLast(Oracle& oracle, const CompareRule& rule, Impostors* impostors) const;
   HostResult<uint32_t> FillFirst(Oracle& oracle, const Draw& draw, uint64_t version) const;
 
   std::vector<Draw> draws_;

@@ -121,28 +121,48 @@ HostResult<void> Impostors::Try(Oracle& oracle, const Draw& draw, const CompareR
     constant_.Add(views);
   }
   const Trial trial{oracle, master, rule, errors};
+  if (first_.empty()) {
+    first_ = Expected();
+    first_passes_ = oracle.plan().output_stride <= kFirstBytesMax;
+    if (first_passes_ && !whole_) first_whole_ = WholeExpected(trial);
+    FindCopies(trial);
+  } else {
+    ++others_;
+  }
+  return TryEach(trial, draw.kind);
+}
+
+HostResult<void> Impostors::Confirm(Oracle& oracle, const Draw& draw, const CompareRule& rule,
+                                    std::span<const ReferenceError> errors) {
+  const Span span("try impostors whole");
+  confirms_ = true;
+  ReadDraw(oracle, draw.master);
+  return TryEach({oracle, draw.master, rule, errors}, draw.kind);
+}
+
+bool Impostors::MustConfirm() const {
+  const bool first = first_passes_ && others_ > 0;
+  return !whole_ && !first_.empty() &&
+         (zeros_pass_ || first || unchanged_passes_ || !FindingOfCopies().empty());
+}
+
+HostResult<void> Impostors::TryEach(const Trial& trial, wire::DrawKind kind) {
+  Oracle& oracle = trial.oracle;
   const wire::Plan& plan = oracle.plan();
   std::vector<Bytes> zeros;
   for (const Tried& tried : tried_) zeros.emplace_back(tried.expected.size());
   zeros_pass_ = zeros_pass_ && Pass(trial, zeros, [&] { return Bytes(plan.output_stride); });
-  if (first_.empty()) {
-    first_ = Expected();
-    first_passes_ = plan.output_stride <= kFirstBytesMax;
-    if (first_passes_ && !whole_) first_whole_ = WholeExpected(trial);
-    FindCopies(trial);
-  } else {
+  if (others_ > 0)
     first_passes_ = first_passes_ && Pass(trial, first_, [&] { return first_whole_; });
-    ++others_;
-  }
   TryCopies(trial);
   // A NaN that comes into a changed input shows, however small the change.
-  if (unchanged_passes_ && draw.kind != wire::DrawKind::kSpecialValues)
-    unchanged_passes_ =
-        !InputsFailPlainly(oracle, master, rule) && Pass(trial, WithUnchanged(trial), [&] {
-          Bytes outputs = WholeExpected(trial);
-          LayChangedInputs(plan, oracle.inputs(master), outputs.data());
-          return outputs;
-        });
+  if (unchanged_passes_ && kind != wire::DrawKind::kSpecialValues)
+    unchanged_passes_ = !InputsFailPlainly(oracle, trial.master, trial.rule) &&
+                        Pass(trial, WithUnchanged(trial), [&] {
+                          Bytes outputs = WholeExpected(trial);
+                          LayChangedInputs(plan, oracle.inputs(trial.master), outputs.data());
+                          return outputs;
+                        });
   if (auto read = oracle.CopiesHold(); !read) return read;
   if (trouble_) return std::unexpected(*trouble_);
   return {};
@@ -192,7 +212,10 @@ std::string Impostors::FindingOfCopies() const {
 bool Impostors::Pass(const Trial& trial, const std::vector<Bytes>& outputs,
                      const std::function<Bytes()>& whole) {
   if (trouble_) return false;
-  if (!whole_ && !PassInPart(trial, outputs)) return false;
+  if (!whole_) {
+    const bool passes = PassInPart(trial, outputs);
+    if (!passes || !confirms_) return passes;
+  }
   Bytes written = whole_ ? WholeExpected(trial) : whole();
   for (size_t i = 0; whole_ && i < tried_.size(); ++i)
     std::copy(outputs[i].begin(), outputs[i].end(),
