@@ -2,6 +2,10 @@
 
 The model's own tensors are exchanged for float64 ones while forward runs. A deep copy does not
 suffice: closures from the constructor (self.f = lambda x: layer(x)) keep calling the original.
+
+cuDNN's convolutions in float64 take up to twelve times as long as PyTorch's own, 2.8 s for one of
+34 ms in float32 (bench/results/h200/float64_convolutions.jsonl), and the oracle runs fourteen of
+them. So they run without it, but for recurrent layers, of which PyTorch launches each step.
 """
 
 import contextlib
@@ -25,6 +29,7 @@ class DoubleTensors:
             for tensor in tensors
             if tensor.dtype.is_floating_point
         ]
+        self._recurs = any(isinstance(each, torch.nn.RNNBase) for each in model.modules())
         pointers = {tensor.data_ptr() for tensor in changing}
         self._changing = [
             (double, double.clone())
@@ -48,10 +53,11 @@ class DoubleTensors:
         """Makes the model a float64 model within the context; new tensors are float64 by default,
         too.
         """
-        default = torch.get_default_dtype()
+        default, cudnn = torch.get_default_dtype(), torch.backends.cudnn.enabled
         for double, first in self._changing:
             double.copy_(first)
         torch.set_default_dtype(torch.float64)
+        torch.backends.cudnn.enabled = cudnn and self._recurs
         try:
             for tensor, _, double in self._exchanged:
                 tensor.data = double
@@ -60,6 +66,7 @@ class DoubleTensors:
             yield
         finally:
             torch.set_default_dtype(default)
+            torch.backends.cudnn.enabled = cudnn
             for tensor, single, _ in self._exchanged:
                 tensor.data = single
             for module, name, single, _ in self._attributes:
